@@ -1,4 +1,4 @@
-//! Kinds of attention, each as the formula of its paper.
+//! Variants of attention, each as the formula of its paper.
 //!
 //! ```text
 //! cargo run --example attention
@@ -7,15 +7,15 @@
 use typed_dims::prelude::*;
 
 dims! {
-    /// Tokens that look.
+    /// Tokens with queries.
     pub struct Token;
-    /// Tokens that are looked at.
+    /// Tokens with keys.
     pub struct Key;
-    /// Parts that look at different things.
+    /// Attention heads.
     pub struct Head;
-    /// What queries and keys are compared by.
+    /// Features that queries and keys are compared by.
     pub struct Feat = 4;
-    /// How far a key lies from a query, from the most to the left to the most to the right.
+    /// The distance of a key from a query, from the leftmost to the rightmost.
     pub struct Distance;
 }
 
@@ -24,30 +24,32 @@ type Keys = Tensor<f32, (Key, Head, Feat)>;
 
 const SCALE: f32 = 0.5; // 1 / sqrt(Feat)
 
-/// A token looks at itself and at what is before it (A. Vaswani et al., 2017).
+/// A token attends to itself and to the tokens before it (A. Vaswani et al., 2017).
 fn causal(q: &Queries, k: &Keys, v: &Keys) -> Queries {
     attention(q, k, v, Feat, Key, SCALE, Token.ge(Key))
 }
 
-/// A token looks at the `width` tokens before it (I. Beltagy et al., 2020).
+/// A token attends to the last `width` tokens, including itself (I. Beltagy et al., 2020).
 fn sliding(q: &Queries, k: &Keys, v: &Keys, width: isize) -> Queries {
     attention(q, k, v, Feat, Key, SCALE, Token.ge(Key) & (Token - Key).lt(width))
 }
 
-/// All heads share keys and values (N. Shazeer, 2019): the same line, with tensors that lack `Head`.
+/// All heads share keys and values (N. Shazeer, 2019): the same line, with tensors that lack
+/// `Head`.
 fn multi_query(q: &Queries, k: &Tensor<f32, (Key, Feat)>, v: &Tensor<f32, (Key, Feat)>) -> Queries {
     attention(q, k, v, Feat, Key, SCALE, Token.ge(Key))
 }
 
-/// How far apart two tokens are counts as well, by a table with an entry for each distance (C. Raffel et al., 2020).
+/// Adds a bias for the distance between two tokens, from a table with an entry for each distance
+/// (C. Raffel et al., 2020).
 fn relative(q: &Queries, k: &Keys, v: &Keys, table: &Tensor<f32, (Distance, Head)>) -> Queries {
     let last = k.size(Key) as isize - 1;
     let distance = (Key.of(k.size(Key)) - Token.of(q.size(Token))) + last;
     attention(q, k, v, Feat, Key, SCALE, table.lookup(Distance, distance))
 }
 
-/// Each head counts the distance with a slope of its own, 2^-8/n, 2^-16/n, .. for n heads (ALiBi: O. Press et al., 2022). A mask and a
-/// bias go together.
+/// Each head multiplies the distance by its own slope: 2^-8/n, 2^-16/n, .. for n heads (ALiBi: O.
+/// Press et al., 2022). Combines a mask and a bias.
 fn alibi(q: &Queries, k: &Keys, v: &Keys) -> Queries {
     let heads = q.size(Head);
     let slope = from_fn(Head.of(heads), |h| (-8.0 * (h as f32 + 1.0) / heads as f32).exp2());
@@ -79,7 +81,8 @@ mod tests {
 
     type Score<'a> = &'a dyn Fn(usize, usize, usize, f32) -> f32;
 
-    /// One element after the other; `score` makes the score of a head's token and key of the product, or minus infinity.
+    /// Computes attention by loops. `score` maps the product for a head, a token and a key to its
+    /// score, or to minus infinity.
     fn by_loops(q: &Queries, k: &Keys, v: &Keys, score: Score<'_>) -> Vec<f32> {
         let (q, k, v) =
             (q.order((Token, Head, Feat)), k.order((Key, Head, Feat)), v.order((Key, Head, Feat)));

@@ -1,11 +1,13 @@
-//! A network that solves a differential equation: heat along a rod, whose ends are kept cold.
+//! A network that solves a differential equation: heat along a rod with cold ends.
 //!
 //! ```text
 //! du/dt = d2u/dx2      for x and t between 0 and 1      u(x, 0) = sin(pi x)      u(0, t) = u(1, t) = 0
 //! ```
 //!
-//! The loss is how far the network is from the equation. It has derivatives of the network by its inputs, `jvp`, and a second one, `jvp` of `jvp`; the gradient by
-//! the weights goes through both. M. Raissi, P. Perdikaris, G. E. Karniadakis, 2019, "Physics-informed neural networks".
+//! The loss is the mean squared residual of the equation. It contains derivatives of the network by
+//! its inputs, `jvp`, and a second derivative, `jvp` of `jvp`; the gradient by the weights goes
+//! through both. M. Raissi, P. Perdikaris, G. E. Karniadakis, 2019, "Physics-informed neural
+//! networks".
 //!
 //! ```text
 //! cargo run --release --example heat_equation
@@ -21,14 +23,14 @@ dims! {
     pub struct Point;
     /// Features of the first layer.
     pub struct Hidden = 16;
-    /// Features of the second one.
+    /// Features of the second layer.
     pub struct Hidden2 = 16;
 }
 
 /// A number for each point.
 type Field = Tensor<f64, (Point,)>;
 
-/// How fast heat spreads.
+/// The diffusion coefficient.
 const DIFFUSION: f64 = 0.1;
 
 #[derive(Parameters)]
@@ -53,7 +55,7 @@ impl Network {
         }
     }
 
-    /// The temperature. Whatever the weights are, it is that of the rod at the start and at the ends.
+    /// The temperature. For any weights, it satisfies the initial and boundary conditions.
     fn temperature(&self, x: &Field, t: &Field) -> Field {
         let first = (x * &self.by_x + t * &self.by_t + &self.bias).tanh();
         let second = ((first * &self.inner).sum(Hidden) + &self.inner_bias).tanh();
@@ -61,7 +63,7 @@ impl Network {
         ((x * PI).sin() + t * x * (1.0 - x) * free).eval()
     }
 
-    /// How far the network is from the equation, at each point: `du/dt - DIFFUSION * d2u/dx2`.
+    /// The residual of the equation at each point: `du/dt - DIFFUSION * d2u/dx2`.
     fn residual(&self, x: &Field, t: &Field) -> Field {
         let one = ones::<f64, _>(Point.of(x.size(Point)));
         let (_, by_t) = jvp(|t| self.temperature(x, t), t, &one);

@@ -1,7 +1,8 @@
-//! A Kalman filter, written for one track, run for many: `#[batched]` takes any further dims.
+//! A Kalman filter for one track, applied to many: `#[batched]` accepts additional dims.
 //!
-//! Things move with about the same velocity, and are seen at places that are a bit off. The filter keeps for each what it believes (position and
-//! velocity) and how sure it is (their covariance). R. E. Kalman, 1960.
+//! Objects move at a nearly constant velocity, and their positions are observed with noise. For
+//! each object, the filter stores a mean (position and velocity) and its covariance. R. E. Kalman,
+//! 1960.
 //!
 //! ```text
 //! cargo run --example kalman
@@ -12,13 +13,14 @@ use typed_dims::prelude::*;
 dims! {
     /// Position and velocity.
     pub struct State = 2;
-    /// The same, for the columns of matrices.
+    /// Position and velocity, for the columns of matrices.
     pub struct Other = 2;
-    /// Things that move.
+    /// Moving objects.
     pub struct Track;
 }
 
-/// The belief after one unit of time and one look at the position, which is off by `noise` (a variance); velocities change by `drift`.
+/// The belief after one time step and one observation of the position. `noise` is the variance of
+/// observations, and `drift` that of changes of velocity.
 #[batched]
 fn update(
     mean: Tensor<f32, (State,)>,
@@ -28,13 +30,13 @@ fn update(
     drift: f32,
 ) -> (Tensor<f32, (State,)>, Tensor<f32, (State, Other)>) {
     dims!(from = 2, other = 2);
-    // F = [1 1; 0 1]: the position goes on by the velocity.
+    // F = [1 1; 0 1]: the velocity is added to the position.
     let motion = select(State.le(from), 1.0f32, 0.0);
     let motion_of_other = select(Other.le(other), 1.0f32, 0.0);
     let mean = (motion * mean.rename(State, from)).sum(from);
     let cov = (motion * motion_of_other * cov.rename(State, from).rename(Other, other)).sum((from, other));
     let cov = (cov + select(State.eq(1) & Other.eq(1), drift, 0.0f32)).eval();
-    // What is seen is the position, so the gain is a column of the covariance.
+    // The position is observed, so the gain is a column of the covariance.
     let surprise = seen - (&mean).index(State, 0);
     let gain = ((&cov).index(Other, 0) / ((&cov).index(State, 0).index(Other, 0) + noise)).eval();
     let mean = (&mean + &gain * surprise).eval();

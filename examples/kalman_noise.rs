@@ -1,7 +1,8 @@
-//! A Kalman filter whose noise is learned: by the gradient of the likelihood of the observations.
+//! A Kalman filter with learned noise, by the gradient of the likelihood of the observations.
 //!
-//! The filter of `kalman.rs` has to be told how far off an observation is, and how much velocities change. Here both variances are parameters. The filter says how
-//! likely each observation is, given those before it, and the gradient goes through the whole filter.
+//! The filter of `kalman.rs` takes the variances of observations and of changes of velocity as
+//! arguments. Here both are parameters. The filter computes the likelihood of each observation,
+//! given the previous ones, and the gradient goes through the whole filter.
 //!
 //! ```text
 //! cargo run --release --example kalman_noise
@@ -14,27 +15,27 @@ use typed_dims::prelude::*;
 dims! {
     /// Position and velocity.
     pub struct State = 2;
-    /// The same, for the columns of matrices.
+    /// Position and velocity, for the columns of matrices.
     pub struct Other = 2;
-    /// Things that move.
+    /// Moving objects.
     pub struct Track;
-    /// When they are seen.
+    /// Times of observations.
     pub struct Time;
 }
 
-/// Positions that were seen.
+/// Observed positions.
 type Seen = Tensor<f64, (Time, Track)>;
 
-/// The logarithms of the variances, so that these are positive.
+/// The logarithms of the variances, so that the variances are positive.
 #[derive(Parameters)]
 struct Noise {
-    /// Of an observation.
+    /// The variance of an observation.
     seen: Tensor<f64, ()>,
-    /// Of a change of velocity.
+    /// The variance of a change of velocity.
     drift: Tensor<f64, ()>,
 }
 
-/// Minus the logarithm of the likelihood, a mean over all observations.
+/// The negative logarithm of the likelihood, averaged over all observations.
 ///
 /// The covariance has no `Track`: it does not depend on the observations.
 fn loss(noise: &Noise, seen: &Seen) -> Tensor<f64, ()> {

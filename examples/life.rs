@@ -1,4 +1,4 @@
-//! Conway's Game of Life on a torus: the rule is the program.
+//! Conway's Game of Life on a torus.
 //!
 //! ```text
 //! cargo run --example life
@@ -6,7 +6,8 @@
 
 use typed_dims::prelude::*;
 
-/// The next board: a cell lives if three of the nine cells around and below it do, or if four do and it is one of them.
+/// The next board. Counting the cell itself, a cell lives if three of its nine neighbours do, or if
+/// four do and it is alive.
 fn step(board: &Array2<u8>) -> Array2<u8> {
     let (h, w) = board.dim();
     let around = tensor!([y in 0..h, x in 0..w] =>
@@ -51,7 +52,7 @@ mod tests {
         }
         let moved = Array2::from_shape_fn((6, 8), |(y, x)| start[[(y + 5) % 6, (x + 7) % 8]]);
         assert_eq!(board, moved);
-        // 24 is the first number of moves that leads back around both ways.
+        // After 24 moves, the glider has gone around in both directions.
         for _ in 4..4 * 24 {
             board = step(&board);
         }

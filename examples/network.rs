@@ -1,7 +1,10 @@
-//! A network of tensors: how likely magnets on a torus are to point one way, by one contraction, whose path is printed.
+//! A tensor network: the partition function of magnets on a torus by one contraction, with its path
+//! printed.
 //!
-//! Ising's model on 3 x 3 places, with neighbours across the edges: `Z = sum over all states of e^(beta * sum over neighbours of s * s')`. Each place
-//! is a tensor with an index for each neighbour, which it shares with that neighbour; the sum over all indices is `Z`.
+//! Ising's model on 3 x 3 sites, with periodic boundaries:
+//! `Z = sum over all states of e^(beta * sum over neighbours of s * s')`. Each site is a tensor
+//! with an index for each neighbour, which it shares with that neighbour; the sum over all indices
+//! is `Z`.
 //!
 //! ```text
 //! cargo run --example network
@@ -10,15 +13,15 @@
 use typed_dims::einsum_path;
 use typed_dims::prelude::*;
 
-/// The tensor of a place: `t[u, r, d, l] = sum over s of m[s, u] m[s, r] m[s, d] m[s, l]`, where `m m'` holds the weights of two neighbours,
-/// `e^beta` where they agree and `e^-beta` where not.
+/// The tensor of a site: `t[u, r, d, l] = sum over s of m[s, u] m[s, r] m[s, d] m[s, l]`, where
+/// `m m'` holds the weights of two neighbours: `e^beta` if they agree, else `e^-beta`.
 fn place(beta: f64) -> Array4<f64> {
     let (same, other) = (beta.cosh().sqrt(), beta.sinh().sqrt());
     let m = ndarray::array![[same, other], [same, -other]];
     einsum!("su,sr,sd,sl->urdl", m, m, m, m)
 }
 
-/// Nine places; rows share `a` to `i`, columns share `j` to `r`.
+/// Nine sites; rows share `a` to `i`, columns share `j` to `r`.
 macro_rules! torus {
     ($run:ident, $t:ident) => {
         $run!("jbma,kcnb,laoc,mepd,nfqe,odrf,phjg,qikh,rgli->", $t, $t, $t, $t, $t, $t, $t, $t, $t)

@@ -1,7 +1,8 @@
-//! A neural ordinary differential equation: a network learns the field `dz/dt = f(z)` from the spirals that it makes.
+//! A neural ordinary differential equation: a network learns the field `dz/dt = f(z)` from spirals
+//! that follow it.
 //!
-//! The gradient goes through all Runge-Kutta steps; nothing in them is written for it. R. T. Q. Chen et al., 2018, "Neural Ordinary Differential
-//! Equations".
+//! The gradient goes through all Runge-Kutta steps, which need no special code. R. T. Q. Chen et
+//! al., 2018, "Neural Ordinary Differential Equations".
 //!
 //! ```text
 //! cargo run --release --example neural_ode
@@ -14,11 +15,11 @@ use typed_dims::prelude::*;
 dims! {
     /// The two coordinates.
     pub struct State = 2;
-    /// The same, of a point that the field is computed at.
+    /// The coordinates of the point at which the field is computed.
     pub struct From = 2;
     /// Features of the network.
     pub struct Hidden = 16;
-    /// Points where a spiral starts.
+    /// Starting points of spirals.
     pub struct Start;
     /// Points on a spiral.
     pub struct Time;
@@ -26,7 +27,7 @@ dims! {
 
 type Points = Tensor<f64, (Start, State)>;
 
-/// The field, as a network with one hidden layer of the cubes of its coordinates.
+/// The field as a network with one hidden layer, which reads the cubes of the coordinates.
 #[derive(Parameters)]
 struct Field {
     inner: Tensor<f64, (State, Hidden)>,
@@ -46,7 +47,7 @@ impl Field {
     }
 }
 
-/// The field to be learned: a rotation with friction, of the cubes of the coordinates.
+/// The field to be learned: a rotation with friction, applied to the cubes of the coordinates.
 fn truth(z: &Points) -> Points {
     let rotation = from_vec((From, State), vec![-0.1, 2.0, -2.0, -0.1]);
     (z.powi(3).rename(State, From) * rotation).sum(From)
@@ -61,7 +62,7 @@ fn runge_kutta(field: impl Fn(&Points) -> Points, z: &Points, dt: f64) -> Points
     (z + (k1 + k2 * 2.0 + k3 * 2.0 + k4) * (dt / 6.0)).eval()
 }
 
-/// The points on the spirals from `start` on.
+/// The points on the spirals that begin at `start`.
 fn spirals(
     field: impl Fn(&Points) -> Points,
     start: &Points,
@@ -114,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_step_is_of_fourth_order() {
-        // A rotation, whose points are known: half the step, a sixteenth of the error in all.
+        // A rotation with a known solution: half the step gives a sixteenth of the error.
         let turn = |z: &Points| {
             (z.rename(State, From) * from_vec((From, State), vec![0.0, 1.0, -1.0, 0.0])).sum(From)
         };

@@ -1,10 +1,12 @@
-//! What the axes of an ONNX model mean, carried through its graph, and where an operator expects something else.
+//! Checks the meaning of axes in an ONNX model, and prints where an operator expects another
+//! meaning.
 //!
 //! ```sh
 //! cargo run --example onnx_denotation -- model.onnx
 //! ```
 //!
-//! Ends with the code 1 if there is a mismatch, or a node that does not fit together, and with 2 if the file is no model.
+//! Exits with code 1 if there is a mismatch or an inconsistent node, and with 2 if the file is not
+//! a model.
 
 use clap::Parser;
 use std::path::PathBuf;
@@ -12,7 +14,7 @@ use std::process::ExitCode;
 use typed_dims_onnx::OnnxModel;
 
 #[derive(Parser)]
-#[command(about = "Checks what the axes of an ONNX model mean against what its operators expect")]
+#[command(about = "Compares the meaning of the axes of an ONNX model with the expectations of its operators")]
 struct Options {
     /// The model's file
     model: PathBuf,
@@ -33,9 +35,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// What there is to say about a model, and whether all is well.
+/// The report on a model, and whether it is clean.
 fn check(model: &OnnxModel) -> (String, bool) {
-    // Inputs that are no tensors are no obstacle for the others.
+    // Inputs that are not tensors do not prevent the check of the others.
     let mut lines: Vec<String> = match model.inputs() {
         Ok(inputs) => inputs.iter().map(|input| format!("input {input}")).collect(),
         Err(error) => vec![format!("inputs: {error}")],
@@ -50,7 +52,7 @@ mod tests {
     use super::check;
     use typed_dims_onnx::{OnnxModel, proto};
 
-    /// The example of the text's motivation.
+    /// The example of the ONNX proposal.
     #[test]
     fn what_is_printed() {
         let image =

@@ -1,42 +1,43 @@
-//! A picture made smaller by pooling, blurred by windows, and taken apart and put together by pixel shuffle.
+//! Downsamples a picture by pooling, blurs it by windows, and splits and joins it by pixel shuffle.
 //!
 //! ```text
 //! cargo run --example picture -- photo.png folder
 //! ```
 //!
-//! Without a picture it draws one.
+//! Without a picture, it draws one.
 
 use std::error::Error;
 use std::path::PathBuf;
 use typed_dims::prelude::*;
 
-/// Lines x columns x colours, each between 0 and 1.
+/// Rows x columns x colours, each between 0 and 1.
 type Picture = Array3<f32>;
 
-/// Each place the mean of `by` x `by` places: what lies beyond the last whole block is cut off.
+/// Averages blocks of `by` x `by` pixels. Incomplete blocks at the end are dropped.
 fn smaller(picture: &Picture, by: usize) -> Picture {
     let (height, width, _) = picture.dim();
     let whole = picture.slice(ndarray::s![..height / by * by, ..width / by * by, ..]);
     reduce!(whole, (h by) (w by2) c -> h w c, mean, by = by, by2 = by)
 }
 
-/// Each place the mean of the window of `size` x `size` places that starts at it.
+/// Averages the window of `size` x `size` pixels that starts at each pixel.
 fn blurred(picture: &Picture, size: usize) -> Picture {
     dims!(y, x, colour, down = size, right = size);
     picture.at((y + down, x + right, colour)).mean((down, right)).order((y, x, colour))
 }
 
-/// Four pictures in one: every second place of every second line, beside and below each other.
+/// Splits the picture into four, arranged in a 2 x 2 grid: each has every second pixel of every
+/// second row.
 fn taken_apart(picture: &Picture) -> Picture {
     rearrange!(picture, (h down) (w right) c -> (down h) (right w) c, down = 2, right = 2)
 }
 
-/// The inverse, which is the pixel shuffle of super-resolution (W. Shi et al., 2016).
+/// The inverse, the pixel shuffle of super-resolution (W. Shi et al., 2016).
 fn put_together(parts: &Picture) -> Picture {
     rearrange!(parts, (down h) (right w) c -> (h down) (w right) c, down = 2, right = 2)
 }
 
-/// Colours that run into each other, and a disc.
+/// A colour gradient with a disc.
 fn drawn(height: usize, width: usize) -> Picture {
     dims!(y = height, x = width, colour = 3);
     let (down, right) = (y.cast::<f32>() / height as f32, x.cast::<f32>() / width as f32);

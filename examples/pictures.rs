@@ -1,10 +1,10 @@
-//! Pictures of a tensor, of a plan, and of the path of a contraction: those of the guide.
+//! Draws the pictures of the guide: a tensor, plans, and the path of a contraction.
 //!
 //! ```text
 //! cargo run --example pictures -- folder
 //! ```
 //!
-//! The first is printed as well.
+//! The first is also printed.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -13,17 +13,17 @@ use typed_dims::grad::grad;
 use typed_dims::prelude::*;
 
 dims! {
-    /// Tokens that look.
+    /// Tokens with queries.
     pub struct Token;
-    /// Tokens that are looked at.
+    /// Tokens with keys.
     pub struct Key;
     /// Features of a token.
     pub struct Width;
-    /// Features in the middle.
+    /// Features of the hidden layer.
     pub struct Hidden;
 }
 
-/// How far back each token sees each other one, and -1 where it must not look.
+/// The distance of each earlier token, or -1 for masked ones.
 fn distances(n: usize) -> Tensor<isize, (Token, Key)> {
     let (token, key) = (Token.of(n), Key.of(n));
     select(token.ge(key), token - key, -1).eval()
@@ -40,7 +40,7 @@ fn network() -> String {
     plan.to_svg()
 }
 
-/// The same with the gradient by the first layer.
+/// A plan of the gradient by the first layer.
 fn training() -> String {
     let x = ones::<f32, _>((Token.of(8), Width.of(16)));
     let (up, bias) = (ones::<f32, _>((Width.of(16), Hidden.of(32))), ones::<f32, _>(Hidden.of(32)));
@@ -51,7 +51,7 @@ fn training() -> String {
     explain(|| grad(loss, &up)).1.to_svg()
 }
 
-/// Four matrices in a row, the outer ones thin: from which end they are multiplied decides what it costs.
+/// A product of four matrices with a thin result: the order of multiplication determines the cost.
 fn chain() -> String {
     let a = Array2::<f32>::ones((4, 200));
     let (b, c) = (Array2::<f32>::ones((200, 300)), Array2::<f32>::ones((300, 200)));
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_guide_shows_them() {
-        // What plans say of threads and kernels depends on the machine.
+        // The threads and kernels in plans depend on the machine.
         for (name, svg) in
             drawn().into_iter().filter(|(name, _)| !["plan.svg", "gradient.svg"].contains(name))
         {

@@ -1,8 +1,8 @@
-//! A small network over a signal that flows: a convolution over time by windows, weights that are constants, and a mean, with what each
-//! operation costs on hardware that streams its data dimension.
+//! A small network over a streamed signal: a convolution over time by windows, constant weights,
+//! and a mean, with the cost of each operation on hardware that streams its data dimension.
 //!
-//! What flows are the channels, `[time channel!]`. So windows over time are slices that are free, one beside the other they are one axis,
-//! `[time (tap * channel)!]`, and the weights are contracted along it.
+//! Channels are the streamed dim: `[time, channel!]`. Windows over time are slices, which are free.
+//! Stacked, they are one axis, `[time, (tap * channel)!]`, along which the weights are contracted.
 //!
 //! ```text
 //! cargo run --example stream
@@ -20,11 +20,11 @@ dims! {
     pub struct Tap = 3;
     /// The values of a window.
     pub struct Patch;
-    /// What the convolution yields.
+    /// Features of the convolution.
     pub struct Feature;
-    /// What the network yields.
+    /// Outputs of the network.
     pub struct Class;
-    /// What is left of a mean.
+    /// The axis of size 1 that a reduction leaves.
     pub struct One = 1;
 }
 
@@ -49,7 +49,8 @@ fn head(
     x.relu().contract(weight, Feature).mean(Time)
 }
 
-/// `e^x / sum of e^x` along what flows: a reduction keeps it, and a broadcast of it is close to free.
+/// `e^x / sum of e^x` along the streamed dim: a reduction keeps it, and broadcasting the result is
+/// nearly free.
 fn softmax(x: &Stream<f32, (Class,), Class>) -> Stream<f32, (Class,), Class> {
     let classes = Class.of(x.size(Class));
     let exp = (x - x.max_keepdim(Class, One).broadcast(One, classes)).exp();
@@ -90,7 +91,7 @@ mod tests {
         let x = ones::<f32, _>((Time.of(9), Channel.of(2))).stream((Time, Channel), Channel);
         let weight = ones::<f32, _>((Tap, Channel.of(2), Feature.of(5)));
         let (_, ledger) = ledger(|| convolution(&x, &weight, &zeros(Feature.of(5))));
-        // Three slices and their stack; then the flattening, the contraction and the bias.
+        // Three slices and their stack; then flattening, contraction and bias.
         assert_eq!([CostClass::Free, CostClass::Compute].map(|class| ledger.count(class)), [4, 3]);
         assert_eq!((ledger.entries.len(), ledger.dynamic_weights()), (7, 0));
     }

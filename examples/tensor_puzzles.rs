@@ -1,8 +1,10 @@
-//! Sasha Rush's [Tensor Puzzles](https://github.com/srush/Tensor-Puzzles): functions of numpy, each from first principles, in one line.
+//! Sasha Rush's [Tensor Puzzles](https://github.com/srush/Tensor-Puzzles): functions of numpy, each
+//! from first principles, in one line.
 //!
-//! There the only tools are indexing, arithmetic, comparison and `arange`. Here each solution is one `tensor!`, and reads like the
-//! puzzle's specification, which stands beside it as loops. Every solution is compared with its specification on inputs of many
-//! sizes; a difference is a panic.
+//! The original puzzles only allow indexing, arithmetic, comparison and `arange`. Here each
+//! solution is one `tensor!`, which reads like the puzzle's specification. The specifications are
+//! written as loops below, and each solution is compared with its specification on inputs of many
+//! sizes. A difference is a panic.
 //!
 //! ```sh
 //! cargo run --example tensor_puzzles
@@ -99,7 +101,7 @@ fn bucketize(v: &Array1<i32>, boundaries: &Array1<i32>) -> Array1<usize> {
 }
 
 /// The specifications, as loops.
-#[allow(clippy::needless_range_loop)] // they are what the puzzles say
+#[allow(clippy::needless_range_loop)] // as in the puzzles
 mod spec {
     use super::{Array1, Array2};
 
@@ -294,7 +296,7 @@ mod spec {
     }
 }
 
-/// Numbers that look random, and are the same each time.
+/// Pseudo-random numbers from a fixed seed.
 struct Numbers(u64);
 
 impl Numbers {
@@ -319,7 +321,7 @@ impl Numbers {
     }
 }
 
-/// What all solutions are, for inputs of the size `n`: their names, and how they print.
+/// All solutions for inputs of size `n`: their names, and their printed results.
 fn solve(n: usize, numbers: &mut Numbers) -> Vec<(&'static str, String)> {
     let (a, b, square) = (numbers.ints(n), numbers.ints(n), numbers.matrix(n, n));
     let (wide, link) = (numbers.matrix(n, n + 2), numbers.positions(n, n));
@@ -362,7 +364,7 @@ fn compare<T: Debug + Display + PartialEq>(solution: T, spec: T) -> (String, boo
     (solution.to_string().replace('\n', ""), solution == spec)
 }
 
-/// The `tensor!` of a solution, from this file's own text.
+/// The `tensor!` of a solution, from the source of this file.
 fn line(name: &str) -> &'static str {
     let source = include_str!("tensor_puzzles.rs");
     let start = source.find(&format!("\nfn {name}(")).expect("every puzzle is a function of this file");

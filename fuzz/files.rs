@@ -1,6 +1,7 @@
-//! The readers of files as a fuzz target: safetensors, npy, npz and ONNX. Whatever the bytes are, they are read, or an error says why not.
+//! The readers of files as a fuzz target: safetensors, npy, npz and ONNX. Any bytes must be read,
+//! or give an error with a reason.
 //!
-//! The first byte of an input says whether the others are a file, or changes to one that is right.
+//! The first byte of an input says whether the others are a file, or changes to a valid one.
 
 #![no_main]
 
@@ -18,7 +19,7 @@ dims! {
     struct In = 3;
 }
 
-/// One of each kind.
+/// One file of each kind.
 static FILES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let counted = || from_fn((Out.of(2), In), |(row, column)| (row * 3 + column) as f32);
     let mut many = safetensors::SafetensorsWriter::new();
@@ -51,7 +52,8 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// A file with changes, of four bytes each: where (two of them), what, and with what.
+/// A file with changes of four bytes each: two for the position, one for the kind, and one for the
+/// value.
 fn changed(file: &[u8], changes: &[u8]) -> Vec<u8> {
     let mut file = file.to_vec();
     for change in changes.chunks_exact(4) {

@@ -137,10 +137,11 @@
 //!   of matrix products.
 //! * `blas`: matrix products use a BLAS that the program links and installs: [`blas`].
 //! * `std` (on by default): kernels are chosen at run time for the processor's instructions, large results come from a memory pool
-//!   (`storage::memory`), and there are [`explain`](pipeline::plan::explain::explain), [modes](mode) and [`ledger`](tensors::stream::ledger()). `gemm`, `rayon`, `image`, `onnx` and the
+//!   (`storage::memory`), and there are [`explain`](pipeline::plan::explain::explain), [modes](mode) and [`ledger`](tensors::stream::ledger()). `gemm`, `rayon`, `image`, `linalg`, `onnx` and the
 //!   features for files need `std`. Without it the crate needs `core` and `alloc`: see below.
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and the like.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
+//! * `linalg`: matrices are factorized, inverted, solved with and diagonalized, on the crate `faer`: `operators::linalg`.
 //! * `image`, `mdarray`, `nalgebra`, `candle`: conversions from and to the images, arrays, matrices and tensors of these crates: `creation::foreign`.
 //! * `safetensors`, `npy`: tensors in files, with the names of their dims (`file`; npz belongs to `npy`). `memmap` maps files into memory.
 //!   With `safetensors`, `#[derive(Load)]` loads structs of tensors from files of weights.
@@ -275,6 +276,10 @@ pub mod prelude {
     pub use crate::operators::fold::Folding as _;
     pub use crate::operators::join::{concat, stack};
     pub use crate::operators::linalg::LinearAlgebra as _;
+    #[cfg(feature = "linalg")]
+    pub use crate::operators::linalg::{
+        decompositions::Decompositions as _, functions::MatrixFunctions as _, systems::LinearSystems as _,
+    };
     pub use crate::operators::priming::Priming as _;
     pub use crate::operators::restructure::Restructure as _;
     pub use crate::operators::scan::scan;

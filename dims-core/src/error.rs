@@ -195,6 +195,17 @@ pub enum DimError {
         /// Where the gradient was taken.
         origin: Origin,
     },
+    /// A matrix is not one that an operation is for: it is singular, not positive definite, or has elements that are infinite or NaN.
+    Matrix {
+        /// The operation.
+        operation: &'static str,
+        /// What is wrong with the matrix.
+        failure: String,
+        /// The number of the matrix among those of the batch.
+        at: usize,
+        /// Where it is, as `b = 3, t = 7`; empty if there is one matrix.
+        place: String,
+    },
     /// The sizes of an operation's parts do not fit together.
     Shape {
         /// What was expected, and what was found.
@@ -348,6 +359,12 @@ impl fmt::Display for DimError {
                 "all inputs of the gradient are integers or `bool`s{}: only floats have gradients",
                 OriginSuffix(*origin)
             ),
+            DimError::Matrix { operation, failure, place, .. } if place.is_empty() => {
+                write!(f, "`{operation}`: the matrix {failure}")
+            }
+            DimError::Matrix { operation, failure, place, .. } => {
+                write!(f, "`{operation}`: the matrix at {place} {failure}")
+            }
             DimError::Shape { what } => f.write_str(what),
         }
     }
@@ -384,6 +401,11 @@ impl From<kernels::error::Error> for DimError {
         match error {
             Error::OutOfBounds { what, index, size, origin } => {
                 DimError::OutOfBounds { what, index, size, origin }
+            }
+            #[cfg(feature = "linalg")]
+            Error::Matrix { operation, failure, at, batch } => {
+                let place = if batch == 1 { String::new() } else { format!("{at} of {batch}") };
+                DimError::Matrix { operation, failure: format!("{failure}"), at, place }
             }
             Error::TooLarge { elements } => DimError::TooLarge { dims: format!("{elements} elements") },
             error => DimError::Shape { what: format!("{error}") },

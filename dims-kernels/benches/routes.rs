@@ -1,10 +1,12 @@
-//! Each route of the dispatcher of matrix products beside the others: the time of each shape by each route that can compute it.
+//! Compares the routes of the dispatcher of matrix products: the time of each shape by each route
+//! that can compute it.
 //!
-//! `cargo bench -p typed-dims-kernels --bench routes` prints a line for each shape: microseconds of one product by each route, the route that the
-//! dispatcher chooses marked with `*`, and its time over that of the fastest one. An argument selects shapes whose line contains it.
+//! `cargo bench -p typed-dims-kernels --bench routes` prints a line for each shape: microseconds of
+//! one product by each route, with the dispatcher's choice marked by `*`, and its time divided by
+//! that of the fastest route. An argument selects shapes whose line contains it.
 //!
-//! The routes take turns, which are short, and the time of a route is that of its fastest turn: other programs slow all routes down alike, and few of them
-//! all turns of one.
+//! The routes take short turns, and the time of a route is that of its fastest turn: other programs
+//! slow all routes down alike, and rarely all turns of one route.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -12,16 +14,16 @@ use typed_dims_kernels::gemm::dispatch::{Route, multiply_by, route_of};
 use typed_dims_kernels::gemm::{Matrix, Product};
 use typed_dims_kernels::scalar::Num;
 
-/// Turns of each route.
+/// The number of turns of each route.
 const TURNS: usize = 40;
 
-/// How long one turn lasts at least.
+/// The least duration of a turn.
 const TURN: Duration = Duration::from_millis(1);
 
-/// A route that takes so much longer than another one in its first turn is not measured again.
+/// A route whose first turn takes this many times longer than another's is not measured again.
 const HOPELESS: u32 = 8;
 
-/// How a matrix lies: neighbours along its rows, along its columns, or nowhere.
+/// The layout of a matrix: contiguous along its rows, along its columns, or neither.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Lies {
     Rows,
@@ -30,7 +32,7 @@ enum Lies {
 }
 
 impl Lies {
-    /// The strides of rows and columns, and how many elements the matrix takes up.
+    /// The strides of rows and columns, and the number of elements of the memory.
     fn strides(self, rows: usize, columns: usize) -> ([isize; 2], usize) {
         let (row, col) = match self {
             Lies::Rows => (columns, 1),
@@ -43,7 +45,7 @@ impl Lies {
 
 use Lies::{Apart, Columns, Rows};
 
-/// So many products of one size and one layout of the three matrices, each with memory of its own.
+/// `count` products of one size and layout, each with separate memory.
 struct Shape {
     class: &'static str,
     count: usize,
@@ -132,7 +134,7 @@ fn main() {
     }
 }
 
-/// The line of a shape.
+/// Prints the line of a shape.
 fn line<T: Num>(elements: &str, shape: &Shape, filter: &str, element: fn(f32) -> T) {
     let &Shape { class, count, sizes: [m, k, n], lies: [a, b, c] } = shape;
     let name = format!("{class}: {count} {elements} {m}x{k} by {k}x{n} {a:?} {b:?} {c:?}");
@@ -164,13 +166,14 @@ fn line<T: Num>(elements: &str, shape: &Shape, filter: &str, element: fn(f32) ->
         let start = Instant::now();
         for _ in 0..rounds {
             for product in &products {
-                // SAFETY: the matrices lie within the vectors, which nothing else accesses meanwhile.
+                // SAFETY: the matrices are within the vectors, which nothing else accesses
+                // meanwhile.
                 black_box(unsafe { multiply_by(route, black_box(product)) });
             }
         }
         start.elapsed()
     };
-    // SAFETY: as above.
+    // SAFETY: as for `run`.
     let mut routes: Vec<Route> =
         Route::ALL.into_iter().filter(|&route| unsafe { multiply_by(route, &first) }).collect();
     let once: Vec<Duration> = routes.iter().map(|&route| run(route, 2) / 2).collect();

@@ -1,5 +1,5 @@
-//! Attention in tiles: scores of a block of queries and a block of keys, which never leave the cache, with a running maximum and
-//! sum for each query.
+//! Attention in tiles: the scores of a block of queries and a block of keys, which never leave the
+//! cache, with a running maximum and sum for each query.
 
 mod scores;
 
@@ -25,11 +25,12 @@ use core::any::Any;
 
 pub use scores::{Allowed, Change, LoweredScores, ScoreTile, lowered_scores};
 
-/// Queries of a tile: a multiple of the rows of a product's register tile.
+/// Queries of a tile: a multiple of the rows of a matrix product's register tile.
 const QUERIES: usize = 192;
 
-/// Keys of a tile: its scores take up less than half of a second-level cache of 1 MiB. (Of 2048 queries and keys with 64 features, tiles
-/// of 192 by 512 take 0.9 of the time of tiles of 128 by 256.)
+/// Keys of a tile: its scores take up less than half of a second-level cache of 1 MiB. (With 2048
+/// queries and keys of 64 features, tiles of 192 by 512 take 0.9 of the time of tiles of 128 by
+/// 256.)
 const fn keys<T>() -> usize {
     let keys = 2048 / size_of::<T>();
     if keys < TILE { keys } else { TILE }
@@ -38,7 +39,7 @@ const fn keys<T>() -> usize {
 compiled! {
     for f32 f64:
 
-    /// An operand with elements in the type that is computed with.
+    /// An operand with its elements widened to the type of the computation.
     #[track_caller]
     pub fn widened<'a, 's, T: Real>(
         operand: ContractionFactor<'a, T>,
@@ -51,7 +52,8 @@ compiled! {
 compiled! {
     for f32 f64:
 
-    /// The elements in the type of the result; as they are, if that is the one that is computed with.
+    /// The elements rounded to the type of the result; unchanged if that is the type of the
+    /// computation.
     pub fn narrowed<T: Real>(data: Vec<<T as Real>::Wide>) -> Vec<T> {
         in_type_of_result(data)
     }
@@ -68,25 +70,27 @@ fn in_type_of_result<T: Real>(data: Vec<T::Wide>) -> Vec<T> {
 
 /// An attention: its loops, its operands, and the scale of the scores.
 pub struct Work<'n, T> {
-    /// Loops over batches, one over queries, those over keys; rows for queries, keys, values, result, the mask, and the bias.
+    /// Loops over batches, one loop over queries, loops over keys; rows for queries, keys, values,
+    /// result, mask and bias.
     pub nest: &'n Nest,
-    /// Which loop is the one over queries.
+    /// The number of the loop over queries.
     pub query: usize,
     /// Loops over features; rows for queries and keys.
     pub features: Nest,
     /// Loops over columns of the values; rows for values and result.
     pub values: Nest,
-    /// The queries, with strides along these loops.
+    /// The queries, with strides along the loops above.
     pub q: Elements<'n, T>,
     /// The keys.
     pub k: Elements<'n, T>,
     /// The values.
     pub v: Elements<'n, T>,
-    /// The factor of the products of queries and keys.
+    /// The factor of the scores.
     pub scale: T,
 }
 
-/// The loops of scores and values, sorted by role, and the strides of queries, keys, values and the result.
+/// The loops of scores and values, sorted by role, and the strides of queries, keys, values and the
+/// result.
 pub struct AttentionRoles {
     /// Loops over batches.
     pub batch: Vec<usize>,
@@ -99,10 +103,12 @@ pub struct AttentionRoles {
 }
 
 impl AttentionRoles {
-    /// Sorts loops by role. `scores` are the loops of the scores, `over` those over keys, and `kept` those of the result. `q`, `k` and `v` are strides.
+    /// Sorts loops by role. `scores` are the loops of the scores, `over` the loops over keys, and
+    /// `kept` the loops of the result. `q`, `k` and `v` are strides.
     pub fn of(sizes: &[usize], [scores, over, kept]: [&[usize]; 3], [q, k, v]: [&[isize]; 3]) -> Self {
         let out = contiguous(kept, sizes);
-        // Along a loop over queries, only the queries vary. The other loops of the scores are batches. Loops of the result that the scores lack are columns of values.
+        // Along a loop over queries, only the queries vary. The other loops of the scores are
+        // batches. Loops of the result that the scores lack are columns of values.
         let is_query = |axis: &usize| q[*axis] != 0 && k[*axis] == 0 && v[*axis] == 0;
         let rest = scores.iter().copied().filter(|axis| !over.contains(axis));
         let (queries, batch) = rest.partition(is_query);
@@ -122,7 +128,8 @@ pub fn loops_of_pair(sizes: &[usize], rows: &Rows, operands: [usize; 2], axes: &
     Nest::grouped(sizes, &[axes], &own).0
 }
 
-/// The rows of a nest after those of queries, keys, values and the result: the rows of the mask and of the bias.
+/// The rows of the mask and of the bias in a nest: those after queries, keys, values and the
+/// result.
 pub fn rows_of_change(nest: &Nest) -> OperandRows<'_> {
     let mut operands = nest.operands();
     for _ in 0..4 {
@@ -132,7 +139,7 @@ pub fn rows_of_change(nest: &Nest) -> OperandRows<'_> {
 }
 
 impl<T> Work<'_, T> {
-    /// How many multiplications all products take.
+    /// The number of multiplications of all products.
     pub fn multiplications(&self) -> usize {
         self.nest.positions().saturating_mul(self.features.positions() + self.values.positions())
     }
@@ -157,12 +164,15 @@ impl<T> Work<'_, T> {
 compiled! {
     for f32 f64:
 
-    /// Computes the attention; the result has `len` elements. `lower` makes the mask and the bias of each thread.
+    /// Computes the attention; the result has `len` elements. `lower` makes the mask and the bias
+    /// of each thread.
     ///
     /// # Safety
     ///
-    /// Each position of the nest and of the features is, along their rows, an element of the queries and of the keys, each position of the nest and of the values one of the values;
-    /// and the rows of the result count through `len` places. If there are several threads, what `lower` makes may be used on any one of them.
+    /// Along their rows, each position of the nest and of the features is an element of the queries
+    /// and of the keys, and each position of the nest and of the values is an element of the
+    /// values. The rows of the result reach all `len` elements. If there are several threads, the
+    /// results of `lower` may be used on any of them.
     pub unsafe fn attend<'w, 'l, T: Real>(
         work: &'w Work<'w, T>,
         len: usize,
@@ -178,7 +188,7 @@ compiled! {
 ///
 /// # Safety
 ///
-/// As for that.
+/// As for [`attend`].
 unsafe fn attention<'w, T: Real>(
     work: &'w Work<'w, T>,
     len: usize,
@@ -192,18 +202,20 @@ unsafe fn attention<'w, T: Real>(
     let blocks = queries.div_ceil(QUERIES);
     let batches: usize = work.nest.sizes[..work.query].iter().product();
     let units = batches * blocks;
-    // A mask may leave more to do at one end than at the other, so there are more parts than threads.
+    // A mask may leave more work at one end than at the other, so there are more parts than
+    // threads.
     let parts = if threads == 1 { 1 } else { (8 * threads).min(units) };
     let mut pieces = Vec::with_capacity(parts);
     for part in 0..parts {
         let units = part * units / parts..(part + 1) * units / parts;
         let piece = QueryBlocks { work, units, blocks, out: out.as_mut_ptr(), change: lower() };
-        // SAFETY: elements are `Sync`, and masks and biases may be used on another thread, as the caller promises; each piece writes the results of its own
-        // queries.
+        // SAFETY: elements are `Sync`, and masks and biases may be used on another thread, as the
+        // caller promises; each piece writes the results of its own queries.
         pieces.push(unsafe { Carried::new(piece) });
     }
     threads::each(pieces, |piece| piece.into_inner().run()).into_iter().collect::<Result<(), _>>()?;
-    // SAFETY: batches, queries and columns of the values are all dims of the result, so that every place was written.
+    // SAFETY: batches, queries and columns of the values are all dims of the result, so every
+    // element was written.
     unsafe { out.set_len(len) };
     Ok(out)
 }
@@ -217,7 +229,7 @@ struct QueryBlocks<'w, T> {
     change: Box<dyn Change<T> + 'w>,
 }
 
-/// The memory that a piece works in.
+/// The working memory of a piece.
 struct Scratch<T> {
     scores: Vec<T>,
     greatest: Vec<T>,
@@ -253,7 +265,7 @@ impl<T: Real> QueryBlocks<'_, T> {
         Ok(())
     }
 
-    /// One block of queries, from the one at `at` on.
+    /// Computes one block of queries, from `at` on.
     fn block(&mut self, at: &mut [usize], scratch: &mut Scratch<T>) -> Result<(), Error> {
         let work = self.work;
         let nest = work.nest;
@@ -342,14 +354,15 @@ impl<T: Real> QueryBlocks<'_, T> {
                 c_col: 1,
                 accumulate,
             };
-            // SAFETY: queries, keys and features of the tile are positions of the loops, and the scores have room for it.
+            // SAFETY: queries, keys and features of the tile are positions of the loops, and the
+            // scores have room for it.
             unsafe { multiply(&product) };
             accumulate = true;
             odometer.advance(&mut place[..inner]);
         }
     }
 
-    /// Adds the values of a tile's keys, weighted by the exponentials of the scores, to the results.
+    /// Adds to the results the values of a tile's keys, weighted by the exponentials of the scores.
     fn weigh(&self, at: &[usize], rows: usize, width: usize, scratch: &mut Scratch<T>) {
         let Work { nest, ref values, v: elements, .. } = *self.work;
         let v = nest.strides_of(2);
@@ -375,14 +388,15 @@ impl<T: Real> QueryBlocks<'_, T> {
                 c_col: 1,
                 accumulate: true,
             };
-            // SAFETY: keys and columns of the tile are positions of the loops, and the results have room for them.
+            // SAFETY: keys and columns of the tile are positions of the loops, and the results have
+            // room for them.
             unsafe { multiply(&product) };
             column += values.sizes[inner];
             odometer.advance(&mut place[..inner]);
         }
     }
 
-    /// Puts the results of a block where they belong.
+    /// Writes the results of a block to the output.
     fn write(&self, at: &[usize], rows: usize, scratch: &Scratch<T>, empty: bool) {
         let Work { nest, query, ref values, .. } = *self.work;
         let out = nest.strides_of(3);
@@ -403,11 +417,12 @@ impl<T: Real> QueryBlocks<'_, T> {
                 let write = |step: isize| {
                     for (column, &result) in results.iter().enumerate() {
                         let value = if none { T::ZERO } else { result * share };
-                        // SAFETY: queries and columns are positions of the result, which nothing else writes.
+                        // SAFETY: queries and columns are positions of the result, which nothing
+                        // else writes.
                         unsafe { first.wrapping_offset(column as isize * step).write(value) };
                     }
                 };
-                // (Of neighbours the compiler makes vectors.)
+                // A constant step of 1 lets the compiler vectorize.
                 if to[inner] == 1 {
                     write(1)
                 } else {
@@ -423,7 +438,7 @@ fn dot(at: &[usize], strides: &[isize]) -> isize {
     at.iter().zip(strides).map(|(&at, &stride)| at as isize * stride).sum()
 }
 
-/// Turns the scores of a tile into weights, and takes the maximum and the sum of each query along.
+/// Turns the scores of a tile into weights, and updates the maximum and the sum of each query.
 struct Fold<'s, T> {
     scratch: &'s mut Scratch<T>,
     rows: usize,
@@ -445,7 +460,7 @@ impl<T: Real> Task for Fold<'_, T> {
             let scores = &mut scratch.scores[row * width..][..width];
             let plain = !biased && !masked;
             let found = if plain {
-                // Scores are multiplied once more below, rather than written and read once more.
+                // Scores are multiplied again below, rather than written and read again.
                 fold(scores, T::LOWEST, |greatest, score| larger(greatest, score * scale), larger)
             } else {
                 if biased {
@@ -466,14 +481,14 @@ impl<T: Real> Task for Fold<'_, T> {
             };
             let before = scratch.greatest[row];
             let greatest = larger(before, found);
-            // Without any key so far there is nothing to subtract: `-inf - -inf` would not be a number.
+            // Until a key counts there is nothing to subtract: `-inf - -inf` is NaN.
             let shift = if greatest == T::LOWEST { T::ZERO } else { greatest };
             let sum = if plain {
                 weights::<I, T, true>(scores, scale, shift)
             } else {
                 weights::<I, T, false>(scores, scale, shift)
             };
-            // (Not-a-number stays not-a-number.)
+            // NaN stays NaN.
             let shrink = if before == T::LOWEST { T::ZERO } else { (before - greatest).exp_down::<I>() };
             scratch.greatest[row] = greatest;
             scratch.sums[row] = scratch.sums[row] * shrink + sum;
@@ -486,13 +501,15 @@ impl<T: Real> Task for Fold<'_, T> {
     }
 }
 
-/// The larger of two. Not-a-number need not be the greatest: it makes the sum not-a-number, and so all results of the query.
+/// The larger of two numbers. NaN need not count as the greatest: it makes the sum NaN, and so all
+/// results of the query.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn larger<T: Real>(a: T, b: T) -> T {
     if b > a { b } else { a }
 }
 
-/// Replaces each score, times `scale` if that is still to be done, by `e^(score - shift)`, and returns their sum; no score is above `shift`.
+/// Replaces each score by `e^(score - shift)` and returns their sum. If `SCALE`, scores are
+/// multiplied by `scale` first. No score is above `shift`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn weights<I: Isa, T: Real, const SCALE: bool>(scores: &mut [T], scale: T, shift: T) -> T {
     let weight = |score: T| (if SCALE { score * scale - shift } else { score - shift }).exp_down::<I>();

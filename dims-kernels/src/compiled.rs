@@ -1,22 +1,24 @@
-//! Routines that depend on the element type alone, compiled in this crate for the common types.
+//! Routines that depend only on the element type, compiled in this crate for the common types.
 //!
-//! rustc compiles a generic function anew in each crate that calls it. So a routine that is written with the macro `compiled` is a function of this crate for
-//! each of the types that it lists, and callers only link it. For other types, those of users among them, it is generic.
+//! rustc compiles a generic function again in each crate that calls it. The macro `compiled`
+//! therefore defines a routine as a function of this crate for each type that it lists, which
+//! callers only link. For all other types, including those of users, the routine stays generic.
 //!
-//! Which of the common types a type is, its constant [`Num::COMPILED`](crate::scalar::Num::COMPILED) says. An element type of a user has the default, which
-//! says that it is none, and nobody can make another value for it.
+//! The constant [`Num::COMPILED`](crate::scalar::Num::COMPILED) tells which of the common types a
+//! type is. Users' element types have the default, [`Precompiled::NO`]; no other value can be
+//! constructed for them.
 
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, transmute_copy};
 
-/// Which of the common types `T` is, if it is one. A value that says so exists for the common types alone, and is made here.
+/// Which of the common types `T` is, if any.
 pub struct Precompiled<T> {
     common: Option<CommonType>,
     of: PhantomData<fn(T) -> T>,
 }
 
 impl<T> Precompiled<T> {
-    /// It is none of them.
+    /// `T` is none of the common types.
     pub const NO: Self = Precompiled { common: None, of: PhantomData };
 }
 
@@ -28,7 +30,7 @@ macro_rules! common_types {
         pub(crate) enum CommonType { $($t),* }
 
         $(impl Precompiled<$t> {
-            /// It is this one.
+            /// `T` is this type.
             pub(crate) const YES: Self = Precompiled { common: Some(CommonType::$t), of: PhantomData };
         })*
     };
@@ -43,20 +45,23 @@ impl<T> Precompiled<T> {
     }
 }
 
-/// The value, where two names stand for its type.
+/// Converts the value between two names of one type.
 ///
 /// # Safety
 ///
-/// `A` and `B` are one type.
+/// `A` and `B` are the same type.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) unsafe fn same<A, B>(value: A) -> B {
-    // SAFETY: the result has the type that the value has, as the caller promises, and takes its place.
+    // SAFETY: the caller promises that both types are the same; `ManuallyDrop` prevents a second
+    // drop.
     unsafe { transmute_copy(&ManuallyDrop::new(value)) }
 }
 
-/// A routine that is compiled here for the types behind `for`: `for f32 f64: pub fn name<'a, T: Num>(argument: &'a [T]) -> T { body }`.
+/// Defines a routine that is compiled here for the types after `for`:
+/// `for f32 f64: pub fn name<'a, T: Num>(argument: &'a [T]) -> T { body }`.
 ///
-/// The body should be a call of a generic function, since each type has a copy of it. What follows `else` is the body for all other types, if that is another one. Lifetimes have names.
+/// The body should be a call of a generic function, since it is copied for each type. An optional
+/// `else` gives a different body for all other types. Lifetimes must be named.
 macro_rules! compiled {
     (for $($common:ident)+: $(#[$attribute:meta])* $vis:vis fn $($function:tt)+) => {
         $crate::compiled::compiled!(@routine [$($common)+] [$(#[$attribute])*] [$vis] [] $($function)+);
@@ -69,7 +74,7 @@ macro_rules! compiled {
         $name:ident<$($lifetime:lifetime,)* $T:ident: $bound:ident>$arguments:tt $(-> $out:ty)? $body:block $(else $other:block)?
     ) => {
         $($attribute)*
-        #[cfg_attr(not(debug_assertions), inline(always))] // (Without optimization what is inlined takes time to build, and gains none.)
+        #[cfg_attr(not(debug_assertions), inline(always))] // (Without optimization, inlining only makes builds slower.)
         $vis $($unsafe)? fn $name<$($lifetime,)* $T: $bound>$arguments $(-> $out)? {
             $crate::compiled::compiled!(
                 @choice $types [$($attribute)*] [$($unsafe)?] $name [$($lifetime,)*] $T $arguments [$(-> $out)?] $body $($other)?
@@ -84,8 +89,10 @@ macro_rules! compiled {
             type $T = $common;
             $($attribute)*
             $($unsafe)? fn $name<$($lifetime),*>($($argument: $type),*) $($out)* $body
-            // SAFETY: `T` is this type, as its constant says. So the types of an argument, and those of the result, are one type: they are the same text, in which `T` is the name
-            // of the parameter or of this type, and the lifetimes are those of the parameters. An unsafe routine has the promise of its caller.
+            // SAFETY: `T` is this type, as its constant says. So both types of an argument are the
+            // same type, and so are those of the result: they have the same text, in which `T`
+            // names the parameter or this type, and the lifetimes are the parameters'. For an
+            // unsafe routine, the caller makes the promise.
             unsafe { $crate::compiled::same($name($($crate::compiled::same::<_, $type>($argument)),*)) }
         } else {
             $crate::compiled::compiled!(

@@ -1,5 +1,6 @@
-//! Copies between layouts: rows at once where both sides have them, two to four rows side by side where the source interleaves them, else square
-//! blocks that fit into registers and cache.
+//! Copies between layouts: whole rows if both sides have contiguous rows, two to four interleaved
+//! rows at once if the source interleaves them, otherwise square blocks that fit into registers and
+//! cache.
 
 mod blocks;
 #[cfg(x86_vectors)]
@@ -15,31 +16,34 @@ use crate::memory::elements::{Elements, ElementsMut, OutputSlots};
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 
-/// Writes the nest's first operand, in the nest's order, into contiguous memory: all of it.
+/// Writes the nest's first operand, in the nest's order, into contiguous memory, and fills it.
 ///
 /// # Safety
 ///
-/// Each position of the nest is, along the row of the first operand, one of the elements' axes.
+/// Each position of the nest is, along the row of the first operand, a position of the elements'
+/// axes.
 pub unsafe fn copy<T: Copy + 'static>(elements: Elements<'_, T>, nest: &Nest, out: &mut [MaybeUninit<T>]) {
     assert_eq!(nest.positions(), out.len(), "the loop nest covers the result");
     let row = nest.operands().next_row();
     row.assert_within(&elements);
-    // SAFETY: each position is an element, as the caller promises; the nest's own result is contiguous, and as long as `out`.
+    // SAFETY: each position is an element, as the caller promises; the nest's result is contiguous
+    // and as long as `out`.
     unsafe { copy_between(elements.as_ptr(), row, out.as_mut_ptr().cast(), &nest.result, &nest.sizes) };
 }
 
-/// How many axes a tensor has at most whose elements are put in order one by one.
+/// The most axes of a tensor whose elements are reordered one by one.
 pub const FEW: usize = 4;
 
-/// The elements along all of these axes, the last one fastest: for so few of them that a plan would take longer.
+/// Writes the elements along all of these axes, the last one fastest: for few elements, where
+/// planning would take longer.
 ///
 /// # Panics
 ///
-/// If there are more or fewer places, or the memory is reused.
+/// If there are not as many slots as elements, or the memory is reused.
 ///
 /// # Safety
 ///
-/// Each position of `axes` is one of the elements' own axes.
+/// Each position of `axes` is a position of the elements' axes.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub unsafe fn copy_few<T: Copy + 'static>(
     elements: Elements<'_, T>,
@@ -56,7 +60,8 @@ pub unsafe fn copy_few<T: Copy + 'static>(
                 for k in 0..c.size as isize {
                     let row = i * a.stride + j * b.stride + k * c.stride;
                     for (l, place) in (0..d.size as isize).zip(&mut places) {
-                        // SAFETY: the offset is that of a position of the axes, and the caller promises that each position is an element.
+                        // SAFETY: this is the offset of a position of the axes, and the caller
+                        // promises that each position is an element.
                         place.write(unsafe { elements.nth(row + l * d.stride) });
                     }
                 }
@@ -64,20 +69,20 @@ pub unsafe fn copy_few<T: Copy + 'static>(
         }
         Ok(())
     };
-    // SAFETY: there are as many places as positions of the axes, and each position writes one.
+    // SAFETY: there are as many slots as positions of the axes, and each position writes one slot.
     unsafe { to.fill(fill) }
 }
 
-/// Writes the elements along a row to places: the one at a position of the loops goes `offset` places behind the first, and as far as the strides
-/// `result` say. The loops have these sizes.
+/// Writes the elements along a row to slots: the element at a position of the loops goes to the
+/// slot `offset` plus its offset by the strides `result`. The loops have these sizes.
 ///
 /// # Panics
 ///
-/// If `out` does not have such a place.
+/// If `out` does not have all of these slots.
 ///
 /// # Safety
 ///
-/// Each position of the loops is, along the row, one of the elements' axes.
+/// Each position of the loops is, along the row, a position of the elements' axes.
 #[inline]
 pub unsafe fn copy_row<T: Copy + 'static>(
     elements: Elements<'_, T>,
@@ -88,15 +93,16 @@ pub unsafe fn copy_row<T: Copy + 'static>(
 ) {
     row.assert_within(&elements);
     let target = out.reached(offset, sizes, result);
-    // SAFETY: each position is an element, as the caller promises; `reached` has found its place in `out`, which is borrowed exclusively.
+    // SAFETY: each position is an element, as the caller promises; `reached` has found its slot in
+    // `out`, which is borrowed exclusively.
     unsafe { copy_between(elements.as_ptr(), row, target.cast(), result, sizes) };
 }
 
-/// Writes the elements along a row into those along another, which are others.
+/// Writes the elements along a row to the elements along another row, which are disjoint.
 ///
 /// # Safety
 ///
-/// Each position of the loops is, along each row, one of the axes of that row's elements.
+/// Each position of the loops is, along each row, a position of the axes of that row's elements.
 #[inline]
 pub unsafe fn copy_onto<T: Copy + 'static>(
     elements: Elements<'_, T>,
@@ -108,16 +114,18 @@ pub unsafe fn copy_onto<T: Copy + 'static>(
     row.assert_within(&elements);
     result.assert_within(&target);
     let start = target.as_mut_ptr().wrapping_offset(result.offset);
-    // SAFETY: each position is an element on either side, as the caller promises. The target is borrowed exclusively, so the elements are others.
+    // SAFETY: each position is an element on both sides, as the caller promises. The target is
+    // borrowed exclusively, so the elements are disjoint.
     unsafe { copy_between(elements.as_ptr(), row, start, result.strides, sizes) };
 }
 
-/// Writes the elements at `origin`, moved as `row` says, to those at `target`, along loops whose innermost is one of neighbours
-/// in the target.
+/// Writes the elements at `origin`, offset by `row`, to those at `target`, along loops whose
+/// innermost is contiguous in the target.
 ///
 /// # Safety
 ///
-/// For every position of the loops the source has a valid element, and the target one of its own that nothing else has access to.
+/// For every position of the loops the source has a valid element, and the target has a separate
+/// element that nothing else accesses.
 pub unsafe fn copy_between<T: Copy + 'static>(
     origin: *const T,
     row: Row<'_>,
@@ -130,12 +138,13 @@ pub unsafe fn copy_between<T: Copy + 'static>(
     }
     let source = origin.wrapping_offset(row.offset);
     let (strides, are_numbers) = (row.strides, is_number::<T>());
-    // (Conditions are constants, so rustc compiles none of the branches that are not taken.)
+    // (The conditions are constants, so branches that are not taken are not compiled.)
     macro_rules! as_words {
         ($($word:ty, $copy:ident;)*) => {$(
             if const { is_like::<T, $word>() } {
-                // SAFETY: the words are as large as the elements and aligned as they are, and may be uninitialised where those have
-                // padding; the rest is the caller's promise.
+                // SAFETY: the words have the size of the elements and at most their alignment, and
+                // may be uninitialised where the elements have padding; the rest is the caller's
+                // promise.
                 return unsafe { $copy(source.cast(), strides, target.cast(), result, sizes, are_numbers) };
             }
         )*};
@@ -151,18 +160,19 @@ pub unsafe fn copy_between<T: Copy + 'static>(
     dispatch(BlockedCopy { source, strides, target, result, sizes, are_numbers });
 }
 
-/// Whether elements can be moved as if they were words of the type `W`.
+/// Whether elements can be copied as words of the type `W`.
 const fn is_like<T, W>() -> bool {
     size_of::<T>() == size_of::<W>() && align_of::<T>() >= align_of::<W>()
 }
 
-/// Copies of words of one size: a copy only moves bytes, so these functions serve elements of all types of that size and need not be compiled
-/// again by each crate that copies.
+/// Copies of words of one size. A copy only moves bytes, so these functions serve all element types
+/// of that size, and other crates need not compile them again.
 macro_rules! word_copies {
     ($($copy:ident $word:ty;)*) => {$(
         /// # Safety
         ///
-        /// As for [`copy_between`]; no loop is empty, and all bytes of the source's words are initialised if they `are_numbers`.
+        /// As for [`copy_between`]; no loop is empty, and if `are_numbers`, all bytes of the
+        /// source's words are initialised.
         unsafe fn $copy(
             source: *const MaybeUninit<$word>,
             strides: &[isize],
@@ -191,7 +201,7 @@ mod tests {
     use alloc::{vec, vec::Vec};
     use core::fmt::Debug;
 
-    /// Transposes matrices about as large as squares are, between memory with gaps.
+    /// Transposes matrices about as large as the squares, between memory with gaps.
     fn check<T: Copy + PartialEq + Debug + 'static>(element: fn(usize) -> T) {
         for (rows, columns) in [(8, 8), (16, 16), (17, 40), (33, 8), (7, 100), (64, 79)] {
             let (source_column, target_row) = (rows + 3, columns + 5);

@@ -5,14 +5,40 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::panic::Location;
 
-/// A place in the user's code.
+/// A position in the user's code.
 pub type Origin = Option<&'static Location<'static>>;
+
+/// What is wrong with a matrix.
+#[cfg(feature = "linalg")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatrixFailure {
+    /// It has no inverse.
+    Singular,
+    /// It is not positive definite.
+    NotPositiveDefinite,
+    /// It, or its right-hand side, has an element that is infinite or NaN.
+    NotFinite,
+    /// The iteration for its eigenvalues or singular values did not converge.
+    NotConverged,
+}
+
+#[cfg(feature = "linalg")]
+impl fmt::Display for MatrixFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MatrixFailure::Singular => "is singular",
+            MatrixFailure::NotPositiveDefinite => "is not positive definite",
+            MatrixFailure::NotFinite => "has an element that is infinite or NaN",
+            MatrixFailure::NotConverged => "has eigenvalues or singular values that were not found",
+        })
+    }
+}
 
 /// Why a kernel could not run.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
-    /// A computed index lies outside of the axis that it selects from.
+    /// A computed index is out of range for the axis that it selects from.
     OutOfBounds {
         /// The index and the axis, for messages.
         what: String,
@@ -23,35 +49,36 @@ pub enum Error {
         /// Where the array was bound.
         origin: Origin,
     },
-    /// There is no memory for a result.
+    /// The memory for a result cannot be allocated.
     TooLarge {
-        /// How many elements the result has.
+        /// The number of elements of the result.
         elements: usize,
     },
-    /// A step has no derivative, and depends on variables by which a gradient is asked for.
+    /// A step without a derivative depends on variables of a gradient.
     NoDerivative {
         /// The step.
         operation: &'static str,
         /// The names of the variables.
         names: Vec<String>,
     },
-    /// The same of a step of the user, who can give it one.
+    /// A step of the user without a derivative depends on variables of a gradient. The user can
+    /// define the derivative.
     NoOwnDerivative {
         /// The step.
         operation: &'static str,
-        /// How.
+        /// How to define it.
         remedy: &'static str,
         /// The names of the variables.
         names: Vec<String>,
     },
-    /// An operation of the user yields what it must not.
+    /// An operation of the user returned something invalid.
     Operation {
         /// The operation.
         name: &'static str,
-        /// What it yields.
+        /// A description of the problem.
         what: String,
     },
-    /// A step cannot be run again, and depends on inputs of a function that is recorded.
+    /// A step that cannot be run again depends on inputs of a recorded function.
     NotRecorded {
         /// The step.
         operation: &'static str,
@@ -67,6 +94,18 @@ pub enum Error {
     Saved {
         /// Why.
         what: String,
+    },
+    /// A matrix is not one that a step is for.
+    #[cfg(feature = "linalg")]
+    Matrix {
+        /// The step.
+        operation: &'static str,
+        /// What is wrong with the matrix.
+        failure: MatrixFailure,
+        /// Which matrix of the batch it is.
+        at: usize,
+        /// How many matrices there are.
+        batch: usize,
     },
     /// A pull-back failed.
     PullBack {
@@ -102,6 +141,11 @@ impl fmt::Display for Error {
             Error::Probability { operation, p } => {
                 write!(f, "{operation} with the probability {p}; it must be between 0 and 1")
             }
+            #[cfg(feature = "linalg")]
+            Error::Matrix { operation, failure, at, batch } => match batch {
+                1 => write!(f, "`{operation}`: the matrix {failure}"),
+                batch => write!(f, "`{operation}`: matrix {at} of {batch} {failure}"),
+            },
             Error::PullBack { what } | Error::Saved { what } => f.write_str(what),
             Error::TooLarge { elements } => {
                 write!(f, "a result with {elements} elements does not fit into memory")

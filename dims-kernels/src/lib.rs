@@ -1,14 +1,16 @@
 //! The kernels of `typed-dims`: loops over pointers, sizes and strides.
 //!
-//! Nothing here knows dims. An expression of the crates above is a tree of [loads](load) and [operations](ops); the loops, the threads and the matrix
-//! products are here, and those that depend on the element type alone are [`compiled`] here for the common types, so that other crates only
-//! link them.
+//! This crate knows nothing about dims. The crates above express a computation as a tree of
+//! [loads](load) and [operations](ops); the loops, the threads and the matrix products are here.
+//! Routines that depend only on the element type are [`compiled`] here for the common types, so
+//! other crates only link them.
 //!
-//! # What functions trust
+//! # Preconditions
 //!
-//! A function that takes [elements](memory::elements) and a [nest](loops::nest) reads the elements along the nest's rows of strides. That these rows stay
-//! within the elements is the caller's promise: builds with debug assertions check it, others do not. `typed-dims-core` makes both from the same axes. A
-//! program that uses this crate directly has to see to it.
+//! A function that takes [elements](memory::elements) and a [nest](loops::nest) reads the elements
+//! along the nest's rows of strides. The caller promises that these rows stay within the elements:
+//! builds with debug assertions check it, others do not. `typed-dims-core` derives both from the
+//! same axes. A program that uses this crate directly must ensure it itself.
 
 #![no_std]
 // Readers of this documentation work on the kernels, so it may link to private items.

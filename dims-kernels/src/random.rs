@@ -1,12 +1,14 @@
-//! Numbers that are drawn from a seed.
+//! Random numbers from a seed.
 //!
-//! The number that a seed gives at a position is a hash of both: it is the same on every machine, whatever the number of threads, and no generator has to be carried
-//! along. The hash is splitmix64: G. L. Steele, D. Lea, C. H. Flood, 2014, "Fast splittable pseudorandom number generators".
+//! The number of a seed at a position is a hash of both. It is the same on every machine and for
+//! any number of threads, and there is no generator to pass along. The hash is splitmix64: G. L.
+//! Steele, D. Lea, C. H. Flood, 2014, "Fast splittable pseudorandom number generators".
 
 use smallvec::SmallVec;
 
-/// What numbers are drawn for: the same seed gives other numbers for something else, so that dropout does not leave out the small ones of
-/// `rand`. (The numbers are digits of the golden ratio and of pi.)
+/// What numbers are drawn for. The same seed gives different numbers for different purposes;
+/// otherwise dropout would drop just the small numbers of `rand`. (The constants are digits of the
+/// golden ratio and of pi.)
 #[derive(Clone, Copy)]
 #[repr(u64)]
 #[allow(missing_docs)]
@@ -21,7 +23,7 @@ pub enum RandomStream {
     Truncated = 0xBE54_66CF_34E9_0C6C,
 }
 
-/// The `at`th number of a seed.
+/// The number of a seed at the position `at`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn bits(stream: RandomStream, seed: u64, at: u64) -> u64 {
     mixed(mixed(seed ^ stream as u64).wrapping_add(at.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15)))
@@ -35,34 +37,35 @@ pub fn mixed(z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The `at`th number of a seed, from 0 to 1, exclusive.
+/// The number of a seed at the position `at`, in `0.0..1.0`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn unit(stream: RandomStream, seed: u64, at: u64) -> f64 {
     (bits(stream, seed, at) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Which of a seed's numbers the elements of a tensor draw: the index along each axis times a factor of the axis, summed up.
+/// The position of each element's number in a seed's sequence: `start` plus the sum over all axes
+/// of the index times the axis's factor.
 #[derive(Clone, Debug)]
 pub struct DrawNumbers {
-    /// The part that all elements have in common.
+    /// The position for the index 0 along all axes.
     start: u64,
-    /// The size and the factor of each axis, as the elements lie in memory.
+    /// The size and the factor of each axis, in memory order.
     axes: SmallVec<[(usize, u64); 8]>,
 }
 
 impl DrawNumbers {
-    /// Those of elements that lie contiguously along axes, whose sizes and factors these are.
+    /// For elements that are contiguous along axes with these sizes and factors.
     pub fn new(start: u64, axes: impl IntoIterator<Item = (usize, u64)>) -> Self {
         DrawNumbers { start, axes: axes.into_iter().filter(|&(size, _)| size != 1).collect() }
     }
 
-    /// The part that all elements have in common, and the size and the factor of each axis.
+    /// The start, and the size and the factor of each axis.
     #[cfg(feature = "std")]
     pub(crate) fn parts(&self) -> (u64, &[(usize, u64)]) {
         (self.start, &self.axes)
     }
 
-    /// The number of the element at this position in memory.
+    /// The number for the element at this position in memory.
     pub fn at(&self, mut position: usize) -> u64 {
         let mut number = self.start;
         for &(size, factor) in self.axes.iter().rev() {
@@ -72,13 +75,14 @@ impl DrawNumbers {
         number
     }
 
-    /// Changes each of some neighbours, which begin at the position `start`, by its number.
+    /// Calls `change` with each of the `elements`, which begin at the position `start`, and its
+    /// number.
     pub fn each<T>(&self, start: usize, elements: &mut [T], mut change: impl FnMut(&mut T, u64)) {
         let (size, factor) = self.axes.last().copied().unwrap_or((1, 0));
         let mut done = 0;
         while done < elements.len() {
             let at = start + done;
-            // (As many as are left on the line.)
+            // (The rest of the line.)
             let len = (size - at % size).min(elements.len() - done);
             let mut number = self.at(at);
             for element in &mut elements[done..done + len] {

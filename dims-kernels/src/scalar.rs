@@ -1,4 +1,4 @@
-//! Element types, and what each kind of them can do.
+//! Element types and their capabilities.
 
 use crate::compiled::Precompiled;
 use crate::machine::isa::Isa;
@@ -7,7 +7,7 @@ use core::fmt::Debug;
 use num_complex::Complex;
 use num_traits::Float;
 
-/// What a tensor can hold: any plain value.
+/// An element type of tensors: any plain value.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an element type",
     label = "plain values are needed here, such as numbers and `bool`s",
@@ -29,10 +29,11 @@ pub trait Num: Element + PartialEq {
     const ONE: Self;
     /// Whether dividing by 0 has a value.
     const DIVIDES_BY_ZERO: bool;
-    /// Which of the types it is for which [routines are compiled](crate::compiled) with the library.
+    /// Which of the types with [precompiled routines](crate::compiled) this is, if any.
     #[doc(hidden)]
     const COMPILED: Precompiled<Self> = Precompiled::NO;
-    /// In which type sums are accumulated: `f32` for the half precisions, else the type itself.
+    /// The type in which sums are accumulated: `f32` for the half precisions, otherwise the type
+    /// itself.
     #[doc(hidden)]
     type Acc: Num;
     #[doc(hidden)]
@@ -45,7 +46,8 @@ pub trait Num: Element + PartialEq {
     fn sub(self, other: Self) -> Self;
     /// `self * other`
     fn mul(self, other: Self) -> Self;
-    /// `self / other`. Integers: rounded towards zero; panics if `other` is 0, as Rust does (operations on tensors say which one it was).
+    /// `self / other`. Integers: rounded towards zero; panics if `other` is 0, as Rust does.
+    /// (Operations on tensors name the operation in the panic.)
     fn div(self, other: Self) -> Self;
     /// `self + x * y`; floats round once where the machine has an instruction for it.
     #[doc(hidden)]
@@ -67,11 +69,11 @@ pub trait Ordered: Num + PartialOrd {
     const HIGHEST: Self;
     /// The remainder with the sign of `self`, as Rust's `%`.
     fn rem(self, other: Self) -> Self;
-    /// The greater one; not-a-number if one of them is.
+    /// The greater value; NaN if either is NaN.
     fn maximum(self, other: Self) -> Self;
-    /// The lesser one; not-a-number if one of them is.
+    /// The lesser value; NaN if either is NaN.
     fn minimum(self, other: Self) -> Self;
-    /// Whether the value is not a number.
+    /// Whether the value is NaN.
     fn is_nan_value(self) -> bool;
 }
 
@@ -102,13 +104,14 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
     fn erf<I: Isa>(self) -> Self;
     #[doc(hidden)]
     fn gelu<I: Isa>(self) -> Self;
-    /// The part of a standard normal distribution below the value.
+    /// The cumulative distribution function of the standard normal distribution.
     #[doc(hidden)]
     fn normal_below<I: Isa>(self) -> Self;
-    /// `e^x` for `x <= 0` or not-a-number.
+    /// `e^x` for `x <= 0` or NaN.
     #[doc(hidden)]
     fn exp_down<I: Isa>(self) -> Self;
-    /// As `exp_down`, times a power of two that is the same for all: shares of a sum of such.
+    /// As `exp_down`, times an unspecified power of two that is the same for all `x`: for quotients
+    /// of such values and their sum.
     #[doc(hidden)]
     fn exp_share<I: Isa>(self) -> Self;
 }
@@ -138,7 +141,8 @@ pub trait Analytic: Signed {
     fn mean_of(total: Self::Acc, count: usize) -> Self;
 }
 
-/// Elements of tensors that change scores of `T`: `bool`s mask them, and a `T` is added. (Here, where it is known that `bool` is no float.)
+/// Elements of tensors that change attention scores of type `T`: a `bool` masks them, and a `T` is
+/// added. (Defined here, where it is known that `bool` is not a float.)
 #[doc(hidden)]
 pub trait ScoreChange<T>: Element {
     /// [`Masks`] or [`Adds`].
@@ -165,9 +169,9 @@ impl<T: Real> ScoreChange<T> for T {
 
 /// Types with a magnitude: all numbers.
 pub trait Magnitude: Num {
-    /// The type of the magnitude: that of a complex number is real.
+    /// The type of the magnitude, which is real for complex numbers.
     type Abs: Num + PartialOrd + Magnitude;
-    /// `|self|`; the least integer wraps around to itself.
+    /// `|self|`; wraps around for the least integer.
     fn magnitude(self) -> Self::Abs;
 }
 
@@ -191,10 +195,11 @@ pub trait Logic: Element {
     fn not(self) -> Self;
 }
 
-/// Integers that can select an element of an axis. (Kernels trust the positions, so the trait is the library's own.)
+/// Integers that can select an element of an axis. (The trait is sealed, because kernels trust the
+/// positions.)
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be an index", label = "integers are needed here")]
 pub trait IndexInt: Element + PartialEq + sealed::SealedIndex {
-    /// The index as a position, if it lies within `size`.
+    /// The index as a position, if it is within `size`.
     #[doc(hidden)]
     fn to_position(self, size: usize) -> Option<usize>;
     #[doc(hidden)]
@@ -204,19 +209,19 @@ pub trait IndexInt: Element + PartialEq + sealed::SealedIndex {
     fn to_isize(self) -> isize;
 }
 
-/// Conversion between element types, with the meaning of Rust's `as`: `bool` gives 0 and 1, a number gives `true` where
+/// Conversion between element types, as Rust's `as`: `bool` gives 0 and 1, a number gives `true` if
 /// it is not 0, and a complex number loses its imaginary part.
 #[diagnostic::on_unimplemented(
     message = "a tensor of `{Self}` cannot be cast to `{To}`",
     label = "there is no such cast"
 )]
 pub trait CastTo<To>: Element {
-    /// The value in the other type.
+    /// The value converted to the other type.
     fn cast_to(self) -> To;
 }
 
 mod sealed {
-    /// What users cannot implement.
+    /// Prevents implementations by users.
     pub trait SealedIndex {}
 }
 
@@ -352,7 +357,8 @@ macro_rules! floats {
             const HIGHEST: Self = <$t>::INFINITY;
             #[cfg_attr(not(unoptimized), inline(always))]
             fn rem(self, other: Self) -> Self { self % other }
-            // `self != self` keeps a not-a-number on the left; the comparison lets one on the right through.
+            // `self != self` keeps NaN on the left; if the comparison with NaN on the right fails,
+            // `other` is returned.
             #[cfg_attr(not(unoptimized), inline(always))]
             #[allow(clippy::eq_op)]
             fn maximum(self, other: Self) -> Self { if self > other || self != self { self } else { other } }
@@ -506,8 +512,10 @@ floats! {
 
 complexes!(f32 f64);
 
-/// A number that rounds to a half precision as this one does, with no bits in the lower half: what is left out there is kept in the last bit of the upper half.
-/// (`from_f64` of the crate `half` may look at the upper half alone, and take a number for the middle of two that lies above it.)
+/// A number that rounds to a half precision as this one does, with no bits in the lower half:
+/// whether there were any is kept in the last bit of the upper half. (`from_f64` of the crate
+/// `half` may only look at the upper half, and take a number just above a midpoint for the
+/// midpoint.)
 #[cfg(feature = "half")]
 #[cfg_attr(not(unoptimized), inline(always))]
 fn keep_remainder(value: f64) -> f64 {
@@ -630,7 +638,7 @@ mod tests {
 
     #[test]
     fn casts_to_half_precisions_round_once() {
-        // Just above the middle of two numbers, and just below.
+        // Just above and just below the midpoint of two numbers.
         let (above, below) = (1.0 + 1.0 / 256.0 + 1.0 / 8_388_608.0, 1.0 + 3.0 / 256.0 - 1.0 / 8_388_608.0);
         let cast = |value: f32| CastTo::<bf16>::cast_to(value);
         assert_eq!([cast(above), cast(below)], [1.0 + 1.0 / 128.0, 1.0 + 1.0 / 128.0].map(bf16::from_f32));

@@ -1,29 +1,29 @@
-//! Why a file is not read.
+//! The reasons why a file cannot be read.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why a model, or a part of it, cannot be read.
+/// The reason why a model, or a part of it, cannot be read.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum OnnxError {
-    /// The file cannot be read at all.
+    /// The file cannot be read.
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's message.
         error: String,
     },
-    /// The bytes are no model.
+    /// The bytes are not a model.
     NotAModel {
-        /// Where it goes wrong.
+        /// The reason.
         why: String,
     },
     /// An input or an output cannot be an array with dims.
     Tensor {
-        /// Its name, as it can be shown.
+        /// The name of the tensor, escaped for display.
         name: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
 }
@@ -42,7 +42,9 @@ impl fmt::Display for OnnxError {
 
 impl std::error::Error for OnnxError {}
 
-/// What protobuf says, `ModelProto.graph: GraphProto.node: .. : the file ends too early`, with the ends of its path alone.
+/// Shortens a message of protobuf to
+/// `ModelProto.graph: GraphProto.node: .. : the file ends too early`, with only the ends of the
+/// path.
 pub(crate) fn brief(error: &str) -> String {
     let error = error.strip_prefix("failed to decode Protobuf message: ").unwrap_or(error);
     let error = error.replace("buffer underflow", "the file ends too early");
@@ -53,7 +55,8 @@ pub(crate) fn brief(error: &str) -> String {
     }
 }
 
-/// A name out of a file, as it can be shown: without control characters or changes of direction, and not too long.
+/// A name from a file, for display: without control characters and direction marks, and not too
+/// long.
 pub(crate) fn shown(name: &str) -> String {
     const MOST: usize = 60;
     let mut text = String::new();
@@ -63,7 +66,7 @@ pub(crate) fn shown(name: &str) -> String {
             break;
         }
         let plain = !letter.is_control() && (letter == ' ' || !letter.is_whitespace());
-        // Marks that change the direction of what follows, and those that do not show.
+        // Marks that change the text direction, and invisible ones.
         let plain = plain
             && !matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
         if plain { text.push(letter) } else { text.extend(letter.escape_unicode()) }

@@ -1,11 +1,14 @@
-//! What ONNX models say of their dims. Use the crate `typed-dims` with the feature `onnx`, which re-exports this one as `typed_dims::onnx`.
+//! Reads the dims of ONNX models. Use the crate `typed-dims` with the feature `onnx`, which
+//! re-exports this crate as `typed_dims::onnx`.
 //!
-//! An [`OnnxModel`] is read from a file. [`inputs`](OnnxModel::inputs) and [`outputs`](OnnxModel::outputs) are its signature: of each tensor
-//! the element type, and of each axis its size (a number, or the name that ONNX calls *dim_param*) and its denotation. The macro
-//! `onnx_dims!` makes dims and structs of them.
+//! An [`OnnxModel`] is read from a file. [`inputs`](OnnxModel::inputs) and
+//! [`outputs`](OnnxModel::outputs) are its signature: for each tensor the element type, and for
+//! each axis its size (a number, or a name that ONNX calls *dim_param*) and its denotation. The
+//! macro `onnx_dims!` generates dims and structs from them.
 //!
-//! [`check_denotations`](OnnxModel::check_denotations) is the checker that ONNX proposed as *Dimension Denotation*: what an axis means is
-//! carried from the inputs through the graph, and compared with what each operator expects. See [`denotation`].
+//! [`check_denotations`](OnnxModel::check_denotations) is the checker that ONNX proposed as
+//! *Dimension Denotation*: it propagates the meaning of axes from the inputs through the graph, and
+//! compares it with the expectations of each operator. See [`denotation`].
 //!
 //! ```
 //! use typed_dims_onnx::{OnnxModel, proto};
@@ -43,10 +46,10 @@ use prost::Message;
 use prost::bytes::Bytes;
 use std::path::Path;
 
-/// The greatest number of axes that a tensor can have here. Those of real models have 8 at the most.
+/// The greatest number of axes of a tensor. Real models have at most 8.
 pub const MOST_AXES: usize = 26;
 
-/// A model as its file has it.
+/// A model, as in its file.
 #[derive(Clone, Debug)]
 pub struct OnnxModel {
     proto: proto::ModelProto,
@@ -57,7 +60,7 @@ impl OnnxModel {
     ///
     /// # Errors
     ///
-    /// If there is no such file, or it is no model.
+    /// Returns an error if the file cannot be read, or is not a model.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OnnxError> {
         let bytes = std::fs::read(path.as_ref()).map_err(|error| OnnxError::Unreadable {
             path: path.as_ref().to_owned(),
@@ -66,16 +69,17 @@ impl OnnxModel {
         Self::from_bytes(bytes)
     }
 
-    /// Reads what a file has. Weights are not copied.
+    /// Reads a model from the content of a file. Weights are not copied.
     ///
     /// # Errors
     ///
-    /// If the bytes are no model: cut off, not in the format of protobuf, nested too deeply, names that are not UTF-8, without a graph, or of more
-    /// parts than any model has.
+    /// Returns an error if the bytes are not a model: truncated, not in the protobuf format, nested
+    /// too deeply, with names that are not UTF-8, without a graph, or with more parts than any real
+    /// model.
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self, OnnxError> {
         let bytes = bytes.into();
         if limits::has_too_many_parts(&bytes) {
-            let why = format!("there are more than {} nodes, names and axes in it", limits::MOST_PARTS);
+            let why = format!("it has more than {} nodes, names and axes", limits::MOST_PARTS);
             return Err(OnnxError::NotAModel { why });
         }
         let proto = proto::ModelProto::decode(bytes)
@@ -83,19 +87,19 @@ impl OnnxModel {
         Self::from_proto(proto)
     }
 
-    /// Takes a message that was made by hand.
+    /// Wraps a message that was built by hand.
     ///
     /// # Errors
     ///
-    /// If it has no graph.
+    /// Returns an error if the message has no graph.
     pub fn from_proto(proto: proto::ModelProto) -> Result<Self, OnnxError> {
         match proto.graph {
             Some(_) => Ok(OnnxModel { proto }),
-            None => Err(OnnxError::NotAModel { why: "there is no graph in it".to_owned() }),
+            None => Err(OnnxError::NotAModel { why: "it has no graph".to_owned() }),
         }
     }
 
-    /// The message.
+    /// The protobuf message.
     pub fn proto(&self) -> &proto::ModelProto {
         &self.proto
     }
@@ -105,11 +109,12 @@ impl OnnxModel {
         self.proto.graph.as_ref().expect("a model without a graph is not made")
     }
 
-    /// What the model takes, in its order. Weights that older models list among the inputs are left out.
+    /// The inputs, in the model's order. Weights that older models list among the inputs are left
+    /// out.
     ///
     /// # Errors
     ///
-    /// If one of them is no tensor, or has sizes that no array can have.
+    /// Returns an error if an input is not a tensor, or has sizes that no array can have.
     pub fn inputs(&self) -> Result<Vec<OnnxTensor>, OnnxError> {
         let graph = self.graph();
         let weights = graph.weights();
@@ -117,16 +122,17 @@ impl OnnxModel {
         inputs.map(OnnxTensor::read).collect()
     }
 
-    /// What the model yields, in its order.
+    /// The outputs, in the model's order.
     ///
     /// # Errors
     ///
-    /// If one of them is no tensor, or has sizes that no array can have.
+    /// Returns an error if an output is not a tensor, or has sizes that no array can have.
     pub fn outputs(&self) -> Result<Vec<OnnxTensor>, OnnxError> {
         self.graph().output.iter().map(OnnxTensor::read).collect()
     }
 
-    /// Carries what the axes of the inputs mean through the graph, and compares it with what operators expect: see [`denotation`].
+    /// Propagates the meaning of the inputs' axes through the graph, and compares it with the
+    /// expectations of operators: see [`denotation`].
     pub fn check_denotations(&self) -> DenotationReport {
         denotation::check(&self.proto)
     }

@@ -1,10 +1,11 @@
-//! How many parts a file may have. A part takes two bytes in the file and much more in memory, so a small file could ask for very much of it;
-//! the file is looked through before anything is made of it.
+//! Limits the number of parts of a file. A part takes two bytes in the file but much more in
+//! memory, so a small file could require a lot of memory. The file is scanned before it is decoded.
 
-/// The greatest number of nodes, names, options, weights, types and axes together. The largest models have some hundred thousand.
+/// The greatest total number of nodes, names, attributes, weights, types and axes. The largest
+/// models have a few hundred thousand.
 pub const MOST_PARTS: usize = 2_000_000;
 
-/// A message, as far as it has parts.
+/// The kind of a message, if it has parts.
 #[derive(Clone, Copy)]
 enum Kind {
     Model,
@@ -20,7 +21,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The kind of a field's content, if it is one that is read.
+    /// The kind of a field's content, if the field is read.
     fn of(self, field: u64) -> Option<Kind> {
         Some(match (self, field) {
             (Kind::Model, 7) | (Kind::Attribute, 6) => Kind::Graph,
@@ -40,10 +41,10 @@ impl Kind {
     }
 }
 
-/// Whether the file has more parts than may be. What is not in the format is left to the reader, which says what is wrong.
+/// Whether the file has too many parts. Format errors are left to the decoder, which reports them.
 pub fn has_too_many_parts(file: &[u8]) -> bool {
     let mut left = MOST_PARTS;
-    // A list of what is to be looked through, so that no depth is too great.
+    // An explicit stack, so that deep nesting cannot overflow the call stack.
     let mut messages = vec![(file, Kind::Model)];
     while let Some((mut bytes, kind)) = messages.pop() {
         while let Some((field, content)) = next(&mut bytes) {
@@ -60,7 +61,8 @@ pub fn has_too_many_parts(file: &[u8]) -> bool {
     false
 }
 
-/// The number of the next field, and what it has in it if that has a length; nothing at the end, and where the format ends.
+/// The number of the next field, and its content if it has a length; `None` at the end, and where
+/// the format is invalid.
 fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u64, Option<&'a [u8]>)> {
     let key = varint(bytes)?;
     let skip = match key & 7 {
@@ -76,7 +78,7 @@ fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u64, Option<&'a [u8]>)> {
             return Some((key >> 3, Some(content)));
         }
         5 => 4,
-        // A group, which the reader skips: what is in it counts all the same.
+        // A group, which the decoder skips. Its content still counts.
         3 | 4 => 0,
         _ => return None,
     };
@@ -84,7 +86,7 @@ fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u64, Option<&'a [u8]>)> {
     Some((key >> 3, None))
 }
 
-/// A number, seven bits in a byte.
+/// A number, seven bits per byte.
 fn varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..70).step_by(7) {

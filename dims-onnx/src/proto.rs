@@ -1,7 +1,10 @@
-//! The messages of `onnx.proto`, with those of their fields that say something of dims; all others are skipped when a file is read.
+//! The messages of `onnx.proto`, with the fields that are relevant for dims. All others are skipped
+//! when a file is read.
 //!
-//! The numbers of the fields are those of the standard, [onnx.proto](https://github.com/onnx/onnx/blob/main/onnx/onnx.proto). Below the
-//! messages are functions with which small models are made, for tests for instance: they write what onnx's own library reads.
+//! Field numbers are those of the standard,
+//! [onnx.proto](https://github.com/onnx/onnx/blob/main/onnx/onnx.proto). Below the messages are
+//! functions that build small models, for example in tests. The `onnx` library can read these
+//! models.
 
 use prost::Message;
 use prost::bytes::Bytes;
@@ -13,10 +16,10 @@ pub struct ModelProto {
     /// The version of the format.
     #[prost(int64, tag = "1")]
     pub ir_version: i64,
-    /// Who wrote the file.
+    /// The program that wrote the file.
     #[prost(string, tag = "2")]
     pub producer_name: String,
-    /// What is computed.
+    /// The computation.
     #[prost(message, optional, tag = "7")]
     pub graph: Option<GraphProto>,
     /// The versions of the operators.
@@ -27,7 +30,7 @@ pub struct ModelProto {
 /// A version of operators.
 #[derive(Clone, PartialEq, Message)]
 pub struct OperatorSetIdProto {
-    /// Whose operators; empty for the standard ones.
+    /// The domain of the operators; empty for the standard ones.
     #[prost(string, tag = "1")]
     pub domain: String,
     /// The version.
@@ -35,25 +38,25 @@ pub struct OperatorSetIdProto {
     pub version: i64,
 }
 
-/// A graph: nodes in an order in which they can be computed.
+/// A graph: nodes in an order of computation.
 #[derive(Clone, PartialEq, Message)]
 pub struct GraphProto {
     /// The nodes.
     #[prost(message, repeated, tag = "1")]
     pub node: Vec<NodeProto>,
-    /// Its name.
+    /// The name.
     #[prost(string, tag = "2")]
     pub name: String,
     /// Weights and constants.
     #[prost(message, repeated, tag = "5")]
     pub initializer: Vec<TensorProto>,
-    /// What it takes.
+    /// The inputs.
     #[prost(message, repeated, tag = "11")]
     pub input: Vec<ValueInfoProto>,
-    /// What it yields.
+    /// The outputs.
     #[prost(message, repeated, tag = "12")]
     pub output: Vec<ValueInfoProto>,
-    /// The types of what is computed on the way.
+    /// The types of intermediate values.
     #[prost(message, repeated, tag = "13")]
     pub value_info: Vec<ValueInfoProto>,
 }
@@ -65,33 +68,33 @@ impl GraphProto {
     }
 }
 
-/// A node: an operator, what it takes and what it yields.
+/// A node: an operator with its inputs and outputs.
 #[derive(Clone, PartialEq, Message)]
 pub struct NodeProto {
-    /// The names of what it takes; an empty one is left out.
+    /// The names of the inputs; empty for an omitted input.
     #[prost(string, repeated, tag = "1")]
     pub input: Vec<String>,
-    /// The names of what it yields.
+    /// The names of the outputs.
     #[prost(string, repeated, tag = "2")]
     pub output: Vec<String>,
-    /// Its own name.
+    /// The name.
     #[prost(string, tag = "3")]
     pub name: String,
     /// The operator.
     #[prost(string, tag = "4")]
     pub op_type: String,
-    /// Its options.
+    /// The attributes.
     #[prost(message, repeated, tag = "5")]
     pub attribute: Vec<AttributeProto>,
-    /// Whose operator it is; empty for the standard ones.
+    /// The domain of the operator; empty for the standard ones.
     #[prost(string, tag = "7")]
     pub domain: String,
 }
 
-/// An option of a node.
+/// An attribute of a node.
 #[derive(Clone, PartialEq, Message)]
 pub struct AttributeProto {
-    /// Its name.
+    /// The name.
     #[prost(string, tag = "1")]
     pub name: String,
     /// An integer.
@@ -103,13 +106,13 @@ pub struct AttributeProto {
     /// A tensor.
     #[prost(message, optional, boxed, tag = "5")]
     pub t: Option<Box<TensorProto>>,
-    /// A graph: what a branch or a loop computes.
+    /// A graph: the body of a branch or a loop.
     #[prost(message, optional, boxed, tag = "6")]
     pub g: Option<Box<GraphProto>>,
     /// Integers.
     #[prost(int64, repeated, packed = "false", tag = "8")]
     pub ints: Vec<i64>,
-    /// Which of these it is.
+    /// The kind of the attribute.
     #[prost(int32, tag = "20")]
     pub r#type: i32,
 }
@@ -117,22 +120,22 @@ pub struct AttributeProto {
 /// A constant.
 #[derive(Clone, PartialEq, Message)]
 pub struct TensorProto {
-    /// Its sizes.
+    /// The sizes.
     #[prost(int64, repeated, packed = "false", tag = "1")]
     pub dims: Vec<i64>,
-    /// The type of its elements, as a number.
+    /// The number of the element type.
     #[prost(int32, tag = "2")]
     pub data_type: i32,
-    /// Its elements, if they are small integers.
+    /// The elements, if they are small integers.
     #[prost(int32, repeated, tag = "5")]
     pub int32_data: Vec<i32>,
-    /// Its elements, if they are integers.
+    /// The elements, if they are integers.
     #[prost(int64, repeated, tag = "7")]
     pub int64_data: Vec<i64>,
-    /// Its name.
+    /// The name.
     #[prost(string, tag = "8")]
     pub name: String,
-    /// Its elements as they lie in memory, the lowest byte first.
+    /// The elements as little-endian bytes.
     #[prost(bytes = "bytes", tag = "9")]
     pub raw_data: Bytes,
 }
@@ -151,21 +154,21 @@ pub struct ValueInfoProto {
 /// A type.
 #[derive(Clone, PartialEq, Message)]
 pub struct TypeProto {
-    /// Which one.
+    /// The kind and the content.
     #[prost(oneof = "TypeValue", tags = "1, 4, 5, 8, 9")]
     pub value: Option<TypeValue>,
-    /// What the whole means, an `IMAGE` for instance.
+    /// The meaning of the value, such as `IMAGE`.
     #[prost(string, tag = "6")]
     pub denotation: String,
 }
 
-/// What a value is.
+/// The type of a value.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum TypeValue {
     /// A tensor.
     #[prost(message, tag = "1")]
     Tensor(TensorType),
-    /// A sequence, of which nothing more is read.
+    /// A sequence. Its content is not read.
     #[prost(message, tag = "4")]
     Sequence(OtherType),
     /// A map.
@@ -182,15 +185,15 @@ pub enum TypeValue {
 /// The type of a tensor.
 #[derive(Clone, PartialEq, Message)]
 pub struct TensorType {
-    /// The type of its elements, as a number.
+    /// The number of the element type.
     #[prost(int32, tag = "1")]
     pub elem_type: i32,
-    /// Its axes, if they are known.
+    /// The axes, if they are known.
     #[prost(message, optional, tag = "2")]
     pub shape: Option<TensorShapeProto>,
 }
 
-/// A type of which nothing is read but that it is there.
+/// A type without further details.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
 pub struct OtherType {}
 
@@ -205,10 +208,10 @@ pub struct TensorShapeProto {
 /// An axis.
 #[derive(Clone, PartialEq, Message)]
 pub struct DimensionProto {
-    /// Its size.
+    /// The size.
     #[prost(oneof = "DimensionValue", tags = "1, 2")]
     pub value: Option<DimensionValue>,
-    /// What it means.
+    /// The meaning.
     #[prost(string, tag = "3")]
     pub denotation: String,
 }
@@ -225,8 +228,9 @@ const STANDARD: [&str; 7] = [
 ];
 
 impl DimensionProto {
-    /// The meaning of the axis, if the model gives one. A denotation of the standard is returned as the standard writes it: ONNX Runtime
-    /// compares denotations without regard to case, so models in lower case are in use.
+    /// The meaning of the axis, if the model gives one. A standard denotation is returned in the
+    /// case of the standard: ONNX Runtime ignores the case of denotations, so some models have them
+    /// in lower case.
     pub fn meaning(&self) -> Option<&str> {
         let written = self.denotation.as_str();
         let standard = STANDARD.into_iter().find(|standard| standard.eq_ignore_ascii_case(written));
@@ -240,12 +244,12 @@ pub enum DimensionValue {
     /// A number.
     #[prost(int64, tag = "1")]
     DimValue(i64),
-    /// The name of a size that the run knows.
+    /// The name of a size that is known at run time.
     #[prost(string, tag = "2")]
     DimParam(String),
 }
 
-/// A model of this graph, in the versions that this library was written for.
+/// A model with this graph, in the versions that this library was written for.
 pub fn model(graph: GraphProto) -> ModelProto {
     ModelProto {
         ir_version: 8,
@@ -256,19 +260,19 @@ pub fn model(graph: GraphProto) -> ModelProto {
 }
 
 impl ModelProto {
-    /// The model as the content of a file.
+    /// The model in the file format.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.encode_to_vec()
     }
 }
 
-/// A tensor of `f32`. An axis is its size (digits are a number, other text is a name, and nothing is an unknown size) and its denotation,
-/// or nothing.
+/// A tensor of `f32`. Each axis has a size and a denotation. Digits are a number, other text is a
+/// name, and empty text means unknown.
 pub fn float_tensor(name: &str, axes: &[(&str, &str)]) -> ValueInfoProto {
     tensor(name, 1, axes)
 }
 
-/// A tensor with elements of the type that has this number in ONNX; otherwise as [`float_tensor`].
+/// A tensor whose element type has this number in ONNX; otherwise like [`float_tensor`].
 pub fn tensor(name: &str, elem_type: i32, axes: &[(&str, &str)]) -> ValueInfoProto {
     let size = |size: &str| match size.parse() {
         _ if size.is_empty() => None,
@@ -295,7 +299,7 @@ pub fn integers(name: &str, values: &[i64]) -> TensorProto {
     }
 }
 
-/// A node without options.
+/// A node without attributes.
 pub fn node(operator: &str, inputs: &[&str], outputs: &[&str]) -> NodeProto {
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     NodeProto {
@@ -307,20 +311,20 @@ pub fn node(operator: &str, inputs: &[&str], outputs: &[&str]) -> NodeProto {
 }
 
 impl NodeProto {
-    /// With a name.
+    /// Sets the name.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
         self
     }
 
-    /// With an integer as an option.
+    /// Adds an integer attribute.
     #[must_use]
     pub fn int(self, name: &str, i: i64) -> Self {
         self.with(AttributeProto { name: name.to_owned(), i: Some(i), r#type: 2, ..Default::default() })
     }
 
-    /// With integers as an option.
+    /// Adds an attribute with a list of integers.
     #[must_use]
     pub fn ints(self, name: &str, ints: &[i64]) -> Self {
         self.with(AttributeProto {
@@ -331,14 +335,14 @@ impl NodeProto {
         })
     }
 
-    /// With a text as an option.
+    /// Adds a text attribute.
     #[must_use]
     pub fn text(self, name: &str, text: &str) -> Self {
         let s = Some(Bytes::from(text.to_owned()));
         self.with(AttributeProto { name: name.to_owned(), s, r#type: 3, ..Default::default() })
     }
 
-    /// With a constant as an option.
+    /// Adds a tensor attribute.
     #[must_use]
     pub fn constant(self, name: &str, tensor: TensorProto) -> Self {
         self.with(AttributeProto {
@@ -349,7 +353,7 @@ impl NodeProto {
         })
     }
 
-    /// With a graph as an option.
+    /// Adds a graph attribute.
     #[must_use]
     pub fn graph(self, name: &str, graph: GraphProto) -> Self {
         self.with(AttributeProto {

@@ -1,4 +1,4 @@
-//! What a model takes and yields.
+//! The inputs and outputs of a model.
 
 use crate::MOST_AXES;
 use crate::error::{OnnxError, shown};
@@ -8,20 +8,20 @@ use std::fmt;
 /// An input or an output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OnnxTensor {
-    /// Its name in the model.
+    /// The name in the model.
     pub name: String,
-    /// The type of its elements.
+    /// The type of the elements.
     pub elem: OnnxElem,
-    /// Its axes, if the model says how many there are.
+    /// The axes, if the model gives their number.
     pub axes: Option<Vec<OnnxAxis>>,
 }
 
 /// One axis of an input or an output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OnnxAxis {
-    /// Its size.
+    /// The size.
     pub size: OnnxSize,
-    /// What it means: `DATA_CHANNEL`, for instance.
+    /// The meaning, such as `DATA_CHANNEL`.
     pub denotation: Option<String>,
 }
 
@@ -30,9 +30,10 @@ pub struct OnnxAxis {
 pub enum OnnxSize {
     /// A number.
     Fixed(usize),
-    /// A name for what the run knows, a *dim_param*: axes with one name have one size.
+    /// A name for a size that is known at run time, a *dim_param*: axes with the same name have the
+    /// same size.
     Param(String),
-    /// Nothing is said.
+    /// The model does not give the size.
     Unknown,
 }
 
@@ -94,7 +95,7 @@ impl OnnxElem {
         }
     }
 
-    /// The type with this number in `TensorProto.DataType`, or why there is none.
+    /// The type with this number in `TensorProto.DataType`, or the reason why it is not supported.
     fn numbered(number: i32) -> Result<Self, String> {
         Ok(match number {
             1 => OnnxElem::F32,
@@ -112,12 +113,10 @@ impl OnnxElem {
             14 => OnnxElem::C32,
             15 => OnnxElem::C64,
             16 => OnnxElem::BF16,
-            8 => return Err("has strings as elements, which no tensor can have here".to_owned()),
-            0 => return Err("has elements of a type that the model does not say".to_owned()),
+            8 => return Err("has strings as elements, which are not supported".to_owned()),
+            0 => return Err("has elements of an undefined type".to_owned()),
             _ => {
-                return Err(format!(
-                    "has elements of the type {number} of ONNX, which no tensor can have here"
-                ));
+                return Err(format!("has elements of ONNX type {number}, which is not supported"));
             }
         })
     }
@@ -130,12 +129,12 @@ impl OnnxTensor {
         let value = info.r#type.as_ref().and_then(|ty| ty.value.as_ref());
         let tensor = match value {
             Some(TypeValue::Tensor(tensor)) => tensor,
-            Some(TypeValue::Sequence(_)) => return Err(wrong("is a sequence, and no tensor".to_owned())),
-            Some(TypeValue::Map(_)) => return Err(wrong("is a map, and no tensor".to_owned())),
+            Some(TypeValue::Sequence(_)) => return Err(wrong("is a sequence, not a tensor".to_owned())),
+            Some(TypeValue::Map(_)) => return Err(wrong("is a map, not a tensor".to_owned())),
             Some(TypeValue::Sparse(_)) => {
-                return Err(wrong("is sparse, which no tensor can be here".to_owned()));
+                return Err(wrong("is sparse, which is not supported".to_owned()));
             }
-            Some(TypeValue::Optional(_)) => return Err(wrong("may be missing, and is no tensor".to_owned())),
+            Some(TypeValue::Optional(_)) => return Err(wrong("is optional, not a tensor".to_owned())),
             None => return Err(wrong("has no type in the model".to_owned())),
         };
         let elem = OnnxElem::numbered(tensor.elem_type).map_err(wrong)?;
@@ -143,14 +142,18 @@ impl OnnxTensor {
             return Ok(OnnxTensor { name: info.name.clone(), elem, axes: None });
         };
         if shape.dim.len() > MOST_AXES {
-            return Err(wrong(format!("has {} axes; {MOST_AXES} are the most", shape.dim.len())));
+            return Err(wrong(format!(
+                "has {} axes, but at most {MOST_AXES} are supported",
+                shape.dim.len()
+            )));
         }
         let mut axes = Vec::new();
         let mut elements = Some(1usize);
         for (at, dim) in shape.dim.iter().enumerate() {
             let axis = OnnxAxis::read(dim).map_err(|why| wrong(format!("has an axis {at} {why}")))?;
             if let OnnxSize::Fixed(size) = axis.size {
-                // A size of 0 may stand anywhere: arrays, too, multiply the others alone.
+                // A size of 0 may be at any position, so it does not count: arrays also limit the
+                // product of the other sizes.
                 elements = elements.and_then(|elements| elements.checked_mul(size.max(1)));
             }
             axes.push(axis);
@@ -165,7 +168,7 @@ impl OnnxTensor {
 impl OnnxAxis {
     fn read(dim: &DimensionProto) -> Result<Self, String> {
         let size = match &dim.value {
-            // Some writers say -1 for a size that they do not know.
+            // Some writers use -1 for an unknown size.
             Some(DimensionValue::DimValue(-1)) | None => OnnxSize::Unknown,
             Some(DimensionValue::DimParam(name)) if name.is_empty() => OnnxSize::Unknown,
             Some(DimensionValue::DimParam(name)) => OnnxSize::Param(name.clone()),

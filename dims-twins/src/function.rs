@@ -6,18 +6,19 @@ use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 
 /// A function `try_name` that returns a `Result`.
 pub struct Function {
-    /// Its attributes `doc`.
+    /// The `doc` attributes.
     pub docs: Vec<TokenStream>,
-    /// Its other attributes.
+    /// The other attributes.
     pub attributes: TokenStream,
-    /// All that follows. The last one is the body, or the semicolon of a method that a trait requires.
+    /// All tokens that follow. The last one is the body, or the semicolon of a required trait
+    /// method.
     tokens: Vec<TokenTree>,
-    /// Where the name is, the list of parameters, and the bounds.
+    /// The positions of the name, the parameter list, and the bounds.
     name: usize,
     list: usize,
     bounds: usize,
     parameters: Vec<Vec<TokenTree>>,
-    /// What the `Result` has where there is no error.
+    /// The value type of the `Result`.
     value: Vec<TokenTree>,
 }
 
@@ -33,21 +34,23 @@ impl Function {
             if is_doc { docs.push(attribute) } else { attributes.extend(attribute) }
         }
 
-        let none = || Refusal(Span::call_site(), "`#[panicking_twin]` stands on a function");
+        let none = || Refusal(Span::call_site(), "`#[panicking_twin]` belongs on a function");
         let name = 1 + tokens.iter().position(|token| token.to_string() == "fn").ok_or_else(none)?;
         let list = name + outside_angles(&tokens[name..], is_list).ok_or_else(none)?;
         let at = tokens[name].span();
         if !tokens[name].to_string().starts_with("try_") {
-            return Err(Refusal(at, "the name of a function with a twin begins with `try_`"));
+            return Err(Refusal(at, "the name of a function with a twin must begin with `try_`"));
         }
         let end = tokens.len() - 1;
         let bounds = tokens[..end].iter().rposition(|token| token.to_string() == "where").unwrap_or(end);
         let value = value_of(&tokens[list + 1..bounds])
-            .ok_or(Refusal(at, "a function with a twin returns a `Result<.., ..>`"))?;
+            .ok_or(Refusal(at, "a function with a twin must return a `Result<.., ..>`"))?;
         let TokenTree::Group(group) = &tokens[list] else { return Err(none()) };
         let parameters: Vec<_> = between_commas(group.stream()).into_iter().map(without_mut).collect();
         match parameters.iter().find(|parameter| name_of(parameter).is_none()) {
-            Some(none) => Err(Refusal(none[0].span(), "a parameter of a function with a twin has a name")),
+            Some(none) => {
+                Err(Refusal(none[0].span(), "a parameter of a function with a twin must have a name"))
+            }
             None => Ok(Function { docs, attributes, tokens, name, list, bounds, parameters, value }),
         }
     }
@@ -58,7 +61,7 @@ impl Function {
         [name.trim_start_matches("try_").to_owned(), name]
     }
 
-    /// Whether it belongs to a type or a trait: it has `self`, or names `Self`.
+    /// Whether the function belongs to a type or a trait: it has `self`, or mentions `Self`.
     pub fn is_associated(&self) -> bool {
         self.has_self() || names_self_type(&self.tokens[..self.tokens.len() - 1])
     }
@@ -73,9 +76,9 @@ impl Function {
         self.tokens.iter().cloned().collect()
     }
 
-    /// The form that panics, without its attributes.
+    /// The panicking form, without its attributes.
     pub fn twin(&self) -> TokenStream {
-        // Both names come from one place, so that rustc quotes the line of the bounds alone.
+        // Both names have the same span, so that rustc only quotes the line of the bounds.
         let name = Ident::new(&self.names()[0], self.tokens[self.name].span());
         let mut twin: TokenStream = self.tokens[..self.name].iter().cloned().collect();
         twin.extend([TokenTree::Ident(name)]);
@@ -106,7 +109,7 @@ impl Function {
     }
 }
 
-/// Without the `mut` of a binding, which does not concern the caller.
+/// Removes the `mut` of a binding, which is irrelevant to the caller.
 fn without_mut(mut parameter: Vec<TokenTree>) -> Vec<TokenTree> {
     if parameter[0].to_string() == "mut" {
         parameter.remove(0);
@@ -114,7 +117,7 @@ fn without_mut(mut parameter: Vec<TokenTree>) -> Vec<TokenTree> {
     parameter
 }
 
-/// The `self` or the name of a parameter. A pattern has none.
+/// The `self` or the name of a parameter; `None` for a pattern.
 fn name_of(parameter: &[TokenTree]) -> Option<TokenTree> {
     let pattern = parameter.split(|token| is_sign(token, ':')).next()?;
     match pattern {
@@ -124,7 +127,7 @@ fn name_of(parameter: &[TokenTree]) -> Option<TokenTree> {
     }
 }
 
-/// The `T` of `-> Result<T, E>`.
+/// The `T` in `-> Result<T, E>`.
 fn value_of(returned: &[TokenTree]) -> Option<Vec<TokenTree>> {
     let open = returned.iter().position(|token| is_sign(token, '<'))?;
     let is_result = returned[open - 1].to_string() == "Result";

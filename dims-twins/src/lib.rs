@@ -1,4 +1,5 @@
-//! The attribute `#[panicking_twin]`, by which a fallible function of `typed-dims-core` gets a form that panics. Internal to `typed-dims`.
+//! The attribute `#[panicking_twin]`, which generates a panicking form of a fallible function in
+//! `typed-dims-core`. Internal to `typed-dims`.
 
 mod function;
 mod tokens;
@@ -7,8 +8,8 @@ use function::Function;
 use proc_macro::{Delimiter, Group, Literal, Span, TokenStream, TokenTree};
 use tokens::{flat, source, text_of};
 
-/// Writes the panicking form of a function `try_name`: `name`, with the same parameters and bounds. It returns the value, or panics at the
-/// caller's place with the text of the error.
+/// Generates the panicking form of a function `try_name`: `name`, with the same parameters and
+/// bounds. It returns the value, or panics at the caller's location with the text of the error.
 ///
 /// ```
 /// # mod error {
@@ -30,25 +31,28 @@ use tokens::{flat, source, text_of};
 /// # }
 /// ```
 ///
-/// It stands on functions, on methods of `impl` blocks, and on methods of traits, with a body or without. A function without `self` that
-/// names `Self` is an associated one. The crate has a function `error::unwrap`, which returns the value or panics.
+/// It applies to functions, methods of `impl` blocks, and methods of traits, with or without a
+/// body. A function without `self` that mentions `Self` is an associated one. The crate must have a
+/// function `error::unwrap`, which returns the value or panics.
 ///
 /// # Documentation
 ///
-/// The documentation is that of the panicking form, but for a section `# Errors`, which is that of `try_name`. The macro adds
+/// The documentation belongs to the panicking form, except for a section `# Errors`, which belongs
+/// to `try_name`. The macro adds
 ///
-/// * to `name` the section `# Panics`, "Where `try_name` returns an error", unless it has one;
-/// * to `try_name` the line "As `name`, but what sizes decide is an error". `#[panicking_twin("so is ..")]` appends to it, and
-///   `#[panicking_twin(but = "..")]` replaces what comes after the "but".
+/// * to `name`, the section `# Panics`, "If `try_name` returns an error", unless it has one;
+/// * to `try_name`, the line "As `name`, but sizes that do not fit are an error".
+///   `#[panicking_twin("so is ..")]` appends to it, and `#[panicking_twin(but = "..")]` replaces
+///   the text after "but".
 ///
-/// Both forms get `#[track_caller]`, and all attributes other than `doc`.
+/// Both forms get `#[track_caller]`, and all attributes except `doc`.
 #[proc_macro_attribute]
 pub fn panicking_twin(arguments: TokenStream, function: TokenStream) -> TokenStream {
     let twins = difference(arguments).and_then(|but| Ok(written(&Function::read(function.clone())?, &but)));
     twins.unwrap_or_else(|refusal| [refusal.into_tokens(), function].into_iter().collect())
 }
 
-/// Why an attribute cannot stand where it does.
+/// The reason why an attribute cannot be applied.
 struct Refusal(Span, &'static str);
 
 impl Refusal {
@@ -64,9 +68,9 @@ impl Refusal {
     }
 }
 
-/// How the documentation of `try_name` says that it differs, from the arguments of the attribute.
+/// The text after "but" in the documentation of `try_name`, from the arguments of the attribute.
 fn difference(arguments: TokenStream) -> Result<String, Refusal> {
-    const WHAT: &str = "what sizes decide is an error";
+    const WHAT: &str = "sizes that do not fit are an error";
     let arguments = flat(arguments);
     match (&arguments[..], arguments.last().and_then(text_of)) {
         ([], _) => Ok(WHAT.to_owned()),
@@ -84,7 +88,7 @@ fn written(function: &Function, but: &str) -> TokenStream {
         format!("[`{name}`]({path}{name})")
     };
     let (docs, errors, says_when_it_panics) = split(&function.docs);
-    let panics = ["", "# Panics", "", &format!("Where {} returns an error.", link(&name))].map(doc);
+    let panics = ["", "# Panics", "", &format!("If {} returns an error.", link(&name))].map(doc);
     let panics = panics.into_iter().filter(|_| !says_when_it_panics).collect();
     let tracked = source("#[track_caller]");
     let others = || function.attributes.clone();
@@ -94,7 +98,8 @@ fn written(function: &Function, but: &str) -> TokenStream {
     panicking.into_iter().chain(fallible).collect()
 }
 
-/// Documentation without its section `# Errors`, that section, and whether there is a section `# Panics`.
+/// Splits documentation into the part without `# Errors`, that section, and whether there is a
+/// section `# Panics`.
 fn split(docs: &[TokenStream]) -> (TokenStream, TokenStream, bool) {
     let (mut twin, mut errors, mut says_when_it_panics) = (TokenStream::new(), TokenStream::new(), false);
     let (mut in_code, mut in_errors) = (false, false);
@@ -117,7 +122,7 @@ fn split(docs: &[TokenStream]) -> (TokenStream, TokenStream, bool) {
     (twin, errors, says_when_it_panics)
 }
 
-/// A line of documentation, indented by a space as those of `///` are.
+/// A line of documentation, indented by a space like a `///` line.
 fn doc(text: &str) -> TokenStream {
     source(&format!("#[doc = {:?}]", format!(" {text}")))
 }

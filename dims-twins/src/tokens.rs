@@ -1,13 +1,13 @@
-//! What all that reads tokens needs.
+//! Helpers for reading tokens.
 
 use proc_macro::{Delimiter, Spacing, TokenStream, TokenTree};
 
-/// Code of the macro's own.
+/// The tokens of some code.
 pub fn source(code: &str) -> TokenStream {
     code.parse().expect("Rust")
 }
 
-/// The tokens, without the invisible groups that fragments of a `macro_rules` stand in.
+/// The tokens, without the invisible groups around fragments of a `macro_rules`.
 pub fn flat(tokens: TokenStream) -> Vec<TokenTree> {
     let each = |token| match token {
         TokenTree::Group(group) if group.delimiter() == Delimiter::None => flat(group.stream()),
@@ -16,7 +16,7 @@ pub fn flat(tokens: TokenStream) -> Vec<TokenTree> {
     tokens.into_iter().flat_map(each).collect()
 }
 
-/// The text of a string literal. (Escapes stay as they are.)
+/// The text of a string literal. Escapes are not decoded.
 pub fn text_of(token: &TokenTree) -> Option<String> {
     let TokenTree::Literal(literal) = token else { return None };
     let literal = literal.to_string();
@@ -28,7 +28,8 @@ pub fn is_sign(token: &TokenTree, sign: char) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == sign)
 }
 
-/// Where the first such token is that stands in no angle brackets. (The `>` of `->` is none.)
+/// The position of the first such token outside angle brackets. The `>` of `->` does not count as a
+/// bracket.
 pub fn outside_angles(tokens: &[TokenTree], is: impl Fn(&TokenTree) -> bool) -> Option<usize> {
     let (mut open, mut after_a_dash) = (0_usize, false);
     tokens.iter().position(|token| {
@@ -42,7 +43,7 @@ pub fn outside_angles(tokens: &[TokenTree], is: impl Fn(&TokenTree) -> bool) -> 
     })
 }
 
-/// What stands between the commas that are in no angle brackets.
+/// The parts between the commas outside angle brackets.
 pub fn between_commas(tokens: impl IntoIterator<Item = TokenTree>) -> Vec<Vec<TokenTree>> {
     let mut rest: Vec<_> = tokens.into_iter().collect();
     let mut parts = Vec::new();

@@ -1,10 +1,10 @@
-//! Functions with twins, of all kinds that the library has.
+//! Functions with twins, of all kinds that occur in the library.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use typed_dims_twins::panicking_twin;
 
-/// As that of `typed-dims-core`.
+/// Like the module of `typed-dims-core`.
 mod error {
     #[track_caller]
     pub fn unwrap<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
@@ -21,7 +21,7 @@ impl fmt::Display for TooSmall {
     }
 }
 
-/// Its value, or the least one.
+/// The value.
 ///
 /// # Errors
 ///
@@ -31,7 +31,7 @@ fn try_positive(value: i32) -> Result<i32, TooSmall> {
     if value < 0 { Err(TooSmall(value)) } else { Ok(value) }
 }
 
-/// With generics that have arrows, a tuple with a comma, and a parameter that is changed.
+/// With generics that have arrows, a tuple with a comma, and a mutable parameter.
 #[panicking_twin("so is a negative one")]
 fn try_mapped<F: FnMut(i32) -> Result<(i32, T), TooSmall>, T>(
     values: &[i32],
@@ -43,18 +43,18 @@ where
     values.iter().map(|&value| f(value)).collect()
 }
 
-/// Where it was called.
+/// The location of the call.
 #[panicking_twin]
 fn try_caller() -> Result<&'static Location<'static>, TooSmall> {
     Ok(Location::caller())
 }
 
 trait Counter: Sized {
-    /// Counts on.
+    /// Adds to the count.
     #[panicking_twin(but = "less than nothing is an error")]
     fn try_count(&mut self, by: i32) -> Result<(), TooSmall>;
 
-    /// Counts on, and returns itself.
+    /// Adds to the count, and returns `self`.
     #[panicking_twin]
     fn try_counted(mut self, by: i32) -> Result<Self, TooSmall> {
         self.try_count(by)?;
@@ -72,7 +72,7 @@ impl Counter for Count {
 }
 
 impl Count {
-    /// From a number.
+    /// Creates it from a number.
     #[panicking_twin]
     fn try_new(start: i32) -> Result<Self, TooSmall> {
         try_positive(start).map(Count)
@@ -91,7 +91,7 @@ macro_rules! plus {
 
 impl Count {
     plus! {
-        /// Counts on, and one more.
+        /// Adds to the count, and one more.
         try_plus_one(self) [Into<i32>] Count, 1;
     }
 }

@@ -1,4 +1,4 @@
-//! Typed programs on devices: values, compiled programs, calls.
+//! Typed programs on devices: values, compiled programs and calls.
 
 mod checks;
 mod compare;

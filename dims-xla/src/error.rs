@@ -21,7 +21,7 @@ use std::path::PathBuf;
 pub enum XlaError {
     /// No PJRT plugin was found, or none of those found could be used.
     PluginNotFound {
-        /// The files that were looked for.
+        /// The files that were tried.
         searched: Vec<PathBuf>,
         /// The plugins that exist but could not be used, each with the reason.
         failed: Vec<(PathBuf, String)>,
@@ -30,7 +30,7 @@ pub enum XlaError {
     PluginNotLoaded {
         /// The file.
         path: PathBuf,
-        /// The reason, as the loader of the operating system words it.
+        /// The reason, from the operating system's loader.
         reason: String,
     },
     /// The plugin has a version of the PJRT interface that this crate cannot use.
@@ -49,7 +49,8 @@ pub enum XlaError {
     Xla {
         /// The function that reported it.
         function: &'static str,
-        /// The code of the error, which is one of Abseil's status codes. [`XlaError::code_name`] has its name.
+        /// The code of the error, one of Abseil's status codes. [`XlaError::code_name`] returns its
+        /// name.
         code: i32,
         /// XLA's text.
         message: String,
@@ -59,7 +60,7 @@ pub enum XlaError {
         /// The argument and the expected value.
         message: String,
     },
-    /// A step of a program has no operation of StableHLO.
+    /// A step of a program cannot be expressed in StableHLO.
     NotLowered {
         /// The missing operation.
         what: String,
@@ -68,7 +69,7 @@ pub enum XlaError {
         /// Its location in the user's program.
         origin: Option<&'static std::panic::Location<'static>>,
     },
-    /// A check of a call failed: an index was out of range, or a probability.
+    /// A check of a call failed: an index or a probability was out of range.
     Check {
         /// The operation.
         operation: &'static str,
@@ -77,7 +78,7 @@ pub enum XlaError {
     },
     /// A sharding does not fit a program or a value.
     Sharding {
-        /// Which value, dims and axis of the mesh.
+        /// The value, dims and mesh axis.
         message: String,
     },
     /// A program or a value of this library reported an error.
@@ -95,7 +96,8 @@ pub enum XlaError {
 }
 
 impl XlaError {
-    /// The name of the code of an error that XLA reported, such as `INVALID_ARGUMENT`. `None` for errors of this crate.
+    /// The name of the code of an error that XLA reported, such as `INVALID_ARGUMENT`. `None` for
+    /// other errors.
     #[must_use]
     pub fn code_name(&self) -> Option<&'static str> {
         let XlaError::Xla { code, .. } = self else { return None };

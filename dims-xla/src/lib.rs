@@ -1,7 +1,8 @@
 //! Typed tensor programs on XLA: on GPUs, TPUs, CPUs and meshes of devices.
 //!
-//! A program that [`record`](typed_dims::program::record()) has made is lowered to [StableHLO](stablehlo), compiled by a [PJRT plugin](pjrt) that is loaded at run time, and called with typed
-//! values:
+//! A program that [`record`](typed_dims::program::record()) has made is lowered to
+//! [StableHLO](stablehlo), compiled by a [PJRT plugin](pjrt) that is loaded at run time, and called
+//! with typed values:
 //!
 //! ```no_run
 //! use typed_dims::prelude::*;
@@ -20,7 +21,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Nothing of XLA is needed to build this crate. Without the feature `pjrt`, it only lowers programs.
+//! XLA is not needed to build this crate. Without the feature `pjrt`, the crate only lowers
+//! programs.
 
 #![deny(missing_docs)]
 #![deny(unsafe_code)]

@@ -1,7 +1,8 @@
 //! Meshes of devices, shardings by dims, and plans of communication.
 //!
-//! [`mesh!`](crate::mesh!) declares the axes of a mesh. A [`Sharding`] says which dims are split along them. It splits the inputs, the results and all values between them. [`Sharding::plan`] tells
-//! what the devices send each other:
+//! [`mesh!`](crate::mesh!) declares the axes of a mesh. A [`Sharding`] splits dims along them: in
+//! the inputs, the results and all intermediate values. [`Sharding::plan`] lists the communication
+//! between devices:
 //!
 //! | step | collective |
 //! |---|---|
@@ -11,9 +12,11 @@
 //! | splits a value along another dim | all-to-all |
 //! | looks up elements by indices that are split | an all-reduce of one byte, which tells all devices whether the indices are in range |
 //!
-//! Parameters at rest in parts are gathered when they are first used. Their gradients, the moments of the optimizer and the new parameters stay in parts.
+//! Parameters that are stored in parts are gathered when they are first used. Their gradients, the
+//! moments of the optimizer and the new parameters stay in parts.
 //!
-//! A step reads a split dim as a whole if it needs neighbours, such as a window, a slice, a sort or a running sum.
+//! A step that needs adjacent elements, such as a window, a slice, a sort or a running sum, gathers
+//! a split dim first.
 //!
 //! ```
 //! use typed_dims::grad::loss_and_grad;
@@ -64,7 +67,7 @@ use std::marker::PhantomData;
 
 /// An axis of a mesh of devices: a type that [`mesh!`](crate::mesh!) declares.
 pub trait MeshAxis: Copy + 'static {
-    /// Its name.
+    /// The name.
     const NAME: &'static str;
 
     /// The axis with a number of devices.
@@ -107,7 +110,8 @@ macro_rules! mesh {
     )*};
 }
 
-/// Devices along axes. The last axis is the innermost: neighbours along it are neighbours in the list of devices.
+/// Devices along axes. The last axis is the innermost: devices that are adjacent along it are
+/// adjacent in the list of devices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Mesh {
     axes: Vec<(&'static str, usize)>,
@@ -115,7 +119,7 @@ pub struct Mesh {
 
 /// Axes with numbers of devices: one, or a tuple of up to four.
 pub trait MeshAxes {
-    /// Names and numbers.
+    /// Names and numbers of devices.
     #[doc(hidden)]
     fn list(&self) -> Vec<(&'static str, usize)>;
 }
@@ -145,7 +149,7 @@ impl Mesh {
     ///
     /// # Panics
     ///
-    /// Panics if an axis has no devices, or if two axes have one name.
+    /// Panics if an axis has no devices, or if two axes have the same name.
     pub fn of(axes: impl MeshAxes) -> Mesh {
         let axes = axes.list();
         for (at, (name, devices)) in axes.iter().enumerate() {
@@ -178,7 +182,8 @@ impl Mesh {
         position
     }
 
-    /// The axes along which groups of devices lie; `None` if they lie otherwise. Without groups, all devices are one.
+    /// The axes along which the groups of devices run; `None` if there are no such axes. Without
+    /// groups, all devices are one group.
     #[cfg(feature = "pjrt")]
     pub(crate) fn axes_of(&self, groups: &[Vec<usize>]) -> Option<Vec<&'static str>> {
         let all = [(0..self.devices()).collect()];

@@ -1,4 +1,4 @@
-//! Programs on a PJRT plugin. Where there is none, the tests say so and pass.
+//! Tests programs on a PJRT plugin. Without a plugin, the tests print a message and pass.
 #![cfg(all(feature = "pjrt", unix))]
 
 use std::env;
@@ -24,7 +24,7 @@ fn find(options: PjrtOptions) -> Option<Pjrt> {
     }
 }
 
-/// Returns from the test if there is no plugin, or not as many devices.
+/// Returns from the test if there is no plugin, or if there are too few devices.
 macro_rules! pjrt {
     () => {
         pjrt!(1)
@@ -54,7 +54,7 @@ fn upload(pjrt: &Pjrt, values: &[f32]) -> DeviceBuffer {
     pjrt.upload(&bytes(values), ElementType::F32, &[values.len()], None, 0).unwrap()
 }
 
-/// A program in generic form. `arguments` is as in `%a: tensor<3xf32>`.
+/// A program in the generic form. `arguments` has the form `%a: tensor<3xf32>`.
 fn module(arguments: &str, attributes: &str, results: &str, body: &str) -> String {
     let types: Vec<&str> =
         arguments.split(", ").map(|argument| argument.split_once(": ").unwrap().1).collect();
@@ -106,7 +106,8 @@ impl Drop for Folder {
     }
 }
 
-/// Runs a test of this file in a child process, and returns its output. In the child process, it returns `None`.
+/// Runs a test of this file in a child process, and returns its output. In the child process, it
+/// returns `None`.
 fn child(test: &str, prepare: impl FnOnce(&mut Command)) -> Option<String> {
     const VARIABLE: &str = "TYPED_DIMS_XLA_CHILD";
     if env::var_os(VARIABLE).is_some() {
@@ -137,7 +138,8 @@ fn assert_contains(text: &str, parts: &[&str]) {
     }
 }
 
-// ------------------------------------------------------------------------------------------------------------------------- The basics
+// -------------------------------------------------------------------------------------------------------------------------
+// The basics
 
 #[test]
 fn a_program_that_adds() {
@@ -195,7 +197,7 @@ fn arrays_of_all_types_and_layouts_come_back_in_row_major_order() {
     let pjrt = pjrt!();
     for &element in ElementType::ALL {
         let size = element.size();
-        // Elements 0 or 1, which booleans can have as well.
+        // Elements 0 or 1, which are also valid booleans.
         let one = |index: usize| {
             let mut element = vec![0_u8; size];
             element[0] = (index * index % 3 == 1) as u8;
@@ -318,11 +320,12 @@ fn arguments_that_are_wrong_are_errors() {
     message(pjrt.compile_text(&add(3, false), &CompileOptions::new().partitions(0)));
     message(pjrt.compile_text(&add(3, false), &CompileOptions::new().devices([99])));
     message(Pjrt::load_with(pjrt.path(), PjrtOptions::new().cpu_devices(0)));
-    // Nothing above has harmed the client.
+    // The client still works after these errors.
     assert_eq!(floats(&program.run(&[&a, &a]).unwrap()[0]), [2.0; 3]);
 }
 
-// ----------------------------------------------------------------------------------------------------------------------- Donated memory
+// -----------------------------------------------------------------------------------------------------------------------
+// Donated memory
 
 #[test]
 fn steps_are_queued_with_donated_parameters() {
@@ -361,7 +364,8 @@ fn a_donated_buffer_is_an_error() {
     assert_eq!(floats(&outputs[0]), [3.0; 3]);
 }
 
-// ---------------------------------------------------------------------------------------------------------------------- Several devices
+// ----------------------------------------------------------------------------------------------------------------------
+// Several devices
 
 /// The sum over `4xN` elements. Each of four devices has one row.
 const SHARDED: &str = r#"
@@ -447,7 +451,8 @@ fn a_program_runs_on_the_chosen_device() {
     assert_contains(&message(program.run(&[&here, &elsewhere])), &["argument 1 is on device 0"]);
 }
 
-// ------------------------------------------------------------------------------------------------------------------ Serialised programs
+// ------------------------------------------------------------------------------------------------------------------
+// Serialised programs
 
 #[test]
 fn an_executable_is_serialised_and_loaded() {
@@ -510,7 +515,7 @@ fn executables_are_kept_in_a_folder() {
     compile(&text, &options, 2.0);
     assert_eq!(fs::metadata(file).unwrap().modified().unwrap(), written, "it was compiled again");
 
-    // Damaged in all ways: it is compiled again, and replaced.
+    // Damaged in several ways: the program is compiled again, and the file is replaced.
     let whole = fs::read(file).unwrap();
     let mut changed = whole.clone();
     changed[whole.len() / 2] ^= 1;
@@ -522,7 +527,7 @@ fn executables_are_kept_in_a_folder() {
         compile(&text, &options, 2.0);
         assert_eq!(fs::metadata(file).unwrap().modified().unwrap(), written, "it was not replaced");
     }
-    // Another text, and other options, are other files.
+    // Other text and other options use other files.
     compile(&text.replace("stablehlo.add", "stablehlo.subtract"), &options, 0.0);
     assert_eq!(inner.files("xla").len(), 2);
     compile(&text, &options.clone().flag("xla_backend_optimization_level", "1"), 2.0);
@@ -541,7 +546,8 @@ fn executables_are_kept_in_a_folder() {
     assert_contains(&error, &["as a cache of executables"]);
 }
 
-// ------------------------------------------------------------------------------------------------------------------------------ Plugins
+// ------------------------------------------------------------------------------------------------------------------------------
+// Plugins
 
 #[test]
 fn files_that_are_no_plugins_are_errors() {
@@ -596,7 +602,7 @@ fn a_plugin_is_found_in_a_virtual_environment() {
         std::os::unix::fs::symlink(target, path).unwrap();
     };
     link("lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so", &plugin);
-    // A plugin for GPUs that cannot be loaded is passed over.
+    // A GPU plugin that cannot be loaded is skipped.
     let broken = environment.0.join("broken.so");
     fs::write(&broken, "").unwrap();
     link("jax_plugins/xla_cuda13/xla_cuda_plugin.so", &broken);
@@ -673,7 +679,8 @@ fn xla_logs_nothing_in_a_child() {
     println!("PATH is still set");
 }
 
-// ------------------------------------------------------------------------------------------------------------------ Lifetimes and threads
+// ------------------------------------------------------------------------------------------------------------------
+// Lifetimes and threads
 
 #[test]
 fn buffers_and_programs_outlive_the_handle_of_their_client() {
@@ -690,9 +697,9 @@ fn buffers_and_programs_outlive_the_handle_of_their_client() {
         if round % 3 > 0 {
             assert_eq!(floats(&outputs[0]), [3.0; 1000]);
         }
-        // (Otherwise the client is destroyed while the program may still be running.)
+        // Otherwise the client would be destroyed while the program may still be running.
     }
-    // Everything goes while large programs are queued.
+    // Everything is dropped while large programs are queued.
     for _ in 0..5 {
         let pjrt = pjrt!();
         let count = 4 << 20;
@@ -747,7 +754,7 @@ fn threads_compete_for_one_donated_buffer() {
                 Err(_) => 0,
             };
             let read = || {
-                // It is all zeros or donated, and nothing else.
+                // It is either all zeros or donated.
                 if let Ok(bytes) = state.to_host() {
                     assert!(bytes.iter().all(|&byte| byte == 0), "{bytes:?}");
                 }
@@ -780,7 +787,8 @@ fn clients_are_made_and_dropped_by_many_threads() {
     });
 }
 
-// ------------------------------------------------------------------------------------------------------------------------------- Memory
+// -------------------------------------------------------------------------------------------------------------------------------
+// Memory
 
 #[test]
 fn too_large_a_program_is_an_error() {

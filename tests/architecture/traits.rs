@@ -12,7 +12,6 @@ const OPEN_TRAITS: [&[&str]; 3] = [
     &[
         "PartFamily",
         "ArrayOp",
-        "Priming",
         "AsPackedShape",
         "Brand",
         "Channels",
@@ -38,6 +37,7 @@ const OPEN_TRAITS: [&[&str]; 3] = [
     // Methods of tensors. `AsTensor` is sealed, and these have no parameters.
     &[
         "ApplyOp",
+        "Decompositions",
         "Draw",
         "Dropout",
         "Dynamic",
@@ -49,11 +49,14 @@ const OPEN_TRAITS: [&[&str]; 3] = [
         "IntoMdarray",
         "Lay",
         "LinearAlgebra",
+        "LinearSystems",
         "Losses",
+        "MatrixFunctions",
         "Normalization",
         "OrderExt",
         "OrderInto",
         "Pooling",
+        "Priming",
         "Rearranging",
         "Reductions",
         "Restructure",

@@ -612,7 +612,7 @@ mod denotation_verification {
         assert_eq!(
             report.mismatches[0].to_string(),
             "node `t` (Transpose), result `y`: axis 1 is DATA_FEATURE, but DATA_CHANNEL is expected, as the model says of this \
-             value; axis 3 is DATA_CHANNEL, but DATA_FEATURE is expected, as the model says of this value"
+             value; axis 3 is DATA_CHANNEL, but DATA_FEATURE is expected, as the model declares for this value"
         );
         assert!(report.mismatches[0].is_result);
     }
@@ -643,7 +643,7 @@ mod denotation_verification {
         for (node, why) in [
             (
                 node("Transpose", &["x"], &["y"]).ints("perm", &[0, 1, 1, 3]),
-                "`perm` is no permutation of 4 axes",
+                "`perm` is not a permutation of 4 axes",
             ),
             (node("Squeeze", &["x"], &["y"]).ints("axes", &[4]), "there is no axis 4 in 4 axes"),
             (node("ReduceSum", &["x"], &["y"]).ints("axes", &[1, -3]), "axis -3 is named twice"),

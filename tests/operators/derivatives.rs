@@ -55,6 +55,7 @@ const ZERO: &[&str] = &[
     // Shapes alone are read.
     "full_like",
     "norm_zero",
+    "matrix_rank",
     "rand_like_of",
     "randn_like_of",
 ];
@@ -63,6 +64,7 @@ const ZERO: &[&str] = &[
 const NONE: &[(&str, &str, &str)] = &[
     ("map", "map", "a closure; a [custom operator](custom-operators.md) can have one"),
     ("zip_map", "zip_map", "a closure; a [custom operator](custom-operators.md) can have one"),
+    ("eig", "eig", "complex numbers"),
 ];
 
 /// Operators of complex numbers.

@@ -42,7 +42,7 @@ fn row(operator: &Operator) -> String {
         if operator.refuses { "all".into() } else { set(operator.along) },
         operator.dtypes.join(", ").replace('<', "\\<"), // a page takes `<f64>` for HTML
         slope,
-        crate::recorded::refusal(operator).map_or("yes".into(), |reason| format!("no: {reason}")),
+        crate::recorded::refusal_of_xla(operator).map_or("yes".into(), |reason| format!("no: {reason}")),
         if errors.is_empty() { "-".into() } else { errors.join("; ").replace('|', "\\|") },
         names[0],
         names[1],
@@ -141,9 +141,9 @@ fn page() -> String {
     let mut page = format!(
         "# Operators\n\nAll {count} operators, with their names in PyTorch, JAX and NumPy. Search the page for the name that you know. The prelude has all methods, and all functions except those whose section names their module.\n\n\
          | column | meaning |\n|---|---|\n\
-         | dims | the dims of the arguments, and after the arrow those of the result. All operators also accept extra dims, different ones for each argument, and loop over them |\n\
+         | dims | the dims of the arguments, and after the arrow the dims of the result. All operators also accept extra dims, different ones for each argument, and loop over them |\n\
          | along | the dims that the operator treats specially. *all*: no other dims are allowed, because the size of the result depends on the data |\n\
-         | element types | those that are tested. With the feature `half`, elementwise operations on `f16` and `bf16` compute in `f32` and round once |\n\
+         | element types | the tested element types. With the feature `half`, elementwise operations on `f16` and `bf16` compute in `f32` and round once |\n\
          | derivative | *yes*, *zero* for piecewise constant functions and integers, or *none*: an error that names the operation |\n\
          | XLA | whether a recorded program with the operator runs on XLA: *yes*, or *no* with the reason |\n\n\
          This page is generated from `tests/operators/` (`UPDATE=1 cargo test --test operators docs`). The tests compare each operator with plain loops, and its derivatives with differences \
@@ -159,7 +159,8 @@ fn page() -> String {
     page
 }
 
-/// The page is what the entries say.
+/// The page is what the entries say. (It has those of the feature `linalg`.)
+#[cfg(feature = "linalg")]
 #[test]
 fn docs_are_up_to_date() {
     let (path, page) = (file("docs/operators.md"), page());
@@ -172,6 +173,7 @@ fn docs_are_up_to_date() {
 }
 
 /// The README beside this file shows how many there are.
+#[cfg(feature = "linalg")]
 #[test]
 fn docs_count_in_the_readme() {
     let count: usize = families().iter().map(|family| family.operators.len()).sum();

@@ -36,6 +36,8 @@ mod elementwise;
 mod factories;
 mod linalg;
 mod losses;
+#[cfg(feature = "linalg")]
+mod matrices;
 mod moving;
 mod nn;
 mod recorded;
@@ -112,6 +114,8 @@ fn families() -> Vec<Family> {
         moving::family(),
         selecting::family(),
         linalg::family(),
+        #[cfg(feature = "linalg")]
+        matrices::family(),
         nn::family(),
         losses::family(),
         factories::family(),

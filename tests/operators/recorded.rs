@@ -38,7 +38,40 @@ const REFUSED: &[(&str, &str)] = &[
     ("unique_inverse", "the number of distinct elements depends on the data"),
     ("nonzero", "the size of the result depends on the data"),
     ("exp_complex", "complex numbers"),
+    ("eig", "complex numbers"),
 ];
+
+/// Operators that programs record, but no other engine runs.
+const NOT_LOWERED: &[&str] = &[
+    "cond",
+    "det",
+    "eigh",
+    "eigh_values",
+    "expm",
+    "inverse",
+    "lstsq",
+    "lu",
+    "lu_tall",
+    "lu_wide",
+    "matrix_power",
+    "matrix_power_negative",
+    "matrix_rank",
+    "pinv",
+    "qr",
+    "qr_upper",
+    "qr_wide",
+    "singular_values",
+    "slogdet",
+    "solve",
+    "svd",
+    "svd_wide",
+];
+
+/// The reason why an operator does not run on XLA, if it does not.
+pub(crate) fn refusal_of_xla(operator: &Operator) -> Option<&'static str> {
+    let is_lowered = !NOT_LOWERED.contains(&operator.name);
+    refusal(operator).or((!is_lowered).then_some("StableHLO has no such operation"))
+}
 
 /// The reason why an operator cannot be recorded, if it cannot.
 pub(crate) fn refusal(operator: &Operator) -> Option<&'static str> {

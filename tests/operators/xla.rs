@@ -3,7 +3,7 @@
 use crate::Flat;
 use crate::check::{Sizes, can_be_empty, free_dims};
 use crate::derivatives::{Call, Derivative, Elements, derivative, drawn};
-use crate::recorded::{AsTensors, gradient, recordable, refusal};
+use crate::recorded::{AsTensors, gradient, recordable, refusal, refusal_of_xla};
 use crate::table::Operator;
 use crate::value::{Layout, Random};
 use std::sync::LazyLock;
@@ -66,6 +66,11 @@ pub fn check(operator: &Operator) {
     let call = Call::draw(operator, slopes, &Sizes::usual(), Layout::Contiguous, &mut Random(5));
     let program = record(|memory: &Vec<Elements>| call.floats(memory), &call.memory).expect("it is recorded");
     let program = program.to_engine().expect("it is data");
+    if refusal_of_xla(operator).is_some() {
+        let error = lower(&program, Options::default(), &[]).map(drop).expect_err("it is not lowered");
+        assert!(error.to_string().contains("StableHLO has no"), "`{name}`: {error}");
+        return;
+    }
     lower(&program, Options::default(), &[]).unwrap_or_else(|error| panic!("`{name}`: {error}"));
     let Some(pjrt) = &*PLUGIN else { return };
     let has_derivative = derivative(operator) == Derivative::Yes;

@@ -1,5 +1,14 @@
 //! Linear algebra without solving: diagonals, triangles, products, norms and distances.
 
+#[cfg(feature = "linalg")]
+pub mod decompositions;
+#[cfg(feature = "linalg")]
+pub mod functions;
+#[cfg(feature = "linalg")]
+mod matrices;
+#[cfg(feature = "linalg")]
+pub mod systems;
+
 use crate::error::DimError;
 use crate::execute::lines::along_lines;
 use crate::execute::place::{PlacedResult, Strides};

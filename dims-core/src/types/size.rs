@@ -6,6 +6,7 @@
 use crate::types::brand::Brand;
 use crate::types::condition::condition;
 use crate::types::dim::DimList;
+use crate::types::dim::DimRef;
 use crate::types::set::list::NestedPairs;
 use crate::types::set::{Bool, False, FirstWith, NoDim, Satisfies, True};
 use core::ops::{Add, Mul};
@@ -61,6 +62,40 @@ impl<const N: usize, Old, New> SameSize<Dyn, Old, New> for Static<N> {
 }
 #[diagnostic::do_not_recommend]
 impl<O: Size, Old, New> SameSize<O, Old, New> for Dyn {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
+
+/// A dim that can be that of the rows of square matrices with the columns `C`: their static sizes do not differ.
+pub trait SquareWith<C: DimRef>: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+impl<R: DimRef, C: DimRef> SquareWith<C> for R
+where
+    <R::Brand as Brand>::Size: SameLength<<C::Brand as Brand>::Size, R::Brand, C::Brand>,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
+
+/// The sizes of the rows and the columns of square matrices: equal ones, or at least one that only the run knows.
+#[diagnostic::on_unimplemented(
+    message = "matrices with `{Rows}` of size `{Self}` and `{Columns}` of size `{Other}` are not square",
+    label = "square matrices are needed here, but the static sizes differ"
+)]
+pub trait SameLength<Other, Rows, Columns> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+#[diagnostic::do_not_recommend]
+impl<const N: usize, Rows, Columns> SameLength<Static<N>, Rows, Columns> for Static<N> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
+#[diagnostic::do_not_recommend]
+impl<const N: usize, Rows, Columns> SameLength<Dyn, Rows, Columns> for Static<N> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
+#[diagnostic::do_not_recommend]
+impl<O: Size, Rows, Columns> SameLength<O, Rows, Columns> for Dyn {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 

@@ -13,11 +13,12 @@ use alloc::boxed::Box;
 pub struct LoweredScores<M, B> {
     /// Which scores count.
     pub mask: M,
-    /// The bias, which is added to them.
+    /// The bias that is added to the scores.
     pub bias: Option<B>,
 }
 
-/// A mask and a bias, which are computed for a tile of scores: the one part of an attention that depends on more than the type of the elements.
+/// A mask and a bias that are computed for a tile of scores. No other part of an attention depends
+/// on more than the type of the elements.
 pub trait Change<T> {
     /// Whether the mask is the same for all scores.
     fn is_uniform(&self) -> bool;
@@ -25,10 +26,11 @@ pub trait Change<T> {
     /// Whether there is a bias.
     fn is_biased(&self) -> bool;
 
-    /// Asks the mask about a tile.
+    /// Computes the mask of a tile.
     fn masked(&mut self, tile: ScoreTile<'_>, allowed: &mut [bool]) -> Result<Allowed, Error>;
 
-    /// Computes the bias of a tile, if there is one, where the mask allows it. Returns whether any score can be greater than minus infinity.
+    /// Computes the bias of a tile, if there is one, where the mask allows it. Returns whether any
+    /// score can be greater than minus infinity.
     fn biased(
         &mut self,
         tile: ScoreTile<'_>,
@@ -40,7 +42,7 @@ pub trait Change<T> {
 /// A tile of scores: `rows` queries and `width` keys from the position `at` on.
 pub struct ScoreTile<'a> {
     pub(super) at: &'a mut [usize],
-    /// Which loop is the one over queries.
+    /// The number of the loop over queries.
     pub(super) query: usize,
     pub(super) rows: usize,
     pub(super) width: usize,
@@ -57,7 +59,8 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Change<T>
 
     fn masked(&mut self, tile: ScoreTile<'_>, allowed: &mut [bool]) -> Result<Allowed, Error> {
         if !M::VARIES {
-            // SAFETY: a kernel that does not vary is a constant, or made of such: there is nothing to load.
+            // SAFETY: a kernel that does not vary consists of constants, so there is nothing to
+            // load.
             let all = unsafe { self.mask.get::<Baseline>(0) };
             return Ok(if all { Allowed::All } else { Allowed::None });
         }
@@ -78,15 +81,17 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Change<T>
 compiled! {
     for f32 f64:
 
-    /// The mask and the bias as [lowered programs](LoweredProgram), which have the next rows; nothing for element types that programs do not compute with.
+    /// The mask and the bias as [lowered programs](LoweredProgram), which take the next rows.
+    /// `None` for element types that programs do not compute with.
     ///
     /// # Safety
     ///
-    /// There are rows for the operands of both, and each position of their nest is, along its row, one of the operand's elements, which stay as long as the result.
+    /// There are rows for the operands of both. Along its row, each position of their nest is one
+    /// of the operand's elements, which outlive the result.
     ///
     /// # Panics
     ///
-    /// If the programs do not yield truth values and elements of the type `T`, as registers hold them.
+    /// Panics if the programs do not yield truth values and elements of the register type `T`.
     pub unsafe fn lowered_scores<'k, 'r, T: Real>(
         mask: &'k LoweredProgram<'k>,
         bias: Option<&'k LoweredProgram<'k>>,
@@ -103,7 +108,7 @@ compiled! {
 ///
 /// # Safety
 ///
-/// As for that.
+/// As for [`lowered_scores`].
 unsafe fn of_programs<'k, T: Real<Wide = T>>(
     mask: &'k LoweredProgram<'k>,
     bias: Option<&'k LoweredProgram<'k>>,
@@ -115,19 +120,19 @@ unsafe fn of_programs<'k, T: Real<Wide = T>>(
     Box::new(LoweredScores { mask, bias: bias.map(|bias| unsafe { bias.kernel::<T>(rows) }) })
 }
 
-/// What a mask leaves of a tile.
+/// The keys of a tile that a mask allows.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Allowed {
-    /// None of its keys.
+    /// No key.
     None,
-    /// Some of the keys `from` to before `to`, and none of the others.
+    /// Only keys in `from..to`, but not necessarily all of them.
     Some {
-        /// The first of them.
+        /// The first key that counts.
         from: usize,
-        /// The one behind the last.
+        /// The key after the last one that counts.
         to: usize,
     },
-    /// All of them.
+    /// All keys.
     All,
 }
 
@@ -208,15 +213,16 @@ impl<T: Real, B: Kernel<Elem: Real<Wide = T>>> Task for Bias<'_, B, T> {
         for (row, out) in out.chunks_exact_mut(width).take(rows).enumerate() {
             at[query] = first + row;
             let mask = allowed.map(|allowed| &allowed[row * width..][..width]);
-            // What was loaded for another row had another mask.
+            // Elements that were loaded for another row had another mask.
             let moved = (row > 0 && mask.is_none()).then_some((query, 1));
             bias.load::<I>(&Tile { at, len: width, mask, moved }, &mut faults);
-            // After a fault nothing is computed: the element's substitute could be a divisor of zero.
+            // After a fault nothing is computed: a substitute element could be a divisor of zero.
             if faults.any() {
                 break;
             }
             for (x, out) in out.iter_mut().enumerate() {
-                // Masked scores do not use it, so any value will do; but users' closures must not be called for them.
+                // Masked scores are not used, so any value will do, but users' closures must not be
+                // called for them.
                 if B::TOTAL || mask.is_none_or(|mask| mask[x]) {
                     // SAFETY: a tile of this width was just loaded.
                     *out = unsafe { bias.get::<I>(x) }.widen();

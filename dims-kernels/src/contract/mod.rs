@@ -1,9 +1,10 @@
-//! Contractions: a product of several operands, summed over the axes that are not asked for.
+//! Contractions: a product of several operands, summed over all axes that the result lacks.
 //!
-//! The [path](mod@path) goes pair by pair. Each pair is a matrix product where it has rows (axes of the left operand
-//! alone), columns (of the right one alone) and a common sum; axes that both keep are looped over. Strided operands go in
-//! as they are where their axes merge into one row and one column stride; else the operand is packed, unless
-//! that would multiply its memory (windows overlap), and then the axes that do not merge are loops as well.
+//! The [path](mod@path) multiplies pair by pair. A pair is a matrix product if it has rows (axes of
+//! the left operand only), columns (of the right one only) and a common sum; axes that both
+//! operands and the result have are loops. A strided operand is used in place if its axes merge
+//! into one row and one column stride. Otherwise it is packed, unless packing would multiply its
+//! memory (overlapping windows); the axes that do not merge are then loops as well.
 
 pub mod operand;
 mod pair;
@@ -31,9 +32,9 @@ pub use crate::contract::operand::{ContractionFactor, ContractionFactors};
 /// The loop axes of a contraction.
 #[derive(Clone, Copy)]
 pub struct LoopAxes<'s> {
-    /// How often each runs.
+    /// The size of each.
     pub sizes: &'s [usize],
-    /// What they are called, for plans.
+    /// The name of each, for plans.
     pub name: &'s dyn Fn(usize) -> &'static str,
 }
 
@@ -53,13 +54,14 @@ impl LoopAxes<'_> {
     }
 }
 
-/// For each factor of a product the axes along which it varies.
+/// The axes along which each factor of a product varies.
 pub type Supports = SmallVec<[AxisSet; 4]>;
 
-/// Whether a product of such factors gains from being a contraction, rather than one fused loop over all axes.
+/// Whether the product of these factors is faster as a contraction than as one fused loop over all
+/// axes.
 ///
-/// It does where factors lack axes that others have, so that work is shared. Axes along which no factor varies, and
-/// empty ones, are left to the fused loop.
+/// It is if factors lack axes that others have, so that work is shared. Axes along which no factor
+/// varies, and empty ones, are left to the fused loop.
 pub fn is_worthwhile(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> bool {
     if supports.len() < 2 || sizes.len() >= AxisSet::BITS as usize || sizes.contains(&0) {
         return false;
@@ -69,7 +71,7 @@ pub fn is_worthwhile(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> b
         return false;
     }
     if let [a, b] = *supports {
-        // Rows, columns, and a common sum; or a part of one factor can be summed before the product.
+        // Rows, columns, and a common sum; or part of one factor can be summed before the product.
         let kept = set(kept);
         return (a & !b != 0 && b & !a != 0 && a & b & !kept != 0)
             || (a & !b & !kept) | (b & !a & !kept) != 0;
@@ -77,20 +79,22 @@ pub fn is_worthwhile(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> b
     supports.iter().any(|&axes| axes != all)
 }
 
-/// From so many elements on a matrix lies so far away that its product with a vector has a kernel of its own.
+/// The number of elements from which a matrix is far enough away in memory that its product with a
+/// vector has its own kernel.
 const FAR: usize = 1 << 16;
 
-/// Whether this is a large matrix times a vector, and the matrix is `at_hand`, where each factor has a bit. It shares no work, but is
-/// asked for often, and the memory can be read faster than a fused loop would.
+/// Whether this is a large matrix times a vector, and the matrix is in memory. `at_hand` has a bit
+/// for each factor that is. Such a product shares no work, but it is common, and its kernel reads
+/// memory faster than a fused loop would.
 #[inline]
 pub fn is_matrix_vector<T: Num>(supports: &[AxisSet], at_hand: u64, sizes: &[usize], kept: &[usize]) -> bool {
     TypeId::of::<T>() == TypeId::of::<T::Acc>() && has_axes_of_matrix_vector(supports, at_hand, sizes, kept)
 }
 
-/// The same of all types.
+/// [`is_matrix_vector`] for any element type.
 fn has_axes_of_matrix_vector(supports: &[AxisSet], at_hand: u64, sizes: &[usize], kept: &[usize]) -> bool {
     let &[a, b] = supports else { return false };
-    // (The factor with more axes. One that is computed need not be put into memory first.)
+    // The matrix is the factor with more axes. If it is computed, it need not be stored first.
     if at_hand >> usize::from(b.count_ones() > a.count_ones()) & 1 == 0 {
         return false;
     }
@@ -105,13 +109,15 @@ fn has_axes_of_matrix_vector(supports: &[AxisSet], at_hand: u64, sizes: &[usize]
             .is_some_and(|count| count >= FAR)
 }
 
-/// The order of axes in which the sum of a product lies in memory, for two operands with these strides; nothing if a contraction is not the best way to compute it.
+/// The order of the result's axes in memory, for the product of two operands with these strides.
+/// `None` if a contraction is not the best way to compute it.
 #[inline]
 pub fn order_of_pair<T: Num>(strides: [&[isize]; 2], sizes: &[usize], kept: &[usize]) -> Option<Order> {
     order_in_memory(strides, TypeId::of::<T>() == TypeId::of::<T::Acc>(), sizes, kept)
 }
 
-/// The same of all types; whether sums are kept in the type of the elements.
+/// [`order_of_pair`] for any element type. `in_own_type` says whether sums have the type of the
+/// elements.
 fn order_in_memory(
     strides: [&[isize]; 2],
     in_own_type: bool,
@@ -124,12 +130,14 @@ fn order_in_memory(
     is_contraction.then(|| order_of_result(strides, &supports, sizes, kept))
 }
 
-/// The axes of the result of a product in the order in which it should lie in memory, if the caller asks for none.
+/// The order in memory of the axes of a product's result, if the caller does not choose one.
 ///
-/// This is the order of `kept`, unless that makes more of a product of matrices than it is: where neighbours in the result would be results of
-/// different products, each of which would then write one element here and one there, and so would what reads it; or where rows or
-/// columns, one loop of an operand, would be several. Then the axes that both operands have come first, the rows follow and the columns, each as
-/// they lie in their operand, if that makes one loop of each. (Where an operand has such neighbours as well, the result is as that is.)
+/// This is the order of `kept`, with two exceptions. In the first, adjacent elements of the result
+/// would come from different products, though no operand is contiguous along that axis either; each
+/// product would then write scattered elements. In the second, rows or columns that are one loop in
+/// their operand would become several, and reordering avoids it. In both cases the common axes of
+/// the operands come first, followed by the rows and then the columns, each in their operand's
+/// order.
 pub fn order_of_result(
     strides: [&[isize]; 2],
     supports: &[AxisSet],
@@ -144,7 +152,7 @@ pub fn order_of_result(
     if m == 0 || n == 0 || both & !result == 0 {
         return order;
     }
-    // Whether the rows, and the columns, are one loop each in a result that lies in this order.
+    // Whether the rows and the columns are one loop each if the result has this order.
     let is_whole = |order: &[usize]| {
         let long = || order.iter().copied().filter(|&axis| sizes[axis] != 1);
         long()
@@ -178,8 +186,9 @@ pub fn order_of_result(
 compiled! {
     for f32 f64:
 
-    /// `scale` times the product of the operands, summed over all axes but those that the target keeps. Along each axis of more than one element at least one operand
-    /// varies. Returns the elements if the target is new memory, else an empty vector.
+    /// `scale` times the product of the operands, summed over all axes that the target does not
+    /// keep. Along each axis of more than one element, at least one operand varies. Returns the
+    /// elements if the target is new memory, else an empty vector.
     #[track_caller]
     pub fn contract<'f, 'l, 't, T: Num>(
         operands: ContractionFactors<'f, T>,
@@ -194,7 +203,7 @@ compiled! {
 compiled! {
     for f32 f64:
 
-    /// The same of two operands.
+    /// [`contract`] for two operands.
     #[track_caller]
     pub fn contract_pair<'f, 'l, 't, T: Num>(
         operands: [ContractionFactor<'f, T>; 2],
@@ -208,8 +217,9 @@ compiled! {
 compiled! {
     for f32 f64:
 
-    /// The product of two operands, contiguous in the order of the first of the `axes`, and summed over the second: one fused loop, whose axes may be empty, and along
-    /// which the operands need not vary. `describe` names the expression in plans.
+    /// The product of two operands as one fused loop. The result is contiguous in the order of the
+    /// first of the `axes`, and summed over the second. Axes may be empty, and the operands may be
+    /// constant along them. `describe` names the expression in plans.
     #[track_caller]
     pub fn sum_of_pair<'a, T: Num>(
         operands: [&'a ContractionFactor<'a, T>; 2],
@@ -242,7 +252,8 @@ fn contraction<T: Num>(
     Ok(data)
 }
 
-/// Multiplies all pairs of the path but the last, and returns that one: its product is the result.
+/// Multiplies all pairs of the path except the last, which it returns: the product of that pair is
+/// the result.
 #[track_caller]
 fn last_pair<'a, T: Num>(
     mut operands: ContractionFactors<'a, T>,

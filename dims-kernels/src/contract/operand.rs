@@ -38,7 +38,8 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
     ///
     /// # Safety
     ///
-    /// Wherever the operand is contracted, each position of the loops is, along the strides, one of the elements' axes.
+    /// When the operand is contracted, each position of the loops, along the strides, is one along
+    /// the elements' axes.
     #[inline]
     pub unsafe fn borrowed(elements: Elements<'a, T>, strides: SmallVec<[isize; 8]>) -> Self {
         ContractionFactor { memory: FactorMemory::Borrowed(elements), strides }
@@ -48,7 +49,7 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
     ///
     /// # Panics
     ///
-    /// If there are not as many elements as positions.
+    /// Panics if the number of elements is not the number of positions.
     pub fn owned(data: Vec<T>, order: &[usize], sizes: &[usize]) -> Self {
         let positions: usize = order.iter().map(|&axis| sizes[axis]).product();
         assert_eq!(data.len(), positions, "one element for each position");
@@ -56,7 +57,7 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
         ContractionFactor { memory: FactorMemory::Owned(data.into()), strides }
     }
 
-    /// No elements, over so many loop axes.
+    /// No elements, over `axes` loop axes.
     pub fn empty(axes: usize) -> Self {
         ContractionFactor {
             memory: FactorMemory::Owned(Vec::new().into()),
@@ -64,11 +65,12 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
         }
     }
 
-    /// The same elements over other loop axes: `strides` yields the strides along these.
+    /// The same elements over other loop axes: `strides` maps the strides along the old ones to
+    /// those along the new ones.
     ///
     /// # Safety
     ///
-    /// As for [`borrowed`](ContractionFactor::borrowed), of the strides that `strides` yields.
+    /// As for [`borrowed`](ContractionFactor::borrowed), for the new strides.
     pub unsafe fn over(self, strides: impl FnOnce(&[isize]) -> SmallVec<[isize; 8]>) -> Self {
         ContractionFactor { strides: strides(&self.strides), ..self }
     }
@@ -102,7 +104,7 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
             FactorMemory::Borrowed(elements) => elements,
         };
         if let Some(elements) = elements.same::<W>() {
-            // SAFETY: the elements and the strides are those of this operand.
+            // SAFETY: the elements and the strides belong to this operand.
             return Ok(unsafe { ContractionFactor::borrowed(elements, self.strides) });
         }
         let order: SmallVec<[usize; 8]> = each(self.axes(sizes)).collect();
@@ -110,7 +112,8 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
         Ok(ContractionFactor::owned(data, &order, sizes))
     }
 
-    /// Panics if the loops leave elements that the operand owns. (For borrowed ones, `borrowed` makes its caller promise it.)
+    /// Panics if the loops leave the elements that the operand owns. For borrowed ones, the caller
+    /// of `borrowed` promises that they do not.
     pub(super) fn assert_within(&self, sizes: &[usize]) {
         if let FactorMemory::Owned(data) = &self.memory {
             assert_eq!(sizes.len(), self.strides.len(), "one stride for each loop");
@@ -129,7 +132,7 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
         rows.push().copy_from_slice(&self.strides);
     }
 
-    /// Whether different positions have different memory.
+    /// Whether distinct positions have distinct memory.
     pub(super) fn is_injective(&self, axes: AxisSet, sizes: &[usize]) -> bool {
         let mut loops: SmallVec<[(usize, usize); 8]> =
             each(axes).map(|axis| (self.strides[axis].unsigned_abs(), sizes[axis])).collect();
@@ -149,7 +152,8 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
         self.row(&mut rows);
         let nest = Nest::map(sizes, order, &rows);
         let len = order.iter().map(|&axis| sizes[axis]).product();
-        // SAFETY: each position of the loops is one of the elements' axes, as the caller of `borrowed` promised.
+        // SAFETY: each position of the loops is one along the elements' axes, as the caller of
+        // `borrowed` promised.
         unsafe { collect_memory(self.elements(), &nest, Destination::of_step(len), "operand of a product") }
     }
 
@@ -172,7 +176,8 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
             count: reduced.iter().map(|&axis| sizes[axis]).product(),
         });
         let (elements, work) = (self.elements(), nest.positions());
-        // SAFETY: the nest's row has the strides of this operand, whose positions are elements, as the caller of `borrowed` promised.
+        // SAFETY: the nest's row has the strides of this operand, whose positions are elements, as
+        // the caller of `borrowed` promised.
         let memory = unsafe { ReduceInput::new(elements, &nest, work, 0) };
         let data = Sum.reduce_memory(memory, Destination::of_step(len))?;
         told(&data);
@@ -189,7 +194,7 @@ pub(super) fn axes_of(strides: &[isize], sizes: &[usize]) -> AxisSet {
     axes
 }
 
-/// The same elements of another type, or an error if there is no memory.
+/// The elements converted to another type, or an error if memory runs out.
 pub(super) fn converted<T, W>(data: Vec<T>, convert: impl Fn(T) -> W) -> Result<Vec<W>, Error> {
     let mut out = reserve(data.len())?;
     out.extend(data.into_iter().map(convert));

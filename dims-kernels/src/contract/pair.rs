@@ -1,4 +1,5 @@
-//! The product of two operands. It is a matrix product where there are rows, columns and a sum, else one fused loop.
+//! The product of two operands: a matrix product if there are rows, columns and a sum, otherwise
+//! one fused loop.
 
 use crate::contract::LoopAxes;
 use crate::contract::operand::{ContractionFactor, axes_of};
@@ -31,7 +32,7 @@ use alloc::vec::Vec;
 use core::any::TypeId;
 use smallvec::SmallVec;
 
-/// The product of two operands, summed over all axes but those that the target keeps.
+/// The product of two operands, summed over all axes that the target does not keep.
 #[track_caller]
 pub(super) fn pair<T: Num>(
     mut a: ContractionFactor<'_, T>,
@@ -53,7 +54,7 @@ pub(super) fn pair<T: Num>(
     match &plan {
         PairPlan::Products(products) => {
             note(|| products.step::<T>(axes.product(&a, &b, target.order())));
-            // SAFETY: the plan was made of the strides of these operands and of the target.
+            // SAFETY: the plan was made from the strides of these operands and of the target.
             unsafe { run_products(products, &a, &b, target) }
         }
         #[cfg(x86_vectors)]
@@ -66,8 +67,9 @@ pub(super) fn pair<T: Num>(
         PairPlan::InPanels(products) => {
             note(|| products.step::<T>(axes.product(&a, &b, target.order())));
             let results = products.over_results().map(|l| (l.size, l.c));
-            // SAFETY: the plan was made from the operands' strides, which are valid for loops of these sizes, as the callers of `borrowed` promised, and from the
-            // target's strides, which lead to distinct elements.
+            // SAFETY: the plan was made from the operands' strides, which are valid for loops of
+            // these sizes, as the callers of `borrowed` promised, and from the target's strides,
+            // which lead to distinct elements.
             unsafe {
                 target.write(results, |c| gemm::in_panels::run(products, a.elements(), b.elements(), c))
             }
@@ -77,7 +79,8 @@ pub(super) fn pair<T: Num>(
     }
 }
 
-/// How to compute the product of two operands. Each axis that only one operand has must be in the result. The plan depends only on sizes and strides.
+/// How to compute the product of two operands. Each axis that only one operand has is in the
+/// result. The plan depends only on sizes and strides.
 pub(super) enum PairPlan {
     /// Products of matrices.
     Products(Products),
@@ -94,7 +97,8 @@ pub(super) enum PairPlan {
 }
 
 impl PairPlan {
-    /// The plan for operands and a result with these strides. `order` lists the axes of the result from the outermost in memory to the innermost.
+    /// The plan for operands and a result with these strides. `order` lists the axes of the result
+    /// from the outermost in memory to the innermost.
     #[cfg_attr(
         not(x86_vectors),
         expect(clippy::extra_unused_type_parameters, reason = "some plans are for types with vectors")
@@ -149,7 +153,7 @@ fn loops_of(
     roles.map(|axes| merge(axes, sizes, a, b, c))
 }
 
-/// What only one operand has, and the result has not, is summed before the product.
+/// Sums an operand over the axes that neither the other operand nor the result has.
 #[track_caller]
 fn without<'a, T: Num>(
     operand: ContractionFactor<'a, T>,
@@ -164,10 +168,12 @@ fn without<'a, T: Num>(
     operand.summed(&order, &reduced, sizes)
 }
 
-/// A vector times a large matrix, as the product of one row, if there is a kernel for [few rows](is_skinny).
+/// A vector times a large matrix, as the product of one row, if there is a kernel for [few
+/// rows](is_skinny).
 ///
-/// `vector` and `matrix` are the strides of the operands, `c` those of the result. Where the elements of a sum are neighbours, [`sum_products`] is faster on some processors: it
-/// reads the matrix line by line.
+/// `vector` and `matrix` are the strides of the operands, `c` the strides of the result. If the
+/// elements of a sum are adjacent, [`sum_products`] is faster on some processors, as it reads the
+/// matrix line by line.
 #[cfg(x86_vectors)]
 fn row_times_matrix<T: Num>(
     vector: &[isize],
@@ -191,8 +197,9 @@ fn row_times_matrix<T: Num>(
 ///
 /// # Safety
 ///
-/// The plan was made of the strides of these operands, which are valid for its loops as the callers of `borrowed` promised, and of those of the target, whose results its batch,
-/// rows and columns run over.
+/// The plan was made from the strides of these operands, which are valid for its loops as the
+/// callers of `borrowed` promised, and from those of the target. The plan's batch, rows and columns
+/// run over the target's results.
 unsafe fn run_products<T: Num>(
     products: &Products,
     a: &ContractionFactor<'_, T>,
@@ -200,7 +207,8 @@ unsafe fn run_products<T: Num>(
     target: &mut Target<'_, T>,
 ) -> Result<Vec<T>, Error> {
     let results: SmallVec<[Loop; 8]> = products.over_results().copied().collect();
-    // SAFETY: the caller's promise, for the operands and for the target, whose places are distinct.
+    // SAFETY: the caller's promise, for the operands and for the target, whose elements are
+    // distinct.
     unsafe {
         target.write(results.iter().map(|l| (l.size, l.c)), |c| {
             gemm::products::run(products, a.elements(), b.elements(), c);
@@ -220,7 +228,7 @@ pub(super) fn summed_pair<T: Num>(
     fused_loop([a, b], sizes, reduced, &mut Target::new(kept, sizes), describe)
 }
 
-/// A product that is no matrix product: one fused loop.
+/// A product that is not a matrix product: one fused loop.
 #[track_caller]
 fn fused_loop<T: Num>(
     [a, b]: [&ContractionFactor<'_, T>; 2],
@@ -256,7 +264,8 @@ fn run_loop<T: Num>(
         Some(to) => (to, true),
         None => (Destination::of_step(len), false),
     };
-    // SAFETY: the callers pass a nest whose rows have the strides of the operands. Along these all positions are elements, as the callers of `borrowed` promised.
+    // SAFETY: the callers pass a nest whose rows have the strides of the operands. Along these all
+    // positions are elements, as the callers of `borrowed` promised.
     let data = unsafe { sum_loop(nest, [a.elements(), b.elements()], to)? };
     Ok(if is_there { data } else { target.take(data, sizes) })
 }
@@ -275,7 +284,8 @@ pub(super) fn loop_step<T: Num>(nest: &Nest, len: usize, expression: String) -> 
 ///
 /// # Safety
 ///
-/// The nest has a row for each operand. Along that row, each position of the nest is one of the operand's elements.
+/// The nest has a row for each operand. Along that row, each position of the nest is one of the
+/// operand's elements.
 pub(super) unsafe fn sum_loop<T: Num>(
     nest: &Nest,
     [a, b]: [Elements<'_, T>; 2],
@@ -283,22 +293,24 @@ pub(super) unsafe fn sum_loop<T: Num>(
 ) -> Result<Vec<T>, Error> {
     let lower = |nest| {
         let mut operands = Nest::operands(nest);
-        // SAFETY: along the first row of the nest, all positions are elements of `a`, as the caller promises. `reduce` runs the kernel over the nest that it is
-        // made for.
+        // SAFETY: along the first row of the nest, all positions are elements of `a`, as the caller
+        // promises. `reduce` runs the kernel over the nest that it is made for.
         let a = unsafe { Strided::new(a, operands.next_row(), ()) };
         // SAFETY: likewise, for the second row and `b`.
         let b = unsafe { Strided::new(b, operands.next_row(), ()) };
         BinaryKernel { op: &Mul, a, b }
     };
-    // `sum_products` accumulates in the element type, so it is only for types whose accumulators have that type.
+    // `sum_products` accumulates in the element type, so it is only for types whose accumulators
+    // have that type.
     if TypeId::of::<T>() == TypeId::of::<T::Acc>() && are_lines(nest) {
         return sum_products([a, b], nest, to);
     }
     reduce(nest, &mut NestParts::new(), lower, nest.positions(), to, 0, reducers::Sum)
 }
 
-/// The operands of a product whose rows, columns or sums are several loops: an operand is packed if then fewer are left, if that does not
-/// multiply its memory (windows overlap), and if its elements are used often enough.
+/// The operands of a product whose rows, columns or sums are several loops. An operand is packed if
+/// that leaves fewer loops, does not multiply its memory (overlapping windows), and its elements
+/// are used often enough.
 #[track_caller]
 fn packed_pair<'a, 'b, T: Num>(
     mut a: ContractionFactor<'a, T>,

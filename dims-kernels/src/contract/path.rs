@@ -1,8 +1,9 @@
-//! In which order a product of several operands is multiplied, pair by pair.
+//! The order in which the operands of a product are multiplied pair by pair.
 //!
-//! The greedy choice of opt_einsum first. Where its path costs enough for that to be worth while, the cheapest path of all is looked for, by
-//! dynamic programming over the sets of operands (Pfeifer, Haegeman, Verstraete: Faster identification of optimal contraction sequences
-//! for tensor networks, 2014; without their bounds).
+//! The first candidate is the greedy path of opt_einsum. If it is costly enough, the cheapest of
+//! all paths is found by dynamic programming over sets of operands (Pfeifer, Haegeman, Verstraete:
+//! Faster identification of optimal contraction sequences for tensor networks, 2014; without their
+//! bounds).
 
 use super::Supports;
 use crate::loops::axes::{AxisSet, set, volume};
@@ -10,17 +11,19 @@ use alloc::vec::Vec;
 use num_traits::Float;
 use smallvec::SmallVec;
 
-/// A pair of a path: the numbers of both operands in the list of those that are left, the lesser one first, whose product goes to its end;
-/// and the axes that the product has.
+/// A pair of a path. The numbers are the positions of both operands, the lesser one first, in the
+/// list of remaining operands; the product is appended to that list. The set is the axes of the
+/// product.
 pub type ContractionPair = (usize, usize, AxisSet);
 
 /// The pairs in order.
 pub type ContractionPath = SmallVec<[ContractionPair; 4]>;
 
-/// The most operands for which the cheapest path is looked for: there are `3^n / 2` ways to cut sets of `n` in two.
+/// The largest number of operands for which the cheapest path is searched: `n` operands have
+/// `3^n / 2` splits of subsets in two.
 const MOST: usize = 10;
 
-/// A way to cut a set costs about as much as so many multiplications.
+/// The cost of trying one split, in multiplications.
 const CUT: f64 = 500.0;
 
 /// The path for operands that vary along the axes `sets`, to a product with the axes `kept`.
@@ -37,7 +40,8 @@ pub fn path(sets: &[AxisSet], sizes: &[usize], kept: &[usize]) -> ContractionPat
     }
 }
 
-/// The greedy path, which takes the pair with the least cost for its saving at each step, and its multiplications.
+/// The greedy path and its number of multiplications. Each step takes the pair with the least cost
+/// for its saving.
 fn greedy(mut sets: Supports, sizes: &[usize], result: AxisSet) -> (ContractionPath, f64) {
     let mut path = ContractionPath::new();
     let mut flops = 0.0;
@@ -52,7 +56,8 @@ fn greedy(mut sets: Supports, sizes: &[usize], result: AxisSet) -> (ContractionP
     (path, flops)
 }
 
-/// The greedy choice: size of the result less the sizes of the operands that it replaces, then the number of multiplications.
+/// The greedy choice: the least size of the result minus the sizes of the operands that it
+/// replaces, then the fewest multiplications.
 fn cheapest(sets: &[AxisSet], sizes: &[usize], result: AxisSet) -> (usize, usize) {
     let volumes: SmallVec<[f64; 8]> = sets.iter().map(|&axes| volume(axes, sizes)).collect();
     let mut best = (f64::INFINITY, f64::INFINITY, (0, 1));
@@ -71,10 +76,10 @@ fn cheapest(sets: &[AxisSet], sizes: &[usize], result: AxisSet) -> (usize, usize
     best.2
 }
 
-/// For each set of operands, as bits, one of the two parts whose product it is.
+/// For each set of operands, as bits, one of the two parts that it is the product of.
 type Tree = Vec<usize>;
 
-/// The path with the fewest multiplications, and how many these are.
+/// The path with the fewest multiplications, and their number.
 fn cheapest_tree(sets: &[AxisSet], sizes: &[usize], result: AxisSet) -> Option<(Tree, f64)> {
     let all = (1usize << sets.len()) - 1;
     let mut axes = vec![0; all + 1];
@@ -86,7 +91,7 @@ fn cheapest_tree(sets: &[AxisSet], sizes: &[usize], result: AxisSet) -> Option<(
             continue;
         }
         let mut least = f64::INFINITY;
-        // Each way to cut it comes up once: the part with the first operand.
+        // Each split is tried once: `a` is the part with the first operand.
         let first = operands & operands.wrapping_neg();
         let rest = operands ^ first;
         let mut part = rest;
@@ -115,7 +120,7 @@ fn axes_of(operands: usize, sets: &[AxisSet], result: AxisSet) -> AxisSet {
     own & others
 }
 
-/// The pairs of a tree, each behind those that its operands are made of.
+/// The pairs of a tree, each after the pairs that compute its operands.
 fn flatten(tree: &[usize], sets: &[AxisSet], result: AxisSet) -> ContractionPath {
     let mut left: Vec<usize> = (0..sets.len()).map(|at| 1 << at).collect();
     let mut pairs = ContractionPath::new();
@@ -145,7 +150,7 @@ mod tests {
     use super::*;
     use crate::loops::axes::each;
 
-    /// The multiplications of a path.
+    /// The number of multiplications of a path.
     fn flops(path: &ContractionPath, sets: &[AxisSet], sizes: &[usize]) -> f64 {
         let mut sets = sets.to_vec();
         path.iter()
@@ -157,7 +162,7 @@ mod tests {
             .sum()
     }
 
-    /// The least of all paths, by trying each.
+    /// The fewest multiplications of all paths, by trying each.
     fn least(sets: &[AxisSet], sizes: &[usize], result: AxisSet) -> f64 {
         if sets.len() < 2 {
             return 0.0;
@@ -181,7 +186,7 @@ mod tests {
             sizes in proptest::collection::vec(20usize..60, 6),
             kept in 0u128..64,
         ) {
-            // What one operand alone has, and the result has not, is summed before any product.
+            // Axes that only one operand and not the result has are summed before any product.
             let sets: Vec<AxisSet> = (0..sets.len()).map(|at| axes_of(1 << at, &sets, kept)).collect();
             let present = sets.iter().fold(0, |all, axes| all | axes);
             let order: Vec<usize> = each(kept & present).collect();

@@ -1,4 +1,4 @@
-//! Products of two operands that are planned once and run many times with other elements.
+//! Products of two operands that are planned once and run many times with different elements.
 
 use crate::contract::LoopAxes;
 use crate::contract::pair::{PairPlan, loop_step, sum_loop};
@@ -13,7 +13,8 @@ use alloc::vec::Vec;
 use core::any::TypeId;
 use smallvec::SmallVec;
 
-/// The product of two operands, summed over some loops, as [`contract`](super::contract) computes it.
+/// The product of two operands, summed over some loops, as [`contract`](super::contract) computes
+/// it.
 pub(crate) struct PreparedProduct {
     plan: PairPlan,
     /// The axes of each operand.
@@ -25,8 +26,9 @@ pub(crate) struct PreparedProduct {
 }
 
 impl PreparedProduct {
-    /// The plan for operands with these strides and a result that is contiguous in an order of axes. `None` if an operand must be summed or packed first, or if the
-    /// accumulators have another type than the elements.
+    /// The plan for operands with these strides and a result that is contiguous in the given order
+    /// of axes. `None` if an operand must be summed or packed first, or if the accumulators have
+    /// another type than the elements.
     pub(crate) fn new<T: Num>(strides: [&[isize]; 2], axes: LoopAxes<'_>, order: &[usize]) -> Option<Self> {
         let sizes = axes.sizes;
         let is_kept = |axis: usize| order.contains(&axis);
@@ -54,11 +56,13 @@ impl PreparedProduct {
         Some(PreparedProduct { plan, operands: strides.map(axes_of), len, dims })
     }
 
-    /// Runs the product of operands that start at these elements. Returns the results if `to` is new memory, else an empty vector.
+    /// Runs the product of operands that start at these addresses. Returns the results if `to` is
+    /// new memory, else an empty vector.
     ///
     /// # Safety
     ///
-    /// The plan was made for this type. From its start on, each operand has an element for each position along its strides.
+    /// The plan was made for this type. Each operand has an element for each position along its
+    /// strides.
     pub(crate) unsafe fn run<T: Num>(
         &self,
         starts: [*const T; 2],
@@ -71,7 +75,8 @@ impl PreparedProduct {
         match &self.plan {
             PairPlan::Products(products) => {
                 note(|| products.step::<T>(self.dims.clone()));
-                // SAFETY: the plan was made from the strides of the operands and of a contiguous result. `run` writes all results.
+                // SAFETY: the plan was made from the strides of the operands and of a contiguous
+                // result. `run` writes all results.
                 unsafe {
                     to.write(|c| {
                         gemm::products::run(products, a, b, c);
@@ -106,7 +111,7 @@ impl PreparedProduct {
                 // SAFETY: the rows of the nest have the strides of the operands.
                 unsafe { sum_loop(nest, [a, b], to) }
             }
-            PairPlan::Packed(_) => unreachable!("such products are not planned"),
+            PairPlan::Packed(_) => unreachable!("`new` returns `None` for such products"),
         }
     }
 }

@@ -16,15 +16,16 @@ use crate::scalar::Num;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// Where the result of a contraction goes: to new memory, or to places of the caller, with a stride along each of the axes that are kept.
+/// Where the result of a contraction goes: new memory, or elements that the caller provides, with a
+/// stride along each of the kept axes.
 pub struct Target<'a, T> {
-    /// Places of the caller.
+    /// The caller's memory.
     places: Option<ElementsMut<'a, T>>,
     /// The stride along each loop axis.
     strides: SmallVec<[isize; 8]>,
-    /// The axes that are kept, in the order in which the result lies.
+    /// The kept axes, in the order of the result in memory.
     order: Order,
-    /// How many results there are, if they lie one behind the other.
+    /// The number of results, if they are contiguous.
     line: Option<usize>,
 }
 
@@ -35,12 +36,12 @@ impl<'a, T: Num> Target<'a, T> {
         Target { places: None, strides: contiguous(kept, sizes), order: kept.into(), line: Some(len) }
     }
 
-    /// Places along the loop axes `kept`, with a stride along each loop axis.
+    /// The caller's memory along the loop axes `kept`, with a stride along each loop axis.
     ///
     /// # Safety
     ///
-    /// Each position of the loops, whose sizes are `sizes` wherever the target is used, is along the strides one of the axes of `places`; different positions
-    /// of the axes that are kept are different places.
+    /// Along the strides, each position of the loops, whose sizes are always `sizes`, is a position
+    /// along the axes of `places`. Distinct positions of the kept axes are distinct elements.
     pub unsafe fn places(
         places: ElementsMut<'a, T>,
         strides: SmallVec<[isize; 8]>,
@@ -48,7 +49,7 @@ impl<'a, T: Num> Target<'a, T> {
         kept: &[usize],
     ) -> Self {
         let mut order = Order::from_slice(kept);
-        // (Stable: axes along which nothing moves keep their order.)
+        // The sort is stable: axes with stride 0 keep their order.
         sort_few(&mut order, |&axis| core::cmp::Reverse(strides[axis].unsigned_abs()));
         let mut line = Some(1);
         for &axis in order.iter().rev() {
@@ -64,27 +65,30 @@ impl<'a, T: Num> Target<'a, T> {
         &self.strides
     }
 
-    /// The axes that are kept, in the order in which the result lies.
+    /// The kept axes, in the order of the result in memory.
     pub fn order(&self) -> &[usize] {
         &self.order
     }
 
-    /// The result's memory, for routines that write one element behind the other, in the [order](Target::order) of the axes. Nothing if there is something else between
-    /// the places: then the result needs memory of its own, and [`take`](Target::take) puts it there.
+    /// The result's memory, for routines that write elements contiguously in the
+    /// [order](Target::order) of the axes. `None` if the elements are not contiguous: the result
+    /// then needs its own memory, and [`take`](Target::take) copies it to its destination.
     pub fn line(&mut self) -> Option<Destination<'_, T>> {
         let len = self.line?;
         Some(match &mut self.places {
             None => Destination::of_step(len),
-            // SAFETY: `places` has seen that the strides are those of so many neighbours.
+            // SAFETY: `places` has checked that the strides are those of `len` contiguous elements.
             Some(places) => Destination::Given(unsafe { places.reborrow().line(len) }),
         })
     }
 
-    /// Calls `write` with the place of the first result. `loops` are those over the results, each with its size and the stride in the result.
+    /// Calls `write` with the address of the first result. `loops` are the loops over the results:
+    /// sizes, and strides in the result.
     ///
     /// # Safety
     ///
-    /// The loops have a position for each result, which lies there along the strides. `write` writes each, and reads none before.
+    /// Along the strides, the loops have a position for each result. `write` writes all results,
+    /// and reads none of them before.
     pub(super) unsafe fn write(
         &mut self,
         loops: impl Iterator<Item = (usize, isize)>,
@@ -110,7 +114,8 @@ impl<'a, T: Num> Target<'a, T> {
         }
     }
 
-    /// A result that was computed elsewhere, contiguous in the order of the axes: new memory is returned as it is; elements are copied to places.
+    /// Accepts a result that was computed elsewhere, contiguous in the order of the axes. New
+    /// memory is returned as it is; otherwise the elements are copied to the caller's memory.
     #[track_caller]
     pub fn take(&mut self, data: Vec<T>, sizes: &[usize]) -> Vec<T> {
         let Some(places) = &mut self.places else { return data };
@@ -120,19 +125,21 @@ impl<'a, T: Num> Target<'a, T> {
         let nest = Nest::map(sizes, &self.order, &rows);
         assert_eq!(nest.positions(), data.len(), "each place gets an element");
         note(|| PlanStep::Copy {
-            reason: "into places that are there already",
+            reason: "into the caller's memory",
             loops: Loops::new::<T>(&nest, nest.positions(), 1),
         });
         let mut operands = nest.operands();
         let to = operands.next_row();
         let from = operands.next_row();
-        // SAFETY: the row of `data` counts its elements along the axes that are kept, and the assertion above compares their number; the other
-        // row has the strides of the places, as the caller of `places` promised.
+        // SAFETY: `from` has the contiguous strides of `data` along the kept axes, and the
+        // assertion above compares the number of elements; `to` has the strides of the places, as
+        // the caller of `places` promised.
         unsafe { copy_onto(Elements::of_slice(&data), from, places.reborrow(), to, &nest.sizes) };
         Vec::new()
     }
 
-    /// Multiplies the elements of the result: those of `data`, if the memory is new, else those at the places.
+    /// Multiplies the elements of the result: those of `data` if the memory is new, else those in
+    /// the caller's memory.
     pub fn scale(&mut self, data: &mut [T], factor: T, sizes: &[usize]) -> Result<(), Error> {
         let Some(places) = &mut self.places else {
             data.iter_mut().for_each(|value| *value = value.mul(factor));
@@ -145,13 +152,15 @@ impl<'a, T: Num> Target<'a, T> {
             let row = Nest::operands(nest).next_row();
             LoweredUpdate { row, indices: (), value: Constant(factor) }
         };
-        // SAFETY: the row of the nest has the strides of the places, as `places` was promised.
+        // SAFETY: the row of the nest has the strides of the places, as the caller of `places`
+        // promised.
         unsafe { update(&nest, &mut NestParts::new(), places.reborrow(), lower, Mul) }
     }
 }
 
-/// The strides along the loops of an array whose axes are groups of them, in this order, the last one of each the fastest; axes
-/// behind the groups are single loops. Returns whether the sizes are those of the array.
+/// Writes the strides along the loops of an array, each of whose axes is a group of consecutive
+/// loops in `order`, the last one the fastest. Axes after the groups are single loops. Returns
+/// whether the sizes match the array.
 pub fn spread(axes: &[Axis], groups: &[usize], order: &[usize], loops: &[usize], row: &mut [isize]) -> bool {
     let mut next = 0;
     for (number, &Axis { size, stride }) in axes.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Copies of blocks: two loops of a copy. One steps through neighbours in the result, the other perhaps through neighbours in the source.
+//! Blocked copies: two loops of a copy at a time. One is contiguous in the result, the other is
+//! contiguous in the source if possible.
 
 use crate::loops::nest::Odometer;
 use crate::machine::isa::{Isa, Task};
@@ -6,11 +7,13 @@ use crate::machine::prefetch::LINE;
 use core::any::TypeId;
 use smallvec::SmallVec;
 
-/// Transpositions of so many bytes are written past the caches. Their squares touch many lines of memory. Each would first be read
-/// from there, and the first writes would have left the caches before the last.
+/// Transpositions of at least this many bytes bypass the caches when they write. Their squares
+/// touch many cache lines, each of which would first be read from memory, and the first writes
+/// would have left the caches before the last.
 const STREAMED: usize = 8 << 20;
 
-/// Whether all bytes of the elements have values, as in numbers of 4 or 8 bytes: [`stream`] and the transposition in registers ask for it.
+/// Whether all bytes of the elements are initialised, as in numbers of 4 or 8 bytes: [`stream`] and
+/// the transposition in registers require it.
 pub(super) fn is_number<T: 'static>() -> bool {
     let own = TypeId::of::<T>();
     cfg!(all(target_arch = "x86_64", target_feature = "sse2"))
@@ -27,17 +30,18 @@ pub(super) fn is_number<T: 'static>() -> bool {
         .contains(&own)
 }
 
-/// Writes a line of memory without reading it first. Other threads see such writes after [`fence`].
+/// Writes a cache line without reading it first. Other threads see such writes after [`fence`].
 ///
 /// # Safety
 ///
-/// The place is that of a whole line, aligned as one, and may be written to; elements are [numbers](is_number).
+/// `to` is a whole, aligned cache line that may be written to; elements are [numbers](is_number).
 #[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn stream<T, const B: usize>(to: *mut [T; B], line: [T; B]) {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     for at in 0..size_of::<[T; B]>() / 16 {
         use core::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
-        // SAFETY: the line consists of so many vectors, whose bytes have values; the place of each is aligned.
+        // SAFETY: the line consists of this many vectors, whose bytes are initialised; the address
+        // of each is aligned.
         unsafe {
             let part = _mm_loadu_si128((&raw const line).cast::<__m128i>().add(at));
             _mm_stream_si128(to.cast::<__m128i>().add(at), part);
@@ -54,7 +58,7 @@ unsafe fn stream<T, const B: usize>(to: *mut [T; B], line: [T; B]) {
 #[cfg_attr(not(unoptimized), inline(always))]
 fn fence() {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    // SAFETY: an instruction of every x86-64 with SSE.
+    // SAFETY: every x86-64 with SSE has the instruction.
     unsafe {
         core::arch::x86_64::_mm_sfence()
     };
@@ -67,11 +71,13 @@ pub(super) struct BlockedCopy<'n, T> {
     pub(super) target: *mut T,
     pub(super) result: &'n [isize],
     pub(super) sizes: &'n [usize],
-    /// Whether the elements are [numbers](is_number). (It is no part of the type: words of one size are copied by the same code, whatever they are.)
+    /// Whether the elements are [numbers](is_number). (Not part of the type: all words of one size
+    /// are copied by the same code.)
     pub(super) are_numbers: bool,
 }
 
-/// A matrix of elements that is copied: `rows` lines of the result, each `columns` neighbours long.
+/// A matrix of elements to copy: `rows` lines of the result, each with `columns` contiguous
+/// elements.
 struct MatrixBlock<T> {
     source: *const T,
     source_row: isize,
@@ -81,7 +87,7 @@ struct MatrixBlock<T> {
     target_column: isize,
     rows: usize,
     columns: usize,
-    /// Only transpositions in registers ask.
+    /// Only used by transpositions in registers.
     #[cfg(x86_vectors)]
     are_numbers: bool,
 }
@@ -93,7 +99,8 @@ impl<T: Copy + 'static> Task for BlockedCopy<'_, T> {
     fn run<I: Isa>(self) {
         let BlockedCopy { source, strides, target, result, sizes: loops, are_numbers } = self;
         let last = loops.len() - 1;
-        // Besides the innermost loop of the result, the one along which the source has neighbours.
+        // The loop along which the source has the least stride, other than the innermost loop of
+        // the result.
         let near = (0..last)
             .filter(|&at| strides[at] != 0)
             .min_by_key(|&at| strides[at].unsigned_abs())
@@ -130,8 +137,8 @@ impl<T: Copy + 'static> Task for BlockedCopy<'_, T> {
                 #[cfg(x86_vectors)]
                 are_numbers,
             };
-            // SAFETY: rows and columns are loops of the nest: the source's elements are valid, by the contract of `copy`, and
-            // the target's are places of the result.
+            // SAFETY: rows and columns are loops of the nest: the source's elements are valid, by
+            // the contract of `copy`, and the target's are slots of the result.
             unsafe {
                 match size_of::<T>() {
                     _ if block.target_column != 1 => block.scattered(),
@@ -156,11 +163,12 @@ impl<T: Copy + 'static> Task for BlockedCopy<'_, T> {
 }
 
 impl<T: Copy + 'static> MatrixBlock<T> {
-    /// Lines that are neighbours on both sides.
+    /// Lines that are contiguous on both sides.
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn by_rows(&self) {
         for row in 0..self.rows as isize {
-            // SAFETY: the line lies in both matrices, and the target is not the source: it is new memory.
+            // SAFETY: the line is in both matrices, and the target does not overlap the source: it
+            // is new memory.
             unsafe {
                 let (from, to) =
                     (self.source.offset(row * self.source_row), self.target.offset(row * self.target_row));
@@ -169,19 +177,21 @@ impl<T: Copy + 'static> MatrixBlock<T> {
         }
     }
 
-    /// Whether the source has the elements of so many lines side by side, as an image has its colours.
+    /// Whether the source interleaves the elements of this many lines, as an image interleaves its
+    /// colours.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn is_interleaved(&self, lines: usize) -> bool {
         (self.rows, self.source_row, self.source_column) == (lines, 1, lines as isize)
     }
 
-    /// Lines whose elements lie side by side in the source, `N` at each place.
+    /// Lines whose elements the source interleaves, `N` at a time.
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn by_planes<const N: usize>(&self) {
         let lines: [*mut T; N] =
             core::array::from_fn(|line| self.target.wrapping_offset(line as isize * self.target_row));
         for at in 0..self.columns {
-            // SAFETY: the `N` elements lie in the source side by side, and each of them has its place in a line of the target.
+            // SAFETY: the `N` elements are adjacent in the source, and each of them has a slot in a
+            // line of the target.
             unsafe {
                 let elements = self.source.cast::<[T; N]>().add(at).read();
                 for (line, element) in lines.into_iter().zip(elements) {
@@ -191,19 +201,21 @@ impl<T: Copy + 'static> MatrixBlock<T> {
         }
     }
 
-    /// Whether the result has the elements of so many lines side by side, as an image of more pixels has those of several images.
+    /// Whether the result interleaves the elements of this many lines, as when several image planes
+    /// are combined.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn is_woven(&self, lines: usize) -> bool {
         (self.columns, self.target_row, self.source_row) == (lines, lines as isize, 1)
     }
 
-    /// Lines whose elements come to lie side by side in the result, `N` at each place.
+    /// Lines whose elements the result interleaves, `N` at a time.
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn by_weaving<const N: usize>(&self) {
         let lines: [*const T; N] =
             core::array::from_fn(|line| self.source.wrapping_offset(line as isize * self.source_column));
         for at in 0..self.rows {
-            // SAFETY: each of the `N` lines has this element in the source, and their places lie side by side in the result.
+            // SAFETY: each of the `N` lines has this element in the source, and their slots are
+            // adjacent in the result.
             unsafe {
                 let elements = lines.map(|line| line.add(at).read());
                 self.target.cast::<[T; N]>().add(at).write(elements);
@@ -211,12 +223,12 @@ impl<T: Copy + 'static> MatrixBlock<T> {
         }
     }
 
-    /// Elements that are not neighbours in the result.
+    /// Elements that are not contiguous in the result.
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn scattered(&self) {
         for row in 0..self.rows as isize {
             for column in 0..self.columns as isize {
-                // SAFETY: the element lies in both matrices.
+                // SAFETY: the element is in both matrices.
                 unsafe {
                     *self.target.offset(row * self.target_row + column * self.target_column) =
                         *self.source.offset(row * self.source_row + column * self.source_column);
@@ -225,21 +237,21 @@ impl<T: Copy + 'static> MatrixBlock<T> {
         }
     }
 
-    /// One element after the other.
+    /// Copies one element at a time.
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn by_elements(&self) {
         for row in 0..self.rows {
-            // SAFETY: the elements lie in both matrices.
+            // SAFETY: the elements are in both matrices.
             unsafe { self.part(row, 1, 0, self.columns) };
         }
     }
 
-    /// A part of the matrix, one element after the other.
+    /// Copies a part of the matrix, one element at a time.
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn part(&self, row: usize, rows: usize, column: usize, columns: usize) {
         for row in row as isize..(row + rows) as isize {
             for column in column as isize..(column + columns) as isize {
-                // SAFETY: the caller asks for elements of the matrix.
+                // SAFETY: the caller passes elements of the matrix.
                 unsafe {
                     *self.target.offset(row * self.target_row + column) =
                         *self.source.offset(row * self.source_row + column * self.source_column);
@@ -248,14 +260,15 @@ impl<T: Copy + 'static> MatrixBlock<T> {
         }
     }
 
-    /// Whether the lines of the result start alike within lines of memory.
+    /// Whether all lines of the result have the same alignment within cache lines.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn has_lines(&self) -> bool {
         self.target_row.unsigned_abs().wrapping_mul(size_of::<T>()).is_multiple_of(LINE)
     }
 
-    /// A transposition: squares of `B` x `B` elements, whose lines are one vector or a few, in squares of squares that fit
-    /// into the first-level cache. If `STREAM`, each line of a square is a [line of memory](MatrixBlock::has_lines), and is [streamed](stream).
+    /// A transposition: squares of `B` x `B` elements, whose lines are one or a few vectors,
+    /// grouped into larger squares that fit into the first-level cache. If `STREAM`, each line of a
+    /// square is a [cache line](MatrixBlock::has_lines), and is [streamed](stream).
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn by_squares<const B: usize, const STREAM: bool>(&self) {
         let first = if STREAM { self.target.align_offset(LINE).min(self.columns) } else { 0 };
@@ -270,7 +283,8 @@ impl<T: Copy + 'static> MatrixBlock<T> {
                 let column_end = (column + large).min(whole_columns);
                 for row in (row..row_end).step_by(B) {
                     for column in (column..column_end).step_by(B) {
-                        // SAFETY: the square lies in both matrices; if `STREAM`, its lines are lines of memory, as the first one is.
+                        // SAFETY: the square is in both matrices; if `STREAM`, its lines are cache
+                        // lines, as the first one is.
                         unsafe { self.square::<B, STREAM>(row, column) };
                     }
                 }
@@ -281,7 +295,7 @@ impl<T: Copy + 'static> MatrixBlock<T> {
         if STREAM {
             fence();
         }
-        // SAFETY: the remaining rows and columns lie in both matrices.
+        // SAFETY: the remaining rows and columns are in both matrices.
         unsafe {
             self.part(0, whole_rows, 0, first);
             self.part(0, whole_rows, whole_columns, self.columns - whole_columns);
@@ -291,12 +305,14 @@ impl<T: Copy + 'static> MatrixBlock<T> {
 
     /// # Safety
     ///
-    /// The square lies in both matrices. If `STREAM` or `are_numbers`, elements are [numbers](is_number), and its lines in the result are lines of memory.
-    #[allow(clippy::needless_range_loop)] // a transposition reads best with both indices
+    /// The square is in both matrices. If `STREAM` or `are_numbers`, elements are
+    /// [numbers](is_number). If `STREAM`, its lines in the result are cache lines.
+    #[allow(clippy::needless_range_loop)] // clearer with both indices
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn square<const B: usize, const STREAM: bool>(&self, row: usize, column: usize) {
-        // SAFETY: the square lies in both matrices; a row of the source's transpose is `B` neighbours (its row stride is 1). `transpose` is called for numbers only, all
-        // bytes of which have values.
+        // SAFETY: the square is in both matrices; a row of the source's transpose is `B` contiguous
+        // elements (its row stride is 1). `transpose` is called for numbers only, all bytes of
+        // which are initialised.
         unsafe {
             let from = self.source.offset(row as isize + column as isize * self.source_column);
             let to = self.target.offset(row as isize * self.target_row + column as isize);

@@ -1,22 +1,23 @@
-//! Squares that are transposed in the registers of AVX2, of numbers of 4 or 8 bytes.
+//! Transposes squares of numbers of 4 or 8 bytes in AVX2 registers.
 
 use crate::machine::level::{Level, level};
 use crate::machine::vector::Vector;
 use core::arch::x86_64::{__m256, __m256d};
 
-/// Writes the columns of a square of numbers to lines that are `step` apart, if their size and the machine are such. Returns whether it did.
+/// Writes the columns of a square of numbers to lines that are `step` apart, if the machine and the
+/// size of the numbers allow it. Returns whether it did.
 ///
 /// # Safety
 ///
-/// All lines are valid for writes; all bytes of the elements have values.
+/// All lines are valid for writes; all bytes of the elements are initialised.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) unsafe fn transpose<T, const B: usize>(square: &[[T; B]; B], to: *mut T, step: isize) -> bool {
     if !matches!(size_of::<T>(), 4 | 8) || step <= 0 || level() == Level::Baseline {
         return false;
     }
     let square = square.as_ptr();
-    // SAFETY: the machine has AVX2; the elements are as large as those of the vectors; the rest is the
-    // caller's promise.
+    // SAFETY: the machine has AVX2; the elements have the size of the vectors' elements; the rest
+    // is the caller's promise.
     unsafe {
         if size_of::<T>() == 4 {
             singles::<B>(square.cast(), to.cast(), step as usize);
@@ -41,7 +42,8 @@ unsafe fn doubles<const B: usize>(square: *const f64, to: *mut f64, step: usize)
 
 /// # Safety
 ///
-/// The square has `B` lines of `B` elements, and `B` lines are valid for writes; the machine has AVX2.
+/// The square has `B` lines of `B` elements, and `B` lines are valid for writes; the machine has
+/// AVX2.
 #[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn each<V: Vector, const B: usize>(square: *const V::Elem, to: *mut V::Elem, step: usize) {
     let columns: [isize; B] = core::array::from_fn(|at| (at * B) as isize);

@@ -8,7 +8,8 @@ use core::any::TypeId;
 use core::ffi::c_int;
 use num_complex::{Complex32, Complex64};
 
-/// Whether products of this type run by the user's BLAS, if their layout is one of CBLAS's.
+/// Whether an installed BLAS multiplies this type. Layouts that CBLAS does not know are excluded
+/// later.
 pub fn is_installed<T: Num>() -> bool {
     let is = |other: TypeId| TypeId::of::<T>() == other;
     let of = |gemm: &Gemm| {
@@ -20,7 +21,7 @@ pub fn is_installed<T: Num>() -> bool {
     installed().is_some_and(of)
 }
 
-/// Whether there is a BLAS for the type, and the layouts are among CBLAS's.
+/// Whether there is a BLAS for the type, and CBLAS knows the layouts.
 pub fn can_multiply<T: Num>(product: &Product<T>) -> bool {
     is_installed::<T>() && cblas_arguments(product).is_some()
 }
@@ -57,7 +58,8 @@ unsafe fn real<T: Num, R: Copy + 'static>(
     };
     let beta = if product.accumulate { one } else { zero };
     let (a_start, b_start, c) = (product.a.start.cast(), product.b.start.cast(), product.c.cast());
-    // SAFETY: the caller's promise; both types are the same, and the leading dimensions are the strides.
+    // SAFETY: the caller's promise; both types are the same, and the leading dimensions are the
+    // strides.
     unsafe {
         call(CBLAS_LAYOUT::CblasRowMajor, a.0, b.0, m, n, k, one, a_start, a.1, b_start, b.1, beta, c, ldc);
     }
@@ -66,7 +68,7 @@ unsafe fn real<T: Num, R: Copy + 'static>(
 
 /// # Safety
 ///
-/// As for [`multiply`]; a `Z` consists of two neighbours, as an `R` does.
+/// As for [`multiply`]; a `Z` consists of two adjacent parts, as an `R` does.
 unsafe fn complex<T: Num, Z: 'static, R>(
     product: &Product<T>,
     call: Option<ComplexGemm<R>>,
@@ -79,7 +81,8 @@ unsafe fn complex<T: Num, Z: 'static, R>(
     };
     let beta = if product.accumulate { &one } else { &zero };
     let (a_start, b_start, c) = (product.a.start.cast(), product.b.start.cast(), product.c.cast());
-    // SAFETY: the caller's promise; `T` and `Z` are one type, whose two parts are neighbours, as CBLAS has it; the leading dimensions are the strides.
+    // SAFETY: the caller's promise; `T` and `Z` are the same type, whose two parts are adjacent, as
+    // CBLAS expects; the leading dimensions are the strides.
     unsafe {
         call(CBLAS_LAYOUT::CblasRowMajor, a.0, b.0, m, n, k, &one, a_start, a.1, b_start, b.1, beta, c, ldc);
     }
@@ -96,7 +99,8 @@ struct CblasArguments<T> {
     ldc: c_int,
 }
 
-/// The product, or its transposed, if each matrix has neighbours along one of its axes and no line of it overlaps the next.
+/// The product or its transpose, if each matrix is contiguous along one of its axes and its lines
+/// do not overlap.
 fn cblas_arguments<T: Num>(product: &Product<T>) -> Option<CblasArguments<T>> {
     let by_rows = |product: Product<T>| {
         let Product { m, n, k, c_row, c_col, ref a, ref b, .. } = product;
@@ -107,7 +111,7 @@ fn cblas_arguments<T: Num>(product: &Product<T>) -> Option<CblasArguments<T>> {
     by_rows(*product).or_else(|| by_rows(product.transposed()))
 }
 
-/// The layout of a matrix of so many rows and columns: whether it is transposed, and its leading dimension.
+/// The layout of a `rows` x `columns` matrix: whether it is transposed, and its leading dimension.
 fn operand_layout<T>(matrix: &Matrix<T>, rows: usize, columns: usize) -> Option<(CBLAS_TRANSPOSE, c_int)> {
     let row_major = leading(rows, columns, matrix.row, matrix.col);
     let column_major = || leading(columns, rows, matrix.col, matrix.row);
@@ -116,7 +120,7 @@ fn operand_layout<T>(matrix: &Matrix<T>, rows: usize, columns: usize) -> Option<
         .or_else(|| column_major().map(|ld| (CBLAS_TRANSPOSE::CblasTrans, ld)))
 }
 
-/// The distance between lines of neighbours, if they are such and do not overlap.
+/// The distance between contiguous lines, or `None` if they are not contiguous or overlap.
 fn leading(lines: usize, len: usize, line: isize, neighbour: isize) -> Option<c_int> {
     if len > 1 && neighbour != 1 {
         return None;

@@ -1,6 +1,6 @@
 //! Which kernel computes a product: one `match` on the element type, the sizes and the strides.
 //!
-//! The thresholds are in `machine::params`, with their measurements.
+//! The thresholds and their measurements are in `machine::params`.
 
 use crate::compiled::compiled;
 #[cfg(feature = "blas")]
@@ -25,9 +25,9 @@ pub enum Route {
     Unpacked,
     /// Loops over register tiles of any element type, without packing.
     SmallLoops,
-    /// A few rows by a large matrix, which is read once, in the order of memory.
+    /// A few rows by a large matrix, which is read once, in memory order.
     SkinnyRows,
-    /// The right matrix is packed in micro-panels; the elements of each role are found by lists of offsets.
+    /// The right matrix is packed in micro-panels; lists of offsets give the elements of each role.
     Panels,
     /// The crate `gemm`, or `matrixmultiply` without that feature.
     Library,
@@ -51,16 +51,16 @@ impl Route {
 /// An element type, as far as the choice of a kernel depends on it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ElementClass {
-    /// `f32` and `f64`, for which there are vectors and a library.
+    /// `f32` and `f64`: there are vector kernels and a library.
     Real,
-    /// Complex numbers of them, for which there is a library.
+    /// Complex numbers of `f32` or `f64`: there is a library.
     Complex,
     /// All others.
     Other,
 }
 
 impl ElementClass {
-    /// (A constant, once it is compiled for a type.)
+    /// A constant once it is compiled for a type.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn of<T: 'static>() -> Self {
         let is = |other: TypeId| TypeId::of::<T>() == other;
@@ -79,11 +79,12 @@ impl ElementClass {
 pub struct KnownLayout {
     /// Whether the result is column-major, so that the transposed product is computed.
     pub transposed: bool,
-    /// Whether the right matrix, after that, is row-major.
+    /// Whether the right matrix is then row-major.
     pub row_major_b: bool,
 }
 
-/// Chooses the kernel of a product whose result is row-major. `row_major` says whether the right matrix and the result have neighbours along their rows.
+/// Chooses the kernel of a product whose result is row-major. `row_major` says whether the rows of
+/// the right matrix and of the result are contiguous.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn route<T: Num>(product: &Product<T>, row_major: bool) -> Route {
     match ElementClass::of::<T>() {
@@ -97,20 +98,23 @@ fn route<T: Num>(product: &Product<T>, row_major: bool) -> Route {
     }
 }
 
-/// Computes a product. Constants may give the layout of the matrices: then the strides are not compared at run time.
+/// Computes a product. If the caller passes a constant layout, the strides are not compared at run
+/// time.
 ///
-/// Code of the caller asks the first question of the dispatcher: a product of 4 x 4 takes 350 instructions, and 30 more if it asks all of them.
+/// The first test of the dispatcher is inlined into the caller: a 4 x 4 product takes 350
+/// instructions, and 30 more if all tests run.
 ///
 /// # Safety
 ///
-/// As for [`crate::gemm::multiply`]; `layout` is that of the matrices.
+/// As for [`crate::gemm::multiply`]; `layout` is the layout of the matrices.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub unsafe fn multiply_as<T: Num>(product: &Product<T>, layout: Option<KnownLayout>) {
     let is_transposed = layout.map_or(!product.has_row_major_c(), |layout| layout.transposed);
     let row_major = layout.map(|layout| layout.row_major_b);
-    // SAFETY: the caller's promise; the transposed product is the same one.
+    // SAFETY: the caller's promise; the transposed product computes the same elements.
     unsafe {
-        // (Two calls: a copy of the product that was just assembled takes as long as the choice of its kernel.)
+        // Two calls: copying the product that was just assembled takes as long as choosing its
+        // kernel.
         if is_transposed {
             multiply_oriented(&product.transposed(), row_major);
         } else {
@@ -119,15 +123,16 @@ pub unsafe fn multiply_as<T: Num>(product: &Product<T>, layout: Option<KnownLayo
     }
 }
 
-/// Computes a product whose result is row-major. The caller may know whether the right matrix and the result have neighbours along their rows.
+/// Computes a product whose result is row-major. The caller may know whether the rows of the right
+/// matrix and of the result are contiguous.
 ///
 /// # Safety
 ///
-/// As for [`crate::gemm::multiply`]; the layout is as the caller says.
+/// As for [`crate::gemm::multiply`]; `row_major` is correct if it is given.
 #[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn multiply_oriented<T: Num>(product: &Product<T>, row_major: Option<bool>) {
     let row_major = row_major.unwrap_or_else(|| has_row_major_b(product));
-    // SAFETY: the caller's promise; the first route is one for the product.
+    // SAFETY: the caller's promise; the product can take the first route.
     unsafe {
         if is_unpacked(product, row_major) {
             run(Route::Unpacked, product);
@@ -144,7 +149,8 @@ compiled! {
     ///
     /// # Safety
     ///
-    /// As for [`crate::gemm::multiply`]; the result is row-major, as [`Product::with_row_major_c`] makes it.
+    /// As for [`crate::gemm::multiply`]; the result is row-major, as [`Product::with_row_major_c`]
+    /// makes it.
     unsafe fn multiply<'a, T: Num>(product: &'a Product<T>) {
         // SAFETY: the caller's promise.
         unsafe { multiply_routed(product) }
@@ -155,13 +161,14 @@ compiled! {
 ///
 /// # Safety
 ///
-/// As for that.
+/// As for [`multiply`].
 unsafe fn multiply_routed<T: Num>(product: &Product<T>) {
-    // SAFETY: the caller's promise; the route is one for the product.
+    // SAFETY: the caller's promise; the route can compute the product.
     unsafe { run(route(product, has_row_major_b(product)), product) }
 }
 
-/// Computes a product by a route of the caller's choice, to compare them. Returns whether the route can compute it; else nothing is written.
+/// Computes a product by the given route, to compare routes. Returns whether the route can compute
+/// it; if not, nothing is written.
 ///
 /// # Safety
 ///
@@ -170,7 +177,7 @@ unsafe fn multiply_routed<T: Num>(product: &Product<T>) {
 pub unsafe fn multiply_by<T: Num>(route: Route, product: &Product<T>) -> bool {
     let product = product.with_row_major_c();
     let (kind, &Product { m, k, n, ref b, c_col, .. }) = (ElementClass::of::<T>(), &product);
-    // (An empty product is small: no route that packs is asked for one.)
+    // An empty product counts as small, so no packing route sees it.
     let has_elements = m > 0 && k > 0 && n > 0;
     let can_run = match route {
         Route::Blas => has_blas_for(&product),
@@ -223,7 +230,7 @@ unsafe fn run<T: Num>(route: Route, product: &Product<T>) {
     }
 }
 
-/// Whether the machine has the vectors of the kernels for `f32` and `f64`.
+/// Whether the machine has the vectors that the kernels for `f32` and `f64` need.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn has_vectors() -> bool {
     #[cfg(x86_vectors)]
@@ -232,13 +239,14 @@ fn has_vectors() -> bool {
     false
 }
 
-/// Whether the kernels for vectors are compiled for this type, and the machine has these.
+/// Whether this type has vector kernels that the machine supports.
 #[inline]
 pub fn has_vector_kernels<T: 'static>() -> bool {
     ElementClass::of::<T>() == ElementClass::Real && has_vectors()
 }
 
-/// Whether products of this type run by a BLAS that the user has installed, if their layouts are among CBLAS's.
+/// Whether an installed BLAS multiplies this type. Layouts that CBLAS does not know are excluded
+/// later.
 #[inline]
 #[cfg_attr(not(feature = "blas"), allow(clippy::extra_unused_type_parameters))]
 #[cfg_attr(not(x86_vectors), allow(dead_code))]
@@ -259,20 +267,20 @@ fn has_blas_for<T: Num>(product: &Product<T>) -> bool {
     false
 }
 
-/// Whether the user's BLAS computes the product: if it can, unless the product is small.
+/// Whether the user's BLAS computes the product: it can, and the product is not small.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn is_for_blas<T: Num>(product: &Product<T>) -> bool {
     cfg!(feature = "blas") && !is_small_product(product.m, product.n, product.k) && has_blas_for(product)
 }
 
-/// Whether a product of these sizes is not worth a library's packing.
+/// Whether a product of these sizes is too small for a library's packing to pay off.
 #[inline]
 pub fn is_small_product(m: usize, n: usize, k: usize) -> bool {
-    // (With 32 bits the product of sizes may be too large to count, though each matrix fits.)
+    // With 32 bits `m * n * k` may overflow, though each matrix fits into memory.
     m.saturating_mul(n).saturating_mul(k) <= params::SMALL_PRODUCT
 }
 
-/// Whether the right matrix and the result have neighbours along their rows.
+/// Whether the rows of the right matrix and of the result are contiguous.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn has_row_major_b<T>(product: &Product<T>) -> bool {
     product.b.col == 1 && product.c_col == 1
@@ -288,24 +296,26 @@ fn is_unpacked<T: Num>(product: &Product<T>, row_major: bool) -> bool {
         && has_vectors()
 }
 
-/// Whether a product by a row-major right matrix is at least as fast if both matrices are read in place as if they are packed first.
+/// Whether a product by a row-major right matrix is at least as fast in place as with packing.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn is_for_unpacked<T>(product: &Product<T>) -> bool {
     let &Product { m, k, n, ref b, .. } = product;
-    // (None of the questions below is for so few elements.)
+    // None of the tests below applies to so few elements.
     if (m | k | n) < params::unpacked::FEW_LINES {
         return n > 1;
     }
     let size = size_of::<T>();
     let line = b.row.unsigned_abs().saturating_mul(size);
-    // The lines of the right matrix need too many entries of the TLB, or fall into too few sets of the data caches.
+    // The lines of the right matrix need too many TLB entries, or share too few sets of the data
+    // caches.
     let is_far = k > params::unpacked::FEW_LINES && line >= 4 * params::PAGE
         || k >= params::unpacked::MANY_LINES && line.is_multiple_of(params::PAGE);
-    // A tile has too few rows to keep the multipliers busy. (Lines that one tile spans are read in the order of memory, so they still come fast enough.)
+    // A tile has too few rows to keep the multipliers busy. If one tile spans a whole line, the
+    // lines are read in memory order, which is still fast enough.
     let is_short = m < params::unpacked::MIN_ROWS
         && n.saturating_mul(size) > params::unpacked::TILE_BYTES
         && k.saturating_mul(n) > 4 * params::PAGE / size;
-    // The right matrix comes from memory, for few rows.
+    // The right matrix comes from memory and only a few rows use it.
     let is_cold = m < params::unpacked::MIN_SHARING_ROWS
         && k.saturating_mul(n).saturating_mul(size) > params::unpacked::MAX_RIGHT_BYTES;
     n > 1
@@ -315,7 +325,8 @@ fn is_for_unpacked<T>(product: &Product<T>) -> bool {
         && m.saturating_mul(k).saturating_mul(size) <= params::unpacked::MAX_LEFT_BYTES
 }
 
-/// Whether one of both matrices has so few rows, or columns, that their sums have registers, and the other one has neighbours along one of its axes.
+/// Whether one of the matrices has so few rows or columns that their sums fit in registers, and the
+/// other is contiguous along one of its axes.
 #[inline]
 fn has_few_rows<T>(product: &Product<T>) -> bool {
     let Product { m, n, a, b, .. } = product;
@@ -336,12 +347,13 @@ fn is_for_skinny<T>(product: &Product<T>) -> bool {
     if !is_along {
         return is_large_by_few_rows::<T>(rows, columns, k, least);
     }
-    // (The crate `gemm` has loops of its own for a vector.)
+    // The crate `gemm` has its own loops for a vector.
     let is_for_library = cfg!(feature = "gemm") && rows == 1 && k < params::skinny::MIN_LINE;
     !is_for_library && is_large_by_few_rows::<T>(rows, columns, k, least / 2)
 }
 
-/// Whether a product of `m` rows by a `k` x `n` matrix of `T` runs by [`Route::SkinnyRows`], if that matrix has neighbours along its rows or columns.
+/// Whether a product of `m` rows by a `k` x `n` matrix of `T` runs by [`Route::SkinnyRows`],
+/// provided that the matrix is contiguous along its rows or columns.
 #[inline]
 pub fn is_skinny<T: 'static>(m: usize, n: usize, k: usize) -> bool {
     m <= params::skinny::MAX_ROWS
@@ -349,7 +361,7 @@ pub fn is_skinny<T: 'static>(m: usize, n: usize, k: usize) -> bool {
         && has_vector_kernels::<T>()
 }
 
-/// Whether a `k` x `n` matrix of `T` has `least` bytes, enough to be read once by as many rows as there are registers for.
+/// Whether the `k` x `n` matrix has at least `least` bytes, and `m` rows of sums fit in registers.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn is_large_by_few_rows<T>(m: usize, n: usize, k: usize, least: usize) -> bool {
     m <= params::skinny::MAX_ROWS
@@ -365,13 +377,14 @@ fn is_for_panels<T>(product: &Product<T>) -> bool {
     b.row == 1 && b.col != 1 && *c_col == 1 && fills_panels(*m, *n) && *m < library_rows()
 }
 
-/// Whether rows and columns are enough for packed panels.
+/// Whether there are enough rows and columns for packed panels.
 #[inline]
 pub fn fills_panels(m: usize, n: usize) -> bool {
     m >= params::panels::MIN_ROWS && n >= params::panels::MIN_COLUMNS
 }
 
-/// From so many rows on the library multiplies by a column-major matrix at least as fast as [`panels`] do: it packs the left matrix as well.
+/// With at least this many rows, the library multiplies by a column-major matrix as fast as
+/// [`panels`] do, since it packs the left matrix as well.
 #[inline]
 pub fn library_rows() -> usize {
     if cfg!(feature = "gemm") { params().library_rows } else { usize::MAX }

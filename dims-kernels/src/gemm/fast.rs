@@ -25,14 +25,15 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
     }
 }
 
-/// Bytes of a page: neighbours along the columns are so far apart that each costs an entry of the address cache, and
-/// that they fall into few sets of the data cache.
+/// Bytes of a page. If columns are a page apart, each costs a TLB entry and they share few sets of
+/// the data cache.
 const PAGE: usize = 4096;
 
-/// Elements of the right matrix that are packed at once: they fit into the second-level cache.
+/// Elements of the right matrix packed at once: they fit into the second-level cache.
 const BLOCK_ELEMENTS: usize = 1 << 16;
 
-/// Whether the right matrix is transposed, and the library would walk from page to page while it packs it, for rows that are not [many](library_rows).
+/// Whether the right matrix is transposed with its columns on different pages, which the library
+/// would read page by page while packing, and there are not [many](library_rows) rows.
 fn is_far_apart<T>(product: &Product<T>) -> bool {
     let b = &product.b;
     b.row == 1
@@ -58,8 +59,8 @@ unsafe fn run_packed<T: Num>(product: &Product<T>) {
             let from = b.start.wrapping_offset(row as isize + column as isize * b.col);
             let strides = [b.row, b.col];
             let result = [width as isize, 1];
-            // SAFETY: the block lies in the right matrix; the lines have room for it, and are used once it is there. Each column
-            // block's sums start with its first rows.
+            // SAFETY: the block lies in the right matrix; `lines` has room for it, and is read
+            // after the copy. Each column block's sums start with its first rows.
             unsafe {
                 copy_between(from, Row::new(&strides), lines.as_mut_ptr(), &result, &[height, width]);
                 run(&Product {

@@ -1,4 +1,5 @@
-//! Products whose rows, columns and sums are lists of offsets, on as many threads as are worthwhile: see [`panels`](crate::gemm::panels).
+//! Products whose rows, columns and sums are lists of offsets, on several threads if worthwhile:
+//! see [`panels`](crate::gemm::panels).
 
 use crate::gemm::panels::{Offsets, Panels, multiply};
 use crate::gemm::plan::panels::{InPanels, Share};
@@ -9,14 +10,16 @@ use crate::scalar::Num;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Runs the products, whose results begin at `c`: each operand is read along the strides that the plan has of it. Every result is written, and none is read before.
+/// Runs the products and writes the results to `c`, which need not be initialized. Each operand is
+/// read along the strides in the plan.
 ///
-/// Each thread takes its [share](Share).
+/// The threads divide the role that [`Share`] names.
 ///
 /// # Safety
 ///
-/// Each position of the loops is, along the strides of `a` and of `b`, one of their elements. The results are valid for writes; nothing else accesses them, and distinct positions
-/// have distinct ones.
+/// Along the strides of `a` and of `b`, each position of the loops is one of their elements. The
+/// results are valid for writes and nothing else accesses them; distinct positions have distinct
+/// results.
 pub unsafe fn run<T: Num>(products: &InPanels, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
     let InPanels { roles, m, n, k, exchanged } = products;
     let (m, n, k) = (*m, *n, *k);
@@ -45,18 +48,18 @@ pub unsafe fn run<T: Num>(products: &InPanels, a: Elements<'_, T>, b: Elements<'
             columns: within(&columns, columns_of),
             accumulate: false,
         };
-        // SAFETY: the elements of the operands are `Sync`, and each piece has results of its own.
+        // SAFETY: the elements of the operands are `Sync`, and each piece has its own results.
         unsafe { Carried::new((panels, &starts[batch], a, b, c)) }
     };
     threads::each((0..parts).map(piece).collect(), |piece| {
         let (panels, starts, a, b, c) = piece.into_inner();
-        // SAFETY: `InPanels::of` was asked for this type. The plan's strides reach the elements that the operands' axes do; the memory of the
-        // result is the caller's promise.
+        // SAFETY: `InPanels::of` was called for this type. The plan's strides stay within the
+        // operands' axes; the memory of the result is the caller's promise.
         unsafe { multiply(&panels, starts, a, b, c) };
     });
 }
 
-/// The positions of some loops as distances in two matrices.
+/// The offsets of all positions of some loops in two matrices.
 fn offsets(loops: &RoleLoops, of: fn(&Loop) -> (isize, isize)) -> [Vec<isize>; 2] {
     let mut offsets = [vec![0], vec![0]];
     for l in loops {

@@ -1,4 +1,4 @@
-//! The table of the CBLAS functions that the user has installed. The public module [`blas`](crate::blas) re-exports it.
+//! The table of installed CBLAS functions. The public module [`blas`](crate::blas) re-exports it.
 
 use cblas_sys::{CBLAS_LAYOUT, CBLAS_TRANSPOSE, c_double_complex, c_float_complex};
 use core::ffi::c_int;
@@ -23,7 +23,7 @@ pub type RealGemm<T> = unsafe extern "C" fn(
     c_int,
 );
 
-/// `cblas_cgemm` or `cblas_zgemm`: the same, with the factors by reference.
+/// `cblas_cgemm` or `cblas_zgemm`: like [`RealGemm`], with `alpha` and `beta` by reference.
 pub type ComplexGemm<T> = unsafe extern "C" fn(
     CBLAS_LAYOUT,
     CBLAS_TRANSPOSE,
@@ -41,7 +41,7 @@ pub type ComplexGemm<T> = unsafe extern "C" fn(
     c_int,
 );
 
-/// The products of a BLAS, by their types; for those that are missing the kernels of this crate run.
+/// The matrix products of a BLAS, by element type. Where one is `None`, this crate's kernels run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gemm {
     /// Products of `f32`.
@@ -55,8 +55,8 @@ pub struct Gemm {
 }
 
 impl Gemm {
-    /// The functions `cblas_sgemm`, `cblas_dgemm`, `cblas_cgemm` and `cblas_zgemm` that the program is linked with. A program without a
-    /// CBLAS that calls this does not link.
+    /// The functions `cblas_sgemm`, `cblas_dgemm`, `cblas_cgemm` and `cblas_zgemm` that the program
+    /// is linked with. Without a CBLAS, a program that calls this does not link.
     #[inline]
     pub fn linked() -> Self {
         Gemm {
@@ -68,13 +68,13 @@ impl Gemm {
     }
 }
 
-/// A BLAS was installed before; it stays.
+/// Error of [`install`]: a BLAS is already installed, and remains so.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AlreadyInstalled;
 
 impl fmt::Display for AlreadyInstalled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a BLAS was installed before, and stays")
+        f.write_str("a BLAS is already installed")
     }
 }
 
@@ -82,21 +82,22 @@ impl core::error::Error for AlreadyInstalled {}
 
 static INSTALLED: OnceLock<Gemm> = OnceLock::new();
 
-/// From now on products run by these functions, in the whole program.
+/// Installs a BLAS for the whole program: products run by these functions from then on.
 ///
 /// # Errors
 ///
-/// If there are such already: they stay.
+/// If a BLAS is already installed, which then remains.
 ///
 /// # Safety
 ///
-/// The functions are what CBLAS says of theirs, with integers of 32 bits (LP64, not the ILP64 variants): they read the elements of `A` and `B`, read those
-/// of `C` if `beta` is not 0, write those of `C`, and touch no others. Several threads may call them at once.
+/// The functions do what CBLAS specifies for their names, with 32-bit integers (LP64, not ILP64):
+/// they read the elements of `A` and `B`, read those of `C` if `beta` is not 0, write those of `C`,
+/// and touch no others. They are thread-safe.
 pub unsafe fn install(gemm: Gemm) -> Result<(), AlreadyInstalled> {
     INSTALLED.set(gemm).map_err(|_| AlreadyInstalled)
 }
 
-/// What was installed.
+/// The installed functions, if any.
 pub fn installed() -> Option<&'static Gemm> {
     INSTALLED.get()
 }

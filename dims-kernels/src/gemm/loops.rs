@@ -1,4 +1,5 @@
-//! Products of any element type by loops of our own: small ones, whose sums stay in registers, and those of types that no library knows.
+//! Matrix products written as plain loops: small products of any type, whose sums stay in
+//! registers, and products of types that no library supports.
 
 use crate::gemm::Product;
 use crate::machine::isa::{Isa, Task, dispatch};
@@ -16,23 +17,26 @@ pub unsafe fn small<T: Num>(product: &Product<T>) {
     dispatch(Small { product, sum });
 }
 
-/// Runs a product whose sum is over elements anywhere: `sum` lists their offsets from the first of their row (of the left matrix) and of
-/// their column (of the right one). So the windows of a convolution are one sum, which stays in registers. `k` and the strides
-/// along it are not looked at.
+/// Runs a product whose sum runs over arbitrary elements: `sum` lists their offsets from the first
+/// element of the row in the left matrix and of the column in the right one. The windows of a
+/// convolution are one such sum, which stays in registers. `k` and the strides along it are
+/// ignored.
 ///
-/// The product must be one that [`with_row_major_b`](Product::with_row_major_b) returns.
+/// The product must come from [`with_row_major_b`](Product::with_row_major_b).
 ///
 /// # Safety
 ///
-/// As for [`crate::gemm::multiply`], with these elements.
+/// As for [`crate::gemm::multiply`], with the elements that `sum` lists.
 #[inline]
 pub unsafe fn multiply_scattered<T: Num>(product: &Product<T>, sum: &[(isize, isize)]) {
     dispatch(Small { product: *product, sum });
 }
 
-/// The offsets of the elements of a sum from the first, in the left and in the right matrix.
+/// The offsets of the elements of a sum from its first element, in the left and in the right
+/// matrix.
 trait SumOffsets: Copy {
-    /// Whether its products are also compiled for AVX-512. Those of floats with even offsets mostly have kernels of their own (`unpacked`).
+    /// Whether these products are also compiled for AVX-512. Float products with even offsets
+    /// mostly run in `unpacked` instead.
     const WIDE: bool;
     fn count(self) -> usize;
     fn at(self, at: usize) -> (isize, isize);
@@ -74,8 +78,9 @@ impl SumOffsets for &[(isize, isize)] {
     }
 }
 
-/// Whether products have blocks of all sizes: those of floats and complex numbers do. Integers have blocks of 8, 4 or 1 columns and of 4 rows or 1: each user's
-/// crate compiles these loops for them, and products of integers are rare.
+/// Whether products have blocks of all sizes. Floats and complex numbers do. Integers have blocks
+/// of 8, 4 or 1 columns and of 4 rows or 1, to save compile time: each user's crate compiles these
+/// loops, and products of integers are rare.
 const fn has_all_blocks<T: Num>() -> bool {
     T::DIVIDES_BY_ZERO
 }
@@ -92,7 +97,8 @@ impl<T: Num, S: SumOffsets> Task for Small<T, S> {
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
-        // SAFETY: `small` and `multiply_scattered`, whose callers promised that all elements are valid, make this task.
+        // SAFETY: only `small` and `multiply_scattered` make this task; their callers promise that
+        // all elements are valid.
         unsafe {
             let mut column = 0;
             if self.product.b.col == 1 {
@@ -111,11 +117,13 @@ impl<T: Num, S: SumOffsets> Task for Small<T, S> {
 }
 
 impl<T: Num, S: SumOffsets> Small<T, S> {
-    /// Blocks of `W` neighbouring columns from `start` on, as many as there are. Returns the column behind the last block.
+    /// As many blocks of `W` adjacent columns as fit, from `start` on. Returns the column after the
+    /// last block.
     ///
     /// # Safety
     ///
-    /// As for [`crate::gemm::multiply`]; if `W` is not 1, the columns of the right matrix are neighbours.
+    /// As for [`crate::gemm::multiply`]; if `W` is not 1, the columns of the right matrix are
+    /// adjacent.
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn columns<I: Isa, const W: usize>(&self, start: usize) -> usize {
         let mut column = start;
@@ -143,7 +151,7 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
         column
     }
 
-    /// `R` rows of `W` neighbouring columns, in registers.
+    /// `R` rows of `W` adjacent columns, in registers.
     ///
     /// # Safety
     ///
@@ -154,8 +162,9 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
         let mut sums = [[T::ZERO; W]; R];
         for p in 0..self.sum.count() {
             let (in_a, in_b) = self.sum.at(p);
-            // SAFETY: the rows, the sum `p` and the columns lie in the matrices, and the caller promised that those are valid; if there are several columns, they are neighbours.
-            // (`offset` would check its result in each call where the build has debug assertions.)
+            // SAFETY: the rows, the sum `p` and the columns lie in the matrices, which are valid by
+            // the caller's promise; if there are several columns, they are adjacent. (`offset`
+            // would check its result in each call in builds with debug assertions.)
             unsafe {
                 let line = *b.start.wrapping_offset(in_b + column as isize * b.col).cast::<[T; W]>();
                 for (i, sums) in sums.iter_mut().enumerate() {
@@ -167,11 +176,13 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
             }
         }
         let start = c.wrapping_offset(row as isize * c_row + column as isize * c_col);
-        // (Three loops without branches, which the compiler unrolls: so the sums never leave their registers.)
+        // Three loops without branches, which the compiler unrolls, so the sums never leave their
+        // registers.
         if c_col != 1 {
             for (i, &sums) in sums.iter().enumerate() {
                 for (at, &sum) in sums.iter().enumerate() {
-                    // SAFETY: `row + i` and `column + at` are a row and a column of the result, which the caller gave us exclusively.
+                    // SAFETY: `row + i` and `column + at` lie in the result, which the caller gave
+                    // us exclusively.
                     unsafe {
                         let out = start.offset(i as isize * c_row + at as isize * c_col);
                         *out = if accumulate { (*out).add(sum) } else { sum };
@@ -180,7 +191,8 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
             }
         } else if accumulate {
             for (i, &sums) in sums.iter().enumerate() {
-                // SAFETY: `W` columns from `column` on are some of the result's, and neighbours, as `c_col` is 1; the caller gave us the result exclusively.
+                // SAFETY: `W` columns from `column` on lie in the result and are adjacent, as
+                // `c_col` is 1; the caller gave us the result exclusively.
                 unsafe {
                     let out = start.offset(i as isize * c_row).cast::<[T; W]>();
                     *out = core::array::from_fn(|at| (*out)[at].add(sums[at]));
@@ -188,7 +200,8 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
             }
         } else {
             for (i, &sums) in sums.iter().enumerate() {
-                // SAFETY: `W` columns from `column` on are some of the result's, and neighbours, as `c_col` is 1; the caller gave us the result exclusively.
+                // SAFETY: `W` columns from `column` on lie in the result and are adjacent, as
+                // `c_col` is 1; the caller gave us the result exclusively.
                 unsafe { *start.offset(i as isize * c_row).cast::<[T; W]>() = sums };
             }
         }
@@ -211,10 +224,11 @@ pub unsafe fn by_rows<T: Num>(product: &Product<T>) {
             }
         }
         for p in 0..k {
-            // SAFETY: the element lies in the matrix, and the caller promised that it is valid.
+            // SAFETY: the element lies in the matrix, which is valid by the caller's promise.
             let x = unsafe { *a.start.offset(i as isize * a.row + p as isize * a.col) };
             for j in 0..n {
-                // SAFETY: `i`, `p` and `j` are within the sizes of the product, so the element of `b` is valid, and that of `c` is the caller's, given to us exclusively.
+                // SAFETY: `i`, `p` and `j` are within the sizes of the product, so the element of
+                // `b` is valid; the caller gave us `c` exclusively.
                 unsafe {
                     let out = c.offset(i as isize * c_row + j as isize * c_col);
                     *out = (*out).add(x.mul(*b.start.offset(p as isize * b.row + j as isize * b.col)));

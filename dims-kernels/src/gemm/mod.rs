@@ -1,18 +1,22 @@
 //! Matrix products with arbitrary strides: `C = A B` or `C += A B`.
 //!
-//! The routes of a product, in the order in which they are tried (`dispatch.rs` says on what each depends):
+//! The routes of a product, in the order in which they are tried (`dispatch.rs` has the
+//! conditions):
 //!
 //! * a BLAS that the user has installed (feature `blas`), unless the product is small;
-//! * on x86-64 with AVX2, for `f32` and `f64`: matrices are [read in place](unpacked) where they fit the caches and have no short sides, a large matrix is [read once](skinny) for few rows, and
-//!   a transposed right matrix is read in [`panels`], unless there are many rows;
-//! * the crate `gemm` (feature of that name, on by default), else `matrixmultiply`, for the types that they know;
+//! * on x86-64 with AVX2, for `f32` and `f64`: [reading both matrices in place](unpacked) if they
+//!   fit the caches and have no short sides; [one pass over a large matrix](skinny) for few rows;
+//!   [`panels`] for a transposed right matrix, unless there are many rows;
+//! * the crate `gemm` (feature `gemm`, on by default) or else `matrixmultiply`, for the types that
+//!   they support;
 //! * loops, for all other types.
 //!
-//! Why `gemm`: on one thread of an EPYC with AVX-512, f32, in GFLOP/s (`matrixmultiply` -> `gemm`): 1024^3 182 -> 215, 512^3 197 -> 234,
-//! 128^3 167 -> 214, 64^3 135 -> 199, 32^3 87 -> 152, 64 of 128^3 152 -> 201, 1000 x 10 by 10 x 1000 157 -> 184. It loses
-//! where the right matrix is transposed and rows are not many, the more the farther its columns are apart (64 x 4096 by 4096 x 64: 67, in panels
-//! 221; 128 x 64 by 64 x 128: 204 and 238); without panels it is packed first. Products read in place reach 270 to 280 from 32^3 to
-//! 512^3.
+//! Why `gemm`: on one thread of an EPYC with AVX-512, f32, in GFLOP/s (`matrixmultiply` -> `gemm`):
+//! 1024^3 182 -> 215, 512^3 197 -> 234, 128^3 167 -> 214, 64^3 135 -> 199, 32^3 87 -> 152, 64 of
+//! 128^3 152 -> 201, 1000 x 10 by 10 x 1000 157 -> 184. It is slower where the right matrix is
+//! transposed and there are few rows, the more so the farther apart its columns are (64 x 4096 by
+//! 4096 x 64: 67, in panels 221; 128 x 64 by 64 x 128: 204 and 238); where panels are unavailable,
+//! such a matrix is packed first. Products read in place reach 270 to 280 from 32^3 to 512^3.
 
 use crate::memory::elements::{Elements, Reaches};
 use crate::scalar::Num;
@@ -77,7 +81,7 @@ pub struct Product<T> {
 }
 
 impl<T> Product<T> {
-    /// The same product with its matrices at these offsets.
+    /// The same product with its matrices moved by these offsets.
     #[inline]
     pub fn moved(&self, a: isize, b: isize, c: isize) -> Self {
         Product {
@@ -108,19 +112,20 @@ impl<T> Product<T> {
         if self.needs_transpose_for_b() { self.transposed() } else { *self }
     }
 
-    /// The product, or its transpose, whichever has the row-major result, whose columns are nearer to each other than its rows.
+    /// The product, or its transpose, whichever has a row-major result: columns closer together
+    /// than rows.
     #[inline]
     pub fn with_row_major_c(&self) -> Self {
         if self.has_row_major_c() { *self } else { self.transposed() }
     }
 
-    /// Whether [`with_row_major_c`](Product::with_row_major_c) leaves the matrices as they are.
+    /// Whether [`with_row_major_c`](Product::with_row_major_c) returns the product as it is.
     #[inline]
     fn has_row_major_c(&self) -> bool {
         self.c_col.unsigned_abs() <= self.c_row.unsigned_abs()
     }
 
-    /// Whether [`with_row_major_b`](Product::with_row_major_b) exchanges the matrices.
+    /// Whether [`with_row_major_b`](Product::with_row_major_b) transposes the product.
     #[inline]
     pub fn needs_transpose_for_b(&self) -> bool {
         self.b.col != 1 && self.a.row == 1
@@ -141,9 +146,9 @@ impl<T> Clone for Matrix<T> {
 }
 impl<T> Copy for Matrix<T> {}
 
-/// Products of the same sizes, at even distances.
+/// Products of the same sizes, evenly spaced in memory.
 pub struct StridedBatch {
-    /// How many products there are.
+    /// The number of products.
     pub count: usize,
     /// Rows of each result.
     pub m: usize,
@@ -151,11 +156,11 @@ pub struct StridedBatch {
     pub k: usize,
     /// Columns of each result.
     pub n: usize,
-    /// In the left operand, the distance between products, rows and columns.
+    /// Distances between products, rows and columns in the left operand.
     pub a: [isize; 3],
-    /// The same in the right operand.
+    /// Distances between products, rows and columns in the right operand.
     pub b: [isize; 3],
-    /// The same in the results, whose elements are distinct.
+    /// Distances between products, rows and columns in the results, whose elements are distinct.
     pub c: [isize; 3],
 }
 
@@ -164,8 +169,9 @@ impl StridedBatch {
     ///
     /// # Safety
     ///
-    /// The results from `out` on are valid for writes; nothing else accesses them, and they are distinct. In either operand, each position along the
-    /// strides is one of its axes. `layout` is that of the matrices.
+    /// The results from `out` on are valid for writes, distinct, and accessed by nothing else. In
+    /// each operand, positions along the strides are positions along its axes. `layout` is the
+    /// layout of the matrices.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn multiply<T: Num>(
         &self,
@@ -197,8 +203,8 @@ impl StridedBatch {
                 c_col: self.c[2],
                 accumulate: false,
             };
-            // SAFETY: each position of rows, columns and sum of product `at` is an element of the operands, and a place of the result that no other has, as
-            // the caller promises.
+            // SAFETY: each position of rows, columns and sum of product `at` is an element of the
+            // operands, and has its own position in the result, as the caller promises.
             unsafe { multiply_as(&product, layout) };
         }
     }
@@ -208,8 +214,8 @@ impl StridedBatch {
 ///
 /// # Safety
 ///
-/// All elements of `a` and `b` are valid for reads, and those of `c` for writes and (if accumulating) reads; nothing
-/// else accesses `c`, whose elements are distinct.
+/// All elements of `a` and `b` are valid for reads, and all elements of `c` for writes and (if
+/// accumulating) reads; nothing else accesses `c`, whose elements are distinct.
 #[inline]
 pub unsafe fn multiply<T: Num>(product: &Product<T>) {
     // SAFETY: the caller's promise.

@@ -1,12 +1,16 @@
-//! Matrix products whose rows, columns and sums may each run over several loops: lists of offsets give the elements of each.
+//! Matrix products whose rows, columns and sums may each run over several loops: lists of offsets
+//! give the elements of each role.
 //!
-//! A register tile of the result has MR rows and NR columns, which are two vectors: a micro-panel. Its sums stay in registers from the first to the
-//! last element. The right matrix is packed in strips, each as wide as a vector. A strip whose columns are neighbours already is not packed if few
-//! rows read it, as most windows of a convolution. The left matrix is not packed if its rows and sums have one stride each. Windows, heads of an
-//! attention, and transposed matrices are multiplied so without a copy of the whole.
+//! A register tile of the result, a micro-panel, has MR rows and NR columns; NR is two vectors. Its
+//! sums stay in registers from the first to the last element. The right matrix is packed in strips
+//! as wide as a vector. A strip whose columns are adjacent already is not packed if few rows read
+//! it, as in most windows of a convolution. The left matrix is not packed if its rows and sums have
+//! one stride each. So windows, attention heads and transposed matrices are multiplied without a
+//! copy of the whole operand.
 //!
-//! The blocking is that of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), the lists of
-//! offsets are those of Matthews (High-Performance Tensor Contraction without Transposition, 2018).
+//! The blocking follows Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication,
+//! 2008), the lists of offsets Matthews (High-Performance Tensor Contraction without Transposition,
+//! 2018).
 
 use crate::gemm::Product;
 use crate::gemm::tile::{LeftRows, each_row};
@@ -21,17 +25,17 @@ use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 use core::ops::{Add, Range};
 use smallvec::SmallVec;
 
-/// The offsets of elements along a role that two matrices have in common, from the first element.
+/// Offsets from the first element along a role that two matrices share.
 #[derive(Clone, Copy)]
 pub struct Offsets<'l> {
-    /// In the one matrix. (The left one, if it is one of both.)
+    /// In the first matrix, which is the left one for rows and sums.
     pub first: &'l [isize],
-    /// In the other one.
+    /// In the second matrix.
     pub second: &'l [isize],
 }
 
 impl<'l> Offsets<'l> {
-    /// Those in the one matrix, followed by those in the other.
+    /// Splits a list that has the offsets in the first matrix, then those in the second.
     fn both(offsets: &'l [isize]) -> Self {
         let (first, second) = offsets.split_at(offsets.len() / 2);
         Offsets { first, second }
@@ -46,7 +50,7 @@ impl<'l> Offsets<'l> {
     }
 }
 
-/// A product, wherever its matrices start.
+/// A product without the addresses of its matrices.
 #[derive(Clone, Copy)]
 pub struct Panels<'l> {
     /// Rows, in the left matrix and in the result.
@@ -59,11 +63,13 @@ pub struct Panels<'l> {
     pub accumulate: bool,
 }
 
-/// Computes the products `c = a b`, or `c += a b`; `starts` says where the three matrices of each start, as distances from `a`, `b` and `c`.
+/// Computes the products `c = a b`, or `c += a b`; `starts` gives the offsets of the three matrices
+/// of each product from `a`, `b` and `c`.
 ///
 /// # Safety
 ///
-/// The type [has kernels for vectors](crate::gemm::dispatch::has_vector_kernels). All offsets, moved by any of the starts, are elements of `a` and `b` that are valid for reads, and of `c` that are
+/// The type [has vector kernels](crate::gemm::dispatch::has_vector_kernels). All offsets, moved by
+/// any of the starts, are elements of `a` and `b` that are valid for reads, and of `c` that are
 /// valid for writes, distinct, and accessed by nothing else.
 pub unsafe fn multiply<T: 'static>(
     panels: &Panels<'_>,
@@ -72,7 +78,7 @@ pub unsafe fn multiply<T: 'static>(
     b: *const T,
     c: *mut T,
 ) {
-    // SAFETY: the feature was just detected; the rest is the caller's promise.
+    // SAFETY: the level was just detected; the rest is the caller's promise.
     unsafe { multiply_by(level() == Level::Avx512, panels, starts, a, b, c) }
 }
 
@@ -80,7 +86,8 @@ pub unsafe fn multiply<T: 'static>(
 ///
 /// # Safety
 ///
-/// As for [`crate::gemm::multiply`]; the type [has kernels for vectors](crate::gemm::dispatch::has_vector_kernels).
+/// As for [`crate::gemm::multiply`]; the type [has vector
+/// kernels](crate::gemm::dispatch::has_vector_kernels).
 #[inline(never)]
 pub unsafe fn multiply_strided<T: 'static>(product: &Product<T>) {
     let Product { m, k, n, a, b, c, c_row, c_col, accumulate } = *product;
@@ -99,11 +106,11 @@ pub unsafe fn multiply_strided<T: 'static>(product: &Product<T>) {
     unsafe { multiply(&panels, &[[0; 3]], a.start, b.start, c) };
 }
 
-/// [`multiply`], with vectors of AVX-512 or of AVX2.
+/// [`multiply`], with AVX-512 vectors if `wide`, else AVX2.
 ///
 /// # Safety
 ///
-/// As for [`multiply`]; the machine has AVX-512 if it is asked for.
+/// As for [`multiply`]; the machine has AVX-512 if `wide`.
 unsafe fn multiply_by<T: 'static>(
     wide: bool,
     panels: &Panels<'_>,
@@ -144,8 +151,8 @@ unsafe fn multiply_by<T: 'static>(
         // SAFETY: the caller's promise.
         unsafe { all::<__m256d>(panels, starts, a, b, c) }
     }
-    // SAFETY: the machine has the features, says the caller; `T` is the type to which the pointers are cast, as that
-    // knows no other; the rest is the caller's promise.
+    // SAFETY: the caller promises that the machine has the features; `T` is `f32` or `f64`, the
+    // only types with vector kernels; the rest is the caller's promise.
     unsafe {
         match (TypeId::of::<T>() == TypeId::of::<f32>(), wide) {
             (true, true) => wide_f32(panels, starts, a.cast(), b.cast(), c.cast()),
@@ -156,21 +163,21 @@ unsafe fn multiply_by<T: 'static>(
     }
 }
 
-/// Whether each offset is one more than the one before.
+/// Whether each offset is one more than the previous one.
 #[inline]
 fn are_neighbours(offsets: &[isize]) -> bool {
     offsets.windows(2).all(|pair| pair[1] == pair[0] + 1)
 }
 
-/// `count` things in parts that are about as long as each other, and at most so long. (A last tile of few rows would have too few sums to
-/// keep the multipliers busy.)
+/// Splits `count` items into parts of about equal length, at most `most`. A short last tile would
+/// have too few sums to keep the multipliers busy.
 #[inline]
 fn even_parts(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     let parts = count.div_ceil(most);
     (0..parts).map(move |part| part * count / parts..(part + 1) * count / parts)
 }
 
-/// The difference between an offset and the next, if it is the same for all.
+/// The difference between consecutive offsets, if it is always the same.
 #[inline]
 fn step(offsets: &[isize]) -> Option<isize> {
     let &[first, second, ..] = offsets else { return Some(0) };
@@ -178,10 +185,10 @@ fn step(offsets: &[isize]) -> Option<isize> {
     offsets.windows(2).all(|pair| pair[1] - pair[0] == step).then_some(step)
 }
 
-/// The matrices' parts that are packed at the moment.
+/// The parts of the matrices that are packed at the moment.
 struct PackedStrips<V: Vector> {
     left: Vec<V::Elem>,
-    /// Strips, whose rows are aligned as vectors are: each is in one cache line.
+    /// Strips. Their rows are aligned to vectors, so each is in one cache line.
     right: Vec<V>,
     /// The offsets of the rows of a packed strip.
     steps: Vec<isize>,
@@ -199,7 +206,7 @@ unsafe fn all<V: Vector>(
     c: *mut V::Elem,
 ) {
     let (m, k, n) = (panels.rows.len(), panels.sums.len(), panels.columns.len());
-    // Parts of a sum are about as long as each other.
+    // Parts of a sum have about equal length.
     let kc = k.div_ceil(k.div_ceil(params().panel_kc)).next_multiple_of(V::TRANSPOSE_SIZE).min(k);
     let mut packed = PackedStrips::<V> {
         left: Vec::new(),
@@ -224,7 +231,8 @@ unsafe fn all<V: Vector>(
                     if in_place && is_vector::<V>(own) {
                         continue;
                     }
-                    // SAFETY: there is room for so many strips; the caller's promise.
+                    // SAFETY: `packed.right` has room for all strips; the rest is the caller's
+                    // promise.
                     unsafe {
                         let to = packed.right.as_mut_ptr().add(at * sums.len()).cast();
                         pack_strip::<V>(b, sums.second, &squares[sum / V::TRANSPOSE_SIZE..], own, to);
@@ -246,14 +254,14 @@ unsafe fn all<V: Vector>(
     }
 }
 
-/// Whether columns are as many as a vector has, and neighbours.
+/// Whether there are exactly as many columns as vector elements, and they are adjacent.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn is_vector<V: Vector>(columns: &[isize]) -> bool {
     columns.len() == V::LEN && are_neighbours(columns)
 }
 
-/// Packs a strip: as many columns as a vector has, and zeros where there are fewer. `squares` says which groups of sums are neighbours, so that
-/// squares of elements can be transposed in registers.
+/// Packs a strip, as wide as a vector; missing columns are zeros. `squares` says which groups of
+/// sums are adjacent, so that squares of elements can be transposed in registers.
 ///
 /// # Safety
 ///
@@ -268,7 +276,7 @@ unsafe fn pack_strip<V: Vector>(
 ) {
     // A row of an image may end within a vector.
     let runs = || columns.chunk_by(|&one, &next| next == one + 1);
-    // SAFETY: columns and sums are as many as the strip has, and the caller's promise.
+    // SAFETY: the strip has as many columns and sums; the rest is the caller's promise.
     unsafe {
         if runs().nth(V::LEN / MIN_RUN).is_none() {
             let mut to = strip;
@@ -310,7 +318,7 @@ struct PackedBlock<'l> {
     rows: Offsets<'l>,
     sums: Offsets<'l>,
     columns: Offsets<'l>,
-    /// Whether strips are read in place if their columns are neighbours.
+    /// Whether strips with adjacent columns are read in place.
     in_place: bool,
     accumulate: bool,
 }
@@ -332,7 +340,7 @@ impl PackedBlock<'_> {
     ) {
         let PackedBlock { rows, sums, columns, in_place, accumulate } = *self;
         let (wide, depth) = (2 * V::LEN, sums.len());
-        // (As many as a block of rows has, of six rows at the least.)
+        // Room for the tiles of one block, if tiles have six rows or more.
         let mut tiles: SmallVec<[(LeftMatrix<V::Elem>, &[isize]); 64]> = SmallVec::new();
         let along = step(sums.first);
         for (at, own) in even_parts(rows.len(), V::MR).enumerate() {
@@ -341,7 +349,8 @@ impl PackedBlock<'_> {
                 (Some(along), Some(row)) => (a.wrapping_offset(own[0] + sums.first[0]), row, along),
                 _ => {
                     packed.left.reserve_exact(MC * depth);
-                    // SAFETY: there is room for a tile of each rows of the block; the offsets are valid.
+                    // SAFETY: there is room for a tile for each `MR` rows of the block; the offsets
+                    // are valid.
                     unsafe {
                         let to = packed.left.as_mut_ptr().add(at * V::MR * depth);
                         for (p, &sum) in sums.first.iter().enumerate() {
@@ -372,11 +381,11 @@ impl PackedBlock<'_> {
                 macro_rules! tall {
                     ($($height:literal)*) => {
                         match rows.len() {
-                            // SAFETY: the caller's promise; the tile has so many rows.
+                            // SAFETY: the caller's promise; the tile has `height` rows.
                             $($height if const { $height <= V::MR } => unsafe {
                                 run_tile::<V>(PanelTileOf::<V, $height> { tile: &tile, c });
                             },)*
-                            _ => unreachable!("a tile has a row at least, and at most `MR`"),
+                            _ => unreachable!("a tile has 1 to `MR` rows"),
                         }
                     };
                 }
@@ -389,16 +398,16 @@ impl PackedBlock<'_> {
 /// A register tile: some rows of the result by a micro-panel of columns.
 struct PanelTile<'l, T> {
     left: LeftMatrix<T>,
-    /// For both vectors of columns, a pointer, and the offsets of their rows from it.
+    /// For each of the two vectors of columns: a pointer, and the offsets of its rows from there.
     panel: [(*const T, &'l [isize]); 2],
     rows: &'l [isize],
     columns: &'l [isize],
-    /// Whether the result has all of the micro-panel's columns, as neighbours.
+    /// Whether the tile covers a whole micro-panel whose columns are adjacent in the result.
     whole: bool,
     accumulate: bool,
 }
 
-/// A tile of `R` rows, and where the result begins.
+/// A tile of `R` rows, and the start of the result.
 struct PanelTileOf<'t, V: Vector, const R: usize> {
     tile: &'t PanelTile<'t, V::Elem>,
     c: *mut V::Elem,
@@ -426,7 +435,8 @@ impl<T: Copy + Default + Add<Output = T>> PanelTile<'_, T> {
             whole,
             accumulate,
         } = self;
-        // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's promise.
+        // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's
+        // promise.
         unsafe {
             let (mut first, mut second) = ([V::zeros(); R], [V::zeros(); R]);
             let mut left = LeftRows::<T, R>::new(a, row);
@@ -441,7 +451,7 @@ impl<T: Copy + Default + Add<Output = T>> PanelTile<'_, T> {
                 };
             }
             let depth = lines.len().min(others.len());
-            // Four rows of the right matrix to each advance of the pointers, as in `unpacked`.
+            // Four rows of the right matrix per advance of the pointers, as in `unpacked`.
             if step == 1 {
                 while at + 4 <= depth {
                     line!(0);
@@ -478,7 +488,7 @@ impl<T: Copy + Default + Add<Output = T>> PanelTile<'_, T> {
         }
     }
 
-    /// Writes sums to columns that are not neighbours, or fewer than a micro-panel has.
+    /// Writes the sums to columns that are not adjacent, or are fewer than a micro-panel has.
     ///
     /// # Safety
     ///
@@ -505,17 +515,17 @@ mod tests {
     use num_traits::Float;
     use proptest::prelude::*;
 
-    /// How many elements a role has: few, or about as many as one block of it.
+    /// The number of elements of a role: few, or about one block.
     fn count(block: usize) -> impl Strategy<Value = usize> {
         prop_oneof![1..40usize, block - 2..block + 36]
     }
 
-    /// In how many neighbours the offsets of a role come, in the one matrix and in the other.
+    /// The length of the contiguous runs of a role's offsets.
     fn run() -> impl Strategy<Value = usize> {
         prop_oneof![Just(1usize), Just(7), Just(8), Just(1000)]
     }
 
-    /// Offsets in two matrices: in the one they are `near` apart within a run, in the other `far` throughout.
+    /// Offsets that are `near` apart, with an extra `gap` after each `run` elements.
     fn offsets(count: usize, run: usize, near: isize, gap: isize) -> Vec<isize> {
         (0..count as isize).map(|at| at * near + at / run as isize * gap).collect()
     }

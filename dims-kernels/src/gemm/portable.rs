@@ -20,7 +20,8 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
                 let Product { m, k, n, a, b, c, c_row, c_col, accumulate } = *product;
                 let beta = if accumulate { one } else { zero };
                 let call = $call;
-                // SAFETY: the caller's promise; `T` is this type, so the pointers point at such elements.
+                // SAFETY: the caller's promise; `T` is this type, so the pointers point at such
+                // elements.
                 unsafe {
                     call(m, k, n, one, a.start.cast::<$t>(), a.row, a.col, b.start.cast::<$t>(), b.row, b.col, beta,
                         c.cast::<$t>(), c_row, c_col)
@@ -59,7 +60,8 @@ macro_rules! complex {
         ) {
             let flag = matrixmultiply::CGemmOption::Standard;
             let parts = |z: $t| [z.re, z.im];
-            // SAFETY: a complex number is laid out as its two parts; the rest is the caller's promise.
+            // SAFETY: a complex number is laid out as its two parts; the rest is the caller's
+            // promise.
             unsafe {
                 $call(
                     flag,

@@ -1,4 +1,4 @@
-//! Strided loops around products: those of a pair of operands, on as many threads as are worthwhile.
+//! Strided loops around the products of a pair of operands, on several threads if worthwhile.
 
 use crate::gemm::dispatch::is_small_product;
 use crate::gemm::plan::products::{Loop, Products, RoleLoops, count, for_each, shares_rows};
@@ -9,12 +9,14 @@ use crate::memory::elements::Elements;
 use crate::scalar::Num;
 use alloc::vec::Vec;
 
-/// Runs the products, whose results begin at `c`: each operand is read along the strides that the plan has of it. Every result is written, and none is read before.
+/// Runs the products and writes the results to `c`, which need not be initialized. Each operand is
+/// read along the strides in the plan.
 ///
 /// # Safety
 ///
-/// Each position of the loops is, along the strides of `a` and of `b`, one of their elements. The results are valid for writes; nothing else accesses them, and distinct positions
-/// have distinct ones.
+/// Along the strides of `a` and of `b`, each position of the loops is one of their elements. The
+/// results are valid for writes and nothing else accesses them; distinct positions have distinct
+/// results.
 pub unsafe fn run<T: Num>(products: &Products, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
     let parts = products.parts::<T>();
     let Products { loops, results, m, n, k } = products;
@@ -32,8 +34,8 @@ pub unsafe fn run<T: Num>(products: &Products, a: Elements<'_, T>, b: Elements<'
         c_col: n.c,
         accumulate: false,
     };
-    // SAFETY: the plan's strides reach the elements that the operands' axes do. Each place of the result is written before it is added to; the
-    // rest is the caller's promise.
+    // SAFETY: the plan's strides stay within the operands' axes. Each element of the result is
+    // written before it is added to; the rest is the caller's promise.
     unsafe { ProductRun { loops: loops.clone(), results: *results, first }.run(parts) };
 }
 
@@ -47,11 +49,11 @@ struct ProductRun<T> {
 }
 
 impl<T: Num> ProductRun<T> {
-    /// Runs all products, on as many threads as are worthwhile: each takes a part of the results.
+    /// Runs all products on `parts` threads, each of which computes a part of the results.
     ///
     /// # Safety
     ///
-    /// As for [`multiply`], for all positions; different results are different memory.
+    /// As for [`multiply`], for all positions; distinct results do not overlap in memory.
     unsafe fn run(self, parts: usize) {
         if parts == 1 {
             // SAFETY: the caller's promise.
@@ -63,13 +65,13 @@ impl<T: Num> ProductRun<T> {
             Some(at) if self.loops[at].size >= 2 * parts => self.split_loop(at, parts),
             _ => self.split_product(parts),
         };
-        // SAFETY: the operands' elements are `Sync`, and each piece has results of its own.
+        // SAFETY: the operands' elements are `Sync`, and each piece has its own results.
         let pieces = pieces.into_iter().map(|piece| unsafe { Carried::new(piece) }).collect();
         // SAFETY: the caller's promise: the positions of the pieces are positions of the whole.
         threads::each(pieces, |piece| unsafe { piece.into_inner().run_all() });
     }
 
-    /// Parts of one loop over results.
+    /// Splits one loop over results into parts.
     fn split_loop(&self, at: usize, parts: usize) -> Vec<Self> {
         let Loop { size, a, b, c } = self.loops[at];
         let piece = |part: usize| {
@@ -82,8 +84,9 @@ impl<T: Num> ProductRun<T> {
         (0..parts).map(piece).collect()
     }
 
-    /// Parts of the rows or columns of each product, whichever are more; or, if there are about as many, those with the larger stride in the result, so
-    /// that each thread writes a part of the memory and not of each of its lines. (Where the right matrix is transposed, [`shares_rows`] says which.)
+    /// Splits the rows or the columns of each product, whichever are more. If there are about as
+    /// many, it splits the axis with the larger stride in the result, so that each thread writes
+    /// contiguous memory. If the right matrix is transposed, [`shares_rows`] decides.
     fn split_product(&self, parts: usize) -> Vec<Self> {
         let (first, row_major) = (self.first, self.first.with_row_major_c());
         let by_rows = if row_major.b.row == 1 && row_major.b.col != 1 {
@@ -119,7 +122,8 @@ impl<T: Num> ProductRun<T> {
     unsafe fn run_all(&self) {
         if let Some(sum) = self.scattered() {
             for_each(&self.loops[..self.results], |_, [a, b, c]| {
-                // SAFETY: the caller's promise: the elements of the sum are those of all products that are added to one result.
+                // SAFETY: the caller's promise; `sum` lists the elements of all products that are
+                // added to one result.
                 unsafe { multiply_scattered(&self.first.moved(a, b, c).with_row_major_b(), &sum) };
             });
             return;
@@ -132,8 +136,8 @@ impl<T: Num> ProductRun<T> {
         });
     }
 
-    /// Where the elements of a sum lie that has more loops than one, if the products are small: one sum over all then takes less than
-    /// many short ones, each of which reads and writes the result.
+    /// The offsets of the elements of a sum over several loops, if the products are small. One long
+    /// sum is faster than many short ones, each of which reads and writes the result.
     fn scattered(&self) -> Option<Vec<(isize, isize)>> {
         let sums = &self.loops[self.results..];
         let count = count(sums).saturating_mul(self.first.k);

@@ -1,9 +1,11 @@
-//! Products of few rows: a step of a decoder, which multiplies a handful of activations by all weights of a layer.
+//! Products of few rows, such as a decoder step that multiplies a few activations by all weights of
+//! a layer.
 //!
-//! Each element of the large matrix takes part in as many multiplications as there are rows, so the product is bound by memory bandwidth. The
-//! matrix is read once, in place, in the order of memory; the sums of all rows stay in registers or in the first-level cache. There
-//! are two kernels: one where the columns of the large matrix are neighbours (a row of it is scaled and added to each row of sums), one where the
-//! elements of a sum are (each of its lines is multiplied with each row).
+//! Each element of the large matrix is used once per row, so memory bandwidth limits the product.
+//! The matrix is read once, in place, in memory order; the sums of all rows stay in registers or in
+//! the first-level cache. If the columns of the large matrix are adjacent, each of its rows is
+//! scaled and added to each row of sums. If the elements of a sum are adjacent, each of its lines
+//! is multiplied with each row.
 
 mod across;
 mod along;
@@ -24,8 +26,9 @@ use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 ///
 /// # Safety
 ///
-/// As for [`crate::gemm::multiply`]; the machine has the level, which is not the baseline. Elements are `f32` or `f64`. One of both matrices has one to
-/// [`MAX_ROWS`] rows, or columns, and the other one has neighbours along its rows or its columns.
+/// As for [`crate::gemm::multiply`]; the machine has the level, which is not the baseline. Elements
+/// are `f32` or `f64`. One of the matrices has one to [`MAX_ROWS`] rows or columns, and the other
+/// is contiguous along its rows or its columns.
 #[inline(never)]
 pub unsafe fn multiply<T: 'static>(level: Level, product: &Product<T>) {
     let transposed;
@@ -36,7 +39,7 @@ pub unsafe fn multiply<T: 'static>(level: Level, product: &Product<T>) {
         &transposed
     };
     let product: *const Product<T> = product;
-    // SAFETY: the product is cast to the type that it has; the rest is the caller's promise.
+    // SAFETY: the product is cast to its own type; the rest is the caller's promise.
     unsafe {
         match (level, TypeId::of::<T>() == TypeId::of::<f32>()) {
             (Level::Avx512, true) => wide_f32(&*product.cast()),
@@ -72,7 +75,7 @@ unsafe fn of_any_height<V: Vector>(product: &Product<V::Elem>) {
     macro_rules! rows {
         ($($rows:literal)*) => {
             match product.m {
-                // SAFETY: there are so many rows; the rest is the caller's promise.
+                // SAFETY: `m` is this number of rows; the rest is the caller's promise.
                 $($rows => unsafe { V::run_apart(SkinnyProduct::<V, $rows> { product }) },)*
                 _ => unreachable!("there are at most {MAX_ROWS} rows"),
             }

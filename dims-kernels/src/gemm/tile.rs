@@ -4,7 +4,8 @@ use crate::machine::params::tile::MAX_MR;
 use crate::machine::vector::Vector;
 use core::arch::asm;
 
-/// Repeats a block for each row of a tile, whose number is a constant in it: sums at constant indices are kept in registers.
+/// Repeats a block for each row of a tile. The row is a constant in the block: sums at constant
+/// indices stay in registers.
 macro_rules! each_row {
     ($row:ident of $rows:ident => $block:block) => {
         each_row!($row of $rows => $block; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
@@ -18,14 +19,14 @@ macro_rules! each_row {
 }
 pub(crate) use each_row;
 
-/// Rows that one pointer reaches by the distance between them: the one at the pointer, and those so far and twice as far behind it.
+/// The number of rows that one pointer addresses: offsets of 0, 1 and 2 row distances.
 const REACH: usize = 3;
 
-/// The position of a tile in the `R` rows of the left matrix that it reads: a pointer into every third row. (A pointer for each row would
-/// need more registers than there are.)
+/// The position of a tile in the `R` rows of the left matrix that it reads: a pointer into every
+/// third row, as a pointer per row would need too many registers.
 pub struct LeftRows<T, const R: usize> {
     places: [*const T; MAX_MR.div_ceil(REACH)],
-    /// How far a row is from the one before.
+    /// The distance between rows.
     step: isize,
 }
 
@@ -45,7 +46,7 @@ impl<T, const R: usize> LeftRows<T, R> {
         self.places[row / REACH].wrapping_offset((row % REACH) as isize * self.step)
     }
 
-    /// Goes on in each row.
+    /// Moves all pointers by `by` elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn advance(&mut self, by: isize) {
         for place in self.places.iter_mut().take(R.div_ceil(REACH)) {
@@ -53,7 +54,8 @@ impl<T, const R: usize> LeftRows<T, R> {
         }
     }
 
-    /// Adds the products of each row's element, `AT` behind its pointer, and two vectors to the sums of a tile.
+    /// Adds to the sums of a tile the products of two vectors with each row's element at offset
+    /// `AT`.
     ///
     /// # Safety
     ///
@@ -79,8 +81,8 @@ impl<T, const R: usize> LeftRows<T, R> {
     }
 }
 
-/// The same pointer, hidden from the compiler. (It would compute each row's pointer from that of the row before, and the
-/// additions would then wait for each other longer than the products do.)
+/// The same pointer, hidden from the compiler. Otherwise it would compute each row's pointer from
+/// the previous one, a chain of additions that takes longer than the products.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[allow(clippy::pointers_in_nomem_asm_block)] // nothing is read at the pointer
 fn unrelated<T>(mut place: *const T) -> *const T {
@@ -89,8 +91,8 @@ fn unrelated<T>(mut place: *const T) -> *const T {
     place
 }
 
-/// The same stride, hidden from the compiler. (It would compute the multiples for tiles of all heights ahead, which takes longer
-/// than a small product.)
+/// The same stride, hidden from the compiler. Otherwise it would compute the multiples for tiles of
+/// all heights in advance, which takes longer than a small product.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn unforeseen(mut stride: isize) -> isize {
     // SAFETY: there is no instruction.

@@ -1,8 +1,9 @@
-//! Products whose matrices are read in place, vector by vector of a row: nothing is packed before they begin.
+//! Products whose matrices are read in place, a vector of a row at a time, without packing first.
 //!
-//! A tile of the result is some rows by one vector or two; its sums stay in registers from the first to the last element. Vectors
-//! at the end of a row are read and written in part. That is the best there is for products which are small, or whose sums
-//! or columns are few, so that packing would take as long as multiplying. Where many tiles read the same columns of a large right
+//! A tile of the result is some rows by one or two vectors; its sums stay in registers from the
+//! first to the last element. Vectors at the end of a row are read and written in part. This is the
+//! fastest route where packing would take as long as multiplying: for small products, and for
+//! products with few columns or short sums. Where many tiles read the same columns of a large right
 //! matrix, the first of them packs these columns for the others.
 
 use crate::gemm::tile::{LeftRows, each_row, unforeseen};
@@ -21,12 +22,12 @@ use core::ops::Range;
 ///
 /// # Safety
 ///
-/// As for [`crate::gemm::multiply`]; the machine has the level, which is not the baseline. Elements are `f32` or `f64`; the rows of the right matrix and
-/// of the result have neighbours.
+/// As for [`crate::gemm::multiply`]; the machine has the level, which is not the baseline. Elements
+/// are `f32` or `f64`; the rows of the right matrix and of the result are contiguous.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub unsafe fn multiply<T: 'static>(level: Level, product: &Product<T>) {
     let product: *const Product<T> = product;
-    // SAFETY: the product is cast to the type that it has; the rest is the caller's promise.
+    // SAFETY: the product is cast to its own type; the rest is the caller's promise.
     unsafe {
         match (level, TypeId::of::<T>() == TypeId::of::<f32>()) {
             (Level::Avx512, true) => wide_f32(&*product.cast()),
@@ -54,8 +55,9 @@ compiled! {
     f64s "avx2,fma" __m256d, f64;
 }
 
-/// Whether the first tile of some columns packs these columns of the right matrix for the others. Packed rows follow one another, each at the start of a
-/// cache line. [Not all processors](params) gain from it. (Tests have it everywhere.)
+/// Whether the first tile of some columns packs these columns of the right matrix for the others.
+/// Packed rows are adjacent and start at cache lines. Only [some processors](params) gain from it;
+/// tests always do it.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn is_worth_packing<V: Vector>(product: &Product<V::Elem>) -> bool {
     const { assert!(V::MR <= MIN_ROWS_TO_PACK, "the first tile is whole") };
@@ -74,7 +76,7 @@ fn is_worth_packing<V: Vector>(product: &Product<V::Elem>) -> bool {
 unsafe fn all<V: Vector>(product: &Product<V::Elem>) {
     let height = if product.k <= MAX_SHALLOW_K { V::MR } else { product.m };
     let mut scratch = Vec::<V>::new();
-    // (Then sums are not shallow, so all rows are one turn of the loop.)
+    // When packing, sums are not shallow, so one pass of the loop covers all rows.
     let is_packed = is_worth_packing::<V>(product) && scratch.try_reserve_exact(2 * product.k).is_ok();
     let mut row = 0;
     while row < product.m {
@@ -83,8 +85,9 @@ unsafe fn all<V: Vector>(product: &Product<V::Elem>) {
         let mut column = 0;
         while column < product.n {
             let left = product.n - column;
-            // SAFETY: rows and columns lie in the matrices, there is room for as many rows as are packed, and rows are more
-            // than a tile has if any are; the rest is the caller's promise.
+            // SAFETY: rows and columns lie in the matrices; `scratch` has room for all packed rows,
+            // and there are more rows than in a tile when packing; the rest is the caller's
+            // promise.
             unsafe {
                 if left <= V::LEN {
                     strip::<V, 1>(product, rows.clone(), column, left);
@@ -108,12 +111,13 @@ unsafe fn all<V: Vector>(product: &Product<V::Elem>) {
     }
 }
 
-/// The first rows of the result, as many as a tile has, by two vectors of columns as in [`strip`], which packs the right matrix' elements in these
-/// columns.
+/// The rows of the first tile, by two vectors of columns as in [`strip`]. Packs the elements of the
+/// right matrix in these columns.
 ///
 /// # Safety
 ///
-/// As for [`strip`]; there are [`MR`](Vector::MR) rows or more, and there is room for two vectors for each of the sum's elements.
+/// As for [`strip`]; there are at least [`MR`](Vector::MR) rows, and `packed` has room for two
+/// vectors for each element of the sum.
 #[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn first_tile<V: Vector>(
     product: &Product<V::Elem>,
@@ -121,7 +125,8 @@ unsafe fn first_tile<V: Vector>(
     count: usize,
     packed: *mut V::Elem,
 ) {
-    // SAFETY: the elements of the mask are columns of the matrices; the rest is the caller's promise.
+    // SAFETY: the elements of the mask are columns of the matrices; the rest is the caller's
+    // promise.
     unsafe {
         let (tile, mask) = (DirectTile::new(product, 0, column), V::first(count));
         if const { V::MR == 6 } {
@@ -133,11 +138,12 @@ unsafe fn first_tile<V: Vector>(
     }
 }
 
-/// Some rows of the result, by `W` vectors of columns from `column` on, of the last of which only the first `count` elements are columns.
+/// Some rows of the result, by `W` vectors of columns from `column` on; only the first `count`
+/// elements of the last vector are columns.
 ///
 /// # Safety
 ///
-/// As for [`crate::gemm::multiply`]; there are so many columns.
+/// As for [`crate::gemm::multiply`]; the result has these columns.
 #[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn strip<V: Vector, const W: usize>(
     product: &Product<V::Elem>,
@@ -146,7 +152,7 @@ unsafe fn strip<V: Vector, const W: usize>(
     count: usize,
 ) {
     let tall = MAX_MR.min(V::ACCUMULATORS / W);
-    // The tiles are about as tall as each other.
+    // Tiles have about equal height.
     let mut tiles = rows.len().div_ceil(tall);
     let mut row = rows.start;
     // SAFETY: the elements of the mask are columns of the matrices.
@@ -157,11 +163,11 @@ unsafe fn strip<V: Vector, const W: usize>(
         macro_rules! tall {
             ($($height:literal)*) => {
                 match height {
-                    // SAFETY: the caller's promise; the tile has so many rows.
+                    // SAFETY: the caller's promise; the tile has `height` rows.
                     $($height if const { $height * W <= V::ACCUMULATORS } => unsafe {
                         run_tile::<V>(DirectTileOf::<V, W, $height> { tile: &tile, mask, packed: None });
                     },)*
-                    _ => unreachable!("a tile has a row at least, and at most `MAX_MR`"),
+                    _ => unreachable!("a tile has 1 to `MAX_MR` rows"),
                 }
             };
         }
@@ -184,7 +190,8 @@ struct DirectTile<T> {
     accumulate: bool,
 }
 
-/// A tile of `R` rows and `W` vectors of columns, the last one as far as the mask goes, and where it packs the columns that it reads.
+/// A tile of `R` rows and `W` vectors of columns. Only the columns in `mask` exist in the last
+/// vector. The tile packs the columns that it reads into `packed`.
 struct DirectTileOf<'t, V: Vector, const W: usize, const R: usize> {
     tile: &'t DirectTile<V::Elem>,
     mask: V::Mask,
@@ -200,7 +207,7 @@ impl<V: Vector, const W: usize, const R: usize> AnyTile for DirectTileOf<'_, V, 
 }
 
 impl<T: Copy> DirectTile<T> {
-    /// The tile from a row and a column on.
+    /// The tile that starts at a row and a column.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn new(product: &Product<T>, row: usize, column: usize) -> Self {
         DirectTile {
@@ -216,12 +223,13 @@ impl<T: Copy> DirectTile<T> {
         }
     }
 
-    /// Computes the tile; with two vectors of columns it packs the elements of the right matrix that it reads, if `packed` is given.
+    /// Computes the tile. If `packed` is given and `W` is 2, it packs the elements of the right
+    /// matrix that it reads.
     ///
     /// # Safety
     ///
-    /// As for [`crate::gemm::multiply`]; there are `R` rows, and `W` vectors of columns, the last one as far as the mask goes. There is room for the
-    /// packed columns.
+    /// As for [`crate::gemm::multiply`]; there are `R` rows and `W` vectors of columns, the last
+    /// one limited to `mask`. `packed` has room for the columns.
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn run<V: Vector<Elem = T>, const W: usize, const R: usize>(
         &self,
@@ -230,7 +238,8 @@ impl<T: Copy> DirectTile<T> {
     ) {
         let &DirectTile { depth, a, a_row, a_step, mut b, b_step, c, c_row, accumulate } = self;
         let (a_row, c_row) = (unforeseen(a_row), unforeseen(c_row));
-        // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's promise.
+        // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's
+        // promise.
         unsafe {
             let (mut first, mut second) = ([V::zeros(); R], [V::zeros(); R]);
             let mut left = LeftRows::<T, R>::new(a, a_row);
@@ -238,7 +247,7 @@ impl<T: Copy> DirectTile<T> {
             macro_rules! line {
                 ($at:literal) => {
                     if const { W == 1 } {
-                        // (One line to each advance, so `$at` is 0.)
+                        // One line per advance, so `$at` is 0.
                         let right = V::load_part(b, mask);
                         each_row!(I of R => {
                             first[I] = first[I].plus_product(left.place(I), right);
@@ -255,7 +264,8 @@ impl<T: Copy> DirectTile<T> {
                     b = b.wrapping_offset(b_step);
                 };
             }
-            // Four rows of the right matrix to each advance of the pointers: fewer instructions, as two threads of a core share the decoder.
+            // Four rows of the right matrix per advance of the pointers: fewer instructions, as two
+            // threads of a core share the decoder.
             if const { W == 2 } && a_step == 1 {
                 while done + 4 <= depth {
                     line!(0);
@@ -315,7 +325,7 @@ mod tests {
             };
             (0..len).map(|_| next()).collect()
         };
-        // Exactly as long as they must be, so that the address sanitizer sees every read beyond the end.
+        // No longer than necessary, so that the address sanitizer detects reads past the end.
         let span = |rows: usize, step: usize, columns: usize| (rows - 1) * step + columns;
         let (lines, line) = if transposed { (k, m) } else { (m, k) };
         let (a_step, b_step, c_step) = (line + gaps[0], n + gaps[1], n + gaps[2]);
@@ -371,7 +381,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// With many rows, and a right matrix that is large or whose lines are far apart: the first tile packs the right matrix.
+        /// With many rows, and a large right matrix or lines that are far apart: the first tile
+        /// packs the right matrix.
         #[test]
         fn products_by_packed_columns_are_those_of_the_definition(
             m in MIN_ROWS_TO_PACK..64usize, k in MAX_SHALLOW_K + 1..64usize, n in 17..70usize, transposed in any::<bool>(),

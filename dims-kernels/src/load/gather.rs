@@ -1,4 +1,5 @@
-//! Computed indices of a gather: each adds `index x stride` to the offset, and is checked against its axis.
+//! Computed indices of a gather: each index adds `index x stride` to the offset, and is checked
+//! against its axis.
 
 use crate::error::Origin;
 use crate::load::{Faults, IndexFault, Kernel, Tile};
@@ -11,15 +12,17 @@ use alloc::vec::Vec;
 ///
 /// # Safety
 ///
-/// Each offset that is yielded leads from an element of the operand to one of its elements: every index is checked against its axis.
+/// Each returned offset leads from one element of the operand to another: every index is checked
+/// against its axis.
 pub unsafe trait GatherIndices {
-    /// Whether there are any, as far as the types tell.
+    /// Whether there are any indices, according to the types.
     const ANY: bool;
 
     /// As [`Kernel::PARALLEL`].
     const PARALLEL: bool;
 
-    /// Whether any index has to be computed per element; affine ones within their axis are strides already.
+    /// Whether any index has to be computed per element. Affine indices that stay within their axis
+    /// are already strides.
     fn is_active(&self) -> bool;
 
     /// Whether the offset is the same along the innermost loop.
@@ -28,16 +31,17 @@ pub unsafe trait GatherIndices {
     /// Computes the indices of a tile.
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults);
 
-    /// What the indices add to the offset of the tile's `x`th element; nothing if one is out of range.
+    /// The offset that the indices add for the tile's `x`th element; `None` if one is out of range.
     ///
     /// # Safety
     ///
     /// As for [`Kernel::get`].
     unsafe fn offset<I: Isa>(&self, x: usize, faults: &mut Faults) -> Option<isize>;
 
-    /// Computes the places of elements from `at` on along a loop, at the first position of the innermost one: each lies `step` elements behind
-    /// the one before, the first at `start`, and what the indices add behind that. Where an index is out of range, nothing is said of the
-    /// places. The next tile must be loaded without [`moved`](Tile::moved).
+    /// Computes pointers to the elements from `at` on along a loop, at the first position of the
+    /// innermost loop. Each is `step` elements after the one before, the first at `start`, plus the
+    /// offset of the indices. If an index is out of range, the pointers are unspecified. The next
+    /// tile must be loaded without [`moved`](Tile::moved).
     fn places<I: Isa, T>(
         &mut self,
         at: &mut [usize],
@@ -48,7 +52,7 @@ pub unsafe trait GatherIndices {
     );
 }
 
-// SAFETY: without indices every offset is 0.
+// SAFETY: without indices, every offset is 0.
 unsafe impl GatherIndices for () {
     const ANY: bool = false;
     const PARALLEL: bool = true;
@@ -89,13 +93,13 @@ unsafe impl GatherIndices for () {
 /// The axis that an index selects from.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexedAxis {
-    /// Distance between neighbours along the axis.
+    /// The stride of the axis.
     pub stride: isize,
-    /// How many elements lie along it.
+    /// The size of the axis.
     pub size: usize,
-    /// Which axis of the array it was.
+    /// The position of the axis in the array.
     pub axis: usize,
-    /// The name of the dim that it was, if it was one.
+    /// The name of its dim, if it has one.
     pub dim: Option<&'static str>,
     /// The names of the loops that the index depends on, for messages.
     pub names: fn() -> Vec<&'static str>,
@@ -103,19 +107,21 @@ pub struct IndexedAxis {
     pub origin: Origin,
 }
 
-/// One computed index, and the others.
+/// A computed index, and further indices.
 pub struct Computed<K, X> {
     /// The index.
     pub index: K,
-    /// Whether it has to be computed for each element. Else it is strides of the operand already.
+    /// Whether it has to be computed for each element. Otherwise it is already part of the
+    /// operand's strides.
     pub active: bool,
     /// The axis that it selects from.
     pub target: IndexedAxis,
-    /// The others.
+    /// The further indices.
     pub rest: X,
 }
 
-// SAFETY: each index is checked against the axis that it selects from, and the others are so themselves.
+// SAFETY: each index is checked against the axis that it selects from, and so are the further
+// indices.
 unsafe impl<K: Kernel, X: GatherIndices> GatherIndices for Computed<K, X>
 where
     K::Elem: IndexInt,
@@ -161,7 +167,8 @@ where
         places: &mut [*const T],
         faults: &mut Faults,
     ) {
-        // (The last index writes the places at once: reading them again right after they were written takes longer.)
+        // (The last index writes the pointers at once: reading them again right after they were
+        // written takes longer.)
         if X::ANY || !self.active {
             self.rest.places::<I, T>(at, along, line, places, faults);
         }
@@ -172,7 +179,7 @@ where
         let steps = self.index.steps(at, along);
         for (number, place) in places.iter_mut().enumerate() {
             let index = if let Some((start, stride)) = steps {
-                // SAFETY: an element of the index for this position of the loops.
+                // SAFETY: this is an element of the index, at this position of the loops.
                 unsafe { *start.wrapping_offset(number as isize * stride) }
             } else {
                 at[along] = first + number;
@@ -189,7 +196,8 @@ where
 }
 
 impl IndexedAxis {
-    /// How far from the origin of the axis the element with this index lies, if it is in range.
+    /// The offset of the element with this index from the origin of the axis, if the index is in
+    /// range.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn place<N: IndexInt>(&self, index: N, faults: &mut Faults) -> Option<isize> {
         let position = index.to_position(self.size);
@@ -213,7 +221,7 @@ impl IndexedAxis {
     }
 }
 
-/// An axis that is selected from by an index of the dims `names`, for errors.
+/// Describes an axis that an index of the dims `names` selects from, for errors.
 pub fn computed_axis<'n>(axis: usize, names: impl Iterator<Item = &'n str>) -> String {
     computed(format!("axis {axis}"), names)
 }

@@ -8,7 +8,7 @@ use crate::ops::{BinaryOp, UnaryOp};
 /// The same value everywhere.
 pub struct Constant<T>(pub T);
 
-// SAFETY: it yields no places, and its one element is a plain value.
+// SAFETY: it returns no pointers, and its element is a plain value.
 unsafe impl<T: Copy + 'static> Kernel for Constant<T> {
     type Elem = T;
     const VARIES: bool = false;
@@ -74,12 +74,12 @@ pub struct Counter<'k> {
 }
 
 impl<'k> Counter<'k> {
-    /// Counts as the row says.
+    /// A counter with the strides of this row.
     pub fn new(row: Row<'k>) -> Self {
         Counter { row, start: 0, step: row.strides.last().copied().unwrap_or(0) }
     }
 
-    /// The position at which a tile begins.
+    /// The position of the first element of a tile.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn first(&self, at: &[usize]) -> isize {
         let steps = at.iter().zip(self.row.strides).map(|(&at, &step)| at as isize * step);
@@ -87,7 +87,7 @@ impl<'k> Counter<'k> {
     }
 }
 
-// SAFETY: it yields no places, and its elements are computed from the position of the tile.
+// SAFETY: it returns no pointers, and its elements are computed from the tile's position.
 unsafe impl Kernel for Counter<'_> {
     type Elem = isize;
     const STEADY: bool = true;
@@ -169,7 +169,8 @@ pub struct UnaryKernel<'k, O, A> {
     pub a: A,
 }
 
-// SAFETY: places and elements are those of the operand, and it may run on several threads if the operation and the operand may.
+// SAFETY: pointers and elements are the operand's, and it may run on several threads if the
+// operation and the operand may.
 unsafe impl<'k, A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'k, O, A> {
     type Elem = O::Out;
     type TileReader = (&'k O, A::TileReader);
@@ -273,7 +274,8 @@ pub struct BinaryKernel<'k, O, A, B> {
     pub b: B,
 }
 
-// SAFETY: places and elements are those of the operands, and it may run on several threads if the operation and both operands may.
+// SAFETY: pointers and elements are the operands', and it may run on several threads if the
+// operation and both operands may.
 unsafe impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryKernel<'k, O, A, B> {
     type Elem = O::Out;
     type TileReader = (&'k O, OperandReader<A>, OperandReader<B>);
@@ -335,7 +337,7 @@ unsafe impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for 
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn tile_reader<I: Isa, const LEFT: bool>(&self) -> Self::TileReader {
-        // SAFETY: a tile has one element at least.
+        // SAFETY: a tile has at least one element.
         let (a, b) = unsafe {
             if LEFT {
                 (
@@ -413,13 +415,14 @@ unsafe impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for 
     }
 }
 
-/// The pointer to an operand's elements as one to results, if these are as large.
+/// Casts a pointer to an operand's elements to one to results, if both have the same size.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn as_large<T, Out>(source: *const T) -> Option<*const Out> {
     (size_of::<T>() == size_of::<Out>()).then_some(source.cast())
 }
 
-/// How one operand of a pair is read: a broadcast element, which is the same along the tile, or the reader of a tile.
+/// How an operand of a pair is read: as one broadcast element for the whole tile, or by the reader
+/// of a tile.
 pub enum OperandReader<K: Kernel> {
     /// One element.
     Broadcast(K::Elem),

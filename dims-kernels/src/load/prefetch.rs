@@ -1,11 +1,12 @@
-//! Software prefetching while other elements are computed. The hardware prefetchers follow streams, but only as far as the queues for outstanding
-//! loads allow: they run less far ahead of code that computes long for each element, and start anew where a stream ends.
+//! Software prefetching while other elements are computed. Hardware prefetchers follow streams, but
+//! only as far as the queues for outstanding loads allow: they do not run far ahead of code that
+//! computes much for each element, and they restart when a stream ends.
 
 use crate::load::{Kernel, TILE};
 use crate::machine::prefetch::{per_line, prefetch_lines};
 use core::mem::MaybeUninit;
 
-/// Neighbouring elements that are read or written soon, if their address is known.
+/// Contiguous elements that are read or written soon, if their address is known.
 #[derive(Clone, Copy)]
 pub struct PrefetchStream<T> {
     from: *const T,
@@ -16,31 +17,32 @@ impl<T: Copy> PrefetchStream<T> {
     /// No elements.
     pub const NOTHING: Self = PrefetchStream { from: core::ptr::null(), len: 0 };
 
-    /// The elements from a place on, without an end: a prefetch beyond the memory does no harm.
+    /// The elements from a pointer on, without an end: prefetching past the end of the memory is
+    /// harmless.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn from(from: *const T) -> Self {
         PrefetchStream { from, len: usize::MAX }
     }
 
-    /// The elements of a kernel from `at` on, of the operand that they are [read from](Kernel::source).
+    /// The elements from `at` on, of the operand that the kernel [reads](Kernel::source).
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn of<K: Kernel<Elem = T>>(kernel: &K, at: &[usize]) -> Self {
         kernel.source(at).map_or(Self::NOTHING, Self::from)
     }
 
-    /// So many of them at the most.
+    /// The first `most` elements at most.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn take(self, most: usize) -> Self {
         PrefetchStream { len: self.len.min(most), ..self }
     }
 
-    /// Those behind the first ones.
+    /// The elements after the first `done`.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn skip(self, done: usize) -> Self {
         PrefetchStream { from: self.from.wrapping_add(done), len: self.len.saturating_sub(done) }
     }
 
-    /// Prefetches some of them, behind the first `done`.
+    /// Prefetches `some` elements after the first `done`.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn prefetch(self, done: usize, some: usize) {
         if done < self.len {
@@ -48,7 +50,8 @@ impl<T: Copy> PrefetchStream<T> {
         }
     }
 
-    /// Prefetches some elements 32 cache lines behind the first `done`: the distance of hardware prefetchers that wait for nothing else.
+    /// Prefetches `some` elements 32 cache lines after the first `done`: the distance of hardware
+    /// prefetchers that wait for nothing else.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn prefetch_at_distance(self, done: usize, some: usize) {
         self.prefetch(done + const { 32 * per_line::<T>() }, some);
@@ -58,16 +61,16 @@ impl<T: Copy> PrefetchStream<T> {
 /// The streams that are prefetched while a tile is written.
 #[derive(Clone, Copy)]
 pub struct TilePrefetch<T> {
-    /// The tile's output, prefetched 32 cache lines further on.
+    /// The tile's output, prefetched 32 cache lines ahead.
     pub output: PrefetchStream<T>,
-    /// The elements that the tile is read from, prefetched 32 cache lines further on.
+    /// The elements that the tile is computed from, prefetched 32 cache lines ahead.
     pub input: PrefetchStream<T>,
     /// The elements that are read next: as many as are written.
     pub next: PrefetchStream<T>,
 }
 
 impl<T: Copy> TilePrefetch<T> {
-    /// The streams of one result and its operand, if it is large; none where a cache holds them.
+    /// The streams of a result and its operand, if they are large; none if they fit into a cache.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn of<K: Kernel<Elem = T>>(large: bool, kernel: &K, at: &[usize], out: &[MaybeUninit<T>]) -> Self {
         let next = PrefetchStream::NOTHING;
@@ -82,13 +85,14 @@ impl<T: Copy> TilePrefetch<T> {
         }
     }
 
-    /// How many elements are written at once: those of a few cache lines, or the whole tile if nothing is prefetched.
+    /// How many elements are written at once: a few cache lines, or the whole tile if nothing is
+    /// prefetched.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn piece(&self) -> usize {
         if self.output.len == 0 { TILE } else { const { 8 * per_line::<T>() } }
     }
 
-    /// Prefetches before `some` elements behind the first `done` are written.
+    /// Prefetches for the `some` elements that are written after the first `done`.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn prefetch(&self, done: usize, some: usize) {
         if self.output.len == 0 {

@@ -1,4 +1,4 @@
-//! One of two operands, as a condition says.
+//! Selection between two operands by a condition.
 
 use crate::load::prefetch::{PrefetchStream, TilePrefetch};
 use crate::load::tiles::fill_tile_with_prefetch;
@@ -6,26 +6,28 @@ use crate::load::{Faults, Kernel, TILE, Tile, change, write_tiles};
 use crate::machine::isa::Isa;
 use core::mem::MaybeUninit;
 
-/// One of two operands, as a condition says. Elements of the other one are not read.
+/// Selects one of two operands by a condition. Elements that are not taken are not read.
 pub struct SelectKernel<C, A, B> {
     cond: C,
     a: A,
     b: B,
-    /// Where a monotone condition changes along a tile; 0 if it holds before, -1 if it holds from there on.
+    /// The position where a monotone condition changes along a tile, and whether it holds before it
+    /// (0) or from it on (-1).
     until: i32,
     flip: i32,
-    /// Where it changed along the tile or line before that had a change.
+    /// The position of the previous change, along the same or an earlier tile or line.
     guess: usize,
 }
 
 impl<C: Kernel<Elem = bool>, A, B> SelectKernel<C, A, B> {
-    /// `a` where `cond` holds, else `b`.
+    /// `a` where `cond` is true, otherwise `b`.
     pub fn new(cond: C, a: A, b: B) -> Self {
         SelectKernel { cond, a, b, until: 0, flip: 0, guess: 0 }
     }
 }
 
-// SAFETY: elements are those of the operands, it yields no places of its own, and it may run on several threads if all operands may.
+// SAFETY: elements are the operands', it returns no pointers, and it may run on several threads if
+// all operands may.
 unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for SelectKernel<C, A, B> {
     type Elem = A::Elem;
     type TileReader = ();
@@ -62,10 +64,11 @@ unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel
 
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn get<I: Isa>(&self, x: usize) -> A::Elem {
-        // SAFETY: the caller's promise; each side was loaded where the condition takes it, and has some value elsewhere.
+        // SAFETY: the caller's promise; each operand was loaded where the condition takes it, and
+        // has an unspecified value elsewhere.
         unsafe {
-            // (Positions in a tile compare in lanes as narrow as the elements, positions along dims in wide ones; a sign is all that vectors are chosen
-            // by.)
+            // (Positions in a tile are compared in lanes as narrow as the elements, positions along
+            // dims in wide lanes. Vector blends need only the sign.)
             let cond = if C::MONOTONE {
                 (x as i32).wrapping_sub(self.until) ^ self.flip < 0
             } else {
@@ -121,8 +124,9 @@ unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel
     }
 }
 
-/// Writes a line. Its first `until` elements come from one kernel, the others from another. The hardware prefetchers
-/// follow streams, and each part ends one of them. So the next part is prefetched meanwhile, and in the end the first part of the next line.
+/// Writes a line whose first `until` elements come from one kernel, and the others from another.
+/// Hardware prefetchers follow streams, and each part ends one. So the next part is prefetched
+/// meanwhile, and at the end the first part of the next line.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn write_parts<I: Isa, K: Kernel, L: Kernel<Elem = K::Elem>>(
     (first, second): (&mut K, &mut L),
@@ -150,10 +154,12 @@ fn write_parts<I: Isa, K: Kernel, L: Kernel<Elem = K::Elem>>(
     at[last] = start;
 }
 
-/// The most elements of the next part that are prefetched: more may be evicted again before they are read.
+/// The most elements of the next part that are prefetched: more could be evicted again before they
+/// are read.
 const MOST_PREFETCHED: usize = 8 * TILE;
 
-/// Writes elements from `at` on. Elements behind them in `own` are prefetched meanwhile, and as many elements of `next` as are written.
+/// Writes elements from `at` on. Meanwhile it prefetches later elements in `own`, and as many
+/// elements of `next` as are written.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn write_part<I: Isa, K: Kernel>(
     kernel: &mut K,
@@ -166,7 +172,7 @@ fn write_part<I: Isa, K: Kernel>(
         return;
     }
     if K::LONG || K::IN_PARTS {
-        // It is not memory that this waits for.
+        // This does not wait for memory.
         return kernel.write_line::<I>(at, places, faults);
     }
     let next = next.take(MOST_PREFETCHED);

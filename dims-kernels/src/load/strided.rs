@@ -1,4 +1,5 @@
-//! The innermost loop over memory: a unit stride is read in place, any other is copied into a buffer first.
+//! The innermost loop over memory: elements with a unit stride are read in place, others are first
+//! copied into a buffer.
 
 use crate::copy::copy_between;
 use crate::load::gather::GatherIndices;
@@ -13,49 +14,53 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use smallvec::SmallVec;
 
-/// Reads elements at `base + sum over loops of position x stride`, plus what computed indices add.
+/// Reads elements at `base + sum over loops of position x stride`, plus the offsets of computed
+/// indices.
 pub struct Strided<'k, T, X, W = AnyStride> {
     base: *const T,
     strides: &'k [isize],
     inner: isize,
     indices: X,
-    /// Where the tile that was loaded last starts, computed indices aside.
+    /// A pointer to the start of the last loaded tile, without computed indices.
     start: *const T,
     current: *const T,
     buffer: Vec<T>,
-    /// The elements, if they were packed.
+    /// The packed elements, if any.
     packed: Vec<T>,
     filled: (*const T, usize),
     kind: PhantomData<W>,
 }
 
 impl<'k, T: Element, X: GatherIndices> Strided<'k, T, X> {
-    /// A reader along any strides.
+    /// A reader with any strides.
     ///
     /// # Safety
     ///
     /// As for [`along_row`](Strided::along_row).
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn new(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
-        // SAFETY: `AnyStride` promises nothing of the innermost stride; the rest is the caller's promise.
+        // SAFETY: `AnyStride` promises nothing about the innermost stride; the rest is the caller's
+        // promise.
         unsafe { Self::along_row(elements, row, indices) }
     }
 }
 
 impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
-    /// A reader of elements along the row that a plan made of their axes.
+    /// A reader of elements along the row that a plan derived from their axes.
     ///
     /// Builds with debug assertions check the first promise.
     ///
     /// # Safety
     ///
-    /// * Each position of the loops is, along the row, one of the elements' axes. Where `indices` are active, they select from further axes of the
-    ///   elements, and each of these axes has the size and the stride that its index is checked against.
-    /// * The reader is given positions of these loops alone: it is run over the nest that the row is taken from, or over a part of that.
-    /// * The stride along the innermost loop is 1 if `W` says so.
+    /// * Each position of the loops is, along the row, a position of the elements' axes. Active
+    ///   `indices` select from further axes of the elements. Each of these axes has the size and
+    ///   the stride that its index is checked against.
+    /// * The reader only gets positions of these loops: it runs over the nest that the row is taken
+    ///   from, or over a part of it.
+    /// * If `W` says so, the stride along the innermost loop is 1.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn along_row(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
-        // Where an index selects, it is checked, and an axis of the elements that it does not find anything along may be empty.
+        // Indices are checked when they select, and an axis that they select from may be empty.
         if !(X::ANY && indices.is_active()) {
             row.assert_within(&elements);
         }
@@ -77,7 +82,8 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
             && let Some((sizes, strides)) = row.packed
             && !(X::ANY && strided.indices.is_active())
         {
-            // SAFETY: no index is active, so each position of the loops is an element, as the caller promises.
+            // SAFETY: no index is active, so each position of the loops is an element, as the
+            // caller promises.
             strided.packed = unsafe { pack(origin, row, sizes, strides) };
             strided.base = strided.packed.as_ptr();
             strided.strides = strides;
@@ -86,8 +92,9 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
         strided
     }
 
-    /// The positions were written one by one just before, and a load of several at once would wait until those stores have reached the
-    /// cache: so they are read one by one, too, which rustc is told by `read_volatile`.
+    /// The offset of a position. The position was just written one element at a time, and a load of
+    /// several at once would wait until those stores have reached the cache. So `read_volatile`
+    /// makes rustc read it one element at a time, too.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn offset(&self, at: &[usize]) -> isize {
         let mut offset = 0;
@@ -110,7 +117,8 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
             // A broadcast element is often the same for many tiles.
             if self.filled.0 != start || self.filled.1 < len {
                 self.buffer.clear();
-                // SAFETY: a tile has a position of the loops, from which `start` is computed, so it is an element, as whoever made the reader promised.
+                // SAFETY: a tile has a position of the loops, from which `start` is computed, so it
+                // is an element, as the caller of `along_row` promised.
                 self.buffer.resize(len, unsafe { *start });
                 self.filled = (start, len);
             }
@@ -119,7 +127,8 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
             self.buffer.reserve(len);
             let places = &mut self.buffer.spare_capacity_mut()[..len];
             for (x, place) in places.iter_mut().enumerate() {
-                // SAFETY: each place of the tile is a position of the loops, and so an element, as whoever made the reader promised.
+                // SAFETY: each position of the tile is a position of the loops, and so an element,
+                // as the caller of `along_row` promised.
                 place.write(unsafe { *start.offset(x as isize * stride) });
             }
             // SAFETY: all of them were just written.
@@ -128,7 +137,7 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
         self.current = self.buffer.as_ptr();
     }
 
-    /// Gathers element by element, with every index checked.
+    /// Gathers element by element, and checks every index.
     #[inline(never)]
     fn gather<I: Isa>(&mut self, start: *const T, tile: &Tile<'_>, faults: &mut Faults) {
         let stride = self.inner;
@@ -136,16 +145,17 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
         self.filled = (core::ptr::null(), 0);
         self.buffer.clear();
         self.buffer.reserve(tile.len);
-        // An element that is masked out or faulty is never read, but its place must hold some value: a neighbour's.
+        // An element that is masked out or faulty is never read, but must have some value: that of
+        // a nearby element.
         let mut filler = None;
         let mut behind = 0;
         for x in 0..tile.len {
             let wanted = tile.mask.is_none_or(|mask| mask[x]);
-            // SAFETY: `x` lies in the tile that the indices have loaded, and is not masked out.
+            // SAFETY: `x` is in the tile that the indices have loaded, and is not masked out.
             let offset = if wanted { unsafe { self.indices.offset::<I>(x, faults) } } else { None };
             let value = match offset {
-                // SAFETY: the indices are in range of the axes that they select from, and `x` is a position of the loops: an element, as whoever made
-                // the reader promised.
+                // SAFETY: the indices are in range of the axes that they select from, and `x` is a
+                // position of the loops: an element, as the caller of `along_row` promised.
                 Some(offset) => unsafe { *start.offset(offset + x as isize * stride) },
                 None => match filler {
                     Some(value) => value,
@@ -168,7 +178,8 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
         }
     }
 
-    /// Elements for a tile without any valid one: a fault is on record, or all of it is masked out.
+    /// Fills a tile that has no valid element: a fault is recorded, or the whole tile is masked
+    /// out.
     #[cold]
     fn stand_in(&mut self, len: usize) {
         self.filled = (core::ptr::null(), 0);
@@ -178,11 +189,11 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
     }
 }
 
-/// The elements of an operand, once each, as the packed strides say.
+/// The elements of an operand, each once, in the order of the packed strides.
 ///
 /// # Safety
 ///
-/// For every position of the loops the origin moved as the row says is a valid element.
+/// For every position of the loops, the origin offset by the row is a valid element.
 #[cold]
 unsafe fn pack<T: Copy + 'static>(
     origin: *const T,
@@ -194,7 +205,8 @@ unsafe fn pack<T: Copy + 'static>(
     let len = sizes.iter().product();
     let mut data = Vec::with_capacity(len);
     let row = Row { strides: &from, packed: None, ..row };
-    // SAFETY: the caller's promise; the packed strides reach each of the `len` places once, as they count through the loops.
+    // SAFETY: the caller's promise; the packed strides reach each of the `len` slots once, as they
+    // count through the loops.
     unsafe {
         copy_between(origin, row, data.as_mut_ptr(), &to, &sizes);
         data.set_len(len);
@@ -202,7 +214,7 @@ unsafe fn pack<T: Copy + 'static>(
     data
 }
 
-/// Loops along which an operand varies, and its strides along them before and after it is packed.
+/// Loops along which an operand varies, and its strides along them before and after packing.
 struct Varying {
     sizes: SmallVec<[usize; 8]>,
     from: SmallVec<[isize; 8]>,
@@ -215,8 +227,8 @@ fn varying(strides: &[isize], sizes: &[usize], packed: &[isize]) -> Varying {
     Varying { sizes: own.iter().map(|&at| sizes[at]).collect(), from: of(strides), to: of(packed) }
 }
 
-// SAFETY: all places are reached along the row of the operand, which stays within its elements, and by offsets of checked indices; elements are shared
-// borrows.
+// SAFETY: all pointers follow the row of the operand, which stays within its elements, and the
+// offsets of checked indices; elements are shared borrows.
 unsafe impl<T: Element, X: GatherIndices, W: StrideKind> Kernel for Strided<'_, T, X, W> {
     type Elem = T;
     type TileReader = *const T;
@@ -298,7 +310,8 @@ unsafe impl<T: Element, X: GatherIndices, W: StrideKind> Kernel for Strided<'_, 
 
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn get<I: Isa>(&self, x: usize) -> T {
-        // SAFETY: `current` points at the `len` elements of the tile, in memory or in the buffer, and `x < len`.
+        // SAFETY: `current` points to the `len` elements of the tile, in memory or in the buffer,
+        // and `x < len`.
         unsafe { *self.current.add(x) }
     }
 
@@ -314,7 +327,8 @@ unsafe impl<T: Element, X: GatherIndices, W: StrideKind> Kernel for Strided<'_, 
 
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn get_broadcast<I: Isa, const LEFT: bool>(&reader: &*const T, x: usize) -> T {
-        // SAFETY: the reader points at the `len` elements of the tile after whose load it was made, and `x < len`.
+        // SAFETY: the reader points to the `len` elements of the tile that was loaded before it was
+        // made, and `x < len`.
         unsafe { *reader.add(x) }
     }
 
@@ -344,7 +358,7 @@ unsafe impl<T: Element, X: GatherIndices, W: StrideKind> Kernel for Strided<'_, 
         _: usize,
         step: usize,
     ) -> *const T {
-        // (The same for all rows, as the compiler sees here.)
+        // (The same for all rows, which the compiler can see here.)
         start.wrapping_offset(step as isize * along)
     }
 

@@ -1,4 +1,4 @@
-//! Tiles: pieces of the innermost loop, and writing the elements of one.
+//! Tiles: pieces of the innermost loop, and code that writes the elements of a tile.
 
 use super::prefetch::TilePrefetch;
 use super::{Kernel, TILE, Tile};
@@ -36,8 +36,8 @@ pub fn fill_from<I: Isa, K: Kernel>(kernel: &K, start: usize, out: &mut [MaybeUn
     }
 }
 
-/// Walks through a loop nest, tile by tile. (No closure is called with the tiles: its body would be compiled for the
-/// instructions of the baseline wherever it is not inlined.)
+/// Iterates over a loop nest, tile by tile. (It does not call a closure with the tiles, because the
+/// closure's body would be compiled for the baseline instructions wherever it is not inlined.)
 pub struct Tiles<'n> {
     odometer: Odometer<'n>,
     at: SmallVec<[usize; 8]>,
@@ -47,7 +47,7 @@ pub struct Tiles<'n> {
 }
 
 impl<'n> Tiles<'n> {
-    /// Before the first tile.
+    /// Starts at the first tile.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn new(nest: &'n Nest) -> Self {
         let (&inner, outer) = nest.sizes.split_last().expect("a nest has a loop");
@@ -55,14 +55,14 @@ impl<'n> Tiles<'n> {
         Tiles { odometer: Odometer::new(outer), at, inner, len: TILE.min(inner), moved: None }
     }
 
-    /// The tile at hand, if there is one.
+    /// The current tile, unless all are done.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn tile(&self) -> Option<Tile<'_>> {
         let done = self.odometer.is_done() || self.len == 0;
         (!done).then_some(Tile { at: &self.at, len: self.len, mask: None, moved: self.moved })
     }
 
-    /// Goes on to the next tile.
+    /// Moves to the next tile.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn advance(&mut self) {
         let (start, outer) = self.at.split_last_mut().expect("a nest has a loop");
@@ -77,25 +77,27 @@ impl<'n> Tiles<'n> {
     }
 }
 
-/// Rows of a loop nest that are computed by one call: `rows` of them, each of `len` elements along the innermost loop. The first one starts at the
-/// position `at`, and each of the others one step further along the last loop but one.
+/// Rows of a loop nest that are computed by one call: `rows` rows of `len` elements along the
+/// innermost loop. The first row starts at the position `at`, each of the others one step further
+/// along the second innermost loop.
 pub struct TileRun<'r> {
-    /// The position of the first element, which may be changed.
+    /// The position of the first element; callees may change it.
     pub at: &'r mut [usize],
-    /// How many rows.
+    /// The number of rows.
     pub rows: usize,
-    /// The elements of each.
+    /// The number of elements of each row.
     pub len: usize,
 }
 
 impl TileRun<'_> {
-    /// How many elements the run has.
+    /// The number of elements of the run.
     pub fn elements(&self) -> usize {
         self.rows * self.len
     }
 }
 
-/// Walks through a loop nest in its order, by runs of at most `most` elements: whole rows, or a part of one. `f` returns whether to go on.
+/// Iterates over a loop nest in order, by runs of at most `most` elements: whole rows, or a part of
+/// one. `f` returns whether to continue.
 pub fn for_each_run(nest: &Nest, most: usize, f: &mut dyn FnMut(TileRun<'_>) -> bool) {
     if nest.sizes.contains(&0) {
         return;
@@ -104,7 +106,7 @@ pub fn for_each_run(nest: &Nest, most: usize, f: &mut dyn FnMut(TileRun<'_>) -> 
     let inner = nest.sizes[last];
     let mut at = SmallVec::from_buf_and_len([0; 8], nest.depth().min(8));
     at.resize(nest.depth(), 0);
-    // How many loops are outside of a run, and how many rows there are in the loop that it runs along.
+    // The number of loops outside of a run, and the number of rows along the loop of the run.
     let (outer, size) = if last > 0 && inner <= most { (last - 1, nest.sizes[last - 1]) } else { (last, 1) };
     let rows = (most / inner).max(1);
     let mut odometer = Odometer::new(&nest.sizes[..outer]);

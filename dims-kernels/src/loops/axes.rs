@@ -9,13 +9,14 @@ pub const MOST_AXES: usize = 128;
 /// A set of loop axes, as bits.
 pub type AxisSet = u128;
 
-/// Loop axes, one after the other.
+/// Loop axes in order.
 pub type Order = SmallVec<[usize; 8]>;
 
 /// A number for each axis of a list: its size, its stride, or a position along it.
 pub type Sizes = SmallVec<[usize; 8]>;
 
-/// The axes of a set, from the first on: one step for each, not one for each axis that there could be, as every product asks often.
+/// The axes of a set in ascending order. It takes one step per axis of the set, not one per
+/// possible axis, because every product calls it often.
 #[inline]
 pub fn each(axes: AxisSet) -> impl Iterator<Item = usize> + Clone {
     let some = |left: AxisSet| (left != 0).then_some(left);
@@ -23,21 +24,22 @@ pub fn each(axes: AxisSet) -> impl Iterator<Item = usize> + Clone {
         .map(|left| left.trailing_zeros() as usize)
 }
 
-/// How many positions the axes have.
+/// The number of positions along the axes.
 #[inline]
 pub fn volume(axes: AxisSet, sizes: &[usize]) -> f64 {
     each(axes).map(|axis| sizes[axis] as f64).product()
 }
 
-/// The axes of an order as a set.
+/// The set of the axes in an order.
 #[inline]
 pub fn set(order: &[usize]) -> AxisSet {
     order.iter().fold(0, |axes, &axis| axes | 1 << axis)
 }
 
-/// Sorts axes, or what there is for each of them, by a key. Those with equal keys keep their order.
+/// Stable sort of axes, or of items for each axis, by a key.
 ///
-/// It is an insertion sort, since axes are few; the sort of the standard library is 15 to 20 kB of code for each type of key.
+/// An insertion sort, since axes are few; the standard library's sort is 15 to 20 kB of code for
+/// each type of key.
 pub fn sort_few<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     for end in 1..items.len() {
         let mut at = end;

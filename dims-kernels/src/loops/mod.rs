@@ -1,4 +1,4 @@
-//! Loops: nests over the axes of several operands, the steps that plans consist of, and who hears of them.
+//! Loops: nests over the axes of several operands, the steps of plans, and their listeners.
 
 pub mod axes;
 #[cfg(feature = "std")]

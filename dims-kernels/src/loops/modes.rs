@@ -1,6 +1,8 @@
-//! Modes: values that hear which steps ran on their thread, with the memory of the results, and which memory was freed.
+//! Modes: listeners that are told which steps ran on their thread, the memory of the results, and
+//! which memory was freed.
 //!
-//! A kernel notes its step before it runs. The step is *pending* until whoever has the result tells it ([`told`], [`ran`]), or the next step is noted. Then all modes hear it.
+//! A kernel notes its step before it runs. The step is *pending* until its result is reported with
+//! [`told`] or [`ran`], or the next step is noted. Then all modes are told about it.
 //!
 //! ```text
 //! note(step)  ->  kernel  ->  told(&result)  ->  Mode::ran of each mode
@@ -21,14 +23,15 @@ use core::panic::Location;
 use core::slice;
 use num_complex::Complex;
 
-/// Hears what runs on its thread while [`with`] runs a function.
+/// A listener for the steps that run on its thread while [`with`] runs a function.
 ///
-/// What a mode runs itself in its methods, no mode hears.
+/// Steps that a mode itself runs in its methods are not reported.
 pub trait Mode {
     /// A step ran.
     fn ran(&mut self, ran: &Ran<'_>);
 
-    /// A tensor's memory was freed, or left the library in an array. It may be memory that no step computed, such as that of `zeros`.
+    /// A tensor's memory was freed, or was moved out of the library into an array. It may be memory
+    /// that no step computed, such as the result of `zeros`.
     fn freed(&mut self, freed: &FreedMemory) {
         let _ = freed;
     }
@@ -38,15 +41,17 @@ pub trait Mode {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Ran<'r> {
-    /// What ran.
+    /// The step.
     pub step: &'r PlanStep,
-    /// The place in the program that asked for it, or for the step whose gradient it computes, if that is known.
+    /// The source location that asked for it, or for the step whose gradient it computes, if known.
     pub place: Origin,
     /// Whether it computes a gradient.
     pub is_backward: bool,
-    /// In how many loops of calls it ran. Such a loop is a step of its own ([`PlanStep::Calls`]): it comes after the steps of the calls, and lists them.
+    /// The number of enclosing loops of calls. Such a loop is itself a step ([`PlanStep::Calls`]),
+    /// which is reported after the steps of the calls, and lists them.
     pub loops: usize,
-    /// The memory of the results. Most steps have one result. There is none where it is kept within an operation, as a copy of an operand of a product is.
+    /// The memory of the results. Most steps have one result. There is none if the result stays
+    /// within an operation, such as a packed operand of a product.
     pub results: &'r [ResultMemory<'r>],
 }
 
@@ -57,17 +62,17 @@ impl<'r> Ran<'r> {
     }
 }
 
-/// Memory that was freed, or that an array has now.
+/// Memory that was freed, or that an array took over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FreedMemory {
-    /// Where it begins.
+    /// The address of the first byte.
     pub address: usize,
-    /// The bytes of its elements.
+    /// The size of its elements in bytes.
     pub bytes: usize,
 }
 
-/// The memory of a result: elements one behind the other, in the order in which they lie.
+/// The memory of a result: contiguous elements, in memory order.
 #[derive(Clone, Copy)]
 pub struct ResultMemory<'r> {
     start: *const u8,
@@ -93,46 +98,48 @@ impl<'r> ResultMemory<'r> {
         }
     }
 
-    /// Where it begins.
+    /// The address of the first byte.
     pub fn address(&self) -> usize {
         self.start.addr()
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The bytes of all elements.
+    /// The size of all elements in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The type of the elements, such as `f32`.
+    /// The name of the element type, such as `f32`.
     pub fn element(&self) -> &'static str {
         self.name
     }
 
-    /// Whether the result was written to memory that the program gave, as `assign` and `order_into` do.
+    /// Whether the result was written to memory of the caller, as by `assign` and `order_into`.
     pub fn is_given(&self) -> bool {
         self.is_given
     }
 
-    /// The elements, if `T` is their type.
+    /// The elements, if they have the type `T`.
     pub fn elements<T: Element>(&self) -> Option<&'r [T]> {
         if TypeId::of::<T>() != self.element {
             return None;
         }
-        // SAFETY: these are the start and the length of a slice of this type, which is borrowed for `'r`.
+        // SAFETY: these are the start and the length of a slice of this type, which is borrowed for
+        // `'r`.
         Some(unsafe { slice::from_raw_parts(self.start.cast(), self.len) })
     }
 
-    /// The elements as numbers, if they are: of `bool`s 0 and 1, of complex numbers the absolute values.
+    /// The elements as numbers, if possible: 0 and 1 for `bool`s, absolute values for complex
+    /// numbers.
     pub fn values(&self) -> Option<Box<dyn Iterator<Item = f64> + 'r>> {
         macro_rules! of {
             ($($element:ty, |$x:ident| $value:expr;)*) => {$(
@@ -159,27 +166,28 @@ impl fmt::Debug for ResultMemory<'_> {
     }
 }
 
-/// Who listens on a thread, and what they are to hear.
+/// The listeners of a thread, and what has not been reported to them yet.
 #[derive(Default)]
 struct Listeners {
-    /// The outermost comes first.
+    /// The outermost mode is the first.
     modes: Vec<Listener>,
     pending: Option<PendingStep>,
-    /// What was freed since the step is pending.
+    /// The memory that was freed since the step became pending.
     freed: Vec<FreedMemory>,
-    /// In how many loops of calls the thread is.
+    /// The number of loops of calls that the thread is in.
     loops: usize,
 }
 
 struct Listener {
     mode: *mut (dyn Mode + 'static),
-    /// How the paths of the library's files begin: they are no places of the program.
+    /// The common prefix of the paths of the library's files, which are not reported as source
+    /// locations.
     sources: &'static str,
-    /// In how many loops of calls the thread was when the mode began to listen.
+    /// The number of loops of calls that the thread was in when the mode began to listen.
     loops: usize,
 }
 
-/// A step that was noted, and whose result was not told yet.
+/// A step that was noted, but whose result was not reported yet.
 struct PendingStep {
     step: PlanStep,
     place: &'static Location<'static>,
@@ -192,12 +200,14 @@ std::thread_local! {
     static BACKWARD: Cell<Option<Origin>> = const { Cell::new(None) };
 }
 
-/// Runs `f` while a mode listens. Places in files whose paths begin with `sources` are no places of the program.
+/// Runs `f` while a mode listens. Source locations in files whose paths begin with `sources` are
+/// not reported.
 pub fn with<T>(mode: &mut (dyn Mode + '_), sources: &'static str, f: impl FnOnce() -> T) -> T {
-    // (What ran before, this mode does not hear.)
+    // (Steps that ran earlier are not reported to this mode.)
     ran();
     let mode: *mut (dyn Mode + '_) = mode;
-    // SAFETY: only the lifetime differs. The pointer is used until `Listening` is dropped, and the mode is borrowed longer.
+    // SAFETY: only the lifetime differs. The pointer is used only until `Listening` is dropped, and
+    // the mode is borrowed for longer.
     let mode = unsafe { transmute::<*mut (dyn Mode + '_), *mut (dyn Mode + 'static)>(mode) };
     LISTENERS.with_borrow_mut(|own| own.modes.push(Listener { mode, sources, loops: own.loops }));
     let listening = Listening { before: set_listener(Some(freed)) };
@@ -207,7 +217,7 @@ pub fn with<T>(mode: &mut (dyn Mode + '_), sources: &'static str, f: impl FnOnce
     result
 }
 
-/// A mode listens, until this is dropped, also by a panic.
+/// A mode listens until this is dropped, even by a panic.
 struct Listening {
     before: Option<FreedListener>,
 }
@@ -217,7 +227,7 @@ impl Drop for Listening {
         set_listener(self.before);
         LISTENERS.with_borrow_mut(|own| {
             own.modes.pop();
-            // (A step that panicked did not run.)
+            // (A step that panicked is not reported.)
             own.pending = None;
             if own.modes.is_empty() {
                 own.freed.clear();
@@ -226,7 +236,8 @@ impl Drop for Listening {
     }
 }
 
-/// Modes hear something, and nobody listens meanwhile: not to what they run themselves.
+/// While modes are told something, nothing listens: steps that they run themselves are not
+/// reported.
 struct Hearing {
     listeners: Listeners,
     before: Option<FreedListener>,
@@ -247,7 +258,8 @@ impl Drop for Hearing {
     }
 }
 
-/// All modes hear the pending step, if there is one, and what was freed since then.
+/// Tells all modes about the pending step, if there is one, and about memory that was freed since
+/// then.
 fn hear(results: &[ResultMemory<'_>]) {
     if LISTENERS.with_borrow(|own| own.pending.is_none() && own.freed.is_empty()) {
         return;
@@ -264,26 +276,28 @@ fn hear(results: &[ResultMemory<'_>]) {
                 loops: loops - outer,
                 results,
             };
-            // SAFETY: the mode is borrowed exclusively by `with`, which has not returned, and no method of it runs: nobody listens during one.
+            // SAFETY: the mode is borrowed exclusively by `with`, which has not returned. None of
+            // its methods is running, because nothing listens while one runs.
             unsafe { &mut **mode }.ran(&ran);
         }
     }
     for freed in freed.drain(..) {
         for Listener { mode, .. } in modes.iter() {
-            // SAFETY: as above.
+            // SAFETY: as for `ran`.
             unsafe { &mut **mode }.freed(&freed);
         }
     }
 }
 
-/// Whether a place is in this crate.
+/// Whether a source location is in this crate.
 fn is_own(place: &Location<'_>) -> bool {
     const OWN: &str = file!();
     let sources = &OWN[..OWN.len() - "loops/modes.rs".len()];
     place.file().starts_with(sources)
 }
 
-/// Notes a pending step, if anybody listens on this thread. Its place in the program is known if all functions between there and here track their callers.
+/// Notes a pending step, if anything listens on this thread. Its source location is known if all
+/// functions on the way to this one have `#[track_caller]`.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub fn note(step: impl FnOnce() -> PlanStep) {
@@ -292,7 +306,7 @@ pub fn note(step: impl FnOnce() -> PlanStep) {
     }
 }
 
-/// The same for what may be no step of plans. Returns whether a step is pending now.
+/// As [`note`], for calls that may not be a step of plans. Returns whether a step is pending.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub fn note_if(step: impl FnOnce() -> Option<PlanStep>) -> bool {
@@ -315,7 +329,7 @@ fn push(step: PlanStep, place: &'static Location<'static>) {
     });
 }
 
-/// The pending step has this result.
+/// Reports this result of the pending step.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn told<T: Element>(data: &[T]) {
     if is_listening() {
@@ -323,7 +337,7 @@ pub fn told<T: Element>(data: &[T]) {
     }
 }
 
-/// The pending step has this result, in memory that the program gave.
+/// Reports this result of the pending step, in memory of the caller.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn told_given<T: Element>(data: &[T]) {
     if is_listening() {
@@ -337,7 +351,7 @@ fn tell<T: Element>(data: &[T], is_given: bool) {
     hear(&[ResultMemory { is_given, ..ResultMemory::of(data) }]);
 }
 
-/// The pending step has this result, which an array has from now on, and no tensor.
+/// Reports this result of the pending step, which an array takes over from the tensor.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn told_array<T: Element>(data: &[T]) {
     if is_listening() {
@@ -352,7 +366,7 @@ fn tell_array<T: Element>(data: &[T]) {
     listener::freed(data.as_ptr(), data.len());
 }
 
-/// The pending step has these results.
+/// Reports these results of the pending step.
 #[inline]
 pub fn told_all<'r>(results: impl Iterator<Item = ResultMemory<'r>>) {
     if is_listening() {
@@ -360,7 +374,7 @@ pub fn told_all<'r>(results: impl Iterator<Item = ResultMemory<'r>>) {
     }
 }
 
-/// The pending step ran. Its result is in no memory that could be told.
+/// Reports that the pending step ran, without the memory of its result.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn ran() {
     if is_listening() {
@@ -374,7 +388,7 @@ fn ended() {
     hear(&[]);
 }
 
-/// Memory was freed: modes hear it after the pending step, which may have read it.
+/// Memory was freed: modes are told after the pending step, which may have read it.
 fn freed(address: usize, bytes: usize) {
     if std::thread::panicking() {
         return;
@@ -385,7 +399,7 @@ fn freed(address: usize, bytes: usize) {
     }
 }
 
-/// Runs one call of a loop, and returns its steps, which are those of another step: of the loop.
+/// Runs one call of a loop, and returns its steps, which become part of the loop's step.
 pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<PlanStep>) {
     if !is_listening() {
         return (f(), Vec::new());
@@ -397,7 +411,7 @@ pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<PlanStep>) {
     (result, steps.0)
 }
 
-/// The steps of a call.
+/// Collects the steps of a call.
 struct StepsOfCall(Vec<PlanStep>);
 
 impl Mode for StepsOfCall {
@@ -408,7 +422,7 @@ impl Mode for StepsOfCall {
     }
 }
 
-/// The thread is in one more loop of calls, until this is dropped.
+/// Counts one more loop of calls on this thread, until it is dropped.
 struct InsideLoop;
 
 impl InsideLoop {
@@ -425,11 +439,12 @@ impl Drop for InsideLoop {
     }
 }
 
-/// While it lives, the steps that this thread notes compute the gradient of a step that the program asked for at a place.
+/// While this value exists, steps that this thread notes compute the gradient of a step with this
+/// source location.
 pub struct Backward(Option<Origin>);
 
 impl Backward {
-    /// The gradient of the step at this place.
+    /// The gradient of a step with this source location.
     pub fn of(place: Origin) -> Self {
         Backward(BACKWARD.replace(Some(place)))
     }
@@ -437,7 +452,7 @@ impl Backward {
 
 impl Drop for Backward {
     fn drop(&mut self) {
-        // (The steps of this gradient took their place down when they were noted.)
+        // (The steps of this gradient recorded their source location when they were noted.)
         BACKWARD.set(self.0);
     }
 }

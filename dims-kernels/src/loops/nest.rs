@@ -1,4 +1,4 @@
-//! Loop nests: axes of size 1 dropped, neighbours merged where every operand allows it.
+//! Loop nests: axes of size 1 are dropped, and adjacent axes are merged if every operand allows it.
 
 use super::stride::{StrideKind, UnitStride};
 use crate::loops::rows::Rows;
@@ -8,36 +8,39 @@ use alloc::vec::Vec;
 use core::mem::ManuallyDrop;
 use smallvec::SmallVec;
 
-/// How many loops need no allocation.
+/// The number of loops that are stored without an allocation.
 const INLINE_LOOPS: usize = 6;
 
-/// How many strides need none.
+/// The number of strides that are stored without an allocation.
 const INLINE_STRIDES: usize = 16;
 
-/// Loops from the outermost to the innermost, with each operand's stride along each of them.
+/// Loops from the outermost to the innermost, with the strides of each operand.
 #[derive(Clone, Debug)]
 pub struct Nest {
-    /// How often each loop runs. There is at least one loop.
+    /// The size of each loop. There is at least one loop.
     pub sizes: ManuallyDrop<SmallVec<[usize; INLINE_LOOPS]>>,
-    /// How many of the first loops run over elements of the result.
+    /// The number of outer loops that run over elements of the result.
     pub outer: usize,
-    /// Whether the innermost loop is one of the result's. (All loops between are reduced.)
+    /// Whether the innermost loop runs over elements of the result. (All loops in between are
+    /// reduced.)
     pub inner_kept: bool,
-    /// For each loop, the stride of the result; 0 along reduced loops.
+    /// The stride of the result along each loop; 0 along reduced loops.
     pub result: ManuallyDrop<SmallVec<[isize; INLINE_LOOPS]>>,
     strides: ManuallyDrop<SmallVec<[isize; INLINE_STRIDES]>>,
     offsets: ManuallyDrop<SmallVec<[isize; INLINE_LOOPS]>>,
-    /// Which operands are packed, as bits, and the strides of all once they are; none if none is.
+    /// The set of packed operands, as bits, and the strides of all operands after packing; empty if
+    /// none is packed.
     packed: (u64, ManuallyDrop<Vec<isize>>),
-    /// Whether rustc knows that all strides along the innermost loop are 1.
+    /// Whether the types guarantee that all strides along the innermost loop are 1.
     pub typed: bool,
 }
 
-/// Drops the fields in a function that is compiled with this crate. (Otherwise rustc compiles the code that drops fields in each crate that drops a nest, also in unoptimized ones.)
+/// Drops the fields in a function that is compiled in this crate. (Otherwise rustc compiles this
+/// code in each crate that drops a nest, even in unoptimized crates.)
 impl Drop for Nest {
     fn drop(&mut self) {
         let Nest { sizes, result, strides, offsets, packed: (_, packed), .. } = self;
-        // SAFETY: a nest is dropped once, and nothing else drops its fields.
+        // SAFETY: a nest is dropped once, and its fields are dropped only here.
         unsafe {
             ManuallyDrop::drop(sizes);
             ManuallyDrop::drop(result);
@@ -51,11 +54,11 @@ impl Drop for Nest {
 /// Parts of a loop nest.
 pub type NestParts = SmallVec<[Nest; 1]>;
 
-/// Loops that are being merged: the size, and the axis whose strides are the loop's.
+/// Loops that are being merged: the size of each, and the axis whose strides it has.
 type MergedLoops = SmallVec<[(usize, usize); INLINE_LOOPS]>;
 
 impl Nest {
-    /// Loops over `order`, in that order: for a result that is laid out so.
+    /// Loops over `order`, in that order: for a result with this layout.
     pub fn map(sizes: &[usize], order: &[usize], rows: &Rows) -> Self {
         let mut loops = MergedLoops::new();
         merge(&mut loops, sizes, order, rows);
@@ -63,7 +66,8 @@ impl Nest {
         Self::assemble(&mut loops, outer, true, rows)
     }
 
-    /// One loop over neighbours in memory, for so many operands; `W` says whether rustc knows that they are.
+    /// One loop over contiguous elements, for this number of operands; `W` tells whether the types
+    /// guarantee it.
     #[inline]
     pub fn line<W: StrideKind>(len: usize, operands: usize) -> Self {
         Nest::line_of(len, operands, W::UNIT)
@@ -84,10 +88,11 @@ impl Nest {
         }
     }
 
-    /// Loops over axes of which some are `kept`, the others reduced, for so many operands that rustc knows to lie in this order of them, the last
-    /// one fastest: that is the innermost loop. Other kept loops are outside of reduced ones.
+    /// Loops over `kept` axes and reduced axes, for operands whose types guarantee that all of them
+    /// are contiguous along `order`, the last axis fastest. That axis is the innermost loop. Other
+    /// kept loops are outside of reduced loops.
     pub fn typed_reduce(order: &[usize], sizes: &[usize], kept: &[usize], operands: usize) -> Self {
-        // Neighbours that are both kept, or both reduced, are one loop.
+        // Adjacent axes that are both kept or both reduced form one loop.
         let mut loops: SmallVec<[(usize, bool); INLINE_LOOPS]> = SmallVec::new();
         for axis in order.iter().filter(|&&axis| sizes[axis] != 1) {
             let (size, kept) = (sizes[*axis], kept.contains(axis));
@@ -109,7 +114,8 @@ impl Nest {
             packed: (0, ManuallyDrop::new(Vec::new())),
             typed: true,
         };
-        // From the innermost loop on: those of the result end before `outside`, the others before `inside`.
+        // From the innermost loop outwards: kept loops go to the positions before `outside`,
+        // reduced loops before `inside`.
         let (mut outside, mut inside) = (outer, depth);
         let (mut step, mut result_step): (isize, isize) = (1, 1);
         for (number, &(size, kept)) in loops.iter().enumerate().rev() {
@@ -127,11 +133,12 @@ impl Nest {
         nest
     }
 
-    /// Loops over `kept`, each element of which reduces the loops over `reduced`.
+    /// Loops over `kept`; each element of the result reduces the loops over `reduced`.
     ///
-    /// The innermost loop is the one along which more operands have neighbours in memory.
+    /// The innermost loop is the one along which more operands are contiguous.
     pub fn reduce(sizes: &[usize], kept: &[usize], reduced: &[usize], rows: &Rows) -> Self {
-        // Neighbours in memory along the loop, and how many elements it has at hand; a long loop is as good as an endless one.
+        // The number of operands that are contiguous along the loop, times its size; beyond 64, the
+        // size does not matter.
         let merit = |loops: &[(usize, usize)]| {
             loops.last().map_or(0, |&(size, axis)| {
                 size.min(64) * rows.iter().filter(|row| row[axis].unsigned_abs() == 1).count()
@@ -156,7 +163,8 @@ impl Nest {
         }
     }
 
-    /// Loops over `blocks`, and within each over `lines`: for a result that is laid out so, and is worked on block by block.
+    /// Loops over `blocks`, and within each over `lines`: for a result with this layout that is
+    /// processed block by block.
     pub fn blocks(sizes: &[usize], blocks: &[usize], lines: &[usize], rows: &Rows) -> Self {
         let mut loops = MergedLoops::new();
         merge(&mut loops, sizes, blocks, rows);
@@ -168,8 +176,8 @@ impl Nest {
         Self::assemble(&mut loops, outer, false, rows)
     }
 
-    /// Loops over the axes of several groups, merged within each; the longest loop of a group is its last. Returns how many loops each
-    /// group has, which is 1 at least.
+    /// Loops over the axes of several groups, merged within each group; the longest loop of a group
+    /// is the last. Also returns the number of loops of each group, at least 1.
     pub fn grouped(sizes: &[usize], groups: &[&[usize]], rows: &Rows) -> (Self, SmallVec<[usize; 4]>) {
         let mut loops = MergedLoops::new();
         let mut counts = SmallVec::new();
@@ -188,17 +196,18 @@ impl Nest {
         (Self::assemble(&mut loops, outer, false, rows), counts)
     }
 
-    /// The strides of one operand along the loops.
+    /// The strides of an operand along the loops.
     pub fn strides_of(&self, operand: usize) -> &[isize] {
         let depth = self.depth();
         &self.strides[operand * depth..(operand + 1) * depth]
     }
 
-    /// The loops with the strides along them. The first `outer` are those of the result, and the last one if `inner_kept`.
+    /// The loops with their strides. The first `outer` loops run over the result, and so does the
+    /// last if `inner_kept`.
     fn assemble(loops: &mut MergedLoops, outer: usize, inner_kept: bool, rows: &Rows) -> Self {
         let (mut outer, mut inner_kept) = (outer, inner_kept);
         if loops.is_empty() {
-            // A single element: one loop that runs once, along no axis.
+            // A single element: one loop of size 1, along no axis.
             loops.push((1, usize::MAX));
             inner_kept = true;
             outer = 0;
@@ -249,7 +258,8 @@ impl Nest {
         }
     }
 
-    /// The strides of the operands that are packed: the innermost loop runs over neighbours, and the others follow.
+    /// Computes the strides of packed operands: contiguous along the innermost loop, then along the
+    /// others.
     fn pack(&mut self) {
         let depth = self.depth();
         *self.packed.1 = vec![0; self.strides.len()];
@@ -267,25 +277,27 @@ impl Nest {
         self.strides.chunks(self.depth()).map(<[isize]>::to_vec).collect()
     }
 
-    /// How many positions there are, as far as that can be counted: loops that are reduced may run more often than memory has elements.
+    /// The number of positions; saturating, because reduced loops may have more positions than
+    /// memory has elements.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn positions(&self) -> usize {
         self.sizes.iter().fold(1, |count, &size| count.saturating_mul(size))
     }
 
-    /// How many positions the kept loops have.
+    /// The number of positions of the kept loops.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn results(&self) -> usize {
         let inner = if self.inner_kept { self.sizes[self.depth() - 1] } else { 1 };
         self.sizes[..self.outer].iter().fold(inner, |count, &size| count.saturating_mul(size))
     }
 
-    /// The nest cut along one of its loops into at most `parts` parts of about the same size.
+    /// Splits the nest along a loop into at most `parts` parts of about the same size.
     pub fn split(&self, at: usize, parts: usize) -> NestParts {
         let size = self.sizes[at];
         let parts = parts.clamp(1, size.max(1));
         let depth = self.depth();
-        // `part * size / parts`, which could not be counted where elements need no memory.
+        // `part * size / parts` without overflow, which is possible for elements that need no
+        // memory.
         let cut = |part: usize| size / parts * part + size % parts * part / parts;
         (0..parts)
             .map(|part| {
@@ -304,7 +316,8 @@ impl Nest {
             .collect()
     }
 
-    /// A reduction's nest cut for as many threads as its work is worth: along the outermost loop that it keeps.
+    /// Splits a reduction's nest along its outermost kept loop, into as many parts as there is work
+    /// for threads.
     pub fn for_threads(&self, work: usize) -> NestParts {
         let parts = threads::parts(work);
         match (self.outer, self.inner_kept) {
@@ -314,14 +327,14 @@ impl Nest {
         }
     }
 
-    /// How many loops there are.
+    /// The number of loops.
     #[inline]
     pub fn depth(&self) -> usize {
         self.sizes.len()
     }
 }
 
-/// So many zeros, without an allocation if they are no more than `few`.
+/// `len` zeros, stored without an allocation if they are no more than `few`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn zeros<T: Copy + Default, const N: usize>(len: usize, few: [T; N]) -> ManuallyDrop<SmallVec<[T; N]>>
 where
@@ -332,8 +345,9 @@ where
     ManuallyDrop::new(zeros)
 }
 
-/// Appends loops over some axes, and merges neighbouring axes into one loop where for every operand the outer stride is the
-/// inner stride times the inner size. A merged loop has the strides of its innermost axis.
+/// Appends loops over some axes. Adjacent axes are merged into one loop if, for every operand, the
+/// outer stride is the inner stride times the inner size. A merged loop has the strides of its
+/// innermost axis.
 fn merge(loops: &mut MergedLoops, sizes: &[usize], order: &[usize], rows: &Rows) {
     let first = loops.len();
     for &axis in order {
@@ -355,11 +369,13 @@ fn merge(loops: &mut MergedLoops, sizes: &[usize], order: &[usize], rows: &Rows)
     }
 }
 
-/// A reduced loop of fewer elements is short: to combine its accumulators costs as much as to fill them.
+/// A reduced loop with fewer elements is short: combining its accumulators costs as much as filling
+/// them.
 const MIN_LONG_LOOP: usize = 256;
 
-/// Which operands have to be packed so that the last kept loop can be the innermost one, for reductions over a short loop; nothing if
-/// there is another way, or operands are not used often enough to be packed.
+/// Which operands have to be packed so that the last kept loop can be the innermost one, for
+/// reductions over a short loop. `None` if packing is not needed, or operands are not reused often
+/// enough to be packed.
 fn worth_packing(loops: &[(usize, usize)], outer: usize, rows: &Rows) -> Option<u64> {
     let &(width, axis) = loops[..outer].last()?;
     let &(short, _) = loops[outer..].last()?;
@@ -381,33 +397,33 @@ fn worth_packing(loops: &[(usize, usize)], outer: usize, rows: &Rows) -> Option<
     (packed != 0).then_some(packed)
 }
 
-/// Hands each operand its strides, in the order in which the expression visits its operands.
+/// Gives each operand its strides, in the order in which the expression visits its operands.
 pub struct OperandRows<'n> {
     sizes: &'n [usize],
     strides: &'n [isize],
     offsets: &'n [isize],
-    /// Which of the operands are packed, the next one first.
+    /// The set of packed operands, as bits; the lowest bit is the next operand.
     packed: u64,
     packed_strides: &'n [isize],
 }
 
-/// Where one operand lies along the loops.
+/// The position of an operand's elements along the loops.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'n> {
-    /// How far from the origin of its axes the operand starts.
+    /// The offset of the first element from the origin of the operand's axes.
     pub offset: isize,
-    /// Its stride along each loop.
+    /// The stride along each loop.
     pub strides: &'n [isize],
-    /// If its elements should be packed before the loops run: how often each loop runs, and the stride along each of them
-    /// thereafter.
+    /// If the elements should be packed before the loops run: the size of each loop, and the stride
+    /// along it after packing.
     pub packed: Option<(&'n [usize], &'n [isize])>,
-    /// How often each loop runs, for checks of the elements.
+    /// The size of each loop, for checks of the elements.
     #[cfg(debug_assertions)]
     pub sizes: &'n [usize],
 }
 
 impl<'n> Row<'n> {
-    /// A row with these strides, of loops that the caller knows.
+    /// A row with these strides, for loops that the caller knows.
     #[inline]
     pub fn new(strides: &'n [isize]) -> Self {
         Row {
@@ -421,11 +437,11 @@ impl<'n> Row<'n> {
 }
 
 impl Row<'_> {
-    /// Panics, in builds with debug assertions, if the row leaves the axes of the elements.
+    /// In builds with debug assertions, panics if the row leaves the axes of the elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn assert_within(&self, elements: &impl Reaches) {
         let _ = elements;
-        // (Without strides there is no nest: such an operand is not read.)
+        // (Without strides there is no nest, and the operand is not read.)
         #[cfg(debug_assertions)]
         if !self.strides.is_empty() {
             elements.assert_reach(self.offset, self.sizes, self.strides);
@@ -434,7 +450,7 @@ impl Row<'_> {
 }
 
 impl<'n> OperandRows<'n> {
-    /// No rows: for expressions that are not going to be read.
+    /// No rows: for expressions that are not read.
     pub fn none() -> Self {
         OperandRows { sizes: &[], strides: &[], offsets: &[], packed: 0, packed_strides: &[] }
     }
@@ -466,7 +482,7 @@ impl<'n> OperandRows<'n> {
     }
 }
 
-/// Counts through all positions of some loops, the last one fastest.
+/// Iterates over all positions of some loops, the last loop fastest.
 #[derive(Debug)]
 pub struct Odometer<'s> {
     sizes: &'s [usize],
@@ -480,13 +496,13 @@ impl<'s> Odometer<'s> {
         Odometer { sizes, done: sizes.contains(&0) }
     }
 
-    /// Whether the positions are used up.
+    /// Whether there are no more positions.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn is_done(&self) -> bool {
         self.done
     }
 
-    /// The next position. If it differs from the one before in the last loop alone, that is by 1, and this is the loop's number.
+    /// Moves to the next position. If only the last loop advances, by 1, returns its index.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn advance(&mut self, at: &mut [usize]) -> Option<usize> {
         let last = self.sizes.len().wrapping_sub(1);

@@ -4,26 +4,28 @@ use crate::loops::axes::sort_few;
 use core::mem::ManuallyDrop;
 use smallvec::SmallVec;
 
-/// How many strides need no allocation.
+/// The number of strides that are stored without an allocation.
 const INLINE_STRIDES: usize = 16;
 
-/// How many operands need none.
+/// The number of operands that are stored without an allocation.
 const INLINE_ROWS: usize = 6;
 
-/// One row of strides for each operand of an expression, in the order in which the expression visits them.
+/// One row of strides for each operand of an expression, in the order in which the expression
+/// visits them.
 pub struct Rows {
     axes: usize,
     len: usize,
-    /// At least `axes * len` strides; those behind are 0.
+    /// At least `axes * len` strides; the rest are 0.
     strides: ManuallyDrop<SmallVec<[isize; INLINE_STRIDES]>>,
-    /// As many as there are rows, or more.
+    /// At least one offset per row.
     offsets: ManuallyDrop<SmallVec<[isize; INLINE_ROWS]>>,
 }
 
-/// Drops the fields in a function that is compiled with this crate, as for [`Nest`](crate::loops::nest::Nest).
+/// Drops the fields in a function that is compiled in this crate, as for
+/// [`Nest`](crate::loops::nest::Nest).
 impl Drop for Rows {
     fn drop(&mut self) {
-        // SAFETY: rows are dropped once, and nothing else drops their fields.
+        // SAFETY: rows are dropped once, and their fields are dropped only here.
         unsafe {
             ManuallyDrop::drop(&mut self.strides);
             ManuallyDrop::drop(&mut self.offsets);
@@ -32,7 +34,7 @@ impl Drop for Rows {
 }
 
 impl Rows {
-    /// No operands yet, for this many loop axes.
+    /// No operands, for this many loop axes.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn new(axes: usize) -> Self {
         Rows {
@@ -43,7 +45,7 @@ impl Rows {
         }
     }
 
-    /// A row of zeros for the next operand: it does not vary along any axis yet.
+    /// Adds a row of zeros for the next operand: it does not vary along any axis.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn push(&mut self) -> &mut [isize] {
         let start = self.len * self.axes;
@@ -61,7 +63,8 @@ impl Rows {
         self.offsets.resize(2 * self.len, 0);
     }
 
-    /// A row for the next operand, whose element at the origin of the loops lies `offset` away.
+    /// Adds a row of zeros for the next operand, whose element at the origin of the loops has this
+    /// offset.
     pub fn push_at(&mut self, offset: isize) -> &mut [isize] {
         self.push();
         self.offsets[self.len - 1] = offset;
@@ -69,25 +72,25 @@ impl Rows {
         &mut self.strides[start..start + self.axes]
     }
 
-    /// A row that was pushed before.
+    /// The strides of an operand.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn row(&self, row: usize) -> &[isize] {
         &self.strides[..self.len * self.axes][row * self.axes..(row + 1) * self.axes]
     }
 
-    /// The same, to be changed.
+    /// The strides of an operand, mutable.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn row_mut(&mut self, row: usize) -> &mut [isize] {
         &mut self.strides[..self.len * self.axes][row * self.axes..(row + 1) * self.axes]
     }
 
-    /// How far from the origin of its axes each operand starts.
+    /// The offset of each operand's first element from the origin of its axes.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn offsets(&self) -> &[isize] {
         &self.offsets[..self.len]
     }
 
-    /// How many loop axes each row has.
+    /// The number of loop axes in each row.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn axes(&self) -> usize {
         self.axes
@@ -99,8 +102,8 @@ impl Rows {
         (0..self.len).map(|row| self.row(row))
     }
 
-    /// Some loop axes in the order in which the first operand that varies along all of them lies in memory, the outermost first. Axes of
-    /// one element may be anywhere. Nothing if there is no such operand.
+    /// Orders loop axes by the memory layout of the first operand that varies along all of them,
+    /// the outermost first. Axes of size 1 may be anywhere. `None` if there is no such operand.
     pub fn in_memory_order(&self, axes: &[usize], sizes: &[usize]) -> Option<SmallVec<[usize; 8]>> {
         let row = self.iter().find(|row| axes.iter().all(|&axis| sizes[axis] == 1 || row[axis] != 0))?;
         let mut order: SmallVec<[usize; 8]> = SmallVec::from_slice(axes);

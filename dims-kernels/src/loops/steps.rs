@@ -1,4 +1,4 @@
-//! The steps that a piece of code takes, as plain data that can be printed and tested.
+//! The steps of a computation, as plain data that can be printed and tested.
 
 use crate::loops::axes::sort_few;
 use crate::loops::nest::Nest;
@@ -19,119 +19,121 @@ pub enum PlanStep {
         /// The loops.
         loops: Loops,
     },
-    /// Elements are put into another layout.
+    /// Elements are copied into another layout.
     Copy {
-        /// Why: the result's order, or a contraction that needs its operand packed.
+        /// The reason: the result's order, or a contraction that needs a packed operand.
         reason: &'static str,
         /// The loops.
         loops: Loops,
     },
-    /// Elements of an expression are combined along some loops, without being stored.
+    /// Elements of an expression are combined along some loops without storing them.
     Reduce {
         /// The reduction.
         reduction: &'static str,
         /// The expression.
         expression: String,
-        /// The loops, those that the result keeps first.
+        /// The loops; the kept ones come first.
         loops: Loops,
-        /// How many elements each element of the result is made of.
+        /// The number of elements that are combined for each element of the result.
         count: usize,
     },
-    /// Each line of a tensor is worked on as a whole.
+    /// An operation on whole lines of a tensor.
     Lines {
-        /// The name of the work.
+        /// The name of the operation.
         work: &'static str,
-        /// How many lines there are.
+        /// The number of lines.
         lines: usize,
-        /// How many elements each has.
+        /// The length of each line.
         len: usize,
         /// Bytes of the result.
         bytes: usize,
-        /// Into how many parts the lines were split for threads.
+        /// The number of parts that the lines were split into for threads.
         threads: usize,
     },
-    /// Means weighted by a softmax of products, in tiles.
+    /// Means weighted by a softmax of products, computed in tiles.
     Attention {
-        /// How many batches there are.
+        /// The number of batches.
         batch: usize,
-        /// Queries of each.
+        /// The number of queries of each batch.
         queries: usize,
-        /// Keys of each.
+        /// The number of keys of each batch.
         keys: usize,
-        /// Elements of each product of a query and a key.
+        /// The length of each query and key.
         features: usize,
-        /// Columns of the values.
+        /// The number of columns of the values.
         values: usize,
         /// The mask.
         mask: String,
-        /// The bias that is added to the scores, if there is one.
+        /// The bias that is added to the scores, if any.
         bias: Option<String>,
         /// Bytes of the result.
         bytes: usize,
-        /// How many threads the work is worth.
+        /// The number of threads for this much work.
         threads: usize,
     },
-    /// A function that is called once for each example of a batch.
+    /// A function that is called for each example of a batch.
     Calls {
-        /// The function that is called: a closure, or the name of an operation.
+        /// The function: a closure, or the name of an operation.
         function: &'static str,
-        /// How often.
+        /// The number of calls.
         calls: usize,
-        /// The steps of all calls, in their order.
+        /// The steps of all calls, in order.
         steps: Vec<PlanStep>,
         /// Bytes of the result.
         bytes: usize,
     },
-    /// A warning that a recorded function captures a large tensor, which its program keeps. Nothing runs.
+    /// A warning that a recorded function captures a large tensor, which is stored in its program.
+    /// It runs nothing.
     Captured {
-        /// The source location of the step that reads it first, if known.
+        /// The source location of the first step that reads it, if known.
         place: Option<&'static Location<'static>>,
-        /// Its bytes.
+        /// The size of the tensor in bytes.
         bytes: usize,
     },
     /// Matrix products with the same sizes and strides.
     Product {
-        /// How many products there are.
+        /// The number of products.
         batch: usize,
-        /// Rows, sum and columns of each.
+        /// The number of rows of the left matrix.
         m: usize,
-        /// See `m`.
+        /// The number of terms of each sum.
         k: usize,
-        /// See `m`.
+        /// The number of columns of the right matrix.
         n: usize,
-        /// Strides of the left matrix: between rows, between columns.
+        /// The strides of the left matrix between rows and between columns.
         a: (isize, isize),
-        /// Strides of the right matrix.
+        /// The strides of the right matrix.
         b: (isize, isize),
-        /// Strides of the result.
+        /// The strides of the result.
         c: (isize, isize),
-        /// How many products are added to one result.
+        /// The number of products that are added to each result.
         summed: usize,
         /// Bytes of the result.
         bytes: usize,
-        /// Into how many parts the work was split for threads.
+        /// The number of parts that the work was split into for threads.
         threads: usize,
-        /// Whether the types of the operands say how the matrices lie, as those of `Laid` do: then nothing looks at
-        /// strides to choose a kernel.
+        /// Whether the operands' types determine the layout of the matrices, as with `Laid`. Then
+        /// no strides are checked at run time to choose a kernel.
         typed: bool,
-        /// The dims of the matrices, if they have names.
+        /// The names of the matrices' dims, if they have any.
         dims: Option<ProductDims>,
     },
 }
 
-/// The dims of two operands and of their product, as the program names them.
+/// The dims of two operands and of their product, by name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProductDims {
-    /// Those of the left operand.
+    /// The dims of the left operand.
     pub left: Vec<&'static str>,
-    /// Those of the right operand.
+    /// The dims of the right operand.
     pub right: Vec<&'static str>,
-    /// Those of the product, in the order in which it lies in memory.
+    /// The dims of the product, in memory order.
     pub result: Vec<&'static str>,
 }
 
 impl ProductDims {
-    /// The dims of the operands as those of matrices: dims of both operands and the result first, then rows and sum, or sum and columns.
+    /// The operands' dims in the order of matrices: first the dims of both operands and the result,
+    /// then rows and sum, or sum and columns.
     pub fn new(mut left: Vec<&'static str>, mut right: Vec<&'static str>, result: Vec<&'static str>) -> Self {
         let is_row = |name: &&'static str| !right.contains(name);
         let batch: Vec<_> =
@@ -151,19 +153,19 @@ impl fmt::Display for ProductDims {
     }
 }
 
-/// A loop nest as it was planned.
+/// A planned loop nest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loops {
-    /// How often each loop runs, the innermost last.
+    /// The size of each loop, the innermost last.
     pub sizes: Vec<usize>,
     /// The strides of each operand along the loops, in elements.
     pub operands: Vec<Vec<isize>>,
     /// Bytes of the result.
     pub bytes: usize,
-    /// Into how many parts the loops were split for threads.
+    /// The number of parts that the loops were split into for threads.
     pub threads: usize,
-    /// Whether the types of the operands say that each has its neighbours in memory along the innermost loop, as those of
-    /// `Laid` do: then nothing looks at that stride when the loops run.
+    /// Whether the operands' types guarantee that each operand is contiguous along the innermost
+    /// loop, as with `Laid`. Then this stride is not checked at run time.
     pub typed: bool,
 }
 
@@ -173,25 +175,25 @@ impl Loops {
         Loops::of_bytes(nest, len * size_of::<T>(), threads)
     }
 
-    /// The loops of a nest with a result of so many bytes.
+    /// The loops of a nest with a result of this size in bytes.
     pub fn of_bytes(nest: &Nest, bytes: usize, threads: usize) -> Self {
         let (sizes, operands) = (nest.sizes.to_vec(), nest.operand_strides());
         Loops { sizes, operands, bytes, threads, typed: nest.typed }
     }
 }
 
-/// A product that does not overflow: with 32 bits it could, for matrices of a few MiB.
+/// A saturating product: with 32 bits it could overflow for matrices of a few MiB.
 fn counted<const N: usize>(factors: [usize; N]) -> usize {
     factors.into_iter().fold(1, usize::saturating_mul)
 }
 
-/// The operations of all steps.
+/// The total number of operations of the steps.
 pub fn total(steps: &[PlanStep]) -> usize {
     steps.iter().map(PlanStep::flops).fold(0, usize::saturating_add)
 }
 
 impl PlanStep {
-    /// Multiplications and additions of matrix products, each counted as one operation.
+    /// The multiplications and additions of matrix products, each counted as one operation.
     fn flops(&self) -> usize {
         match self {
             PlanStep::Product { batch, m, k, n, summed, .. } => counted([2, *batch, *m, *k, *n, *summed]),
@@ -203,7 +205,7 @@ impl PlanStep {
         }
     }
 
-    /// In one word, what kind of step it is.
+    /// The kind of step, in one word.
     pub fn kind(&self) -> &'static str {
         match self {
             PlanStep::Elementwise { .. } => "elementwise",
@@ -217,8 +219,9 @@ impl PlanStep {
         }
     }
 
-    /// How much the step computes: of a product and of attention the multiplications and additions, of another step the elements that it works on, whatever it does
-    /// with each. A copy computes nothing, nor does a loop of calls beside the steps in it.
+    /// The amount of computation: for products and attention the number of multiplications and
+    /// additions, for other steps the number of elements that they process, whatever is done with
+    /// each. A copy counts as 0. A loop of calls counts only the steps in it.
     pub fn operations(&self) -> usize {
         match self {
             PlanStep::Elementwise { loops, .. } | PlanStep::Reduce { loops, .. } => {
@@ -230,7 +233,7 @@ impl PlanStep {
         }
     }
 
-    /// Bytes of the step's result, and of those of the steps in it.
+    /// The bytes of the step's result, plus those of the steps in it.
     pub fn bytes(&self) -> usize {
         match self {
             PlanStep::Elementwise { loops, .. }
@@ -239,7 +242,7 @@ impl PlanStep {
             PlanStep::Product { bytes, .. }
             | PlanStep::Attention { bytes, .. }
             | PlanStep::Lines { bytes, .. } => *bytes,
-            // The tensor is not a result.
+            // The captured tensor is not a result.
             PlanStep::Captured { .. } => 0,
             PlanStep::Calls { steps, bytes, .. } => bytes + steps.iter().map(PlanStep::bytes).sum::<usize>(),
         }
@@ -319,7 +322,7 @@ pub use crate::memory::listener::is_listening;
 #[cfg(not(feature = "std"))]
 pub use unheard::*;
 
-/// Without the standard library nobody listens to steps.
+/// Without the standard library there are no listeners.
 #[cfg(not(feature = "std"))]
 mod unheard {
     use super::{Element, PlanStep, Vec};
@@ -329,40 +332,40 @@ mod unheard {
         (f(), Vec::new())
     }
 
-    /// Nobody listens.
+    /// Always `false`.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn is_listening() -> bool {
         false
     }
 
-    /// Notes nothing.
+    /// Does nothing.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn note(_: impl FnOnce() -> PlanStep) {}
 
-    /// Notes nothing.
+    /// Does nothing.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn note_if(_: impl FnOnce() -> Option<PlanStep>) -> bool {
         false
     }
 
-    /// Tells nobody.
+    /// Does nothing.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn ran() {}
 
-    /// Tells nobody.
+    /// Does nothing.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn told<T: Element>(_: &[T]) {}
 
-    /// Tells nobody.
+    /// Does nothing.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn told_array<T: Element>(_: &[T]) {}
 
-    /// Tells nobody.
+    /// Does nothing.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn told_given<T: Element>(_: &[T]) {}
 }
 
-/// An element as it stands in an expression.
+/// Formats an element as part of an expression.
 pub fn element<T: Element>(value: &T) -> String {
     format!("{value:?}")
 }

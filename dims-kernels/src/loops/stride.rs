@@ -1,19 +1,20 @@
-//! Stride kinds: whether the compiler knows the stride along the innermost loop.
+//! Stride kinds: whether the types determine the stride along the innermost loop.
 
-/// Whether rustc knows the stride along the innermost loop of a nest.
+/// Whether the types determine the stride along the innermost loop of a nest.
 pub trait StrideKind {
-    /// It is 1 for every operand: nothing looks at it, and there is no code for other strides.
+    /// Whether the stride is 1 for every operand. Then it is not checked at run time, and no code
+    /// is compiled for other strides.
     const UNIT: bool;
 }
 
-/// It is whatever the plan says.
+/// Any stride, given by the plan.
 pub struct AnyStride;
 
 impl StrideKind for AnyStride {
     const UNIT: bool = false;
 }
 
-/// It is 1, which follows from the types of the operands.
+/// The stride is 1, which follows from the types of the operands.
 pub struct UnitStride;
 
 impl StrideKind for UnitStride {

@@ -1,20 +1,21 @@
-//! Run-time dispatch: the same loop, compiled for the instructions that the machine has.
+//! Run-time dispatch: each loop is compiled for several instruction sets.
 //!
-//! A default build may use only the oldest instructions of its target. So each driver is a [`Task`] whose `run` is
-//! inlined into a function with `#[target_feature]`; the loops inside are then vectorised by the compiler for that
-//! feature set. Scalar code gets the facts that it needs as an [`Isa`].
+//! A default build may use only the oldest instructions of its target. So each driver is a [`Task`]
+//! whose `run` is inlined into functions with `#[target_feature]`, where the compiler vectorises
+//! the loops for that feature set. Scalar code gets the facts that it needs as an [`Isa`].
 //!
-//! On other machines than x86-64 the loops are compiled once, for the instructions that the target guarantees: NEON on AArch64, and SIMD on WebAssembly if the
-//! program is built with `-C target-feature=+simd128`. Without the standard library that is so on x86-64 as well.
+//! On targets other than x86-64 the loops are compiled once, for the instructions that the target
+//! guarantees: NEON on AArch64, and SIMD on WebAssembly if the program is built with
+//! `-C target-feature=+simd128`. The same holds for x86-64 without the standard library.
 
 #[cfg(x86_vectors)]
 use crate::machine::level::{Level, level};
 #[cfg(x86_vectors)]
 use crate::machine::params::params;
 
-/// An instruction set, as far as scalar code must know it.
+/// The facts about an instruction set that scalar code needs.
 pub trait Isa: Copy {
-    /// Whether the functions round once.
+    /// Whether `fma32` and `fma64` round once.
     const FUSED: bool;
     /// `a * b + c`; with one rounding where the machine has an instruction for it.
     fn fma32(a: f32, b: f32, c: f32) -> f32;
@@ -22,7 +23,7 @@ pub trait Isa: Copy {
     fn fma64(a: f64, b: f64, c: f64) -> f64;
 }
 
-/// What the target guarantees. A fused multiply-add would be a library call here.
+/// The instructions that the target guarantees. A fused multiply-add would be a library call here.
 #[derive(Clone, Copy)]
 pub struct Baseline;
 
@@ -59,8 +60,8 @@ impl Isa for Fused {
     }
 }
 
-/// The instruction by its name: `core` has no `mul_add`, and that of `libm` is a function call. (A product's terms are neighbours in the
-/// loops that call these, and LLVM makes vector instructions of them as of `mul_add`.)
+/// The fused multiply-add intrinsics: `core` has no `mul_add`, and the one of `libm` is a function
+/// call. LLVM vectorises these in loops as it does `mul_add`.
 #[cfg(all(not(feature = "std"), target_arch = "x86_64", target_feature = "fma"))]
 mod fused {
     use core::arch::x86_64::{
@@ -98,31 +99,36 @@ mod fused {
 /// Work to be compiled for several instruction sets. `run` must be inlined where code is optimized:
 /// `#[cfg_attr(not(unoptimized), inline(always))]`.
 pub trait Task {
-    /// What the work yields.
+    /// The result of the work.
     type Out;
-    /// Whether the work is also compiled for AVX-512: for work that computes much on elements in near caches. Where loops wait for memory, wider
-    /// vectors are no faster, and those that cross a line of it are slower.
-    #[allow(dead_code)] // On x86-64 alone there is a choice.
+    /// Whether the work is also compiled for AVX-512. Set it for work that computes much on cached
+    /// elements. Loops that wait for memory do not gain from wider vectors, and vectors that cross
+    /// a cache line are slower.
+    #[allow(dead_code)] // Only used on x86-64.
     const WIDE: bool = false;
-    /// Whether it waits for memory all the same where elements are many: then the [processor](crate::machine::params) decides about AVX-512.
-    #[allow(dead_code)] // On x86-64 alone there is a choice.
+    /// Whether the work still waits for memory when there are many elements. Then the
+    /// [processor](crate::machine::params) decides whether to use AVX-512.
+    #[allow(dead_code)] // Only used on x86-64.
     const WAITS: bool = false;
     /// Does the work.
     fn run<I: Isa>(self) -> Self::Out;
 }
 
-/// Runs the task with the best instructions that this machine has.
+/// Runs the task with the best instructions of this machine.
 ///
-/// Without optimization there are no vectors, so a task is compiled once, for the baseline: two more copies of each would take time to build, and gain none.
+/// Unoptimized builds compile a task only once, for the baseline: they do not vectorise, so the
+/// other copies would only cost build time.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn dispatch<W: Task>(task: W) -> W::Out {
     task.dispatch()
 }
 
-/// The copies of a task. They are methods because rustc puts a method into the codegen unit of its type's module. Were they generic functions,
-/// all tasks would be in the unit of this module, and one thread would compile them.
+/// The copies of a task. They are methods because rustc puts a method into the codegen unit of its
+/// type's module. As generic functions, all tasks would be in this module's unit, and one thread
+/// would compile them.
 trait Copies: Task + Sized {
-    /// (It is never inlined, so that there is one copy of a task for each instruction set, however often it is dispatched.)
+    /// (Never inlined: a task has one copy for each instruction set, however often it is
+    /// dispatched.)
     #[inline(never)]
     fn dispatch(self) -> Self::Out {
         if cfg!(unoptimized) {

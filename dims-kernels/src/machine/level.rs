@@ -1,26 +1,27 @@
-//! The instructions that a machine has.
+//! The instruction sets of a machine.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// The instructions that a machine has, of those for which loops are compiled.
+/// An instruction set for which loops are compiled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(u8)]
 pub enum Level {
-    /// What the target guarantees.
+    /// The instructions that the target guarantees.
     Baseline = 1,
     /// AVX2 and FMA.
     Avx2,
-    /// Those, and AVX-512 F, BW, DQ and VL.
+    /// AVX2, FMA, and AVX-512 F, BW, DQ and VL.
     Avx512,
 }
 
-/// The best instructions that this machine has: detected at run time; without the standard library, those that the target guarantees.
+/// The best instruction set of this machine, detected at run time. Without the standard library,
+/// what the target guarantees.
 ///
-/// (The target may have no registers for floats then, and no code that uses them may be compiled: so all of this is left out, with what asks
-/// for it, where AVX2 is not guaranteed either.)
+/// Without the standard library and without guaranteed AVX2, this module and its callers are not
+/// compiled: the target may have no floating-point registers.
 #[inline]
 pub fn level() -> Level {
-    /// What was found out; 0 before.
+    /// The detected level; 0 before detection.
     static FOUND: AtomicU8 = AtomicU8::new(0);
     match FOUND.load(Ordering::Relaxed) {
         3 => Level::Avx512,

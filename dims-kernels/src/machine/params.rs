@@ -1,111 +1,135 @@
-//! Parameters of the kernels: block sizes, prefetch distances, and sizes from which one kernel is faster than another.
+//! Parameters of the kernels: block sizes, prefetch distances, and sizes from which one kernel is
+//! faster than another.
 //!
-//! Those of matrix products that are the same everywhere are constants in the first part of this file. The blocks have the names that they have in the
-//! literature: a register tile is MR x NR, a packed block of the left matrix MC x KC, one of the right matrix KC x NC.
+//! Parameters of matrix products that are the same everywhere are constants, in the first part of
+//! this file. Blocks have their usual names: a register tile is MR x NR, a packed block of the left
+//! matrix MC x KC, one of the right matrix KC x NC.
 //!
-//! The others depend on the processor. A table belongs to a family of processors and is chosen once per process, by `cpuid`. Kernels read it before their loops: the shapes of register
-//! tiles stay constants, since they decide how a loop is compiled. To tune for another family, add a table and a line to `detect`, and
-//! note the measurement beside each value that differs from [`DEFAULT`].
+//! The others depend on the processor. Each table belongs to a family of processors and is chosen
+//! once per process, by `cpuid`. Kernels read it before their loops. The shapes of register tiles
+//! are constants, because they decide how a loop is compiled. To tune for another family, add a
+//! table and a line to `detect`, and note the measurement next to each value that differs from
+//! [`DEFAULT`].
 //!
-//! Without the standard library, and on other targets than x86-64, [`DEFAULT`] is used.
+//! Without the standard library, and on targets other than x86-64, [`DEFAULT`] is used.
 
-// Kernels that read some of the fields are compiled for x86-64 with AVX2 alone.
+// Only kernels for x86-64 with AVX2 read some of the fields.
 #![cfg_attr(not(x86_vectors), allow(dead_code))]
 
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// Products of at most this many multiplications are not worth packing.
+/// Products of at most this many multiplications are not packed.
 pub const SMALL_PRODUCT: usize = 16 * 16 * 16;
 
-/// The longest sum over several loops whose elements are listed one by one, for small products: the list stays in the first-level cache.
+/// The longest sum over several loops whose offsets are listed one by one, for small products: the
+/// list stays in the first-level cache.
 pub const MAX_SCATTERED: usize = 1 << 10;
 
-/// Bytes of a page. Lines that are a multiple of it apart fall into few sets of the data caches, and each needs an entry of the TLB of its own.
+/// Bytes of a page. Lines that are a multiple of it apart fall into few sets of the data caches,
+/// and each line needs a separate TLB entry.
 pub const PAGE: usize = 4096;
 
-/// Register tiles, of `f32` and `f64`: MR rows by NR columns, which are two vectors.
+/// Register tiles of `f32` and `f64`: MR rows by NR columns, where NR is two vectors.
 pub mod tile {
-    /// Accumulators of AVX2: twelve of sixteen registers; two more hold a row of the right matrix, one an element of the left one.
+    /// Accumulators with AVX2: twelve of sixteen registers; two more hold a row of the right
+    /// matrix, one an element of the left matrix.
     pub const ACCUMULATORS_AVX2: usize = 12;
     /// MR with AVX2.
     pub const MR_AVX2: usize = ACCUMULATORS_AVX2 / 2;
-    /// Accumulators of AVX-512: 24 of 32 registers. (Elements of the left matrix are operands in memory.)
+    /// Accumulators with AVX-512: 24 of 32 registers. (Elements of the left matrix are memory
+    /// operands.)
     pub const ACCUMULATORS_AVX512: usize = 24;
     /// MR with AVX-512.
     pub const MR_AVX512: usize = ACCUMULATORS_AVX512 / 2;
     /// The greatest NR: two vectors of 16 `f32`.
     pub const MAX_NR: usize = 32;
-    /// The most rows of a tile of one vector of columns.
+    /// The most rows of a tile whose columns are one vector.
     pub const MAX_MR: usize = 16;
 }
 
-/// Products that are read in place: see `gemm::unpacked`. GFLOP/s of f32 on an EPYC with AVX-512, there and by the crate `gemm`: 16^3 189 and 54,
-/// 64 x 32 by 32 x 10 143 and 51, 64^3 276 and 253, 128^3 280 and 259, 512^3 271 and 268, but 64 x 64 by 64 x 4096 200 and 229, 16 x 1024 by 1024 x 1024 151
-/// and 204, 4 x 128 by 128 x 512 165 and 201.
+/// Products whose operands are read in place: see `gemm::unpacked`. GFLOP/s of f32 on an EPYC with
+/// AVX-512, in place and with the crate `gemm`: 16^3 189 and 54, 64 x 32 by 32 x 10 143 and 51,
+/// 64^3 276 and 253, 128^3 280 and 259, 512^3 271 and 268, but 64 x 64 by 64 x 4096 200 and 229, 16
+/// x 1024 by 1024 x 1024 151 and 204, 4 x 128 by 128 x 512 165 and 201.
 pub mod unpacked {
-    /// Fewer rows have too few sums to keep the multipliers busy.
+    /// With fewer rows there are too few sums to keep the multipliers busy.
     pub const MIN_ROWS: usize = 8;
-    /// Bytes of a left matrix that stays in the second-level cache while it is read for one vector of columns after the other.
+    /// The largest left matrix, in bytes, that stays in the second-level cache while it is read for
+    /// each vector of columns.
     pub const MAX_LEFT_BYTES: usize = 1 << 20;
-    /// Bytes of a right matrix that is likely to be in the second-level cache when it is read. A larger one may come from memory, as the strides from
-    /// line to line are no stream for the hardware prefetchers.
+    /// The largest right matrix, in bytes, that is likely to be in the second-level cache. A larger
+    /// one may come from memory, where hardware prefetchers do not follow the strides between
+    /// lines.
     pub const MAX_RIGHT_BYTES: usize = 1 << 18;
-    /// Bytes of a row that a tile spans: two vectors. Lines of 128 bytes, 256 of them, by 1, 2 and 4 rows, in GB/s: 43, 43 and 34; by the crate `gemm`
-    /// 26, 32 and 27. Lines of 512 bytes, 128 of them: 14, 10 and 12; 22, 12 and 19.
+    /// Bytes of a row that a tile spans: two vectors. Lines of 128 bytes, 256 of them, by 1, 2 and
+    /// 4 rows, in GB/s: 43, 43 and 34; with the crate `gemm` 26, 32 and 27. Lines of 512 bytes, 128
+    /// of them: 14, 10 and 12; 22, 12 and 19.
     pub const TILE_BYTES: usize = 128;
-    /// So many rows of the left matrix share each load of the right one that it does not matter which cache it comes from.
+    /// From this many rows of the left matrix, which share each load of the right matrix, it does
+    /// not matter which cache the load comes from.
     pub const MIN_SHARING_ROWS: usize = 128;
-    /// A sum over so few rows of the right matrix needs few entries of the TLB, whatever their stride.
+    /// A sum over at most this many rows of the right matrix needs few TLB entries, whatever their
+    /// stride.
     pub const FEW_LINES: usize = 32;
-    /// A sum over so many rows is slow if they fall into a few sets of the data caches.
+    /// A sum over at least this many rows is slow if they fall into few sets of the data caches.
     pub const MANY_LINES: usize = 512;
-    /// Sums of at most so many elements take less long than to write them, so that is done row by row, as memory is fastest.
+    /// Sums of at most this many elements take less time than writing them. They are computed row
+    /// by row, which writes memory fastest.
     pub const MAX_SHALLOW_K: usize = 16;
-    /// The least span of the rows of a right matrix, in bytes, for which two vectors of columns do not stay in the first-level cache: they fall into too few of
-    /// its sets. Then packing helps.
+    /// The least span of the rows of a right matrix, in bytes, for which two vectors of columns do
+    /// not stay in the first-level cache because the rows fall into too few sets. Then packing
+    /// helps.
     pub const MIN_SPAN_BYTES: usize = 1 << 15;
-    /// From so many rows on the right matrix is read often enough for the first tile to pack it.
+    /// From this many rows, the right matrix is read often enough for the first tile to pack it.
     pub const MIN_ROWS_TO_PACK: usize = 48;
 }
 
-/// Products in packed micro-panels: see `gemm::panels`. (KC depends on the processor: [`Params::panel_kc`].)
+/// Products in packed micro-panels: see `gemm::panels`. KC depends on the processor:
+/// [`Params::panel_kc`].
 pub mod panels {
-    /// The columns of a block of the right matrix: packed, they fit into the second-level cache.
+    /// The columns of a block of the right matrix, which fits into the second-level cache when
+    /// packed.
     pub const NC: usize = 256;
-    /// The rows of a block of the left matrix: packed, they fit there as well.
+    /// The rows of a block of the left matrix, which also fits there when packed.
     pub const MC: usize = 240;
     /// Fewer columns would leave too much of a micro-panel empty.
     pub const MIN_COLUMNS: usize = 16;
     /// With fewer rows it is not worth packing columns.
     pub const MIN_ROWS: usize = 4;
-    /// If the left matrix has no more rows than so many tiles, strips of the right matrix whose columns are neighbours are not packed: packing is
-    /// worth its cost only where a strip is read often.
+    /// If the left matrix has at most this many tiles of rows, strips of the right matrix with
+    /// adjacent columns are not packed: packing pays off only where a strip is read often.
     pub const MAX_TILES_UNPACKED: usize = 20;
-    /// The least average length of a run of neighbours that is copied as a part of a vector.
+    /// The least average length of a run of adjacent elements that is copied as a part of a vector.
     pub const MIN_RUN: usize = 4;
-    /// The most offsets that are listed for one role.
+    /// The most offsets that are listed for one role (batch, row, column or sum).
     pub const MAX_OFFSETS: usize = 1 << 20;
 }
 
-/// Products of few rows by a large matrix: see `gemm::skinny`.
+/// Products of few rows with a large matrix: see `gemm::skinny`.
 pub mod skinny {
-    /// The most rows. With more, a kernel that packs the matrix reads it as fast as it can multiply.
+    /// The most rows. With more, a kernel that packs the matrix reads it as fast as it can
+    /// multiply.
     pub const MAX_ROWS: usize = 8;
-    /// Fewer columns, or shorter sums, have too little work for each row of the large matrix.
+    /// Below this many columns, or terms of a sum, there is too little work for each row of the
+    /// large matrix.
     pub const MIN_SIDE: usize = 32;
-    /// A vector by lines of fewer elements is left to the crate `gemm`. Lines of f32 by a vector, in GB/s, here and there: 32 elements 15 and 24, 64 elements
-    /// 21 and 33, 128 elements 41 and 31, 256 elements 40 and 25.
+    /// The shortest lines that are multiplied by a vector here; shorter ones are left to the crate
+    /// `gemm`. Lines of f32 by a vector, in GB/s, here and with `gemm`: 32 elements 15 and 24, 64
+    /// elements 21 and 33, 128 elements 41 and 31, 256 elements 40 and 25.
     pub const MIN_LINE: usize = 128;
-    /// How many rows of the large matrix are added to sums that started from zero. The sums of such blocks are added in pairs, so that the rounding
-    /// error grows with the logarithm of their number.
+    /// How many rows of the large matrix are added to sums that start from zero. The sums of such
+    /// blocks are added in pairs, so the rounding error grows with the logarithm of their number.
     pub const KC: usize = 256;
-    /// How many vectors of a line are multiplied before their sums are combined, for the same reason.
+    /// How many vectors of a line are multiplied before their sums are combined, for the same
+    /// reason as [`KC`].
     pub const VECTORS_AT_ONCE: usize = 256;
-    /// How many rows of the large matrix are added at once where its columns are neighbours: each vector of sums is loaded and stored once for these.
+    /// How many rows of the large matrix are added at once if its columns are adjacent: each vector
+    /// of sums is loaded and stored once for these rows.
     pub const ROWS_AT_ONCE: usize = 8;
-    /// Lines that are multiplied at once are prefetched one behind the other, while those before them are multiplied, if they have at most so many
-    /// bytes: then they are in the first-level cache when it is their turn. Longer lines are prefetched along themselves.
+    /// Lines that are multiplied at once and have at most this many bytes are prefetched while the
+    /// lines before them are multiplied: they are then in the first-level cache when they are read.
+    /// Longer lines are prefetched along themselves.
     pub const MAX_GROUP_BYTES: usize = 16 << 10;
 }
 
@@ -116,93 +140,105 @@ pub struct Params {
     pub skinny: SkinnyParams,
     /// Products of a large matrix with a vector: see `reduce::dots`.
     pub dots: DotParams,
-    /// Reductions along lines in memory: how many elements ahead of the additions they are prefetched.
+    /// Reductions along lines in memory: the prefetch distance in elements.
     pub line_prefetch_distance: usize,
-    /// Reductions of rows in memory, one after the other.
+    /// Reductions of rows in memory: see `reduce::rows`.
     pub rows: RowSumParams,
-    /// Whether loops over elements that come from memory use AVX-512, where they could.
+    /// Whether loops that wait for memory use AVX-512.
     pub wide_waits: bool,
-    /// The depth of a block (KC) where columns are packed in panels: see `gemm::panels`. Longer parts are
-    /// added to the result less often, shorter panels stay in a nearer cache.
+    /// The depth of a block (KC) where columns are packed in panels: see `gemm::panels`. With
+    /// deeper blocks the result is updated less often; shallower panels stay in a nearer cache.
     pub panel_kc: usize,
-    /// Whether the first tile of some columns packs the part of a large right matrix that it reads: see `gemm::unpacked`.
+    /// Whether the first tile of some columns packs the part of a large right matrix that it reads:
+    /// see `gemm::unpacked`.
     pub packs_first_tile: bool,
-    /// From so many rows on, the crate `gemm` multiplies by a transposed matrix, rather than `gemm::panels`: it packs the left matrix as
-    /// well, which pays off then. (Only with the feature `gemm`.)
+    /// From this many rows, the crate `gemm` multiplies by a transposed matrix instead of
+    /// `gemm::panels`: it also packs the left matrix, which then pays off. (Only with the feature
+    /// `gemm`.)
     pub library_rows: usize,
 }
 
 /// Products of few rows.
 #[derive(Debug)]
 pub struct SkinnyParams {
-    /// Bytes of the large matrix from which on the kernels for few rows are used; half as many where the elements of a sum are neighbours.
+    /// The least bytes of the large matrix for the kernels for few rows; half of this where the
+    /// elements of a sum are adjacent.
     pub least: usize,
-    /// Bytes of the sums that are updated by one row of the large matrix after the other, where its columns are neighbours. They should stay in
-    /// the second-level cache, beside the rows that pass through it.
+    /// Bytes of the sums that each row of the large matrix updates, where its columns are adjacent.
+    /// They should stay in the second-level cache together with the rows that pass through it.
     pub sums: usize,
-    /// How many bytes ahead the large matrix is prefetched where its columns are neighbours.
+    /// The prefetch distance in the large matrix, in bytes, where its columns are adjacent.
     pub prefetch_across: usize,
-    /// The same where the elements of a sum are neighbours.
+    /// The prefetch distance where the elements of a sum are adjacent.
     pub prefetch_along: usize,
 }
 
 /// Products of a large matrix with a vector.
 #[derive(Debug)]
 pub struct DotParams {
-    /// Whether a vector times a matrix of `f32` or `f64`, whose lines are summed, runs as a product of one row: four lines at once.
+    /// Whether a vector times a matrix of `f32` or `f64`, summed along the lines, runs as a product
+    /// of one row, with four lines at once.
     pub as_rows: bool,
-    /// Else, whether two lines are multiplied at once, if they lie alike in cache lines.
+    /// Whether two lines with the same alignment in cache lines are multiplied at once, if
+    /// [`as_rows`](DotParams::as_rows) does not apply.
     pub pairs: bool,
-    /// How many elements ahead lines are prefetched.
+    /// The prefetch distance in elements.
     pub prefetch_distance: usize,
 }
 
-/// Reductions of rows in memory, one after the other: see `reduce::rows`.
+/// Reductions of rows in memory: see `reduce::rows`.
 #[derive(Debug)]
 pub struct RowSumParams {
-    /// How many neighbours of each row are added at once: 128, 64, 32 or 16, as their accumulators have registers.
+    /// How many adjacent elements of each row are added at once: 128, 64, 32 or 16, whose
+    /// accumulators fit into registers.
     pub strip: usize,
-    /// How many bytes ahead long rows are prefetched.
+    /// The prefetch distance along long rows, in bytes.
     pub prefetch_distance: usize,
 }
 
-/// Measured on an Intel Xeon with AVX-512, 2 MiB of second-level cache for each core.
+/// Measured on an Intel Xeon with AVX-512 and 2 MiB of second-level cache per core.
 pub const DEFAULT: Params = Params {
     skinny: SkinnyParams { least: 1 << 16, sums: 1 << 18, prefetch_across: 512, prefetch_along: 256 },
-    // Beyond the end of a page, where the processor's own prefetchers stop.
+    // Past the end of a page, where the hardware prefetchers stop.
     dots: DotParams { as_rows: false, pairs: true, prefetch_distance: 1024 },
     line_prefetch_distance: 1024,
     rows: RowSumParams { strip: 128, prefetch_distance: 1024 },
     wide_waits: true,
-    // A panel of so many lines lies in the first-level cache of 48 KiB.
+    // A panel of this depth fits into the first-level cache of 48 KiB.
     panel_kc: 320,
-    // 64 products of 128 x 128 by 128 x 128 f32: 1.15 times the time of the crate `gemm` without, 1.02 with it; 64^3 is faster without.
+    // 64 products of 128 x 128 by 128 x 128 f32: 1.15 times the time of the crate `gemm` without
+    // it, 1.02 with it; 64^3 is faster without.
     packs_first_tile: true,
-    // Times of panels over those of the crate, f32, 1024 sums and columns: 64 rows 0.56, 128 0.71, 256 0.84; 512^3 0.97, 768^3 1.06, 1024^3 1.08,
-    // 4096 x 64 by 64 x 64 1.25.
+    // Time of panels divided by the time of the crate `gemm`, f32, 1024 sums and columns: 64 rows
+    // 0.56, 128 0.71, 256 0.84; 512^3 0.97, 768^3 1.06, 1024^3 1.08, 4096 x 64 by 64 x 64 1.25.
     library_rows: 640,
 };
 
-/// AMD processors with AVX-512: Zen 4 and later, 1 MiB of second-level cache for each core. Measured on an EPYC of the family 25, model 17.
+/// AMD processors with AVX-512: Zen 4 and later, 1 MiB of second-level cache per core. Measured on
+/// an EPYC of family 25, model 17.
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 const ZEN4: Params = Params {
     skinny: SkinnyParams { least: 1 << 16, sums: 1 << 18, prefetch_across: 512, prefetch_along: 256 },
-    // 4096 x 4096 f32 by a vector, ms, with huge pages and without: pairs of lines, 1024 ahead 3.30 and 4.18; line by line, 1024 ahead 3.14 and 4.54, 64
-    // ahead 2.80 and 4.10, 64 ahead with AVX2 2.63 and 3.74. Beside the sum of all elements: 1.17 line by line, 0.96 as a product of one row.
+    // 4096 x 4096 f32 by a vector, ms, with huge pages and without: pairs of lines, 1024 ahead 3.30
+    // and 4.18; line by line, 1024 ahead 3.14 and 4.54, 64 ahead 2.80 and 4.10, 64 ahead with AVX2
+    // 2.63 and 3.74. Relative to the sum of all elements: 1.17 line by line, 0.96 as a product of
+    // one row.
     dots: DotParams { as_rows: true, pairs: false, prefetch_distance: 64 },
-    // Sums of the lines of 4096 x 4096 f32, as above: 1024 ahead 2.31 and 4.02, 64 ahead 2.30 and 3.56, 64 ahead with AVX2 2.12 and 3.18.
+    // Sums of the lines of 4096 x 4096 f32, ms, with huge pages and without: 1024 ahead 2.31 and
+    // 4.02, 64 ahead 2.30 and 3.56, 64 ahead with AVX2 2.12 and 3.18.
     line_prefetch_distance: 64,
-    // The sum of the rows of 4096 x 4096 f32, eight at once, as above: strips of 128, 1024 bytes ahead 3.50 and 3.70; of 32, 256 bytes ahead 2.58
-    // and 2.84.
+    // The sum of the rows of 4096 x 4096 f32, eight at once, ms, with huge pages and without:
+    // strips of 128, 1024 bytes ahead 3.50 and 3.70; of 32, 256 bytes ahead 2.58 and 2.84.
     rows: RowSumParams { strip: 32, prefetch_distance: 256 },
     wide_waits: false,
-    // 1024^3 f32 by a transposed matrix, ms: 320 23.8, 512 22.2, 1024 21.5; 64 x 4096 by 4096 x 64 0.401, 0.357, 0.364; 128 x 1152 by 1152 x 784 2.77,
-    // 2.73, 2.36.
+    // By a transposed matrix, f32, ms, with a KC of 320, 512 and 1024: 1024^3 23.8, 22.2, 21.5; 64
+    // x 4096 by 4096 x 64 0.401, 0.357, 0.364; 128 x 1152 by 1152 x 784 2.77, 2.73, 2.36.
     panel_kc: 1024,
-    // 64 products of f32, ms with it and without: 96^3 1.52 and 1.32, 128^3 3.65 and 3.30, 128 x 64 by 64 x 128 1.81 and 1.57; 16 of 256^3 6.08 and
-    // 5.98, 4 of 512^3 10.8 and 10.8.
+    // Batched products of f32, ms, with and without it: 64 of 96^3 1.52 and 1.32, of 128^3 3.65 and
+    // 3.30, of 128 x 64 by 64 x 128 1.81 and 1.57; 16 of 256^3 6.08 and 5.98; 4 of 512^3 10.8 and
+    // 10.8.
     packs_first_tile: false,
-    // 1024^3 f32: 22.6 ms by the crate, 21.5 in panels.
+    // 1024^3 f32: 22.6 ms with the crate `gemm`, 21.5 in panels.
     library_rows: 2048,
 };
 
@@ -211,7 +247,7 @@ const ZEN4: Params = Params {
 pub fn params() -> &'static Params {
     #[cfg(all(target_arch = "x86_64", feature = "std"))]
     {
-        /// The number of the table in `TABLES`, plus one; 0 before it is known.
+        /// The index of the table in `TABLES`, plus one; 0 before detection.
         static FOUND: AtomicU8 = AtomicU8::new(0);
         static TABLES: [Params; 2] = [DEFAULT, ZEN4];
         let mut found = FOUND.load(Ordering::Relaxed);
@@ -227,27 +263,28 @@ pub fn params() -> &'static Params {
     }
 }
 
-/// The number of this machine's table.
+/// The index of this machine's table.
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 #[cold]
 fn detect() -> u8 {
     use super::level::{Level, level};
     use core::arch::x86_64::__cpuid;
     let has_avx512 = level() == Level::Avx512;
-    // (The intrinsic is safe in newer versions of Rust: every x86-64 processor has the instruction.)
+    // (The intrinsic is safe in newer versions of Rust: every x86-64 processor has the
+    // instruction.)
     #[allow(unused_unsafe)]
     // SAFETY: every x86-64 processor has the instruction, and these leaves.
     let (vendor, version) = unsafe { (__cpuid(0), __cpuid(1)) };
     u8::from(has_avx512 && is_amd([vendor.ebx, vendor.edx, vendor.ecx]) && family(version.eax) >= 0x19)
 }
 
-/// Whether the vendor's name is AMD's, in the registers in which `cpuid` returns it.
+/// Whether the vendor's name is AMD's. The registers are in the order in which they hold it.
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 fn is_amd(vendor: [u32; 3]) -> bool {
     vendor.map(u32::to_le_bytes).as_flattened() == b"AuthenticAMD"
 }
 
-/// The family of a processor, from what leaf 1 of `cpuid` says of its version.
+/// The family of a processor, from EAX of `cpuid` leaf 1.
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 fn family(version: u32) -> u32 {
     let (base, extended) = (version >> 8 & 0xf, version >> 20 & 0xff);
@@ -260,7 +297,8 @@ mod tests {
 
     #[test]
     fn vendor_and_family_are_those_of_the_manuals() {
-        // "Auth", "enti", "cAMD", as EBX, EDX and ECX hold them (AMD64 Architecture Programmer's Manual, volume 3, appendix E).
+        // "Auth", "enti", "cAMD" in EBX, EDX and ECX (AMD64 Architecture Programmer's Manual,
+        // volume 3, appendix E).
         assert!(is_amd([0x6874_7541, 0x6974_6e65, 0x444d_4163]));
         // "Genu", "ineI", "ntel".
         assert!(!is_amd([0x756e_6547, 0x4965_6e69, 0x6c65_746e]));

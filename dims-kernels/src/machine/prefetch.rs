@@ -1,6 +1,6 @@
-//! Prefetching: cache lines are requested before they are needed.
+//! Prefetching: requests cache lines before they are needed.
 
-/// Prefetches as many cache lines as `len` elements fill, from the one that holds `start` on.
+/// Prefetches as many cache lines as `len` elements fill, starting with the one that holds `start`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn prefetch_lines<T>(start: *const T, len: usize) {
     for x in (0..len).step_by(per_line::<T>()) {
@@ -12,14 +12,14 @@ pub fn prefetch_lines<T>(start: *const T, len: usize) {
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn prefetch_row<T>(start: *const T, len: usize) {
     prefetch_lines(start, len);
-    // A row that does not start with a line ends in one more.
+    // A row that does not start at the start of a cache line ends in one more line.
     prefetch(start.wrapping_add(len.saturating_sub(1)));
 }
 
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
 
-/// How many elements begin in them, one at least.
+/// How many elements fit into a cache line, at least one.
 pub const fn per_line<T>() -> usize {
     let size = size_of::<T>();
     if size == 0 || size > LINE { 1 } else { LINE / size }
@@ -29,7 +29,7 @@ pub const fn per_line<T>() -> usize {
 #[cfg_attr(not(unoptimized), inline(always))]
 fn prefetch<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint, which cannot fault wherever it points; every x86-64 has it.
+    // SAFETY: a prefetch is a hint that cannot fault, whatever the address; every x86-64 has it.
     unsafe {
         core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(place.cast())
     };

@@ -1,7 +1,7 @@
-//! Work on several threads: rayon's pool, if the feature `rayon` is on and the work is worth it.
+//! Work on several threads: rayon's pool, if the feature `rayon` is on and there is enough work.
 //!
-//! Parts of a result are independent, so results do not depend on the number of threads; of matrix products, which choose
-//! their kernel by the share of a thread, the rounding may.
+//! Parts of a result are independent, so results do not depend on the number of threads. The
+//! rounding of matrix products may: they choose the kernel by the size of a thread's share.
 
 use crate::error::Error;
 use alloc::boxed::Box;
@@ -9,7 +9,8 @@ use alloc::vec::Vec;
 #[cfg(feature = "rayon")]
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// Less work than this many elements (or multiplications / 64) stays on the caller's thread: handing it over costs microseconds.
+/// Work on fewer elements (or multiplications / 64) stays on the caller's thread: passing it to
+/// another thread costs microseconds.
 const WORTHWHILE: usize = 1 << 16;
 
 /// Into how many parts work on `elements` elements should be split.
@@ -28,40 +29,43 @@ fn threads() -> usize {
     1
 }
 
-/// Calls `f` with each piece of work, on as many threads as there are, and returns the results in order.
+/// Calls `f` with each piece of work on all available threads, and returns the results in order.
 ///
-/// The caller's thread is one of them. Were it to wait while others work, one of those would have to be woken first, and that one would wake the next:
-/// each takes as long as a result of a megabyte.
+/// The caller's thread takes part. If it only waited, one of the others would have to be woken
+/// first, which would wake the next. Each wake-up takes as long as computing a megabyte of results.
 ///
-/// Where `f` panics, that goes on here when all threads are done, and pieces that nobody came to are dropped. Results that were there already are leaked.
+/// If `f` panics, the panic is resumed when all threads are done. Remaining pieces are dropped;
+/// finished results are leaked.
 #[cfg(feature = "rayon")]
 pub fn each<W: Send, Out: Send>(mut work: Vec<W>, f: impl Fn(W) -> Out + Sync) -> Vec<Out> {
-    // (There is one of these for each kernel that is compiled: what does not depend on that is in `numbered`, and places are counted, as a chain of
-    // iterators would be most of what is compiled for a sum of two tensors.)
+    // (This is compiled once per kernel, so everything that does not depend on the kernel is in
+    // `numbered`. Pieces are counted, because a chain of iterators would be most of the compiled
+    // code of a sum of two tensors.)
     let len = work.len();
     let mut results = Vec::<Out>::with_capacity(len);
-    // SAFETY: pieces and results are `Send`, and each place is one thread's alone.
+    // SAFETY: pieces and results are `Send`, and each of them is used by one thread.
     let (from, to) =
         unsafe { (SharedPlaces::new(work.as_mut_ptr()), SharedPlaces::new(results.as_mut_ptr())) };
     // SAFETY: each of the first `len` pieces is moved out once, by its number.
     unsafe { work.set_len(0) };
     let left = RemainingPieces { next: AtomicUsize::new(0), first: from.place(0), len };
-    // SAFETY: there are so many pieces, and room for as many results.
+    // SAFETY: there are `len` pieces, and room for `len` results.
     numbered(len, &left.next, &|at| unsafe { to.place(at).write(f(from.place(at).read())) });
     // SAFETY: a result was written for each number.
     unsafe { results.set_len(len) };
     results
 }
 
-/// A piece of work for a thread, which can fail.
+/// A fallible piece of work for a thread.
 pub type Job<'j> = Box<dyn FnOnce() -> Result<(), Error> + Send + 'j>;
 
-/// Does all jobs, on as many threads as there are, and returns the first error. (It is not generic, so it is compiled once.)
+/// Runs all jobs on all available threads, and returns the first error. (It is not generic, so it
+/// is compiled once.)
 pub fn run(jobs: Vec<Job<'_>>) -> Result<(), Error> {
     each(jobs, |job| job()).into_iter().collect()
 }
 
-/// Pieces of work from the number `next` on, which nobody has come to.
+/// The pieces of work that no thread has taken: those from the number `next` on.
 #[cfg(feature = "rayon")]
 struct RemainingPieces<W> {
     next: AtomicUsize,
@@ -75,14 +79,16 @@ impl<W> Drop for RemainingPieces<W> {
         let next = *self.next.get_mut();
         if next < self.len {
             let rest = core::ptr::slice_from_raw_parts_mut(self.first.wrapping_add(next), self.len - next);
-            // SAFETY: each thread has moved out the pieces whose numbers it has taken from `next`, and all have left; the others are whole, and nobody
-            // else drops them, as their vector has the length 0.
+            // SAFETY: each thread has moved out the pieces whose numbers it has taken from `next`,
+            // and all threads have left. The other pieces are still in the vector, whose length is
+            // 0, so it does not drop them.
             unsafe { core::ptr::drop_in_place(rest) };
         }
     }
 }
 
-/// Calls `f` once with each number below `len`, counted by `next`. A number that is taken is never given back, also where `f` panics.
+/// Calls `f` once with each number below `len`, counted by `next`. A number that was taken is never
+/// given back, even if `f` panics.
 #[cfg(feature = "rayon")]
 fn numbered(len: usize, next: &AtomicUsize, f: &(dyn Fn(usize) + Sync)) {
     helped::call(len.min(threads()).saturating_sub(1), &|| {
@@ -96,7 +102,7 @@ fn numbered(len: usize, next: &AtomicUsize, f: &(dyn Fn(usize) + Sync)) {
     });
 }
 
-/// Places, each used by one thread at a time.
+/// Memory slots, each used by one thread at a time.
 #[cfg(feature = "rayon")]
 struct SharedPlaces<T>(*mut T);
 
@@ -104,7 +110,8 @@ struct SharedPlaces<T>(*mut T);
 impl<T> SharedPlaces<T> {
     /// # Safety
     ///
-    /// No place is used by two threads at a time, and values that move from one thread to another through it are `Send`.
+    /// No slot is used by two threads at a time, and values that move between threads through it
+    /// are `Send`.
     unsafe fn new(first: *mut T) -> Self {
         SharedPlaces(first)
     }
@@ -120,8 +127,9 @@ unsafe impl<T> Sync for SharedPlaces<T> {}
 
 /// A call that threads of rayon's pool join if they come in time.
 ///
-/// `rayon::scope` waits for each thread that was asked, even if the others have done everything before it is awake, which takes tens of
-/// microseconds, and milliseconds in a virtual machine whose CPU has to be given back first. And it sleeps at once, so that the caller has to be woken, too.
+/// `rayon::scope` waits for each thread that was asked, even if the others finish all the work
+/// before it is awake. This takes tens of microseconds, or milliseconds in a virtual machine whose
+/// CPU has been given away. It also sleeps at once, so the caller has to be woken, too.
 #[cfg(feature = "rayon")]
 mod helped {
     use std::any::Any;
@@ -131,16 +139,17 @@ mod helped {
     use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
     use std::{hint, mem, thread};
 
-    /// The caller looks so often whether all have left, with so many yields in between, before it sleeps: about 50 microseconds in all where nothing else
-    /// wants the CPU.
+    /// How often the caller checks whether all threads have left before it sleeps, and how often it
+    /// yields between two checks: about 50 microseconds in all if nothing else wants the CPU.
     const LOOKS: usize = 64;
     const YIELDS: usize = 32;
 
-    /// How many calls of one thread may have asked for help that has not come yet: more would only fill the pool's queue.
+    /// The most calls of a thread whose requests for help may be pending: more would only fill the
+    /// pool's queue.
     const MOST_WAITING: usize = 4;
 
     std::thread_local! {
-        /// How often this thread asked for help that has not come yet.
+        /// How many requests for help of this thread are pending.
         static WAITING: Arc<AtomicUsize> = Arc::new(AtomicUsize::new(0));
     }
 
@@ -151,21 +160,21 @@ mod helped {
 
     type Panic = Box<dyn Any + Send>;
 
-    /// What a thread calls that joins.
+    /// The function that joining threads call.
     struct SharedFunction(*const (dyn Fn() + Sync));
 
-    // SAFETY: the function is `Sync`; whoever calls it on another thread shows that it is still there.
+    // SAFETY: the function is `Sync`; each thread that calls it ensures that it still exists.
     unsafe impl Send for SharedFunction {}
 
     struct CallState {
-        /// There until the caller has come to the end of the work, or has panicked.
+        /// `Some` until the caller has reached the end of the work, or has panicked.
         run: Option<SharedFunction>,
         panic: Option<Panic>,
     }
 
     struct SharedCall {
         state: Mutex<CallState>,
-        /// Threads that have joined and not left, and how many may.
+        /// The number of threads that have joined and not left, and its limit.
         inside: AtomicUsize,
         most: usize,
         left: Condvar,
@@ -176,7 +185,7 @@ mod helped {
             self.state.lock().unwrap_or_else(PoisonError::into_inner)
         }
 
-        /// What a thread of the pool does.
+        /// Runs on a thread of the pool.
         fn join(&self) {
             let run = {
                 let state = self.state();
@@ -184,18 +193,19 @@ mod helped {
                 if self.inside.load(Ordering::Relaxed) == self.most {
                     return;
                 }
-                // Under the lock: the caller sees it when it has taken `run` away.
+                // Under the lock, so that the caller sees it after taking `run` away.
                 self.inside.fetch_add(1, Ordering::Relaxed);
                 run
             };
-            // SAFETY: this thread was counted under the lock while `run` was there, so `close`, which takes the lock to take it away, sees that and
-            // waits for the `fetch_sub` below.
+            // SAFETY: this thread was counted under the lock while `run` was there. `close` takes
+            // the lock to remove `run`, so it sees the count and waits for the `fetch_sub` below.
             let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { (*run)() }));
             if let Err(panic) = outcome {
                 discard(self.keep(panic));
             }
             if self.inside.fetch_sub(1, Ordering::Release) == 1 {
-                // With the lock, so that a caller that is about to sleep does so before, or looks again.
+                // With the lock: a caller that is about to sleep either sleeps already or checks
+                // again.
                 let _state = self.state();
                 self.left.notify_one();
             }
@@ -211,7 +221,7 @@ mod helped {
             None
         }
 
-        /// Lets nobody join any more, and waits until those who did have left.
+        /// Lets no more threads join, and waits until those that have joined have left.
         fn close(&self) -> Option<Panic> {
             self.state().run = None;
             let nobody = || self.inside.load(Ordering::Acquire) == 0;
@@ -229,21 +239,25 @@ mod helped {
         }
     }
 
-    /// Drops what nobody will catch: to drop it may panic in turn, which must keep no thread from leaving.
+    /// Drops a panic that is not resumed. Dropping it may panic in turn, which must not keep a
+    /// thread from leaving.
     fn discard(panic: Option<Panic>) {
         if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
             mem::forget(again);
         }
     }
 
-    /// Calls `run` on this thread, and on up to so many others. A panic goes on here, when all have left: this thread's, or else the first of another's.
+    /// Calls `run` on this thread, and on up to `helpers` others. When all have left, a panic is
+    /// resumed: this thread's, or else the first of another thread.
     ///
-    /// While it waits for others, this thread does nothing else, unlike in a `rayon::scope`: their work must not wait for the pool's other work.
+    /// Unlike a `rayon::scope`, this thread does nothing else while it waits: the call must not
+    /// wait for the pool's other work.
     pub fn call(helpers: usize, run: &(dyn Fn() + Sync)) {
         if helpers == 0 {
             return run();
         }
-        // SAFETY: only the lifetime changes; nobody calls it after `close`, which is reached in any case.
+        // SAFETY: only the lifetime changes; no thread calls it after `close`, which is always
+        // reached.
         let lasting: &'static (dyn Fn() + Sync) = unsafe { mem::transmute(run) };
         let call = Arc::new(SharedCall {
             state: Mutex::new(CallState { run: Some(SharedFunction(lasting)), panic: None }),
@@ -252,11 +266,12 @@ mod helped {
             left: Condvar::new(),
         });
         let own = catch_unwind(AssertUnwindSafe(|| {
-            // (Not so while a thread ends and its locals are gone: then it works alone.)
+            // (`None` while the thread ends and its locals are gone: then it works alone.)
             let waiting = WAITING.try_with(Arc::clone).ok();
-            // One more than may join: a thread may be put on the CPU that this one keeps busy, and then the other is there first.
+            // Ask one more than may join: a thread may be scheduled on the CPU that this thread
+            // keeps busy, and then another one comes first.
             for waiting in waiting.iter().cycle().take(helpers + 1) {
-                // Where all threads have other work, to ask again would only fill the pool's queue.
+                // If all threads have other work, more requests would only fill the pool's queue.
                 if waiting.load(Ordering::Relaxed) >= MOST_WAITING * (helpers + 1) {
                     break;
                 }
@@ -287,7 +302,7 @@ pub fn each<W, Out>(work: Vec<W>, f: impl Fn(W) -> Out) -> Vec<Out> {
     work.into_iter().map(f).collect()
 }
 
-/// Carries what raw pointers keep from being sent to another thread.
+/// Wraps a value so that it can be sent to another thread although it contains raw pointers.
 pub struct Carried<T>(T);
 
 impl<T> Carried<T> {
@@ -295,7 +310,8 @@ impl<T> Carried<T> {
     ///
     /// # Safety
     ///
-    /// Another thread may use the value: the targets of its pointers are `Sync` where they are shared, and `Send` where they are exclusive.
+    /// Another thread may use the value: the targets of its pointers are `Sync` if shared, and
+    /// `Send` if exclusive.
     pub unsafe fn new(value: T) -> Self {
         Carried(value)
     }
@@ -329,7 +345,7 @@ mod tests {
             let squares = || each((0..100).collect(), |x: usize| x * x);
             let expected: Vec<usize> = (0..100).map(|x| x * x).collect();
             assert_eq!(pool.install(squares), expected);
-            // Calls within calls, from all threads at once.
+            // Nested calls, from all threads at once.
             let nested: Vec<_> = pool.install(|| {
                 (0..50).into_par_iter().map(|_| each((0..9).collect(), |_: usize| squares())).collect()
             });
@@ -392,12 +408,12 @@ mod tests {
             };
             let panic = catch_unwind(AssertUnwindSafe(|| pool.install(call))).expect_err("a piece panics");
             assert_eq!(panic.downcast_ref::<String>(), Some(&format!("piece {panics}")));
-            // Nobody is still at work.
+            // No thread is still at work.
             let before = done.load(Ordering::Relaxed);
             thread::sleep(Duration::from_millis(2));
             assert_eq!(done.into_inner(), before);
         }
-        // The pool goes on.
+        // The pool still works.
         assert_eq!(pool.install(|| each((0..10).collect(), |x: usize| x + 1))[9], 10);
     }
 

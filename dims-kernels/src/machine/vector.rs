@@ -5,18 +5,20 @@ use core::arch::asm;
 use core::arch::x86_64::*;
 use core::ops::Add;
 
-/// A vector of elements, as the machine has them.
+/// A SIMD vector.
 ///
-/// Whoever calls a method runs on a machine with these instructions, and hands over valid pointers.
+/// The caller of a method ensures that the machine has these instructions, and that pointers are
+/// valid.
 pub trait Vector: Copy {
     type Elem: Copy + Default + Add<Output = Self::Elem>;
-    /// Its elements.
+    /// The number of elements.
     const LEN: usize;
-    /// Which of its elements take part.
+    /// Selects some of the elements.
     type Mask: Copy;
-    /// How many accumulators have registers, beside those of the factors.
+    /// How many accumulators fit into registers, together with the factors.
     const ACCUMULATORS: usize;
-    /// Rows of a register tile (MR): its accumulators, two vectors for each row, and the factors fill the registers.
+    /// Rows of a register tile (MR): the accumulators, two vectors for each row, and the factors
+    /// fill the registers.
     const MR: usize;
     /// Elements along a side of the square that [`transpose`](Vector::transpose) transposes.
     const TRANSPOSE_SIZE: usize;
@@ -25,52 +27,55 @@ pub trait Vector: Copy {
     unsafe fn load(from: *const Self::Elem) -> Self;
     unsafe fn store(self, to: *mut Self::Elem);
     unsafe fn plus(self, other: Self) -> Self;
-    /// The mask of the first elements, so many, at most all.
+    /// The mask of the first `count` elements, at most all.
     unsafe fn first(count: usize) -> Self::Mask;
-    /// The mask of the last elements, so many, at most all.
+    /// The mask of the last `count` elements, at most all.
     unsafe fn last(count: usize) -> Self::Mask;
-    /// The elements of the mask, and zeros. Other elements are not read.
+    /// The elements of the mask, and zeros elsewhere. Other elements are not read.
     unsafe fn load_part(from: *const Self::Elem, mask: Self::Mask) -> Self;
-    /// Writes the elements of the mask. Other elements are not touched.
+    /// Writes the elements of the mask. Other elements are not changed.
     unsafe fn store_part(self, to: *mut Self::Elem, mask: Self::Mask);
-    /// `self + x * right`, of one `x` for all elements.
+    /// `self + x * right`, where all elements use the same `x`.
     unsafe fn plus_product(self, x: *const Self::Elem, right: Self) -> Self;
     /// `self + left * right`, element by element.
     unsafe fn plus_products(self, left: Self, right: Self) -> Self;
     /// The sum of its elements.
     unsafe fn total(self) -> Self::Elem;
-    /// The sums of the elements of four vectors: all at once, in half of the instructions.
+    /// The sums of the elements of four vectors: all at once, with half of the instructions.
     unsafe fn totals(vectors: &[Self; 4]) -> [Self::Elem; 4];
-    /// `sums.0 += x * right.0` and `sums.1 += x * right.1`, of the `x` that is `AT` elements behind.
+    /// `sums.0 += x * right.0` and `sums.1 += x * right.1`, where `x` is read `AT` elements after
+    /// the pointer.
     ///
-    /// In assembly, since the compiler would load many `x` at once and run out of registers. And by reference, since unoptimized code would keep a copy of
-    /// each vector for each row of each tile, more than a thread's stack has.
+    /// In assembly, because the compiler would load many `x` at once and run out of registers. By
+    /// reference, because unoptimized code would keep a copy of each vector for each row of each
+    /// tile, more than fits on a thread's stack.
     unsafe fn add_products<const AT: usize>(
         sums: (&mut Self, &mut Self),
         x: *const Self::Elem,
         right: &(Self, Self),
     );
-    /// The same of the `x` that lies another `step` further on.
+    /// As [`add_products`](Vector::add_products), where `x` is read a further `step` elements on.
     unsafe fn add_products_of<const AT: usize>(
         sums: (&mut Self, &mut Self),
         x: *const Self::Elem,
         step: isize,
         right: &(Self, Self),
     );
-    /// Columns of a matrix, whose elements are neighbours, as rows that are `step` apart.
+    /// Writes columns of a matrix, each contiguous in memory, as rows that are `step` apart.
     unsafe fn transpose(from: *const Self::Elem, columns: &[isize], to: *mut Self::Elem, step: usize);
-    /// Runs a tile in a function of its own, compiled for these vectors.
+    /// Runs a tile in a separate function, compiled for these vectors.
     unsafe fn run_apart(tile: impl AnyTile);
 }
 
 /// A vector in memory, at any address.
 ///
-/// Vectors are read and written as its field. The functions of the standard library for that check their pointers in each call where the build has debug assertions, and
-/// dependencies of unoptimized programs have them even if they are optimized.
+/// Vectors are read and written as its field. The corresponding functions of the standard library
+/// check their pointers in each call if the build has debug assertions. Dependencies of unoptimized
+/// programs have them even if they are optimized.
 #[repr(C, packed)]
 struct Unaligned<V>(V);
 
-/// A tile of some height, which is to be run.
+/// A tile of some height that can be run.
 pub trait AnyTile {
     /// # Safety
     ///
@@ -78,10 +83,11 @@ pub trait AnyTile {
     unsafe fn run(self);
 }
 
-/// Runs a tile of one of the heights that a kernel knows.
+/// Runs a tile of one of a kernel's heights.
 ///
-/// Unoptimized code has a place on the stack for each local of a function, so that a kernel with the tiles of all heights in it would need half a
-/// megabyte: more than many threads have. Where the build checks, each tile is a function of its own.
+/// Unoptimized code reserves stack for each local of a function. A kernel that contains the tiles
+/// of all heights would need half a megabyte, more than many threads have. So with debug assertions
+/// each tile runs in a separate function.
 ///
 /// # Safety
 ///
@@ -189,7 +195,8 @@ macro_rules! vector {
                 x: *const $elem,
                 right: &(Self, Self),
             ) {
-                // SAFETY: the caller's promise: the instructions read one valid element, and no other memory.
+                // SAFETY: the caller's promise: the instructions read one valid element, and no
+                // other memory.
                 unsafe {
                     asm!(
                         $($broadcast,)?
@@ -215,7 +222,8 @@ macro_rules! vector {
                 step: isize,
                 right: &(Self, Self),
             ) {
-                // SAFETY: the caller's promise: the instructions read one valid element, and no other memory.
+                // SAFETY: the caller's promise: the instructions read one valid element, and no
+                // other memory.
                 unsafe {
                     asm!(
                         concat!("vbroadcast", $scalar, " {all}, [{x} + {step} * ", $size, " + {at}]"),
@@ -299,7 +307,7 @@ unsafe fn load_part_wide_f64(from: *const f64, mask: __mmask8) -> __m512d {
 
 /// # Safety
 ///
-/// None; it is a method of a trait all of whose methods have to be trusted.
+/// None; it implements a method of a trait whose methods are all unsafe.
 #[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn first_wide_f32(count: usize) -> __mmask16 {
     ((1u32 << count) - 1) as __mmask16
@@ -407,7 +415,7 @@ unsafe fn totals_f64([a, b, c, d]: [__m256d; 4]) -> [f64; 4] {
     }
 }
 
-/// Its lower half added to its upper one.
+/// Adds the lower half to the upper half.
 ///
 /// # Safety
 ///
@@ -431,7 +439,7 @@ unsafe fn half_f64(vector: __m512d) -> __m256d {
     unsafe { _mm256_add_pd(_mm512_castpd512_pd256(vector), _mm512_extractf64x4_pd::<1>(vector)) }
 }
 
-/// A vector of AVX2 is as long as the elements that are added up.
+/// An AVX2 vector is already as long as the vectors that are added up.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn whole<V>(vector: V) -> V {
     vector

@@ -1,4 +1,4 @@
-//! Elementwise loops: the drivers that run kernels over a nest, and write the results into new or existing memory.
+//! Elementwise loops: run kernels over a nest, and write the results to new or existing memory.
 
 use crate::copy::copy;
 use crate::error::Error;
@@ -17,7 +17,8 @@ use core::mem::MaybeUninit;
 use core::slice::from_raw_parts_mut;
 use smallvec::SmallVec;
 
-/// The elements of a loop nest in its order. The nest is cut into `parts`, which are computed on threads of their own, each by a kernel that `lower` makes for it.
+/// The elements of a loop nest, in its order. The nest is split into `parts`, which are computed on
+/// separate threads, each by a kernel that `lower` makes for it.
 pub fn collect<'n, K: Kernel<Elem: Send> + 'n>(
     parts: &'n [Nest],
     lower: impl Fn(&'n Nest) -> K,
@@ -30,7 +31,7 @@ pub fn collect<'n, K: Kernel<Elem: Send> + 'n>(
     collect_parts(parts, &|nest| Box::new(Compute::new(lower(nest))), to)
 }
 
-/// [`collect`] for a nest that is not cut.
+/// [`collect`] for a nest with one part.
 fn collect_lines<T: Copy + 'static>(
     lines: &mut dyn RowWriter<T>,
     nest: &Nest,
@@ -38,14 +39,15 @@ fn collect_lines<T: Copy + 'static>(
 ) -> Result<Vec<T>, Error> {
     if let Destination::Reused(_) = to {
         let len = to.len();
-        // SAFETY: these are `len` places of elements that the kernel reads at the positions at which they are written; `replace_lines` writes all, or returns an error.
+        // SAFETY: these are `len` slots, whose elements the kernel reads only at the positions that
+        // it writes; `replace_lines` writes all slots, or returns an error.
         return unsafe { to.write(|start| replace_lines(lines, nest, start, len)) };
     }
-    // SAFETY: `fill_lines` writes all places, or returns an error.
+    // SAFETY: `fill_lines` writes all slots, or returns an error.
     unsafe { to.fill(|out| fill_lines(lines, nest, out)) }
 }
 
-/// [`collect`] for the parts of a nest.
+/// [`collect`] for several parts of a nest.
 fn collect_parts<'n, T: Copy + Send + 'static>(
     parts: &'n [Nest],
     lower: &dyn Fn(&'n Nest) -> Box<dyn RowWriter<T> + 'n>,
@@ -54,45 +56,50 @@ fn collect_parts<'n, T: Copy + Send + 'static>(
     let all = parts.iter().try_fold(0, |all: usize, nest| all.checked_add(nest.positions()));
     assert_eq!(all, Some(to.len()), "the parts cover the result");
     let is_reused = matches!(to, Destination::Reused(_));
-    // Each part runs as a nest of its own, whose places are all given or all reused.
+    // Each part runs as a separate nest. Its slots are all given or all reused.
     let write = |start: *mut T| {
         let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
         let mut done = 0;
         for nest in parts {
-            // SAFETY: kernels read elements, which are `Sync`; their operations are plain values, as `PARALLEL` says; the places are each part's own.
+            // SAFETY: kernels read elements, which are `Sync`; their operations are plain values,
+            // as `PARALLEL` says; each part has separate slots.
             let part = unsafe { Carried::new((lower(nest), start.wrapping_add(done))) };
             let len = nest.positions();
             done += len;
             jobs.push(Box::new(move || {
                 let (mut lines, start) = part.into_inner();
                 if is_reused {
-                    // SAFETY: the part's own places, which are as many as its nest has positions.
+                    // SAFETY: these are the part's slots, one for each position of its nest.
                     unsafe { replace_lines(&mut *lines, nest, start, len) }
                 } else {
-                    // SAFETY: likewise; nothing else accesses them.
+                    // SAFETY: as for `replace_lines`; nothing else accesses them.
                     fill_lines(&mut *lines, nest, unsafe { from_raw_parts_mut(start.cast(), len) })
                 }
             }));
         }
         threads::run(jobs)
     };
-    // SAFETY: the parts have as many positions as there are places, and each part writes its own, or returns an error.
+    // SAFETY: the parts have as many positions as there are slots, and each part writes its slots,
+    // or returns an error.
     unsafe { to.write(write) }
 }
 
-/// How many elements are computed before they are written to places that others of them are read from, and how many bytes those have at most.
+/// How many elements are computed before they overwrite slots that other elements are read from,
+/// and the limit of their size in bytes.
 const HELD: usize = 4 * TILE;
 const HELD_BYTES: usize = 16 << 10;
 
-/// As [`fill_lines`], for `len` places that the lines may be read from, each for its own element: some lines are computed before they are written.
+/// As [`fill_lines`], for `len` slots that lines may also be read from, at the same positions: some
+/// lines are computed before they are written.
 ///
 /// # Safety
 ///
-/// The places are valid for writes. Nothing else accesses them, but for lines that read each at the position at which it is written.
+/// The slots are valid for writes. Nothing else accesses them, except lines that read each slot
+/// only at the position that they write.
 ///
 /// # Panics
 ///
-/// If the nest has more or fewer positions.
+/// If the number of positions is not `len`.
 unsafe fn replace_lines<T: Copy>(
     lines: &mut dyn RowWriter<T>,
     nest: &Nest,
@@ -110,8 +117,8 @@ unsafe fn replace_lines<T: Copy>(
         if faults.any() {
             return false;
         }
-        // SAFETY: the runs of a nest have as many elements as the nest has positions, and so there are these places; the lines, which may
-        // read them, do not while they are written.
+        // SAFETY: the runs of a nest have as many elements as the nest has positions, so these
+        // slots exist; the lines may read them, but not while they are written.
         unsafe { core::ptr::copy_nonoverlapping(buffer.as_ptr(), place.add(done), len) };
         done += len;
         true
@@ -121,15 +128,15 @@ unsafe fn replace_lines<T: Copy>(
     Ok(())
 }
 
-/// As [`collect`], for elements that lie in memory already, the nest's only operand: a copy.
+/// As [`collect`], for elements in memory, which are the nest's only operand: a copy.
 ///
 /// # Panics
 ///
-/// If the memory is reused, or the nest has more or fewer positions than there are places.
+/// If the memory is reused, or there are not as many positions as slots.
 ///
 /// # Safety
 ///
-/// Each position of the nest is, along its row, one of the elements' axes.
+/// Each position of the nest is, along its row, a position of the elements' axes.
 #[inline]
 #[track_caller]
 pub unsafe fn collect_memory<T: Element>(
@@ -154,16 +161,18 @@ pub unsafe fn collect_memory<T: Element>(
             work.push((nest, own));
         }
         assert!(rest.is_empty(), "the parts cover the result");
-        // SAFETY: a part has positions of the nest only, and the caller promises that each of these is an element.
+        // SAFETY: a part has only positions of the nest, and the caller promises that each of them
+        // is an element.
         threads::each(work, |(nest, out)| unsafe { copy(elements, nest, out) });
         Ok(())
     };
-    // SAFETY: `copy` writes all places of each part, and the parts are the nest, which covers the result.
+    // SAFETY: `copy` writes all slots of each part, and the parts are the nest, which covers the
+    // result.
     unsafe { to.fill(fill) }
 }
 
-/// Whether a share of a result is too large for the caches, and its lines are so long that prefetched elements are mostly on them: short
-/// lines may lie far apart.
+/// Whether a part of a result is too large for the caches, and its lines are long enough that
+/// prefetched elements are mostly on the same line: short lines may be far apart in memory.
 fn is_large<T>(nest: &Nest, out: &[T]) -> bool {
     const LARGE: usize = 1 << 20;
     nest.sizes.last().is_some_and(|&len| len > TILE) && size_of_val(out) >= LARGE
@@ -173,7 +182,7 @@ fn is_large<T>(nest: &Nest, out: &[T]) -> bool {
 ///
 /// # Panics
 ///
-/// If the nest has more or fewer positions than there are places.
+/// If there are not as many positions as slots.
 fn fill_lines<T: Copy>(
     lines: &mut dyn RowWriter<T>,
     nest: &Nest,

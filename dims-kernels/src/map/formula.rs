@@ -1,6 +1,8 @@
-//! Formulas that are written once, over [`Quantity`]: what they compute with can be floats, tensors of one element, or the values of a program.
+//! Formulas that are written once, over [`Quantity`]: they can compute with floats, tensors of one
+//! element, or the values of a program.
 //!
-//! A [`Formula`] over elements yields compiled loops (`in_place`), and an [`UpdateProgram`], which computes the same bits.
+//! A [`Formula`] over elements gives compiled loops (`in_place`) and an [`UpdateProgram`], which
+//! compute the same bits.
 
 use crate::error::Error;
 use crate::loops::nest::Nest;
@@ -24,13 +26,14 @@ use core::ops::{Add, Div, Mul, Neg, Sub};
 use num_traits::Float;
 use smallvec::SmallVec;
 
-/// What a formula computes with. Each implementation yields the same bits for the same numbers.
+/// A number that formulas compute with. All implementations compute the same bits for the same
+/// numbers.
 pub trait Quantity:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
     /// The result of a comparison.
     type Truth: Copy;
-    /// A constant, of the type of this number.
+    /// A constant of the same type.
     fn constant(self, value: f64) -> Self;
     /// The square root.
     fn sqrt(self) -> Self;
@@ -38,7 +41,7 @@ pub trait Quantity:
     fn cos(self) -> Self;
     /// The natural logarithm.
     fn ln(self) -> Self;
-    /// The greatest whole number that is not greater.
+    /// The greatest integer that is not greater than `self`.
     fn floor(self) -> Self;
     /// `self` to the power of `exponent`.
     fn powf(self, exponent: Self) -> Self;
@@ -46,7 +49,7 @@ pub trait Quantity:
     fn is_less(self, other: Self) -> Self::Truth;
     /// `self <= other`
     fn is_at_most(self, other: Self) -> Self::Truth;
-    /// `a` where this is true, else `b`.
+    /// `a` if the comparison is true, otherwise `b`.
     fn choose(is: Self::Truth, a: Self, b: Self) -> Self;
 }
 
@@ -56,7 +59,7 @@ macro_rules! floats {
             type Truth = bool;
 
             #[cfg_attr(not(unoptimized), inline(always))]
-            #[allow(clippy::unnecessary_cast)] // of one of both types
+            #[allow(clippy::unnecessary_cast)] // needed for one of the types
             fn constant(self, value: f64) -> Self {
                 value as $t
             }
@@ -106,9 +109,11 @@ macro_rules! floats {
 
 floats! { f32 f64 }
 
-/// What becomes of the elements at one place: of `M` that change and `N` that are only read, with `K` numbers that are the same at all places.
+/// An update of the elements at one position: `M` elements change, `N` are only read, and `K`
+/// numbers are the same at all positions.
 ///
-/// Settings of the formula are constants of its program. What differs from step to step are the `K` numbers.
+/// Settings of the formula are constants of its program. The `K` numbers are those that differ from
+/// step to step.
 pub trait Formula<const K: usize, const M: usize, const N: usize>: Sync {
     /// Its name.
     const NAME: &'static str;
@@ -162,22 +167,25 @@ impl Quantity for Symbol<'_> {
 pub struct UpdateProgram {
     /// The name of the formula.
     pub name: &'static str,
-    /// The program. Its operands are the numbers that are the same everywhere, in `f64`; the elements that change; those that are only read; and, where it
-    /// [follows](UpdateProgram::of_halves) an element of half precision, that one.
+    /// The program. Its operands are the numbers that are the same everywhere, in `f64`; the
+    /// elements that change; the elements that are only read; and, if it
+    /// [follows](UpdateProgram::of_halves) an element of half precision, this element.
     pub program: ScalarProgram,
-    /// The new values of what changes.
+    /// The new values of the elements that change.
     pub results: SmallVec<[Register; 4]>,
     /// How many numbers are the same everywhere.
     pub scalars: usize,
-    /// How many elements change, unless the formula is one of numbers alone: then its results are further numbers.
+    /// How many elements change. For a formula of numbers only: 0, and its results are further
+    /// numbers.
     pub changed: usize,
     /// How many elements are only read.
     pub read: usize,
-    /// Whether there is one more operand, an element of half precision that the first result is rounded to.
+    /// Whether there is one more operand: an element of half precision to which the first result is
+    /// rounded.
     pub follows: bool,
 }
 
-/// What an operand of an [`UpdateProgram`] has at each place.
+/// An operand of an [`UpdateProgram`] at all positions.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub enum UpdateOperand<'o> {
@@ -192,7 +200,7 @@ pub enum UpdateOperand<'o> {
 }
 
 impl UpdateProgram {
-    /// The program of a formula whose elements are all of this type, `f32` or `f64`.
+    /// The program of a formula whose elements all have this type, `f32` or `f64`.
     pub fn new<P: Formula<K, M, N>, const K: usize, const M: usize, const N: usize>(
         formula: &P,
         elements: DType,
@@ -200,8 +208,10 @@ impl UpdateProgram {
         Self::of(formula, elements, elements, |_, changed| changed)
     }
 
-    /// The program of a formula over elements that are read in half precision. Those that change are of `f32`, and the first one of them has an element of half precision that it
-    /// is rounded to afterwards. Where that element is not the rounded one, the formula goes on from it: see [`apply_halves`](super::in_place::apply_halves).
+    /// The program of a formula over elements that are read in half precision. The elements that
+    /// change are `f32`, and the first of them has a copy that is rounded to half precision
+    /// afterwards. If that copy is no longer the rounded element, the formula continues from the
+    /// copy: see [`apply_halves`](super::in_place::apply_halves).
     #[cfg(feature = "half")]
     pub fn of_halves<P: Formula<K, M, N>, const K: usize, const M: usize, const N: usize>(
         formula: &P,
@@ -225,7 +235,8 @@ impl UpdateProgram {
         begin: impl FnOnce(&mut Builder, [Register; M]) -> [Register; M],
     ) -> Self {
         let mut build = Builder::exact();
-        // Operands of half precision are loaded by register kind only: the builder would otherwise round each operation.
+        // Operands of half precision are loaded by register kind only: otherwise the builder would
+        // round each operation.
         let load =
             |build: &mut Builder, number: usize, dtype: DType| build.load_as(number as u32, dtype.kind());
         let scalars: [Register; K] = from_fn(|at| {
@@ -244,7 +255,8 @@ impl UpdateProgram {
         UpdateProgram { name: P::NAME, program, results, scalars: K, changed: M, read: N, follows: false }
     }
 
-    /// The program of a [`Direction`], over parameters with elements of this type. Its result is one number for each place.
+    /// The program of a [`Direction`], over parameters with elements of this type. Its result is
+    /// one number for each position.
     pub fn of_direction<D: Direction<K, M, N>, const K: usize, const M: usize, const N: usize>(
         direction: &D,
         elements: DType,
@@ -267,7 +279,8 @@ impl UpdateProgram {
         UpdateProgram { name: D::NAME, program, results, scalars: K, changed: M, read: N, follows: false }
     }
 
-    /// The program of a formula of numbers that are the same everywhere: `I` of them yield `K` others.
+    /// The program of a formula of numbers that are the same everywhere: `K` numbers are computed
+    /// from `I` others.
     pub fn of_scalars<const I: usize, const K: usize>(
         name: &'static str,
         formula: impl for<'b> FnOnce([Symbol<'b>; I]) -> [Symbol<'b>; K],
@@ -294,22 +307,23 @@ impl UpdateProgram {
         UpdateProgram { name, program, results, scalars: I, changed: 0, read: 0, follows: false }
     }
 
-    /// How many operands there are.
+    /// The number of operands.
     pub fn operands(&self) -> usize {
         self.scalars + self.changed + self.read + usize::from(self.follows)
     }
 
-    /// Runs the program at `len` places. Returns the values of each result.
+    /// Runs the program at `len` positions. Returns the values of each result.
     ///
     /// # Panics
     ///
-    /// If there are more or fewer operands than the program has, one of them is of another type or length, or `T` is not the type of the results.
+    /// If the number of operands is wrong, an operand has another type or length, or `T` is not the
+    /// type of the results.
     pub fn run<T: ProgramOutput>(
         &self,
         operands: &[UpdateOperand<'_>],
         len: usize,
     ) -> Result<Vec<Vec<T>>, Error> {
-        assert_eq!(operands.len(), self.operands(), "an operand for each of the program's");
+        assert_eq!(operands.len(), self.operands(), "one operand for each operand of the program");
         let mut rows = Rows::new(1);
         let mut sources: SmallVec<[OperandSource; 6]> = SmallVec::new();
         for (number, operand) in operands.iter().enumerate() {
@@ -322,21 +336,22 @@ impl UpdateProgram {
                 #[cfg(feature = "half")]
                 UpdateOperand::Bf16(line) => (line.as_ptr().cast(), DType::Bf16, Some(line.len())),
             };
-            assert!(of.is_none_or(|own| own == len), "operands of one length");
+            assert!(of.is_none_or(|own| own == len), "operands of equal length");
             assert!(self.is_of_kind(number as u32, dtype.kind()), "operands of the program's types");
             rows.push()[0] = isize::from(of.is_some());
-            // SAFETY: each position is an element of the operand, which is borrowed while the program runs: there are `len` of them, or one and a stride of 0.
+            // SAFETY: each position is an element of the operand, which is borrowed while the
+            // program runs: there are `len` elements, or one with stride 0.
             sources.push(unsafe { OperandSource::new(start, dtype, None) });
         }
         let Some((&first, others)) = self.results.split_first() else { return Ok(Vec::new()) };
         let of_kind = |&result: &Register| self.program.kind(result) == T::KIND;
-        assert!(self.results.iter().all(of_kind), "results of their own type");
+        assert!(self.results.iter().all(of_kind), "results of the type `T`");
         if len == 0 {
             return Ok(self.results.iter().map(|_| Vec::new()).collect());
         }
         rows.push()[0] = 1;
         let nest = Nest::map(&[len], &[0], &rows);
-        // The pass must run, as it writes more than its own result.
+        // The pass must not be hollow, because it writes more than its result.
         #[cfg(feature = "std")]
         assert!(!is_hollow(), "an update is no step of an expression");
         let mut beside: Vec<Vec<T>> = others.iter().map(|_| reserve(len)).collect::<Result<_, _>>()?;
@@ -347,8 +362,9 @@ impl UpdateProgram {
             .collect();
         let parts = nest.split(0, threads::parts(len));
         let kernel = |nest| {
-            // SAFETY: the last row has the strides of a result of `len` elements, for which each of the places has room; parts of the nest have places of their own, and nothing
-            // reads these before the pass is over. The values are of the kind of `T`, as was asserted.
+            // SAFETY: the last row has the strides of a result of `len` elements, for which each
+            // target has room. Parts of the nest have separate slots, and nothing reads them before
+            // the pass is over. The values have the kind of `T`, as was asserted.
             unsafe {
                 Interpreted::<T>::with_values(
                     &self.program,
@@ -361,7 +377,8 @@ impl UpdateProgram {
         };
         let data = collect(&parts, kernel, Destination::New(len))?;
         for data in &mut beside {
-            // SAFETY: the pass has loaded the tile of each position, as it took the elements of the first result from there, and has written those of the others then.
+            // SAFETY: the pass has loaded the tile of each position to read the first result, and
+            // has then written the other results of the tile.
             unsafe { data.set_len(len) };
         }
         Ok(core::iter::once(data).chain(beside).collect())

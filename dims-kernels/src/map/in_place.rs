@@ -1,6 +1,8 @@
-//! A formula over several slices of one length, element by element, in place: the step of an optimizer.
+//! Formulas over several slices of equal length, element by element, in place: the step of an
+//! optimizer.
 //!
-//! Formulas are compiled for `f32` and `f64`. For half precision they run in `f32`, a [block](apply_halves) at a time.
+//! Formulas are compiled for `f32` and `f64`. For half precision they run in `f32`, a
+//! [block](apply_halves) at a time.
 
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::machine::threads::{each, parts};
@@ -12,8 +14,8 @@ use core::any::TypeId;
 use core::array::from_fn;
 use num_traits::NumCast;
 
-/// A formula as functions for each type of floats. They are compiled by the crate that makes a `dyn Passes` of the formula, so that crates which use an
-/// optimizer only call them.
+/// A formula as functions for each type of floats. They are compiled by the crate that makes a
+/// `dyn Passes` of the formula, so crates that use an optimizer only call them.
 pub trait Passes<const K: usize, const M: usize, const N: usize>: Sync {
     /// See [`apply`].
     fn f32(&self, scalars: [f64; K], changed: [&mut [f32]; M], read: [&[f32]; N]);
@@ -41,7 +43,7 @@ impl<P: Formula<K, M, N>, const K: usize, const M: usize, const N: usize> Passes
     }
 }
 
-/// Applies the formula at each place, in one pass, on as many threads as are worthwhile.
+/// Applies the formula at each position, in one pass, on as many threads as are worthwhile.
 ///
 /// # Panics
 ///
@@ -72,7 +74,7 @@ pub fn apply<T: Real + Quantity, P: Formula<K, M, N>, const K: usize, const M: u
     each(passes, dispatch);
 }
 
-/// A formula over a part of the slices.
+/// Applies a formula to a part of the slices.
 struct Pass<'s, T, P, const K: usize, const M: usize, const N: usize> {
     formula: &'s P,
     scalars: [T; K],
@@ -91,7 +93,7 @@ impl<T: Real + Quantity, P: Formula<K, M, N>, const K: usize, const M: usize, co
     fn run<I: Isa>(self) {
         let Pass { formula, scalars, mut changed, read } = self;
         let Some(len) = changed.first().map(|slice| slice.len()) else { return };
-        // (Slices of the same length, so that the compiler drops the tests of bounds.)
+        // (The slices have the same length, so the compiler removes bounds checks.)
         let read = read.map(|slice| &slice[..len]);
         for slice in &mut changed {
             let whole = core::mem::take(slice);
@@ -107,10 +109,10 @@ impl<T: Real + Quantity, P: Formula<K, M, N>, const K: usize, const M: usize, co
     }
 }
 
-/// The number of independent sums, which the compiler adds to with one vector instruction.
+/// The number of independent sums, which the compiler updates with one vector instruction.
 const LANES: usize = 8;
 
-/// A sum of squares, in `f64`, of elements that come in parts.
+/// A sum of squares, in `f64`, of elements that are added in parts.
 #[derive(Default)]
 pub struct SquareSum {
     lanes: [f64; LANES],
@@ -118,7 +120,7 @@ pub struct SquareSum {
 }
 
 impl SquareSum {
-    /// Adds elements. All parts but the last have a multiple of 8.
+    /// Adds elements. The length of all parts except the last is a multiple of 8.
     pub fn add<T: Real>(&mut self, elements: &[T]) {
         let square = |a: T| {
             let a: f64 = NumCast::from(a).expect("a float fits into f64");
@@ -146,18 +148,21 @@ pub fn squares<T: Real>(elements: &[T]) -> f64 {
     sum.total()
 }
 
-/// How many elements of half precision are computed in `f32` at once: the blocks of a formula fit into the first-level cache.
+/// How many elements of half precision are computed in `f32` at once: the blocks of a formula fit
+/// into the first-level cache.
 #[cfg(feature = "half")]
 const BLOCK: usize = 1024;
 
-/// Applies the formula to slices of half precision, in `f32`: the first slice that changes is `rounded` to half precision, and the others are of `f32`.
+/// Applies the formula to slices of half precision, in `f32`: the first slice that changes is
+/// `rounded` to half precision, and the others are `f32`.
 ///
-/// `changed[0]` has the elements of `rounded` before they were rounded. Where an element of `rounded` is not the rounded one of `changed[0]`, somebody else has changed it,
-/// and the formula goes on from that value. Without `changed[0]` (`None`) it always goes on from `rounded`.
+/// `changed[0]` has the elements of `rounded` before rounding. If an element of `rounded` is not
+/// the rounded element of `changed[0]`, other code has changed it, and the formula continues from
+/// that value. If `changed[0]` is `None`, it always continues from `rounded`.
 ///
 /// # Panics
 ///
-/// If the slices have different lengths, or another one of `changed` is `None`.
+/// If the slices have different lengths, or any other element of `changed` is `None`.
 #[cfg(feature = "half")]
 pub fn apply_halves<T: Real<Wide = f32>, const K: usize, const M: usize, const N: usize>(
     passes: &dyn Passes<K, M, N>,
@@ -170,7 +175,7 @@ pub fn apply_halves<T: Real<Wide = f32>, const K: usize, const M: usize, const N
     let lens = changed.iter().flatten().map(|slice| slice.len()).chain(read.iter().map(|slice| slice.len()));
     assert!(lens.into_iter().all(|other| other == len), "slices of one length");
     let parts = parts(len);
-    // (A part has whole blocks, but for the last one.)
+    // (All parts except the last have whole blocks.)
     let most = len.div_ceil(parts).next_multiple_of(BLOCK);
     let mut blocks = Vec::with_capacity(parts);
     let mut left = len;
@@ -188,7 +193,7 @@ pub fn apply_halves<T: Real<Wide = f32>, const K: usize, const M: usize, const N
     each(blocks, HalfBlocks::run);
 }
 
-/// Cuts the first elements off all slices.
+/// Splits the first elements off all slices.
 #[cfg(feature = "half")]
 fn split_options<'s, const M: usize>(
     slices: &mut [Option<&'s mut [f32]>; M],
@@ -199,7 +204,7 @@ fn split_options<'s, const M: usize>(
         .map(|rest| rest.as_mut().map(|rest| rest.split_off_mut(..some).expect("`some` are left")))
 }
 
-/// A formula over a part of slices of half precision.
+/// Applies a formula to a part of slices of half precision.
 #[cfg(feature = "half")]
 struct HalfBlocks<'s, T, const K: usize, const M: usize, const N: usize> {
     passes: &'s dyn Passes<K, M, N>,
@@ -237,7 +242,7 @@ impl<T: Real<Wide = f32>, const K: usize, const M: usize, const N: usize> HalfBl
     }
 }
 
-/// The elements of one slice, converted into those of another.
+/// Converts the elements of one slice into those of another.
 #[cfg(feature = "half")]
 struct Convert<'s, A, B, F> {
     from: &'s [A],
@@ -255,7 +260,7 @@ impl<A: Copy, B, F: Fn(A) -> B> Task for Convert<'_, A, B, F> {
     }
 }
 
-/// Exact elements become those that were rounded, where these are others.
+/// Replaces exact elements by the rounded ones where they do not round to them.
 #[cfg(feature = "half")]
 struct Follow<'s, T> {
     rounded: &'s [T],
@@ -276,19 +281,20 @@ impl<T: Real<Wide = f32>> Task for Follow<'_, T> {
     }
 }
 
-/// The same elements as ones of `U`, if that is their type.
+/// The slice as one of `U`, if that is the type of its elements.
 #[inline]
 pub fn slice_as<T: Element, U: Element>(slice: &[T]) -> Option<&[U]> {
     let (start, len) = (slice.as_ptr().cast(), slice.len());
-    // SAFETY: `T` and `U` are one type, so this is the slice itself.
+    // SAFETY: `T` and `U` are the same type, so this is the slice itself.
     (TypeId::of::<T>() == TypeId::of::<U>()).then(|| unsafe { core::slice::from_raw_parts(start, len) })
 }
 
-/// As [`slice_as`], to change them.
+/// As [`slice_as`], for a mutable slice.
 #[inline]
 pub fn slice_as_mut<T: Element, U: Element>(slice: &mut [T]) -> Option<&mut [U]> {
     let (start, len) = (slice.as_mut_ptr().cast(), slice.len());
-    // SAFETY: `T` and `U` are one type, so this is the slice itself, which stays borrowed for as long as the result.
+    // SAFETY: `T` and `U` are the same type, so this is the slice itself, which stays borrowed for
+    // as long as the result.
     (TypeId::of::<T>() == TypeId::of::<U>()).then(|| unsafe { core::slice::from_raw_parts_mut(start, len) })
 }
 
@@ -324,7 +330,7 @@ mod tests {
     fn halves_follow_what_was_changed_and_are_rounded_at_the_end() {
         use half::f16;
 
-        /// `a += c`, and `b` counts.
+        /// `a += c`, and `b` counts the steps.
         struct Add;
         impl Formula<1, 2, 1> for Add {
             const NAME: &'static str = "add";
@@ -338,7 +344,7 @@ mod tests {
         for len in [0, 1, 1023, 1025, 300_001] {
             let mut rounded = vec![f16::ONE; len];
             let (mut exact, mut count) = (vec![1.0; len], vec![0.0; len]);
-            // (An eighth of the distance between 1 and the next number.)
+            // (An eighth of the distance between 1 and the next larger number.)
             let c = vec![f16::from_f32(1.0 / 8192.0); len];
             for _ in 0..8 {
                 apply_halves(&Add, [1.0], &mut rounded, [Some(&mut exact), Some(&mut count)], [&c]);

@@ -1,4 +1,5 @@
-//! Rows of an expression: all that is compiled for it, once for each instruction set. Nests, threads and memory are compiled for the element type alone.
+//! The loops over rows that are compiled for each expression, for each instruction set. Nests,
+//! threads and memory are compiled only for the element type.
 
 use crate::load::prefetch::TilePrefetch;
 use crate::load::tiles::{TileRun, fill_tile_with_prefetch};
@@ -7,19 +8,21 @@ use crate::loops::nest::Nest;
 use crate::machine::isa::{Isa, Task, dispatch};
 use core::mem::MaybeUninit;
 
-/// An expression as loops see it.
+/// The interface of an expression to the loops.
 pub trait RowWriter<T> {
-    /// Writes the elements of a run, unless there is a fault. `large` says that the result is too large for the caches.
+    /// Writes the elements of a run, unless there is a fault. `large` means that the result is too
+    /// large for the caches.
     fn rows(&mut self, run: TileRun<'_>, out: &mut [MaybeUninit<T>], large: bool, faults: &mut Faults);
 
     /// Whether lines of the nest are computed in [parts](Kernel::IN_PARTS).
     fn in_parts(&self, nest: &Nest) -> bool;
 
-    /// Writes the elements of a line of such a nest, from `at` on, unless there is a fault.
+    /// Writes the elements of a line of such a nest from `at` on, unless there is a fault.
     fn line(&mut self, at: &mut [usize], out: &mut [MaybeUninit<T>], faults: &mut Faults);
 }
 
-/// The side on which all operands are broadcast along the innermost loop: they stay in registers.
+/// The side on which all operands are broadcast along the innermost loop, so that they stay in
+/// registers.
 #[derive(Clone, Copy)]
 enum BroadcastSide {
     None,
@@ -27,7 +30,7 @@ enum BroadcastSide {
     Right,
 }
 
-/// The lines of a kernel.
+/// Computes the lines of a kernel.
 pub struct Compute<K> {
     kernel: K,
     side: BroadcastSide,
@@ -94,7 +97,8 @@ impl<K: Kernel> TileRows<'_, K> {
         for row in out.chunks_exact_mut(len) {
             for out in row.chunks_mut(TILE) {
                 kernel.load::<I>(&tiles.tile(out.len()), faults);
-                // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
+                // After a fault nothing is computed: for example, the substitute for the element
+                // could be a divisor of 0.
                 if faults.any() {
                     return;
                 }
@@ -106,7 +110,8 @@ impl<K: Kernel> TileRows<'_, K> {
         }
     }
 
-    /// As `loaded`, where operands on one side [are broadcast](Kernel::has_broadcast_operand) along the innermost loop.
+    /// As `loaded`, if operands on one side [are broadcast](Kernel::has_broadcast_operand) along
+    /// the innermost loop.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn broadcast<I: Isa, const LEFT: bool>(self) {
         let TileRows { kernel, run: TileRun { at, rows, len }, out, large, faults, .. } = self;
@@ -135,13 +140,13 @@ impl<K: Kernel> TileRows<'_, K> {
     }
 }
 
-/// The tiles of a run of rows, one after the other.
+/// Iterates over the tiles of a run of rows.
 struct TilesOfRows<'r> {
     at: &'r mut [usize],
     moved: Option<(usize, usize)>,
-    /// Whether there are several rows. (Then each starts with the innermost loop.)
+    /// Whether there are several rows. (Then each row is a whole innermost loop.)
     several: bool,
-    /// Whether each is one tile.
+    /// Whether each row is one tile.
     short: bool,
 }
 
@@ -156,7 +161,7 @@ impl<'r> TilesOfRows<'r> {
         Tile { at: self.at, len, mask: None, moved: self.moved }
     }
 
-    /// Goes on along the row.
+    /// Moves along the row.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn advance(&mut self, len: usize) {
         if !self.short {
@@ -194,8 +199,9 @@ impl<K: Kernel> Task for WriteParts<'_, K> {
     }
 }
 
-/// Whether each of `shares` shares of a nest is computed in [parts of lines](Kernel::IN_PARTS): for expensive expressions unless the lines are short, and for
-/// memory-bound ones if the lines are long and do not fit into near caches.
+/// Whether each of `shares` parts of a nest is computed in [parts of lines](Kernel::IN_PARTS): for
+/// expensive expressions unless the lines are short, and for memory-bound expressions if the lines
+/// are long and do not fit into near caches.
 pub fn in_parts<K: Kernel>(nest: &Nest, shares: usize) -> bool {
     let len = nest.sizes.last().copied().unwrap_or(0);
     K::IN_PARTS

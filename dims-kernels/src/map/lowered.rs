@@ -1,4 +1,5 @@
-//! Passes of [lowered programs](LoweredProgram) over nests: what `elementwise` and `update` do with kernels.
+//! Passes of [lowered programs](LoweredProgram) over nests: the counterparts of `elementwise` and
+//! `update`, which run kernels.
 
 use crate::error::Error;
 use crate::load::TILE;
@@ -16,22 +17,24 @@ use crate::scalar::Element;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// Where results go: the place of the one at the origin of the loops, and how far apart those along each loop are, in elements.
+/// The slots of results: a pointer to the one at the origin of the loops, and the stride along each
+/// loop, in elements.
 #[derive(Clone, Copy)]
 struct Places<'p> {
     start: *mut u8,
     strides: &'p [isize],
 }
 
-/// The elements of a nest in its order.
+/// The elements of a nest, in its order.
 ///
 /// # Safety
 ///
-/// The nest has a row for each operand of the program, and each position of it is, along that row, one of the operand's elements.
+/// The nest has a row for each operand of the program, and each position of it is, along that row,
+/// one of the operand's elements.
 ///
 /// # Panics
 ///
-/// If the program yields another type, or the nest has more or fewer positions than there are places.
+/// If the program's results have another type, or there are not as many positions as slots.
 pub unsafe fn collect<T: Element>(
     program: &LoweredProgram<'_>,
     nest: &Nest,
@@ -40,40 +43,44 @@ pub unsafe fn collect<T: Element>(
     assert_eq!(DType::of::<T>(), Some(program.dtype()), "results have the type of the places");
     let len = to.len();
     let write = |start: *mut T| {
-        // SAFETY: there are `len` places of the type; those that are reused are of elements that the program reads at the positions at which they are written. The nest is the
-        // caller's. (A span is computed before any of its results is written.)
+        // SAFETY: there are `len` slots of the type. The program reads elements of reused slots
+        // only at the positions that it writes. The nest is the caller's. (A span is computed
+        // before any of its results is written.)
         unsafe { write_all(program, nest, start.cast(), len) };
         Ok(())
     };
-    // SAFETY: all places are written.
+    // SAFETY: all slots are written.
     unsafe { to.write(write) }
 }
 
-/// Writes the elements of a nest to `len` places one behind the other.
+/// Writes the elements of a nest to `len` contiguous slots.
 ///
 /// # Safety
 ///
-/// As for [`collect`]; nothing else accesses the places, but for operands that read each at the position at which it is written.
+/// As for [`collect`]; nothing else accesses the slots, except operands that are read only at the
+/// position that is written.
 ///
 /// # Panics
 ///
-/// If the nest has more or fewer positions.
+/// If the number of positions is not `len`.
 unsafe fn write_all(program: &LoweredProgram<'_>, nest: &Nest, start: *mut u8, len: usize) {
     assert_eq!(nest.positions(), len, "the loop nest covers the result");
     let strides = &row_major(&nest.sizes);
-    // SAFETY: the caller's promise; the positions of the nest are `len`, and so are the places, in the nest's order.
+    // SAFETY: the caller's promise; the nest has `len` positions, and there are as many slots, in
+    // the nest's order.
     unsafe { pass(program, nest, Places { start, strides }) };
 }
 
-/// Puts the results of a program into places. The nest's first row is that of the places, and so is the program's first operand.
+/// Writes the results of a program to slots. The first row of the nest and the first operand of the
+/// program belong to the slots.
 ///
 /// # Safety
 ///
-/// As for [`collect`]; the first row is that of the places.
+/// As for [`collect`]; the first row belongs to the slots.
 ///
 /// # Panics
 ///
-/// If the program yields another type.
+/// If the program's results have another type.
 pub unsafe fn update<T: Element>(program: &LoweredProgram<'_>, nest: &Nest, mut place: ElementsMut<'_, T>) {
     assert_eq!(DType::of::<T>(), Some(program.dtype()), "results have the type of the places");
     let row = nest.operands().next_row();
@@ -82,12 +89,13 @@ pub unsafe fn update<T: Element>(program: &LoweredProgram<'_>, nest: &Nest, mut 
     if nest.sizes.contains(&0) {
         return;
     }
-    // SAFETY: each position is one of the places, which are borrowed exclusively; the rest is the caller's promise.
+    // SAFETY: each position is one of the slots, which are borrowed exclusively; the rest is the
+    // caller's promise.
     unsafe { pass(program, nest, Places { start, strides: row.strides }) };
 }
 
-/// As [`update`], where the first row of the nest, along which the program reads nothing, is that of places that may have no value yet: the one at a position of the loops goes
-/// `offset` places behind the first, and as far as the row says.
+/// As [`update`], for slots that may be uninitialised, which the program does not read: the result
+/// at a position of the loops goes to the slot `offset` plus its offset along the first row.
 ///
 /// # Safety
 ///
@@ -95,7 +103,7 @@ pub unsafe fn update<T: Element>(program: &LoweredProgram<'_>, nest: &Nest, mut 
 ///
 /// # Panics
 ///
-/// If there is no such place, or the program yields another type.
+/// If there is no such slot, or the program's results have another type.
 pub unsafe fn write<T: Element>(
     program: &LoweredProgram<'_>,
     nest: &Nest,
@@ -105,7 +113,8 @@ pub unsafe fn write<T: Element>(
     assert_eq!(DType::of::<T>(), Some(program.dtype()), "results have the type of the places");
     let strides = nest.operands().next_row().strides;
     let start = places.reached(offset, &nest.sizes, strides).cast();
-    // SAFETY: every position of the loops is a place, as was asserted, which is borrowed exclusively; the rest is the caller's promise.
+    // SAFETY: every position of the loops has a slot, as was asserted, which is borrowed
+    // exclusively; the rest is the caller's promise.
     unsafe { pass(program, nest, Places { start, strides }) };
 }
 
@@ -113,7 +122,8 @@ pub unsafe fn write<T: Element>(
 ///
 /// # Safety
 ///
-/// As for [`collect`]; each position of the nest has a place, which nothing else accesses, but for operands that read it at that position.
+/// As for [`collect`]; each position of the nest has a slot, which nothing else accesses, except
+/// operands that are read at that position.
 unsafe fn pass(program: &LoweredProgram<'_>, nest: &Nest, places: Places<'_>) {
     let threads = threads::parts(nest.positions());
     if threads <= 1 || !is_apart(&nest.sizes, places.strides) {
@@ -127,10 +137,12 @@ unsafe fn pass(program: &LoweredProgram<'_>, nest: &Nest, places: Places<'_>) {
     for nest in &parts {
         let start = places.start.wrapping_offset(before as isize * places.strides[0] * bytes);
         before += nest.sizes[0];
-        // SAFETY: elements are plain numbers. The places of two parts have none in common, as `is_apart` has found.
+        // SAFETY: elements are plain numbers. The slots of different parts are disjoint, as
+        // `is_apart` has found.
         let places = unsafe { Carried::new(Places { start, ..places }) };
         jobs.push(Box::new(move || {
-            // SAFETY: the positions of a part are some of the nest's, from the `before`th of the first loop on.
+            // SAFETY: the positions of a part are positions of the nest, from the `before`th of the
+            // first loop on.
             unsafe { part(program, nest, places.into_inner()) };
             Ok(())
         }));
@@ -152,7 +164,8 @@ unsafe fn part(program: &LoweredProgram<'_>, nest: &Nest, Places { start, stride
         run.compute(&span);
         let first: isize = span.at.iter().zip(strides).map(|(&at, &stride)| at as isize * stride).sum();
         let start = start.wrapping_offset(first * bytes);
-        // SAFETY: the places of the span are some of the caller's. All that operands have there was read when the span was computed.
+        // SAFETY: the slots of the span are among the caller's. Everything that operands have there
+        // was read when the span was computed.
         unsafe { run.write(start, (span.rows, span.len), steps) };
         true
     });

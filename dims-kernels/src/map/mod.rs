@@ -1,4 +1,4 @@
-//! Elementwise passes: to new memory, and to memory that is there.
+//! Elementwise passes, to new and to existing memory.
 
 pub mod elementwise;
 pub mod formula;

@@ -1,4 +1,4 @@
-//! The norm of what a formula computes of several slices, without memory for it.
+//! The norm of a formula's results over several slices, without storing the results.
 
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::map::formula::{Quantity, UpdateProgram};
@@ -7,13 +7,13 @@ use crate::ops::code::DType;
 use crate::scalar::Real;
 use core::array::from_fn;
 
-/// A number for each place, of `M` elements of state and `N` others, with `K` numbers that are the
-/// same at all places.
+/// A number for each position, computed from `M` elements of state and `N` other elements, with `K`
+/// numbers that are the same at all positions.
 pub trait Direction<const K: usize, const M: usize, const N: usize>: Sync {
-    /// Its name.
+    /// The name.
     const NAME: &'static str;
 
-    /// The number. It must be inlined where code is optimized.
+    /// Computes the number. It must be inlined where code is optimized.
     fn at<Q: Quantity>(&self, scalars: [Q; K], state: [Q; M], read: [Q; N]) -> Q;
 }
 
@@ -45,7 +45,7 @@ impl<D: Direction<K, M, N>, const K: usize, const M: usize, const N: usize> Dire
 /// How many numbers are computed at once.
 const BLOCK: usize = 1024;
 
-/// The same bits as the sum of squares over all numbers in memory.
+/// Computes the same bits as the sum of squares over all numbers in memory.
 fn squares<T: Real + Quantity, D: Direction<K, M, N>, const K: usize, const M: usize, const N: usize>(
     direction: &D,
     scalars: [T; K],
@@ -86,7 +86,7 @@ impl<T: Real + Quantity, D: Direction<K, M, N>, const K: usize, const M: usize, 
     fn run<I: Isa>(self) {
         let Block { direction, scalars, state, read, out } = self;
         let len = out.len();
-        // (Slices of the same length, so that the compiler drops the tests of bounds.)
+        // (The slices have the same length, so the compiler removes bounds checks.)
         let (state, read) = (state.map(|slice| &slice[..len]), read.map(|slice| &slice[..len]));
         for (at, out) in out.iter_mut().enumerate() {
             *out = direction.at(scalars, from_fn(|which| state[which][at]), from_fn(|which| read[which][at]));

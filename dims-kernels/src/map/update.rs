@@ -1,4 +1,5 @@
-//! Elementwise loops whose results are combined with existing elements, or go to strided or computed places.
+//! Elementwise loops whose results are combined with existing elements, or are written with strides
+//! or at computed indices.
 
 use crate::error::Error;
 use crate::load::gather::GatherIndices;
@@ -14,25 +15,26 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 
-/// Where results go that are not a new vector: strided memory, perhaps at computed places.
+/// The target of results that is not a new vector: strided memory, possibly at computed indices.
 struct UpdateTarget<'n, T, X> {
     base: *mut T,
     strides: &'n [isize],
     indices: X,
 }
 
-/// What [`update`] runs over a nest: the row and the indices of the place, and the kernel of the values.
+/// The operands of [`update`] for a nest: the row and the indices of the target, and the kernel of
+/// the values.
 pub struct LoweredUpdate<'n, X, K> {
-    /// The place along the loops.
+    /// The row of the target.
     pub row: Row<'n>,
-    /// The computed indices of the place.
+    /// The computed indices into the target.
     pub indices: X,
-    /// What is put there.
+    /// The kernel of the values.
     pub value: K,
 }
 
 impl<'n, X: GatherIndices, K> LoweredUpdate<'n, X, K> {
-    /// The kernel and the target, where the place is this.
+    /// The kernel and the target, for this memory.
     ///
     /// # Safety
     ///
@@ -48,15 +50,18 @@ impl<'n, X: GatherIndices, K> LoweredUpdate<'n, X, K> {
     }
 }
 
-/// Puts `op(old, new)` for each element of the nest into its place, one after the other in the nest's order.
+/// Replaces each target element by `op(old, new)` for the corresponding element of the nest, in the
+/// nest's order.
 ///
-/// `lower` makes the kernel for a nest, or for a part of one: where no place can be in two parts, there
-/// are as many as the work is worth threads. A place that comes up several times accumulates; after a fault nothing more is written.
+/// `lower` makes the kernel for a nest, or for a part of one: if no two parts share a target
+/// element, there are as many parts as there is work for threads. A target element that occurs
+/// several times accumulates. After a fault, nothing more is written.
 ///
 /// # Safety
 ///
-/// `lower` takes the row of the place from the nest that it is given, along which each position of the nest is one of the axes of `place`; where indices are
-/// active, they select from axes that it has besides, with the sizes and strides that they are checked against.
+/// `lower` takes the row of the target from the nest that it gets. Along that row, each position of
+/// the nest is a position of the axes of `place`. Active indices select from further axes of
+/// `place`, with the sizes and strides that they are checked against.
 pub unsafe fn update<'n, T, K, X, O>(
     nest: &'n Nest,
     parts: &'n mut NestParts,
@@ -70,7 +75,8 @@ where
     X: GatherIndices,
     O: BinaryOp<T, K::Elem, Out = T> + Copy,
 {
-    // SAFETY: the places are borrowed exclusively, and each position is one of them, as the caller promises.
+    // SAFETY: the target is borrowed exclusively, and each position is one of its elements, as the
+    // caller promises.
     let (kernel, target) = unsafe { lower(nest).onto(&mut place) };
     let threads = threads::parts(nest.positions());
     let scatters = X::ANY && target.indices.is_active();
@@ -80,18 +86,20 @@ where
     *parts = nest.split(0, threads);
     let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
     for nest in &*parts {
-        // SAFETY: the positions of a part are some of the nest's. The first target is not used any more, and those of two parts have no place in common,
-        // as `is_apart` has found.
+        // SAFETY: the positions of a part are positions of the nest. The first target is not used
+        // any more, and those of different parts are disjoint, as `is_apart` has found.
         let (kernel, target) = unsafe { lower(nest).onto(&mut place) };
-        // SAFETY: kernels read elements, which are `Sync`; operations are plain values, as `PARALLEL` says; the places of
-        // different parts are different, and the target has exclusive access to all of them.
+        // SAFETY: kernels read elements, which are `Sync`; operations are plain values, as
+        // `PARALLEL` says; the elements of different parts are disjoint, and the target has
+        // exclusive access to all of them.
         let task = unsafe { Carried::new(Update { kernel, nest, target, op }) };
         jobs.push(Box::new(move || dispatch(task.into_inner())));
     }
     threads::run(jobs)
 }
 
-/// Whether the places at different positions of the outermost loop differ, whatever the positions of the others.
+/// Whether the elements at different positions of the outermost loop differ, whatever the positions
+/// of the other loops.
 pub(crate) fn is_apart(sizes: &[usize], strides: &[isize]) -> bool {
     let reach =
         |(&size, &stride): (&usize, &isize)| stride.unsigned_abs().saturating_mul(size.saturating_sub(1));
@@ -139,8 +147,8 @@ impl<T: Element, K: Kernel, X: GatherIndices, O: BinaryOp<T, K::Elem, Out = T>> 
             let steps = tile.at.iter().zip(target.strides).map(|(&at, &stride)| at as isize * stride);
             let start = target.base.wrapping_offset(steps.sum());
             if stride == 1 && !(X::ANY && target.indices.is_active()) {
-                // SAFETY: the tile's places are neighbours, each a valid element that nothing else has access to, by the
-                // contract of `onto`.
+                // SAFETY: the tile's target elements are contiguous, and each is a valid element
+                // that nothing else accesses, by the contract of `onto`.
                 let places = unsafe { core::slice::from_raw_parts_mut(start, tile.len) };
                 update_tile::<I, T, K, O>(&kernel, places, &op);
             } else {
@@ -152,7 +160,8 @@ impl<T: Element, K: Kernel, X: GatherIndices, O: BinaryOp<T, K::Elem, Out = T>> 
                         return faults.into_result();
                     };
                     let place = start.wrapping_offset(offset + x as isize * stride);
-                    // SAFETY: the place is a valid element that nothing else has access to, by the contract of `onto`.
+                    // SAFETY: this is a valid element that nothing else accesses, by the contract
+                    // of `onto`.
                     unsafe { *place = op.apply::<I>(*place, value) };
                 }
             }
@@ -162,12 +171,12 @@ impl<T: Element, K: Kernel, X: GatherIndices, O: BinaryOp<T, K::Elem, Out = T>> 
     }
 }
 
-/// Writes the elements of a nest, the first of whose operands is the place: the one at a position of the loops goes `offset` places behind
-/// the first, and as far as the row of the place says.
+/// Writes the elements of a nest to slots, which are its first operand: the element at a position
+/// of the loops goes to the slot `offset` plus its offset along the first row.
 ///
 /// # Panics
 ///
-/// If there is no such place.
+/// If there is no such slot.
 pub fn write<'n, T: Element, K: Kernel<Elem = T>>(
     nest: &'n Nest,
     parts: &'n mut NestParts,
@@ -177,18 +186,19 @@ pub fn write<'n, T: Element, K: Kernel<Elem = T>>(
 ) -> Result<(), Error> {
     let row = nest.operands().next_row();
     let start = places.reached(offset, &nest.sizes, row.strides).cast::<UninitPlace<T>>();
-    // SAFETY: every position of the loops is a place, as was asserted, which is borrowed exclusively; `UninitPlace` is another name for what it
-    // holds.
+    // SAFETY: every position of the loops has a slot, as was asserted, which is borrowed
+    // exclusively; `UninitPlace` is a wrapper of what the slot holds.
     let place = unsafe { ElementsMut::along(start, &nest.sizes, row.strides) };
     let lower = |nest| {
         let mut operands = Nest::operands(nest);
         LoweredUpdate { row: operands.next_row(), indices: (), value: lower(&mut operands) }
     };
-    // SAFETY: the place has the sizes of the loops and the strides of its row, which is the first of the nest.
+    // SAFETY: the target has the sizes of the loops and the strides of its row, which is the first
+    // row of the nest.
     unsafe { update(nest, parts, place, lower, Write) }
 }
 
-/// A place that may have no value yet.
+/// A slot that may be uninitialised.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 struct UninitPlace<T: Copy>(MaybeUninit<T>);

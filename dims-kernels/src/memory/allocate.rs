@@ -1,4 +1,5 @@
-//! New memory for results. With the feature `std`, large intermediate results give theirs back to a pool.
+//! New memory for results. With the feature `std`, large intermediate results return theirs to a
+//! pool.
 
 use crate::error::Error;
 use crate::memory::elements::OutputSlots;
@@ -19,12 +20,13 @@ pub fn reserve<T>(len: usize) -> Result<Vec<T>, Error> {
     if let Some(memory) = super::pool::recycled(len) {
         return Ok(memory);
     }
-    // (`Vec::try_reserve_exact` would leave the vector in memory, from where it takes longer to come than the memory takes to be had.)
+    // (`Vec::try_reserve_exact` would return the vector through memory, which takes longer than the
+    // allocation.)
     let Some(layout) = Layout::array::<T>(len).ok() else { return Err(too_large(len)) };
     if layout.size() == 0 {
         return Ok(Vec::new());
     }
-    // SAFETY: the layout has a size.
+    // SAFETY: the layout's size is not 0.
     let start = unsafe { alloc::alloc::alloc(layout) };
     if start.is_null() {
         return Err(too_large(len));
@@ -33,7 +35,8 @@ pub fn reserve<T>(len: usize) -> Result<Vec<T>, Error> {
     if layout.size() >= LARGE {
         advise(start, layout.size());
     }
-    // SAFETY: the memory is that of an array of `len` elements, from the global allocator, and none is initialised yet.
+    // SAFETY: the memory was allocated for an array of `len` elements by the global allocator, and
+    // the vector is empty.
     Ok(unsafe { Vec::from_raw_parts(start.cast(), 0, len) })
 }
 
@@ -42,7 +45,7 @@ fn too_large(len: usize) -> Error {
     Error::TooLarge { elements: len }
 }
 
-/// Asks for huge pages in the part of the memory that consists of whole ones.
+/// Asks for huge pages for the part of the memory that consists of whole huge pages.
 #[cfg(all(feature = "std", target_os = "linux"))]
 #[cold]
 fn advise(start: *mut u8, bytes: usize) {
@@ -50,13 +53,14 @@ fn advise(start: *mut u8, bytes: usize) {
     let skipped = start.align_offset(HUGE);
     let bytes = bytes.saturating_sub(skipped) / HUGE * HUGE;
     if bytes > 0 {
-        // SAFETY: the range is page-aligned and lies within memory that was just allocated; the advice changes how it is mapped, not
-        // what it holds. Where it is not followed nothing is lost, so its result does not matter.
+        // SAFETY: the range is page-aligned and within memory that was just allocated; the advice
+        // changes only how it is mapped, not its contents. Its result is ignored, because the
+        // advice is optional.
         unsafe { libc::madvise(start.add(skipped).cast(), bytes, libc::MADV_HUGEPAGE) };
     }
 }
 
-/// New memory for a result that is written part by part, each of whose places is written once.
+/// New memory for a result that is written in parts, each slot once.
 pub struct InParts<T> {
     data: Vec<T>,
     len: usize,
@@ -69,7 +73,7 @@ impl<T: Copy> InParts<T> {
         Ok(InParts { data: reserve(len)?, len, given: 0 })
     }
 
-    /// All places.
+    /// All slots.
     pub fn places(&mut self) -> OutputSlots<'_, T> {
         OutputSlots::counted(&mut self.data.spare_capacity_mut()[..self.len], &mut self.given)
     }
@@ -78,11 +82,11 @@ impl<T: Copy> InParts<T> {
     ///
     /// # Panics
     ///
-    /// If there are not as many as places.
+    /// If not all slots have been written.
     pub fn finish(mut self) -> Vec<T> {
-        assert_eq!(self.given, self.len, "the parts are the whole");
-        // SAFETY: as many values were given as there are places; and no place was written twice, as the parts lie side by side, and each has
-        // a place for each position of its loops.
+        assert_eq!(self.given, self.len, "all slots are written");
+        // SAFETY: as many values were written as there are slots, and no slot was written twice:
+        // the parts do not overlap, and each part has one slot for each position of its loops.
         unsafe { self.data.set_len(self.len) };
         self.data
     }

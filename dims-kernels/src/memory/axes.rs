@@ -6,9 +6,9 @@ use smallvec::SmallVec;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Axis {
-    /// How many elements lie along the axis.
+    /// The number of elements along the axis.
     pub size: usize,
-    /// How far the next element is.
+    /// The distance to the next element, in elements.
     pub stride: isize,
 }
 
@@ -25,7 +25,8 @@ impl Axis {
     }
 }
 
-/// The strides of memory that is contiguous along the axes `order`, the last one fastest, and does not vary along others.
+/// The strides of memory that is contiguous along the axes `order`, the last one fastest. All other
+/// axes have stride 0.
 pub fn contiguous(order: &[usize], sizes: &[usize]) -> SmallVec<[isize; 8]> {
     let mut strides = SmallVec::from_elem(0, sizes.len());
     let mut step: isize = 1;
@@ -45,8 +46,8 @@ pub fn row_major(sizes: &[usize]) -> SmallVec<[isize; 8]> {
     strides
 }
 
-/// Whether axes, each a size and a stride, reach only elements of a slice of `len`, from the one at `start` on: none if
-/// one of them is empty.
+/// Whether all elements that the axes (sizes and strides) reach from the index `start` are within a
+/// slice of length `len`. If an axis is empty, they reach no element.
 pub fn is_within(len: usize, start: i128, axes: impl IntoIterator<Item = (usize, isize)>) -> bool {
     let (mut least, mut most) = (start, start);
     for (size, stride) in axes {

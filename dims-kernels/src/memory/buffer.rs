@@ -1,4 +1,4 @@
-//! Elements that a tensor owns, and that its clones share with it until one of them is changed.
+//! Elements that a tensor owns, and shares with its clones until one of them is changed.
 
 #[cfg(feature = "std")]
 use crate::memory::held::{Held, Mark};
@@ -20,29 +20,32 @@ use core::ptr::{self, NonNull, null_mut};
 use core::slice;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// Elements in memory that goes to the pool in the end, where there is one.
+/// Elements in memory that is returned to the pool, if there is one.
 ///
-/// A clone has the same memory: it costs an allocation of a few words the first time, and a count afterwards. A buffer that is to be
-/// changed while others have its memory copies the elements first.
+/// Clones share the memory: the first clone allocates a few words, later ones increment a counter.
+/// Changing a buffer whose memory is shared copies the elements first.
 pub struct Buffer<T> {
     memory: VecParts<T>,
-    /// Null as long as nobody else was given the memory; then from [`Arc::into_raw`], with a count for this buffer.
+    /// Null until the memory is first shared; then a pointer from [`Arc::into_raw`] that holds a
+    /// strong count.
     shared: AtomicPtr<SharedVec<T>>,
 }
 
-// SAFETY: buffers on several threads read the same elements, and the thread of the last one drops them: as for an `Arc` of a vector.
+// SAFETY: buffers on several threads read the same elements, and the thread of the last one drops
+// them, as for an `Arc` of a vector.
 unsafe impl<T: Send + Sync> Send for Buffer<T> {}
-// SAFETY: a shared buffer is read, or cloned, by which another thread gets one: as above.
+// SAFETY: a shared borrow of a buffer allows reading and cloning, which may give another thread a
+// buffer: see `Send`.
 unsafe impl<T: Send + Sync> Sync for Buffer<T> {}
 
-/// The parts of a vector, which is put together again once.
+/// The parts of a vector, from which it is rebuilt once.
 struct VecParts<T> {
     start: NonNull<T>,
     len: usize,
     capacity: usize,
 }
 
-/// Memory that no buffer has any more goes to the pool.
+/// Returns memory to the pool that no buffer uses any more.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn recycle<T>(memory: Vec<T>) {
     #[cfg(feature = "std")]
@@ -55,7 +58,8 @@ fn recycle<T>(memory: Vec<T>) {
     drop(memory);
 }
 
-/// [`recycle`], where somebody listens. (Apart, as what is dropped then need not be kept in registers.)
+/// [`recycle`] with a listener. (A separate function, so that `recycle` need not keep the vector in
+/// registers.)
 #[cfg(feature = "std")]
 #[cold]
 #[inline(never)]
@@ -65,7 +69,7 @@ fn recycle_heard<T>(memory: Vec<T>) {
 }
 
 impl<T> VecParts<T> {
-    /// How many bytes the elements take.
+    /// The size of the elements in bytes.
     #[cfg(feature = "std")]
     fn bytes(&self) -> usize {
         self.len * size_of::<T>()
@@ -76,14 +80,15 @@ impl<T> VecParts<T> {
         VecParts { start: self.start, len: self.len, capacity: self.capacity }
     }
 
-    /// The vector.
+    /// Rebuilds the vector.
     ///
     /// # Safety
     ///
-    /// The parts are put together once, and nobody reads the elements through them afterwards.
+    /// The vector is rebuilt once, and the elements are not read through the parts afterwards.
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn into_vec(self) -> Vec<T> {
-        // SAFETY: these are the parts of a vector that was forgotten; the caller says that no other is made of them.
+        // SAFETY: these are the parts of a vector that was forgotten; the caller promises that no
+        // other vector is built from them.
         unsafe { Vec::from_raw_parts(self.start.as_ptr(), self.len, self.capacity) }
     }
 }
@@ -124,15 +129,15 @@ impl<T> Drop for SharedVec<T> {
         if self.mark.is_some() {
             registry::remove(self.memory.start.as_ptr().cast(), self.memory.bytes());
         }
-        // SAFETY: an `Arc` drops its value once, when nobody has it any more.
+        // SAFETY: an `Arc` drops its value once, when its last owner is gone.
         recycle(unsafe { self.memory.copy().into_vec() });
     }
 }
 
-// SAFETY: the memory is read by all who have it, and dropped by the last one, as that of an `Arc` of a vector.
+// SAFETY: all owners read the memory, and the last one drops it, as for an `Arc` of a vector.
 #[cfg(feature = "std")]
 unsafe impl<T: Send + Sync> Send for SharedVec<T> {}
-// SAFETY: a shared one gives shared access to the memory alone, as an `Arc` of a vector does.
+// SAFETY: a shared borrow gives only shared access to the memory, as for an `Arc` of a vector.
 #[cfg(feature = "std")]
 unsafe impl<T: Send + Sync> Sync for SharedVec<T> {}
 
@@ -163,7 +168,8 @@ impl<T: Send + Sync + 'static> Held for SharedVec<T> {
     }
 
     fn into_mark(self: Arc<Self>) -> Option<Mark> {
-        // (The registry has a weak count, so nobody can borrow the value exclusively; the last one can take it.)
+        // (The registry holds only a weak count, so the value cannot be borrowed exclusively; the
+        // last owner can take it.)
         let mut last = Arc::into_inner(self)?;
         if last.mark.is_some() {
             registry::remove(last.start(), last.memory.bytes());
@@ -183,13 +189,13 @@ impl<T: Send + Sync + 'static> Buffer<T> {
     pub fn marked(data: Vec<T>, mark: Mark) -> Self {
         let buffer = Buffer::from(data);
         let last = Arc::new(SharedVec { memory: buffer.memory.copy(), mark: Some(mark) });
-        // (The memory is that of `last` now.)
+        // (`last` owns the memory.)
         forget(buffer);
         registry::insert(&(Arc::clone(&last) as Arc<dyn Held>));
         Buffer { memory: last.memory.copy(), shared: AtomicPtr::new(Arc::into_raw(last).cast_mut()) }
     }
 
-    /// Marks the memory. If others share it, that of this buffer is a copy from now on.
+    /// Marks the memory. If it is shared, this buffer gets a copy, which is marked instead.
     pub fn set_mark(&mut self, mark: Mark)
     where
         T: Copy,
@@ -198,7 +204,8 @@ impl<T: Send + Sync + 'static> Buffer<T> {
         *self = Buffer::marked(data, mark);
     }
 
-    /// Removes the mark, if there is one. If others share the memory, it stays marked for them, and that of this buffer is a copy from now on.
+    /// Removes the mark, if there is one. If the memory is shared, it stays marked for the others,
+    /// and this buffer gets a copy.
     pub fn remove_mark(&mut self)
     where
         T: Copy,
@@ -209,14 +216,15 @@ impl<T: Send + Sync + 'static> Buffer<T> {
         }
     }
 
-    /// The memory, shared with the buffer.
+    /// The memory, shared with this buffer.
     pub fn held(&self) -> Arc<dyn Held> {
         let clone = ManuallyDrop::new(self.share());
-        // SAFETY: a clone is shared, so its pointer is from `Arc::into_raw`; its count goes to the `Arc`, as the clone is not dropped.
+        // SAFETY: a clone is shared, so its pointer is from `Arc::into_raw`. The clone is not
+        // dropped, so its count goes to the `Arc`.
         unsafe { Arc::from_raw(clone.shared.load(Ordering::Acquire)) }
     }
 
-    /// The elements of shared memory, if they are of this type.
+    /// A buffer of this shared memory, if the element type is `T`.
     pub fn of_held(held: &Arc<dyn Held>) -> Option<Self> {
         let last = Arc::downcast::<SharedVec<T>>(Arc::clone(held).into_any()).ok()?;
         Some(Buffer { memory: last.memory.copy(), shared: AtomicPtr::new(Arc::into_raw(last).cast_mut()) })
@@ -224,23 +232,24 @@ impl<T: Send + Sync + 'static> Buffer<T> {
 }
 
 impl<T> Buffer<T> {
-    /// The `Arc` of all who share the memory, if it is shared.
+    /// The `Arc` that owns the memory, if it is shared.
     ///
-    /// Its count is that of this buffer: either it is not dropped, or the buffer is not.
+    /// It uses this buffer's count: drop either the `Arc` or the buffer, not both.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn shared(&mut self) -> Option<ManuallyDrop<Arc<SharedVec<T>>>> {
         let shared = *self.shared.get_mut();
         if shared.is_null() {
             return None;
         }
-        // SAFETY: a pointer that is not null is from `Arc::into_raw`, and this buffer has a count of it, which is not dropped here.
+        // SAFETY: a pointer that is not null is from `Arc::into_raw`, and this buffer has a count
+        // of it, which is not dropped here.
         Some(ManuallyDrop::new(unsafe { Arc::from_raw(shared) }))
     }
 
-    /// Whether nobody else has the memory.
+    /// Whether the memory belongs to this buffer alone.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn is_unshared(&mut self) -> bool {
-        // (What a recorded program knows is not to be changed.)
+        // (The elements of a recorded program must not be changed.)
         self.shared().is_none_or(|mut shared| Arc::get_mut(&mut shared).is_some_and(|last| !last.is_traced()))
     }
 
@@ -252,23 +261,26 @@ impl<T> Buffer<T> {
             return None;
         }
         let shared = self.shared.load(Ordering::Acquire);
-        // SAFETY: a pointer that is not null is from `Arc::into_raw`, and the buffer has a count of it for as long as it is borrowed.
+        // SAFETY: a pointer that is not null is from `Arc::into_raw`, and the buffer has a count of
+        // it for as long as it is borrowed.
         unsafe { shared.as_ref() }?.mark.as_ref()
     }
 
-    /// Whether a recorded program knows the elements.
+    /// Whether the elements are part of a recorded program.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn is_traced(&self) -> bool {
         #[cfg(feature = "std")]
         if registry::is_active() {
             let shared = self.shared.load(Ordering::Acquire);
-            // SAFETY: a pointer that is not null is from `Arc::into_raw`, and the buffer has a count of it for as long as it is borrowed.
+            // SAFETY: a pointer that is not null is from `Arc::into_raw`, and the buffer has a
+            // count of it for as long as it is borrowed.
             return unsafe { shared.as_ref() }.is_some_and(SharedVec::is_traced);
         }
         false
     }
 
-    /// Whether the elements depend on inputs of a recorded function, and not only on variables of a gradient.
+    /// Whether the elements depend on inputs of a recorded function, and not only on variables of a
+    /// gradient.
     fn is_recorded(&self) -> bool {
         #[cfg(feature = "std")]
         return self.mark().is_some_and(|mark| mark.is_recorded());
@@ -276,7 +288,7 @@ impl<T> Buffer<T> {
         false
     }
 
-    /// The elements as a vector: copied if other buffers share them.
+    /// The elements as a vector. They are copied if the memory is shared.
     #[inline]
     pub fn into_vec(self) -> Vec<T>
     where
@@ -289,7 +301,7 @@ impl<T> Buffer<T> {
         self.taken()
     }
 
-    /// [`into_vec`](Buffer::into_vec), where somebody listens.
+    /// [`into_vec`](Buffer::into_vec) with a listener.
     #[cfg(feature = "std")]
     #[cold]
     #[inline(never)]
@@ -302,7 +314,8 @@ impl<T> Buffer<T> {
         data
     }
 
-    /// [`into_vec`](Buffer::into_vec), for memory that will be a buffer's again.
+    /// [`into_vec`](Buffer::into_vec) for memory that becomes a buffer again: listeners are not
+    /// told.
     #[inline]
     fn taken(self) -> Vec<T>
     where
@@ -310,7 +323,7 @@ impl<T> Buffer<T> {
     {
         let mut buffer = ManuallyDrop::new(self);
         let Some(shared) = buffer.shared() else {
-            // SAFETY: nobody else was given the memory, and this buffer is not dropped.
+            // SAFETY: the memory is not shared, and this buffer is not dropped.
             return unsafe { buffer.memory.copy().into_vec() };
         };
         match Arc::try_unwrap(ManuallyDrop::into_inner(shared)) {
@@ -322,20 +335,21 @@ impl<T> Buffer<T> {
                     registry::remove(last.memory.start.as_ptr().cast(), last.memory.bytes());
                     drop(last.mark.take());
                 }
-                // SAFETY: this was the last one who had the memory, and it is not dropped.
+                // SAFETY: this was the last owner of the memory, and it is not dropped.
                 unsafe { last.memory.copy().into_vec() }
             }
-            // (Before `shared` is dropped, which may be the last one by then.)
+            // (Copied before `shared` is dropped, which may be the last owner by then.)
             Err(shared) => elements(&shared.memory).to_vec(),
         }
     }
 }
 
-/// What is there.
+/// The elements in the memory.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn elements<T>(memory: &VecParts<T>) -> &[T] {
-    // SAFETY: they are the initialized elements of a vector that was forgotten, and is not put together while someone who has `memory` is
-    // borrowed. Nobody changes them meanwhile: that takes an exclusive borrow of the only buffer.
+    // SAFETY: these are the initialized elements of a vector that was forgotten. It is not rebuilt
+    // while an owner of `memory` is borrowed, and the elements are not changed meanwhile: that
+    // takes an exclusive borrow of the only buffer.
     unsafe { &*ptr::slice_from_raw_parts(memory.start.as_ptr(), memory.len) }
 }
 
@@ -359,7 +373,7 @@ impl<T> Deref for Buffer<T> {
     }
 }
 
-/// Copies the elements first if others have them.
+/// Copies the elements first if the memory is shared.
 impl<T: Clone> DerefMut for Buffer<T> {
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
@@ -370,7 +384,8 @@ impl<T: Clone> DerefMut for Buffer<T> {
             }
             *self = Buffer::from(self.to_vec());
         }
-        // SAFETY: they are the elements of a vector that was forgotten, and nobody else has it, or can get it while `self` is borrowed.
+        // SAFETY: these are the elements of a vector that was forgotten. The memory is not shared,
+        // and cannot become shared while `self` is borrowed.
         unsafe { slice::from_raw_parts_mut(self.memory.start.as_ptr(), self.memory.len) }
     }
 }
@@ -405,14 +420,15 @@ impl<T> Buffer<T> {
             shared = match self.shared.compare_exchange(null_mut(), made, success, failure) {
                 Ok(_) => made,
                 Err(first) => {
-                    // Another thread was the first one to share it, and its `Arc` has the memory.
-                    // SAFETY: `made` is from `Arc::into_raw`, and nobody has seen it.
+                    // Another thread shared the buffer first, and its `Arc` owns the memory.
+                    // SAFETY: `made` is from `Arc::into_raw`, and no other thread has seen it.
                     forget(Arc::into_inner(unsafe { Arc::from_raw(made) }));
                     first
                 }
             };
         }
-        // SAFETY: it is from `Arc::into_raw`, and `self` has a count of it for as long as it is borrowed.
+        // SAFETY: it is from `Arc::into_raw`, and `self` has a count of it for as long as it is
+        // borrowed.
         unsafe { Arc::increment_strong_count(shared) };
         Buffer { memory: self.memory.copy(), shared: AtomicPtr::new(shared) }
     }
@@ -422,7 +438,7 @@ impl<T> Drop for Buffer<T> {
     #[inline]
     fn drop(&mut self) {
         match self.shared() {
-            // SAFETY: nobody else was given the memory, and a buffer is dropped once.
+            // SAFETY: the memory is not shared, and a buffer is dropped once.
             None => recycle(unsafe { self.memory.copy().into_vec() }),
             Some(shared) => drop(ManuallyDrop::into_inner(shared)),
         }
@@ -514,7 +530,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is done to some buffers, each has the elements that a vector in its place has.
+        /// After any sequence of operations, each buffer has the elements of the vector at the same
+        /// index.
         #[test]
         fn buffers_are_vectors(len in 0usize..5, steps in prop::collection::vec((0u8..4, 0usize..8, 0usize..8), 0..60)) {
             let mut buffers = vec![Buffer::from(vec![0; len])];

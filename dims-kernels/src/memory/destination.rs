@@ -1,4 +1,4 @@
-//! Where a routine writes its results, one behind the other.
+//! Where a routine writes its results.
 
 use crate::error::Error;
 use crate::memory::allocate::reserve;
@@ -9,21 +9,23 @@ use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use core::slice::from_raw_parts_mut;
 
-/// The memory of a result. A routine that gets one returns the elements if the memory is new, else an empty vector.
+/// The memory of a result. If it is new, the routine returns the elements; otherwise it returns an
+/// empty vector.
 pub enum Destination<'d, T> {
-    /// New memory for so many elements.
+    /// New memory for this number of elements.
     New(usize),
     /// New memory for this number of elements, which are not computed: see [`hollow`].
     #[cfg(feature = "std")]
     Hollow(usize),
-    /// Memory of the caller, whose elements are overwritten.
+    /// Memory of the caller, which is overwritten.
     Given(&'d mut [T]),
-    /// Memory of elements that are no longer needed. The routine may read each of them, at the position at which it is written.
+    /// The memory of elements that are no longer needed. The routine may read an element only at
+    /// the position that it is about to write.
     Reused(&'d Freed<T>),
 }
 
 impl<T> Destination<'_, T> {
-    /// New memory for `len` results of a step.
+    /// New memory for the `len` results of a step.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn of_step(len: usize) -> Self {
         #[cfg(feature = "std")]
@@ -33,7 +35,7 @@ impl<T> Destination<'_, T> {
         Destination::New(len)
     }
 
-    /// How many results there are.
+    /// The number of results.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn len(&self) -> usize {
         match self {
@@ -53,13 +55,15 @@ impl<T> Destination<'_, T> {
 }
 
 impl<T: Copy + 'static> Destination<'_, T> {
-    /// Calls `write` with a pointer to the first of the [`len`](Destination::len) places.
+    /// Calls `write` with a pointer to the first of the [`len`](Destination::len) slots.
     ///
-    /// For [hollow](Destination::Hollow) memory, `write` is not called. Other results must not depend on the call.
+    /// For [hollow](Destination::Hollow) memory, `write` is not called, so it must have no other
+    /// effects that matter.
     ///
     /// # Safety
     ///
-    /// `write` gives each place a value, or returns an error. It reads no place to which it has not written, unless the memory is reused.
+    /// `write` gives each slot a value, or returns an error. It does not read slots before it
+    /// writes them, unless the memory is reused.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn write(self, write: impl FnOnce(*mut T) -> Result<(), Error>) -> Result<Vec<T>, Error> {
         let mut new = Vec::new();
@@ -75,12 +79,14 @@ impl<T: Copy + 'static> Destination<'_, T> {
             }
         };
         write(start)?;
-        // SAFETY: `len` is that of new memory, and each place was written, as the caller promises; else it is 0.
+        // SAFETY: `len` is 0 unless the memory is new; then all slots were written, as the caller
+        // promises.
         unsafe { new.set_len(len) };
         Ok(new)
     }
 
-    /// As [`write`](Destination::write), for routines that write over nothing they read: `fill` gets all places.
+    /// As [`write`](Destination::write), for routines that do not overwrite their operands: `fill`
+    /// gets all slots.
     ///
     /// # Panics
     ///
@@ -88,7 +94,7 @@ impl<T: Copy + 'static> Destination<'_, T> {
     ///
     /// # Safety
     ///
-    /// `fill` gives each place a value, or returns an error.
+    /// `fill` gives each slot a value, or returns an error.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn fill(
         self,
@@ -96,15 +102,16 @@ impl<T: Copy + 'static> Destination<'_, T> {
     ) -> Result<Vec<T>, Error> {
         assert!(
             !matches!(self, Destination::Reused(_)),
-            "only passes over all elements write over what they read"
+            "only elementwise passes may overwrite their operands"
         );
         let len = self.len();
-        // SAFETY: there are `len` places, of new memory or of a slice that is borrowed exclusively; `fill` writes all of them, as the caller promises. (Of a slice it
-        // writes elements alone, which are initialised.)
+        // SAFETY: there are `len` slots, in new memory or in a slice that is borrowed exclusively.
+        // `fill` writes all of them, as the caller promises, and writes only initialised elements
+        // to a slice.
         unsafe { self.write(|start| fill(from_raw_parts_mut(start.cast(), len))) }
     }
 
-    /// Each result is the value of `element` for its number.
+    /// Computes each result as `element` of its index.
     ///
     /// # Panics
     ///
@@ -117,7 +124,7 @@ impl<T: Copy + 'static> Destination<'_, T> {
             }
             Ok(())
         };
-        // SAFETY: each place is written.
+        // SAFETY: all slots are written.
         unsafe { self.fill(fill) }
     }
 }

@@ -1,16 +1,18 @@
-//! Elements that are borrowed, as plans and kernels get them: where they begin.
+//! Borrowed elements, as plans and kernels get them: a pointer to the first element.
 //!
-//! A plan gets the sizes and strides of each operand's axes, and makes one row of strides along its loops of them. A kernel reads the operand
-//! along that row. The invariant of all plans is that the row reaches only elements that the axes reach: sizes are checked when operands
-//! meet, and from there on loops are only merged, split and put in order. What combines elements with a row, or with sizes and strides of another kind, is
-//! an `unsafe` function, whose caller promises that; builds with debug assertions check it at each row.
+//! A plan gets the sizes and strides of each operand's axes, and derives one row of strides along
+//! its loops from them. A kernel reads the operand along that row. The invariant of all plans is
+//! that the row reaches only elements that the axes reach: sizes are checked when operands are
+//! combined, and afterwards loops are only merged, split and reordered. Functions that combine
+//! elements with a row, or with other sizes and strides, are `unsafe`. The caller promises the
+//! invariant; builds with debug assertions check it at each row.
 
 use crate::memory::axes::{Axis, is_within};
 use core::any::TypeId;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
-/// What can be reached from the element at the origin, in elements: how far back, and how far on.
+/// The range of elements that can be reached from the origin: the least and the greatest offset.
 #[cfg(debug_assertions)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Reach {
@@ -20,7 +22,7 @@ struct Reach {
 
 #[cfg(debug_assertions)]
 impl Reach {
-    /// What axes reach; nothing if one is empty.
+    /// The range that axes reach; `None` if one of them is empty.
     fn of(axes: impl Iterator<Item = (usize, isize)>) -> Option<Self> {
         let mut reach = Reach { least: 0, most: 0 };
         for (size, stride) in axes {
@@ -31,17 +33,17 @@ impl Reach {
         Some(reach)
     }
 
-    /// The same, compiled here.
+    /// [`of`](Reach::of), compiled here.
     fn of_axes(named: &[Axis], positional: &[Axis]) -> Option<Self> {
         Reach::of(named.iter().chain(positional).map(Axis::parts))
     }
 
-    /// The same of loops, compiled here.
+    /// [`of`](Reach::of) for loops, compiled here.
     fn of_loops(sizes: &[usize], strides: &[isize]) -> Option<Self> {
         Reach::of(sizes.iter().copied().zip(strides.iter().copied()))
     }
 
-    /// Whether loops from `offset` on stay within.
+    /// Whether loops that start at `offset` stay within this range.
     fn covers(own: Option<Self>, offset: isize, loops: Option<Self>) -> bool {
         let Some(loops) = loops else { return true };
         own.is_some_and(|own| {
@@ -50,13 +52,14 @@ impl Reach {
     }
 }
 
-/// Elements along axes, whose reach is checked in builds with debug assertions.
+/// Elements along axes, whose range is checked in builds with debug assertions.
 pub trait Reaches {
-    /// Panics, in builds with debug assertions, if loops from `offset` on leave the axes.
+    /// In builds with debug assertions, panics if loops that start at `offset` leave the range of
+    /// the axes.
     fn assert_reach(&self, offset: isize, sizes: &[usize], strides: &[isize]);
 }
 
-/// What elements reach, without their type, for checks in builds with debug assertions.
+/// The range of elements without their type, for checks in builds with debug assertions.
 #[derive(Clone, Copy)]
 pub(crate) struct Reached {
     #[cfg(debug_assertions)]
@@ -64,7 +67,7 @@ pub(crate) struct Reached {
 }
 
 impl Reached {
-    /// The reach with a further axis.
+    /// The range with a further axis.
     #[cfg(feature = "std")]
     pub(crate) fn along(self, size: usize, stride: isize) -> Self {
         let _ = (size, stride);
@@ -109,8 +112,8 @@ macro_rules! elements {
             ///
             /// # Safety
             ///
-            /// If no axis is empty, then for every position of the axes `start` offset by the strides is a valid element for `'a`, which may be
-            /// accessed as the type says.
+            /// If no axis is empty, then for every position of the axes, `start` offset by the
+            /// strides is a valid element for `'a`, which may be accessed as the type says.
             #[cfg_attr(not(unoptimized), inline(always))]
             pub unsafe fn new(start: $pointer, named: &[Axis], positional: &[Axis]) -> Self {
                 let _ = (named, positional);
@@ -122,8 +125,9 @@ macro_rules! elements {
                 }
             }
 
-            /// The same elements from another one on, which is `offset` away. (Where that is none of them, no axes reach it, and none is read: what reads
-            /// is `unsafe`.)
+            /// The same elements with the origin moved by `offset`. The new origin may be out of
+            /// range: then the axes do not reach it, and it is not read, because reading is
+            /// `unsafe`.
             #[cfg_attr(not(unoptimized), inline(always))]
             pub fn moved(self, offset: isize) -> Self {
                 $name {
@@ -137,7 +141,7 @@ macro_rules! elements {
                 }
             }
 
-            /// What the axes reach.
+            /// The range of the axes.
             #[cfg_attr(not(unoptimized), inline(always))]
             pub(crate) fn reached(&self) -> Reached {
                 Reached {
@@ -146,11 +150,11 @@ macro_rules! elements {
                 }
             }
 
-            /// Panics, in builds with debug assertions, if other axes leave what these reach.
+            /// In builds with debug assertions, panics if other axes leave the range of these.
             #[cfg_attr(not(unoptimized), inline(always))]
             pub fn assert_axes(&self, named: &[Axis], positional: &[Axis]) {
                 let _ = (named, positional);
-                // (Of what has an empty axis an index may select, which then fails as it is read.)
+                // (An index may select from an array with an empty axis; the read then fails.)
                 #[cfg(debug_assertions)]
                 if self.reach.is_some() {
                     let loops = Reach::of_axes(named, positional);
@@ -158,7 +162,7 @@ macro_rules! elements {
                 }
             }
 
-            /// The same, for loops that are each a size and a stride.
+            /// As [`assert_axes`](Self::assert_axes), for loops given as sizes and strides.
             #[cfg_attr(not(unoptimized), inline(always))]
             pub fn assert_loops(&self, offset: isize, loops: impl Iterator<Item = (usize, isize)>) {
                 let _ = (offset, &loops);
@@ -179,9 +183,11 @@ macro_rules! elements {
 }
 
 elements! {
-    /// Elements that are borrowed for `'a`, along axes that the holder knows: the one at the origin.
+    /// Elements that are borrowed for `'a`, along axes that the holder knows: a pointer to the
+    /// origin.
     Elements, *const T, &'a [T];
-    /// Elements that are borrowed exclusively for `'a`, along axes that the holder knows: the one at the origin.
+    /// Elements that are borrowed exclusively for `'a`, along axes that the holder knows: a pointer
+    /// to the origin.
     ElementsMut, *mut T, &'a mut [T];
 }
 
@@ -192,9 +198,9 @@ impl<T> Clone for Elements<'_, T> {
 }
 impl<T> Copy for Elements<'_, T> {}
 
-// SAFETY: these are shared borrows of elements.
+// SAFETY: this is a shared borrow of elements.
 unsafe impl<T: Sync> Send for Elements<'_, T> {}
-// SAFETY: all that a shared one allows is to copy it, and it is a shared borrow of elements.
+// SAFETY: a shared reference only allows copying this shared borrow of elements.
 unsafe impl<T: Sync> Sync for Elements<'_, T> {}
 
 impl<T> core::fmt::Debug for Elements<'_, T> {
@@ -204,18 +210,18 @@ impl<T> core::fmt::Debug for Elements<'_, T> {
 }
 
 impl<'a, T> Elements<'a, T> {
-    /// All elements of a slice, one after the other.
+    /// All elements of a slice, in order.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn of_slice(slice: &'a [T]) -> Self {
-        // SAFETY: neighbours in a slice lie one apart.
+        // SAFETY: adjacent elements of a slice are one apart.
         unsafe { Elements::new(slice.as_ptr(), &[Axis::new(slice.len(), 1)], &[]) }
     }
 
-    /// Elements from a start, as far as `reached` permits.
+    /// Elements from `start`, within the range `reached`.
     ///
     /// # Safety
     ///
-    /// The start and the reach are those of elements of this type that are borrowed for `'a`.
+    /// The start and the range belong to elements of this type that are borrowed for `'a`.
     #[inline]
     #[cfg(feature = "std")]
     pub(crate) unsafe fn reaching(start: *const T, reached: Reached) -> Self {
@@ -247,22 +253,22 @@ impl<'a, T> Elements<'a, T> {
         })
     }
 
-    /// The element that lies `offset` behind the one at the origin.
+    /// The element at `offset` from the origin.
     ///
     /// # Safety
     ///
-    /// The axes reach it.
+    /// The axes reach the element.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn nth(self, offset: isize) -> T
     where
         T: Copy,
     {
         self.assert_reach(offset, &[1], &[1]);
-        // SAFETY: an element that the axes reach is valid.
+        // SAFETY: the axes reach the element, so it is valid.
         unsafe { *self.start.wrapping_offset(offset) }
     }
 
-    /// `len` of the elements that lie one after the other, from `offset` on.
+    /// `len` contiguous elements, starting at `offset`.
     ///
     /// # Safety
     ///
@@ -273,7 +279,7 @@ impl<'a, T> Elements<'a, T> {
         if len == 0 {
             return &[];
         }
-        // SAFETY: the axes reach the elements, so they are valid for the borrow of the memory.
+        // SAFETY: the axes reach the elements, so they are valid while the memory is borrowed.
         unsafe { core::slice::from_raw_parts(self.start.wrapping_offset(offset), len) }
     }
 }
@@ -283,7 +289,8 @@ impl<'a, T> ElementsMut<'a, T> {
     ///
     /// # Safety
     ///
-    /// For every position of the loops `start` offset by the strides is a valid element for `'a`, and nothing else accesses it.
+    /// For every position of the loops, `start` offset by the strides is a valid element for `'a`,
+    /// and nothing else accesses it.
     #[inline]
     pub unsafe fn along(start: *mut T, sizes: &[usize], strides: &[isize]) -> Self {
         let _ = (sizes, strides);
@@ -301,7 +308,7 @@ impl<'a, T> ElementsMut<'a, T> {
         self.start
     }
 
-    /// The same elements, for a while.
+    /// The same elements for a shorter lifetime.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn reborrow(&mut self) -> ElementsMut<'_, T> {
         ElementsMut {
@@ -312,7 +319,7 @@ impl<'a, T> ElementsMut<'a, T> {
         }
     }
 
-    /// The first `len` elements, which lie one after the other.
+    /// The first `len` elements, which are contiguous.
     ///
     /// # Safety
     ///
@@ -328,24 +335,24 @@ impl<'a, T> ElementsMut<'a, T> {
     }
 }
 
-/// Neighbouring slots of an output, which are written and never read: they may be uninitialised.
+/// Adjacent slots of an output. They are written and never read, so they may be uninitialised.
 pub struct OutputSlots<'a, T> {
     all: &'a mut [MaybeUninit<T>],
-    /// How many slots have been written, if someone counts.
+    /// The number of slots written so far, if it is counted.
     given: Option<&'a mut usize>,
 }
 
 impl<'a, T: Copy> From<&'a mut [T]> for OutputSlots<'a, T> {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn from(all: &'a mut [T]) -> Self {
-        // SAFETY: `MaybeUninit` is laid out as what it holds, and nothing takes a value away from these.
+        // SAFETY: `MaybeUninit<T>` has the layout of `T`, and no slot is ever made uninitialised.
         let all = unsafe { &mut *(core::ptr::from_mut(all) as *mut [MaybeUninit<T>]) };
         OutputSlots { all, given: None }
     }
 }
 
 impl<'a, T: Copy> OutputSlots<'a, T> {
-    /// Slots in new memory; counts in `given` how many are written.
+    /// Slots in new memory. Counts in `given` how many have been written.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn counted(all: &'a mut [MaybeUninit<T>], given: &'a mut usize) -> Self {
         OutputSlots { all, given: Some(given) }
@@ -358,7 +365,7 @@ impl<'a, T: Copy> OutputSlots<'a, T> {
         }
     }
 
-    /// The same slots, for a while.
+    /// The same slots for a shorter lifetime.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn reborrow(&mut self) -> OutputSlots<'_, T> {
         OutputSlots { all: self.all, given: self.given.as_deref_mut() }
@@ -368,7 +375,7 @@ impl<'a, T: Copy> OutputSlots<'a, T> {
     ///
     /// # Panics
     ///
-    /// If there are fewer.
+    /// If there are fewer than `first` slots.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn behind(self, first: usize) -> Self {
         OutputSlots { all: &mut self.all[first..], given: self.given }
@@ -378,24 +385,25 @@ impl<'a, T: Copy> OutputSlots<'a, T> {
     ///
     /// # Panics
     ///
-    /// If there are fewer slots.
+    /// If there are not enough slots.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn put(&mut self, first: usize, values: &[T]) {
         self.count(values.len());
-        // SAFETY: `MaybeUninit` is laid out as what it holds, and a value is one that there may be.
+        // SAFETY: `MaybeUninit<T>` has the layout of `T`, and initialised values are valid for it.
         let values = unsafe { &*(core::ptr::from_ref(values) as *const [MaybeUninit<T>]) };
         self.all[first..][..values.len()].copy_from_slice(values);
     }
 
-    /// The origin of loops whose positions are slots: `offset` elements behind the first slot. The caller writes each position.
+    /// A pointer to the origin of loops over slots, `offset` slots after the first. The caller
+    /// writes each position.
     ///
     /// # Panics
     ///
-    /// If they reach others.
+    /// If the loops leave the slots.
     #[inline]
     pub fn reached(mut self, offset: usize, sizes: &[usize], strides: &[isize]) -> *mut MaybeUninit<T> {
         let loops = sizes.iter().copied().zip(strides.iter().copied());
-        assert!(is_within(self.all.len(), offset as i128, loops), "every place lies in the memory");
+        assert!(is_within(self.all.len(), offset as i128, loops), "the loops stay within the memory");
         self.count(sizes.iter().product());
         self.all.as_mut_ptr().wrapping_add(offset)
     }

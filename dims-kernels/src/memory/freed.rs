@@ -2,19 +2,20 @@
 
 /// The memory of all elements of a tensor that no longer needs them.
 ///
-/// The tensor still owns the memory, and gives it up in exchange for this value.
+/// The tensor still owns the memory.
 pub struct Freed<T> {
     start: *mut T,
     len: usize,
 }
 
 impl<T> Freed<T> {
-    /// These elements.
+    /// The memory of these elements.
     ///
     /// # Safety
     ///
-    /// The elements are of the type `T`, and remain valid for as long as the value is used. Nothing else accesses them meanwhile, but for the routine that gets the value: it
-    /// runs kernels that read each element at the position at which it is written, or that read none of them.
+    /// The elements have the type `T`, and remain valid for as long as the value is used. Meanwhile
+    /// only the routine that gets the value accesses them: it runs kernels that read each element
+    /// only at the position that they write, or do not read them at all.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn of<U>(elements: &mut [U]) -> Self {
         assert_eq!(
@@ -25,19 +26,19 @@ impl<T> Freed<T> {
         Freed { start: elements.as_mut_ptr().cast(), len: elements.len() }
     }
 
-    /// How many places there are.
+    /// The number of elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The first place.
+    /// A pointer to the first element.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn start(&self) -> *mut T {
         self.start

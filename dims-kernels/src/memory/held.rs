@@ -4,12 +4,14 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::any::{Any, TypeId};
 
-/// What marks shared memory: the step of a recorded program that computed the elements. (Its type is defined in a higher layer.)
+/// The mark of shared memory: the step of a recorded program that computed the elements. (Its type
+/// is defined in a higher layer.)
 pub trait Marker: Any + Send + Sync {
     /// Whether the program is still recorded. If it is not, the elements are constants.
     fn is_live(&self) -> bool;
 
-    /// Whether the elements depend on inputs of a recorded function, and not only on variables of a gradient.
+    /// Whether the elements depend on inputs of a recorded function, and not only on variables of a
+    /// gradient.
     fn is_recorded(&self) -> bool {
         false
     }
@@ -22,22 +24,23 @@ pub type Mark = Box<dyn Marker>;
 pub trait Held: Send + Sync {
     /// The first element.
     fn start(&self) -> *const u8;
-    /// The first element, for writing. `None` if others may read the memory although this borrow is exclusive.
+    /// The first element, for writing. `None` if others may read the memory although this borrow is
+    /// exclusive.
     fn start_mut(&mut self) -> Option<*mut u8>;
-    /// How many elements there are.
+    /// The number of elements.
     fn len(&self) -> usize;
-    /// Whether there are none.
+    /// Whether there are no elements.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Their type.
+    /// The element type.
     fn element(&self) -> TypeId;
-    /// The bytes of all elements.
+    /// The size of all elements in bytes.
     fn bytes(&self) -> usize;
     /// The mark.
     fn mark(&self) -> Option<&Mark>;
-    /// The same, if nobody else has the memory, which is freed.
+    /// The mark, if this is the only owner of the memory, which is freed.
     fn into_mark(self: Arc<Self>) -> Option<Mark>;
-    /// The memory in its type.
+    /// The memory with its concrete type.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }

@@ -1,6 +1,6 @@
 //! Memory without computed elements, for functions that are recorded from sizes alone.
 //!
-//! The memory is reserved, and its pages are touched only by a read. They read as zeros.
+//! The memory is reserved but never written. Reads return zeros; only then are its pages touched.
 
 use crate::error::Error;
 use crate::memory::registry;
@@ -13,23 +13,25 @@ use core::cell::Cell;
 std::thread_local! {
     /// Whether results of this thread are hollow.
     static HOLLOW: Cell<bool> = const { Cell::new(false) };
-    /// Whether this thread asks for hollow memory.
+    /// Whether this thread is allocating hollow memory.
     static RESERVING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread asks for hollow memory, for allocators of tests, which check that nobody reads it.
+/// Whether this thread is allocating hollow memory. Tests' allocators use it to check that hollow
+/// memory is not read.
 #[doc(hidden)]
 pub fn is_reserving() -> bool {
     RESERVING.get()
 }
 
-/// While it lives, results of kernels on this thread are hollow: memory of the right length, to which they write nothing.
+/// While this value exists, results of kernels on this thread are hollow: the memory has the right
+/// length, and kernels write nothing to it.
 pub struct HollowScope {
     before: bool,
 }
 
 impl HollowScope {
-    /// Begins.
+    /// Starts the scope.
     #[cold]
     pub fn new() -> Self {
         HollowScope { before: HOLLOW.replace(true) }
@@ -48,7 +50,8 @@ impl Drop for HollowScope {
     }
 }
 
-/// Whether results are hollow now. (They are only while a function is recorded, so this costs the test of a flag.)
+/// Whether results are hollow. (This can only be so while a function is recorded, so otherwise it
+/// costs one flag test.)
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn is_hollow() -> bool {
     registry::is_active() && of_thread()
@@ -60,7 +63,7 @@ fn of_thread() -> bool {
     HOLLOW.get()
 }
 
-/// Whether all bytes 0 are a value of the type: it is a number or `bool`.
+/// Whether all-zero bytes are a value of the type: it is a real number or `bool`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn has_zero<T: 'static>() -> bool {
     let own = TypeId::of::<T>();
@@ -74,7 +77,7 @@ pub(crate) fn has_zero<T: 'static>() -> bool {
     is_one_of!(f32 f64 i8 i16 i32 i64 isize u8 u16 u32 u64 usize bool)
 }
 
-/// Hollow memory for `len` elements; `None` for elements that are no real numbers and not `bool`.
+/// Hollow memory for `len` elements; `None` if they are neither real numbers nor `bool`.
 pub fn reserved<T: 'static>(len: usize) -> Result<Option<Vec<T>>, Error> {
     if has_zero::<T>() { zeros(len).map(Some) } else { Ok(None) }
 }
@@ -83,7 +86,7 @@ pub fn reserved<T: 'static>(len: usize) -> Result<Option<Vec<T>>, Error> {
 ///
 /// # Panics
 ///
-/// If the elements are no real numbers and not `bool`.
+/// If the elements are neither real numbers nor `bool`.
 #[cold]
 #[inline(never)]
 pub(crate) fn zeros<T: 'static>(len: usize) -> Result<Vec<T>, Error> {
@@ -93,12 +96,13 @@ pub(crate) fn zeros<T: 'static>(len: usize) -> Result<Vec<T>, Error> {
         return Ok(Vec::new());
     }
     RESERVING.set(true);
-    // SAFETY: the layout has a size.
+    // SAFETY: the layout's size is not 0.
     let start = unsafe { alloc_zeroed(layout) };
     RESERVING.set(false);
     if start.is_null() {
         return Err(Error::TooLarge { elements: len });
     }
-    // SAFETY: the memory is that of an array of `len` elements, from the global allocator. All bytes are 0, which `has_zero` says is a value.
+    // SAFETY: the memory was allocated for an array of `len` elements by the global allocator. All
+    // bytes are 0, which is a value of the type, as `has_zero` says.
     Ok(unsafe { Vec::from_raw_parts(start.cast(), len, len) })
 }

@@ -1,26 +1,26 @@
-//! Who is told, on this thread, which memory tensors no longer have.
+//! The listener of a thread, which is told when tensors give up memory.
 
 use core::cell::Cell;
 
-/// What is called with the address and the bytes of memory that no tensor has any more.
+/// Called with the address and the size in bytes of memory that no tensor uses any more.
 pub type FreedListener = fn(usize, usize);
 
 std::thread_local! {
     static LISTENER: Cell<Option<FreedListener>> = const { Cell::new(None) };
 }
 
-/// Whether anybody listens on this thread.
+/// Whether this thread has a listener.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn is_listening() -> bool {
     LISTENER.get().is_some()
 }
 
-/// Who listens on this thread from now on. Returns who did so before.
+/// Sets this thread's listener, and returns the previous one.
 pub fn set_listener(listener: Option<FreedListener>) -> Option<FreedListener> {
     LISTENER.replace(listener)
 }
 
-/// Tells that no tensor has these elements any more.
+/// Tells the listener that no tensor uses these elements any more.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn freed<T>(start: *const T, len: usize) {
     if let Some(listener) = LISTENER.get() {

@@ -1,7 +1,8 @@
 //! A pool of memory that is no longer needed.
 //!
-//! Fresh memory has to be mapped page by page as it is touched, which takes longer than most kernels that write it. So large
-//! intermediate results give their memory back to a small pool, from which the next result of such a size takes it.
+//! The operating system maps fresh memory page by page when it is first touched, which takes longer
+//! than most computations that write it. So large intermediate results return their memory to a
+//! small pool, and the next result of about that size takes it from there.
 
 use alloc::vec::Vec;
 use core::alloc::Layout;
@@ -9,10 +10,10 @@ use core::mem::{ManuallyDrop, needs_drop, take};
 use core::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Memory of fewer bytes does not go into the pool: the allocator keeps it at hand itself.
+/// Smaller blocks, in bytes, do not go into the pool: the allocator reuses them itself.
 const LEAST: usize = 256 << 10;
 
-/// How many bytes the pool holds at the most, unless it is told otherwise.
+/// The default limit of the pool, in bytes.
 const LIMIT: usize = 64 << 20;
 
 /// Memory from the global allocator that nothing uses.
@@ -31,7 +32,7 @@ impl Drop for FreeBlock {
     }
 }
 
-/// Blocks, those that came last at the end.
+/// Free blocks, the most recent ones last.
 struct Pool {
     blocks: Vec<FreeBlock>,
     limit: usize,
@@ -48,7 +49,7 @@ impl Pool {
         self.blocks.iter().map(|block| block.layout.size()).sum()
     }
 
-    /// Takes out the blocks that came first until the others are within the limit.
+    /// Removes the oldest blocks until the others are within the limit.
     fn shrink(&mut self) -> Vec<FreeBlock> {
         let mut excess = self.bytes().saturating_sub(self.limit);
         let count = self.blocks.iter().take_while(|block| {
@@ -61,7 +62,7 @@ impl Pool {
     }
 }
 
-/// Memory from the pool for `len` elements, and not for many more.
+/// Memory from the pool for `len` elements, and not many more.
 #[inline]
 pub fn recycled<T>(len: usize) -> Option<Vec<T>> {
     if len.saturating_mul(size_of::<T>()) < LEAST { None } else { taken(len) }
@@ -70,11 +71,12 @@ pub fn recycled<T>(len: usize) -> Option<Vec<T>> {
 #[cold]
 fn taken<T>(len: usize) -> Option<Vec<T>> {
     let block = ManuallyDrop::new(fitting(Layout::array::<T>(len).ok()?, size_of::<T>())?);
-    // SAFETY: the block owns memory from the global allocator, with the alignment of `T` and as many bytes as this capacity has.
+    // SAFETY: the block owns memory from the global allocator, with the alignment of `T` and as
+    // many bytes as this capacity has.
     Some(unsafe { Vec::from_raw_parts(block.start.cast().as_ptr(), 0, block.layout.size() / size_of::<T>()) })
 }
 
-/// A block for a layout and not much more, of whole elements of so many bytes.
+/// A block for this layout, and not much larger, whose size is a multiple of `element` bytes.
 fn fitting(wanted: Layout, element: usize) -> Option<FreeBlock> {
     let mut pool = pool();
     let at = pool.blocks.iter().rposition(|FreeBlock { layout, .. }| {
@@ -107,19 +109,20 @@ fn put<T>(memory: Vec<T>) {
 fn keep(block: FreeBlock) {
     let mut pool = pool();
     pool.blocks.push(block);
-    // What is too much is freed when the pool is no longer locked.
+    // The excess is freed after the pool is unlocked.
     let _excess = (pool.shrink(), drop(pool));
 }
 
-/// How many bytes the pool holds at the most; at first 64 MiB.
+/// The limit of the pool, in bytes; 64 MiB by default.
 pub fn pool_limit() -> usize {
     pool().limit
 }
 
-/// Sets how many bytes the pool holds at most. Excess memory is freed; 0 turns the pool off.
+/// Sets the limit of the pool, in bytes. Excess memory is freed; 0 turns the pool off.
 ///
-/// Large intermediate results (256 KiB and more) put their memory into a pool instead of freeing it, and results of about the same size take
-/// it from there, since to touch fresh memory costs more than most operations. All threads share the pool.
+/// Large intermediate results (256 KiB and more) return their memory to a pool instead of freeing
+/// it, and results of about the same size reuse it, since touching fresh memory costs more than
+/// most operations. All threads share the pool.
 ///
 /// ```
 /// use typed_dims_kernels::memory::pool as memory;
@@ -133,12 +136,12 @@ pub fn set_pool_limit(bytes: usize) {
     let _excess = (pool.shrink(), drop(pool));
 }
 
-/// How many bytes the pool holds.
+/// The size of the pool, in bytes.
 pub fn pool_bytes() -> usize {
     pool().bytes()
 }
 
-/// Frees all memory of the pool. It fills again with the next results.
+/// Frees all memory of the pool. Later results fill it again.
 pub fn empty_pool() {
     let blocks = take(&mut pool().blocks);
     drop(blocks);

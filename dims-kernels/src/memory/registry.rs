@@ -1,4 +1,4 @@
-//! Which memory is marked: found by the address of an element.
+//! The registry of marked memory: finds it by the address of an element.
 
 use crate::memory::held::Held;
 use alloc::collections::BTreeMap;
@@ -6,19 +6,20 @@ use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-/// How many pieces of memory are marked.
+/// The number of marked allocations.
 static ACTIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// Each piece by its first address, with the address behind it.
+/// Maps the start of each marked allocation to its end and its owner.
 static MEMORY: RwLock<BTreeMap<usize, (usize, Weak<dyn Held>)>> = RwLock::new(BTreeMap::new());
 
-/// Whether any memory is marked: else nothing else is asked.
+/// Whether any memory is marked. If not, no other lookup is needed.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn is_active() -> bool {
     ACTIVE.load(Ordering::Relaxed) != 0
 }
 
-/// Notes that memory is marked. Memory without elements has no address of its own, so it is counted, and not found.
+/// Registers marked memory. Memory without elements has no unique address: it is counted, but
+/// `find` does not return it.
 pub(crate) fn insert(held: &Arc<dyn Held>) {
     ACTIVE.fetch_add(1, Ordering::Relaxed);
     if held.bytes() == 0 {
@@ -30,7 +31,7 @@ pub(crate) fn insert(held: &Arc<dyn Held>) {
     memory.insert(start, (end, Arc::downgrade(held)));
 }
 
-/// Forgets marked memory of so many bytes, once, before it is freed.
+/// Unregisters marked memory of this size. Call it once, before the memory is freed.
 pub(crate) fn remove(start: *const u8, bytes: usize) {
     if bytes != 0 {
         MEMORY.write().unwrap_or_else(PoisonError::into_inner).remove(&(start as usize));
@@ -38,7 +39,7 @@ pub(crate) fn remove(start: *const u8, bytes: usize) {
     ACTIVE.fetch_sub(1, Ordering::Relaxed);
 }
 
-/// The marked memory in which an element lies.
+/// The marked memory that contains an element.
 pub fn find(element: *const u8) -> Option<Arc<dyn Held>> {
     let memory = MEMORY.read().unwrap_or_else(PoisonError::into_inner);
     let (_, (end, held)) = memory.range(..=element as usize).next_back()?;

@@ -1,4 +1,4 @@
-//! Element types, numbers, reductions and work along lines as data. Operations are
+//! Element types, numbers, reductions and line-wise operations as data. Scalar operations are
 //! [opcodes](super::opcode).
 
 pub use crate::ops::opcode::{BinaryOpcode, UnaryOpcode};
@@ -39,12 +39,12 @@ macro_rules! each_dtype {
 pub(crate) use each_dtype;
 
 impl DType {
-    /// That of an element type, if programs know it.
+    /// The `DType` of an element type, if programs support it.
     pub fn of<T: 'static>() -> Option<Self> {
         DType::of_id(TypeId::of::<T>())
     }
 
-    /// The same, by the type's number.
+    /// The `DType` of an element type given by its `TypeId`.
     pub fn of_id(id: TypeId) -> Option<Self> {
         macro_rules! find {
             ($($name:ident $t:ty,)*) => {{
@@ -80,7 +80,7 @@ impl DType {
         each_dtype!(by_type!())
     }
 
-    /// The kind of the registers that hold its elements.
+    /// The kind of the registers that hold the elements.
     pub fn kind(self) -> RegisterKind {
         match self {
             #[cfg(feature = "half")]
@@ -136,7 +136,8 @@ impl DType {
         each_dtype!(bytes!())
     }
 
-    /// Whether elements have fewer bits than the registers that hold them. Each result must then be wrapped around or rounded to the type.
+    /// Whether elements have fewer bits than the registers that hold them. Each result must then be
+    /// wrapped around or rounded to the type.
     pub(crate) fn is_narrow(self) -> bool {
         match self.kind() {
             RegisterKind::Int => self.bytes() < size_of::<isize>(),
@@ -145,13 +146,15 @@ impl DType {
         }
     }
 
-    /// Whether elements are unsigned integers at least as wide as registers. A register holds the same bits as a signed integer.
+    /// Whether elements are unsigned integers at least as wide as registers. A register holds the
+    /// same bits as a signed integer.
     pub(crate) fn is_unsigned_word(self) -> bool {
         matches!(self, DType::U32 | DType::U64 | DType::Usize) && self.bytes() >= size_of::<isize>()
     }
 
-    /// Whether a register holds each element as it is, so that programs compute with them bit by bit as operations do: not half precisions, whose
-    /// results are rounded, nor integers that `isize` does not have.
+    /// Whether a register holds each element unchanged, so that programs compute bit for bit what
+    /// operations do. This excludes half precisions, whose results are rounded, and integers that
+    /// do not fit into `isize`.
     #[cfg(feature = "std")]
     pub(crate) fn is_exact(self) -> bool {
         match self {
@@ -162,19 +165,19 @@ impl DType {
         }
     }
 
-    /// Whether registers hold elements of this very type.
+    /// Whether registers hold exactly this type.
     pub(crate) fn is_register(self) -> bool {
         matches!(self, DType::F32 | DType::F64 | DType::Bool | DType::Isize)
             || self == DType::I64 && size_of::<isize>() == size_of::<i64>()
     }
 
-    /// Whether elements are floats, which have derivatives.
+    /// Whether elements are floats. Only floats have derivatives.
     pub fn is_float(self) -> bool {
         matches!(self.kind(), RegisterKind::F32 | RegisterKind::F64)
     }
 }
 
-/// What a register holds.
+/// The type of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum RegisterKind {
@@ -200,12 +203,13 @@ pub enum Number {
 }
 
 impl Number {
-    /// A value as a constant, with the kind of the register for it; nothing for types that programs do not know.
+    /// A value as a constant, with the kind of the register for it; `None` for types that programs
+    /// do not support.
     pub fn of<T: 'static>(value: T) -> Option<(Number, RegisterKind)> {
         Number::of_any(&value)
     }
 
-    /// The same for a value whose type is not known here.
+    /// [`of`](Number::of) for a value whose type is not statically known.
     pub fn of_any(any: &dyn Any) -> Option<(Number, RegisterKind)> {
         if let Some(&value) = any.downcast_ref::<bool>() {
             return Some((Number::Bool(value), RegisterKind::Bool));
@@ -230,7 +234,7 @@ impl Number {
         any.downcast_ref::<f64>().map(|&value| (Number::Float(value), RegisterKind::F64))
     }
 
-    /// A float constant of an operation; not-a-number for types that have no floats.
+    /// A float constant of an operation; NaN for types without floats.
     pub fn float<T: 'static>(value: T) -> f64 {
         match Number::of(value) {
             Some((Number::Float(value), _)) => value,
@@ -240,7 +244,8 @@ impl Number {
     }
 }
 
-/// An operation of the table as data; nothing that programs know for closures, pairs, and complex numbers' own.
+/// An operation of the table as data; [`Opaque`](Code::Opaque) for closures, pairs, and operations
+/// on complex numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Code {
     /// One operand.
@@ -249,17 +254,17 @@ pub enum Code {
     Binary(BinaryOpcode),
     /// A conversion to another type.
     Cast(DType),
-    /// The operand as it is.
+    /// Returns the operand.
     Same,
-    /// The left operand.
+    /// Returns the left operand.
     Left,
-    /// The right operand.
+    /// Returns the right operand.
     Right,
-    /// Nothing that a program can say.
+    /// An operation that programs do not support.
     Opaque,
 }
 
-/// Bounds of a type's integers, for conversions of floats.
+/// The bounds of an integer type, for conversions from floats.
 pub(crate) fn integer_bounds(dtype: DType) -> (isize, isize) {
     macro_rules! bounds {
         ($($name:ident $t:ty,)*) => {
@@ -272,7 +277,7 @@ pub(crate) fn integer_bounds(dtype: DType) -> (isize, isize) {
     bounds!(I8 i8, I16 i16, I32 i32, I64 i64, Isize isize, U8 u8, U16 u16, U32 u32, U64 u64, Usize usize,)
 }
 
-/// A reduction, by what its derivative is.
+/// Reductions, distinguished by their derivatives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ReductionKind {
     /// The sum.
@@ -285,11 +290,11 @@ pub enum ReductionKind {
     Max,
     /// The least element.
     Min,
-    /// `sum of (x - mean)^2 / (count - ddof)`, or its root.
+    /// `sum of (x - mean)^2 / (count - ddof)`, or its square root.
     Variance {
-        /// What is taken off the count.
+        /// The number subtracted from the count.
         ddof: f64,
-        /// Whether it is the standard deviation.
+        /// Whether it is the square root, the standard deviation.
         root: bool,
     },
     /// `ln(sum of e^x)`
@@ -298,21 +303,21 @@ pub enum ReductionKind {
     Norm,
     /// `(sum of |x|^p)^(1/p)`
     NormP(f64),
-    /// Where the greatest element is.
+    /// The position of the greatest element.
     ArgMax,
-    /// Where the least element is.
+    /// The position of the least element.
     ArgMin,
     /// Whether any element is true.
     Any,
     /// Whether all elements are true.
     All,
-    /// How many elements are true.
+    /// The number of true elements.
     Count,
-    /// One that programs do not know.
+    /// A reduction that programs do not support.
     Opaque,
 }
 
-/// Work along lines, by what its derivative is.
+/// Line-wise operations, distinguished by their derivatives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LineWork {
     /// `e^x / sum of e^x`, or its logarithm.
@@ -324,7 +329,7 @@ pub enum LineWork {
     Cumulate,
     /// Running products.
     CumulateProduct,
-    /// The greatest or least element so far; of equal ones the last one gets the gradient.
+    /// The greatest or least element so far; of equal elements the last one gets the gradient.
     CumulateBest {
         /// Whether it is the greatest.
         greatest: bool,
@@ -333,12 +338,12 @@ pub enum LineWork {
     CumulateLogSumExp,
     /// `(x - mean) / sqrt(var + eps)`
     Standardize {
-        /// What is added to the variance.
+        /// The number added to the variance.
         eps: f64,
     },
     /// `x / sqrt(mean of x^2 + eps)`
     RootMeanSquare {
-        /// What is added to the mean.
+        /// The number added to the mean.
         eps: f64,
     },
     /// `x / max(sqrt(sum of x^2), eps)`
@@ -346,6 +351,6 @@ pub enum LineWork {
         /// The least length.
         eps: f64,
     },
-    /// One without a derivative.
+    /// An operation without a derivative.
     Opaque,
 }

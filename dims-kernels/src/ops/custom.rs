@@ -8,15 +8,17 @@ use crate::scalar::Element;
 use alloc::sync::Arc;
 use core::marker::PhantomData;
 
-/// An operation on single elements, `Args` being the element, or a pair of elements of two tensors.
+/// A scalar operation. `Args` is an element, or a pair of elements of two tensors.
 ///
-/// One impl makes an operator of it: `x.apply(Op)`, `x.apply_with(y, Op)`. It stays an expression, fuses with the others around it, broadcasts,
-/// is batched, and runs in the library's loops, compiled for the machine's vector instructions, on several threads.
+/// One impl defines an operator: `x.apply(Op)`, `x.apply_with(y, Op)`. Its result is an expression
+/// that fuses with others, broadcasts and batches. It runs in the library's loops, vectorised for
+/// the machine's instructions, on several threads.
 ///
-/// `apply` should be small and marked `#[inline(always)]`: it is compiled into each loop that it is used in. `I` says for which
-/// instructions; pass it on to functions that take it, such as [`Analytic::exp`](crate::scalar::Analytic::exp), and ignore it otherwise.
+/// `apply` should be small and marked `#[inline(always)]`: it is compiled into each loop that uses
+/// it. `I` is the instruction set; pass it on to functions that take it, such as
+/// [`Analytic::exp`](crate::scalar::Analytic::exp), and ignore it otherwise.
 ///
-/// The value can hold constants of its own, such as a slope.
+/// The value can hold constants, such as a slope.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an operation on `{Args}`",
     label = "no such operation for elements of this type"
@@ -26,18 +28,19 @@ pub trait ScalarOp<Args>: Copy + Send + Sync + 'static {
     type Out: Element;
     /// The name in plans.
     const NAME: &'static str;
-    /// The value.
+    /// Computes the result.
     fn apply<I: Isa>(self, args: Args) -> Self::Out;
-    /// The derivatives by the operands, each an operation on the same elements. Without them, a gradient through the operation is an error.
+    /// The derivatives by the operands, each an operation on the same arguments. Without them,
+    /// taking a gradient through the operation is an error.
     ///
-    /// A recorded program calls the operation, and its gradient the derivatives, for each element, also for such that a
-    /// [`select`](crate::ops) does not take.
+    /// A recorded program calls the operation for each element, and its gradient calls the
+    /// derivatives, even for elements that a [`select`](crate::ops) does not take.
     fn derivative(self) -> Option<Derivative<Args>> {
         None
     }
 }
 
-/// A user's operation as one of the library's.
+/// Adapts a user's operation to the library's traits.
 #[derive(Clone, Copy, Debug)]
 pub struct Custom<O>(pub O);
 
@@ -47,7 +50,8 @@ impl<O> Operation for Custom<O> {}
 impl<A: Element, O: ScalarOp<A>> UnaryOp<A> for Custom<O> {
     type Out = O::Out;
     const NAME: &'static str = O::NAME;
-    // A user's operation may panic for elements that no one asked for: what a condition does not take, say.
+    // A user's operation may panic for elements that are not used, such as those that a condition
+    // excludes.
     const TOTAL: bool = false;
 
     #[cfg_attr(not(unoptimized), inline(always))]
@@ -78,9 +82,9 @@ impl<A: Element, B: Element, O: ScalarOp<(A, B)>> BinaryOp<A, B> for Custom<O> {
     }
 }
 
-/// The derivatives of a [`ScalarOp`] by its operands: operations on the same elements.
+/// The derivatives of a [`ScalarOp`] by its operands: operations on the same arguments.
 ///
-/// A derivative can have a derivative itself: then gradients of gradients go through it.
+/// A derivative can itself have a derivative, which gradients of gradients use.
 pub struct Derivative<Args> {
     partials: [Option<Arc<dyn Function>>; 2],
     marker: PhantomData<fn(Args)>,
@@ -92,19 +96,22 @@ impl<A: Element> Derivative<A> {
         Derivative { partials: [unary(slope), None], marker: PhantomData }
     }
 
-    /// The derivative of an operation on one element, as a closure. It has no derivative itself.
+    /// The derivative of an operation on one element, as a closure. The closure has no derivative
+    /// itself.
     pub fn from_fn<T: Element>(slope: impl Fn(A) -> T + Copy + Send + Sync + 'static) -> Self {
         Derivative { partials: [unary::<A, _>(Slope(slope)), None], marker: PhantomData }
     }
 }
 
 impl<A: Element, B: Element> Derivative<(A, B)> {
-    /// The derivatives of an operation on two elements by the first one and by the second one, as operations.
+    /// The derivatives of an operation on two elements by the first and by the second, as
+    /// operations.
     pub fn of_each(first: impl ScalarOp<(A, B)>, second: impl ScalarOp<(A, B)>) -> Self {
         Derivative { partials: [binary(first), binary(second)], marker: PhantomData }
     }
 
-    /// The derivatives of an operation on two elements, as closures that take the pair. They have no derivatives themselves.
+    /// The derivatives of an operation on two elements, as closures that take the pair. The
+    /// closures have no derivatives themselves.
     pub fn from_fns<T: Element, U: Element>(
         first: impl Fn((A, B)) -> T + Copy + Send + Sync + 'static,
         second: impl Fn((A, B)) -> U + Copy + Send + Sync + 'static,
@@ -128,14 +135,14 @@ impl<Args, T: Element, F: Fn(Args) -> T + Copy + Send + Sync + 'static> ScalarOp
     }
 }
 
-/// An operation on one element as a function, if programs know the types.
+/// An operation on one element as a function, if programs support the types.
 fn unary<A: Element, O: ScalarOp<A>>(op: O) -> Option<Arc<dyn Function>> {
     DType::of::<A>()?;
     DType::of::<O::Out>()?;
     Some(Arc::new(OfOne(op, PhantomData::<fn(A)>)))
 }
 
-/// An operation on two elements as a function, if programs know the types.
+/// An operation on two elements as a function, if programs support the types.
 fn binary<A: Element, B: Element, O: ScalarOp<(A, B)>>(op: O) -> Option<Arc<dyn Function>> {
     DType::of::<A>()?;
     DType::of::<B>()?;
@@ -191,7 +198,7 @@ impl<A: Element, B: Element, O: ScalarOp<(A, B)>> Function for OfTwo<O, A, B> {
     }
 }
 
-/// An operation along a line, for the instructions of the machine.
+/// Runs an operation along a line, compiled for the machine's instructions.
 struct LineOfOne<'l, O, A> {
     op: O,
     a: RegisterValues<'l>,
@@ -229,7 +236,8 @@ impl<A: Element, B: Element, O: ScalarOp<(A, B)>> Task for LineOfTwo<'_, O, A, B
     }
 }
 
-/// The function of an operation whose result depends on its operands by floats only where it has a derivative.
+/// The function of an operation, unless it lacks a derivative and its result is a float that
+/// depends on float operands.
 fn with_derivative(function: Option<Arc<dyn Function>>, floats: [bool; 2]) -> Option<Arc<dyn Function>> {
     let function = function?;
     if !function.dtype().is_float() {

@@ -1,4 +1,5 @@
-//! Users' operations in programs: functions of one or two values that the table of operations does not have.
+//! Users' operations in programs: functions of one or two values that are not in the table of
+//! operations.
 
 use crate::ops::code::{DType, RegisterKind, each_dtype};
 use crate::scalar::{CastTo, Element};
@@ -9,29 +10,29 @@ use core::fmt;
 
 /// A function of one or two values.
 pub trait Function: Send + Sync {
-    /// Its name.
+    /// The name.
     fn name(&self) -> &'static str;
     /// The type of the result.
     fn dtype(&self) -> DType;
-    /// How many values it takes.
+    /// The number of values that it takes.
     fn operands(&self) -> usize;
-    /// The derivative by an operand, as a function of the same values; nothing if it has none.
+    /// The derivative by an operand, as a function of the same values; `None` if there is none.
     fn derivative(&self, operand: usize) -> Option<Arc<dyn Function>>;
-    /// Computes a line. (The second operand is the first one again if there is none.)
+    /// Computes a line. (If there is no second operand, `b` is `a`.)
     fn run(&self, a: RegisterValues<'_>, b: RegisterValues<'_>, out: ValuesMut<'_>);
 }
 
-/// The functions that a program calls, by number.
+/// The functions that a program calls, by index.
 #[derive(Clone, Default)]
 pub struct Functions(Vec<Arc<dyn Function>>);
 
 impl Functions {
-    /// The function of this number.
+    /// The function with this index.
     pub fn get(&self, number: u32) -> &Arc<dyn Function> {
         &self.0[number as usize]
     }
 
-    /// The number of a function, which gets one if it has none.
+    /// The index of a function, which is added if it is not there yet.
     pub(crate) fn number(&mut self, function: &Arc<dyn Function>) -> u32 {
         let same = |own: &Arc<dyn Function>| Arc::ptr_eq(own, function);
         let at = self.0.iter().position(same).unwrap_or_else(|| {
@@ -64,7 +65,7 @@ pub enum RegisterValues<'l> {
     Int(&'l [isize]),
 }
 
-/// A line of a register that is to be written.
+/// A line of a register to write to.
 #[allow(missing_docs)]
 pub enum ValuesMut<'l> {
     F32(&'l mut [f32]),
@@ -73,7 +74,7 @@ pub enum ValuesMut<'l> {
     Int(&'l mut [isize]),
 }
 
-/// A float as an element; the default of types that programs do not know.
+/// A float as an element; the default value for types that programs do not support.
 pub fn element<T: Element>(value: f64) -> T {
     match DType::of::<T>() {
         Some(_) => RegisterValues::F64(&[value]).get(0),
@@ -81,14 +82,14 @@ pub fn element<T: Element>(value: f64) -> T {
     }
 }
 
-/// A value as one of another type, which it is.
+/// Converts a value between two names of its type.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn same<T: Element, U: Element>(value: T) -> U {
     *(&value as &dyn Any).downcast_ref::<U>().expect("a value of this type")
 }
 
 impl RegisterValues<'_> {
-    /// A value in the type of elements that the register is for.
+    /// The value at a position, converted to the element type that the register stands for.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(super) fn get<T: Element>(self, at: usize) -> T {
         macro_rules! get {
@@ -120,7 +121,7 @@ impl RegisterValues<'_> {
 }
 
 impl ValuesMut<'_> {
-    /// How many values are written.
+    /// The number of values to write.
     pub(super) fn len(&self) -> usize {
         match self {
             ValuesMut::F32(line) => line.len(),
@@ -130,7 +131,7 @@ impl ValuesMut<'_> {
         }
     }
 
-    /// Writes a value of the type of elements that the register is for.
+    /// Writes a value, converted from the element type that the register stands for.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(super) fn put<T: Element>(&mut self, at: usize, value: T) {
         macro_rules! put {
@@ -157,7 +158,7 @@ impl ValuesMut<'_> {
     }
 }
 
-/// The kind of register that a function yields.
+/// The kind of the register that a function writes.
 pub(crate) fn kind(function: &dyn Function) -> RegisterKind {
     function.dtype().kind()
 }

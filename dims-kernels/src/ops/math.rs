@@ -1,32 +1,36 @@
 //! Elementary functions as straight-line code, which the compiler vectorises.
 //!
-//! Within 2 units in the last place over the whole range for `f32` (`exp`, `ln`, `tanh`, `erf`) and `f64` (`exp`); tests
-//! compare every exponent. Polynomials for `f32` are those of the Cephes library (S. Moshier, 1992); those of `erf` are N. Juffa's.
+//! The error is at most 2 units in the last place over the whole range for `f32` (`exp`, `ln`,
+//! `tanh`, `erf`) and `f64` (`exp`); tests compare every exponent. The polynomials for `f32` are
+//! from the Cephes library (S. Moshier, 1992); those of `erf` are by N. Juffa.
 
-// The coefficients stand as published, though `f32` rounds their last digits away.
+// The coefficients are as published, although `f32` rounds their last digits away.
 #![allow(clippy::excessive_precision, clippy::unreadable_literal)]
 
 use crate::machine::isa::Isa;
 use num_traits::Float;
 
-/// `e^x`: `x = n ln 2 + r`, a polynomial in `r`, and `2^n` in two factors so that subnormal results round once.
+/// `e^x`: `x = n ln 2 + r`, a polynomial in `r`, and `2^n` in two factors, so subnormal results are
+/// rounded once.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn exp32<I: Isa>(x: f32) -> f32 {
-    // Adding 1.5 x 2^23 leaves the rounded integer in the low bits of the mantissa; 254 more make it the sum of two exponents as they are stored.
+    // Adding 1.5 x 2^23 leaves the rounded integer in the low bits of the mantissa; adding another
+    // 254 makes it the sum of two biased exponents.
     const ROUND: f32 = 12582912.0 + 254.0;
-    // Not-a-number fails both comparisons and stays.
+    // NaN fails both comparisons and is kept.
     let x = if x > 89.0 { 89.0 } else { x };
     let x = if x < -105.0 { -105.0 } else { x };
     let shifted = I::fma32(x, core::f32::consts::LOG2_E, ROUND);
     let p = exp_rest32::<I>(x, shifted - ROUND);
     let both = shifted.to_bits();
     let half = both >> 1;
-    // The bits above those of the sum are shifted out.
+    // The bits above the sum are shifted out.
     let scale = |exponent: u32| f32::from_bits(exponent << 23);
     p * scale(half) * scale(both.wrapping_sub(half))
 }
 
-/// `e^x` for `x <= 0`, as [`exp32`]: the result cannot overflow, so that `2^(n + 64)` is one factor, and `2^-64` the other.
+/// `e^x` for `x <= 0`, as [`exp32`]. The result cannot overflow, so the two factors are
+/// `2^(n + 64)` and `2^-64`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn exp_down32<I: Isa>(x: f32) -> f32 {
     const ROUND: f32 = 12582912.0 + (127.0 + 64.0);
@@ -36,9 +40,11 @@ pub fn exp_down32<I: Isa>(x: f32) -> f32 {
     p * (f32::from_bits(shifted.to_bits() << 23) * f32::from_bits((127 - 64) << 23))
 }
 
-/// `2^64 e^x` for `x <= 0`, for shares of a sum: it is divided by one of such, and the factor, which leaves nothing subnormal before, cancels.
+/// `2^64 e^x` for `x <= 0`, for shares of a sum of such values: the factor avoids subnormal values,
+/// and cancels in the quotient.
 ///
-/// Within 2 units in the last place and a factor of `1 + 2^-28 |x|`: a difference that was rounded is off by up to sixteen times as much.
+/// The result is within 2 units in the last place, times a factor of up to `1 + 2^-28 |x|`. If `x`
+/// is a rounded difference, its rounding error has up to sixteen times this effect.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn exp_share32<I: Isa>(x: f32) -> f32 {
     const ROUND: f32 = 12582912.0 + (127.0 + 64.0);
@@ -60,10 +66,11 @@ fn exp_rest32<I: Isa>(x: f32, n: f32) -> f32 {
     exp_near_0::<I>(I::fma32(n, 2.12194440e-4, r))
 }
 
-/// `e^r` where `|r|` is not above `ln 2 / 2`.
+/// `e^r` for `|r| <= ln 2 / 2`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn exp_near_0<I: Isa>(r: f32) -> f32 {
-    // By halves, since a chain of seven multiplications would take longer than all other work on a vector.
+    // In two halves, because a chain of seven multiplications would take longer than all other work
+    // on a vector.
     let z = r * r;
     let p = I::fma32(8.368745e-3, r, 4.166839e-2);
     let p = I::fma32(1.381454e-3, z, p);
@@ -72,7 +79,7 @@ fn exp_near_0<I: Isa>(r: f32) -> f32 {
     I::fma32(p, z, 1.0 + r)
 }
 
-/// `e^x`, as [`exp32`]; the polynomial is the series to degree 13.
+/// `e^x`, as [`exp32`]; the polynomial is the power series to degree 13.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn exp64<I: Isa>(x: f64) -> f64 {
     const ROUND: f64 = 6755399441055744.0 + 2046.0;
@@ -118,10 +125,11 @@ fn exp_rest64<I: Isa>(x: f64, n: f64) -> f64 {
     I::fma64(p * r, r, r) + 1.0
 }
 
-/// The natural logarithm: `x = 2^n m` with `m` between `sqrt(1/2)` and `sqrt(2)`, and a polynomial in `m - 1`.
+/// The natural logarithm: `x = 2^n m` with `m` between `sqrt(1/2)` and `sqrt(2)`, and a polynomial
+/// in `m - 1`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn ln32<I: Isa>(x: f32) -> f32 {
-    // Subnormal numbers are made normal first.
+    // Subnormal numbers are first scaled to normal numbers.
     let small = x < f32::MIN_POSITIVE;
     let scaled = if small { x * 8388608.0 } else { x };
     let bits = scaled.to_bits() as i32;
@@ -145,7 +153,7 @@ pub fn ln32<I: Isa>(x: f32) -> f32 {
     let y = I::fma32(n, 0.693359375, m + y);
     let y = if x == f32::INFINITY { x } else { y };
     let y = if x == 0.0 { f32::NEG_INFINITY } else { y };
-    // Negative numbers have no logarithm, and not-a-number stays.
+    // Negative numbers have no logarithm, and NaN is kept.
     if x >= 0.0 { y } else { f32::NAN }
 }
 
@@ -184,15 +192,15 @@ pub fn erf32<I: Isa>(x: f32) -> f32 {
     let p = I::fma32(p, s, -3.76125336e-1);
     let p = I::fma32(p, s, 1.28379166e-1);
     let near = I::fma32(p, x, x);
-    // Beyond 4 the polynomial of the exponent would turn back; the function is 1 to the last place.
+    // Beyond 4 the polynomial in the exponent is not monotone; the function is 1 to the last place.
     let far = if a > 4.0 { 1.0_f32.copysign(x) } else { far };
     if a > 0.927734375 { far } else { near }
 }
 
-/// `x` times the part of a standard normal distribution that lies below it, `x/2 * (1 + erf(x / sqrt(2)))`.
+/// `x` times the standard normal distribution function at `x`, `x/2 * (1 + erf(x / sqrt(2)))`.
 ///
-/// What the part below `-|x|` takes from `max(x, 0)` is the same on both sides, so there is one way for all `x`, and small parts lose nothing to a
-/// difference from 1.
+/// Computed as `max(x, 0)` minus `|x|` times the tail below `-|x|`, which is the same for both
+/// signs. So there is no branch, and small tails are not computed as a difference from 1.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn gelu32<I: Isa>(x: f32) -> f32 {
     let a = x.abs();
@@ -201,13 +209,13 @@ pub fn gelu32<I: Isa>(x: f32) -> f32 {
     I::fma32(-a, normal_tail32::<I>(a), if x < 0.0 { 0.0 } else { x })
 }
 
-/// What the rounding of `x * x` to `square` leaves.
+/// The rounding error of `square`, the rounded `x * x`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn rest_of_square<I: Isa, T: Math + Float>(x: T, square: T) -> T {
     if I::FUSED {
         return (-square).add_product_in::<I>(x, x);
     }
-    // T. J. Dekker's product of halves.
+    // T. J. Dekker's exact product.
     let factor =
         T::from(if size_of::<T>() == 4 { 4097.0 } else { 134_217_729.0 }).expect("a power of two, and 1");
     let high = factor * x - (factor * x - x);
@@ -215,23 +223,24 @@ fn rest_of_square<I: Isa, T: Math + Float>(x: T, square: T) -> T {
     ((high * high - square) + high * low + high * low) + low * low
 }
 
-/// `e^(-scale * x^2)`, without the error that the rounding of the square would be in the exponential.
+/// `e^(-scale * x^2)`, corrected for the rounding error of the square.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn bell<I: Isa, T: Math + Float>(x: T, scale: T) -> T {
     let square = x * x;
     let rest = rest_of_square::<I, T>(x, square);
-    // (Where the square is infinite, it has no rest.)
+    // (If the square is infinite, there is no correction.)
     let rest = if rest.is_nan() { T::zero() } else { rest };
     let exp = (-scale * square).exp_down_in::<I>();
     exp - exp * (scale * rest)
 }
 
-/// From here on the tail of the normal distribution is 0.
+/// From here on, the tail of the normal distribution is 0.
 const FAR: f32 = 14.5;
 
-/// The part of a standard normal distribution below `-a`, for `a` from 0 to [`FAR`]: `e^(-a^2 / 2)` times a polynomial in `1 / (1 + 0.4 a)`.
+/// The standard normal distribution function at `-a`, for `a` from 0 to [`FAR`]: `e^(-a^2 / 2)`
+/// times a polynomial in `1 / (1 + 0.4 a)`.
 ///
-/// Within 8 units in the last place where it is not subnormal.
+/// The error is at most 8 units in the last place unless the result is subnormal.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn normal_tail32<I: Isa>(a: f32) -> f32 {
     let t = 1.0 / I::fma32(a, 0.4, 1.0);
@@ -244,7 +253,7 @@ fn normal_tail32<I: Isa>(a: f32) -> f32 {
     bell::<I, f32>(a, 0.5) * I::fma32(t4, high, low)
 }
 
-/// The part of a standard normal distribution below `x`.
+/// The standard normal distribution function.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn normal_below32<I: Isa>(x: f32) -> f32 {
     let a = x.abs();
@@ -258,10 +267,11 @@ fn normal_below32<I: Isa>(x: f32) -> f32 {
     }
 }
 
-/// As [`normal_below32`]: `erfc(-x / sqrt(2)) / 2`, with what the quotient rounds away.
+/// The standard normal distribution function, `erfc(-x / sqrt(2)) / 2`, corrected for the rounding
+/// of the argument.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn normal_below64(x: f64) -> f64 {
-    // sqrt(1/2) is this and so much more.
+    // The rest of sqrt(1/2), which `f64` rounds away.
     const LOW: f64 = -4.833_646_656_726_457e-17;
     let (root, scaled) = (core::f64::consts::FRAC_1_SQRT_2, -x * core::f64::consts::FRAC_1_SQRT_2);
     let part = 0.5 * libm::erfc(scaled);
@@ -276,18 +286,19 @@ fn normal_below64(x: f64) -> f64 {
 /// `x/2 * (1 + erf(x / sqrt(2)))`
 #[cfg_attr(not(unoptimized), inline(always))]
 fn gelu64(x: f64) -> f64 {
-    // (The part below -40 is 0.)
+    // (The distribution function is 0 below -40.)
     let x = if x < -40.0 { -40.0 } else { x };
     x * normal_below64(x)
 }
 
-/// Functions of the standard library or `libm`, one element at a time, and the vectorised ones of this file.
+/// Functions of the standard library or `libm`, for one element at a time, and the vectorised
+/// functions of this file.
 pub trait Math: Sized {
     /// `e^x`
     fn exp_in<I: Isa>(self) -> Self;
     /// `e^x` for `x <= 0`.
     fn exp_down_in<I: Isa>(self) -> Self;
-    /// `e^x` for `x <= 0`, times a power of two that is the same for all `x`.
+    /// `e^x` for `x <= 0`, times an unspecified power of two that is the same for all `x`.
     fn exp_share_in<I: Isa>(self) -> Self;
     /// The natural logarithm.
     fn ln_in<I: Isa>(self) -> Self;
@@ -297,7 +308,7 @@ pub trait Math: Sized {
     fn erf_in<I: Isa>(self) -> Self;
     /// `x/2 * (1 + erf(x / sqrt(2)))`
     fn gelu_in<I: Isa>(self) -> Self;
-    /// The part of a standard normal distribution below `x`.
+    /// The standard normal distribution function.
     fn normal_below_in<I: Isa>(self) -> Self;
     /// `self + x * y`.
     fn add_product_in<I: Isa>(self, x: Self, y: Self) -> Self;
@@ -395,7 +406,7 @@ macro_rules! through_f32 {
             }
             #[cfg_attr(not(unoptimized), inline(always))]
             fn exp_share_in<I: Isa>(self) -> Self {
-                // (With a factor, shares would be too large for half precision.)
+                // (With the factor, values would be too large for half precision.)
                 self.exp_down_in::<I>()
             }
             #[cfg_attr(not(unoptimized), inline(always))]
@@ -434,7 +445,7 @@ mod tests {
     use super::*;
     use crate::machine::isa::{Baseline, Fused};
 
-    /// How many floats lie between two, or 0 if both are not-a-number.
+    /// The error in units in the last place; 0 if both are NaN.
     fn ulps32(a: f32, exact: f64) -> f64 {
         if a.is_nan() && exact.is_nan() {
             return 0.0;
@@ -451,10 +462,11 @@ mod tests {
         (f64::from(a) - exact).abs() / spacing
     }
 
-    /// Every so many floats, which meets each exponent thousands of times; fewer where they take several times as long.
+    /// The step between tested floats, which covers each exponent thousands of times. Larger in
+    /// debug builds, which are several times slower.
     const EACH: usize = if cfg!(debug_assertions) { 1021 } else { 251 };
 
-    /// [Some](EACH) of all `f32`, and the special ones.
+    /// Tests every [`EACH`]th `f32`, and special values.
     fn sweep(f: impl Fn(f32) -> f32, exact: impl Fn(f64) -> f64) -> (f64, f32) {
         let specials = [0.0, -0.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN, 1.0, -1.0];
         let mut worst = (0.0, 0.0);
@@ -485,7 +497,7 @@ mod tests {
         erf_of_f32 erf32 libm::erf, 2.0;
     }
 
-    /// The part of a standard normal distribution below `x`.
+    /// The standard normal distribution function.
     fn below(x: f64) -> f64 {
         0.5 * libm::erfc(-x * core::f64::consts::FRAC_1_SQRT_2)
     }
@@ -522,7 +534,7 @@ mod tests {
     fn shares_of_f32() {
         for share in [exp_share32::<Fused>, exp_share32::<Baseline>] {
             for x in (0..u32::MAX).step_by(EACH).map(f32::from_bits).filter(|x| *x <= 0.0) {
-                // What is beyond is as good as 0 when it has been divided.
+                // Values of smaller `x` are negligible after the division.
                 let (value, x) = (f64::from(share(x)) * 2f64.powi(-64), f64::from(x).max(-105.0));
                 let error = (value / x.exp() - 1.0).abs();
                 assert!(error <= 1.2e-7 - x * 2f64.powi(-28), "{value:e} of {x:e}");

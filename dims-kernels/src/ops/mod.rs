@@ -1,14 +1,15 @@
 //! Scalar operations as types, most of them zero-sized. Fusion, broadcasting and batching follow
 //! from [`UnaryOp`] and [`BinaryOp`].
 //!
-//! Those that are functions of numbers have a line in the [table], from which their types are made
+//! Operations that are functions of numbers have a line in the [table], which generates their types
 //! here.
 
-#[doc(hidden)] // (Else rustc would write `Exp` with its path: there is one as data, too.)
+#[doc(hidden)] // (Otherwise rustc would print `Exp` with its path, because there is also an opcode `Exp`.)
 pub mod code;
 pub mod custom;
 pub mod function;
 pub mod math;
+pub mod matrix;
 #[doc(hidden)] // As `code`.
 pub mod opcode;
 pub mod special;
@@ -20,43 +21,45 @@ use crate::ops::function::Function;
 use crate::scalar::*;
 use alloc::sync::Arc;
 
-/// What is an operation of the library. Kernels run operations on several threads where [`UnaryOp::PARALLEL`] says that they may, and
-/// trust that: so users' operations come in through [`ScalarOp`](custom::ScalarOp), which asks for what threads need.
+/// Seals the operation traits. Kernels trust [`UnaryOp::PARALLEL`] when they run operations on
+/// several threads, so users' operations are wrapped through [`ScalarOp`](custom::ScalarOp), which
+/// requires `Send` and `Sync`.
 mod sealed {
     pub trait Operation {}
 }
 pub(crate) use sealed::Operation;
 
-/// A user's own operation as a function of recorded programs; nothing if it has no derivative, or if programs do not know its types.
+/// A user's operation as a function of recorded programs; `None` if it has no derivative, or if
+/// programs do not support its types.
 pub type Own = Option<Arc<dyn Function>>;
 
-/// An operation on one element. (Users' own are [`ScalarOp`](custom::ScalarOp)s.)
+/// An operation on one element. (Users implement [`ScalarOp`](custom::ScalarOp).)
 #[diagnostic::on_unimplemented(
     message = "there is no operation `{Self}` on tensors of `{A}`",
     label = "not for elements of type `{A}`",
     note = "cast the tensor first, for example `.cast::<f32>()`; where the type is a parameter, write `T: Real`"
 )]
 pub trait UnaryOp<A>: Operation {
-    /// What it yields.
+    /// The type of the result.
     type Out: Element;
-    /// Its name in plans.
+    /// The name in plans.
     const NAME: &'static str;
-    /// Whether it has a value for every element.
+    /// Whether every element has a result.
     const TOTAL: bool = true;
     /// Whether it can run on several threads.
     const PARALLEL: bool = true;
-    /// Whether it is a few instructions, and its value the same whichever there are.
+    /// Whether it takes few instructions, and the result does not depend on the instruction set.
     const SIMPLE: bool = false;
     /// Whether it takes many instructions, which the compiler vectorises.
     const LONG: bool = false;
-    /// Its value.
+    /// Computes the result.
     fn apply<I: Isa>(&self, a: A) -> Self::Out;
     /// The operation as data, for recorded programs.
     #[inline]
     fn code(&self) -> Code {
         Code::Opaque
     }
-    /// The operation as a function, if it is a user's own.
+    /// The operation as a function, if it is a user's.
     #[inline]
     fn function(&self) -> Option<Own> {
         None
@@ -70,34 +73,36 @@ pub trait UnaryOp<A>: Operation {
     note = "cast the tensors first, for example `.cast::<f32>()`"
 )]
 pub trait BinaryOp<A, B>: Operation {
-    /// What it yields.
+    /// The type of the result.
     type Out: Element;
-    /// Its name in plans.
+    /// The name in plans.
     const NAME: &'static str;
-    /// Whether it has a value for every pair of elements.
+    /// Whether every pair of elements has a result.
     const TOTAL: bool = true;
     /// Whether it can run on several threads.
     const PARALLEL: bool = true;
-    /// Whether it is a few instructions, and its value the same whichever there are.
+    /// Whether it takes few instructions, and the result does not depend on the instruction set.
     const SIMPLE: bool = false;
     /// Whether it takes many instructions, which the compiler vectorises.
     const LONG: bool = false;
-    /// Whether it turns from one truth value to the other at most once, as one operand grows and the other stays or shrinks.
+    /// Whether the result changes from one truth value to the other at most once, as one operand
+    /// grows and the other stays or shrinks.
     const MONOTONE: bool = false;
-    /// Whether its values go in equal steps where its operands do, and never wrap around.
+    /// Whether results change in equal steps when the operands do, and never wrap around.
     const STEADY: bool = false;
-    /// Whether it is the product that contractions are made of.
+    /// Whether it is the product of contractions.
     const IS_PRODUCT: bool = false;
-    /// Whether it is the sum of affine index expressions (1), their difference (-1), or neither (0).
+    /// Whether it is the sum (1) or the difference (-1) of affine index expressions, or neither
+    /// (0).
     const AFFINE_SIGN: isize = 0;
-    /// Its value.
+    /// Computes the result.
     fn apply<I: Isa>(&self, a: A, b: B) -> Self::Out;
     /// The operation as data, for recorded programs.
     #[inline]
     fn code(&self) -> Code {
         Code::Opaque
     }
-    /// The operation as a function, if it is a user's own.
+    /// The operation as a function, if it is a user's.
     #[inline]
     fn function(&self) -> Option<Own> {
         None
@@ -118,17 +123,17 @@ pub trait BinaryOp<A, B>: Operation {
     }
 }
 
-/// Lists of factors, one type for each type of elements.
+/// Lists of factors, with one list type for each element type.
 #[doc(hidden)]
 pub trait Lists {
     /// A list of factors with elements of the type `T`.
     type Of<T: Element>;
 }
 
-/// An operand of a product: it is a factor, or a product of several.
+/// An operand of a product: a factor, or a product of several factors.
 #[doc(hidden)]
 pub trait Factor<T: Element, L: Lists> {
-    /// The error of a factor that has to be computed first.
+    /// The error of a factor that has to be evaluated first.
     type Error;
     /// Adds the factors to the list.
     #[track_caller]
@@ -137,8 +142,8 @@ pub trait Factor<T: Element, L: Lists> {
         T: Num;
 }
 
-/// Whether an operation of the table for elements with this bound is simple: functions of floats
-/// are not.
+/// Whether an operation of the table is simple, given the bound of its elements: functions of
+/// floats are not.
 macro_rules! is_simple {
     (Real) => {
         false
@@ -151,8 +156,9 @@ macro_rules! is_simple {
     };
 }
 
-/// The operations on one element of the [table] as types. An operation on floats (`Real`) that
-/// yields a float is computed in [`Real::Wide`], `f32` for the half precisions, and rounded once.
+/// Generates the types of the [table]'s operations on one element. An operation on floats (`Real`)
+/// whose result is a float is computed in [`Real::Wide`], which is `f32` for the half precisions,
+/// and rounded once.
 macro_rules! unary {
     (operations { $($operations:tt)* } constants { $($constants:tt)* }) => {
         unary! { @operations $($operations)* }
@@ -210,7 +216,7 @@ macro_rules! unary {
         #[cfg_attr(not(unoptimized), inline(always))]
         fn apply<I: Isa>(&self, $x: T) -> T {
             #[cfg_attr(not(unoptimized), inline(always))]
-            #[allow(clippy::extra_unused_type_parameters)] // of lines that are the same for all instructions
+            #[allow(clippy::extra_unused_type_parameters)] // not all lines use `I`
             fn wide<T: Real, I: Isa>($x: T) -> T {
                 $value
             }
@@ -245,7 +251,7 @@ macro_rules! unary {
 
 crate::unary_operations!(unary);
 
-/// The operations on two elements of the [table], as [`unary`].
+/// Generates the types of the [table]'s operations on two elements, as [`unary`].
 macro_rules! binary {
     (operations { $($operations:tt)* } constants { $($constants:tt)* }) => {
         binary! { @operations $($operations)* }
@@ -306,7 +312,7 @@ macro_rules! binary {
         #[cfg_attr(not(unoptimized), inline(always))]
         fn apply<I: Isa>(&self, $x: T, $y: T) -> T {
             #[cfg_attr(not(unoptimized), inline(always))]
-            #[allow(clippy::extra_unused_type_parameters)] // of lines that are the same for all instructions
+            #[allow(clippy::extra_unused_type_parameters)] // not all lines use `I`
             fn wide<T: Real, I: Isa>($x: T, $y: T) -> T {
                 $value
             }
@@ -351,11 +357,11 @@ crate::binary_operations!(binary);
 pub trait PartialOrder: Element + PartialOrd {}
 impl<T: Element + PartialOrd> PartialOrder for T {}
 
-/// Element types that can be equal.
+/// Element types with equality.
 pub trait Equality: Element + PartialEq {}
 impl<T: Element + PartialEq> Equality for T {}
 
-/// `a` to a whole power.
+/// `a` to an integer power.
 #[derive(Clone, Copy, Debug)]
 pub struct Powi(pub i32);
 impl Operation for Powi {}
@@ -372,14 +378,14 @@ impl<T: Analytic> UnaryOp<T> for Powi {
     fn apply<I: Isa>(&self, a: T) -> T {
         match self.0 {
             2 => a.mul(a),
-            // In single precision for the half ones, as other powers.
+            // Half precisions are computed in single precision, as in other powers.
             3 => T::from_acc(a.to_acc().mul(a.to_acc()).mul(a.to_acc())),
             n => a.powi(n),
         }
     }
 }
 
-/// The value, or the nearer bound. A value that is not a number stays.
+/// The value limited to two bounds. NaN is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Clamp<T>(pub T, pub T);
 impl<T> Operation for Clamp<T> {}
@@ -398,7 +404,7 @@ impl<T: Ordered> UnaryOp<T> for Clamp<T> {
     }
 }
 
-/// The element in the type in which sums are accumulated.
+/// Converts an element to the type in which sums are accumulated.
 #[derive(Clone, Copy, Debug)]
 pub struct ToAcc;
 impl Operation for ToAcc {}
@@ -417,7 +423,7 @@ impl<T: Num> UnaryOp<T> for ToAcc {
     }
 }
 
-/// The way back from [`ToAcc`].
+/// The inverse of [`ToAcc`].
 #[derive(Clone, Copy, Debug)]
 pub struct FromAcc<T>(pub core::marker::PhantomData<T>);
 impl<T> Operation for FromAcc<T> {}
@@ -462,7 +468,7 @@ impl<T: CastTo<To>, To: Element> UnaryOp<T> for Cast<To> {
     }
 }
 
-/// The left one: a tensor along the dims of another.
+/// Returns the left operand: broadcasts a tensor along the dims of another.
 #[derive(Clone, Copy, Debug)]
 pub struct LeftOperand;
 impl Operation for LeftOperand {}
@@ -481,7 +487,7 @@ impl<A: Element, B> BinaryOp<A, B> for LeftOperand {
     }
 }
 
-/// The right one: a new value in place of an old one.
+/// Returns the right operand: replaces an old value with a new one.
 #[derive(Clone, Copy, Debug)]
 pub struct Replace;
 impl Operation for Replace {}
@@ -500,7 +506,7 @@ impl<T: Element> BinaryOp<T, T> for Replace {
     }
 }
 
-/// Both, as a pair.
+/// Returns both operands as a pair.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair;
 impl Operation for Pair {}
@@ -515,7 +521,8 @@ impl<A: Element, B: Element> BinaryOp<A, B> for Pair {
     }
 }
 
-/// An integer as an index: the nearest `isize`, so that comparisons with indices hold for all values.
+/// An integer as an index: the nearest `isize`, so comparisons with indices are right for all
+/// values.
 #[derive(Clone, Copy, Debug)]
 pub struct Index;
 impl Operation for Index {}
@@ -534,7 +541,8 @@ impl<T: IndexInt> UnaryOp<T> for Index {
     }
 }
 
-/// An integer as an index of an axis of so many elements: a negative one counts from the end, if it gets as far as the start.
+/// An integer as an index into an axis of this size: a negative index counts from the end, if it is
+/// within the axis.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexFromEnd(pub isize);
 impl Operation for IndexFromEnd {}
@@ -554,7 +562,7 @@ impl<T: IndexInt> UnaryOp<T> for IndexFromEnd {
     }
 }
 
-/// A condition as it is. (For other types there is no such condition, and no way to ask for it.)
+/// Returns a condition. (Other types have no conditions, so this is not called for them.)
 #[derive(Clone, Copy, Debug)]
 pub struct Holds;
 impl Operation for Holds {}

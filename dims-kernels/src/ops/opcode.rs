@@ -1,8 +1,8 @@
 //! Scalar operations as data, and how programs run them along lines of registers: see
 //! [`interpreter`](crate::program::interpreter).
 //!
-//! Opcodes are made from the [table](super::table). Written out are those with constants that are
-//! not one float, and those that only derivatives and positions need.
+//! Most opcodes are generated from the [table](super::table). The others are written out: those
+//! whose constants are not a single float, and those that only derivatives and positions need.
 
 use crate::machine::isa::Isa;
 #[cfg(feature = "std")]
@@ -13,7 +13,7 @@ use crate::scalar::{Num, Real};
 #[cfg(feature = "std")]
 use smallvec::SmallVec;
 
-/// Whether programs compute an operation for elements with this bound in registers of a kind.
+/// Whether programs compute an operation with this bound on its elements in registers of a kind.
 macro_rules! runs_on {
     (floats Logic) => {
         false
@@ -41,10 +41,10 @@ macro_rules! runs_on {
     };
 }
 
-/// The code of an operation of the table for floats, or integers, if it is one that yields them.
+/// Evaluates an operation of the table on floats or integers, if its results have that type.
 macro_rules! run_on {
     ($kind:ident $bound:ident bool $run:expr) => {
-        unreachable!("it yields truth values")
+        unreachable!("the result is a truth value")
     };
     (floats Logic $out:tt $run:expr) => {
         unreachable!("no operation on floats")
@@ -63,13 +63,13 @@ macro_rules! run_on {
     };
 }
 
-/// The code of an operation that yields truth values.
+/// Evaluates an operation whose results are truth values.
 macro_rules! run_test {
     (bool $run:expr) => {
         $run
     };
     ($out:tt $run:expr) => {
-        unreachable!("no operation that yields truth values")
+        unreachable!("no operation with truth values as results")
     };
 }
 
@@ -83,7 +83,7 @@ macro_rules! is_bool {
     };
 }
 
-/// Whether a property is the one that is asked for.
+/// Tests whether two property names are equal.
 macro_rules! is_property {
     (wraps wraps) => {
         true
@@ -103,7 +103,7 @@ macro_rules! unary_codes {
         $(#[$with_doc:meta])* $with:ident $with_method:ident($with_x:ident: $with_bound:ident, $c:ident = $sample:literal)
             -> T $(, $with_property:ident)* { $($with_body:tt)* }
     )* }) => {
-        /// An operation on one operand: one of the table, or one that programs alone have.
+        /// An operation on one operand: from the table, or used only by programs.
         #[derive(Clone, Copy, Debug, PartialEq)]
         #[allow(missing_docs)]
         pub enum UnaryOpcode {
@@ -111,22 +111,22 @@ macro_rules! unary_codes {
             $($with(f64),)*
             Powi(i32),
             Clamp(f64, f64),
-            /// The derivative of this order of [`LnGamma`](UnaryOpcode::LnGamma), from 1 on.
+            /// The `n`th derivative of [`LnGamma`](UnaryOpcode::LnGamma), `n >= 1`.
             Polygamma(u32),
-            /// The derivative of this order of [`Sinc`](UnaryOpcode::Sinc), from 1 on.
+            /// The `n`th derivative of [`Sinc`](UnaryOpcode::Sinc), `n >= 1`.
             SincSlope(u32),
             /// The derivative of [`Sigmoid`](UnaryOpcode::Sigmoid).
             SigmoidSlope,
-            /// The part of a standard normal distribution below the operand.
+            /// The standard normal distribution function.
             NormalBelow,
             /// `e^(-c a^2)`
             Bell(f64),
-            /// An integer as a position, from the end if it is negative.
+            /// An integer as a position; a negative one counts from the end.
             FromEnd(isize),
         }
 
         impl UnaryOpcode {
-            /// The name of the operation and its constants, as they are saved: see
+            /// The name and the constants of the operation in saved programs: see
             /// [`of_words`](Self::of_words).
             #[cfg(feature = "std")]
             pub(crate) fn words(self) -> (&'static str, SmallVec<[u64; 2]>) {
@@ -146,11 +146,10 @@ macro_rules! unary_codes {
                 }
             }
 
-            /// The operation with this name and these constants: floats by their bits, integers as
-            /// `i64`.
+            /// The operation with this name and these constants: floats as bits, integers as `i64`.
             #[cfg(feature = "std")]
             pub(crate) fn of_words(name: &str, words: &[u64]) -> Option<Self> {
-                // Derivatives of higher orders take long, and no function has them.
+                // Derivatives of higher orders are slow, and no function needs them.
                 let order = |n: u64| u32::try_from(n).ok().filter(|n| (1..=64).contains(n));
                 Some(match (name, words) {
                     $((stringify!($name), []) => UnaryOpcode::$name,)*
@@ -169,8 +168,8 @@ macro_rules! unary_codes {
                 })
             }
 
-            /// The kind of the result for an operand of a kind; `None` if there is no such
-            /// operation.
+            /// The kind of the result for an operand of this kind; `None` if the operation does not
+            /// exist for it.
             #[cfg(feature = "std")]
             pub(crate) fn kind_of(self, a: RegisterKind) -> Option<RegisterKind> {
                 if self.is_test() {
@@ -240,7 +239,7 @@ macro_rules! unary_codes {
                 }
             }
 
-            /// Whether the result for integers of a type may be none of the type.
+            /// Whether the result for integers of a type may be out of range for the type.
             pub(crate) fn leaves_type(self) -> bool {
                 match self {
                     $(UnaryOpcode::$name => false $(|| is_property!(wraps $property))*,)*
@@ -292,7 +291,7 @@ macro_rules! binary_codes {
         $(#[$with_doc:meta])* $with:ident $with_method:ident($with_x:ident, $with_y:ident: Real, $c:ident = $sample:literal)
             -> T $(, $with_property:ident)* { $($with_body:tt)* }
     )* }) => {
-        /// An operation on two operands: one of the table, or one that programs alone have.
+        /// An operation on two operands: from the table, or used only by programs.
         #[derive(Clone, Copy, Debug, PartialEq)]
         #[allow(missing_docs)]
         pub enum BinaryOpcode {
@@ -302,13 +301,13 @@ macro_rules! binary_codes {
             UnsignedDiv,
             /// The remainder of registers that hold the bits of unsigned integers.
             UnsignedRem,
-            /// The product of a cotangent and a derivative: 0 if one of them is, whatever the
-            /// other.
+            /// The product of a cotangent and a derivative: 0 if either is 0, whatever the other
+            /// is.
             Chain,
         }
 
         impl BinaryOpcode {
-            /// The name of the operation and its constants, as they are saved: see
+            /// The name and the constants of the operation in saved programs: see
             /// [`of_words`](Self::of_words).
             #[cfg(feature = "std")]
             pub(crate) fn words(self) -> (&'static str, SmallVec<[u64; 2]>) {
@@ -321,7 +320,7 @@ macro_rules! binary_codes {
                 }
             }
 
-            /// The operation with this name and these constants, by their bits.
+            /// The operation with this name and these constants, as bits.
             #[cfg(feature = "std")]
             pub(crate) fn of_words(name: &str, words: &[u64]) -> Option<Self> {
                 Some(match (name, words) {
@@ -334,7 +333,8 @@ macro_rules! binary_codes {
                 })
             }
 
-            /// The kind of the result for operands of a kind; `None` if there is no such operation.
+            /// The kind of the result for operands of this kind; `None` if the operation does not
+            /// exist for it.
             #[cfg(feature = "std")]
             pub(crate) fn kind_of(self, operands: RegisterKind) -> Option<RegisterKind> {
                 if self.is_comparison() {
@@ -371,7 +371,7 @@ macro_rules! binary_codes {
                 }
             }
 
-            /// Whether the result for integers of a type may be none of the type.
+            /// Whether the result for integers of a type may be out of range for the type.
             pub(crate) fn leaves_type(self) -> bool {
                 match self {
                     $(BinaryOpcode::$name => false $(|| is_property!(wraps $property))*,)*
@@ -399,7 +399,7 @@ macro_rules! binary_codes {
                 }
             }
 
-            /// Compares floats, or integers.
+            /// Compares floats or integers.
             #[cfg_attr(not(unoptimized), inline(always))]
             pub(crate) fn compares<I: Isa, T: Num + PartialOrd>(self, a: &[T], b: &[T], out: &mut [bool]) {
                 match self {
@@ -413,10 +413,10 @@ macro_rules! binary_codes {
             /// Runs the operation along lines of integers.
             #[cfg_attr(not(unoptimized), inline(always))]
             pub(crate) fn integers<I: Isa>(self, a: &[isize], b: &[isize], out: &mut [isize]) {
-                #[allow(unreachable_patterns)] // those that are written out above the others
+                #[allow(unreachable_patterns)] // operations that are written out above
                 match self {
-                    // A quotient by 0 is one that nobody takes: what the program was recorded of
-                    // has panicked otherwise.
+                    // A quotient by 0 is not used: otherwise the recorded computation would have
+                    // panicked.
                     BinaryOpcode::Div => both(a, b, out, |a, b| if b == 0 { 0 } else { a.wrapping_div(b) }),
                     BinaryOpcode::Rem => both(a, b, out, |a, b| if b == 0 { 0 } else { a.wrapping_rem(b) }),
                     BinaryOpcode::Remainder => both(a, b, out, |a, b| if b == 0 { 0 } else { special::remainder(a, b) }),

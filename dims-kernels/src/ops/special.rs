@@ -1,4 +1,4 @@
-//! Scalar functions that are made of several steps.
+//! Scalar functions with several steps.
 
 use crate::machine::isa::Isa;
 use crate::scalar::{Analytic, Num, Ordered, Real};
@@ -9,7 +9,7 @@ pub fn softplus<I: Isa, T: Real>(x: T) -> T {
     x.max(T::zero()) + Analytic::exp::<I>(-num_traits::Float::abs(x)).ln_1p()
 }
 
-/// `1 / (1 + e^-x)`; the exponential is the one that cannot overflow.
+/// `1 / (1 + e^-x)`, computed with `e^-|x|`, which cannot overflow.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn sigmoid<I: Isa, T: Real>(x: T) -> T {
     let exp = T::exp_down::<I>(-num_traits::Float::abs(x));
@@ -24,7 +24,8 @@ pub fn sigmoid_slope<I: Isa, T: Real>(x: T) -> T {
     exp / (sum * sum)
 }
 
-/// `x`, or -1000 for less, so that its product with `e^x` is 0 and has no infinite factor.
+/// `max(x, -1000)`, so that products with `e^x` are 0 for very negative `x`, and no factor is
+/// infinite.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn bounded<T: Real>(x: T) -> T {
     let least = constant(-1000.0);
@@ -43,14 +44,16 @@ pub fn mish<I: Isa, T: Real>(x: T) -> T {
     bounded(x) * Analytic::tanh::<I>(softplus::<I, T>(x))
 }
 
-/// `ln(1 + x)` for `x` from -1 on that are not large, by the vectorised logarithm: W. Kahan's correction of what `1 + x` rounds away.
+/// `ln(1 + x)` for `x >= -1` that are not large, with the vectorised logarithm and W. Kahan's
+/// correction for the rounding of `1 + x`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn ln_of_1_and<I: Isa, T: Real>(x: T) -> T {
     let sum = T::one() + x;
     if sum == T::one() { x } else { Analytic::ln::<I>(sum) * (x / (sum - T::one())) }
 }
 
-/// `ln(x / (1 - x))`. From 1/4 to 3/4, where that is `ln(1 + r)` with a small `r`, without loss.
+/// `ln(x / (1 - x))`. From 1/4 to 3/4 it is computed as `ln(1 + r)` with a small `r`, which keeps
+/// the precision.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn logit<I: Isa, T: Real>(x: T) -> T {
     let rest = T::one() - x;
@@ -67,7 +70,8 @@ pub fn logit<I: Isa, T: Real>(x: T) -> T {
     }
 }
 
-/// `x - tanh(x)`. Near 0, where both are nearly equal, `(x cosh(x) - sinh(x)) / cosh(x)` by the series of both.
+/// `x - tanh(x)`. Near 0, where both are nearly equal, `(x cosh(x) - sinh(x)) / cosh(x)`, with the
+/// power series of both.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn tanh_shrink<I: Isa, T: Real>(x: T) -> T {
     // `2k / (2k + 1)!` and `1 / (2k)!` for `k` from 9 to 1.
@@ -104,7 +108,7 @@ pub fn tanh_shrink<I: Isa, T: Real>(x: T) -> T {
     if num_traits::Float::abs(x) < constant(1.25) { near } else { x - Analytic::tanh::<I>(x) }
 }
 
-/// What is divided by, which for integers must not be 0.
+/// The divisor. It must not be 0 for integers.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn divisor<T: Num>(operation: &str, b: T) -> T {
     if !T::DIVIDES_BY_ZERO && b == T::ZERO {
@@ -121,7 +125,7 @@ fn divided_by_zero(operation: &str) -> ! {
     )
 }
 
-/// -1, 0 or 1, and NaN of itself.
+/// -1, 0 or 1; NaN for NaN.
 pub fn signum<T: Ordered>(x: T) -> T {
     if x > T::ZERO {
         T::ONE
@@ -132,26 +136,26 @@ pub fn signum<T: Ordered>(x: T) -> T {
     }
 }
 
-/// `x / (1 + |x|)`, also of infinite ones.
+/// `x / (1 + |x|)`, also for infinities.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn softsign<T: Real>(x: T) -> T {
     let x = x.maximum(-T::max_value()).minimum(T::max_value());
     x / (T::one() + num_traits::Float::abs(x))
 }
 
-/// A constant in the type that is computed with.
+/// A constant as a `T`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn constant<T: Real>(value: f64) -> T {
     T::from(value).expect("a float can be any float, rounded")
 }
 
-/// A small whole number, for types that cannot be cast to.
+/// A small integer as a `T`, for types without casts.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn small<T: Num>(n: usize) -> T {
     (0..n).fold(T::ZERO, |sum, _| sum.add(T::ONE))
 }
 
-/// A function of `f64` for any float.
+/// Evaluates a function of `f64` for any float type.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn in_f64<T: Real>(x: T, f: impl Fn(f64) -> f64) -> T {
     constant(f(x.to_f64().expect("a float is a float")))
@@ -176,7 +180,7 @@ pub fn selu<T: Real>(x: T) -> T {
     if x > T::zero() { scale * x } else { scale * alpha * x.exp_m1() }
 }
 
-/// `min(max(x + 3, 0), 6) / 6`; NaN stays.
+/// `min(max(x + 3, 0), 6) / 6`; NaN for NaN.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn hard_sigmoid<T: Real>(x: T) -> T {
     (x + constant(3.0)).maximum(T::zero()).minimum(constant(6.0)) / constant(6.0)
@@ -191,7 +195,7 @@ pub fn hard_swish<T: Real>(x: T) -> T {
 /// `x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))`
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn gelu_tanh<I: Isa, T: Real>(x: T) -> T {
-    // `(1 + tanh(u)) / 2` is `sigmoid(2u)`, which loses nothing where it is small.
+    // `(1 + tanh(u)) / 2` is `sigmoid(2u)`, which is precise even where it is small.
     let x = bounded(x);
     let inner = constant::<T>(2.0 * 0.797_884_560_802_865_4) * (x + constant::<T>(0.044_715) * x * x * x);
     x * sigmoid::<I, T>(inner)
@@ -204,7 +208,7 @@ pub fn sinc<T: Real>(x: T) -> T {
     if x == T::zero() { T::one() } else { sin_pi(x) / angle }
 }
 
-/// `sin(pi x)`, of the nearest whole number's distance, which is exact.
+/// `sin(pi x)`, computed from the distance to the nearest even integer, which is exact.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn sin_pi<T: Real>(x: T) -> T {
     let two = constant::<T>(2.0);
@@ -217,7 +221,7 @@ fn sin_pi<T: Real>(x: T) -> T {
     num_traits::Float::sin(near * constant(core::f64::consts::PI))
 }
 
-/// The derivative of order `n`, from 1 on, of `sin(pi x) / (pi x)`.
+/// The `n`th derivative of `sin(pi x) / (pi x)`, `n >= 1`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn sinc_slope<T: Real>(n: u32, x: T) -> T {
     in_f64(x, |x| sinc_slope_f64(n, x))
@@ -253,11 +257,11 @@ fn sinc_slope_f64(n: u32, x: f64) -> f64 {
     slope
 }
 
-/// The nearest whole number; halves go to the even one.
+/// The nearest integer; halves are rounded to even.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn round_ties_even<T: Real>(x: T) -> T {
     let (nearest, two) = (num_traits::Float::round(x), constant::<T>(2.0));
-    // `round` takes halves away from 0: back by one where that is odd.
+    // `round` rounds halves away from 0: go back by one if the result is odd.
     let is_half = num_traits::Float::abs(x - num_traits::Float::trunc(x)) == constant(0.5);
     if is_half && nearest % two != T::zero() { nearest - num_traits::Float::signum(x) } else { nearest }
 }
@@ -266,7 +270,8 @@ pub fn round_ties_even<T: Real>(x: T) -> T {
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn asinh<T: Real>(x: T) -> T {
     let size = num_traits::Float::abs(x);
-    // Beyond 1 / epsilon, `x^2 + 1` is `x^2` to the last place, and `x + sqrt(x^2 + 1)`, which can overflow, is twice `x`.
+    // Beyond 1 / epsilon, `x^2 + 1` rounds to `x^2`, and `x + sqrt(x^2 + 1)`, which can overflow,
+    // is `2x`.
     if size > num_traits::Float::recip(T::epsilon()) {
         return num_traits::Float::copysign(
             num_traits::Float::ln(size) + constant(core::f64::consts::LN_2),
@@ -276,7 +281,7 @@ pub fn asinh<T: Real>(x: T) -> T {
     num_traits::Float::asinh(x)
 }
 
-/// The inverse hyperbolic cosine; as [`asinh`], and near 1 by the difference to 1.
+/// The inverse hyperbolic cosine. For large `x` as [`asinh`]; near 1 computed from `x - 1`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn acosh<T: Real>(x: T) -> T {
     if x > num_traits::Float::recip(T::epsilon()) {
@@ -289,7 +294,8 @@ pub fn acosh<T: Real>(x: T) -> T {
     (above + num_traits::Float::sqrt(above * (x + T::one()))).ln_1p()
 }
 
-/// The inverse hyperbolic tangent, by that of `|x|`: `ln((1 + x) / (1 - x))` loses nothing where it is large.
+/// The inverse hyperbolic tangent, computed from `|x|`, where `ln((1 + x) / (1 - x))` is precise
+/// even if it is large.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn atanh<T: Real>(x: T) -> T {
     let size = num_traits::Float::abs(x);
@@ -337,7 +343,7 @@ pub fn squared_error<T: Num>(a: T, b: T) -> T {
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn logaddexp<I: Isa, T: Real>(a: T, b: T) -> T {
     let greatest = a.maximum(b);
-    // The difference of equal infinities is not a number, and of two others nothing is left to add.
+    // Avoids subtracting equal infinities; otherwise, an infinity absorbs the other term.
     if greatest.is_infinite() {
         return greatest;
     }
@@ -364,7 +370,7 @@ pub fn heaviside<T: Ordered>(a: T, b: T) -> T {
     }
 }
 
-/// The cross entropy of two events, `p` predicted and `y` found.
+/// The cross entropy of two events, with the predicted probability `p` and the target `y`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn bce<I: Isa, T: Real>(p: T, y: T) -> T {
     let least = constant::<T>(-100.0);
@@ -372,7 +378,8 @@ pub fn bce<I: Isa, T: Real>(p: T, y: T) -> T {
     -(y * first + (T::one() - y) * second)
 }
 
-/// [`bce`] of `sigmoid(x)`: `ln(1 + e^-|x|)`, and `|x|` for the share of the event that `x` speaks against.
+/// [`bce`] of `sigmoid(x)`: `ln(1 + e^-|x|)`, plus `|x|` times the target probability of the event
+/// that the sign of `x` speaks against.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn bce_with_logits<I: Isa, T: Real>(x: T, y: T) -> T {
     let size = num_traits::Float::abs(x);
@@ -381,13 +388,13 @@ pub fn bce_with_logits<I: Isa, T: Real>(x: T, y: T) -> T {
     T::exp_down::<I>(-size).ln_1p() + line
 }
 
-/// `y * (ln(y) - x)`, and 0 where `y` is 0, even for the logarithm of 0.
+/// `y * (ln(y) - x)`, and 0 if `y` is 0, even though its logarithm is infinite.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn kl_div<I: Isa, T: Real>(x: T, y: T) -> T {
     if y == T::zero() && !x.is_nan() { T::zero() } else { y * (Analytic::ln::<I>(y) - x) }
 }
 
-/// `a + (b - a) * weight` from the nearer end.
+/// `a + (b - a) * weight`, computed from the nearer end.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn lerp<T: Real>(a: T, b: T, weight: T) -> T {
     if weight == T::zero() {
@@ -401,20 +408,21 @@ pub fn lerp<T: Real>(a: T, b: T, weight: T) -> T {
     }
 }
 
-/// `d^2 / 2` near 0, a line farther away.
+/// `d^2 / 2` near 0, linear beyond.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn huber<T: Real>(d: T, delta: T) -> T {
     let (size, half) = (num_traits::Float::abs(d), constant::<T>(0.5));
     if size <= delta { half * d * d } else { delta * (size - half * delta) }
 }
 
-/// [`huber`] divided by its bound; for a bound of 0, where nothing is near 0, the line alone.
+/// [`huber`] divided by its bound. For a bound of 0, `|d|`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn smooth_l1<T: Real>(d: T, beta: T) -> T {
     if beta == T::zero() { num_traits::Float::abs(d) } else { huber(d, beta) / beta }
 }
 
-/// The derivative of order `n` of `ln |gamma(x)|`: by the recurrence up to 10, then by the asymptotic series (Abramowitz and Stegun, 6.4.6 and 6.4.11).
+/// The `n`th derivative of `ln |gamma(x)|`: the recurrence up to 10, then the asymptotic series
+/// (Abramowitz and Stegun, 6.4.6 and 6.4.11).
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn polygamma<T: Real>(n: u32, x: T) -> T {
     in_f64(x, |x| polygamma_f64(n, x))
@@ -422,7 +430,7 @@ pub fn polygamma<T: Real>(n: u32, x: T) -> T {
 
 fn polygamma_f64(n: u32, x: f64) -> f64 {
     use num_traits::Float;
-    /// `B(2k) / (2k)!` times `(2k + n - 2)!` is what the series has; these are the Bernoulli numbers.
+    /// Bernoulli numbers `B(2k)`. The series has `B(2k) / (2k)!` times `(2k + n - 2)!`.
     const BERNOULLI: [f64; 8] = [
         1.0 / 6.0,
         -1.0 / 30.0,
@@ -437,15 +445,17 @@ fn polygamma_f64(n: u32, x: f64) -> f64 {
         return libm::lgamma(x);
     }
     if x <= 0.0 && Float::floor(x) == x {
-        // A pole: for even orders both sides go to infinity.
+        // A pole: for even orders, both sides go to infinity.
         return if n.is_multiple_of(2) { f64::INFINITY } else { f64::NAN };
     }
-    // psi(order, x) with `order = n - 1`; psi(order, x + 1) = psi(order, x) + (-1)^order order! / x^(order + 1).
+    // psi(order, x) with `order = n - 1`; psi(order, x + 1) = psi(order, x) + (-1)^order order! /
+    // x^(order + 1).
     let order = n as i32 - 1;
     let sign = if order % 2 == 0 { 1.0 } else { -1.0 };
     let factorial: f64 = (1..=order).map(f64::from).product();
     if x < -32.0 {
-        // Most steps of the recurrence at once: their sum is a difference of values on the other side of 0.
+        // Takes most steps of the recurrence at once: their sum is a difference of values at
+        // `x > 0`.
         let near = x + (Float::floor(-x) - 16.0);
         let steps = polygamma_f64(n, 1.0 - x) - polygamma_f64(n, 1.0 - near);
         return polygamma_f64(n, near) + sign * steps;
@@ -464,7 +474,8 @@ fn polygamma_f64(n: u32, x: f64) -> f64 {
         }
         Float::ln(x) - 0.5 / x - series
     } else {
-        // (-1)^(order + 1) ((order - 1)! / x^order + order! / (2 x^(order + 1)) + sum of B(2k) (2k + order - 1)! / ((2k)! x^(2k + order)))
+        // (-1)^(order + 1) ((order - 1)! / x^order + order! / (2 x^(order + 1)) + sum of B(2k) (2k
+        // + order - 1)! / ((2k)! x^(2k + order)))
         let mut series = factorial / f64::from(order) / Float::powi(x, order)
             + factorial / (2.0 * Float::powi(x, order + 1));
         for (k, bernoulli) in (1..).zip(BERNOULLI) {
@@ -492,7 +503,7 @@ mod tests {
             (2, 0.5, pi_square / 2.0),
             (3, 1.0, -2.404_113_806_319_188_6),
             (4, 1.0, pi_square * pi_square / 15.0),
-            // By reflection, as the cotangent is 0 there, and the sine -1 or 1.
+            // By reflection: the cotangent is 0 there, and the sine -1 or 1.
             (1, -40.5, polygamma::<f64>(1, 41.5)),
             (2, -40.5, pi_square - polygamma::<f64>(2, 41.5)),
             (1, -1e9 - 0.5, polygamma::<f64>(1, 1e9 + 1.5)),

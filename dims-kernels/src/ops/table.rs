@@ -1,4 +1,4 @@
-//! The table of scalar operations: an operation is a line here.
+//! The table of scalar operations: each operation is one line here.
 //!
 //! ```text
 //! /// `x * tanh(softplus(x))`
@@ -7,32 +7,32 @@
 //! }
 //! ```
 //!
-//! A line has
+//! A line contains
 //!
 //! * the documentation of the method of tensors;
 //! * the type of the operation, and its method. The method is also the name in plans;
-//! * the trait of the elements, and the type of the result, where `T` are the elements;
+//! * the trait of the elements, and the type of the result, where `T` is the element type;
 //! * properties: see below;
-//! * the value. `I` are the instructions that there are. Operations on floats (`Real`) that yield
-//!   floats are computed in `T::Wide`: `f32` for the half precisions, rounded once;
-//! * the derivative, where `slope(y)` gives the result a name. It is written over
-//!   [`Symbol`](crate::program::symbol::Symbol)s, and long ones are functions of
-//!   [`derivative`](crate::program::derivative). `zero()` is one that is 0 everywhere. Operations
-//!   that yield truth values have none, nor have those of integers and truth values alone;
-//! * the operands for which tests compare the derivative with differences.
+//! * the value, where `I` is the instruction set. Operations on floats (`Real`) whose result is a
+//!   float are computed in `T::Wide`, which is `f32` for the half precisions, and rounded once;
+//! * the derivative, where `slope(y)` names the result. It is an expression of
+//!   [`Symbol`](crate::program::symbol::Symbol)s; long ones are functions of
+//!   [`derivative`](crate::program::derivative). `zero()` is 0 everywhere. Operations whose results
+//!   or operands are not floats have no derivative;
+//! * the operands for which tests compare the derivative with difference quotients.
 //!
-//! Properties of operations on one element are
+//! The properties of operations on one element are
 //!
-//! * `elsewhere`: the method is not made from the line. This property comes first;
+//! * `elsewhere`: the method is not generated from the line. This property comes first;
 //! * `long`: it takes many instructions, which the compiler vectorises;
-//! * `wraps`: the result for integers of a type may be none of the type.
+//! * `wraps`: the result for integers of a type may be out of range for the type.
 //!
-//! The macros call another macro with all lines. [`ops`](crate::ops) makes types of them,
+//! The macros pass all lines to another macro. [`ops`](crate::ops) generates types from them,
 //! [`opcode`](super::opcode) the opcodes of programs, [`derivative`](crate::program::derivative)
-//! their derivatives, and `typed-dims-core` the methods of tensors.
+//! the derivatives, and `typed-dims-core` the methods of tensors.
 
-/// Calls a macro with the operations on one element, and with those that have a constant as well:
-/// `elu(x: Real, alpha = 0.5)`, where tests take the number.
+/// Calls a macro with the operations on one element, without and with a constant: in
+/// `elu(x: Real, alpha = 0.5)`, the number is used by tests.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! unary_operations {
@@ -44,19 +44,20 @@ macro_rules! unary_operations {
             }
             /// `!x`
             Not not(x: Logic) -> T, elsewhere, wraps { value: x.not() }
-            /// `|x|`, for complex numbers the real magnitude. The least integer wraps around to itself.
+            /// `|x|`, for complex numbers the real magnitude. The least integer wraps around to
+            /// itself.
             Abs abs(x: Magnitude) -> (T::Abs), wraps {
                 value: x.magnitude(), slope(_): x.signum(), on: -3.0..3.0
             }
             /// `e^x`
             Exp exp(x: Analytic) -> T, long { value: Analytic::exp::<I>(x), slope(y): y, on: -2.0..2.0 }
-            /// `e^x - 1`, exact near 0.
+            /// `e^x - 1`, precise near 0.
             ExpM1 exp_m1(x: Real) -> T { value: x.exp_m1(), slope(_): x.exp(), on: -2.0..2.0 }
             /// `2^x`
             Exp2 exp2(x: Real) -> T { value: x.exp2(), slope(y): y * LN_2, on: -2.0..2.0 }
             /// The natural logarithm.
             Ln ln(x: Analytic) -> T, long { value: Analytic::ln::<I>(x), slope(_): x.recip(), on: 0.3..4.0 }
-            /// `ln(1 + x)`, exact near 0.
+            /// `ln(1 + x)`, precise near 0.
             Ln1p ln_1p(x: Real) -> T { value: x.ln_1p(), slope(_): (x + 1.0).recip(), on: -0.7..2.0 }
             /// The logarithm to base 2.
             Log2 log2(x: Real) -> T { value: x.log2(), slope(_): (1.0 / LN_2) / x, on: 0.3..4.0 }
@@ -113,7 +114,7 @@ macro_rules! unary_operations {
             /// `max(x, 0)`
             Relu relu(x: Ordered) -> T {
                 value: if x < T::ZERO { T::ZERO } else { x },
-                // (The result is 0 where it is not the operand, and NaN where that is.)
+                // (If the result is not the operand it is 0, or NaN for NaN.)
                 slope(y): where_positive(x, 1.0, y), on: -3.0..3.0
             }
             /// `x / 2 * (1 + erf(x / sqrt 2))`, the exact form.
@@ -130,7 +131,7 @@ macro_rules! unary_operations {
             Softplus softplus(x: Real) -> T, long {
                 value: special::softplus::<I, T>(x), slope(_): x.sigmoid(), on: -4.0..4.0
             }
-            /// `1 - erf(x)`, exact where that is small.
+            /// `1 - erf(x)`, precise where it is small.
             Erfc erfc(x: Real) -> T {
                 value: special::erfc(x), slope(_): x.bell(1.0) * -FRAC_2_SQRT_PI, on: -3.0..3.0
             }
@@ -142,7 +143,7 @@ macro_rules! unary_operations {
             Logit logit(x: Real) -> T, long {
                 value: special::logit::<I, T>(x), slope(_): (x * (1.0 - x)).recip(), on: 0.2..0.8
             }
-            /// `ln(sigmoid(x))`, exact where that is small.
+            /// `ln(sigmoid(x))`, precise where it is small.
             LnSigmoid ln_sigmoid(x: Real) -> T, long {
                 value: -special::softplus::<I, T>(-x), slope(_): (-x).sigmoid(), on: -4.0..4.0
             }
@@ -151,7 +152,8 @@ macro_rules! unary_operations {
                 value: x.maximum(T::ZERO).minimum(special::small(6)),
                 slope(_): inside(x, 0.0, 6.0), on: -3.0..8.0
             }
-            /// `1.0507 * x`, or `1.7581 * (e^x - 1)` where that is negative: the scaled exponential linear unit.
+            /// `1.0507 * x`, or `1.7581 * (e^x - 1)` where that is negative: the scaled exponential
+            /// linear unit.
             Selu selu(x: Real) -> T { value: special::selu(x), slope(_): selu_slope(x), on: -3.0..3.0 }
             /// `x * tanh(softplus(x))`
             Mish mish(x: Real) -> T, long {
@@ -179,37 +181,37 @@ macro_rules! unary_operations {
             }
             /// `sin(pi x) / (pi x)`, 1 at 0.
             Sinc sinc(x: Real) -> T { value: special::sinc(x), slope(_): x.sinc_slope(1), on: -2.0..2.0 }
-            /// An angle in radians, in degrees.
+            /// Converts radians to degrees.
             ToDegrees to_degrees(x: Real) -> T {
                 value: num_traits::Float::to_degrees(x), slope(_): x.constant(180.0 / PI), on: -3.0..3.0
             }
-            /// An angle in degrees, in radians.
+            /// Converts degrees to radians.
             ToRadians to_radians(x: Real) -> T {
                 value: num_traits::Float::to_radians(x), slope(_): x.constant(PI / 180.0), on: -3.0..3.0
             }
-            /// The greatest whole number that is not greater.
+            /// The greatest integer that is not greater than `x`.
             Floor floor(x: Real) -> T { value: x.floor(), slope(_): zero(), on: -3.0..3.0 }
-            /// The least whole number that is not less.
+            /// The least integer that is not less than `x`.
             Ceil ceil(x: Real) -> T { value: x.ceil(), slope(_): zero(), on: -3.0..3.0 }
-            /// The nearest whole number; halves go away from 0.
+            /// The nearest integer; halves are rounded away from 0.
             Round round(x: Real) -> T { value: x.round(), slope(_): zero(), on: -3.0..3.0 }
-            /// The nearest whole number; halves go to the even one.
+            /// The nearest integer; halves are rounded to even.
             RoundTiesEven round_ties_even(x: Real) -> T {
                 value: special::round_ties_even(x), slope(_): zero(), on: -3.0..3.0
             }
-            /// The whole part.
+            /// The integer part.
             Trunc trunc(x: Real) -> T { value: x.trunc(), slope(_): zero(), on: -3.0..3.0 }
-            /// What the whole part leaves.
+            /// The fractional part.
             Fract fract(x: Real) -> T { value: x.fract(), slope(_): x.constant(1.0), on: -3.0..3.0 }
-            /// -1, 0 or 1; not-a-number for itself.
+            /// -1, 0 or 1; NaN for NaN.
             Signum signum(x: Ordered) -> T { value: special::signum(x), slope(_): zero(), on: -3.0..3.0 }
-            /// Whether the element is not a number.
+            /// Whether the element is NaN.
             IsNan is_nan(x: Ordered) -> bool { value: x.is_nan_value() }
-            /// Whether the element is neither infinite nor not-a-number.
+            /// Whether the element is neither infinite nor NaN.
             IsFinite is_finite(x: Real) -> bool { value: x.is_finite() }
             /// Whether the element is infinite.
             IsInfinite is_infinite(x: Real) -> bool { value: x.is_infinite() }
-            /// Whether the sign is negative, that of -0 too.
+            /// Whether the sign is negative, also for -0.
             Signbit signbit(x: Real) -> bool { value: x.is_sign_negative() }
         }
         constants {
@@ -233,11 +235,11 @@ macro_rules! unary_operations {
                 value: if num_traits::Float::abs(x) <= lambda { T::zero() } else { x },
                 slope(_): outside(x, lambda), on: -3.0..3.0
             }
-            /// `x` moved towards 0 by `lambda`, or 0 where that would pass it.
+            /// `x` moved towards 0 by `lambda`, or 0 if `|x| <= lambda`.
             SoftShrink soft_shrink(x: Real, lambda = 1.0) -> T {
                 value: special::soft_shrink(x, lambda), slope(_): outside(x, lambda), on: -3.0..3.0
             }
-            /// `x`, or `value` where `x` is not a number.
+            /// `x`, or `value` if `x` is NaN.
             NanTo nan_to(x: Real, value = 7.0) -> T {
                 value: if x.is_nan() { value } else { x },
                 slope(_): x.choose(x.is_nan(), 0.0, 1.0), on: -3.0..3.0
@@ -246,16 +248,16 @@ macro_rules! unary_operations {
     } };
 }
 
-/// Calls a macro with the operations on two elements, and with those that have a constant as well.
+/// Calls a macro with the operations on two elements, without and with a constant.
 ///
-/// `slopes(z)` gives the result a name; then come the derivatives by both operands. Further
+/// `slopes(z)` names the result, and is followed by the derivatives by both operands. Further
 /// properties are
 ///
-/// * `monotone`, `steady`: those of [`BinaryOp`](crate::ops::BinaryOp);
-/// * `product`: contractions are made of it;
-/// * `sum`, `difference`: those of index expressions;
+/// * `monotone`, `steady`: see [`BinaryOp`](crate::ops::BinaryOp);
+/// * `product`: the product of contractions;
+/// * `sum`, `difference`: the sum and the difference of index expressions;
 /// * `symmetric`: the order of the operands does not matter;
-/// * `divides`: for integers there is no value where the second one is 0.
+/// * `divides`: for integers, there is no value if the second operand is 0.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! binary_operations {
@@ -265,7 +267,7 @@ macro_rules! binary_operations {
             Add add(x, y: Num) -> T, elsewhere, wraps, symmetric, sum {
                 value: x.add(y), slopes(_): [x.constant(1.0), x.constant(1.0)], on: [-3.0..3.0, -2.0..2.0]
             }
-            /// `x + y` of a position and a number, neither of them near the limits of the type.
+            /// `x + y` of a position and a number, both far from the limits of the type.
             Offset add(x, y: Num) -> T, elsewhere, steady {
                 value: x.add(y), slopes(_): [x.constant(1.0), x.constant(1.0)], on: [-3.0..3.0, -2.0..2.0]
             }
@@ -293,13 +295,13 @@ macro_rules! binary_operations {
             Or or(x, y: Logic) -> T, elsewhere { value: x.or(y) }
             /// `x ^ y`
             Xor xor(x, y: Logic) -> T, elsewhere { value: x.xor(y) }
-            /// The greater one; not-a-number if one of them is.
+            /// The greater element; NaN if either is NaN.
             Maximum maximum(x, y: Ordered) -> T {
                 value: x.maximum(y),
                 slopes(z): [unless_nan(z, share(x.gt(y), x, y)), unless_nan(z, share(y.gt(x), y, x))],
                 on: [-3.0..3.0, -2.0..2.0]
             }
-            /// The lesser one; not-a-number if one of them is.
+            /// The lesser element; NaN if either is NaN.
             Minimum minimum(x, y: Ordered) -> T {
                 value: x.minimum(y),
                 slopes(z): [unless_nan(z, share(x.lt(y), x, y)), unless_nan(z, share(y.lt(x), y, x))],
@@ -320,7 +322,8 @@ macro_rules! binary_operations {
                 value: x.hypot(y),
                 slopes(z): [share_of_length(x, z), share_of_length(y, z)], on: [-3.0..3.0, 0.5..3.0]
             }
-            /// The remainder with the sign of `y`, `x - y * floor(x / y)`, where `%` has that of `x`.
+            /// The remainder with the sign of `y`, `x - y * floor(x / y)`; the result of `%` has
+            /// the sign of `x`.
             Remainder remainder(x, y: Ordered) -> T, divides {
                 value: special::remainder(x, special::divisor("remainder", y)),
                 slopes(z): [x.constant(1.0), times_taken_off(x, y, z)], on: [-3.0..3.0, 0.8..2.0]
@@ -334,13 +337,13 @@ macro_rules! binary_operations {
                 value: num_traits::Float::copysign(x, y),
                 slopes(z): [x.signum() * z.signum(), zero()], on: [-3.0..3.0, -3.0..3.0]
             }
-            /// The greater one; of a number and not-a-number, the number.
+            /// The greater element; if one of them is NaN, the other.
             Fmax fmax(x, y: Ordered) -> T {
                 value: if x.is_nan_value() || y > x { y } else { x },
                 slopes(_): [share_of_numbers(x.gt(y), x, y), share_of_numbers(y.gt(x), y, x)],
                 on: [-3.0..3.0, -2.0..2.0]
             }
-            /// The lesser one; of a number and not-a-number, the number.
+            /// The lesser element; if one of them is NaN, the other.
             Fmin fmin(x, y: Ordered) -> T {
                 value: if x.is_nan_value() || y < x { y } else { x },
                 slopes(_): [share_of_numbers(x.lt(y), x, y), share_of_numbers(y.lt(x), y, x)],
@@ -374,13 +377,12 @@ macro_rules! binary_operations {
             /// `-(y * ln(x) + (1 - y) * ln(1 - x))`, each logarithm at least -100.
             Bce bce_loss(x, y: Real) -> T, elsewhere, long {
                 value: special::bce::<I, T>(x, y),
-                // As PyTorch has it, the product is at least 1e-12. The logarithms are at least
-                // -100,
-                // and then the other one is 0.
+                // As in PyTorch, the product is at least 1e-12. The logarithms are at least -100,
+                // where the other one is 0.
                 slopes(_): [(x - y) / (x * (1.0 - x)).maximum(1e-12), -x.logit().clamp(-100.0, 100.0)],
                 on: [0.2..0.8, 0.1..0.9]
             }
-            /// `Bce` of `sigmoid(x)` and `y`, without loss where that is near 0 or 1.
+            /// `Bce` of `sigmoid(x)` and `y`, precise where the sigmoid is near 0 or 1.
             BceWithLogits bce_with_logits_loss(x, y: Real) -> T, elsewhere, long {
                 value: special::bce_with_logits::<I, T>(x, y),
                 slopes(_): [bce_by_logits(x, y), -x], on: [-3.0..3.0, 0.1..0.9]
@@ -415,7 +417,7 @@ macro_rules! binary_operations {
                 value: special::smooth_l1(x - y, beta),
                 slopes(_): [smooth_l1(x - y, beta), -smooth_l1(x - y, beta)], on: [-3.0..3.0, -2.0..2.0]
             }
-            /// `x + (y - x) * weight`; `x` itself for a weight of 0, and `y` for 1.
+            /// `x + (y - x) * weight`: exactly `x` for a weight of 0, and `y` for 1.
             Lerp lerp(x, y: Real, weight = 0.25) -> T {
                 value: special::lerp(x, y, weight),
                 slopes(_): [x.constant(1.0 - weight), x.constant(weight)], on: [-3.0..3.0, -2.0..2.0]

@@ -1,9 +1,10 @@
-//! Derivatives of programs. Those of operations are in the [table](crate::ops::table); the longer
-//! ones are functions here.
+//! Derivatives of programs. Derivatives of operations are in the [table](crate::ops::table); the
+//! longer ones are functions here.
 //!
-//! Conventions where a function has none are PyTorch's: 0 for `abs`, `relu` and `clamp` at their kinks, half to each operand of a maximum of equal
-//! ones. A product of a cotangent and a derivative is 0 if one of them is, so neither the infinite slope of a root at 0 nor what a `select` did not
-//! take makes it not-a-number.
+//! Where a function has no derivative, the conventions are PyTorch's: 0 at the kinks of `abs`,
+//! `relu` and `clamp`, and one half for each operand of a maximum of equal operands. The product of
+//! a cotangent and a derivative is 0 if either is 0. So neither the infinite slope of a root at 0,
+//! nor a value that a `select` did not take, makes it NaN.
 
 use crate::ops::code::{BinaryOpcode, Number, RegisterKind, UnaryOpcode};
 use crate::program::symbol::{FormulaTerm, Symbol, select};
@@ -13,7 +14,8 @@ use core::cell::RefCell;
 use core::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, LN_2, LN_10, PI};
 use smallvec::SmallVec;
 
-/// Whether each value of a program depends on some of its operands by floats; nothing if the result does not.
+/// Whether each value of a program depends on some of its operands through floats; `None` if the
+/// result does not.
 pub fn depends_on(program: &ScalarProgram, operands: &[u32]) -> Option<SmallVec<[bool; 16]>> {
     let mut depends: SmallVec<[bool; 16]> = SmallVec::new();
     for (at, instruction) in program.instructions().iter().enumerate() {
@@ -27,11 +29,12 @@ pub fn depends_on(program: &ScalarProgram, operands: &[u32]) -> Option<SmallVec<
     depends[program.result() as usize].then_some(depends)
 }
 
-/// Writes the values `cotangent * d program / d operand` for some operands of a program that is part of what is built: `own` has the register of each of its values, and
-/// `depends` says which [depend](depends_on) on the operands. Returns the position of each operand in the list with the register of its value; those whose value is 0
-/// everywhere are left out.
+/// Writes the values `cotangent * d program / d operand` for some operands of a program that has
+/// been inlined: `own` has the register of each of its values, and `depends` tells which values
+/// [depend](depends_on) on the operands. Returns the position of each operand in the list, with the
+/// register of its value. Operands whose value is 0 everywhere are left out.
 ///
-/// An operand that is read several times counts as one.
+/// An operand that is read several times counts once.
 pub fn pull_back(
     build: &mut Builder,
     program: &ScalarProgram,
@@ -60,7 +63,7 @@ pub fn pull_back(
         match instructions[at] {
             Instruction::Load(number) => {
                 let number = operands.iter().position(|&operand| operand == number);
-                let result = &mut results[number.expect("it depends on an operand")];
+                let result = &mut results[number.expect("the value depends on an operand")];
                 *result = Some(match *result {
                     Some(sum) => build.binary(BinaryOpcode::Add, sum, adjoint),
                     None => adjoint,
@@ -113,7 +116,8 @@ pub fn pull_back(
     results.filter_map(|(at, result)| Some((at, result.filter(|&result| !is_zero(result))?))).collect()
 }
 
-/// (An operation without a derivative is not recorded: this is the derivative of one, in a gradient of a gradient.)
+/// (An operation without a derivative is not recorded, so this can only be a derivative that has no
+/// derivative, in a gradient of a gradient.)
 #[cold]
 fn underivable(name: &str) -> ! {
     panic!(
@@ -125,15 +129,15 @@ fn is_float(kind: RegisterKind) -> bool {
     matches!(kind, RegisterKind::F32 | RegisterKind::F64)
 }
 
-/// The derivative of an operation on one operand, `y = op(x)`; nothing where it is 0 everywhere.
+/// The derivative of an operation on one operand, `y = op(x)`; `None` if it is 0 everywhere.
 fn unary(build: &mut Builder, op: UnaryOpcode, x: Register, y: Register) -> Option<Register> {
     let build = RefCell::new(build);
     let symbol = |register| Symbol::new(&build, register);
     unary_slope(op, symbol(x), symbol(y)).map(Symbol::register)
 }
 
-/// The derivatives of an operation on two operands, `z = op(x, y)`, for those of them that are
-/// `wanted`; nothing where one is 0 everywhere.
+/// The derivatives of an operation on two operands, `z = op(x, y)`, for the operands that are
+/// `wanted`; `None` if a derivative is 0 everywhere.
 fn binary(
     build: &mut Builder,
     op: BinaryOpcode,
@@ -147,13 +151,13 @@ fn binary(
     [0, 1].map(|at| if wanted[at] { binary_slope(op, at, x, y, z).map(Symbol::register) } else { None })
 }
 
-/// The derivative of an operation that is 0 everywhere.
+/// A derivative that is 0 everywhere.
 fn zero<'b>() -> Option<Symbol<'b>> {
     None
 }
 
-/// The derivative in a line of the table. Operations without one yield truth values, or are none of
-/// floats.
+/// The derivative in a line of the table. Operations without one have truth values as results, or
+/// take no floats.
 macro_rules! slope {
     ($bound:ident $out:tt $slope:expr) => {
         Option::from($slope)
@@ -179,7 +183,7 @@ macro_rules! unary_slopes {
             -> T $(, $with_property:ident)*
         { value: $with_value:expr, slope($with_y:tt): $with_slope:expr, on: $with_on:expr }
     )* }) => {
-        #[allow(unused_variables)] // of constant ones
+        #[allow(unused_variables)] // constant derivatives use none
         fn unary_slope<'b>(op: UnaryOpcode, x: Symbol<'b>, y: Symbol<'b>) -> Option<Symbol<'b>> {
             match op {
                 $(UnaryOpcode::$name => {
@@ -218,8 +222,8 @@ macro_rules! binary_slopes {
             -> T $(, $with_property:ident)*
         { value: $with_value:expr, slopes($with_z:tt): [$with_left:expr, $with_right:expr], on: $with_on:expr }
     )* }) => {
-        /// The derivative by the first operand, or the second one.
-        #[allow(unused_variables)] // of constant ones
+        /// The derivative by the first or the second operand.
+        #[allow(unused_variables)] // constant derivatives use none
         fn binary_slope<'b>(op: BinaryOpcode, at: usize, x: Symbol<'b>, y: Symbol<'b>, z: Symbol<'b>) -> Option<Symbol<'b>> {
             match op {
                 $(BinaryOpcode::$name => {
@@ -240,7 +244,7 @@ macro_rules! binary_slopes {
 
 crate::binary_operations!(binary_slopes);
 
-/// Operations that are not in the table, and those that derivatives alone have.
+/// Operations that are not in the table, and operations that only derivatives need.
 impl<'b> Symbol<'b> {
     fn powi(self, n: i32) -> Self {
         self.unary(UnaryOpcode::Powi(n))
@@ -271,39 +275,39 @@ impl<'b> Symbol<'b> {
         self.unary(UnaryOpcode::Bell(c))
     }
 
-    /// The product, and 0 if one factor is 0, whatever the other.
+    /// The product; 0 if either factor is 0, whatever the other is.
     fn chain(self, other: impl FormulaTerm<'b>) -> Self {
         self.binary(BinaryOpcode::Chain, other)
     }
 }
 
-/// A slope that is chosen by comparisons with `x`, or NaN where `x` is NaN: then none of them
-/// holds.
+/// A slope that is chosen by comparisons with `x`, or NaN if `x` is NaN, because then every
+/// comparison is false.
 fn unless_nan<'b>(x: Symbol<'b>, slope: Symbol<'b>) -> Symbol<'b> {
     select(x.eq(x), slope, x.constant(f64::NAN))
 }
 
-/// A constant where `x` is positive, else the other value.
+/// A constant if `x` is positive, otherwise `other`.
 fn where_positive<'b>(x: Symbol<'b>, value: f64, other: Symbol<'b>) -> Symbol<'b> {
     select(x.gt(0.0), x.constant(value), other)
 }
 
-/// 1 strictly between the bounds, else 0; NaN of NaN.
+/// 1 strictly between the bounds, otherwise 0; NaN for NaN.
 fn inside(x: Symbol<'_>, low: f64, high: f64) -> Symbol<'_> {
     unless_nan(x, x.choose(x.gt(low) & x.lt(high), 1.0, 0.0))
 }
 
-/// 1 where `|x| > bound`, else 0; NaN of NaN.
+/// 1 if `|x| > bound`, otherwise 0; NaN for NaN.
 fn outside(x: Symbol<'_>, bound: f64) -> Symbol<'_> {
     unless_nan(x, x.choose(x.abs().gt(bound), 1.0, 0.0))
 }
 
-/// `1 - x^2`, without loss near 1 and -1.
+/// `1 - x^2`, without cancellation near 1 and -1.
 fn rest_of_square(x: Symbol<'_>) -> Symbol<'_> {
     (1.0 - x) * (x + 1.0)
 }
 
-/// `1 / sqrt(x^2 - 1)`, of two roots: the product could overflow.
+/// `1 / sqrt(x^2 - 1)`, computed from two roots, because the product could overflow.
 fn acosh_slope(x: Symbol<'_>) -> Symbol<'_> {
     let (below, above) = (x + -1.0, x + 1.0);
     below.rsqrt() * above.rsqrt()
@@ -351,32 +355,32 @@ fn gelu_tanh_slope(x: Symbol<'_>) -> Symbol<'_> {
     s + rest.chain(x * inner)
 }
 
-/// 1 where `x` is the operand that is taken, 1/2 where both are equal, else 0.
+/// 1 if `x` is the operand that is taken, 1/2 if both are equal, otherwise 0.
 fn share<'b>(taken: Symbol<'b>, x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     let (same, one) = (x.eq(y), x.constant(1.0));
     select(taken, one, x.choose(same, 0.5, 0.0))
 }
 
-/// As `share`; of a number and NaN, the number has it.
+/// As [`share`]; if one operand is NaN, the other gets 1.
 fn share_of_numbers<'b>(taken: Symbol<'b>, x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     let (own, one) = (share(taken, x, y), x.constant(1.0));
     let (here, there, zero) = (x.is_nan(), y.is_nan(), x.constant(0.0));
     select(here, zero, select(there, one, own))
 }
 
-/// `side / length`, and 0 where the length is 0.
+/// `side / length`; 0 if the length is 0.
 fn share_of_length<'b>(side: Symbol<'b>, length: Symbol<'b>) -> Symbol<'b> {
     let slope = side / length;
     select(length.eq(0.0), side.constant(0.0), slope)
 }
 
-/// How often `y` was taken off to leave `z`, negated. The quotient `x / y` could be rounded to
-/// another whole number.
+/// The number of times that `y` was subtracted to leave `z`, negated. The quotient `x / y` could be
+/// rounded to another integer.
 fn times_taken_off<'b>(x: Symbol<'b>, y: Symbol<'b>, z: Symbol<'b>) -> Symbol<'b> {
     -((x - z) / y).round()
 }
 
-/// `y x^(y - 1)`, and 0 for `0^0`.
+/// `y x^(y - 1)`; 0 for `0^0`.
 fn powf_by_base<'b>(x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     let less = y + -1.0;
     let slope = y * x.powf(less);
@@ -384,15 +388,15 @@ fn powf_by_base<'b>(x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     select(none, x.constant(0.0), slope)
 }
 
-/// `z ln(x)`, and 0 for a base of 0 with an exponent that is not negative.
+/// `z ln(x)`; 0 for a base of 0 and an exponent that is not negative.
 fn powf_by_exponent<'b>(x: Symbol<'b>, y: Symbol<'b>, z: Symbol<'b>) -> Symbol<'b> {
     let slope = z * x.ln();
     let none = x.eq(0.0) & y.ge(0.0);
     select(none, x.constant(0.0), slope)
 }
 
-/// `side / (x^2 + y^2)` for one of the two as the side, and 0 at the origin and at infinite points.
-/// The squares could overflow, or be 0.
+/// `side / (x^2 + y^2)`, where `side` is `x` or `y`; 0 at the origin and at infinite points. The
+/// squares could overflow or be 0, so they are not computed.
 fn slope_of_angle<'b>(x: Symbol<'b>, y: Symbol<'b>, side: Symbol<'b>) -> Symbol<'b> {
     let length = x.hypot(y);
     let slope = side / length / length;
@@ -400,41 +404,41 @@ fn slope_of_angle<'b>(x: Symbol<'b>, y: Symbol<'b>, side: Symbol<'b>) -> Symbol<
     select(none, x.constant(0.0), slope)
 }
 
-/// `e^x / (e^x + e^y)`; equal infinities have half each.
+/// `e^x / (e^x + e^y)`; 1/2 for equal infinities.
 fn share_of_exp<'b>(x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     let (difference, zero) = (x - y, x.constant(0.0));
     let none = x.eq(y) & x.is_infinite();
     select(none, zero, difference).sigmoid()
 }
 
-/// `ln(y)`, and 0 where the value is 0 although that is infinite or NaN.
+/// `ln(y)`; 0 where the result of `xlogy` is 0 although `ln(y)` is infinite or NaN.
 fn xlogy_by_factor<'b>(x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     let ln = y.ln();
     let none = x.eq(0.0) & y.le(0.0);
     select(none, x.constant(0.0), ln)
 }
 
-/// `x / y`, and 0 where both are.
+/// `x / y`; 0 if both are 0.
 fn xlogy_by_argument<'b>(x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     let slope = x / y;
     let none = x.eq(0.0) & y.eq(0.0);
     select(none, x.constant(0.0), slope)
 }
 
-/// `s(x) - y`, as `s(x) (1 - y) - s(-x) y`: neither term loses digits.
+/// `s(x) - y`, computed as `s(x) (1 - y) - s(-x) y`, where no term loses precision.
 fn bce_by_logits<'b>(x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     let negative = -x;
     let (s, other) = (x.sigmoid(), negative.sigmoid());
     s * (1.0 - y) - other * y
 }
 
-/// `ln(y) + 1 - x`, and 0 where `y` is 0.
+/// `ln(y) + 1 - x`; 0 if `y` is 0.
 fn kl_div_by_target<'b>(x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     let slope = y.ln() + 1.0 - x;
     select(y.eq(0.0), x.constant(0.0), slope)
 }
 
-/// The derivative of the smooth loss by the difference.
+/// The derivative of the smooth L1 loss by the difference.
 fn smooth_l1(difference: Symbol<'_>, beta: f64) -> Symbol<'_> {
     if beta == 0.0 { difference.signum() } else { difference.clamp(-beta, beta) * (1.0 / beta) }
 }

@@ -1,4 +1,5 @@
-//! Programs, run line by line: each instruction along a line that stays in the first-level cache. [`Interpreted`] is a program as a kernel.
+//! Runs programs line by line: each instruction runs along a line that stays in the first-level
+//! cache. [`Interpreted`] makes a program a kernel.
 
 use crate::load::{Faults, Kernel, TILE, Tile};
 use crate::loops::nest::{OperandRows, Row};
@@ -14,19 +15,19 @@ use core::marker::PhantomData;
 use core::ops::Deref;
 use smallvec::SmallVec;
 
-/// Element types that a program can yield.
+/// Element types of a program's results.
 pub trait ProgramOutput: Element {
     /// The kind of register that the result is in.
     const KIND: RegisterKind;
-    /// Takes a result from its register, where it lies there as it is.
+    /// Takes a result from its register, if it is stored there unchanged.
     fn take(line: RegisterLine) -> *const Self;
-    /// A float in this type.
+    /// Converts a float to this type.
     fn of(value: f64) -> Self;
-    /// An integer in this type.
+    /// Converts an integer to this type.
     fn of_int(value: isize) -> Self;
 }
 
-/// A line in a register.
+/// The values of a register along a line.
 #[derive(Clone, Copy)]
 pub struct RegisterLine(*const u8);
 
@@ -46,16 +47,18 @@ impl RegisterLine {
     }
 }
 
-/// Elements that a program reads: where they begin, and of which type they are.
+/// Elements that a program reads: a pointer to the first element, and the element type.
 #[derive(Clone, Copy)]
 pub struct OperandSource {
     start: *const u8,
     dtype: DType,
-    /// Offsets, in elements, that are added to the strides', if the elements are at places from a table: the rows of strides has one more for it.
+    /// Offsets from a table, in elements, that are added to the offsets by the strides. They have
+    /// an additional row of strides.
     table: Option<*const isize>,
-    /// What the elements reach, if that is to be checked.
+    /// The range of the elements, if it is to be checked.
     reached: Option<Reached>,
-    /// The first entry of the table and the end of the last one, if lines at the offsets of later rows are to be prefetched.
+    /// The first entry of the table and the end of the last one, if the lines at the offsets of
+    /// later rows are to be prefetched.
     entries: Option<(*const isize, *const isize)>,
 }
 
@@ -64,26 +67,27 @@ impl OperandSource {
     ///
     /// # Safety
     ///
-    /// As long as a kernel reads it, `start` offset by the row of strides, and by the table's elements along the row after it, is an
-    /// initialised element of the type `dtype` for each position of the nest.
+    /// While a kernel reads it, the following is an initialised element of the type `dtype` for
+    /// each position of the nest: `start`, offset by the row of strides, and by the table's entry
+    /// along the row after it.
     pub unsafe fn new(start: *const u8, dtype: DType, table: Option<*const isize>) -> Self {
         OperandSource { start, dtype, table, reached: None, entries: None }
     }
 
-    /// The same, with prefetches of lines whose offsets are in the table. These are all offsets of the table.
+    /// Adds prefetching of lines whose offsets are in the table. `offsets` is the whole table.
     #[cfg(feature = "std")]
     pub(crate) fn prefetching(self, offsets: &[isize]) -> Self {
         let range = offsets.as_ptr_range();
         OperandSource { entries: Some((range.start, range.end)), ..self }
     }
 
-    /// The same, with a check of its row in builds with debug assertions.
+    /// Adds a check of its row in builds with debug assertions.
     #[cfg(feature = "std")]
     pub(crate) fn reaching(self, reached: Reached) -> Self {
         OperandSource { reached: Some(reached), ..self }
     }
 
-    /// An operand without memory: a position.
+    /// An operand without memory: its elements are positions.
     pub fn position() -> Self {
         OperandSource {
             start: core::ptr::null(),
@@ -99,12 +103,14 @@ struct SpanOperand<'k> {
     source: OperandSource,
     row: Row<'k>,
     table: Option<Row<'k>>,
-    /// A broadcast element is often the same for many tiles: the element that the register was filled with, and how far.
+    /// The element that the register was filled with, and up to which position it is filled: a
+    /// broadcast element is often the same for many tiles.
     filled: (*const u8, usize),
 }
 
-/// Positions of a nest that are run at once: `rows` rows of `len` positions along the innermost loop, at most [`TILE`] together. The first begins at `at`, and each
-/// of the others one step further along the last loop but one.
+/// Positions of a nest that are run at once: `rows` rows of `len` positions along the innermost
+/// loop, at most [`TILE`] in all. The first row begins at `at`, each of the others one step further
+/// along the second innermost loop.
 #[derive(Clone, Copy)]
 pub(crate) struct Span<'t> {
     pub(crate) at: &'t [usize],
@@ -118,7 +124,7 @@ impl Span<'_> {
     }
 }
 
-/// An element and the steps to others: from row to row, and along a row.
+/// The offset of an element, and the steps from row to row and along a row.
 #[derive(Clone, Copy)]
 struct OperandSteps {
     first: isize,
@@ -135,24 +141,26 @@ impl OperandSteps {
     }
 }
 
-/// The state of a running program: its operands along a nest, and a line of elements for each register.
+/// The state of a running program: its operands along a nest, and a line of elements for each
+/// register.
 pub(crate) struct Machine<'k> {
     program: &'k ScalarProgram,
     operands: SmallVec<[SpanOperand<'k>; 8]>,
     slots: MachineSlots<'k>,
     memory: MachineMemory,
-    /// The number of values that a slot has room for.
+    /// The number of values that a slot can hold.
     room: usize,
-    /// How far lines of constants are filled.
+    /// Up to which position lines of constants are filled.
     constants: usize,
 }
 
-/// The memory of a machine. A thread keeps it for the next machine.
+/// The memory of a machine. The thread keeps it for the next machine.
 #[derive(Default)]
 struct MachineMemory {
     registers: Vec<RegisterLine>,
     scratch: Vec<CacheLine>,
-    /// For each register, the address that is written instead of its slot, or null. Empty if all registers use slots.
+    /// The address that each register is written to instead of its slot, or null. Empty if all
+    /// registers use slots.
     #[cfg(feature = "std")]
     places: Vec<*mut u64>,
 }
@@ -179,7 +187,7 @@ impl MachineMemory {
     }
 }
 
-/// Leaves the memory to the next machine of the thread.
+/// Returns the memory to the thread for its next machine.
 #[cfg(feature = "std")]
 impl Drop for Machine<'_> {
     fn drop(&mut self) {
@@ -188,7 +196,7 @@ impl Drop for Machine<'_> {
     }
 }
 
-/// The slots of a machine: its own, or borrowed ones of a program that runs many times.
+/// The slots of a machine: owned, or borrowed from a program that runs many times.
 enum MachineSlots<'k> {
     Own(Slots),
     #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "only recorded functions keep slots"))]
@@ -211,21 +219,21 @@ impl Deref for MachineSlots<'_> {
 #[allow(dead_code)] // only allocated
 struct CacheLine([u8; 64]);
 
-/// A value that is written to memory, beside that which a program yields.
+/// A value that is written to memory in addition to the program's result.
 #[derive(Clone, Copy)]
 pub struct ExtraOutput<T> {
     /// The register of the value.
     pub value: Register,
-    /// Where its element at the origin of the loops goes.
+    /// Where the element at the origin of the loops is written.
     pub start: *mut T,
 }
 
 /// A program, run tile by tile over a nest. The result is converted to `T`.
 pub struct Interpreted<'k, T> {
     machine: Machine<'k>,
-    /// The register that is yielded.
+    /// The register of the result.
     value: Register,
-    /// Values that are written to memory, all along the same row.
+    /// Further values that are written to memory, all along the same row.
     beside: &'k [ExtraOutput<T>],
     written: Row<'k>,
     result: Vec<T>,
@@ -233,19 +241,19 @@ pub struct Interpreted<'k, T> {
     marker: PhantomData<&'k [T]>,
 }
 
-/// Where the value of each instruction is put: registers are used again once nobody reads them any more.
+/// The slot of each instruction's value. Slots are reused after the last read of a value.
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
     of: Vec<u32>,
     count: usize,
-    /// The bytes of the widest value.
+    /// The size of the widest value in bytes.
     width: usize,
 }
 
-/// The prefetch distance of lines whose offsets are in a table.
+/// The prefetch distance, in rows, for lines whose offsets are in a table.
 const PREFETCH_ROWS: isize = 4;
 
-/// The most elements of a line: some twenty lines of `f64` fit into the first-level cache.
+/// The most elements of a line: about twenty lines of `f64` fit into the first-level cache.
 const LINE: usize = TILE;
 
 impl Slots {
@@ -259,7 +267,8 @@ impl Slots {
         results.for_each(|result| last[result as usize] = usize::MAX);
         let (mut free, mut of, mut count) = (Vec::new(), Vec::with_capacity(instructions.len()), 0);
         for (at, instruction) in instructions.iter().enumerate() {
-            // Loads and constants keep their register: what is the same for the next tile is not written again.
+            // Loads and constants keep their slot, so that values that stay the same for the next
+            // tile are not written again.
             let slot = if instruction.inputs().next().is_none() { None } else { free.pop() };
             of.push(slot.unwrap_or_else(|| {
                 count += 1;
@@ -286,7 +295,7 @@ impl Slots {
         (len * self.width).div_ceil(size_of::<CacheLine>())
     }
 
-    /// The bytes of all slots for `len` values each.
+    /// The size of all slots in bytes, for `len` values each.
     #[cfg(feature = "std")]
     pub(crate) fn bytes(&self, len: usize) -> usize {
         self.count * self.lines(len) * size_of::<CacheLine>()
@@ -294,13 +303,14 @@ impl Slots {
 }
 
 impl<'k, T: ProgramOutput> Interpreted<'k, T> {
-    /// The program over a nest: `sources` has one entry for each operand, and `operands` the rows, one more for each table.
+    /// The program over a nest: `sources` has one entry for each operand, and `operands` has one
+    /// row for each operand and one more for each table.
     pub fn new(
         program: &'k ScalarProgram,
         sources: &[OperandSource],
         operands: &mut OperandRows<'k>,
     ) -> Self {
-        // SAFETY: nothing is written beside the result.
+        // SAFETY: only the result is written.
         unsafe { Self::with_values(program, program.result(), &[], sources, operands) }
     }
 
@@ -324,13 +334,15 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
         }
     }
 
-    /// The same for another value than the program's result, with values that are written `beside`: the nest has one more row of strides, that of their places, if there are
-    /// any.
+    /// As [`new`](Self::new), for another value than the program's result, with further values that
+    /// are written to memory (`beside`). If there are any, the nest has one more row, with the
+    /// strides of this memory.
     ///
     /// # Safety
     ///
-    /// As long as the kernel runs, each place of `beside` offset by that row can be written for each position of the nest, and nothing else accesses it. The
-    /// values are of the kind of `T`.
+    /// While the kernel runs, each pointer of `beside`, offset by that row, can be written to for
+    /// each position of the nest, and nothing else accesses this memory. The values have the kind
+    /// of `T`.
     pub unsafe fn with_values(
         program: &'k ScalarProgram,
         value: Register,
@@ -359,9 +371,9 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
         let program = self.machine.program;
         for &ExtraOutput { value, start } in self.beside {
             let place = start.wrapping_offset(OperandSteps::of(&self.written, tile.at).first);
-            debug_assert_eq!(program.kind(value), T::KIND, "values are written as they are");
-            // SAFETY: the register has `len` values of the kind of `T`; the places are those of the tile, whose innermost loop the nest lays out as neighbours, as it
-            // does the result.
+            debug_assert_eq!(program.kind(value), T::KIND, "values are written unchanged");
+            // SAFETY: the register has `len` values of the kind of `T`. The slots are the tile's,
+            // and are contiguous along the innermost loop of the nest, like the result.
             unsafe {
                 let line: &[T] = self.machine.line(value).slice(len);
                 core::ptr::copy_nonoverlapping(line.as_ptr(), place, len);
@@ -398,7 +410,8 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
 }
 
 impl<'k> Machine<'k> {
-    /// A program that is to yield these `results`. `sources` has one entry for each operand, and `rows` yields their rows, one more for each table.
+    /// A machine that computes these `results`. `sources` has one entry for each operand, and
+    /// `rows` gives their rows, one more for each table.
     pub(crate) fn new(
         program: &'k ScalarProgram,
         results: impl Iterator<Item = Register>,
@@ -416,7 +429,7 @@ impl<'k> Machine<'k> {
         sources: &[OperandSource],
         rows: &mut OperandRows<'k>,
     ) -> Self {
-        assert_eq!(slots.of.len(), program.instructions().len(), "the slots are those of the program");
+        assert_eq!(slots.of.len(), program.instructions().len(), "the slots belong to the program");
         Machine::of(program, MachineSlots::Kept(slots), sources, rows)
     }
 
@@ -447,11 +460,13 @@ impl<'k> Machine<'k> {
         }
     }
 
-    /// Makes the following spans write the values of a register to `place` instead of its slot. Returns `false`, and changes nothing, for loads, positions and constants.
+    /// Makes the following spans write the values of a register to `place` instead of its slot.
+    /// Loads, positions and constants are not changed, and return `false`.
     ///
     /// # Safety
     ///
-    /// `place` has room for the values of a span, in the register's kind. Nothing else accesses that memory while a span runs.
+    /// `place` has room for the values of a span, in the register's kind. Nothing else accesses
+    /// that memory while a span runs.
     #[cfg(feature = "std")]
     pub(crate) unsafe fn write_to(&mut self, register: Register, place: *mut u8) -> bool {
         let is_computed = self.program.instruction(register).inputs().next().is_some();
@@ -485,18 +500,18 @@ impl<'k> Machine<'k> {
         self.operands.iter_mut().for_each(|operand| operand.filled = (core::ptr::null(), 0));
     }
 
-    /// The register of what the program yields.
+    /// The register of the program's result.
     pub(crate) fn result(&self) -> Register {
         self.program.result()
     }
 
-    /// The values of a result, for the span that was run last.
+    /// The values of a result, for the span that ran last.
     pub(crate) fn line(&self, result: Register) -> RegisterLine {
         self.memory.registers[result as usize]
     }
 
-    /// Runs the program, with the instructions of the machine. (Loops over kernels are compiled for these as well, but a function as large as this is not
-    /// inlined there.)
+    /// Runs the program with the machine's instructions. (Loops over kernels are compiled for these
+    /// as well, but such a large function is not inlined into them.)
     pub(crate) fn run(&mut self, span: &Span<'_>) {
         debug_assert!(span.positions() <= LINE, "lines have room");
         dispatch(SpanRun { machine: self, span });
@@ -511,7 +526,8 @@ impl<'k> Machine<'k> {
         let constants = self.constants;
         self.constants = constants.max(len);
         let scratch: *mut CacheLine = self.memory.scratch.as_mut_ptr();
-        // Slots are adjacent: if they were a page apart, they would evict each other from the first-level cache.
+        // Slots are adjacent: if they were a page apart, they would evict each other from the
+        // first-level cache.
         let lines = self.slots.lines(self.room);
         for at in 0..self.program.instructions().len() {
             let place = self.place(at, scratch, lines);
@@ -519,11 +535,12 @@ impl<'k> Machine<'k> {
             let line = match self.program.instruction(at as Register) {
                 Instruction::Load(number) => self.operands[number as usize].load(span, kind, place),
                 Instruction::Position(number) => self.operands[number as usize].count(span, place),
-                // A line of constants stays.
+                // A line of constants is kept.
                 Instruction::Constant(_) if constants >= len => continue,
                 instruction => {
-                    // The slot of the instruction is not the slot of an input, because inputs are still read. Lines have `len` values of their
-                    // instruction's kind. Each slot of the scratch memory has room for `len` values of the widest kind.
+                    // The slot of the instruction is not the slot of an input, because inputs are
+                    // still read. Lines have `len` values of their instruction's kind. Each slot of
+                    // the scratch memory has room for `len` values of the widest kind.
                     let registers = &self.memory.registers;
                     Execute { program: self.program, registers, instruction, kind, place, len }.run::<I>();
                     RegisterLine(place.cast())
@@ -534,7 +551,7 @@ impl<'k> Machine<'k> {
     }
 }
 
-/// A span, for the instructions of the machine.
+/// Runs a span, compiled for the machine's instructions.
 struct SpanRun<'r, 'k> {
     machine: &'r mut Machine<'k>,
     span: &'r Span<'r>,
@@ -606,7 +623,8 @@ impl SpanOperand<'_> {
         RegisterLine(place.cast())
     }
 
-    /// The elements of a span in a register: where they are, if they are neighbours of the register's type.
+    /// The elements of a span in a register. If they are contiguous and have the register's type,
+    /// the register points to them.
     fn load(&mut self, span: &Span<'_>, kind: RegisterKind, place: *mut u64) -> RegisterLine {
         let mut steps = OperandSteps::of(&self.row, span.at);
         let mut table = self.source.table.zip(self.table).map(|(start, row)| {
@@ -616,18 +634,19 @@ impl SpanOperand<'_> {
         if let Some((start, OperandSteps { along: 0, .. })) = table
             && span.rows == 1
         {
-            // The whole line has one offset.
+            // The whole line has the same offset.
             if let (Some((first, end)), Some((_, moved))) = (self.source.entries, table) {
                 let next = start.wrapping_offset(PREFETCH_ROWS * moved.row);
                 if moved.row != 0 && next >= first && next < end {
-                    // SAFETY: the entry is one of the table's.
+                    // SAFETY: the entry is in the table.
                     let first = steps.first + PREFETCH_ROWS * steps.row + unsafe { *next };
                     let bytes = self.source.dtype.bytes();
                     let line = self.source.start.wrapping_offset(first * bytes as isize);
                     prefetch_lines(line, span.len * bytes);
                 }
             }
-            // SAFETY: each position of the nest is an element of the table, by the contract of `OperandSource::new`.
+            // SAFETY: each position of the nest is an element of the table, by the contract of
+            // `OperandSource::new`.
             steps.first += unsafe { *start };
             table = None;
         }
@@ -665,7 +684,8 @@ impl SpanOperand<'_> {
         if table.is_none() && is_one {
             let len = span.positions();
             if self.filled.0 != start.cast() || self.filled.1 < len {
-                // SAFETY: every position of the nest is an element, by the contract of `OperandSource::new`; the slot has room for a line.
+                // SAFETY: every position of the nest is an element, by the contract of
+                // `OperandSource::new`; the slot has room for a line.
                 unsafe { (0..len).for_each(|x| out.add(x).write((*start).register())) };
                 self.filled = (start.cast(), len);
             }
@@ -674,8 +694,9 @@ impl SpanOperand<'_> {
         for row in 0..span.rows {
             let start = start.wrapping_offset(row as isize * steps.row);
             let out = out.wrapping_add(row * span.len);
-            // SAFETY: every position of the nest is an element, by the contract of `OperandSource::new`, and one of the table if there is one; the slot has room
-            // for a line, which the rows of a span fill.
+            // SAFETY: every position of the nest is an element, and an entry of the table if there
+            // is one, by the contract of `OperandSource::new`; the slot has room for a line, which
+            // the rows of a span fill.
             unsafe {
                 match (table, steps.along) {
                     (Some((table, moved)), _) => {
@@ -702,12 +723,13 @@ impl SpanOperand<'_> {
 }
 
 impl DType {
-    /// Writes `rows` rows of `len` values of a register as elements of this type: the first row begins at `start`, and the steps, in elements, are from row to row
-    /// and along a row.
+    /// Writes `rows` rows of `len` values of a register as elements of this type: the first row
+    /// begins at `start`, and the steps, in elements, are from row to row and along a row.
     ///
     /// # Safety
     ///
-    /// `line` has as many values of the kind of this type, and there are such places, which nothing else accesses.
+    /// `line` has this many values of the kind of this type. The target has room for them, and
+    /// nothing else accesses it.
     pub(crate) unsafe fn write_line(
         self,
         line: *const u8,
@@ -719,7 +741,8 @@ impl DType {
             let bytes = len * self.bytes();
             for row in 0..rows {
                 let to = start.wrapping_offset(row as isize * steps[0] * self.bytes() as isize);
-                // SAFETY: the caller's promise. Values of this type have the layout of elements in a register.
+                // SAFETY: the caller's promise. Values of this type have the layout of elements in
+                // a register.
                 unsafe { core::ptr::copy_nonoverlapping(line.add(row * bytes), to, bytes) };
             }
             return;
@@ -727,16 +750,16 @@ impl DType {
         macro_rules! write {
             ($($name:ident $t:ty,)*) => {
                 match self {
-                    // SAFETY: the caller's values and places.
+                    // SAFETY: the caller's promise.
                     $(DType::$name => unsafe {
                         write_rows::<<$t as Loads>::Register, $t>(line.cast(), start.cast(), (rows, len), steps);
                     },)*
-                    // SAFETY: likewise.
+                    // SAFETY: the caller's promise.
                     #[cfg(feature = "half")]
                     DType::F16 => unsafe {
                         write_rows::<f32, half::f16>(line.cast(), start.cast(), (rows, len), steps);
                     },
-                    // SAFETY: likewise.
+                    // SAFETY: the caller's promise.
                     #[cfg(feature = "half")]
                     DType::Bf16 => unsafe {
                         write_rows::<f32, half::bf16>(line.cast(), start.cast(), (rows, len), steps);
@@ -752,7 +775,8 @@ impl DType {
 ///
 /// # Safety
 ///
-/// `line` has `rows * len` values, and there are as many places along the steps, which nothing else accesses.
+/// `line` has `rows * len` values. The target has room for them along the steps, and nothing else
+/// accesses it.
 unsafe fn write_rows<R: Copy + CastTo<T>, T: Copy>(
     line: *const R,
     start: *mut T,
@@ -761,7 +785,7 @@ unsafe fn write_rows<R: Copy + CastTo<T>, T: Copy>(
 ) {
     for row in 0..rows {
         let (line, start) = (line.wrapping_add(row * len), start.wrapping_offset(row as isize * across));
-        // SAFETY: the caller's `rows * len` values, and places for them.
+        // SAFETY: the caller promises `rows * len` values, and room for them.
         unsafe {
             if along == 1 {
                 (0..len).for_each(|x| start.add(x).write((*line.add(x)).cast_to()));
@@ -773,7 +797,7 @@ unsafe fn write_rows<R: Copy + CastTo<T>, T: Copy>(
     }
 }
 
-/// Element types as registers hold them.
+/// Element types, and how registers hold them.
 trait Loads: Copy {
     type Register: Copy;
     const KIND: RegisterKind;
@@ -824,8 +848,9 @@ impl Execute<'_> {
     fn run<I: Isa>(self) {
         let Execute { program, registers, instruction, kind, place, len } = self;
         let kind_of = |register: Register| program.kind(register);
-        // SAFETY: whoever makes the task says that registers hold lines of `len` values of their kind, that `place` has room for one, and that nothing
-        // that is read lies there.
+        // SAFETY: the creator of the task promises that registers hold lines of `len` values of
+        // their kind, that `place` has room for one line, and that it overlaps no line that is
+        // read.
         unsafe {
             macro_rules! line {
                 ($register:expr) => {
@@ -865,7 +890,7 @@ impl Execute<'_> {
                 Instruction::Unary(op, a) if op.is_test() => match kind_of(a) {
                     RegisterKind::F32 => op.tests::<I, f32>(line!(a), out!()),
                     RegisterKind::F64 => op.tests::<I, f64>(line!(a), out!()),
-                    // Integers are numbers, finite ones; no other test is there for them.
+                    // Integers are finite numbers; they have no other test.
                     RegisterKind::Int | RegisterKind::Bool => {
                         fill::<bool>(out!(), op == UnaryOpcode::IsFinite)
                     }
@@ -889,7 +914,7 @@ impl Execute<'_> {
                     RegisterKind::F32 => op.floats::<I, f32>(line!(a), line!(b), out!()),
                     RegisterKind::F64 => op.floats::<I, f64>(line!(a), line!(b), out!()),
                     RegisterKind::Int => op.integers::<I>(line!(a), line!(b), out!()),
-                    RegisterKind::Bool => unreachable!("of truth values above"),
+                    RegisterKind::Bool => unreachable!("truth values are handled above"),
                 },
                 Instruction::Select(cond, a, b) => match kind {
                     RegisterKind::F32 => select::<f32>(line!(cond), line!(a), line!(b), out!()),
@@ -1004,7 +1029,7 @@ fn unsigned<A: CastTo<usize>>(a: &[A], out: &mut [isize]) {
     }
 }
 
-/// Integers in a type of fewer bits, as `as` has it.
+/// Converts integers to a type with fewer bits, as `as` does.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn wrap(to: DType, a: &[isize], out: &mut [isize]) {
     macro_rules! wrap {
@@ -1020,12 +1045,13 @@ fn wrap(to: DType, a: &[isize], out: &mut [isize]) {
     wrap!(I8 i8, I16 i16, I32 i32, I64 i64, Isize isize, U8 u8, U16 u16, U32 u32, U64 u64, Usize usize,)
 }
 
-/// The methods of a kernel whose `load` computes a line of the tile's elements, and keeps a pointer to it in `current`.
+/// The methods of a kernel whose `load` computes a line with the tile's elements, and keeps a
+/// pointer to it in `current`.
 macro_rules! read_line {
     ($t:ty) => {
         #[cfg_attr(not(unoptimized), inline(always))]
         unsafe fn get<I: Isa>(&self, x: usize) -> $t {
-            // SAFETY: the line has an element for each of the tile's.
+            // SAFETY: the line has an element for each element of the tile.
             unsafe { *self.current.add(x) }
         }
 
@@ -1036,7 +1062,8 @@ macro_rules! read_line {
 
         #[cfg_attr(not(unoptimized), inline(always))]
         unsafe fn get_broadcast<I: Isa, const LEFT: bool>(reader: &*const $t, x: usize) -> $t {
-            // SAFETY: the reader points at the line of the tile that was loaded last, which has an element for each of the tile's.
+            // SAFETY: the reader points to the line of the tile that was loaded last, which has an
+            // element for each element of the tile.
             unsafe { *reader.add(x) }
         }
 
@@ -1048,8 +1075,9 @@ macro_rules! read_line {
 }
 pub(crate) use read_line;
 
-// SAFETY: it yields no places for others to write to, and those that it writes are its own, as `with_values` demands; a tile's elements are in a line that was computed for all of them; sources are read alone, and a program is
-// plain data.
+// SAFETY: it returns no pointers, and it writes only to memory of its own, as `with_values`
+// requires. A tile's elements are in a line that was computed for all of them. Sources are only
+// read, and a program is plain data.
 unsafe impl<T: ProgramOutput> Kernel for Interpreted<'_, T> {
     type Elem = T;
     const LONG: bool = true;

@@ -1,8 +1,10 @@
-//! Expressions as programs that run in their place, in builds where this crate is optimized and the crate that uses it is not.
+//! Programs that replace kernels, in builds where this crate is optimized and the crate that uses
+//! it is not.
 //!
-//! A kernel is compiled for its expression, in the crate that has the expression, and as that crate is. A program is run by loops that are
-//! compiled here. So where this crate is optimized and a user's is probably not (debug assertions are on), what an expression [wrote](crate::trace::record::Writer)
-//! replaces its kernel.
+//! The kernel of an expression is compiled in the crate that contains the expression, with that
+//! crate's optimization level. A program is run by loops that are compiled here. So if this crate
+//! is optimized and a user's crate probably is not (debug assertions are on), the program that an
+//! expression [wrote](crate::trace::record::Writer) replaces its kernel.
 
 use crate::load::{Faults, Kernel, Tile};
 use crate::loops::nest::OperandRows;
@@ -18,35 +20,37 @@ use smallvec::SmallVec;
 
 #[cfg(feature = "std")]
 std::thread_local! {
-    /// Whether programs replace kernels on this thread; if nothing is said, as the build says.
+    /// Whether programs replace kernels on this thread; `None` if the build decides.
     static REPLACED: Cell<Option<bool>> = const { Cell::new(None) };
 
-    /// How many programs have replaced kernels on this thread.
+    /// The number of programs that have replaced kernels on this thread.
     static COUNT: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Whether expressions of so many elements run as programs on this thread.
+/// Whether expressions of `len` elements run as programs on this thread.
 #[cfg(feature = "std")]
 #[inline(never)]
 pub fn is_lowered(len: usize) -> bool {
-    // (Kernels of few elements take less time than to write a program.)
+    // (For few elements, a kernel takes less time than writing a program.)
     const FEW: usize = 8;
     REPLACED.get().unwrap_or(!cfg!(unoptimized) && len > FEW)
 }
 
-/// Has all expressions of this thread run as programs, or none, or as the build says: for tests, which compare both.
+/// Makes all expressions of this thread run as programs, or none, or as the build decides: for
+/// tests, which compare both.
 #[cfg(feature = "std")]
 pub fn lower(replaced: Option<bool>) {
     REPLACED.set(replaced);
 }
 
-/// How many programs have replaced kernels on this thread: so a test sees that one did.
+/// The number of programs that have replaced kernels on this thread, for tests.
 #[cfg(feature = "std")]
 pub fn count() -> usize {
     COUNT.get()
 }
 
-/// A program that computes each bit as the kernel of its expression would, with the elements that it reads.
+/// A program that computes the same bits as the kernel of its expression, with the elements that it
+/// reads.
 pub struct LoweredProgram<'w> {
     program: ScalarProgram,
     sources: SmallVec<[OperandSource; 6]>,
@@ -58,8 +62,8 @@ pub struct LoweredProgram<'w> {
 unsafe impl Sync for LoweredProgram<'_> {}
 
 impl LoweredProgram<'_> {
-    /// A program, what it reads in the order of the rows of a nest, and the type of its results. (Whoever runs it promises that the nest's rows stay within what
-    /// is read.)
+    /// A program, its sources in the order of a nest's rows, and the type of its results. (When it
+    /// runs, the caller promises that the nest's rows stay within the sources.)
     #[cfg(feature = "std")]
     pub(crate) fn new(program: ScalarProgram, sources: SmallVec<[OperandSource; 6]>, dtype: DType) -> Self {
         COUNT.set(COUNT.get() + 1);
@@ -71,11 +75,12 @@ impl LoweredProgram<'_> {
         self.dtype
     }
 
-    /// Begins a run over a nest, or over a part of one, whose rows `rows` are.
+    /// Starts a run over a nest, or over a part of one, with these `rows`.
     ///
     /// # Safety
     ///
-    /// There is a row for each operand, and each position of the nest is, along that row, one of the operand's elements, which stay as long as the run.
+    /// There is a row for each operand. Each position of the nest is, along that row, one of the
+    /// operand's elements, which are valid during the run.
     pub(crate) unsafe fn over<'k>(&'k self, rows: &mut OperandRows<'k>) -> LoweredRun<'k> {
         let results = core::iter::once(self.program.result());
         LoweredRun { machine: Machine::new(&self.program, results, &self.sources, rows), dtype: self.dtype }
@@ -85,12 +90,12 @@ impl LoweredProgram<'_> {
     ///
     /// # Safety
     ///
-    /// There is a row for each operand, and each position of the nest over which the kernel runs is, along that row, one of the operand's elements, which stay as long
-    /// as the kernel.
+    /// There is a row for each operand. Each position of the nest over which the kernel runs is,
+    /// along that row, one of the operand's elements, which are valid for as long as the kernel.
     ///
     /// # Panics
     ///
-    /// If the program does not yield elements of this type, or registers do not hold such.
+    /// If the results of the program have another type, or registers do not hold that type.
     pub(crate) unsafe fn kernel<'k, T: Element>(&'k self, rows: &mut OperandRows<'k>) -> Lowered<'k, T> {
         assert!(self.is_kernel::<T>(), "registers hold the results");
         // SAFETY: the caller's promise.
@@ -109,14 +114,14 @@ pub struct Lowered<'k, T> {
     current: *const T,
 }
 
-/// A program while it runs over a nest.
+/// A program that runs over a nest.
 pub(crate) struct LoweredRun<'k> {
     machine: Machine<'k>,
     dtype: DType,
 }
 
 impl LoweredRun<'_> {
-    /// Computes the results of a span, which stay here.
+    /// Computes the results of a span, and keeps them.
     pub(crate) fn compute(&mut self, span: &Span<'_>) {
         self.machine.run(span);
     }
@@ -126,20 +131,21 @@ impl LoweredRun<'_> {
         self.machine.line(self.machine.result()).start()
     }
 
-    /// Writes the `rows` rows of `len` results of the last span to places: the first row begins at `start`, and the steps, in elements, are from row to row and along a
-    /// row.
+    /// Writes the `rows` rows of `len` results of the last span to memory: the first row begins at
+    /// `start`, and the steps, in elements, are from row to row and along a row.
     ///
     /// # Safety
     ///
-    /// There are such places, of the type of the results, and nothing else accesses them, except operands that are not read any more.
+    /// The memory has room for results of this type. Nothing else accesses it, except operands that
+    /// are not read any more.
     pub(crate) unsafe fn write(&self, start: *mut u8, (rows, len): (usize, usize), steps: [isize; 2]) {
-        // SAFETY: the register has the results of the span; the places are the caller's.
+        // SAFETY: the register has the results of the span; the caller promises the memory.
         unsafe { self.dtype.write_line(self.line(), start, (rows, len), steps) };
     }
 }
 
-// SAFETY: it yields no places for others to write to; a tile's elements are in a line that was computed for all of them; sources are read alone, and a program
-// is plain data.
+// SAFETY: it returns no pointers; a tile's elements are in a line that was computed for all of
+// them; sources are only read, and a program is plain data.
 unsafe impl<T: Element> Kernel for Lowered<'_, T> {
     type Elem = T;
     const LONG: bool = true;

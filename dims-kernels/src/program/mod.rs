@@ -1,8 +1,9 @@
-//! Small programs of scalar operations: what an expression computes for each element, as data.
+//! Small programs of scalar operations: the computation of each element of an expression, as data.
 //!
-//! A [`ScalarProgram`] is straight-line code. Each instruction yields a value that later ones read, and operands are numbered as the rows of strides of
-//! a [nest](crate::loops::nest) are. Recorded steps hold such programs; [`derivative`] makes new ones of them, and [`interpreter`] runs them tile
-//! by tile.
+//! A [`ScalarProgram`] is straight-line code. Each instruction computes a value that later ones
+//! read. Operands have the numbers of the rows of strides of a [nest](crate::loops::nest). Recorded
+//! steps contain such programs; [`derivative`] derives new ones from them, and [`interpreter`] runs
+//! them tile by tile.
 
 pub mod derivative;
 pub mod interpreter;
@@ -16,7 +17,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// The number of an instruction, which stands for its value.
+/// The index of an instruction, which stands for its value.
 pub type Register = u32;
 
 /// One instruction.
@@ -24,24 +25,26 @@ pub type Register = u32;
 pub enum Instruction {
     /// The element of an operand.
     Load(u32),
-    /// The position along the loops, as the row of strides of an operand without memory counts it.
+    /// The position along the loops, computed from the row of strides of an operand without memory.
     Position(u32),
-    /// The same value everywhere.
+    /// A constant.
     Constant(Number),
     /// An operation on one value.
     Unary(UnaryOpcode, Register),
     /// An operation on two values.
     Binary(BinaryOpcode, Register, Register),
-    /// The second value where the first one is true, else the third.
+    /// The second value if the first is true, otherwise the third.
     Select(Register, Register, Register),
-    /// A value in another type.
+    /// A value converted to another type.
     Cast(DType, Register),
-    /// The function of this number, of two values; the second is the first one again if it takes one.
+    /// The function with this index, applied to two values. If it takes one value, the second is
+    /// the first again.
     Call(u32, Register, Register),
 }
 
 impl Instruction {
-    /// Whether two instructions yield the same: 0 and -0 are two constants, and not-a-number is one.
+    /// Whether two instructions have the same result: 0 and -0 are different constants, and all
+    /// NaNs are the same.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Instruction::Constant(Number::Float(a)), Instruction::Constant(Number::Float(b))) => {
@@ -85,7 +88,8 @@ pub struct ScalarProgram {
 }
 
 impl ScalarProgram {
-    /// A program of these instructions, with the kind of each value and the functions that the instructions call.
+    /// A program of these instructions, with the kind of each value and the functions that the
+    /// instructions call.
     #[cfg(feature = "std")]
     pub(crate) fn of(
         instructions: impl IntoIterator<Item = (Instruction, RegisterKind)>,
@@ -101,7 +105,7 @@ impl ScalarProgram {
         &self.instructions
     }
 
-    /// What the value of an instruction is.
+    /// The kind of an instruction's value.
     pub fn kind(&self, register: Register) -> RegisterKind {
         self.kinds[register as usize]
     }
@@ -111,7 +115,8 @@ impl ScalarProgram {
         &self.functions
     }
 
-    /// Whether two programs have equal instructions, and so equal results for equal operands.
+    /// Whether two programs have equal instructions, and therefore equal results for equal
+    /// operands.
     #[cfg(feature = "std")]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let instructions = self.instructions.iter().zip(&other.instructions);
@@ -121,7 +126,7 @@ impl ScalarProgram {
             && instructions.into_iter().all(|(a, b)| a.is_same(b))
     }
 
-    /// The value that the program yields.
+    /// The register of the result.
     pub fn result(&self) -> Register {
         self.result
     }
@@ -152,7 +157,7 @@ impl ScalarProgram {
             .collect()
     }
 
-    /// The factors and the constant factor, if the program is a product of operands as they are.
+    /// The factors and the constant factor, if the program is a product of unchanged operands.
     pub fn product(&self) -> Option<(Vec<u32>, f64)> {
         let (mut factors, mut scale) = (Vec::new(), 1.0);
         let mut open = vec![self.result];
@@ -167,7 +172,7 @@ impl ScalarProgram {
         Some((factors, scale))
     }
 
-    /// Whether a register holds the bits of an unsigned integer. `load` says whether an operand does.
+    /// Whether a register holds the bits of an unsigned integer. `load` tells it for operands.
     pub(crate) fn is_unsigned(&self, register: Register, load: impl Fn(u32) -> bool) -> bool {
         if self.kind(register) != RegisterKind::Int {
             return false;
@@ -191,7 +196,7 @@ impl ScalarProgram {
         }
     }
 
-    /// The program with its operands under other numbers.
+    /// The program with its operands renumbered.
     pub fn with_operands(mut self, number: impl Fn(u32) -> u32) -> Self {
         for instruction in &mut self.instructions {
             if let Instruction::Load(at) | Instruction::Position(at) = instruction {
@@ -202,11 +207,13 @@ impl ScalarProgram {
     }
 }
 
-/// Writes a program, and simplifies it on the way: equal instructions are one, and products with 0 and 1 and sums with 0 are none.
+/// Writes a program, and simplifies it: equal instructions are merged, and products with 0 and 1
+/// and sums with 0 are removed.
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     program: ScalarProgram,
-    /// Whether the program must compute each bit as the operations do. Then it is simplified only where the result is the same for all values.
+    /// Whether the program must compute the same bits as the operations. Then it is simplified only
+    /// where the result is the same for all values.
     exact: bool,
     /// Registers whose elements have fewer bits than the register, and the type of these elements.
     narrow: SmallVec<[(Register, DType); 2]>,
@@ -215,17 +222,18 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// No instructions yet.
+    /// An empty program.
     pub fn new() -> Self {
         Builder::default()
     }
 
-    /// No instructions yet, and none is simplified away that changes a bit of a result: `-0 + 0` is 0, and `-(0 - 0)` is -0.
+    /// An empty program that is only simplified where no bit of a result changes: `-0 + 0` is 0,
+    /// and `-(0 - 0)` is -0.
     pub fn exact() -> Self {
         Builder { exact: true, ..Builder::default() }
     }
 
-    /// Goes on with a program.
+    /// Continues a program.
     pub fn from_program(program: ScalarProgram) -> Self {
         Builder { program, ..Builder::default() }
     }
@@ -260,7 +268,7 @@ impl Builder {
         self.of_type(register, dtype)
     }
 
-    /// Notes the type of elements that have fewer bits than their register.
+    /// Records the type of elements that have fewer bits than their register.
     pub(crate) fn of_type(&mut self, register: Register, dtype: DType) -> Register {
         if dtype.is_narrow() && self.narrow_type(register).is_none() {
             self.narrow.push((register, dtype));
@@ -278,7 +286,8 @@ impl Builder {
         self.program.is_unsigned(register, |operand| self.unsigned.contains(&operand))
     }
 
-    /// The result of an operation on elements of a type, wrapped around or rounded to that type. `leaves_type` says whether the operation can yield values outside the type.
+    /// The result of an operation on elements of a type, wrapped around or rounded to that type.
+    /// `leaves_type` tells whether the result can be out of range for the type.
     fn wrapped(&mut self, result: Register, dtype: Option<DType>, leaves_type: bool) -> Register {
         match dtype {
             Some(dtype) if self.kind(result) == dtype.kind() => {
@@ -312,7 +321,7 @@ impl Builder {
         self.constant(Number::Float(value), kind)
     }
 
-    /// The float that a value is, if it is a constant.
+    /// The value of a register, if it is a float constant.
     fn known(&self, register: Register) -> Option<f64> {
         match self.instruction(register) {
             Instruction::Constant(Number::Float(value)) => Some(value),
@@ -323,7 +332,7 @@ impl Builder {
     /// An operation on one value.
     pub fn unary(&mut self, op: UnaryOpcode, a: Register) -> Register {
         let kind = if op.is_test() { RegisterKind::Bool } else { self.kind(a) };
-        // (These two are exact.)
+        // (These two simplifications are exact.)
         if let (UnaryOpcode::Neg, Some(value)) = (op, self.known(a)) {
             return self.float(-value, kind);
         }
@@ -356,7 +365,7 @@ impl Builder {
                 return self.unary(UnaryOpcode::Neg, a);
             }
             (BinaryOpcode::Chain, _, Some(0.0)) => return b,
-            // A constant that is neither 0 nor infinite needs no care.
+            // For a constant that is neither 0 nor infinite, a plain product is the same.
             (BinaryOpcode::Chain, _, Some(value)) if value.is_finite() => {
                 return self.push(Instruction::Binary(BinaryOpcode::Mul, a, b), kind);
             }
@@ -377,7 +386,7 @@ impl Builder {
         self.wrapped(result, self.narrow_type(a).or(self.narrow_type(b)), false)
     }
 
-    /// A value in another type.
+    /// A value converted to another type.
     pub fn cast(&mut self, to: DType, a: Register) -> Register {
         let is_same = match to.kind() {
             RegisterKind::Int => {
@@ -394,7 +403,7 @@ impl Builder {
         self.of_type(result, to)
     }
 
-    /// A float in a register of this kind.
+    /// A float converted to a register of this kind.
     pub fn cast_kind(&mut self, to: RegisterKind, a: Register) -> Register {
         match to {
             RegisterKind::F32 => self.cast(DType::F32, a),
@@ -411,7 +420,7 @@ impl Builder {
         self.push(Instruction::Call(number, a, b), function::kind(&**function))
     }
 
-    /// An operation of the table; nothing if programs do not know it.
+    /// An operation of the table; `None` if programs do not support it.
     pub fn operation(&mut self, code: Code, operands: &[Register]) -> Option<Register> {
         let is_unsigned = operands.iter().any(|&operand| self.is_unsigned(operand));
         match (code, operands) {
@@ -421,7 +430,8 @@ impl Builder {
             (Code::Unary(op), &[a]) => Some(self.unary(op, a)),
             (Code::Binary(op), &[a, b]) => Some(self.binary(op, a, b)),
             (Code::Cast(to), &[a]) => Some(self.cast(to, a)),
-            // An integer as an index. Unsigned integers above `isize::MAX` are out of range as indices, and so are the negative integers that they become.
+            // An integer as an index. Unsigned integers above `isize::MAX` are out of range as
+            // indices, and so are the negative integers that they become.
             (Code::Same, &[a]) if is_unsigned => Some(a),
             (Code::Same, &[a]) if self.kind(a) == RegisterKind::Int => Some(self.cast(DType::Isize, a)),
             (Code::Same, &[a]) | (Code::Left, &[a, _]) | (Code::Right, &[_, a]) => Some(a),
@@ -433,13 +443,15 @@ impl Builder {
         self.constant(Number::Int(value), RegisterKind::Int)
     }
 
-    /// Flips the top bit. Signed comparisons of the results order the operands as unsigned integers.
+    /// Flips the top bit. Signed comparisons of the results order the operands as unsigned
+    /// integers.
     fn in_other_order(&mut self, a: Register) -> Register {
         let least = self.integer(isize::MIN);
         self.binary(BinaryOpcode::Xor, a, least)
     }
 
-    /// An operation on an unsigned integer; `None` if programs cannot compute it with this constant.
+    /// An operation on an unsigned integer; `None` if programs cannot compute it with this
+    /// constant.
     fn unsigned_unary(&mut self, op: UnaryOpcode, a: Register) -> Option<Register> {
         Some(match op {
             UnaryOpcode::Abs | UnaryOpcode::Relu | UnaryOpcode::LeakyRelu(_) => a,
@@ -493,7 +505,8 @@ impl Builder {
     /// An unsigned integer as a float.
     fn unsigned_as_float(&mut self, to: DType, a: Register) -> Register {
         let (zero, one, two) = (self.integer(0), self.integer(1), self.integer(2));
-        // An integer above `isize::MAX` is halved, converted and doubled. The lost last bit is merged into the half, so that the half is rounded as the whole would be.
+        // An integer above `isize::MAX` is halved, converted and doubled. The lost last bit is
+        // merged into the half, so that the half is rounded as the whole would be.
         let (half, last) =
             (self.binary(BinaryOpcode::UnsignedDiv, a, two), self.binary(BinaryOpcode::And, a, one));
         let half = self.binary(BinaryOpcode::Or, half, last);
@@ -504,8 +517,8 @@ impl Builder {
         self.select(is_large, twice, own)
     }
 
-    /// Copies the instructions of another program; `operand` yields the value that stands in for each of its operands, or nothing for one that stays
-    /// an operand under its number. Returns the result.
+    /// Copies the instructions of another program; `operand` returns the value that replaces an
+    /// operand, or `None` if it stays an operand with its number. Returns the result.
     pub fn inline(
         &mut self,
         program: &ScalarProgram,
@@ -518,7 +531,8 @@ impl Builder {
         values[program.result as usize]
     }
 
-    /// Copies the instructions of another program, whose operands get other numbers. Returns the value of each instruction.
+    /// Copies the instructions of another program, and renumbers its operands. Returns the value of
+    /// each instruction.
     #[cfg(feature = "std")]
     pub(crate) fn inline_all(
         &mut self,
@@ -532,7 +546,8 @@ impl Builder {
         })
     }
 
-    /// Copies the instructions of another program; `leaf` yields the value that stands in for one without inputs, or nothing if it is copied.
+    /// Copies the instructions of another program; `leaf` returns the value that replaces an
+    /// instruction without inputs, or `None` if it is copied.
     fn copy(
         &mut self,
         program: &ScalarProgram,
@@ -551,13 +566,15 @@ impl Builder {
                 Instruction::Unary(op, a) => self.unary(op, at(a)),
                 Instruction::Binary(op, a, b) => self.binary(op, at(a), at(b)),
                 Instruction::Select(cond, a, b) => self.select(at(cond), at(a), at(b)),
-                // The cast says whether the integer is signed. The types of the operands are not known here, so it must stay.
+                // The cast says whether the integer is signed. The types of the operands are not
+                // known here, so it must stay.
                 Instruction::Cast(to, a)
                     if kind == RegisterKind::Int && !to.is_narrow() && self.kind(at(a)) == kind =>
                 {
                     self.push(Instruction::Cast(to, at(a)), kind)
                 }
-                // The program already has all roundings. No type is noted for the result, so that later operations add none.
+                // The program already has all roundings. No type is noted for the result, so that
+                // later operations add none.
                 Instruction::Cast(to, a) if to.is_narrow() && to.is_float() => {
                     self.push(Instruction::Cast(to, at(a)), kind)
                 }
@@ -569,12 +586,13 @@ impl Builder {
         own
     }
 
-    /// The program that yields this value, without instructions that it does not need.
+    /// The program that computes this value, without instructions that it does not need.
     pub fn finish(self, result: Register) -> ScalarProgram {
         self.finish_all(&[result]).0
     }
 
-    /// The program with these values, without instructions that none of them needs, and their registers. It yields the first one.
+    /// The program that computes these values, without instructions that they do not need, and
+    /// their registers. Its result is the first value.
     pub(crate) fn finish_all(self, results: &[Register]) -> (ScalarProgram, SmallVec<[Register; 4]>) {
         let mut program = self.program;
         let mut needed: SmallVec<[bool; 16]> = SmallVec::from_elem(false, program.instructions.len());

@@ -13,7 +13,7 @@ pub struct Symbol<'b> {
     register: Register,
 }
 
-/// What stands beside a symbol in a formula: another one, or a constant of its kind.
+/// An operand next to a symbol in a formula: another symbol, or a constant of its kind.
 pub(crate) trait FormulaTerm<'b> {
     fn beside(self, symbol: Symbol<'b>) -> Symbol<'b>;
 }
@@ -31,12 +31,12 @@ impl<'b> FormulaTerm<'b> for f64 {
 }
 
 impl<'b> Symbol<'b> {
-    /// A value that is there already.
+    /// A value that the program already has.
     pub(crate) fn new(build: &'b RefCell<&'b mut Builder>, register: Register) -> Self {
         Symbol { build, register }
     }
 
-    /// Where the program has the value.
+    /// The register of the value.
     pub(crate) fn register(self) -> Register {
         self.register
     }
@@ -78,7 +78,7 @@ macro_rules! unary_methods {
     (operations { $(
         $(#[$doc:meta])* $name:ident $method:ident($x:ident: $bound:ident) -> $out:tt $(, $property:ident)* { $($body:tt)* }
     )* } $($constants:tt)*) => {
-        #[allow(dead_code)] // those that no formula needs
+        #[allow(dead_code)] // formulas do not need all of them
         impl Symbol<'_> {
             $(unary_methods! { @method [$($property)*] $name $method })*
         }
@@ -97,7 +97,7 @@ macro_rules! binary_methods {
     (operations { $(
         $(#[$doc:meta])* $name:ident $method:ident($x:ident, $y:ident: $bound:ident) -> $out:tt $(, $property:ident)* { $($body:tt)* }
     )* } $($constants:tt)*) => {
-        #[allow(dead_code)] // those that no formula needs
+        #[allow(dead_code)] // formulas do not need all of them
         impl<'b> Symbol<'b> {
             $(binary_methods! { @method [$($property)*] $name $method 'b })*
         }

@@ -1,7 +1,8 @@
-//! Sums of products of two lines in memory, one of which may be shared by many results: a matrix times a vector.
+//! Sums of products of two lines in memory, one of which may be shared by many results: a matrix
+//! times a vector.
 //!
-//! Such a sum waits for memory alone. So each line is read once, from one end to the other, in vectors that start where lines of memory do: what crosses
-//! the end of one takes twice as long to come.
+//! Such a sum only waits for memory. So each line is read once, from one end to the other, in
+//! vectors that start at cache lines: a load that crosses two cache lines takes twice as long.
 
 use crate::error::Error;
 use crate::loops::nest::{Nest, Odometer};
@@ -19,47 +20,49 @@ use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
-/// How many sums run side by side.
+/// The number of parallel sums.
 const DOT_LANES: usize = 2 * fold::LANES;
 
-/// The most elements at once: so many to each accumulator, before it is combined with others.
+/// The most elements at once: [`BLOCK`] for each accumulator, before it is combined with others.
 const MAX_CHUNK: usize = BLOCK * DOT_LANES;
 
-/// Lines that are shorter are summed as fast by any loop.
+/// Shorter lines are summed as fast by any loop.
 const MIN_LINE: usize = 128;
 
-/// The nest's sums of products of its two operands, which are [lines](are_lines), in the order of the kept loops.
+/// The nest's sums of products of its two operands, which are [lines](are_lines), in the order of
+/// the kept loops.
 ///
 /// # Panics
 ///
-/// If they are not, the memory is reused, or there are more or fewer places than sums.
+/// If the operands are not lines, the memory is reused, or there are not as many slots as sums.
 pub fn sum_products<T: Num>(
     operands: [Elements<'_, T>; 2],
     nest: &Nest,
     to: Destination<'_, T>,
 ) -> Result<Vec<T>, Error> {
-    assert!(are_lines(nest), "the operands lie along the innermost loop");
+    assert!(are_lines(nest), "the operands are contiguous along the innermost loop");
     let fill = |places: &mut [MaybeUninit<T>]| {
         write(operands, nest, places);
         Ok(())
     };
-    // SAFETY: every place is written.
+    // SAFETY: all slots are written.
     unsafe { to.fill(fill) }
 }
 
-/// Whether both operands of a nest lie along the innermost loop, which is reduced and not short, as neighbours.
+/// Whether the innermost loop is reduced and not short, and both operands of the nest are
+/// contiguous along it.
 pub fn are_lines(nest: &Nest) -> bool {
     let last = nest.depth() - 1;
-    // (A single sum is cut into parts by other means.)
+    // (A single sum is split into parts elsewhere.)
     !nest.inner_kept
         && nest.outer > 0
         && nest.sizes[last] >= MIN_LINE
         && (0..2).all(|operand| nest.strides_of(operand)[last] == 1)
 }
 
-/// Writes each of the sums: the kept loops of all parts cover each of the places once.
+/// Writes all sums: the kept loops of all parts cover each slot once.
 fn write<T: Num>(operands: [Elements<'_, T>; 2], nest: &Nest, places: &mut [MaybeUninit<T>]) {
-    // The operand that is read once comes first.
+    // The operand that is read once is the first.
     let last = nest.depth() - 1;
     let varies =
         |operand: usize| nest.strides_of(operand)[..last].iter().filter(|&&stride| stride != 0).count();
@@ -94,8 +97,10 @@ impl<T: Num> Dots<'_, T> {
         if self.is_in_pairs() { dispatch(InPairs(self)) } else { dispatch(self) }
     }
 
-    /// Whether two lines at once are faster than one: they come from memory, are multiplied by the same one, and lie alike in lines of memory. (Few
-    /// bytes for each element: the sums of larger ones have no registers, with AVX2 not even all of these, and from caches one line at a time is faster.)
+    /// Whether two lines at once are faster than one: they come from memory, are multiplied by the
+    /// same line, and have the same alignment in cache lines. (Elements have at most 4 bytes: the
+    /// sums of larger ones do not fit into registers; with AVX2 not even these sums all do. From
+    /// caches, one line at a time is faster.)
     fn is_in_pairs(&self) -> bool {
         let nest = self.nest;
         let [once, again] = [usize::from(self.exchanged), usize::from(!self.exchanged)];
@@ -139,7 +144,8 @@ impl<T: Num> Task for Dots<'_, T> {
                     let row = &rows[operand];
                     let steps: isize =
                         at.iter().zip(row.strides).map(|(&at, &step)| at as isize * step).sum();
-                    // SAFETY: the row reaches elements alone, and the innermost loop, along which it has neighbours, runs over `count` of them.
+                    // SAFETY: the row reaches only elements, and is contiguous along the innermost
+                    // loop, which runs over `count` of them.
                     unsafe { operands[operand].line(row.offset + steps, count) }
                 };
                 for (x, y) in line(0).chunks(MAX_CHUNK).zip(line(1).chunks(MAX_CHUNK)) {
@@ -156,8 +162,9 @@ impl<T: Num> Task for Dots<'_, T> {
     }
 }
 
-/// As [`Dots`], two lines at once: the one that they are multiplied by is read half as often. (A task of its own: beside these loops the accumulators of
-/// the others would not stay in registers.)
+/// As [`Dots`], with two lines at once: the line that they are multiplied by is read half as often.
+/// (A separate task: in one function with these loops, the accumulators of the others would not
+/// stay in registers.)
 struct InPairs<'n, T>(Dots<'n, T>);
 
 impl<T: Num> Task for InPairs<'_, T> {
@@ -180,10 +187,11 @@ impl<T: Num> Task for InPairs<'_, T> {
         let line = |at: &[usize], operand: usize| {
             let row = &rows[operand];
             let steps: isize = at.iter().zip(row.strides).map(|(&at, &step)| at as isize * step).sum();
-            // SAFETY: the row reaches elements alone, and the innermost loop, along which it has neighbours, runs over `count` of them.
+            // SAFETY: the row reaches only elements, and is contiguous along the innermost loop,
+            // which runs over `count` of them.
             unsafe { operands[operand].line(row.offset + steps, count) }
         };
-        // Two more lines follow, as far from these as these are from each other, twice.
+        // The next two lines are twice as far from these as these are from each other.
         let jump = rows[0].strides[last - 1].wrapping_mul(2).wrapping_sub_unsigned(count);
         let distance = params().dots.prefetch_distance;
         let mut outer = Odometer::new(&nest.sizes[..last]);
@@ -192,7 +200,7 @@ impl<T: Num> Task for InPairs<'_, T> {
             let (first, y) = (line(&at, 0), line(&at, 1));
             let is_pair = at[last - 1] + 1 < nest.sizes[last - 1];
             outer.advance(&mut at);
-            // (The last of an odd number makes a pair with itself.)
+            // (With an odd number of lines, the last one is paired with itself.)
             let second = if is_pair { line(&at, 0) } else { first };
             let mut prefetch = PairPrefetch { rest: count, jump, distance };
             let mut totals = [SmallVec::new(), SmallVec::new()];
@@ -215,19 +223,19 @@ impl<T: Num> Task for InPairs<'_, T> {
     }
 }
 
-/// The positions that are prefetched while two lines are read.
+/// The positions to prefetch while two lines are read.
 #[derive(Clone, Copy)]
 struct PairPrefetch {
-    /// So many elements are left to the end of the lines.
+    /// The number of elements left to the end of the lines.
     rest: usize,
-    /// So far from the end of a line is the one that follows.
+    /// The distance from the end of a line to the line that follows.
     jump: isize,
     /// The prefetch distance, in elements.
     distance: usize,
 }
 
 impl PairPrefetch {
-    /// Prefetches at the distance from `place`, which is the `count`th element of those from which the rest is counted.
+    /// Prefetches ahead of `place`, which is the `count`th of the remaining elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn prefetch<T>(self, place: *const T, count: usize) {
         let jump = if count + self.distance < self.rest { 0 } else { self.jump };
@@ -235,22 +243,24 @@ impl PairPrefetch {
     }
 }
 
-/// How many elements lie before the first whole line of memory, where that matters.
+/// The number of elements before the first whole cache line, if it matters.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn before_line<T>(x: &[T]) -> usize {
-    // (A choice of values, not of ways: with two ways accumulators would not stay in registers.)
+    // (It selects values instead of branching: with branches, accumulators would not stay in
+    // registers.)
     let skipped = x.as_ptr().align_offset(LINE) % DOT_LANES;
     if x.len() < 2 * DOT_LANES { 0 } else { skipped }
 }
 
-/// The sum of the products of the elements of two lines, which are as long as each other and not longer than [`MAX_CHUNK`].
+/// The sum of the products of the elements of two lines of equal length, at most [`MAX_CHUNK`].
 #[cfg_attr(not(unoptimized), inline(always))]
 fn dot<I: Isa, T: Num>(x: &[T], y: &[T], prefetch_distance: Option<usize>) -> T {
     let mut lanes = [T::ZERO; DOT_LANES];
     let step = |acc: &mut T, x: T, y: T| *acc = acc.add_product::<I>(x, y);
-    // Before the first whole line of memory there are some elements, whose accumulators are the last ones: as if the line had started with
-    // that many elements fewer. So each accumulator gets the same elements wherever the line is, only at another place among the others; and as
-    // halves are added to halves in the end, what is added to what is the same, too.
+    // The elements before the first whole cache line go to the last accumulators, as if the line
+    // had started with that many elements fewer. So each accumulator gets the same elements
+    // wherever the line is, only at another index. And because halves are added to halves at the
+    // end, the same accumulators are added.
     let skipped = before_line(x);
     let ((x_head, x), (y_head, y)) = (x.split_at(skipped), y.split_at(skipped));
     for (acc, (&x, &y)) in lanes[DOT_LANES - skipped..].iter_mut().zip(x_head.iter().zip(y_head)) {
@@ -273,7 +283,8 @@ fn dot<I: Isa, T: Num>(x: &[T], y: &[T], prefetch_distance: Option<usize>) -> T 
     combined(&lanes)
 }
 
-/// As [`dot`], of two lines and one more. Before the first whole line of memory both of the first ones have as many elements.
+/// As [`dot`], for two lines and one more. Both of the two have the same number of elements before
+/// the first whole cache line.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn two_dots<I: Isa, T: Num>(xs: [&[T]; 2], y: &[T], prefetch: PairPrefetch) -> [T; 2] {
     let mut lanes = [[T::ZERO; DOT_LANES]; 2];
@@ -306,7 +317,7 @@ fn two_dots<I: Isa, T: Num>(xs: [&[T]; 2], y: &[T], prefetch: PairPrefetch) -> [
     [combined(&lanes[0]), combined(&lanes[1])]
 }
 
-/// All accumulators, halves added to halves.
+/// The sum of all accumulators, adding halves to halves.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn combined<T: Num>(lanes: &[T; DOT_LANES]) -> T {
     let mut halves = [T::ZERO; fold::LANES];
@@ -322,7 +333,8 @@ mod tests {
     use crate::loops::rows::Rows;
     use alloc::vec::Vec;
 
-    /// In these tests lines are multiplied in pairs on all processors: an odd number of them, and lines longer than the block that is summed at once.
+    /// Multiplies lines in pairs on all processors: an odd number of lines, and lines longer than
+    /// the block that is summed at once.
     #[test]
     fn pairs_of_lines_are_multiplied_with_a_vector() {
         for (rows, columns, gap) in [(641, 1024, 0), (67, 8208, 16), (66, 20_000, 0)] {

@@ -1,21 +1,22 @@
-//! Accumulators along neighbours in memory, several at once, so that additions need not wait for each other.
+//! Parallel accumulators along contiguous elements, so that additions need not wait for each other.
 
-/// Accumulators along a line.
+/// The number of accumulators along a line.
 pub const LANES: usize = 32;
 
-/// How many elements are added to one of them at once, so that it is fetched and stored less often.
+/// How many elements are added to an accumulator at once, so that it is loaded and stored less
+/// often.
 const UNROLL: usize = 4;
 
-/// How many of them a loop has, so that the compiler unrolls it and keeps them in registers.
+/// The number of accumulators of one loop, which the compiler unrolls and keeps in registers.
 pub const VECTOR: usize = 16;
 
-/// Accumulators of one loop.
+/// The accumulators of one loop.
 pub type LaneVector<A> = [A; VECTOR];
 
-/// Those of all loops.
+/// The accumulators of all loops.
 pub type LaneVectors<A> = [LaneVector<A>; LANES / VECTOR];
 
-/// What `step` makes of all elements of a line, in several accumulators that are combined in the end.
+/// Folds the elements of a line with `step`, in several accumulators that are combined at the end.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn fold<T: Copy, A: Copy>(line: &[T], start: A, step: impl Fn(A, T) -> A, join: impl Fn(A, A) -> A) -> A {
     if line.len() < LANES {
@@ -39,7 +40,7 @@ pub fn fold<T: Copy, A: Copy>(line: &[T], start: A, step: impl Fn(A, T) -> A, jo
     rest.iter().fold(together(lanes, join), |total, &value| step(total, value))
 }
 
-/// All accumulators combined, halves with halves.
+/// Combines all accumulators, halves with halves.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn together<A: Copy>(lanes: [A; LANES], join: impl Fn(A, A) -> A) -> A {
     let (left, right) = lanes.split_at(VECTOR);
@@ -50,7 +51,7 @@ pub fn together<A: Copy>(lanes: [A; LANES], join: impl Fn(A, A) -> A) -> A {
     together_in_vector(half, join)
 }
 
-/// (It is not inlined: accumulators would be put into registers as it wants them, not as the loops do.)
+/// (Not inlined, so that the choice of registers here does not affect the loops.)
 #[inline(never)]
 fn together_in_vector<A: Copy>(mut lanes: LaneVector<A>, join: impl Fn(A, A) -> A) -> A {
     let mut width = VECTOR / 2;
@@ -62,7 +63,7 @@ fn together_in_vector<A: Copy>(mut lanes: LaneVector<A>, join: impl Fn(A, A) -> 
     lanes[0]
 }
 
-/// What `f` makes of the elements of two vectors.
+/// Applies `f` to the elements of two vectors.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn each<A: Copy, B: Copy>(
     mut a: LaneVector<A>,
@@ -81,7 +82,7 @@ pub fn lanes<A: Copy>(start: A) -> LaneVectors<A> {
     [[start; VECTOR]; LANES / VECTOR]
 }
 
-/// Accumulators in vectors, as one array.
+/// Accumulators in vectors as one array.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn flat<A: Copy>(vectors: LaneVectors<A>) -> [A; LANES] {
     core::array::from_fn(|at| vectors[at / VECTOR][at % VECTOR])

@@ -9,13 +9,14 @@ use crate::reduce::fold::{self, together};
 use crate::reduce::{BLOCK, Out, Reducer, is_far, push, total};
 use smallvec::SmallVec;
 
-/// Accumulators along the innermost loop.
+/// The number of accumulators along the innermost loop.
 const LANES: usize = 32;
 
-/// How many elements are added to an accumulator at once, so that it is fetched and stored less often.
+/// How many elements are added to an accumulator at once, so that it is loaded and stored less
+/// often.
 const UNROLL: usize = 4;
 
-/// As `LANES`, for the rest of a loop or for a short one.
+/// As `LANES`, for the rest of a loop or for a short loop.
 const TAIL_LANES: usize = 8;
 
 /// Accumulators along the innermost loop.
@@ -23,9 +24,9 @@ pub struct Lanes<A> {
     lanes: [A; LANES],
     /// How many of the lanes are in use.
     used: usize,
-    /// What fills no lanes.
+    /// The accumulator of elements that do not fill all lanes.
     tail: A,
-    /// How many elements have been added to the accumulator that has most.
+    /// The number of elements added to the accumulator that has the most.
     pub steps: usize,
 }
 
@@ -51,7 +52,8 @@ impl<A: Copy> Lanes<A> {
                 for (lane, acc) in lanes.iter_mut().enumerate() {
                     for row in 0..UNROLL {
                         let x = x + row * LANES + lane;
-                        // SAFETY: less than the length of the tile, which was loaded without a mask.
+                        // SAFETY: the index is less than the length of the tile, which was loaded
+                        // without a mask.
                         *acc = reducer.step::<I>(*acc, unsafe { kernel.get::<I>(x) }, seen + x);
                     }
                 }
@@ -59,7 +61,8 @@ impl<A: Copy> Lanes<A> {
             }
             while x + LANES <= len {
                 for (lane, acc) in lanes.iter_mut().enumerate() {
-                    // SAFETY: less than `len`, that of the tile, which was loaded without a mask.
+                    // SAFETY: the index is less than `len`, the length of the tile, which was
+                    // loaded without a mask.
                     *acc = reducer.step::<I>(*acc, unsafe { kernel.get::<I>(x + lane) }, seen + x + lane);
                 }
                 x += LANES;
@@ -73,7 +76,8 @@ impl<A: Copy> Lanes<A> {
             lanes.copy_from_slice(&self.lanes[..TAIL_LANES]);
             while x + TAIL_LANES <= len {
                 for (lane, acc) in lanes.iter_mut().enumerate() {
-                    // SAFETY: less than `len`, that of the tile, which was loaded without a mask.
+                    // SAFETY: the index is less than `len`, the length of the tile, which was
+                    // loaded without a mask.
                     *acc = reducer.step::<I>(*acc, unsafe { kernel.get::<I>(x + lane) }, seen + x + lane);
                 }
                 x += TAIL_LANES;
@@ -84,13 +88,14 @@ impl<A: Copy> Lanes<A> {
         }
         self.steps += len - x;
         while x < len {
-            // SAFETY: less than `len`, that of the tile, which was loaded without a mask.
+            // SAFETY: the index is less than `len`, the length of the tile, which was loaded
+            // without a mask.
             self.tail = reducer.step::<I>(self.tail, unsafe { kernel.get::<I>(x) }, seen + x);
             x += 1;
         }
     }
 
-    /// All accumulators in one.
+    /// Combines all accumulators.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn total<I: Isa, T, R: Reducer<T, Acc = A>>(&self, reducer: R) -> A {
         if self.used == 0 {
@@ -117,15 +122,16 @@ impl<A: Copy> Lanes<A> {
     }
 }
 
-/// The most elements that are combined at once: so many to each accumulator, before these are combined.
+/// The most elements that are combined at once: [`BLOCK`] for each accumulator, before these are
+/// combined.
 const MAX_CHUNK: usize = BLOCK * fold::LANES;
 
-/// A reduction whose elements lie in memory, along the innermost loop as neighbours. It is one task, however many results it has: that to begin
-/// another line takes as short as can be is half of what makes it fast.
+/// A reduction of elements in memory that are contiguous along the innermost loop. It is one task
+/// for all results, because it must be fast at starting the next line.
 pub struct LineReduction<'n, T, R: Reducer<T>> {
-    /// Where the element at the origin lies.
+    /// A pointer to the element at the origin.
     start: *const T,
-    /// How far others lie from it along each loop.
+    /// The stride along each loop.
     strides: SmallVec<[isize; 8]>,
     nest: &'n Nest,
     count: usize,
@@ -136,7 +142,7 @@ pub struct LineReduction<'n, T, R: Reducer<T>> {
 impl<'n, T, R: Reducer<T>> LineReduction<'n, T, R> {
     /// # Safety
     ///
-    /// The nest's innermost loop is reduced, and at each of its positions there is a valid element.
+    /// The nest's innermost loop is reduced, and there is a valid element at each of its positions.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn new(
         start: *const T,
@@ -171,7 +177,8 @@ impl<T: Copy, R: Reducer<T>> Task for LineReduction<'_, T, R> {
             let mut inner = Odometer::new(&nest.sizes[nest.outer..last]);
             while !inner.is_done() {
                 let steps: isize = at.iter().zip(&strides).map(|(&at, &step)| at as isize * step).sum();
-                // SAFETY: the caller of `new` promised that there is an element at each position of the innermost loop.
+                // SAFETY: the caller of `new` promised that there is an element at each position of
+                // the innermost loop.
                 let line = unsafe { core::slice::from_raw_parts(start.offset(steps), len) };
                 for elements in line.chunks(MAX_CHUNK) {
                     blocks += 1;
@@ -195,8 +202,9 @@ impl<T: Copy, R: Reducer<T>> Task for LineReduction<'_, T, R> {
     }
 }
 
-/// At most [`MAX_CHUNK`] neighbours in memory combined. The first has the number `seen` among the elements. If they come from memory rather than from a cache,
-/// they are prefetched at the distance `prefetch_distance`, in elements.
+/// Combines at most [`MAX_CHUNK`] contiguous elements, the first of which is the `seen`th. If they
+/// come from memory rather than from a cache, they are prefetched at the distance
+/// `prefetch_distance`, in elements.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn stretch<I: Isa, T: Copy, R: Reducer<T>>(
     elements: &[T],
@@ -205,9 +213,10 @@ fn stretch<I: Isa, T: Copy, R: Reducer<T>>(
     reducer: R,
 ) -> R::Acc {
     let mut lanes = [reducer.start(); fold::LANES];
-    // What crosses the end of a line of memory takes twice as long to come: so what lies before the first whole line is combined apart, in the last
-    // accumulators, as if there had been some elements before it. In the end they are moved to their places: so each accumulator gets the same
-    // elements wherever these lie.
+    // Loads that cross two cache lines take twice as long. So the elements before the first whole
+    // cache line are combined separately, in the last accumulators, as if more elements preceded
+    // them. At the end the accumulators are rotated. So each accumulator gets the same elements,
+    // wherever these are in memory.
     let skipped =
         if prefetch_distance.is_some() { elements.as_ptr().align_offset(LINE) % fold::LANES } else { 0 };
     let (head, others) = elements.split_at(skipped.min(elements.len()));
@@ -242,7 +251,7 @@ fn stretch<I: Isa, T: Copy, R: Reducer<T>>(
     together(lanes, |a, b| reducer.join::<I>(a, b))
 }
 
-/// The lanes from `first` on, and then those before.
+/// The lanes from `first` on, followed by those before it.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn rotated<A: Copy, const N: usize>(lanes: [A; N], first: usize) -> [A; N] {
     let twice = [lanes, lanes];

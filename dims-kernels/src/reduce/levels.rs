@@ -4,8 +4,9 @@ use crate::machine::isa::Isa;
 use crate::reduce::Reducer;
 use alloc::vec::Vec;
 
-/// Rows of totals that are combined like the carries of a binary counter, so that rounding errors grow with the logarithm of their
-/// number: level `i` holds the total of `2^i` rows if bit `i` of their number is set.
+/// Rows of totals that are combined like the carries of a binary counter, so rounding errors grow
+/// with the logarithm of their number: level `i` holds the total of `2^i` rows if bit `i` of their
+/// number is set.
 pub struct Levels<A> {
     width: usize,
     count: usize,
@@ -18,7 +19,7 @@ impl<A: Copy> Levels<A> {
         Levels { width, count: 0, rows: Vec::new() }
     }
 
-    /// Takes a row of totals, and leaves it as it was before the first element.
+    /// Takes a row of totals, and resets it to the start value.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn push<I: Isa, T, R: Reducer<T, Acc = A>>(&mut self, row: &mut [A], reducer: R) {
         self.count += 1;
@@ -36,7 +37,7 @@ impl<A: Copy> Levels<A> {
         row.fill(reducer.start());
     }
 
-    /// Joins the totals of all levels to what came last.
+    /// Joins the totals of all levels to the last row.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn finish<I: Isa, T, R: Reducer<T, Acc = A>>(&self, last: &mut [A], reducer: R) {
         for (level, row) in self.rows.chunks_exact(self.width).enumerate() {

@@ -1,7 +1,8 @@
 //! Reductions: loops that combine many elements into one.
 //!
-//! Sums are as accurate as pairwise summation: along the innermost loop there are many accumulators, whose totals are
-//! combined like a binary counter; across it, partial sums over `BLOCK` elements are combined.
+//! Sums are as accurate as pairwise summation. Along the innermost loop there are many
+//! accumulators, whose totals are combined like a binary counter; across it, partial sums over
+//! `BLOCK` elements are combined.
 
 pub(crate) mod dots;
 pub(crate) mod fold;
@@ -32,31 +33,32 @@ use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
-/// How many elements are added to one accumulator before it is combined with others.
+/// How many elements are added to an accumulator before it is combined with others.
 pub const BLOCK: usize = 128;
 
-/// Bytes of accumulators across the innermost loop, if its rows are long: they stay in the first-level cache while memory is read
-/// from one end to the other.
+/// Bytes of accumulators across the innermost loop, if its rows are long: they stay in the
+/// first-level cache while memory is read from one end to the other.
 pub const WIDTH: usize = 32 << 10;
 
-/// Bytes that lie in the second-level cache.
+/// Bytes that fit into the second-level cache.
 const NEAR: usize = 512 << 10;
 
-/// The prefetch distance along the innermost loop, in tiles: beyond the end of the page, where the hardware prefetchers stop.
+/// The prefetch distance along the innermost loop, in tiles: past the end of the page, where the
+/// hardware prefetchers stop.
 const PREFETCH_TILES: usize = 3;
 
-/// Whether elements come from memory rather than from a cache, as far as their number tells.
+/// Whether elements probably come from memory rather than from a cache, judging by their number.
 pub fn is_far<T>(nest: &Nest) -> bool {
     nest.positions().saturating_mul(size_of::<T>()) > 4 * NEAR
 }
 
-/// A reduction to one element is cut into parts of about so many elements, whatever the number of threads, so that
-/// the result does not depend on it.
+/// A reduction to one element is split into parts of about this many elements, whatever the number
+/// of threads, so the result does not depend on it.
 const PART: usize = 1 << 17;
 
-/// How elements are combined.
+/// A way to combine elements.
 pub trait Reducer<T>: Copy {
-    /// Its name in plans.
+    /// The name in plans.
     const NAME: &'static str;
     /// The state of a partial result.
     type Acc: Copy + Send;
@@ -64,18 +66,20 @@ pub trait Reducer<T>: Copy {
     type Out: Copy + 'static;
     /// The state before the first element.
     fn start(&self) -> Self::Acc;
-    /// The state after one more element, the `at`th, which comes behind those that the state has.
+    /// The state after one more element, the `at`th, which comes after the elements of the state.
     fn step<I: Isa>(&self, acc: Self::Acc, value: T, at: usize) -> Self::Acc;
-    /// The state of two parts, the left one first.
+    /// The state of two parts, the left part first.
     fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc;
-    /// Whether the result depends on the numbers of the elements, which are counted through the reduced loops as they are named.
+    /// Whether the result depends on the indices of the elements, which are counted along the
+    /// reduced loops in the order in which they are named.
     const COUNTS: bool = false;
-    /// Whether [`line`](Reducer::line) combines neighbours faster than one step after the other does.
+    /// Whether [`line`](Reducer::line) is faster on contiguous elements than individual steps.
     const AT_ONCE: bool = false;
-    /// Whether reductions across rows in memory run in [loops of their own](rows) even if the elements lie in near caches. The other loops have their states in memory, where a
-    /// step that compares takes several times as long.
+    /// Whether reductions across rows in memory run in [separate loops](rows) even if the elements
+    /// are in near caches. The other loops keep their states in memory, where a step that compares
+    /// takes several times as long.
     const ALWAYS_BY_ROWS: bool = false;
-    /// The state of neighbours, the first of which is the `first`th element.
+    /// The state of contiguous elements, the first of which is the `first`th.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn line<I: Isa>(&self, values: &[T], first: usize) -> Self::Acc
     where
@@ -83,20 +87,21 @@ pub trait Reducer<T>: Copy {
     {
         (first..).zip(values).fold(self.start(), |acc, (at, &value)| self.step::<I>(acc, value, at))
     }
-    /// Whether [`repeat`](Reducer::repeat) has the result where each element comes several times.
+    /// Whether [`repeat`](Reducer::repeat) gives the result for repeated elements.
     const REPEATS: bool = false;
-    /// The result where each element comes `times` times, by that where it comes once.
+    /// The result if each element occurs `times` times, given the result if it occurs once.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn repeat(&self, once: Self::Out, _times: usize) -> Self::Out {
         once
     }
-    /// Which reduction it is, for derivatives.
+    /// The kind of reduction, for derivatives.
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Opaque
     }
-    /// The result of `count` elements.
+    /// The result for `count` elements.
     fn finish(&self, acc: Self::Acc, count: usize) -> Self::Out;
-    /// Reduces elements in memory. Common reductions of common element types are [compiled](crate::compiled) with the library.
+    /// Reduces elements in memory. Common reductions of common element types are
+    /// [compiled](crate::compiled) with the library.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn reduce_memory(
         self,
@@ -111,7 +116,8 @@ pub trait Reducer<T>: Copy {
     }
 }
 
-/// The input of reductions whose loops depend on the type of the elements alone: elements in memory, or those of a lowered program.
+/// The input of reductions whose loops depend only on the element type: elements in memory, or the
+/// elements of a lowered program.
 pub struct ReduceInput<'a, T> {
     elements: InputElements<'a, T>,
     nest: &'a Nest,
@@ -125,21 +131,24 @@ enum InputElements<'a, T> {
 }
 
 impl<'a, T> ReduceInput<'a, T> {
-    /// Elements that a nest has a row of strides for. There is so much `work` to share among threads, and each result is made of `count` elements.
+    /// Elements with a row of strides in a nest. Threads share the `work`, and each result combines
+    /// `count` elements.
     ///
     /// # Safety
     ///
-    /// Each position of the nest is, along its row, one of the elements' axes.
+    /// Each position of the nest is, along its row, a position of the elements' axes.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn new(elements: Elements<'a, T>, nest: &'a Nest, work: usize, count: usize) -> Self {
         ReduceInput { elements: InputElements::Memory(elements), nest, work, count }
     }
 
-    /// As [`new`](ReduceInput::new), for the elements of a program that can be a [kernel](LoweredProgram::is_kernel).
+    /// As [`new`](ReduceInput::new), for the elements of a program that can be a
+    /// [kernel](LoweredProgram::is_kernel).
     ///
     /// # Safety
     ///
-    /// The nest has a row for each operand of the program, and each position of it is, along that row, one of the operand's elements.
+    /// The nest has a row for each operand of the program, and each position of it is, along that
+    /// row, one of the operand's elements.
     pub unsafe fn of_program(
         program: &'a LoweredProgram<'a>,
         nest: &'a Nest,
@@ -160,10 +169,12 @@ impl<T: Element> ReduceInput<'_, T> {
         let ReduceInput { elements, nest, work, count } = self;
         let elements = match elements {
             InputElements::Memory(elements) => elements,
-            // (Builds without debug assertions lower none, so no loop is compiled for them.)
+            // (Builds without debug assertions lower no expressions, so no loops are compiled for
+            // them.)
             InputElements::ScalarProgram(program) if cfg!(debug_assertions) => {
-                // SAFETY: each position of the nest is an element of each operand, as `of_program` was promised; `reduce` runs a kernel over the nest, or the part,
-                // that it is made for.
+                // SAFETY: each position of the nest is an element of each operand, as the caller of
+                // `of_program` promised; `reduce` runs a kernel over the nest, or the part of it,
+                // that the kernel was made for.
                 let lower = |nest| unsafe { program.kernel::<T>(&mut Nest::operands(nest)) };
                 return reduce(nest, &mut NestParts::new(), lower, work, to, count, reducer);
             }
@@ -171,20 +182,22 @@ impl<T: Element> ReduceInput<'_, T> {
                 unreachable!("builds without debug assertions lower no expression")
             }
         };
-        // SAFETY: each position of the nest is an element, as `new` was promised; `reduce` runs a kernel over the nest, or the part, that it is made for.
+        // SAFETY: each position of the nest is an element, as the caller of `new` promised;
+        // `reduce` runs a kernel over the nest, or the part of it, that the kernel was made for.
         let lower = |nest| unsafe { Strided::new(elements, Nest::operands(nest).next_row(), ()) };
         reduce(nest, &mut NestParts::new(), lower, work, to, count, reducer)
     }
 }
 
-/// Runs a reduction. The results lie in the order of the kept axes; after an error some of them may have been written.
+/// Runs a reduction. The results are in the order of the kept axes; after an error, some of them
+/// may have been written.
 ///
-/// `kernel` lowers the expression for a nest, or for a part of one: several parts run on as many threads as `work` elements are
-/// worth.
+/// `kernel` lowers the expression for a nest, or for a part of one: several parts run on as many
+/// threads as are worthwhile for `work` elements.
 ///
 /// # Panics
 ///
-/// If the memory is reused, or there are more or fewer places than results.
+/// If the memory is reused, or there are not as many slots as results.
 pub fn reduce<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     nest: &'n Nest,
     parts: &'n mut NestParts,
@@ -194,11 +207,12 @@ pub fn reduce<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     count: usize,
     reducer: R,
 ) -> Result<Vec<R::Out>, Error> {
-    // SAFETY: every place is written, if there is no error.
+    // SAFETY: all slots are written, if there is no error.
     unsafe { to.fill(|places| write(nest, parts, kernel, work, places, count, reducer)) }
 }
 
-/// Writes each of the results, if there is no error: `Reduce` writes one for each position of the kept loops, and there are as many positions as places.
+/// Writes all results, if there is no error: `Reduce` writes one for each position of the kept
+/// loops, and there are as many positions as slots.
 fn write<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     nest: &'n Nest,
     parts: &'n mut NestParts,
@@ -221,7 +235,8 @@ fn write<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
             let (own, others) = rest.split_at_mut(nest.results());
             rest = others;
             let task = Reduce { kernel: kernel(nest), nest, count, reducer, out: Out::Results(own) };
-            // SAFETY: kernels read elements, which are `Sync`; their operations are plain values, as `PARALLEL` says; the places are each part's own.
+            // SAFETY: kernels read elements, which are `Sync`; their operations are plain values,
+            // as `PARALLEL` says; each part has separate slots.
             let task = unsafe { Carried::new(task) };
             jobs.push(Box::new(move || dispatch(task.into_inner())));
         }
@@ -230,7 +245,8 @@ fn write<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     Ok(())
 }
 
-/// A reduction to a single element, in parts along the outermost loop whose states are joined pairwise.
+/// A reduction to a single element, in parts along the outermost loop whose states are joined
+/// pairwise.
 fn single<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     nest: &'n Nest,
     parts: &'n mut NestParts,
@@ -244,7 +260,8 @@ fn single<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     for (nest, state) in parts.iter().zip(&mut states) {
         let task = Reduce { kernel: kernel(nest), nest, count: 0, reducer, out: Out::State(state, first) };
         first += nest.positions();
-        // SAFETY: kernels read elements, which are `Sync`; their operations are plain values, as the caller has asked `PARALLEL`; the states are each part's own.
+        // SAFETY: kernels read elements, which are `Sync`; their operations are plain values, as
+        // the caller has checked with `PARALLEL`; each part has a separate state.
         let task = unsafe { Carried::new(task) };
         jobs.push(Box::new(move || dispatch(task.into_inner())));
     }
@@ -252,7 +269,7 @@ fn single<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     Ok(joined(states, reducer))
 }
 
-/// States joined pairwise, of neighbours first.
+/// Joins states pairwise, adjacent states first.
 fn joined<T, R: Reducer<T>>(mut states: Vec<R::Acc>, reducer: R) -> R::Acc {
     while states.len() > 1 {
         let pairs = states.len().div_ceil(2);
@@ -267,11 +284,11 @@ fn joined<T, R: Reducer<T>>(mut states: Vec<R::Acc>, reducer: R) -> R::Acc {
     states[0]
 }
 
-/// What a part of a reduction yields.
+/// The output of a part of a reduction.
 pub enum Out<'n, A, T> {
     /// Elements of the result.
     Results(&'n mut [MaybeUninit<T>]),
-    /// The state of one, with the position of its first element.
+    /// The state of one result, with the index of its first element.
     State(&'n mut A, usize),
 }
 
@@ -294,7 +311,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
             && K::READS
             && let Some((start, strides)) = long_lines(&kernel, nest)
         {
-            // SAFETY: the kernel says that the elements of the nest lie there.
+            // SAFETY: the kernel says that these are the elements of the nest.
             dispatch(unsafe { LineReduction::new(start, strides, nest, count, reducer, out) });
             return Ok(());
         }
@@ -320,7 +337,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
             Out::State(state, first) => (Default::default(), Some(state), first),
         };
         if out.is_empty() && state.is_none() {
-            // The loops may be long, though there is nothing to write.
+            // The loops may be long, although there is nothing to write.
             return Ok(());
         }
         let mut faults = Faults::default();
@@ -366,7 +383,8 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
     }
 }
 
-/// Where the elements lie, from the one at the origin on, if they are in memory, the innermost loop is reduced, long, and one over neighbours.
+/// The element at the origin and the strides, if the elements are in memory, and the innermost loop
+/// is reduced, long and contiguous.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn long_lines<K: Kernel>(kernel: &K, nest: &Nest) -> Option<(*const K::Elem, SmallVec<[isize; 8]>)> {
     let last = nest.depth() - 1;
@@ -379,8 +397,9 @@ fn long_lines<K: Kernel>(kernel: &K, nest: &Nest) -> Option<(*const K::Elem, Sma
     Some((start, strides))
 }
 
-/// One element of the result, whose innermost loop is reduced. `seen` elements come before its own; `moved` is the one loop in which the
-/// position has moved since the last call, if it is one.
+/// One element of the result, whose innermost loop is reduced. `seen` elements come before its
+/// elements; `moved` is the only loop along which the position has changed since the last call, if
+/// it is only one.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     kernel: &mut K,
@@ -394,12 +413,12 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     let last = nest.depth() - 1;
     let inner = nest.sizes[last];
     if inner == 0 {
-        // The loops around may be long, though there is nothing in them.
+        // The outer loops may be long, although they are empty.
         return reducer.start();
     }
     let mut lanes = Lanes::new::<K::Elem, R>(reducer);
     if nest.outer == last && inner <= TILE {
-        // One short loop, the common case, needs no totals.
+        // A single short loop, the common case, needs no totals.
         let moved = moved.map(|at| (at, 1));
         kernel.load::<I>(&Tile { at, len: inner, mask: None, moved }, faults);
         if faults.any() {
@@ -427,7 +446,8 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
             }
             at[last] = start;
             kernel.load::<I>(&Tile { at, len, mask: None, moved }, faults);
-            // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
+            // After a fault nothing is computed: for example, the substitute for the element could
+            // be a divisor of 0.
             if faults.any() {
                 return reducer.start();
             }
@@ -471,7 +491,7 @@ fn at_once<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     reducer.line::<I>(values, seen)
 }
 
-/// A row of the result, whose innermost loop is kept. Returns how many elements that is.
+/// Computes a row of the result, whose innermost loop is kept. Returns its number of elements.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn across<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     kernel: &mut K,
@@ -508,7 +528,7 @@ fn across<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     inner
 }
 
-/// The rows of a block, added one after the other.
+/// Adds the rows of a block.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[allow(clippy::too_many_arguments)]
 fn across_block<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
@@ -525,7 +545,7 @@ fn across_block<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     let mut odometer = Odometer::new(&nest.sizes[nest.outer..last]);
     let mut seen = 0;
     let mut moved = None;
-    // Elements at computed places come in no order that the machine could guess.
+    // Elements at computed indices come in an order that the hardware cannot predict.
     let prefetches_gathered = K::GATHERS && last > nest.outer && block.len() <= TILE;
     let far = !K::GATHERS && last > nest.outer && block.len() > TILE && is_far::<K::Elem>(nest);
     let tiles = block.len().div_ceil(TILE);
@@ -536,7 +556,7 @@ fn across_block<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
         }
         for (tile, accs) in block.chunks_mut(TILE).enumerate() {
             if far {
-                // Behind the end of the block its next row follows.
+                // After the end of the block comes its next row.
                 let next = tile + PREFETCH_TILES;
                 let row = usize::from(next >= tiles);
                 at[last - 1] += row;
@@ -561,10 +581,10 @@ fn across_block<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     }
 }
 
-/// The prefetch distance of elements at computed places, in tiles.
+/// The prefetch distance of elements at computed indices, in tiles.
 const PREFETCH_GATHERED: usize = 3;
 
-/// Prefetches the row that comes some steps later, in this element of the result or in the next.
+/// Prefetches the row that comes some steps later, for this element of the result or the next.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn prefetch_gathered<I: Isa, K: Kernel>(
     kernel: &mut K,
@@ -605,8 +625,8 @@ fn across_tile<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     }
 }
 
-/// Combines totals of equal weight, like the carries of a binary counter, so that rounding errors grow with the
-/// logarithm of their number. `count` totals, this one included, have been pushed.
+/// Combines totals of equal weight, like the carries of a binary counter, so rounding errors grow
+/// with the logarithm of their number. `count` totals, including this one, have been pushed.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn push<I: Isa, T, R: Reducer<T>>(
     levels: &mut SmallVec<[R::Acc; 12]>,
@@ -623,7 +643,7 @@ pub fn push<I: Isa, T, R: Reducer<T>>(
     levels.push(total);
 }
 
-/// The total of all levels and of what came last.
+/// The total of all levels and of the last state.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn total<I: Isa, T, R: Reducer<T>>(levels: SmallVec<[R::Acc; 12]>, last: R::Acc, reducer: R) -> R::Acc {
     levels.into_iter().rev().fold(last, |right, left| reducer.join::<I>(left, right))

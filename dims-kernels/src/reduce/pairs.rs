@@ -1,8 +1,9 @@
-//! Reductions of pairs of rows, all with all, as the distances of points are: some operands are the same along one loop of the result, and others
-//! along another.
+//! Reductions of all pairs of rows, such as the distances between points: some operands are
+//! constant along one loop of the result, and others along another loop.
 //!
-//! It goes as a matrix product does. The accumulators of a block of results stay in registers until all is added, and what is read for them serves
-//! all rows of the block, or all columns.
+//! They are computed like a matrix product. The accumulators of a block of results stay in
+//! registers until everything is added, and each element that is read is used for all rows of the
+//! block, or all columns.
 
 use crate::load::Kernel;
 use crate::loops::nest::{Nest, Odometer};
@@ -12,22 +13,25 @@ use crate::reduce::{BLOCK, Reducer};
 use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
-/// How many rows a block has.
+/// The number of rows of a block.
 const ROWS: usize = 4;
 
-/// How many columns it has, if accumulators have four bytes: a quarter of the registers of AVX-512, and the half for the longest.
+/// The number of columns of a block whose accumulators have four bytes: a quarter of the registers
+/// of AVX-512. The largest accumulators use half of them.
 const COLUMNS: usize = 32;
 
-/// The most bytes of an accumulator. Larger ones consist of several parts, which are no vectors.
+/// The size of the largest accumulator in bytes. Larger ones consist of several parts, which are
+/// not vectors.
 const LONGEST: usize = 8;
 
-/// Whether there are nests that [pair](are_pairs) rows, as far as the types tell.
+/// Whether there may be nests that [pair](are_pairs) rows, according to the types.
 pub const fn can_pair<K: Kernel, R: Reducer<K::Elem>>() -> bool {
     K::PAIRS && K::PARALLEL && size_of::<R::Acc>() <= LONGEST
 }
 
-/// Whether a nest pairs the rows of what is on one side of others with those of what is on the other side. The columns are its innermost loop, and
-/// the rows the one before what is reduced.
+/// Whether a nest pairs the rows of operands on one side of operations with those of operands on
+/// the other side. The columns are its innermost loop, and the rows the loop before the reduced
+/// loops.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn are_pairs<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool>(kernel: &K, nest: &Nest) -> bool {
     let last = nest.depth() - 1;
@@ -54,7 +58,7 @@ pub struct PairReduction<'n, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> {
 }
 
 impl<'n, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> PairReduction<'n, K, R, LEFT> {
-    /// Of `count` elements for each of the results, which lie as the nest says.
+    /// A reduction of `count` elements for each of the results, which are in the nest's order.
     pub fn new(
         kernel: K,
         nest: &'n Nest,
@@ -95,7 +99,8 @@ impl<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> PairReduction<'_, K, R, L
             let place: isize =
                 at[..row].iter().zip(nest.result.iter()).map(|(&at, &step)| at as isize * step).sum();
             let out = &mut out[place as usize..];
-            // What is left at the end is no block of its own: the last one overlaps the one before.
+            // A remainder at the end is not a separate block: the last block overlaps the one
+            // before.
             for column in (0..columns).step_by(N).map(|column| column.min(columns - N)) {
                 for first in (0..rows).step_by(ROWS).map(|first| first.min(rows - ROWS)) {
                     (at[row], at[last]) = (first, column);
@@ -140,9 +145,10 @@ fn block<I: Isa, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool, const N: usiz
             let steps = (nest.sizes[along] - at[along]).min(BLOCK - seen % BLOCK);
             let mut own = accs;
             for step in 0..steps {
-                // (Written out, as the compiler takes a loop over four rows for one over memory.)
+                // (Written out, because the compiler would run a loop over the four rows through
+                // memory.)
                 let [a, b, c, d] = &mut own;
-                // SAFETY: the nest has the rows and columns of the block, and so many steps.
+                // SAFETY: the nest has the rows and columns of the block, and this many steps.
                 unsafe {
                     add::<I, K, R, LEFT, N>(&pairs, (0, step), a, seen, reducer);
                     add::<I, K, R, LEFT, N>(&pairs, (1, step), b, seen, reducer);
@@ -164,11 +170,12 @@ fn block<I: Isa, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool, const N: usiz
     accs
 }
 
-/// Adds one element to each accumulator of a row: those that lie `row` and `step` positions further along these loops.
+/// Adds one element to each accumulator of a row: the elements are `row` and `step` positions
+/// further along these loops.
 ///
 /// # Safety
 ///
-/// The nest has this position, and `N` of the innermost loop from there on.
+/// The nest has this position, and `N` positions of the innermost loop from there on.
 #[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn add<I: Isa, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool, const N: usize>(
     pairs: &K::Pairs,

@@ -1,4 +1,4 @@
-//! What each reduction combines.
+//! The reductions.
 
 use crate::compiled::compiled;
 use crate::error::Error;
@@ -11,7 +11,7 @@ use crate::scalar::{Analytic, Magnitude, Num, Ordered, Real};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-/// A reduction of elements in memory as a function, compiled here for the types behind `for`.
+/// A reduction of elements in memory as a function, compiled here for the types after `for`.
 macro_rules! in_memory {
     (for $($common:ident)+: $name:ident, $bound:ident, $out:ty, $reducer:expr) => {
         compiled! {
@@ -226,12 +226,13 @@ impl<T: Ordered> Reducer<T> for Min {
     }
 }
 
-/// Where the greatest (`GREATEST`) or least element is: the first of several, and the first not-a-number if any.
+/// The index of the greatest (`GREATEST`) or least element: the first one if several are equal, and
+/// the first NaN if there is any.
 #[derive(Clone, Copy)]
 pub struct ArgExtremum<const GREATEST: bool>;
 
 impl<const GREATEST: bool> ArgExtremum<GREATEST> {
-    /// Whether an element comes before one at another place in the order that is asked for.
+    /// Whether an element comes before another one in this order.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn is_better<T: Ordered>(value: T, than: T) -> bool {
         let beyond = if GREATEST { value > than } else { value < than };
@@ -241,12 +242,12 @@ impl<const GREATEST: bool> ArgExtremum<GREATEST> {
 
 impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
     const NAME: &'static str = if GREATEST { "argmax" } else { "argmin" };
-    /// The element and its number, which is the greatest one if there was none.
+    /// The element and its index, which is `usize::MAX` if there was none.
     type Acc = (T, usize);
     type Out = usize;
     const COUNTS: bool = true;
     const AT_ONCE: bool = true;
-    // (With larger elements the other loops are the faster ones.)
+    // (With larger elements the other loops are faster.)
     const ALWAYS_BY_ROWS: bool = size_of::<T>() <= 4;
     fn derivative(&self) -> ReductionKind {
         if GREATEST { ReductionKind::ArgMax } else { ReductionKind::ArgMin }
@@ -275,7 +276,7 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
         } else {
             fold(values, T::HIGHEST, T::minimum, T::minimum)
         };
-        // (If something is not a number, so is the best, and nothing is equal to it.)
+        // (If any element is NaN, the best element is NaN, and is equal to nothing.)
         let found = |value: &T| (*value == best) | (value.is_nan_value() & best.is_nan_value());
         let holds = |some: &[T]| some.iter().fold(false, |any, value| any | found(value));
         let (chunks, _) = values.as_chunks::<VECTOR>();
@@ -357,7 +358,7 @@ impl Reducer<bool> for All {
     }
 }
 
-/// How many elements are true.
+/// The number of true elements.
 #[derive(Clone, Copy)]
 pub struct Count;
 
@@ -386,10 +387,12 @@ impl Reducer<bool> for Count {
     }
 }
 
-/// The sum of the squared deviations from the mean, divided by the count less `ddof`; its root if `ROOT`.
+/// The sum of the squared deviations from the mean, divided by the count minus `ddof`; its square
+/// root if `ROOT`.
 ///
-/// Of neighbours it is computed in two passes, as a sum of differences from the first one and one of squared deviations; one by one by Welford's update;
-/// and of parts by the pairwise one of Chan, Golub and LeVeque (1979).
+/// Contiguous elements are processed in two passes: a sum of differences from the first element,
+/// and a sum of squared deviations. Single elements use Welford's update, and parts the pairwise
+/// update of Chan, Golub and LeVeque (1979).
 #[derive(Clone, Copy)]
 pub struct Variance<T, const ROOT: bool> {
     /// Delta degrees of freedom.
@@ -431,14 +434,16 @@ impl<T: Real, const ROOT: bool> Reducer<T> for Variance<T, ROOT> {
         let Some(&first) = values.first() else { return Reducer::<T>::start(self) };
         let count = T::Wide::from_usize(values.len());
         let add = |a: T::Wide, b: T::Wide| a + b;
-        // By how much the mean exceeds the first one: a number with more digits than the mean has there, if all are great and lie close together.
+        // The difference between the mean and the first element: more precise than the mean, if all
+        // elements are large and close together.
         let first = first.widen();
         let rest = fold(values, T::Wide::ZERO, |sum, value| sum + (value.widen() - first), add) / count;
         let square = |sum: T::Wide, value: T| {
             let delta = (value.widen() - first) - rest;
             sum + delta * delta
         };
-        // By pieces: where many elements are equal, the roundings of one long sum all go the same way.
+        // In pieces: if many elements are equal, the rounding errors of one long sum all have the
+        // same sign.
         let squares = values
             .chunks(256)
             .fold(T::Wide::ZERO, |sum, piece| sum + fold(piece, T::Wide::ZERO, square, add));
@@ -451,7 +456,7 @@ impl<T: Real, const ROOT: bool> Reducer<T> for Variance<T, ROOT> {
     }
 }
 
-/// The Euclidean norm, the root of the sum of squared magnitudes.
+/// The Euclidean norm, the square root of the sum of squared magnitudes.
 #[derive(Clone, Copy)]
 pub struct Norm;
 
@@ -510,7 +515,7 @@ impl<T: Real> Reducer<T> for NormP<T> {
     }
 }
 
-/// The cosine of the angle between two vectors, given pair by pair; each norm counts as `eps` at least.
+/// The cosine of the angle between two vectors, given pair by pair; each norm is at least `eps`.
 #[derive(Clone, Copy)]
 pub struct Cosine<T>(pub T);
 
@@ -538,7 +543,7 @@ impl<T: Real> Reducer<(T, T)> for Cosine<T> {
     }
 }
 
-/// `ln(sum of exp(x))`, with the greatest element taken out of the sum.
+/// `ln(sum of exp(x))`, with the greatest element factored out of the sum.
 #[derive(Clone, Copy)]
 pub struct LogSumExp<T>(pub PhantomData<T>);
 
@@ -561,7 +566,8 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
         let greatest = a.0.maximum(b.0);
-        // Infinite elements would give `inf - inf`; the greatest element alone decides the result.
+        // Infinite elements would give `inf - inf`; the result depends only on the greatest
+        // element.
         let part = |(top, sum): Self::Acc| {
             if top == greatest { sum } else { sum * Analytic::exp::<I>(top - greatest) }
         };
@@ -583,7 +589,7 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
 }
 /// `count * value`, the sum of `count` equal elements.
 pub fn times<T: Num>(value: T, count: usize) -> T {
-    // The number as an element: 1, added up by doubling.
+    // The count as an element: 1, added up by doubling.
     let mut number = T::Acc::ZERO;
     for bit in (0..usize::BITS - count.leading_zeros()).rev() {
         number = number.add(number);

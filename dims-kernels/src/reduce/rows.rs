@@ -1,8 +1,11 @@
-//! Reductions of whole rows that lie in memory: the sum of the rows of a matrix, or of those of a table that a list of numbers picks.
+//! Reductions of whole rows in memory: the sum of a matrix's rows, or of the rows of a table that a
+//! list of indices selects.
 //!
-//! To wait for far rows takes longer than to add them. Rows at computed places come in no order that the machine could guess, so their places are computed some
-//! rows ahead, in this element of the result or in the next ones, and the rows are prefetched. Then some rows at a time are added, a strip of
-//! each whose accumulators fill the registers. Of long rows there are fewer at a time, as each of them is a stream for the hardware prefetchers.
+//! Waiting for distant rows takes longer than adding them. Rows at computed indices come in an
+//! order that the hardware cannot predict, so pointers to them are computed some rows ahead, for
+//! this element of the result or the next ones, and the rows are prefetched. Then some rows at a
+//! time are added, in strips whose accumulators fill the registers. Long rows are added fewer at a
+//! time, because each of them is a stream for the hardware prefetchers.
 
 use crate::load::{Faults, Kernel};
 use crate::loops::nest::{Nest, Odometer};
@@ -19,18 +22,19 @@ use smallvec::SmallVec;
 /// How many rows are added at a time, while as many others are prefetched.
 const ROWS_AT_ONCE: usize = 32;
 
-/// The same for rows of more than [`PREFETCH_BYTES`] bytes.
+/// As [`ROWS_AT_ONCE`], for rows of more than [`PREFETCH_BYTES`] bytes.
 const LONG_ROWS: usize = 8;
 
-/// How many bytes of a row at a computed place are prefetched before its turn; from then on, the prefetch distance. (For other rows the
-/// [processor](params) decides.)
+/// How many bytes of a row at a computed index are prefetched before it is added; after that, the
+/// prefetch distance. (For other rows the [processor](params) decides.)
 const PREFETCH_BYTES: usize = 1 << 10;
 
 /// The most elements of a row that are added at once.
 const MAX_STRIP: usize = 128;
 
-/// Reduces a nest whose innermost loop is kept, if that is worthwhile and the kernel can say where its rows lie; the result goes to `out`. Returns whether it could.
-/// Where there is a fault, nothing is said of the result.
+/// Reduces a nest whose innermost loop is kept, if that is worthwhile and the kernel can return
+/// pointers to its rows; the result goes to `out`. Returns whether it did. After a fault, the
+/// result is unspecified.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn reduce_rows<K: Kernel, R: Reducer<K::Elem>>(
     kernel: &mut K,
@@ -50,7 +54,7 @@ pub fn reduce_rows<K: Kernel, R: Reducer<K::Elem>>(
     dispatch(RowReduction { kernel, nest, count, reducer, out, faults })
 }
 
-/// Whether the rows are neighbours in memory, and there are strips of them.
+/// Whether the rows are contiguous in memory, and long enough for strips.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn has_strips<K: Kernel>(kernel: &K, nest: &Nest) -> bool {
     let last = nest.depth() - 1;
@@ -69,7 +73,7 @@ struct RowReduction<'r, K: Kernel, R: Reducer<K::Elem>> {
 }
 
 impl<K: Kernel, R: Reducer<K::Elem>> Task for RowReduction<'_, K, R> {
-    /// Whether the kernel could say where the rows lie.
+    /// Whether the kernel could return pointers to the rows.
     type Out = bool;
     const WIDE: bool = true;
 
@@ -93,14 +97,15 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for RowReduction<'_, K, R> {
 }
 
 impl<K: Kernel, R: Reducer<K::Elem>> RowReduction<'_, K, R> {
-    /// Reduces some columns. Returns whether the kernel could say where their rows lie.
+    /// Reduces some columns. Returns whether the kernel could return pointers to their rows.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn columns<I: Isa>(&mut self, columns: Range<usize>) -> bool {
         let RowReduction { kernel, nest, count, reducer, out, faults } = self;
         let (last, width) = (nest.depth() - 1, columns.len());
         let rows: usize = nest.sizes[nest.outer..last].iter().product();
         let most = if width * size_of::<K::Elem>() > PREFETCH_BYTES { LONG_ROWS } else { ROWS_AT_ONCE };
-        // Rows at computed places are prefetched from their beginnings on, as far as the hardware prefetchers would not follow.
+        // Rows at computed indices are prefetched from their start, as far as the hardware
+        // prefetchers would not follow.
         let (strip, prefetch_distance) = if K::GATHERS {
             (MAX_STRIP, PREFETCH_BYTES)
         } else {
@@ -125,10 +130,11 @@ impl<K: Kernel, R: Reducer<K::Elem>> RowReduction<'_, K, R> {
                 }
                 let starts = places.known();
                 let own = &starts[..some];
-                // (Towards the end there may be fewer.)
+                // (There may be fewer towards the end.)
                 let next = starts.get(most..most + some).unwrap_or(own);
                 let added = RowGroup { rows: own, next, seen, reducer: *reducer, strip, prefetch_distance };
-                // SAFETY: the kernel says that these rows lie in memory, and are as long as the innermost loop.
+                // SAFETY: the kernel says that these rows are in memory, and are as long as the
+                // innermost loop.
                 unsafe { added.add::<I>(&mut accs) };
                 places.skip(some);
                 seen += some;
@@ -154,15 +160,16 @@ impl<K: Kernel, R: Reducer<K::Elem>> RowReduction<'_, K, R> {
     }
 }
 
-/// Of how many rows the places are remembered: of those that are added, of as many that are prefetched, and more, so that they are seldom moved.
+/// How many pointers to rows are kept: for the rows that are added, for as many that are
+/// prefetched, and more, so that they are seldom moved.
 const ROOM: usize = 8 * ROWS_AT_ONCE;
 
-/// Where the next rows start, in the order in which they are added.
+/// Pointers to the next rows, in the order in which they are added.
 struct RowStarts<'n, T> {
     starts: [*const T; ROOM],
-    /// Which of them are known, and come next.
+    /// The pointers that are known and come next.
     known: Range<usize>,
-    /// The position of the first row that is not among them.
+    /// The position of the first row whose pointer is not known.
     at: SmallVec<[usize; 8]>,
     odometer: Odometer<'n>,
     nest: &'n Nest,
@@ -182,7 +189,8 @@ impl<'n, T> RowStarts<'n, T> {
         }
     }
 
-    /// Computes where rows start until at least so many are known, or all. Returns whether the kernel could say it.
+    /// Computes pointers to rows until at least this many are known, or all. Returns whether the
+    /// kernel could return them.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn compute_starts<I: Isa, K: Kernel<Elem = T>>(
         &mut self,
@@ -215,7 +223,7 @@ impl<'n, T> RowStarts<'n, T> {
         true
     }
 
-    /// All that are known.
+    /// All known pointers.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn known(&self) -> &[*const T] {
         &self.starts[self.known.clone()]
@@ -227,20 +235,22 @@ impl<'n, T> RowStarts<'n, T> {
     }
 }
 
-/// A strip of accumulators at either end of a row, if the strips between are to start with a line of memory.
+/// The accumulators of a strip at either end of a row, if the strips in between start at cache
+/// lines.
 const END: usize = 16;
 
-/// Some rows, all of which are added before the next ones.
+/// Rows that are added together before the next ones.
 struct RowGroup<'r, T, R> {
     rows: &'r [*const T],
-    /// As many rows that are prefetched meanwhile.
+    /// As many rows, which are prefetched meanwhile.
     next: &'r [*const T],
-    /// How many rows have been added before.
+    /// How many rows have already been added.
     seen: usize,
     reducer: R,
     /// The most elements of a row that are added at once.
     strip: usize,
-    /// How many bytes of a row are prefetched before its turn; from then on, the prefetch distance.
+    /// How many bytes of a row are prefetched before it is added; after that, the prefetch
+    /// distance.
     prefetch_distance: usize,
 }
 
@@ -253,8 +263,9 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn add<I: Isa>(&self, accs: &mut [R::Acc]) {
         let len = accs.len();
-        // What crosses the end of a line of memory takes twice as long to come. So strips start with a line, where rows do not, but all of them
-        // are as far from one; what lies before and behind is added in strips of its own that overlap them.
+        // Loads that cross two cache lines take twice as long. If rows do not start at a cache
+        // line, but all have the same offset from one, strips start at cache lines; the elements
+        // before and after are added in separate strips that overlap them.
         let skipped = if len >= END && len * size_of::<T>() > PREFETCH_BYTES { self.until_line() } else { 0 };
         let in_lines = 0 < skipped && skipped < END;
         let (mut first, mut last) = ([self.reducer.start(); END], [self.reducer.start(); END]);
@@ -263,7 +274,7 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
             last.copy_from_slice(&accs[len - END..]);
             self.strip::<I, END>(0, len, &mut first);
         }
-        // (It is called once, as its code is most of a reduction's.)
+        // (Called in one place, because it is most of the code of a reduction.)
         let place = self.strips::<I>(if in_lines { skipped } else { 0 }, accs);
         if in_lines {
             self.strip::<I, END>(len - END, len, &mut last);
@@ -277,13 +288,13 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
         for (row, &start) in self.rows.iter().enumerate() {
             prefetch_row(self.next[row].wrapping_add(place), len - place);
             for (x, acc) in accs.iter_mut().enumerate().skip(place) {
-                // SAFETY: the place is less than the number of accumulators.
+                // SAFETY: the index is less than the number of accumulators.
                 *acc = self.reducer.step::<I>(*acc, unsafe { *start.add(x) }, self.seen + row);
             }
         }
     }
 
-    /// How many elements lie before the next line of memory in each row; 0 if that differs.
+    /// The number of elements before the next cache line in each row; 0 if rows differ.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn until_line(&self) -> usize {
         let first = self.rows[0];
@@ -291,7 +302,8 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
         if differ % LINE == 0 { first.align_offset(LINE) } else { 0 }
     }
 
-    /// Strips of neighbours from `place` on, as many as there are. Returns the place behind the last one.
+    /// Adds as many contiguous strips as there are, from `place` on. Returns the position after the
+    /// last one.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn strips<I: Isa>(&self, mut place: usize, accs: &mut [R::Acc]) -> usize {
         // 512 bytes fill half of the registers of AVX-512, and all of AVX2.
@@ -317,7 +329,7 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
         place
     }
 
-    /// Adds a strip from `place` on of rows of `len` elements.
+    /// Adds a strip from `place` on, of rows of `len` elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn strip<I: Isa, const N: usize>(&self, place: usize, len: usize, strip: &mut [R::Acc; N]) {
         let distance = self.prefetch_distance / size_of::<T>().max(1);
@@ -326,7 +338,7 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
             if place < distance {
                 prefetch_lines(next.wrapping_add(place), N);
                 if place + N == len {
-                    // A row that does not start with a line ends in one more.
+                    // A row that does not start at the start of a cache line ends in one more line.
                     prefetch_lines(next.wrapping_add(len - 1), 1);
                 }
             }
@@ -334,7 +346,7 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
                 prefetch_lines(start.wrapping_add(place + distance), N);
             }
             for (x, acc) in own.iter_mut().enumerate() {
-                // SAFETY: the strip lies within the row: its end is no farther than `len`.
+                // SAFETY: the strip is within the row: its end is at most `len`.
                 let value = unsafe { *start.add(place + x) };
                 *acc = self.reducer.step::<I>(*acc, value, self.seen + row);
             }

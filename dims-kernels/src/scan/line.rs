@@ -1,4 +1,4 @@
-//! A line: neighbouring elements in memory, and the places of their results.
+//! A line: contiguous elements in memory, and the slots of their results.
 
 use crate::load::prefetch::PrefetchStream;
 use crate::reduce::fold::{LANES, LaneVector, VECTOR, flat, lanes};
@@ -6,7 +6,7 @@ use crate::scalar::{Num, Real};
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
-/// Elements that are neighbours, and as many places for results, which can be the elements' own.
+/// Contiguous elements, and as many slots for results, which can be the elements themselves.
 pub struct Line<'l, T> {
     from: *const T,
     to: *mut T,
@@ -19,35 +19,35 @@ impl<'l, T: Copy> Line<'l, T> {
     ///
     /// # Safety
     ///
-    /// For `'l`, `from` is valid for reads and `to` for writes of so many elements, and nothing else writes to the former or accesses the
-    /// latter. Both are the same place, or do not overlap.
+    /// For `'l`, `from` is valid for reads and `to` for writes of this many elements. Nothing else
+    /// writes to `from` or accesses `to`. Both pointers are equal, or the elements do not overlap.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn new(from: *const T, to: *mut T, len: usize) -> Self {
         Line { from, to, len, memory: PhantomData }
     }
 
-    /// A line whose results go where its elements were.
+    /// A line whose results replace its elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn in_place(elements: &'l mut [T]) -> Self {
         let to = elements.as_mut_ptr();
         Line { from: to, to, len: elements.len(), memory: PhantomData }
     }
 
-    /// The elements; the results, if they have been written in their place.
+    /// The elements; or the results, if they have replaced the elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn elements(&self) -> &[T] {
         // SAFETY: by the contract of `new`.
         unsafe { core::slice::from_raw_parts(self.from, self.len) }
     }
 
-    /// Writes what `f` makes of each element, and returns the results.
+    /// Writes `f` of each element, and returns the results.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn map(&mut self, f: impl Fn(T) -> T) -> &mut [T] {
         // SAFETY: by the contract of `new`.
         let places = unsafe { core::slice::from_raw_parts_mut(self.to.cast::<MaybeUninit<T>>(), self.len) };
         if core::ptr::eq(self.from, self.to) {
             for place in &mut *places {
-                // SAFETY: the place is that of an element.
+                // SAFETY: the slot is an element's.
                 place.write(f(unsafe { place.assume_init() }));
             }
         } else {
@@ -59,11 +59,11 @@ impl<'l, T: Copy> Line<'l, T> {
         unsafe { core::slice::from_raw_parts_mut(self.to, self.len) }
     }
 
-    /// As [`map`](Line::map), with two more numbers for each element.
+    /// As [`map`](Line::map), with two further numbers for each element.
     ///
     /// # Panics
     ///
-    /// If there are not as many of them as elements.
+    /// If there are not as many of each as elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn map_with(&mut self, first: &[T], second: &[T], f: impl Fn(T, T, T) -> T) {
         assert!(first.len() == self.len && second.len() == self.len, "as many numbers as elements");
@@ -71,7 +71,7 @@ impl<'l, T: Copy> Line<'l, T> {
         let places = unsafe { core::slice::from_raw_parts_mut(self.to.cast::<MaybeUninit<T>>(), self.len) };
         if core::ptr::eq(self.from, self.to) {
             for (place, (&first, &second)) in places.iter_mut().zip(first.iter().zip(second)) {
-                // SAFETY: the place is that of an element.
+                // SAFETY: the slot is an element's.
                 place.write(f(unsafe { place.assume_init() }, first, second));
             }
         } else {
@@ -82,7 +82,8 @@ impl<'l, T: Copy> Line<'l, T> {
         }
     }
 
-    /// As [`map`](Line::map), for expensive functions, with a sum: returns the sum of each of [`LANES`] parts of the line as well.
+    /// As [`map`](Line::map), for expensive functions, with a sum: also returns the sum of each of
+    /// [`LANES`] parts of the line.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn map_and_sum<A: Copy>(&mut self, zero: A, f: impl Fn(T, &mut A) -> T) -> (&mut [T], [A; LANES]) {
         let mut sums = lanes(zero);
@@ -90,32 +91,34 @@ impl<'l, T: Copy> Line<'l, T> {
         for at in (0..whole).step_by(LANES) {
             for (vector, sums) in sums.iter_mut().enumerate() {
                 let at = at + vector * VECTOR;
-                // Elements are read before their results are written, so that the compiler need not know whether their places are the same.
-                // SAFETY: by the contract of `new`: these elements lie within the line.
+                // Elements are read before their results are written, so the compiler need not know
+                // whether they overlap.
+                // SAFETY: by the contract of `new`: these elements are within the line.
                 let mut some = unsafe { self.from.add(at).cast::<LaneVector<T>>().read() };
                 for (value, sum) in some.iter_mut().zip(sums) {
                     *value = f(*value, sum);
                 }
-                // SAFETY: by the contract of `new`: these places lie within the line's.
+                // SAFETY: by the contract of `new`: these slots are within the line's.
                 unsafe { self.to.add(at).cast::<LaneVector<T>>().write(some) };
             }
         }
         let mut sums = flat(sums);
         for (at, sum) in (whole..self.len).zip(&mut sums) {
-            // SAFETY: by the contract of `new`: the element and its place lie within the line.
+            // SAFETY: by the contract of `new`: the element and its slot are within the line.
             unsafe { self.to.add(at).write(f(*self.from.add(at), sum)) };
         }
         // SAFETY: by the contract of `new`; all were just written.
         (unsafe { core::slice::from_raw_parts_mut(self.to, self.len) }, sums)
     }
 
-    /// Three lines in one pass, each as long as this one: puts what `share` makes of `elements` into `shares`, with a sum on the way; goes through
-    /// `next` with `step`; and writes what `last` makes of `before` as this line's results. Returns the sums of [`LANES`] parts of the elements,
-    /// and what `step` made of those of `next`, from `T::LOWEST` on.
+    /// Processes three lines in one pass, each as long as this one: writes `share` of `elements` to
+    /// `shares`, and sums along the way; folds `next` with `step`; and writes `last` of `before` as
+    /// this line's results. Returns the sums of [`LANES`] parts of the elements, and the result of
+    /// `step` for those of `next`, starting from `T::LOWEST`.
     ///
     /// # Panics
     ///
-    /// If the lines are of other lengths, or shorter than [`LANES`].
+    /// If the lines have different lengths, or are shorter than [`LANES`].
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn overlapped(
         &mut self,
@@ -128,13 +131,14 @@ impl<'l, T: Copy> Line<'l, T> {
     {
         let len = self.len;
         assert!(len >= LANES, "a line of all lanes");
-        assert!([elements.len(), shares.len(), next.len(), before.len()] == [len; 4], "lines of one length");
+        assert!([elements.len(), shares.len(), next.len(), before.len()] == [len; 4], "equal lengths");
         let (elements, shares) = (elements.as_ptr(), shares.as_mut_ptr());
         let (next, before) = (next.as_ptr(), before.as_ptr());
         let (mut sums, mut found) = (lanes(T::Wide::ZERO), lanes(T::LOWEST));
         let whole = len - len % LANES;
         let (read, written) = (PrefetchStream::from(next), PrefetchStream::from(self.to.cast_const()));
-        // SAFETY: all lines have so many elements; these are read, and places written, by the contract of `new`.
+        // SAFETY: all lines have this many elements; these are read, and slots written, by the
+        // contract of `new`.
         unsafe {
             let write = |at: usize| {
                 let results = before.add(at).cast::<LaneVector<T>>().read().map(&last);
@@ -169,11 +173,11 @@ impl<'l, T: Copy> Line<'l, T> {
         }
     }
 
-    /// Writes what `f` makes of as many values, which lie elsewhere.
+    /// Writes `f` of each of as many values, which are elsewhere in memory.
     ///
     /// # Panics
     ///
-    /// If there are not as many as elements.
+    /// If there are not as many values as elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn write(self, values: &[T], f: impl Fn(T) -> T) {
         assert_eq!(values.len(), self.len, "as many values as elements");

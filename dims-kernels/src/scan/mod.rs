@@ -1,4 +1,5 @@
-//! Running along one axis: cumulative sums, softmax. A block of lines is computed, and worked on in place while it is in the cache.
+//! Operations along one axis: cumulative sums, softmax. A block of lines is computed, and processed
+//! in place while it is in the cache.
 
 pub(crate) mod line;
 pub mod norm;
@@ -25,48 +26,48 @@ use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
-/// Something done along lines, in place.
+/// An operation along lines, in place.
 pub trait LineOp<T: Copy>: Copy + Send + Sync {
-    /// Its name in plans.
+    /// The name in plans.
     const NAME: &'static str;
 
-    /// Whether it works on lines of neighbours alone: `inner` is 1.
+    /// Whether it requires contiguous lines: `inner` is 1.
     const NEIGHBOURS: bool = false;
 
-    /// Which work it is, for derivatives.
+    /// The kind of operation, for derivatives.
     fn derivative(&self) -> LineWork {
         LineWork::Opaque
     }
 
-    /// Works on a block of lines: neighbours on a line lie `inner` apart, and there are `inner` lines.
+    /// Processes a block of lines: there are `inner` lines, whose elements are `inner` apart.
     fn block<I: Isa>(&self, block: &mut [T], inner: usize);
 
-    /// Works on one line of neighbours, whose results may go elsewhere.
+    /// Processes one contiguous line, whose results may go elsewhere.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
         self.block::<I>(line.map(|value| value), 1);
     }
 
-    /// Works on lines of neighbours, each as long as the others, whose results go elsewhere.
+    /// Processes contiguous lines of equal length, whose results go elsewhere.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn lines<'l, I: Isa>(&self, lines: impl Iterator<Item = Line<'l, T>>)
     where
         T: 'l,
     {
-        // (No closure, whose body would be compiled for the instructions of the baseline.)
+        // (Not a closure, whose body would be compiled for the baseline instructions.)
         for line in lines {
             self.line::<I>(line);
         }
     }
 
-    /// Works on blocks that lie one behind the other, in place. Common work on common element types is [compiled](crate::compiled) with the
-    /// library; so it is in the next function.
+    /// Processes contiguous blocks in place. For common operations and element types, this function
+    /// and the next are [compiled](crate::compiled) with the library.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
         blocks(self, data, block, inner);
     }
 
-    /// Works on elements in memory, whose results go elsewhere.
+    /// Processes elements in memory, whose results go elsewhere.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error>
     where
@@ -76,8 +77,8 @@ pub trait LineOp<T: Copy>: Copy + Send + Sync {
     }
 }
 
-/// Work along lines as two functions, compiled here for the common floats: of elements that are worked on where they are, and of elements in memory whose results
-/// go elsewhere.
+/// An operation along lines as two functions, compiled here for the common floats: one in place,
+/// and one for elements in memory whose results go elsewhere.
 macro_rules! along {
     ($blocks:ident, $memory:ident, $bound:ident, $work:ty) => {
         $crate::compiled::compiled! {
@@ -98,12 +99,12 @@ macro_rules! along {
 
 use along;
 
-/// Works on blocks of lines that lie one behind the other, in place.
+/// Processes contiguous blocks of lines in place.
 pub fn blocks<T: Copy, W: LineOp<T>>(along: W, data: &mut [T], block: usize, inner: usize) {
     dispatch(BlockInPlace { data, block, inner, along });
 }
 
-/// The input of work along lines: elements in memory.
+/// The input of operations along lines: elements in memory.
 pub struct ScanInput<'a, T> {
     elements: Elements<'a, T>,
     parts: &'a [Nest],
@@ -112,12 +113,13 @@ pub struct ScanInput<'a, T> {
 }
 
 impl<'a, T> ScanInput<'a, T> {
-    /// Elements that nests have a row of strides for. `parts` are the loops, in parts; the first of each, `nest.outer` of them, run over blocks of lines.
-    /// There are `len` results, and neighbours on a line lie `inner` apart among them.
+    /// Elements with a row of strides in each nest. `parts` are the loops, in parts; the first
+    /// `nest.outer` loops of each run over blocks of lines. There are `len` results, and elements
+    /// of a line are `inner` apart among them.
     ///
     /// # Safety
     ///
-    /// Each position of the nests is, along the row, one of the elements' axes.
+    /// Each position of the nests is, along the row, a position of the elements' axes.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn new(elements: Elements<'a, T>, parts: &'a [Nest], len: usize, inner: usize) -> Self {
         ScanInput { elements, parts, len, inner }
@@ -133,7 +135,8 @@ impl<T: Element> ScanInput<'_, T> {
             parts.iter(),
             |nest| nest.positions(),
             |nest, out| {
-                // SAFETY: each position of the nest, over which the kernel runs, is an element, as `new` was promised.
+                // SAFETY: each position of the nest, over which the kernel runs, is an element, as
+                // the caller of `new` promised.
                 let kernel = unsafe { Strided::<T, ()>::new(elements, nest.operands().next_row(), ()) };
                 if inner == 1 && !out.is_empty() && are_lines(&kernel, nest) {
                     dispatch(LineScan { kernel, nest, out, along });
@@ -145,7 +148,8 @@ impl<T: Element> ScanInput<'_, T> {
     }
 }
 
-/// The elements of a nest whose first `nest.outer` loops run over blocks of lines, after the work along those lines.
+/// The elements of a nest, whose first `nest.outer` loops run over blocks of lines, after the
+/// operation along those lines.
 pub fn collect<'n, K: Kernel<Elem: Send>, W: LineOp<K::Elem>>(
     parts: impl ExactSizeIterator<Item = (K, &'n Nest)>,
     inner: usize,
@@ -155,7 +159,8 @@ pub fn collect<'n, K: Kernel<Elem: Send>, W: LineOp<K::Elem>>(
     assert!(K::PARALLEL || parts.len() <= 1, "kernels with a user's closure run on one thread");
     if let Destination::Reused(_) = to {
         let len = to.len();
-        // SAFETY: these are `len` places of elements that the kernels read at the positions at which they are written. All are written, or there is an error.
+        // SAFETY: these are `len` slots, whose elements the kernels read only at the positions that
+        // they write. All are written, or there is an error.
         return unsafe { to.write(|place| replace(parts, place, len, inner, along)) };
     }
     in_parts(
@@ -166,7 +171,8 @@ pub fn collect<'n, K: Kernel<Elem: Send>, W: LineOp<K::Elem>>(
     )
 }
 
-/// Each of `parts`, on a thread of its own, writes as many elements as it has positions, or returns an error.
+/// Each of `parts` runs on a separate thread, and writes as many elements as it has positions, or
+/// returns an error.
 fn in_parts<T: Copy + Send + 'static, P>(
     to: Destination<'_, T>,
     parts: impl ExactSizeIterator<Item = P>,
@@ -178,8 +184,9 @@ fn in_parts<T: Copy + Send + 'static, P>(
         for part in parts {
             let (own, others) = rest.split_at_mut(positions(&part));
             rest = others;
-            // SAFETY: a part is a nest, or a kernel with one: kernels read elements, which are `Sync`, and their operations are plain values where there are several parts, as
-            // callers assert; the places are each part's own.
+            // SAFETY: a part is a nest, or a kernel with one: kernels read elements, which are
+            // `Sync`, and their operations are plain values if there are several parts, as callers
+            // assert; each part has separate slots.
             work.push(unsafe { Carried::new((part, own)) });
         }
         assert!(rest.is_empty(), "the parts cover the result");
@@ -189,15 +196,17 @@ fn in_parts<T: Copy + Send + 'static, P>(
         };
         threads::each(work, run).into_iter().collect()
     };
-    // SAFETY: each part writes as many elements as it has positions, all places together, or returns an error.
+    // SAFETY: each part writes as many elements as it has positions, which are all slots in total,
+    // or returns an error.
     unsafe { to.fill(fill) }
 }
 
-/// As [`collect`], into the `len` places of elements that the kernels read.
+/// As [`collect`], into the `len` slots of elements that the kernels read.
 ///
 /// # Safety
 ///
-/// The places are valid for writes. Nothing else accesses them, but for kernels that read each at the position at which it is written.
+/// The slots are valid for writes. Nothing else accesses them, except kernels that read each slot
+/// only at the position that they write.
 unsafe fn replace<'n, K: Kernel<Elem: Send>, W: LineOp<K::Elem>>(
     parts: impl ExactSizeIterator<Item = (K, &'n Nest)>,
     place: *mut K::Elem,
@@ -210,8 +219,9 @@ unsafe fn replace<'n, K: Kernel<Elem: Send>, W: LineOp<K::Elem>>(
     for (kernel, nest) in parts {
         let len = nest.positions();
         let part = ReplacingScan { kernel, nest, place: place.wrapping_add(done), len, inner, along };
-        // SAFETY: kernels read elements, which are `Sync`; their operations are plain values where there are several parts, as the caller asserts; the places of a part are those of
-        // the expression's own elements at the part's positions, which no other part reads or writes.
+        // SAFETY: kernels read elements, which are `Sync`; their operations are plain values if
+        // there are several parts, as the caller asserts. The slots of a part are the elements of
+        // the expression at the part's positions, which no other part reads or writes.
         work.push(unsafe { Carried::new(part) });
         done = done.saturating_add(len);
     }
@@ -280,7 +290,8 @@ impl<K: Kernel, W: LineOp<K::Elem>> Task for Scan<'_, K, W> {
             while done < blocks.len() {
                 let Some(tile) = tiles.tile() else { unreachable!("the loop nest covers the result") };
                 kernel.load::<I>(&tile, &mut faults);
-                // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
+                // After a fault nothing is computed: for example, the substitute for the element
+                // could be a divisor of 0.
                 if faults.any() {
                     return faults.into_result();
                 }
@@ -296,12 +307,13 @@ impl<K: Kernel, W: LineOp<K::Elem>> Task for Scan<'_, K, W> {
     }
 }
 
-/// As many elements as are computed before something is done along their lines: whole blocks, which stay in the first-level cache if they are short.
+/// The number of elements computed per block before the line-wise operation: whole blocks, which
+/// stay in the first-level cache if they are short.
 fn some_blocks(block: usize) -> usize {
     block * (TILE / block.max(1)).max(1)
 }
 
-/// Work along lines of elements in memory, whose results go elsewhere: the lines are read where they lie.
+/// An operation along lines in memory whose results go elsewhere: the lines are read in place.
 struct LineScan<'n, K: Kernel, W> {
     kernel: K,
     nest: &'n Nest,
@@ -313,7 +325,8 @@ impl<K: Kernel, W: LineOp<K::Elem>> Task for LineScan<'_, K, W> {
     type Out = ();
     const WIDE: bool = true;
 
-    /// (The hardware prefetches it: a software prefetch of the next line takes more time than it saves.)
+    /// (The hardware prefetches the lines: a software prefetch of the next line takes more time
+    /// than it saves.)
     #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         let LineScan { kernel, nest, out, along } = self;
@@ -323,20 +336,22 @@ impl<K: Kernel, W: LineOp<K::Elem>> Task for LineScan<'_, K, W> {
         let lines = out.chunks_exact_mut(len).map(|out| {
             let (from, _) = kernel.steps(&at, nest.outer).expect("all lines lie in memory");
             odometer.advance(&mut at[..nest.outer]);
-            // SAFETY: the kernel says that the innermost loop runs over elements from there on; the result is new memory.
+            // SAFETY: the kernel says that the innermost loop runs over elements from there on; the
+            // result is new memory.
             unsafe { Line::new(from, out.as_mut_ptr().cast(), len) }
         });
         along.lines::<I>(lines);
     }
 }
 
-/// Whether lines lie in memory as they are.
+/// Whether lines are contiguous in memory.
 fn are_lines<K: Kernel>(kernel: &K, nest: &Nest) -> bool {
     let origin: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
     nest.depth() == nest.outer + 1 && matches!(kernel.steps(&origin, nest.outer), Some((_, 1)))
 }
 
-/// As [`Scan`], for places that the kernel may read from, each for its own element: results are buffered, and written together.
+/// As [`Scan`], for slots that the kernel may read from, at the same positions: results are
+/// buffered, and written together.
 struct ReplacingScan<'n, K: Kernel, W> {
     kernel: K,
     nest: &'n Nest,
@@ -365,14 +380,15 @@ impl<K: Kernel, W: LineOp<K::Elem>> Task for ReplacingScan<'_, K, W> {
                 return faults.into_result();
             }
             fill_tile::<I, K>(&kernel, &mut buffer[..tile.len]);
-            // SAFETY: the caller of `replace` gave us the places, of which there are as many as the nest has positions; the kernel, which
-            // may read them, does not while they are written.
+            // SAFETY: these are slots from the caller of `replace`, as many as the nest has
+            // positions; the kernel may read them, but not while they are written.
             unsafe { core::ptr::copy_nonoverlapping(buffer.as_ptr().cast(), place.add(done), tile.len) };
             done += tile.len;
             tiles.advance();
             if done - worked == some || done == len {
-                // SAFETY: the places from `worked` to `done` are some of those that the caller of `replace` gave us, and were all written; the kernel has read all that it
-                // reads of these blocks, which are complete.
+                // SAFETY: the slots from `worked` to `done` are from the caller of `replace`, and
+                // were all written; these blocks are complete, so the kernel does not read them any
+                // more.
                 let data = unsafe { core::slice::from_raw_parts_mut(place.add(worked), done - worked) };
                 along.blocks(data, block, inner);
                 worked = done;
@@ -386,7 +402,7 @@ impl<K: Kernel, W: LineOp<K::Elem>> Task for ReplacingScan<'_, K, W> {
 along!(softmax_blocks, softmax_memory, Real, Softmax<false>);
 along!(log_softmax_blocks, log_softmax_memory, Real, Softmax<true>);
 
-/// `exp(x - max) / sum of exp(x - max)` along each line; the logarithm of that if `LOG`.
+/// `exp(x - max) / sum of exp(x - max)` along each line; its logarithm if `LOG`.
 #[derive(Clone, Copy)]
 pub struct Softmax<const LOG: bool>;
 
@@ -403,12 +419,13 @@ impl<T: Real, const LOG: bool> LineOp<T> for Softmax<LOG> {
             self.line::<I>(Line::in_place(block));
             return;
         }
-        // Of lines that are few, several elements are next to each other, so that vectors are full: as many rows as make up `wide`.
+        // If there are few lines, several elements of each are processed together to fill vectors:
+        // as many rows as make up `wide`.
         let wide = inner * (2 * LANES).div_ceil(inner);
         let mut greatest = vec![T::LOWEST; wide];
         let mut sum = vec![T::Wide::ZERO; wide];
         for rows in block.chunks(wide) {
-            // (Not-a-number need not be the greatest, as in `line`.)
+            // (NaN need not be the greatest element: see [`greater`].)
             for (greatest, &value) in greatest.iter_mut().zip(rows) {
                 *greatest = if value > *greatest { value } else { *greatest };
             }
@@ -439,9 +456,9 @@ impl<T: Real, const LOG: bool> LineOp<T> for Softmax<LOG> {
         }
     }
 
-    /// In one pass, the elements of a line become shares, the greatest element of the next one is looked for, and the shares of the one
-    /// before are divided by their sum: nothing waits for the last of a line's additions, and what comes from memory and goes there is spread over the
-    /// time that the functions take.
+    /// One pass computes the shares of a line, finds the greatest element of the next line, and
+    /// divides the shares of the previous line by their sum. So nothing waits for the last
+    /// additions of a line, and memory traffic is spread over the time of the computation.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn lines<'l, I: Isa>(&self, mut lines: impl Iterator<Item = Line<'l, T>>)
     where
@@ -490,16 +507,17 @@ impl<T: Real, const LOG: bool> LineOp<T> for Softmax<LOG> {
     }
 }
 
-/// Lines of at most so many elements leave their shares in the first-level cache.
+/// The shares of a line with at most this many elements stay in the first-level cache.
 const SHARES: usize = 2048;
 
-/// The greater of two. Not-a-number need not be the greatest: it makes the sum not-a-number, and so all of the line.
+/// The greater of two numbers. NaN need not be the greatest: it makes the sum NaN, and therefore
+/// the whole line.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn greater<T: Real>(a: T, b: T) -> T {
     if b > a { b } else { a }
 }
 
-/// What shares are multiplied by, or shifted by if they are logarithms, in the end.
+/// The final factor of shares, or the final shift if they are logarithms.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn finally<T: Real, const LOG: bool>(sum: T::Wide) -> T::Wide {
     if LOG { num_traits::Float::ln(sum) } else { num_traits::Float::recip(sum) }
@@ -511,7 +529,7 @@ fn scaled<T: Real, const LOG: bool>(share: T, last: T::Wide) -> T {
     T::narrow(if LOG { exact - last } else { exact * last })
 }
 
-/// Combines the elements that are `inner` apart, and writes the result to all of these places.
+/// Combines the elements that are `inner` apart, and writes the result to all of their slots.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn share_out<T: Copy>(states: &mut [T], inner: usize, combine: impl Fn(T, T) -> T) {
     let (first, others) = states.split_at_mut(inner);
@@ -521,9 +539,10 @@ fn share_out<T: Copy>(states: &mut [T], inner: usize, combine: impl Fn(T, T) -> 
     others.chunks_exact_mut(inner).for_each(|row| row.copy_from_slice(first));
 }
 
-/// `e^(value - greatest)`, times a constant, added to the sum; for the logarithm `value - greatest` stays, and the sum has no factor.
+/// `e^(value - greatest)`, times a constant, which is added to the sum. For the logarithm, returns
+/// `value - greatest`, and the sum has no factor.
 ///
-/// A line of minus infinities has nothing to share: `-inf - -inf` makes it not-a-number.
+/// A line of negative infinities becomes NaN, because of `-inf - -inf`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn share<I: Isa, T: Real, const LOG: bool>(value: T, greatest: T, sum: &mut T::Wide) -> T {
     let shifted = value - greatest;

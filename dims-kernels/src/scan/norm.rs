@@ -1,4 +1,4 @@
-//! Normalising lines: work along neighbours in memory, for [`scan`](crate::scan).
+//! Normalisation of lines: operations along contiguous elements, for [`scan`](crate::scan).
 
 use crate::error::Error;
 use crate::machine::isa::{Isa, Task, dispatch};
@@ -41,7 +41,8 @@ pub(super) fn length<I: Isa, T: Real>(line: &[T]) -> T::Wide {
     Float::sqrt(total::<I, T, _>(line, Squares))
 }
 
-/// Subtracts the mean of a line, and divides by its standard deviation: `(x - mean) / sqrt(var + eps)`.
+/// Subtracts the mean of a line, and divides by its standard deviation:
+/// `(x - mean) / sqrt(var + eps)`.
 #[derive(Clone, Copy)]
 pub struct Standardize<T>(pub T);
 
@@ -75,7 +76,8 @@ impl<T: Real> LineOp<T> for Standardize<T> {
     }
 }
 
-/// As [`Standardize`], then multiplies by a gain and adds a bias, one of each for every element of a line.
+/// As [`Standardize`], then multiplies by a gain and adds a bias, with one of each for every
+/// element of a line.
 #[derive(Clone, Copy)]
 pub struct StandardizeAffine<'l, T> {
     /// Added to the variance.
@@ -114,7 +116,7 @@ impl<T: Real> LineOp<T> for StandardizeAffine<'_, T> {
     }
 }
 
-/// Divides a line by the root of its mean square: `x / sqrt(mean of x^2 + eps)`.
+/// Divides a line by its root mean square: `x / sqrt(mean of x^2 + eps)`.
 #[derive(Clone, Copy)]
 pub struct RootMeanSquare<T>(pub T);
 
@@ -168,7 +170,7 @@ impl<T: Real> LineOp<T> for UnitLength<T> {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
         let (length, least) = (length::<I, T>(line.elements()), self.0.widen());
-        // (Not by `max`, which takes the number if the other one is NaN.)
+        // (Not with `max`, which returns the number if the other operand is NaN.)
         let length = if length < least { least } else { length };
         line.map(|value| T::narrow(value.widen() / length));
     }
@@ -184,8 +186,9 @@ impl<T: Real> LineOp<T> for UnitLength<T> {
     }
 }
 
-/// Subtracts the mean of each line, divides by its standard deviation, and puts down the mean and the variance that it had, on several threads. There are as many lines
-/// as means and as variances; all have one length.
+/// Subtracts the mean of each line, divides by its standard deviation, and returns the mean and the
+/// variance in `mean` and `var`, on several threads. There are as many lines as means and as
+/// variances; all have the same length.
 pub fn standardize_with_moments<T: Real>(data: &mut [T], [mean, var]: [&mut [T]; 2], eps: T, threads: usize) {
     let lines = mean.len();
     if lines == 0 {
@@ -203,7 +206,8 @@ pub fn standardize_with_moments<T: Real>(data: &mut [T], [mean, var]: [&mut [T];
     threads::each(parts.collect(), dispatch);
 }
 
-/// Writes the mean and the variance of each line, with the bits of [`standardize_with_moments`].
+/// Writes the mean and the variance of each line, with the same bits as
+/// [`standardize_with_moments`].
 #[cfg(feature = "std")] // for steps that run again
 pub fn moments<T: Real>(data: &[T], [mean, var]: [&mut [T]; 2], threads: usize) {
     let lines = mean.len();
@@ -271,8 +275,9 @@ impl<T: Real> Task for StandardizeTask<'_, T> {
 
 /// The mean of a line in two parts, and its variance.
 ///
-/// Where the mean is large beside the deviation, it cannot be rounded to an element without a loss: that of numbers near 1e8 is a multiple of 8.
-/// The differences to an element near it are exact there, and their mean is the rest.
+/// If the mean is large compared with the deviation, it cannot be rounded to an element without a
+/// loss: near 1e8, the numbers are multiples of 8. The differences from a nearby element are exact,
+/// and `rest` is their mean.
 struct Moments<W> {
     rough: W,
     rest: W,
@@ -286,7 +291,7 @@ impl<W: Real> Moments<W> {
             return Moments { rough: W::zero(), rest: W::zero(), var: W::zero() / W::zero() };
         };
         let moments = Self::around::<I, T>(line, first.widen());
-        // The mean of the squares loses as much as the square of the rest exceeds the variance by.
+        // The mean of the squares loses precision if the square of `rest` exceeds the variance.
         let four: W = small(4);
         if moments.rest * moments.rest <= four * moments.var {
             return moments;
@@ -294,14 +299,15 @@ impl<W: Real> Moments<W> {
         Self::around::<I, T>(line, moments.rough + moments.rest)
     }
 
-    /// The moments, by those of the differences to a number near the mean.
+    /// The moments, computed from the differences from a number near the mean.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn around<I: Isa, T: Real<Wide = W>>(line: &[T], rough: W) -> Self {
         let n = count::<T>(line);
         let [sum, squares] = total::<I, T, _>(line, Differences(rough));
         let rest = sum / n;
         let var = squares / n - rest * rest;
-        // Where all are the same but for rounding; not-a-number stays.
+        // The variance can only be negative by rounding, if all elements are nearly equal; NaN is
+        // kept.
         let var = if var < W::zero() { W::zero() } else { var };
         Moments { rough, rest, var }
     }
@@ -312,7 +318,7 @@ impl<W: Real> Moments<W> {
         (T::narrow(self.rough + self.rest), T::narrow(self.var))
     }
 
-    /// What makes values of mean 0 and variance 1, but for `eps`.
+    /// The transformation to mean 0 and variance 1, up to `eps`.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn standard(self, eps: W) -> Standard<W> {
         let factor = Float::recip(Float::sqrt(self.var + eps));
@@ -339,10 +345,10 @@ pub(super) fn count<T: Real>(line: &[T]) -> T::Wide {
     <T::Wide as num_traits::NumCast>::from(line.len()).expect("a float can be any size")
 }
 
-/// How many elements are added to one accumulator before it is combined with others.
+/// How many elements are added to an accumulator before it is combined with others.
 const NORM_BLOCK: usize = 64;
 
-/// What is summed over a line.
+/// A summand along a line.
 trait Summed<T: Real> {
     /// One sum or several.
     type Sum: Copy;
@@ -371,7 +377,7 @@ impl<T: Real> Summed<T> for Squares {
     }
 }
 
-/// The differences to a number, and their squares.
+/// The differences from a number, and their squares.
 struct Differences<W>(W);
 
 impl<T: Real> Summed<T> for Differences<T::Wide> {
@@ -407,8 +413,8 @@ impl<T: Real> Summed<T> for Differences<T::Wide> {
     }
 }
 
-/// The sum over a line. Sums of blocks are combined like the carries of a binary counter, so that rounding grows with the logarithm of the
-/// length.
+/// The sum over a line. Sums of blocks are combined like the carries of a binary counter, so
+/// rounding errors grow with the logarithm of the length.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn total<I: Isa, T: Real, S: Summed<T>>(line: &[T], summed: S) -> S::Sum {
     const LEN: usize = LANES * NORM_BLOCK;

@@ -1,4 +1,5 @@
-//! Pull-backs of work along lines of neighbours: one pass over each line for its sums, and one for the result, while it is in the cache.
+//! Pull-backs of operations along contiguous lines: one pass over each line for its sums, and one
+//! for the result, while the line is in the cache.
 
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::machine::threads;
@@ -8,29 +9,30 @@ use crate::scalar::{Num, Real};
 use crate::scan::norm::{RootMeanSquare, Standardize, count, length};
 use num_traits::{Float, NumCast};
 
-/// Lines that lie one behind the other: the operand, and the results.
+/// Contiguous lines: the operand and the results.
 #[derive(Clone, Copy)]
 pub(crate) struct ForwardLines<'a, T> {
-    /// The operand, if [the pull-back needs it](needs_input); else nothing.
+    /// The operand, if [the pull-back needs it](needs_input); otherwise empty.
     pub x: &'a [T],
     /// The results.
     pub y: &'a [T],
-    /// How many elements a line has.
+    /// The number of elements of a line.
     pub len: usize,
-    /// The work.
+    /// The operation.
     pub work: LineWork,
 }
 
-/// Whether a pull-back needs what was worked on, beside the result.
+/// Whether a pull-back needs the operand in addition to the result.
 pub(crate) fn needs_input(work: LineWork) -> bool {
     !matches!(work, LineWork::Softmax { .. })
 }
 
-/// Replaces the cotangents of the results by those of the operand. Those of a line that are all 0 stay as they are.
+/// Replaces the cotangents of the results by those of the operand. Lines of cotangents that are all
+/// 0 are not changed.
 ///
 /// # Panics
 ///
-/// If there are not whole lines of all operands.
+/// If the operands do not consist of whole lines.
 pub(crate) fn pull_back<T: Real>(lines: ForwardLines<'_, T>, cotangents: &mut [T]) {
     let ForwardLines { x, y, len, .. } = lines;
     let all = y.len();
@@ -61,7 +63,8 @@ impl<T: Real> Task for PullBackTask<'_, '_, T> {
             let line = at * len..(at + 1) * len;
             let y = &y[line.clone()];
             let x = if x.is_empty() { x } else { &x[line] };
-            // (0 times anything is 0: a line that nothing depends on has no gradient, whatever its elements are.)
+            // (0 times anything is 0: a line that nothing depends on has no gradient, whatever its
+            // elements are.)
             if dy.iter().all(|&dy| dy == T::ZERO) {
                 continue;
             }
@@ -96,13 +99,13 @@ impl<T: Real> Task for PullBackTask<'_, '_, T> {
                         replace(dy, y, |_, dy| dy / least);
                     }
                 }
-                _ => unreachable!("scans have rules of their own"),
+                _ => unreachable!("scans have separate rules"),
             }
         }
     }
 }
 
-/// Makes each cotangent `f` of the result and itself.
+/// Replaces each cotangent by `f` of the result and the cotangent.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn replace<T: Real>(dy: &mut [T], y: &[T], f: impl Fn(T::Wide, T::Wide) -> T::Wide) {
     for (dy, &y) in dy.iter_mut().zip(y) {

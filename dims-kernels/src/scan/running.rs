@@ -1,4 +1,4 @@
-//! Running along lines: each element becomes the combination of all elements up to it.
+//! Running operations along lines: each element becomes the combination of all elements up to it.
 
 use crate::error::Error;
 use crate::machine::isa::Isa;
@@ -7,7 +7,7 @@ use crate::scalar::{Analytic, Num, Ordered, Real};
 use crate::scan::{LineOp, ScanInput, along};
 use alloc::vec::Vec;
 
-/// Combines elements one by one, in a wider type if sums have one.
+/// Combines elements one by one, in a wider type if sums use one.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn running<T: Copy, W: Copy>(
     block: &mut [T],
@@ -37,22 +37,24 @@ fn running<T: Copy, W: Copy>(
     }
 }
 
-/// After this number of elements the recent sum is added to the sum of all elements before, so that rounding errors are those of short sums.
+/// After this number of elements, the recent sum is added to the sum of all elements before, so
+/// rounding errors are those of short sums.
 const SETTLED: usize = 128;
 
-/// Adds the recent sum to that of all elements before; what rounding takes from the result stays in the recent sum. (D. E. Knuth's sum without loss.)
+/// Adds the recent sum to the sum of all elements before; the rounding error stays in the recent
+/// sum (D. E. Knuth's exact sum).
 #[cfg_attr(not(unoptimized), inline(always))]
-#[allow(clippy::eq_op)] // what is unequal to itself is NaN
+#[allow(clippy::eq_op)] // only NaN is unequal to itself
 fn settle<A: Num>(before: &mut A, recent: &mut A) {
     let total = before.add(*recent);
     let part = total.sub(*before);
     let rest = before.sub(total.sub(part)).add(recent.sub(part));
     *before = total;
-    // (An infinite sum leaves nothing.)
+    // (An infinite sum has no rounding error.)
     *recent = if rest == rest { rest } else { A::ZERO };
 }
 
-/// Running sums of floats: as accurate as sums.
+/// Running sums of floats, as accurate as sums.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn running_sums<T: Num>(block: &mut [T], inner: usize) {
     let (first, rest) = block.split_at_mut(inner.min(block.len()));
@@ -83,7 +85,7 @@ fn running_sums<T: Num>(block: &mut [T], inner: usize) {
     let mut recent: Vec<T::Acc> = first.iter().map(|&value| value.to_acc()).collect();
     let mut before = vec![T::Acc::ZERO; inner];
     for rows in rest.chunks_mut(SETTLED * inner) {
-        // Two rows at a time, as each reads both sums.
+        // Two rows at a time, because each reads both sums.
         let mut pairs = rows.chunks_exact_mut(2 * inner);
         for pair in &mut pairs {
             let (row, next) = pair.split_at_mut(inner);
@@ -105,7 +107,7 @@ fn running_sums<T: Num>(block: &mut [T], inner: usize) {
 
 along!(cumulate_blocks, cumulate_memory, Num, Cumulate);
 
-/// Running sums: each element becomes the sum of those up to it.
+/// Running sums: each element becomes the sum of the elements up to it.
 #[derive(Clone, Copy)]
 pub struct Cumulate;
 
@@ -118,7 +120,7 @@ impl<T: Num> LineOp<T> for Cumulate {
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
-        // (Integers divide by no zero, and their sums are exact.)
+        // (Types that cannot divide by 0 are integers, whose sums are exact.)
         if const { T::DIVIDES_BY_ZERO } {
             running_sums(block, inner);
         } else {
@@ -174,7 +176,8 @@ impl<T: Ordered, const GREATEST: bool> LineOp<T> for CumulateBest<GREATEST> {
     }
 }
 
-/// `ln(e^x + ..)` of the elements so far, as `pivot + ln(1 + others)`: the pivot is one of them, the others are a sum of `e^(x - pivot)`.
+/// `ln(e^x + ..)` of the elements so far, as `pivot + ln(1 + others)`: the pivot is one of the
+/// elements, and `others` is a sum of `e^(x - pivot)`.
 #[derive(Clone, Copy)]
 struct LogOfSum<A> {
     pivot: A,
@@ -191,7 +194,8 @@ impl<A: Real> LogOfSum<A> {
     fn push<I: Isa>(&mut self, value: A) -> A {
         let others = self.before + self.recent;
         let above = value - self.pivot;
-        // A greater element becomes the pivot. Where the sum is large, it is one that is greater by far: each new pivot rounds the sum once more.
+        // A greater element becomes the pivot. If the sum is large, only a much greater element
+        // does: each new pivot rounds the sum once more.
         let is_large = others >= A::from_usize(64);
         if above > if is_large { A::from_usize(4) } else { A::zero() } {
             self.before = (others + A::one()) * A::exp_down::<I>(-above);
@@ -204,7 +208,7 @@ impl<A: Real> LogOfSum<A> {
             self.recent = self.recent + Analytic::exp::<I>(above);
         }
         let others = self.before + self.recent;
-        // (The logarithm of the library is the faster one, where nothing is lost to the 1.)
+        // (The library's logarithm is faster, if adding 1 loses no precision.)
         let ln = if others >= A::one() { Analytic::ln::<I>(A::one() + others) } else { others.ln_1p() };
         self.pivot + ln
     }
@@ -249,7 +253,7 @@ mod tests {
     use super::*;
     use crate::machine::isa::Baseline;
 
-    /// Runs over `inner` equal lines side by side, and returns the results of the last one.
+    /// Processes `inner` equal interleaved lines, and returns the results of the last one.
     fn lines<T: Copy, W: LineOp<T>>(work: W, values: &[T], inner: usize) -> Vec<T> {
         let mut block: Vec<T> = values.iter().flat_map(|&value| vec![value; inner]).collect();
         work.block::<Baseline>(&mut block, inner);
@@ -289,7 +293,7 @@ mod tests {
         };
         for inner in [1, 3] {
             check(&vec![0.25; 300_000], inner);
-            // Greater and greater, and each a little.
+            // Increasing elements, each by a small amount.
             check(&(0..300_000).map(|at| at as f32 * 1e-5).collect::<Vec<_>>(), inner);
             check(&(0..300).map(|at| (at * 17 % 101) as f32 * 0.5 - 20.0).collect::<Vec<_>>(), inner);
             check(&[-20.0, 1e-3, -30.0, 2.0, 90.0, -90.0], inner);

@@ -1,4 +1,4 @@
-//! Random draws as steps whose seed is an operand.
+//! Random draws as steps with the seed as an operand.
 
 #[cfg(feature = "std")]
 use super::Pulled;
@@ -21,11 +21,11 @@ pub trait Distribution: Copy + Send + Sync + 'static {
     /// The name in plans and messages.
     const NAME: &'static str;
 
-    /// Draws number `at` of a seed.
+    /// Draws number `at` of a seed's stream.
     fn draw<T: Real>(seed: u64, at: u64) -> T;
 }
 
-/// The uniform distribution from 0 to 1, without 1.
+/// The uniform distribution on `[0, 1)`.
 #[derive(Clone, Copy, Debug)]
 pub struct Uniform;
 
@@ -40,7 +40,7 @@ impl Distribution for Uniform {
     }
 }
 
-/// The normal distribution of mean 0 and variance 1.
+/// The normal distribution with mean 0 and variance 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Normal;
 
@@ -53,7 +53,8 @@ impl Distribution for Normal {
     }
 }
 
-/// The Gumbel distribution: `-ln(-ln(u))`, where `u` is uniform from 0 to 1. `categorical` adds such numbers to logarithms of probabilities and chooses the greatest sum.
+/// The Gumbel distribution: `-ln(-ln(u))`, where `u` is uniform between 0 and 1. `categorical` adds
+/// such numbers to the logarithms of probabilities and chooses the greatest sum.
 #[derive(Clone, Copy, Debug)]
 pub struct Gumbel;
 
@@ -62,7 +63,8 @@ impl Distribution for Gumbel {
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn draw<T: Real>(seed: u64, at: u64) -> T {
-        // Half a step above the drawn number: `u` is neither 0 nor 1, so both logarithms are finite.
+        // Half a step above the drawn number, so `u` is neither 0 nor 1 and both logarithms are
+        // finite.
         let u = unit(RandomStream::Categorical, seed, at) + 0.5 / (1u64 << 53) as f64;
         rounded(-Float::ln(-Float::ln(u)))
     }
@@ -74,7 +76,7 @@ pub fn rounded<T: Real>(value: f64) -> T {
     <T as num_traits::NumCast>::from(value).expect("a float can be any float, rounded")
 }
 
-/// Number `at` of a seed, from the normal distribution of mean 0 and variance 1.
+/// Number `at` of a seed's stream, from the normal distribution with mean 0 and variance 1.
 pub fn deviate(stream: RandomStream, seed: u64, at: u64) -> f64 {
     // G. E. P. Box, M. E. Muller, 1958, "A note on the generation of random normal deviates".
     let at = at.wrapping_mul(2);
@@ -101,12 +103,12 @@ fn seed_of(operands: &StepOperands<'_, '_>, number: usize) -> u64 {
     operands.of::<u64>(number)[0]
 }
 
-/// Elements that are drawn from a [`Distribution`]. Operand: the seed. Result: `count` elements.
+/// Draws elements from a [`Distribution`]. Operand: the seed. Result: `count` elements.
 #[derive(Clone, Debug)]
 pub struct DrawElements<T, Q> {
     /// The number of elements.
     pub count: usize,
-    /// Which of the seed's numbers each element draws.
+    /// Which number of the seed's stream each element draws.
     pub numbers: DrawNumbers,
     /// The type of the elements, and the distribution.
     pub from: PhantomData<(T, Q)>,
@@ -133,12 +135,13 @@ impl<T: Real, Q: Distribution> StepKind for DrawElements<T, Q> {
     }
 }
 
-/// Draws `bool`s, each `true` with its own probability. Operands: `count` probabilities, and the seed. Result: `count` `bool`s.
+/// Draws `bool`s, each `true` with its own probability. Operands: `count` probabilities, and the
+/// seed. Result: `count` `bool`s.
 #[derive(Clone, Debug)]
 pub struct DrawTruths<T> {
     /// The number of elements.
     pub count: usize,
-    /// Which of the seed's numbers each element draws.
+    /// Which number of the seed's stream each element draws.
     pub numbers: DrawNumbers,
     /// The type of the probabilities.
     pub element: PhantomData<T>,
@@ -175,7 +178,8 @@ impl<T: Real> StepKind for DrawTruths<T> {
     }
 }
 
-/// The numbers below `size` in random order. Operand: the seed. Result: `size` elements of the type `usize`.
+/// The numbers below `size` in random order. Operand: the seed. Result: `size` elements of the type
+/// `usize`.
 #[derive(Clone, Debug)]
 pub struct DrawOrder {
     /// The number of elements.

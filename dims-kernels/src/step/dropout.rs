@@ -1,4 +1,4 @@
-//! Elements that are left out at random.
+//! Dropout.
 
 #[cfg(feature = "std")]
 use super::{Pulled, execute::execute_backward};
@@ -16,18 +16,19 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-/// Each element times `1 / (1 - p)`, or 0 with the probability `p`. Operands: `count` elements, and the seed if it is an operand. Result: `count` elements.
+/// Each element times `1 / (1 - p)`, or 0 with probability `p`. Operands: `count` elements, and the
+/// seed if it is an operand. Result: `count` elements.
 ///
-/// Its derivative leaves out the same elements of the cotangent.
+/// Its derivative drops the same elements of the cotangent.
 #[derive(Clone, Debug)]
 pub struct DropElements<T> {
-    /// How many elements there are.
+    /// The number of elements.
     pub count: usize,
     /// The probability, from 0 to 1.
     pub p: f64,
     /// The seed. If it is `None`, the second operand is the seed.
     pub seed: Option<u64>,
-    /// Which of the seed's numbers each element draws.
+    /// Which number of the seed's stream each element draws.
     pub numbers: DrawNumbers,
     /// The type of the elements.
     pub element: PhantomData<T>,
@@ -69,10 +70,10 @@ impl<T: Real> StepKind for DropElements<T> {
         let Some(node) = step.asked_operand(0) else { return Ok(Vec::new()) };
         let mut cotangent = Buffer::<T>::of_held(step.cotangent).expect("a cotangent has the result's type");
         let given = match self.seed {
-            Some(_) => execute_backward(self, &mut [&mut cotangent]),
+            Some(_) => execute_backward(self, &mut [&mut cotangent], step.recorded),
             None => {
                 let mut seed = step.operands[1].buffer::<u64>().expect("the second operand is the seed");
-                execute_backward(self, &mut [&mut cotangent, &mut seed])
+                execute_backward(self, &mut [&mut cotangent, &mut seed], step.recorded)
             }
         };
         let given = given?.next::<T>().held();

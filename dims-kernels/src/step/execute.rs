@@ -24,7 +24,7 @@ use core::panic::Location;
 #[cfg(feature = "std")]
 use std::sync::OnceLock;
 
-/// The results of a step that ran, to be taken one by one.
+/// The results of a step that ran, returned one by one.
 pub struct Executed(vec::IntoIter<Box<dyn AnyBuffer>>);
 
 impl Executed {
@@ -32,26 +32,33 @@ impl Executed {
     ///
     /// # Panics
     ///
-    /// If there is none, or its elements have another type.
+    /// If there are no more results, or its elements have another type.
     #[expect(clippy::should_implement_trait, reason = "each result has a type of its own")]
     pub fn next<T: Element>(&mut self) -> Buffer<T> {
         StepResults::next(&mut self.0)
     }
 }
 
-/// Runs a step: chooses threads, computes the results, notes the step in the plan, and records it where an operand is known to a program.
+/// Runs a step: chooses the number of threads, computes the results, adds the step to the plan, and
+/// records it if a program knows an operand.
 #[track_caller]
 pub fn execute(step: &dyn Step, operands: &mut [&mut dyn AnyBuffer]) -> Result<Executed, Error> {
     execute_at(step, operands, Some(Location::caller()))
 }
 
-/// The same for a step of the backward pass, which has no place in the user's program.
+/// [`execute`] for a step of the backward pass, which has no location in the user's program.
+/// It is part of a program only if the pull-back is `recorded`.
 #[cfg(feature = "std")]
 pub(super) fn execute_backward(
     step: &dyn Step,
     operands: &mut [&mut dyn AnyBuffer],
+    recorded: bool,
 ) -> Result<Executed, Error> {
-    execute_at(step, operands, None)
+    if recorded {
+        execute_at(step, operands, None)
+    } else {
+        Ok(Executed(run(step, operands, false)?.values.into_vec().into_iter()))
+    }
 }
 
 #[track_caller]
@@ -76,6 +83,18 @@ fn execute_at(
         let (derivative, operands) = (Arc::clone(derivative), operands.clone());
         return Ok(Executed(recorded(derivative, operands, values.into_vec(), kept, origin).into_iter()));
     }
+    let results = run(step, operands, keeps)?;
+    let values: Vec<Box<dyn AnyBuffer>> = results.values.into_vec();
+    #[cfg(feature = "std")]
+    if let Some((derivative, operands)) = read {
+        return Ok(Executed(recorded(derivative, operands, values, results.kept, origin).into_iter()));
+    }
+    Ok(Executed(values.into_iter()))
+}
+
+/// Computes the results of a step, and notes it in the plan.
+#[track_caller]
+fn run(step: &dyn Step, operands: &mut [&mut dyn AnyBuffer], keeps: bool) -> Result<StepResults, Error> {
     let threads = threads::parts(step.parallel());
     let results = step.run(&mut StepOperands::new(operands, keeps), threads)?;
     let _is_noted = note_if(|| {
@@ -86,23 +105,19 @@ fn execute_at(
     if _is_noted {
         told_all(results.values.iter().map(|value| value.as_result()));
     }
-    let values: Vec<Box<dyn AnyBuffer>> = results.values.into_vec();
-    #[cfg(feature = "std")]
-    if let Some((derivative, operands)) = read {
-        return Ok(Executed(recorded(derivative, operands, values, results.kept, origin).into_iter()));
-    }
-    Ok(Executed(values.into_iter()))
+    Ok(results)
 }
 
-/// Makes results without elements.
+/// Returns results without elements.
 #[cfg(feature = "std")]
 pub(super) type HollowResults = fn(&dyn Any) -> Option<Result<StepResults, Error>>;
 
-/// Set by the first recording from sizes, so that other programs do not link it.
+/// Set by the first recording from sizes, so that other programs do not link the function.
 #[cfg(feature = "std")]
 pub(super) static HOLLOW: OnceLock<HollowResults> = OnceLock::new();
 
-/// The results of a step without elements, if an operand has none. (Steps that call functions of the user run all the same: hollow memory reads as zeros.)
+/// The results of a step without elements, if an operand has none. Steps that call the user's
+/// functions run all the same: memory without elements reads as zeros.
 #[cfg(feature = "std")]
 #[cold]
 fn hollow_results(
@@ -116,7 +131,7 @@ fn hollow_results(
     step.hollow().or_else(|| HOLLOW.get()?(derivative.as_kind()?))
 }
 
-/// The derivative of a step, and the memory of its operands, if a program knows one of them.
+/// The derivative of a step and the memory of its operands, if a program knows one of them.
 #[cfg(feature = "std")]
 #[expect(clippy::type_complexity, reason = "it is used once")]
 fn known(
@@ -150,7 +165,7 @@ fn known(
     }
 }
 
-/// The results, those of floats as steps of a program.
+/// The results; results of floats are steps of a program.
 #[cfg(feature = "std")]
 #[cold]
 fn recorded(
@@ -163,12 +178,12 @@ fn recorded(
     let is_recorded = operands.iter().filter_map(|own| own.node()).any(|node| node.is_recorded());
     let kept = kept.map(|kept| match kept.dtype() {
         Some(dtype) if is_recorded => {
-            // (What is kept is computed again, too.)
+            // The kept elements are computed again, too.
             let operands = operands.iter().map(whole).collect();
             let rule = StepRule { derivative: Arc::clone(&derivative), operands, number: KEPT, kept: None };
             let mut buffer = super::operands::buffer_of(&kept).expect("programs know the type");
             let (len, step) = (kept.len(), NodeStep::Rule(Box::new(rule)));
-            // (Memory that is shared would be copied.)
+            // Shared memory would be copied.
             drop(kept);
             buffer.trace(Node::new(dtype, len, step, origin));
             buffer.memory()
@@ -187,7 +202,7 @@ fn recorded(
     values
 }
 
-/// All elements of some memory, along one loop.
+/// All elements of a memory, along one loop.
 #[cfg(feature = "std")]
 pub(super) fn whole(held: &Arc<dyn Held>) -> Field {
     let (sizes, place) = ([held.len()], StridedPlace::strided(0, [1]));
@@ -198,13 +213,13 @@ pub(super) fn whole(held: &Arc<dyn Held>) -> Field {
     }
 }
 
-/// The rule of a step of programs that has one result: its derivative, by operands along any loops.
+/// The rule of a program step with one result: its derivative by operands along any loops.
 #[cfg(feature = "std")]
 pub fn rule_of(derivative: impl StepDerivative + 'static, operands: Vec<Field>) -> impl Rule + 'static {
     StepRule { derivative: Arc::new(derivative), operands, number: 0, kept: None }
 }
 
-/// The number of what a step keeps for its derivative, among its results.
+/// The number of the kept elements among a step's results.
 #[cfg(feature = "std")]
 pub(super) const KEPT: usize = usize::MAX;
 
@@ -213,7 +228,7 @@ pub(super) const KEPT: usize = usize::MAX;
 pub(super) struct StepRule {
     pub(super) derivative: Arc<dyn StepDerivative>,
     pub(super) operands: Vec<Field>,
-    /// Which of the results.
+    /// The number of the result.
     pub(super) number: usize,
     pub(super) kept: Option<Arc<dyn Held>>,
 }

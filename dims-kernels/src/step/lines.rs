@@ -1,4 +1,4 @@
-//! Work along lines of neighbours: what normalisations compute, where lines have to be put together first.
+//! Work along contiguous lines, where a line must be gathered first: normalizations.
 
 use super::{StepKind, StepOperands, StepResults};
 use crate::error::Error;
@@ -26,12 +26,12 @@ use alloc::{boxed::Box, sync::Arc};
 use core::any::Any;
 use core::marker::PhantomData;
 
-/// Work along each line, in place. Operand: `lines` lines of `len` elements. Result: as many.
+/// Work along each line, in place. Operand: `lines` lines of `len` elements. Result: as many lines.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkLines<T, W> {
-    /// How many lines there are.
+    /// The number of lines.
     pub lines: usize,
-    /// How many elements each has.
+    /// The number of elements of a line.
     pub len: usize,
     /// The work.
     pub work: W,
@@ -74,16 +74,18 @@ impl<T: Element, W: LineOp<T> + 'static> StepKind for WorkLines<T, W> {
     }
 }
 
-/// Each line with the mean 0 and the variance 1, times a gain, plus a bias. Operands: `lines` lines of `len` elements, one line of gains, and one of biases. Result: as many lines.
+/// Normalizes each line to mean 0 and variance 1, then multiplies it by a gain and adds a bias.
+/// Operands: `lines` lines of `len` elements, one line of gains, and one line of biases. Result: as
+/// many lines.
 ///
-/// (It has no derivative: where there is to be one, this is three steps.)
+/// It has no derivative; if one is needed, three steps are used instead.
 #[derive(Clone, Copy, Debug)]
 pub struct StandardizeAffineLines<T> {
-    /// How many lines there are.
+    /// The number of lines.
     pub lines: usize,
-    /// How many elements each has.
+    /// The number of elements of a line.
     pub len: usize,
-    /// What is added to the variance.
+    /// The number added to the variance.
     pub eps: T,
 }
 
@@ -113,14 +115,15 @@ impl<T: Real> StepKind for StandardizeAffineLines<T> {
     }
 }
 
-/// Each line with the mean 0 and the variance 1, and what mean and variance it had. Operand: `lines` lines of `len` elements. Results: as many, and one mean and one variance for each line.
+/// Normalizes each line to mean 0 and variance 1, and returns its mean and variance. Operand:
+/// `lines` lines of `len` elements. Results: as many lines, and one mean and one variance per line.
 #[derive(Clone, Copy, Debug)]
 pub struct StandardizeWithMoments<T> {
-    /// How many lines there are.
+    /// The number of lines.
     pub lines: usize,
-    /// How many elements each has.
+    /// The number of elements of a line.
     pub len: usize,
-    /// What is added to the variance.
+    /// The number added to the variance.
     pub eps: T,
 }
 
@@ -169,7 +172,7 @@ impl<T: Real> StepKind for StandardizeWithMoments<T> {
     }
 }
 
-/// Lines that lie one behind the other in an operand, along two loops.
+/// The contiguous lines of an operand, along two loops.
 #[cfg(feature = "std")]
 fn along_lines(operand: &Field, sizes: [usize; 2]) -> Field {
     let held = operand.memory().expect("an operand of a step is in memory");
@@ -197,7 +200,8 @@ fn moment<T: Real>(operand: &Field, sizes: [usize; 2], reduction: ReductionKind)
     }
 }
 
-/// The mean or the variance of lines. When it runs again, it rounds as [`StandardizeWithMoments`] does. Its gradient is that of the reduction.
+/// The mean or the variance of lines. When it runs again, it rounds like
+/// [`StandardizeWithMoments`]. Its gradient is the reduction's.
 #[cfg(feature = "std")]
 pub(super) struct MomentOfLines<T> {
     pub(super) reduction: ReductionRule,

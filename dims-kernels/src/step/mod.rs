@@ -1,19 +1,24 @@
-//! Steps: what one operator computes from operands in memory, as data, and the one function that runs them.
+//! Steps: operators on operands in memory, as data, and the one function that runs them.
 //!
-//! An operator that is not an expression says what is to run by a [`StepKind`]: a plain value such as [`MoveRows`](moves::MoveRows) or [`SortLines`](sorting::SortLines), which knows
-//! sizes and settings, and no memory. [`execute`] does the rest: threads, memory, the note for plans, the kernel, and what derivatives need to know.
+//! An operator that is not an expression describes its work by a [`StepKind`]: a plain value such
+//! as [`MoveRows`](moves::MoveRows) or [`SortLines`](sorting::SortLines) with sizes and settings
+//! but no memory. [`execute`] does the rest: threads, memory, the plan, the kernel, and the data
+//! for derivatives.
 //!
 //! ```text
 //! operator  ->  StepKind + operands  ->  execute: threads -> kernel -> plan -> derivative  ->  results
 //! ```
 //!
-//! A kind is one file: what it is, how it runs, and its derivative.
+//! Each kind has one file with its definition, its kernel and its derivative.
 //!
-//! Functions of users may borrow what they like, so a step that calls one is no kind: it is a [`Step`] that lives as long as the call. What is kept of it is its derivative.
+//! The user's functions may borrow local data, so a step that calls one is not a kind: it is a
+//! [`Step`] that lives as long as the call. Only its derivative is kept.
 
 pub mod draw;
 pub mod dropout;
 mod execute;
+#[cfg(feature = "linalg")]
+pub mod linalg;
 pub mod lines;
 pub mod moves;
 mod operands;
@@ -51,21 +56,21 @@ use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use core::any::Any;
 
-/// What a step computes from its operands, as data. Operands and results lie contiguously.
+/// The work of a step, as data. Operands and results are contiguous.
 pub trait StepKind: Send + Sync + 'static {
-    /// What plans and messages call it.
+    /// The name in plans and messages.
     fn name(&self) -> &'static str;
 
-    /// How many lines of results there are, and how many elements each is made of, for plans.
+    /// The number of lines of results and of elements per line, for plans.
     fn lines(&self) -> [usize; 2];
 
-    /// What plans say of a run on so many threads, whose results take so many bytes.
+    /// The plan of a run on `threads` threads with results of `bytes` bytes.
     fn plan(&self, bytes: usize, threads: usize) -> PlanStep {
         let [lines, len] = self.lines();
         PlanStep::Lines { work: self.name(), lines, len, bytes, threads }
     }
 
-    /// So many elements are worked on, if parts of them can be worked on by several threads; else 0.
+    /// The number of elements to work on if several threads can share them; else 0.
     fn parallel(&self) -> usize {
         0
     }
@@ -73,7 +78,7 @@ pub trait StepKind: Send + Sync + 'static {
     /// Computes the results.
     fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error>;
 
-    /// The results without elements, of kinds that programs record as something else.
+    /// The results without elements, for kinds that programs record as something else.
     #[cfg(feature = "std")]
     fn hollow(&self) -> Option<Result<StepResults, Error>> {
         None
@@ -85,28 +90,31 @@ pub trait StepKind: Send + Sync + 'static {
         true
     }
 
-    /// How a program records one of the results, if it is something that programs know already. Else the derivative is that of the kind.
+    /// The step of a program for one of the results, if programs know its computation. Otherwise
+    /// the kind's own derivative is used.
     #[cfg(feature = "std")]
     fn node_step(&self, _operands: &[Field], _number: usize) -> Option<NodeStep> {
         None
     }
 
-    /// The derivative: for operands, the parts `d operand += ..`. It is asked for where a program records the step as such.
+    /// The derivative: the parts `d operand += ..`. It is called where a program records the step
+    /// itself.
     #[cfg(feature = "std")]
     fn pull(&self, _step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
-        unreachable!("`{}` has a derivative, or programs know what it computes", self.name())
+        unreachable!("`{}` has a derivative, or programs know its computation", self.name())
     }
 }
 
-/// What [`execute`] runs: a [`StepKind`], or what borrows a function of the user for a run.
+/// A step for [`execute`]: a [`StepKind`], or a value that borrows the user's function for a run.
 pub trait Step {
-    /// What plans and messages call it.
+    /// The name in plans and messages.
     fn name(&self) -> &'static str;
 
-    /// What plans say of the run on so many threads, whose results take so many bytes. It is asked for after the run.
+    /// The plan of a run on `threads` threads with results of `bytes` bytes. It is called after the
+    /// run.
     fn plan(&self, bytes: usize, threads: usize) -> Option<PlanStep>;
 
-    /// So many elements are worked on, if parts of them can be worked on by several threads; else 0.
+    /// The number of elements to work on if several threads can share them; else 0.
     fn parallel(&self) -> usize {
         0
     }
@@ -114,17 +122,18 @@ pub trait Step {
     /// Computes the results.
     fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error>;
 
-    /// What is kept of the step for derivatives, and to run it again; nothing if there is neither.
+    /// The part of the step that is kept for derivatives and for running it again; `None` if
+    /// neither is possible.
     #[cfg(feature = "std")]
     fn derivative(&self) -> Option<Arc<dyn StepDerivative>>;
 
-    /// As [`StepKind::hollow`].
+    /// See [`StepKind::hollow`].
     #[cfg(feature = "std")]
     fn hollow(&self) -> Option<Result<StepResults, Error>> {
         None
     }
 
-    /// How the user gives the step a derivative, if the step is the user's.
+    /// How to give the step a derivative, if it calls the user's function.
     #[cfg(feature = "std")]
     fn remedy(&self) -> Option<&'static str> {
         None
@@ -159,7 +168,7 @@ impl<K: StepKind + Clone> Step for K {
     }
 }
 
-/// The derivative of a step: what is kept of a step that ran, if a gradient may be asked for.
+/// The derivative of a step that ran, kept if a gradient may be needed.
 #[cfg(feature = "std")]
 pub trait StepDerivative: Send + Sync {
     /// The name of the step.
@@ -170,15 +179,15 @@ pub trait StepDerivative: Send + Sync {
         true
     }
 
-    /// For operands, the parts `d operand += ..`.
+    /// The parts `d operand += ..`.
     fn pull(&self, step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error>;
 
-    /// As [`StepKind::node_step`].
+    /// See [`StepKind::node_step`].
     fn node_step(&self, _operands: &[Field], _number: usize) -> Option<NodeStep> {
         None
     }
 
-    /// The step as a [`StepKind`] in its type, if it is one.
+    /// The step as a value of its type, if it is a [`StepKind`].
     fn as_kind(&self) -> Option<&dyn Any> {
         None
     }
@@ -188,7 +197,7 @@ pub trait StepDerivative: Send + Sync {
         false
     }
 
-    /// Runs the step again, with other operands; nothing if it cannot be.
+    /// Runs the step again with other operands; `None` if it cannot run again.
     fn repeat(&self, _operands: &mut StepOperands<'_, '_>) -> Option<Result<StepResults, Error>> {
         None
     }
@@ -248,42 +257,44 @@ where
     }
 }
 
-/// A step whose derivative is asked for.
+/// A step during the backward pass.
 #[cfg(feature = "std")]
 pub struct Pulled<'s> {
     /// The operands, each along one loop over its elements.
     pub operands: &'s [Field],
-    /// What the step kept for its derivative.
+    /// The elements that the step kept for its derivative.
     pub kept: Option<&'s Arc<dyn Held>>,
-    /// Which of its results the cotangent is of.
+    /// The number of the result to which the cotangent belongs.
     pub number: usize,
     /// The elements of that result.
     pub value: &'s Arc<dyn Held>,
-    /// The cotangent: one element for each of them.
+    /// The cotangent: one element for each element of that result.
     pub cotangent: &'s Arc<dyn Held>,
     /// Whether the derivative is recorded as well.
     pub recorded: bool,
-    /// Which nodes are asked for.
+    /// Whether the gradient by a node is needed.
     pub asked: &'s dyn Fn(u64) -> bool,
 }
 
 #[cfg(feature = "std")]
 impl Pulled<'_> {
-    /// The derivative of a result that is the sum of these parts, each a field of operands at its place.
+    /// The derivative of a result that is the sum of these parts, each a field of the operands at
+    /// its position.
     pub fn sum(&self, parts: &[Part]) -> Result<Vec<(Arc<Node>, Part)>, Error> {
         crate::trace::pull_parts(parts, self.cotangent, self.recorded, self.asked)
     }
 
-    /// An operand that the derivative is asked for by.
+    /// The operand's node, if the gradient by it is needed.
     pub fn asked_operand(&self, number: usize) -> Option<&Arc<Node>> {
         self.operands[number].nodes().next().filter(|node| (self.asked)(node.id))
     }
 
-    /// What the derivative computed from some memory, as a step that has a derivative itself. It has no place in the user's program.
+    /// Elements that the derivative computed from some memory, as a step with its own derivative
+    /// and without a location in the user's program.
     ///
     /// # Panics
     ///
-    /// If the elements are no floats.
+    /// If the elements are not floats.
     pub fn computed<T: Element>(
         &self,
         data: Vec<T>,

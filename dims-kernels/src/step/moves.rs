@@ -1,4 +1,4 @@
-//! Rows that go to other places along an axis: what `roll`, `shift`, `pad`, `repeat` and the like compute.
+//! Moves rows along an axis: `roll`, `shift`, `pad`, `repeat` and the like.
 
 #[cfg(feature = "std")]
 use super::Pulled;
@@ -18,22 +18,24 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// Elements at other places along an axis: of each block, `out[at] = x[sources[at]]`, and `fill` where there is no source.
+/// Elements moved along an axis: for each block, `out[at] = x[sources[at]]`, or `fill` where there
+/// is no source.
 ///
-/// Operand: `outer` blocks of `size` rows of `inner` elements. Result: `outer` blocks of as many rows as there are sources.
+/// Operand: `outer` blocks of `size` rows of `inner` elements. Result: `outer` blocks with a row
+/// for each source.
 #[derive(Clone, Debug)]
 pub struct MoveRows<T> {
-    /// What plans call it.
+    /// The name in plans.
     pub name: &'static str,
-    /// How many blocks there are.
+    /// The number of blocks.
     pub outer: usize,
-    /// How many rows a block has.
+    /// The number of rows of a block.
     pub size: usize,
-    /// How many elements a row has.
+    /// The number of elements of a row.
     pub inner: usize,
-    /// From which row each row of a block of the result comes.
+    /// The row of the operand that each row of a block of the result comes from.
     pub sources: Arc<[Option<usize>]>,
-    /// What is in the others.
+    /// The elements of the other rows.
     pub fill: T,
 }
 
@@ -88,7 +90,7 @@ impl<T: Element> MoveRows<T> {
             assert_within(from.len(), offset, &axes, &strides);
             let own: SmallVec<[Axis; 3]> =
                 axes.iter().zip(&strides).map(|(&size, &stride)| Axis::new(size, stride)).collect();
-            // SAFETY: all positions along the axes lie within the slice, as was just asserted.
+            // SAFETY: all positions along the axes lie within the slice, as asserted above.
             let elements = unsafe { Elements::new(from.as_ptr().wrapping_offset(offset), &own, &[]) };
             let nest = Nest::map(&axes, &[0, 1, 2], &rows);
             let mut operands = nest.operands();
@@ -136,10 +138,11 @@ fn assert_within(len: usize, offset: isize, sizes: &[usize], strides: &[isize]) 
     assert!(crate::memory::axes::is_within(len, offset as i128, axes), "the sources are rows of the operand");
 }
 
-/// So many runs of rows are copied, or are parts of a sum, by themselves.
+/// The largest number of runs of rows that are copied, or are parts of a sum, one by one.
 const MOST_RUNS: usize = 8;
 
-/// Places of a line, from `at` on, whose sources go on from `first` in equal steps; all of them are filled if there is no source.
+/// Consecutive rows from `at` on whose sources start at `first` and grow in equal steps. Without a
+/// source, all of them are filled.
 struct SourceRun {
     at: usize,
     count: usize,
@@ -147,7 +150,7 @@ struct SourceRun {
     step: isize,
 }
 
-/// The sources in runs, unless there are many: a copy is planned for each.
+/// The sources in runs, unless there are many, as a copy is planned for each.
 fn runs(sources: &[Option<usize>]) -> Option<SmallVec<[SourceRun; 4]>> {
     let mut runs: SmallVec<[SourceRun; 4]> = SmallVec::new();
     for (at, &source) in sources.iter().enumerate() {
@@ -176,7 +179,7 @@ fn runs(sources: &[Option<usize>]) -> Option<SmallVec<[SourceRun; 4]>> {
     Some(runs)
 }
 
-/// Pairs of rows in pieces within which both numbers grow by the same steps.
+/// Splits pairs of rows into runs in which both numbers grow by constant steps.
 #[cfg(feature = "std")]
 fn pair_runs(pairs: &[(usize, usize)]) -> Vec<&[(usize, usize)]> {
     let (mut runs, mut rest) = (Vec::new(), pairs);
@@ -193,7 +196,8 @@ fn pair_runs(pairs: &[(usize, usize)]) -> Vec<&[(usize, usize)]> {
     runs
 }
 
-/// Where the rows of some pairs lie among `rows` of each block, along the loops over blocks, pairs and elements of a row.
+/// The field of the rows that some pairs select from `rows` of each block, along the loops over
+/// blocks, pairs and elements of a row.
 #[cfg(feature = "std")]
 pub(super) fn looked_up(
     sizes: &[usize; 3],

@@ -1,4 +1,4 @@
-//! Operands and results of steps, whatever their element types.
+//! Operands and results of steps, with element types erased.
 
 #[cfg(feature = "std")]
 use crate::loops::modes::ResultMemory;
@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 
 /// A buffer of any element type.
 pub trait AnyBuffer: Any {
-    /// How many elements there are.
+    /// The number of elements.
     fn count(&self) -> usize;
 
     /// The bytes of all elements.
@@ -34,7 +34,7 @@ pub trait AnyBuffer: Any {
     #[cfg(feature = "std")]
     fn dtype(&self) -> Option<DType>;
 
-    /// The elements, as those who listen get them.
+    /// The elements, in the form that listeners receive.
     #[cfg(feature = "std")]
     fn as_result(&self) -> ResultMemory<'_>;
 
@@ -45,7 +45,7 @@ pub trait AnyBuffer: Any {
     /// The buffer in its type.
     fn as_any(&mut self) -> &mut dyn Any;
 
-    /// The same, for reading.
+    /// The buffer in its type, for reading.
     fn as_any_ref(&self) -> &dyn Any;
 }
 
@@ -91,7 +91,7 @@ impl<T: Element> AnyBuffer for Buffer<T> {
     }
 }
 
-/// Shared memory as a buffer of the type that its elements have, if programs know it.
+/// Shared memory as a buffer of its element type, if programs know that type.
 #[cfg(feature = "std")]
 pub(super) fn buffer_of(held: &Arc<dyn Held>) -> Option<Box<dyn AnyBuffer>> {
     macro_rules! by_type {
@@ -117,19 +117,20 @@ pub struct StepOperands<'s, 'b> {
 const TYPED: &str = "an operand of a step has the element type of its kind";
 
 impl<'s, 'b> StepOperands<'s, 'b> {
-    /// These buffers. `keeps` says whether the step is to keep what its derivative needs.
+    /// Operands in these buffers. `keeps` says whether the step should keep the elements that its
+    /// derivative needs.
     pub fn new(buffers: &'s mut [&'b mut dyn AnyBuffer], keeps: bool) -> Self {
         StepOperands { buffers, keeps }
     }
 }
 
 impl StepOperands<'_, '_> {
-    /// Whether the step is to [keep](StepResults::keeping) what its derivative needs.
+    /// Whether the step should [keep](StepResults::keeping) the elements that its derivative needs.
     pub fn keeps(&self) -> bool {
         self.keeps
     }
 
-    /// How many operands there are.
+    /// The number of operands.
     pub fn count(&self) -> usize {
         self.buffers.len()
     }
@@ -143,7 +144,8 @@ impl StepOperands<'_, '_> {
         self.buffers[number].as_any_ref().downcast_ref::<Buffer<T>>().expect(TYPED)
     }
 
-    /// The memory of an operand, to write the result over it. It is a copy if anybody else has the elements. The operand has no elements any more.
+    /// Takes the memory of an operand, so that the result can overwrite it. Copies shared elements.
+    /// The operand is empty afterwards.
     ///
     /// # Panics
     ///
@@ -154,7 +156,7 @@ impl StepOperands<'_, '_> {
     }
 }
 
-/// The results of a step, and what its derivative needs of them.
+/// The results of a step, and the elements kept for its derivative.
 #[derive(Default)]
 pub struct StepResults {
     pub(super) values: SmallVec<[Box<dyn AnyBuffer>; 2]>,
@@ -163,25 +165,25 @@ pub struct StepResults {
 }
 
 impl StepResults {
-    /// One result.
+    /// A single result.
     pub fn one<T: Element>(data: Vec<T>) -> Self {
         StepResults::default().and(data)
     }
 
-    /// One more result.
+    /// Adds a result.
     pub fn and<T: Element>(mut self, data: Vec<T>) -> Self {
         self.values.push(Box::new(Buffer::from(data)));
         self
     }
 
-    /// Elements that the derivative needs beside the results.
+    /// Sets the elements that the derivative needs in addition to the results.
     #[cfg(feature = "std")]
     pub fn keeping<T: Element>(mut self, data: Vec<T>) -> Self {
         self.kept = Some(Buffer::from(data).held());
         self
     }
 
-    /// A result in its type, once.
+    /// Takes the next result, in its type.
     pub(super) fn next<T: Element>(values: &mut alloc::vec::IntoIter<Box<dyn AnyBuffer>>) -> Buffer<T> {
         let mut value = values.next().expect("a step has as many results as its kind says");
         let buffer = value.as_any().downcast_mut::<Buffer<T>>().expect("a result has the type of its kind");

@@ -1,4 +1,4 @@
-//! Elements that are added up at places of a result: what `fold` computes.
+//! Adds elements into positions of a result: `fold`.
 
 #[cfg(feature = "std")]
 use super::Pulled;
@@ -25,28 +25,30 @@ use core::cmp::Reverse;
 use core::marker::PhantomData;
 use smallvec::SmallVec;
 
-/// Elements added up at places of a result, over zeros: of each operand, `out[start + sum of position x stride] += x[position]`. Those of `f16` and `bf16` are added in `f32`, and each sum
-/// is rounded once.
+/// A result of zeros with elements added: for each operand,
+/// `out[start + sum of position x stride] += x[position]`. `f16` and `bf16` are added in `f32`, and
+/// each sum is rounded once.
 #[derive(Clone, Debug)]
 pub struct AddAtPlaces<T> {
-    /// What plans call it.
+    /// The name in plans.
     pub name: &'static str,
-    /// How many elements the result has.
+    /// The number of elements of the result.
     pub len: usize,
-    /// Where the elements of each operand go.
+    /// The destinations of each operand's elements.
     pub operands: SmallVec<[OperandPlaces; 1]>,
     /// The type of the elements.
     pub element: PhantomData<T>,
 }
 
-/// Where the elements of an operand go, which lies contiguously along loops, the last one fastest.
+/// The destinations of an operand's elements. The operand is contiguous along the loops, the last
+/// one fastest.
 #[derive(Clone, Debug)]
 pub struct OperandPlaces {
-    /// Where the first element goes.
+    /// The destination of the first element.
     pub start: usize,
     /// The sizes of the loops.
     pub sizes: Sizes,
-    /// How far apart neighbours along each loop go.
+    /// The distance between the destinations of consecutive elements along each loop.
     pub strides: SmallVec<[isize; 8]>,
 }
 
@@ -84,7 +86,8 @@ impl<T: Num> StepKind for AddAtPlaces<T> {
 }
 
 impl OperandPlaces {
-    /// The loops of more than one step, from the greatest stride to the least. Of loops along which elements meet, the longest is the innermost.
+    /// The loops of more than one position, from the greatest stride to the least. Among loops
+    /// whose elements share destinations, the longest is innermost.
     fn order(&self) -> Order {
         let Self { sizes, strides, .. } = self;
         let mut order: Order = (0..sizes.len()).filter(|&axis| sizes[axis] != 1).collect();
@@ -92,7 +95,8 @@ impl OperandPlaces {
         let (mut end, mut reach) = (order.len(), 0_usize);
         for at in (0..order.len()).rev() {
             let (size, stride) = (sizes[order[at]], strides[order[at]].unsigned_abs());
-            // What is within comes between neighbours along this loop, and meets nothing else along it.
+            // The inner loops fit between consecutive positions of this loop, so no destinations
+            // are shared along it.
             if stride > reach {
                 sort_few(&mut order[at + 1..end], |&axis| sizes[axis]);
                 end = at + 1;
@@ -103,7 +107,7 @@ impl OperandPlaces {
         order
     }
 
-    /// How many parts of the operand there are of which no two have a place in common.
+    /// The number of parts of the operand with disjoint destinations.
     fn lines(&self) -> usize {
         let order = self.order();
         let sizes: Sizes = order.iter().map(|&axis| self.sizes[axis]).collect();
@@ -116,7 +120,7 @@ impl OperandPlaces {
     ///
     /// # Panics
     ///
-    /// If a place is none of the sums', or the loops do not go over the operand.
+    /// If a destination is outside the sums, or the loops do not cover the operand.
     fn add<T: Num>(&self, data: &[T], sums: &mut [T::Acc]) -> Result<(), Error> {
         let Self { start, sizes, strides } = self;
         let positions = sizes.iter().try_fold(1usize, |count, &size| count.checked_mul(size));
@@ -131,21 +135,24 @@ impl OperandPlaces {
         rows.push().copy_from_slice(&row_major(sizes));
         let nest = Nest::map(sizes, &self.order(), &rows);
         let first = sums.as_mut_ptr().wrapping_add(*start);
-        // SAFETY: all positions along the loops lie within the sums, as was just asserted, and these are borrowed exclusively.
+        // SAFETY: all positions along the loops lie within the sums, as asserted above; the sums
+        // are borrowed exclusively.
         let place = unsafe { ElementsMut::along(first, sizes, strides) };
         let elements = Elements::of_slice(data);
         let lower = |nest| {
             let mut operands = Nest::operands(nest);
             let row = operands.next_row();
-            // SAFETY: the operand has an element for each position of the loops, as was asserted; its row has the strides along them, and is one of the nest that runs.
+            // SAFETY: the operand has an element for each position of the loops, as asserted above;
+            // its row has the strides along them and belongs to the nest that runs.
             let value: Strided<'_, T, ()> = unsafe { Strided::new(elements, operands.next_row(), ()) };
             LoweredUpdate { row, indices: (), value }
         };
-        // SAFETY: the row of the place is the first of the nest, whose loops are those of the place.
+        // SAFETY: the row of the place is the first of the nest, whose loops are those of the
+        // place.
         unsafe { update(&nest, &mut NestParts::new(), place, lower, AddWidened) }
     }
 
-    /// The same as a part of a sum.
+    /// The operand's destinations as a part of a sum.
     #[cfg(feature = "std")]
     fn part(&self, operand: &Field) -> Option<Part> {
         let Self { start, sizes, strides } = self;
@@ -157,7 +164,7 @@ impl OperandPlaces {
     }
 }
 
-/// `a + b` in the type in which elements are added up.
+/// `a + b` in the accumulator type.
 #[derive(Clone, Copy)]
 struct AddWidened;
 
@@ -173,7 +180,7 @@ impl<T: Num> BinaryOp<T::Acc, T> for AddWidened {
     }
 }
 
-/// Sums as elements: the same memory, unless the type is another one.
+/// Rounds sums to elements; reuses the memory if the types are the same.
 fn rounded<T: Num>(mut sums: Vec<T::Acc>) -> Result<Vec<T>, Error> {
     let any: &mut dyn Any = &mut sums;
     if let Some(sums) = any.downcast_mut::<Vec<T>>() {
@@ -204,7 +211,7 @@ mod tests {
         execute(&kind, &mut data).expect("there is memory").next::<T>().into_vec()
     }
 
-    /// The same, one element after the other.
+    /// The same sums by a loop over elements.
     fn expected(len: usize, places: &[OperandPlaces]) -> Vec<i64> {
         let mut sums = vec![0; len];
         for OperandPlaces { start, sizes, strides } in places {
@@ -284,7 +291,7 @@ mod tests {
     #[test]
     fn half_precisions_round_once() {
         use half::f16;
-        // 2048 + 1 is no `f16`: added there one by one, each 1 is lost.
+        // 2048 + 1 is not an `f16`: with additions in `f16`, each 1 would be lost.
         let own =
             OperandPlaces { start: 0, sizes: Sizes::from_slice(&[3]), strides: SmallVec::from_slice(&[0]) };
         let number = |at| f16::from_f32(if at == 1 { 2048.0 } else { 1.0 });

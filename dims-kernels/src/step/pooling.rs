@@ -1,4 +1,4 @@
-//! Parts of an axis, as equal as can be, each of which becomes one row: adaptive pooling.
+//! Adaptive pooling: splits an axis into nearly equal parts and reduces each to one row.
 
 #[cfg(feature = "std")]
 use super::{Pulled, moves::looked_up};
@@ -17,20 +17,22 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-/// Blocks of rows, and in how many parts the rows of a block are divided: `part i = rows floor(i * size / len) .. ceil((i + 1) * size / len)`.
+/// The split of each block of rows:
+/// `part i = rows floor(i * size / len) .. ceil((i + 1) * size / len)`.
 #[derive(Clone, Copy, Debug)]
 pub struct PartSizes {
-    /// How many blocks there are.
+    /// The number of blocks.
     pub outer: usize,
-    /// How many rows a block has: at least one, if there are results.
+    /// The number of rows of a block: at least one, if there are results.
     pub size: usize,
-    /// How many parts a block is divided into.
+    /// The number of parts of a block.
     pub len: usize,
-    /// How many elements a row has.
+    /// The number of elements of a row.
     pub inner: usize,
 }
 
-/// The mean of each part. Operand: `outer` blocks of `size` rows of `inner` elements. Result: `outer` blocks of `len` rows.
+/// The mean of each part. Operand: `outer` blocks of `size` rows of `inner` elements. Result:
+/// `outer` blocks of `len` rows.
 #[derive(Clone, Copy, Debug)]
 pub struct MeanOfParts<T> {
     /// The parts.
@@ -56,7 +58,7 @@ impl<T: Analytic> StepKind for MeanOfParts<T> {
     #[cfg(feature = "std")]
     fn pull(&self, step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
         let pairs = self.parts.pairs();
-        // All elements of a part have an equal share.
+        // All elements of a part have the same weight.
         let parts = pairs.chunk_by(|a, b| a.0 == b.0);
         let weights = parts.flat_map(|part| part.iter().map(|_| 1.0 / part.len() as f64));
         let weights = Buffer::from(weights.collect::<Vec<f64>>()).held();
@@ -105,14 +107,14 @@ impl PartSizes {
         [self.outer, self.size * self.inner]
     }
 
-    /// The first row of a part, and that behind its last one.
+    /// The first row of a part, and the row after its last.
     pub(super) fn bounds(&self, part: usize) -> (usize, usize) {
         let (len, size) = (self.len as u128, self.size as u128);
         let bound = |part: usize, up: u128| ((part as u128 * size + up) / len) as usize;
         (bound(part, 0), bound(part + 1, len - 1))
     }
 
-    /// What the elements of each part are together.
+    /// Combines the elements of each part.
     fn combined<T: Element, W: Copy>(
         &self,
         data: &[T],
@@ -153,7 +155,8 @@ impl PartSizes {
         (0..self.len).flat_map(rows).collect()
     }
 
-    /// The derivative, where the share that an element has in that of its part varies along some of the loops over blocks, pairs, and elements of a row.
+    /// The derivative. The weight of an element in its part varies along some of the loops over
+    /// blocks, pairs, and elements of a row.
     #[cfg(feature = "std")]
     fn pull(
         &self,
@@ -177,7 +180,8 @@ impl PartSizes {
         step.sum(&[Part { field, place: place(len, |pair| pair.0) }])
     }
 
-    /// For each result and each element of its part: the share of the result's derivative that the element gets. Equal maxima have equal ones.
+    /// For each result and each element of its part: the share of the result's derivative that goes
+    /// to the element. Equal maxima have equal shares.
     #[cfg(feature = "std")]
     fn shares_of_greatest<T: Ordered>(&self, pairs: &[(usize, usize)], x: &[T], y: &[T]) -> Vec<f64> {
         let PartSizes { outer, size, len, inner } = *self;
@@ -190,7 +194,7 @@ impl PartSizes {
                 let many: Vec<usize> =
                     (0..inner).map(|at| part.iter().filter(|&&pair| is_greatest(pair, at)).count()).collect();
                 for &pair in part {
-                    // (Of NaN, which is equal to none of its elements, all shares are NaN.)
+                    // A NaN result equals none of its elements, so all its shares are NaN.
                     let share = |at: usize| match many[at] {
                         0 => f64::NAN,
                         many if is_greatest(pair, at) => 1.0 / many as f64,

@@ -1,4 +1,5 @@
-//! Steps of operators as data, and back: the part of [saved recordings](crate::trace::saved) that knows the kinds of steps.
+//! Converts steps of operators to data and back: the part of [saved
+//! recordings](crate::trace::saved) that knows the kinds of steps.
 
 use super::draw::{
     Distribution, DrawElements, DrawOrder, DrawTruths, Gumbel, Normal, SplitSeed, Uniform, rounded,
@@ -31,7 +32,7 @@ use core::any::Any;
 use core::marker::PhantomData;
 use smallvec::SmallVec;
 
-/// Names of steps that their kinds do not imply.
+/// Names of steps that do not follow from their kinds.
 const NAMES: [&str; 6] = ["rearrangement", "masked_select", "unique", "fold", "median", "quantile"];
 
 impl Recording {
@@ -42,7 +43,8 @@ impl Recording {
 }
 
 impl SavedRecording {
-    /// The recording. All that kernels trust is checked: data that was not saved by this library is an error, or a recording that runs.
+    /// Restores the recording. Everything that kernels rely on is checked: data that this library
+    /// did not save gives either an error or a recording that can run.
     pub fn restore(&self) -> Result<Recording, Error> {
         self.read(&restored_rule)
     }
@@ -104,6 +106,10 @@ fn saved_kind(kind: &dyn Any) -> Option<SavedKind> {
     }
     if let Some(&SplitSeed { at }) = kind.downcast_ref() {
         return Some(SavedKind::SplitSeed { at });
+    }
+    #[cfg(feature = "linalg")]
+    if let Some(saved) = super::linalg::saved(kind) {
+        return Some(saved);
     }
     each_dtype!(elements!());
     numbers!(numbers_of!());
@@ -243,35 +249,40 @@ fn restored_rule(
                 Some(number) => yields.get(*number).copied(),
                 None => keeps,
             };
-            check(result == Some(of), "a step has another type or length than what it computes")?;
+            check(result == Some(of), "a step has another type or length than its result")?;
             Ok(Box::new(StepRule { derivative: kind, operands, number: number.unwrap_or(KEPT), kept: None }))
         }
-        _ => unreachable!("a lower layer restores the others"),
+        _ => unreachable!("a lower layer restores the other rules"),
     }
 }
 
 fn moment<T: Real>(reduction: crate::trace::rules::ReductionRule) -> Result<Box<dyn Rule>, Error> {
-    check(reduction.field.lying_in::<T>(&[0, 1]).is_some(), "lines do not lie one behind the other")?;
+    check(reduction.field.lying_in::<T>(&[0, 1]).is_some(), "lines are not contiguous")?;
     Ok(Box::new(MomentOfLines { reduction, element: PhantomData::<T> }))
 }
 
-/// A kind, and the types and lengths of what it takes and yields.
-struct Restored {
+/// A kind, and the types and lengths of its operands and results.
+pub(super) struct Restored {
     kind: Arc<dyn StepDerivative>,
     takes: SmallVec<[SavedType; 3]>,
     yields: SmallVec<[SavedType; 3]>,
-    /// What it keeps for its derivative.
+    /// The elements kept for the derivative.
     keeps: Option<SavedType>,
 }
 
 impl Restored {
-    fn new(kind: impl StepKind, takes: &[SavedType], yields: &[SavedType], keeps: Option<SavedType>) -> Self {
+    pub(super) fn new(
+        kind: impl StepKind,
+        takes: &[SavedType],
+        yields: &[SavedType],
+        keeps: Option<SavedType>,
+    ) -> Self {
         let (takes, yields) = (SmallVec::from_slice(takes), SmallVec::from_slice(yields));
         Restored { kind: Arc::new(kind), takes, yields, keeps }
     }
 }
 
-const fn of(dtype: DType, len: usize) -> SavedType {
+pub(super) const fn of(dtype: DType, len: usize) -> SavedType {
     SavedType { dtype, len }
 }
 
@@ -287,7 +298,7 @@ fn restored_kind(saved: &SavedKind) -> Result<Restored, Error> {
                 #[cfg(feature = "half")]
                 DType::Bf16 => $f::<half::bf16>(saved, $dtype),
                 #[allow(unreachable_patterns)]
-                _ => Err(refused("a step is not for elements of this type")),
+                _ => Err(refused("a step does not support elements of this type")),
             }
         };
     }
@@ -307,11 +318,17 @@ fn restored_kind(saved: &SavedKind) -> Result<Restored, Error> {
         SavedKind::DrawOrder { size } => {
             Ok(Restored::new(DrawOrder { size }, &[SEED], &[of(DType::Usize, size)], None))
         }
+        #[cfg(feature = "linalg")]
+        SavedKind::Matrices { dtype, work, sizes } => super::linalg::restored(dtype, work, sizes),
+        #[cfg(not(feature = "linalg"))]
+        SavedKind::Matrices { work, .. } => {
+            Err(refused(format!("`{}` needs the feature `linalg`", work.name())))
+        }
         SavedKind::SplitSeed { at } => Ok(Restored::new(SplitSeed { at }, &[SEED], &[SEED], None)),
     }
 }
 
-/// Prepares recordings from sizes: from now on, steps compute nothing if an operand has no elements.
+/// Prepares recording from sizes: from now on, steps compute nothing if an operand has no elements.
 pub fn record_from_sizes() {
     HOLLOW.get_or_init(|| hollow_results);
 }
@@ -357,7 +374,7 @@ fn restored_move<T: Element>(saved: &SavedKind, dtype: DType) -> Result<Restored
         unreachable!("the kind was looked up")
     };
     let (outer, size, inner) = (*outer, *size, *inner);
-    check(sources.iter().flatten().all(|&source| source < size), "a row comes from none of the operand's")?;
+    check(sources.iter().flatten().all(|&source| source < size), "a row comes from outside the operand")?;
     let (takes, yields) =
         (checked_volume([outer, size, inner])?, checked_volume([outer, sources.len(), inner])?);
     let fill = element_of::<T>(fill)?;
@@ -378,10 +395,13 @@ fn restored_of_numbers<T: Ordered + Num>(saved: &SavedKind, dtype: DType) -> Res
             let mut takes = Vec::new();
             let mut places: SmallVec<[OperandPlaces; 1]> = SmallVec::new();
             for SavedOperandPlaces { start, sizes, strides } in operands {
-                check(sizes.len() == strides.len() && sizes.len() <= 64, "places have other loops")?;
+                check(
+                    sizes.len() == strides.len() && sizes.len() <= 64,
+                    "sizes and strides have different numbers of loops",
+                )?;
                 takes.push(of(dtype, checked_volume(sizes.iter().copied())?));
                 let axes = sizes.iter().copied().zip(strides.iter().copied());
-                check(is_within(len, *start as i128, axes), "a place is none of the result")?;
+                check(is_within(len, *start as i128, axes), "a place is outside the result")?;
                 check(
                     strides.iter().all(|stride| stride.unsigned_abs() <= isize::MAX as usize / 4),
                     "a stride is too large",
@@ -440,7 +460,7 @@ fn restored_of_numbers<T: Ordered + Num>(saved: &SavedKind, dtype: DType) -> Res
 fn restored_parts([outer, size, len, inner]: [usize; 4]) -> Result<(PartSizes, usize, usize), Error> {
     let (takes, yields) = (checked_volume([outer, size, inner])?, checked_volume([outer, len, inner])?);
     check(size > 0 || yields == 0, "parts have no elements")?;
-    // (Parts are computed also where there are no elements.)
+    // Parts are computed even if they have no elements.
     check(yields > 0 || len.max(size) <= 1 << 20, "there are too many parts of no elements")?;
     Ok((PartSizes { outer, size, len, inner }, takes, yields))
 }

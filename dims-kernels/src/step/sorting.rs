@@ -1,4 +1,4 @@
-//! Elements in order, and elements that their order chooses: what `sort`, `topk`, `median` and the like compute.
+//! Sorting and selection by order: `sort`, `topk`, `median` and the like.
 
 #[cfg(feature = "std")]
 use super::Pulled;
@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::marker::PhantomData;
 
-/// The order of elements: not-a-number is the greatest, as in NumPy and PyTorch.
+/// The order of elements. NaN is the greatest, as in NumPy and PyTorch.
 pub fn ascending<T: Ordered>(a: &T, b: &T) -> Ordering {
     match (a.is_nan_value(), b.is_nan_value()) {
         (false, false) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
@@ -27,7 +27,7 @@ pub fn ascending<T: Ordered>(a: &T, b: &T) -> Ordering {
     }
 }
 
-/// The order in which `min` chooses: not-a-number is less than all others, too.
+/// The order for `min`: NaN is less than all others.
 fn ascending_nan_first<T: Ordered>(a: &T, b: &T) -> Ordering {
     match (a.is_nan_value(), b.is_nan_value()) {
         (false, false) => ascending(a, b),
@@ -39,33 +39,34 @@ fn directed(descending: bool, order: Ordering) -> Ordering {
     if descending { order.reverse() } else { order }
 }
 
-/// The positions of a line in the order of their elements; equal ones as they stand.
+/// The positions of a line sorted by their elements; equal elements keep their order.
 fn positions<T: Ordered>(line: &[T], descending: bool, out: &mut [usize]) {
     out.iter_mut().enumerate().for_each(|(at, out)| *out = at);
     out.sort_by(|&a, &b| directed(descending, ascending(&line[a], &line[b])));
 }
 
-/// What a [`SortLines`] yields.
+/// The results of a [`SortLines`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SortWanted {
     /// The elements in order.
     Values,
-    /// The position on its line that each of them had.
+    /// The previous position of each element on its line.
     Positions,
-    /// Both, in this order.
+    /// First the elements, then the positions.
     Both,
 }
 
-/// The elements of each line in order, equal ones as they stood. Operand: `lines` lines of `len` elements. Results: as many.
+/// Sorts the elements of each line; equal elements keep their order. Operand: `lines` lines of
+/// `len` elements. Results: as many lines.
 #[derive(Clone, Debug)]
 pub struct SortLines<T> {
-    /// How many lines there are.
+    /// The number of lines.
     pub lines: usize,
-    /// How many elements each has.
+    /// The number of elements of a line.
     pub len: usize,
     /// Whether the greatest element comes first.
     pub descending: bool,
-    /// What is wanted.
+    /// The results to compute.
     pub wanted: SortWanted,
     /// The type of the elements.
     pub element: PhantomData<T>,
@@ -111,14 +112,15 @@ impl<T: Ordered> StepKind for SortLines<T> {
     }
 }
 
-/// The greatest or the least element of each line, the first of equal ones, and its position. A not-a-number comes before all others.
+/// The greatest or the least element of each line, the first of equal ones, and its position. NaN
+/// takes precedence over all other elements.
 #[derive(Clone, Debug)]
 pub struct Extremum<T> {
-    /// How many lines there are.
+    /// The number of lines.
     pub lines: usize,
-    /// How many elements each has: at least one, if there are lines.
+    /// The number of elements of a line: at least one, if there are lines.
     pub len: usize,
-    /// Whether it is the greatest.
+    /// Whether to find the greatest element.
     pub greatest: bool,
     /// The type of the elements.
     pub element: PhantomData<T>,
@@ -162,14 +164,15 @@ impl<T: Ordered> StepKind for Extremum<T> {
     }
 }
 
-/// The `k` greatest elements of each line in descending order, the first ones of equal ones, and their positions.
+/// The `k` greatest elements of each line in descending order, the first of equal ones, and their
+/// positions.
 #[derive(Clone, Debug)]
 pub struct TopK<T> {
-    /// How many lines there are.
+    /// The number of lines.
     pub lines: usize,
-    /// How many elements each has.
+    /// The number of elements of a line.
     pub len: usize,
-    /// How many are chosen, at most `len`.
+    /// The number of chosen elements per line, at most `len`.
     pub k: usize,
     /// The type of the elements.
     pub element: PhantomData<T>,
@@ -212,16 +215,16 @@ impl<T: Ordered> StepKind for TopK<T> {
     }
 }
 
-/// The element at the share `q` of each line's order, from 0 to 1; between two elements, the point of the line through them.
+/// The quantile `q` of each line, from 0 to 1, interpolated linearly between two elements.
 #[derive(Clone, Debug)]
 pub struct Quantile<T> {
-    /// What it is called: `median` or `quantile`.
+    /// The name in plans: `median` or `quantile`.
     pub name: &'static str,
-    /// How many lines there are.
+    /// The number of lines.
     pub lines: usize,
-    /// How many elements each has: at least one, if there are lines.
+    /// The number of elements of a line: at least one, if there are lines.
     pub len: usize,
-    /// The share.
+    /// The quantile.
     pub q: T,
 }
 
@@ -272,7 +275,8 @@ fn quantile_of<T: Real>(line: &mut [T], q: T) -> T {
         Some(high) if share > num_traits::Zero::zero() && low != high => {
             let (low, high) = (low.widen(), high.widen());
             let step = high - low;
-            // The distance of two numbers can be greater than any of them; that to an infinity times a share of it is infinite.
+            // The difference of two finite numbers can overflow, and an infinite one times a share
+            // is infinite.
             T::narrow(match num_traits::Float::is_finite(step) {
                 true => low + step * share,
                 false => low * (<T::Wide as Num>::ONE - share) + high * share,
@@ -282,7 +286,8 @@ fn quantile_of<T: Real>(line: &mut [T], q: T) -> T {
     }
 }
 
-/// Between which elements of a line a quantile lies: the number of the lower one in order, and the share of the next one.
+/// The two elements between which a quantile lies: the rank of the lower one, and the weight of the
+/// upper one.
 fn place_of<T: Real>(len: usize, q: T) -> (usize, T::Wide) {
     let last = len.saturating_sub(1);
     let place = q.widen() * <T::Wide as num_traits::NumCast>::from(last).expect("a float can be any size");
@@ -290,8 +295,8 @@ fn place_of<T: Real>(len: usize, q: T) -> (usize, T::Wide) {
     (num_traits::ToPrimitive::to_usize(&below).unwrap_or(0).min(last), place - below)
 }
 
-/// The positions of the two elements between which the quantile of each line lies: of the lower ones of all lines, then of the upper ones. If there is a not-a-number, both are the
-/// first of those.
+/// The positions of the two elements between which the quantile of each line lies: the lower ones
+/// of all lines, then the upper ones. If a line has a NaN, both are the position of the first NaN.
 #[cfg(feature = "std")]
 fn neighbours<T: Real>(data: &[T], len: usize, at: usize) -> Vec<usize> {
     let (mut low, mut high) = (Vec::new(), Vec::new());
@@ -309,7 +314,8 @@ fn neighbours<T: Real>(data: &[T], len: usize, at: usize) -> Vec<usize> {
     low
 }
 
-/// Elements and their positions on lines as results. Their derivative needs the positions, if there can be one.
+/// Elements and their positions on lines as results. The positions are kept if the derivative needs
+/// them.
 fn chosen<T: Element>(found: Vec<(T, usize)>, keeps: bool, both: bool) -> StepResults {
     let (values, at): (Vec<_>, Vec<usize>) = found.into_iter().unzip();
     let results = StepResults::one(values);
@@ -320,14 +326,16 @@ fn chosen<T: Element>(found: Vec<(T, usize)>, keeps: bool, both: bool) -> StepRe
     if both { results.and(at) } else { results }
 }
 
-/// The derivative of elements that were chosen from lines of `len`, `count` of each: it goes to where each was.
+/// The derivative of `count` elements chosen from each line of `len`: it goes to the position of
+/// each.
 #[cfg(feature = "std")]
 fn pull_chosen(step: &Pulled<'_>, len: usize, count: usize) -> Result<Vec<(Arc<Node>, Part)>, Error> {
     let field = taken(step, len, count, 0)?;
     step.sum(&[Part { field, place: StridedPlace::strided(0, [count as isize, 1]) }])
 }
 
-/// The elements of the operand at positions on its lines of `len`, `count` for each line, which the step has kept from the one with the number `from` on.
+/// The elements of the operand at the positions that the step kept, `count` for each line of `len`,
+/// from number `from` on.
 #[cfg(feature = "std")]
 fn taken(step: &Pulled<'_>, len: usize, count: usize, from: usize) -> Result<Field, Error> {
     let held = step.operands[0].memory().expect("an operand of a step is in memory");
@@ -343,7 +351,7 @@ fn taken(step: &Pulled<'_>, len: usize, count: usize, from: usize) -> Result<Fie
     ))
 }
 
-/// Makes `count` elements of each line of `len`, on several threads.
+/// Computes `count` elements for each line of `len`, on several threads.
 pub(super) fn each_line<T: Element, U: Element>(
     data: &[T],
     len: usize,
@@ -368,7 +376,7 @@ pub(super) fn each_line<T: Element, U: Element>(
     Ok(out)
 }
 
-/// Works on each line of `len` elements where it is, on several threads.
+/// Works on each line of `len` elements in place, on several threads.
 pub(super) fn in_place<T: Element>(
     data: &mut [T],
     len: usize,

@@ -1,4 +1,5 @@
-//! The backward pass: steps from the last one to the first. Each adds to the gradients of its operands.
+//! The backward pass: visits steps from the last to the first, and adds to the gradients of their
+//! operands.
 
 use crate::error::{Error, Origin};
 use crate::loops::steps::Backward;
@@ -10,15 +11,16 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// The gradients of some nodes, as far as the outputs depend on them.
+/// The gradients by some nodes. Nodes that the outputs do not depend on have none.
 pub struct Gradients {
     found: BTreeMap<u64, Arc<dyn Held>>,
-    /// Whether the outputs depend on variables beside those that gradients are taken by, and the caller's own.
+    /// Whether the outputs depend on variables other than the caller's own and those that gradients
+    /// are taken by.
     pub depend_on_others: bool,
 }
 
 impl Gradients {
-    /// The gradient by a node; nothing if no output depends on it.
+    /// The gradient by a node; `None` if no output depends on it.
     pub fn take(&mut self, node: &Node) -> Option<Arc<dyn Held>> {
         self.found.remove(&node.id)
     }
@@ -26,11 +28,13 @@ impl Gradients {
 
 /// The gradients of outputs, each with its cotangent, by the nodes `by`.
 ///
-/// They are recorded as steps, so that gradients of them can be taken, if that is asked for, if a cotangent is traced, or if the outputs depend on variables of calls
-/// that have not ended, beside `own`, which are those of the caller.
+/// They are recorded as steps, so that gradients of them can be taken, in three cases: if
+/// `always_record` is set, if a cotangent is traced, or if the outputs depend on variables of calls
+/// that have not ended. `own` are the caller's own calls, which do not count.
 ///
-/// The outputs are dropped at the start, and each step when its operands have their gradients. So where nothing else holds the program, the values that a step has read are freed
-/// while gradients are computed.
+/// The outputs are dropped at the start, and each step once its operands have their gradients. If
+/// nothing else holds the program, the values that a step has read are freed during the backward
+/// pass.
 pub fn gradients(
     outputs: Vec<(Arc<dyn Held>, Arc<dyn Held>)>,
     by: &[Arc<Node>],
@@ -43,7 +47,7 @@ pub fn gradients(
     let depend_on_others = roots.iter().any(|node| depends_on_others(node, own));
     let recorded =
         always_record || depend_on_others || outputs.iter().any(|(_, cotangent)| cotangent.is_traced());
-    // Steps that are recorded only to be run again need no derivatives.
+    // Steps that are recorded only to run again need no derivatives.
     let differentiated = always_record
         || roots.iter().any(|node| is_differentiated_by_others(node, own))
         || outputs.iter().any(|(_, cotangent)| cotangent.node().is_some_and(|node| node.is_differentiated()));
@@ -52,7 +56,8 @@ pub fn gradients(
         (true, false) => PullBackSteps::RunAgain,
         (true, true) => PullBackSteps::Differentiated,
     };
-    // The parts of the gradient of each node, the last step first, and the place of a step that they come from.
+    // The parts of each node's gradient, the last step first, and the source location of a step
+    // that adds one.
     let mut open: BTreeMap<u64, (Arc<Node>, Arc<dyn Held>, Vec<Part>, Origin)> = BTreeMap::new();
     for (output, cotangent) in &outputs {
         let Some(node) = output.node() else { continue };
@@ -91,7 +96,7 @@ pub fn gradients(
                         cotangent
                     }
                 };
-                // (Memory that only the parts read can be freed now.)
+                // Memory that only the parts read can be freed at this point.
                 drop(parts);
                 if targets.contains(&id) {
                     found.insert(id, Arc::clone(&cotangent));
@@ -109,21 +114,21 @@ pub fn gradients(
                 continue;
             }
             let read = sources.iter().find(|held| held.node().is_some_and(|own| own.id == node.id));
-            let value = Arc::clone(read.expect("the gradient is by what the step has read"));
+            let value = Arc::clone(read.expect("the gradient is by an operand of the step"));
             open.insert(node.id, (node, value, vec![part], origin));
         }
     }
     Ok(Gradients { found, depend_on_others })
 }
 
-/// How the steps of a backward pass are recorded.
+/// Whether and how the steps of a backward pass are recorded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PullBackSteps {
-    /// They run, and are not recorded.
+    /// They are not recorded.
     Run,
-    /// They run, and are recorded to be run again.
+    /// They are recorded to run again.
     RunAgain,
-    /// They run, and are recorded so that gradients can be taken of them.
+    /// They are recorded so that their gradients can be taken.
     Differentiated,
 }
 
@@ -157,7 +162,8 @@ fn pull(
     pull_each(parts, &cotangent, recorded, asked)
 }
 
-/// The gradient of a sum of parts: for each operand that is asked for, the parts that are added to its gradient.
+/// The gradient of a sum of parts: for each requested operand, the parts that are added to its
+/// gradient.
 pub fn pull_parts(
     parts: &[Part],
     cotangent: &Arc<dyn Held>,
@@ -176,7 +182,7 @@ fn pull_each(
 ) -> Result<Vec<(Arc<Node>, Part)>, Error> {
     let mut pulled = Vec::new();
     for Part { field, place } in parts {
-        // (A step of one element, such as a copy, can hand its cotangent on.)
+        // A step of one element, such as a copy, can pass its cotangent on.
         let given = match one(cotangent) {
             Some(kind) if field.sizes.iter().any(|&size| size > 1) => Field::ones(&field.sizes, kind),
             _ => Field::held(&field.sizes, cotangent, place.clone()),
@@ -190,7 +196,8 @@ fn pull_each(
     Ok(pulled)
 }
 
-/// The register kind of a cotangent that is the constant 1. A loss has this cotangent. Multiplying by it is skipped.
+/// The register kind of a cotangent that is the constant 1. A loss has this cotangent. Multiplying
+/// by it is skipped.
 fn one(cotangent: &Arc<dyn Held>) -> Option<RegisterKind> {
     if cotangent.len() != 1 || cotangent.node().is_some() {
         return None;
@@ -206,19 +213,21 @@ fn one(cotangent: &Arc<dyn Held>) -> Option<RegisterKind> {
     is_one.then(|| dtype.kind())
 }
 
-/// Whether a node depends on variables of calls that have not ended, beside these.
+/// Whether a node depends on variables of calls that have not ended, except `own`.
 pub fn depends_on_others(node: &Node, own: &[&GradientCall]) -> bool {
     let is_own = |call: &GradientCall| own.iter().any(|own| core::ptr::eq(*own, call));
     node.calls.iter().any(|call| !call.has_ended() && !is_own(call))
 }
 
-/// Whether a node depends on variables of other calls that take gradients and have not ended.
+/// Whether a node depends on variables of calls that take gradients and have not ended, except
+/// `own`.
 fn is_differentiated_by_others(node: &Node, own: &[&GradientCall]) -> bool {
     let is_own = |call: &GradientCall| own.iter().any(|own| core::ptr::eq(*own, call));
     node.calls.iter().any(|call| !call.records && !call.has_ended() && !is_own(call))
 }
 
-/// The names of the variables that steps depend on, in the order in which these were made. Variables without a name are left out.
+/// The names of the variables that steps depend on, in order of creation. Variables without a name
+/// are left out.
 pub fn names_of_variables<'n>(nodes: impl IntoIterator<Item = &'n Arc<Node>>) -> Vec<String> {
     names_behind(nodes.into_iter().collect())
 }
@@ -247,7 +256,7 @@ pub(super) fn whole(parts: &[Part], dtype: DType, len: usize) -> Option<Arc<dyn 
         && memory.len() == len
         && covers(place, &field.sizes, len)
         && covers(&operand.place, &field.sizes, len)
-        // (A loop along which nothing varies is a sum.)
+        // A sum runs over loops along which the place does not vary.
         && (0..field.sizes.len()).all(|axis| {
             let stride = place.strides[axis];
             field.sizes[axis] == 1 || stride != 0 && stride == operand.place.strides[axis]
@@ -255,7 +264,7 @@ pub(super) fn whole(parts: &[Part], dtype: DType, len: usize) -> Option<Arc<dyn 
     same.then(|| Arc::clone(memory))
 }
 
-/// Which steps lie between outputs and the nodes that gradients are taken by.
+/// The steps between outputs and the nodes that gradients are taken by.
 struct StepsBetween {
     on_way: BTreeMap<u64, bool>,
 }
@@ -264,7 +273,7 @@ impl StepsBetween {
     fn of(roots: &[Arc<Node>], targets: &[u64]) -> Self {
         let least = targets.iter().copied().min().unwrap_or(u64::MAX);
         let mut between = StepsBetween { on_way: BTreeMap::new() };
-        // Each step once, after those that it reads.
+        // Visits each step once, after the steps that it reads.
         let mut open: Vec<(&Arc<Node>, bool)> = roots.iter().map(|node| (node, false)).collect();
         while let Some((node, done)) = open.pop() {
             if done {
@@ -281,7 +290,7 @@ impl StepsBetween {
             }
             node.note_read();
             between.on_way.insert(node.id, false);
-            // (Steps before all targets depend on none.)
+            // Steps before all targets depend on none of them.
             if node.id >= least {
                 open.push((node, true));
                 open.extend(node.inputs().into_iter().map(|input| (input, false)));

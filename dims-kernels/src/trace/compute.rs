@@ -1,4 +1,4 @@
-//! Computed fields: their elements along loops, and where these lie.
+//! Computes the elements of fields, and the positions of elements along loops.
 
 use crate::error::Error;
 use crate::loops::axes::{Order, Sizes, sort_few};
@@ -22,7 +22,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// Calls a function that is generic in the element type, for that of floats.
+/// Calls a function that is generic in the element type, for a float type.
 macro_rules! floats {
     ($dtype:expr, $f:ident($($arg:expr),* $(,)?)) => {
         match $dtype {
@@ -39,7 +39,7 @@ macro_rules! floats {
 
 pub(crate) use floats;
 
-/// Elements, which a rule computed if there is one.
+/// Elements as the result of a rule, if there is one.
 pub(crate) fn stepped<T: ProgramOutput + Real>(
     data: Vec<T>,
     rule: Option<impl crate::trace::Rule + 'static>,
@@ -50,11 +50,12 @@ pub(crate) fn stepped<T: ProgramOutput + Real>(
     Buffer::traced(data, node).held()
 }
 
-/// Loops without names, as plans show them.
+/// Names of unnamed loops in plans.
 pub(super) const UNNAMED: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
-/// The loops along which a place varies, from the greatest stride to the least; those of a table come first. Of loops with one stride, as a window and its positions have, the
-/// longest is last: it is the innermost one.
+/// The loops along which a place varies, from the greatest stride to the least; loops along which
+/// its table varies come first. If several loops have the same stride, such as a window and its
+/// positions, the longest is innermost.
 pub(crate) fn kept(place: &StridedPlace, sizes: &[usize]) -> Order {
     let mut order: Order = (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && place.varies(axis)).collect();
     sort_few(&mut order, |&axis| {
@@ -64,7 +65,7 @@ pub(crate) fn kept(place: &StridedPlace, sizes: &[usize]) -> Order {
     order
 }
 
-/// Whether a place is each of `len` elements once, in the order of its loops.
+/// Whether a place covers each of `len` elements once, in the order of its loops.
 pub(super) fn covers(place: &StridedPlace, sizes: &[usize], len: usize) -> bool {
     if place.table.is_some() || place.offset != 0 {
         return false;
@@ -79,7 +80,8 @@ pub(super) fn covers(place: &StridedPlace, sizes: &[usize], len: usize) -> bool 
     step == len
 }
 
-/// The memory of a field that is added as it is: elements in memory, contiguous in the order in which they are added.
+/// The memory of a field that is added unchanged: elements in memory, contiguous in the order in
+/// which they are added.
 pub(super) fn whole_lines<T: ProgramOutput + Real>(
     field: &Field,
     place: &StridedPlace,
@@ -92,19 +94,20 @@ pub(super) fn whole_lines<T: ProgramOutput + Real>(
     (start == 0).then_some((buffer, order))
 }
 
-/// Elements that lie contiguously in an order of loops.
+/// Elements that are contiguous in an order of loops.
 pub(super) struct Dense<T> {
     pub(super) data: Vec<T>,
     pub(super) order: Order,
 }
 
-/// The loops of a field whose elements are added up at a place.
+/// The loops of a field that is summed into a place.
 pub(super) struct SumLoops {
     /// The loops along which the place and the field vary.
     pub(super) order: Order,
-    /// The loops along which only the field varies, which are summed over.
+    /// The loops along which only the field varies. They are summed over.
     pub(super) reduced: Order,
-    /// How often each element is added. A sum over loops along which nothing varies is a multiplication by their sizes.
+    /// The number of times each element is added. A sum over loops along which nothing varies is a
+    /// multiplication by their sizes.
     pub(super) count: f64,
     /// Whether the place varies only along the loops in `order`.
     pub(super) is_whole: bool,
@@ -135,7 +138,7 @@ impl Field {
         })
     }
 
-    /// The operand, if the field is elements as they are, of the type `T` and without a table.
+    /// The operand, if the field only loads elements of type `T` without a table.
     pub(super) fn plain<T: 'static>(&self) -> Option<(usize, &FieldOperand)> {
         let Instruction::Load(number) = self.program.instruction(self.program.result()) else { return None };
         let operand = &self.operands[number as usize];
@@ -144,13 +147,14 @@ impl Field {
             .then_some((number as usize, operand))
     }
 
-    /// The memory of the elements and the first of them, if they lie in it contiguously in an order of all loops.
+    /// The memory of the elements and their start in it, if they are contiguous in this order of
+    /// all loops.
     pub(crate) fn lying<T: Send + Sync + 'static>(&self, order: &[usize]) -> Option<(Buffer<T>, usize)> {
         let (held, start) = self.lying_in::<T>(order)?;
         Some((Buffer::of_held(held)?, start))
     }
 
-    /// The same, with the memory whatever holds it.
+    /// Like [`lying`](Self::lying), but returns the memory without its element type.
     pub(crate) fn lying_in<T: 'static>(&self, order: &[usize]) -> Option<(&Arc<dyn Held>, usize)> {
         let (_, operand) = self.plain::<T>()?;
         let FieldSource::Memory(held) = &operand.source else { return None };
@@ -166,11 +170,11 @@ impl Field {
     }
 }
 
-/// The memory that a field reads, kept while it does.
+/// The memory that a field reads, held while it is read.
 pub(super) struct HeldMemories(SmallVec<[Option<Arc<dyn Held>>; 6]>);
 
 impl HeldMemories {
-    /// The memory of all operands, each of whose positions is in it.
+    /// The memory of all operands. Panics if an operand's positions leave its memory.
     pub(super) fn of(field: &Field) -> Self {
         let memories = field.operands.iter().map(|own| {
             let FieldSource::Memory(memory) = &own.source else { return None };
@@ -187,8 +191,8 @@ impl HeldMemories {
             Some(memory) => {
                 let table =
                     own.place.table.as_ref().map(|table| table.offsets.as_ptr().wrapping_offset(table.start));
-                // SAFETY: all positions lie within the memory and the table, as `of` has asserted, and the row says the same strides; both are
-                // kept while the field is read.
+                // SAFETY: all positions lie within the memory and the table, as `of` has asserted,
+                // and the row has the same strides; both are held while the field is read.
                 let source =
                     unsafe { interpreter::OperandSource::new(memory.start(), own.source.dtype(), table) };
                 match &own.place.table {
@@ -207,7 +211,8 @@ impl HeldMemories {
         let place = &field.operands[number].place;
         let axes: SmallVec<[Axis; 8]> =
             field.sizes.iter().zip(&place.strides).map(|(&size, &stride)| Axis::new(size, stride)).collect();
-        // SAFETY: all positions lie within the memory, as `of` has asserted, and it is kept while `self` is borrowed.
+        // SAFETY: all positions lie within the memory, as `of` has asserted, and it is held while
+        // `self` is borrowed.
         unsafe { Elements::new(memory.start().cast::<T>().wrapping_offset(place.offset), &axes, &[]) }
     }
 }
@@ -229,23 +234,24 @@ pub(super) fn push_rows(rows: &mut Rows, field: &Field) {
     }
 }
 
-/// A result without computed elements.
+/// A result that has a length but no elements.
 pub(crate) fn hollow_of<T: Element>(len: usize) -> Result<Vec<T>, Error> {
     Destination::Hollow(len).from_fn(|_| T::default())
 }
 
-/// Zeros.
+/// `len` zeros.
 pub(crate) fn filled<T: ProgramOutput + Real>(len: usize) -> Result<Vec<T>, Error> {
     let mut out = reserve(len)?;
     out.resize(len, T::ZERO);
     Ok(out)
 }
 
-/// The elements of a field, contiguous in an order of loops; it does not vary along others.
+/// The elements of a field, contiguous in an order of loops. The field must not vary along other
+/// loops.
 pub(crate) fn mapped<T: ProgramOutput>(field: &Field, order: &[usize]) -> Result<Vec<T>, Error> {
     let len = order.iter().map(|&axis| field.sizes[axis]).product();
     if field.sizes.contains(&0) {
-        // Operands may have no elements, and the loops of the order may run all the same.
+        // Operands may have no elements although the loops of the order have positions.
         let mut out = reserve(len)?;
         out.resize(len, T::default());
         return Ok(out);
@@ -276,7 +282,8 @@ pub(crate) fn mapped<T: ProgramOutput>(field: &Field, order: &[usize]) -> Result
     collect(&nest.split(0, threads), lower, Destination::New(len)).inspect(|data| told(data))
 }
 
-/// Several values of a field's program, each contiguous in an order of all loops, computed in one pass.
+/// Several values of a field's program, each contiguous in an order of all loops, computed in one
+/// pass.
 pub(crate) fn together(
     field: &Field,
     values: &[Register],
@@ -315,8 +322,9 @@ pub(crate) fn together(
             .collect();
         let parts = nest.split(0, threads);
         let kernel = |nest| {
-            // SAFETY: the last row has the strides of a result of `len` elements, for which each of the places has room; parts of the nest have
-            // places of their own, and nothing reads these before the pass is over. The caller's values are of this kind.
+            // SAFETY: the last row has the strides of a result of `len` elements, and each target
+            // has room for it; parts of the nest write disjoint elements, and nothing reads them
+            // before the pass ends. The caller's values have the register kind of `T`.
             unsafe {
                 Interpreted::<T>::with_values(
                     &field.program,
@@ -329,7 +337,8 @@ pub(crate) fn together(
         };
         let data = collect(&parts, kernel, Destination::New(len))?;
         for data in &mut beside {
-            // SAFETY: the pass has loaded the tile of each position, as it took the elements of the first result from there, and has written those of the others then.
+            // SAFETY: to return the elements of the first result, the pass has loaded the tile of
+            // each position, and has written the elements of the other results with it.
             unsafe { data.set_len(len) };
         }
         told_all(core::iter::once(&data).chain(&beside).map(|data| ResultMemory::of(data)));
@@ -341,7 +350,8 @@ pub(crate) fn together(
     }
 }
 
-/// Adds elements that lie contiguously in `order` at a place; along loops that are not in the order they are the same.
+/// Adds elements that are contiguous in `order` to a place. They are constant along loops that are
+/// not in the order.
 pub(super) fn add_at<T: Num>(
     out: &mut [T],
     place: &StridedPlace,
@@ -350,7 +360,7 @@ pub(super) fn add_at<T: Num>(
     order: &[usize],
 ) {
     let from = StridedPlace::contiguous(sizes, order);
-    // The loops along which the place varies, the innermost last: that with neighbours.
+    // The loops along which the place varies. The innermost is last: adjacent elements.
     let loops = kept(place, sizes);
     let Some((&last, outer)) = loops.split_last() else {
         let table = place.table.as_ref().map_or(0, |table| table.at(0));

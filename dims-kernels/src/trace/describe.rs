@@ -1,16 +1,16 @@
-//! Programs in words, for plans.
+//! Programs as text, for plans.
 
 use crate::ops::code::Number;
 use crate::program::{Instruction, Register, ScalarProgram};
 use alloc::string::String;
 
 impl ScalarProgram {
-    /// The program in words, for plans.
+    /// The program as text.
     pub fn describe(&self) -> String {
         self.describe_value(self.result())
     }
 
-    /// A value of the program in words.
+    /// A value of the program as text.
     pub(in crate::trace) fn describe_value(&self, value: Register) -> String {
         self.describe_by(value, &|number| format!("x{number}"))
     }
@@ -23,7 +23,7 @@ impl ScalarProgram {
         self.instructions().iter().filter(is_operation).count()
     }
 
-    /// The program in words, with `name` for the names of its operands.
+    /// The program as text, with `name` for the names of its operands.
     pub(super) fn describe_with(&self, name: &dyn Fn(u32) -> String) -> String {
         self.describe_by(self.result(), name)
     }

@@ -1,4 +1,4 @@
-//! Running parts: `out[place] += program(operands)`.
+//! Runs parts: `out[place] += program(operands)`.
 
 use crate::error::Error;
 use crate::loops::nest::{Nest, NestParts};
@@ -23,7 +23,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// The sum of parts over `len` zeros. If it is `recorded` and an operand is traced, so is the result.
+/// The sum of parts over `len` zeros. If `recorded` is set and an operand is traced, the result is
+/// traced as well.
 pub fn evaluate(parts: &[Part], len: usize, dtype: DType, recorded: bool) -> Result<Arc<dyn Held>, Error> {
     floats!(dtype, held(parts, len, recorded))
 }
@@ -38,7 +39,8 @@ fn held<T: ProgramOutput + Real>(parts: &[Part], len: usize, recorded: bool) -> 
     Ok(Buffer::from(data).held())
 }
 
-/// The sum; of half precisions in single precision, rounded once, where several terms come together.
+/// The sum. Half precisions are summed in single precision and rounded once, if several terms are
+/// added.
 fn summed_up<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Result<Vec<T>, Error> {
     let is_half = size_of::<T>() < size_of::<f32>();
     if !is_half || matches!(parts, [part] if covers(&part.place, &part.field.sizes, len)) {
@@ -55,7 +57,7 @@ fn summed_up<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Result<Vec<
 fn sum_of<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Result<Vec<T>, Error> {
     let mut out: Option<Vec<T>> = None;
     let gathered = parts.iter().map(gathered::<T>).collect::<Result<SmallVec<[Option<Part>; 4]>, Error>>()?;
-    // Parts that write all elements come first: nothing has to be zero then.
+    // Parts that write all elements come first, so that no zeros are needed.
     let parts = parts.iter().zip(&gathered).map(|(part, gathered)| gathered.as_ref().unwrap_or(part));
     let (first, others): (SmallVec<[&Part; 4]>, SmallVec<[&Part; 4]>) =
         parts.partition(|part| covers(&part.place, &part.field.sizes, len));
@@ -100,7 +102,8 @@ pub(crate) fn add<T: ProgramOutput + Real>(out: &mut [T], part: &Part) -> Result
     Ok(())
 }
 
-/// The sums of a field over the loops along which the place does not vary. The order has those along which it does, but for loops along which nothing varies.
+/// The sums of a field over the loops along which the place does not vary. The order has the loops
+/// along which the place varies, without those along which nothing varies.
 fn dense<T: ProgramOutput + Real>(field: &Field, place: &StridedPlace) -> Result<Dense<T>, Error> {
     let SumLoops { order, reduced, count, .. } = SumLoops::new(field, place);
     let field = if count == 1.0 { field.clone() } else { field.scaled(count) };

@@ -1,4 +1,4 @@
-//! Fields: a program over operands along loops, which has an element for each position.
+//! Fields: a program over operands along loops, with an element for each position.
 
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{DType, RegisterKind};
@@ -9,15 +9,15 @@ use alloc::vec::Vec;
 use smallvec::SmallVec;
 use std::sync::OnceLock;
 
-/// An element for each position of some loops, computed by a program.
+/// An element for each position of some loops, computed by a program from operands.
 pub struct Field {
-    /// How often each loop runs.
+    /// The size of each loop.
     pub sizes: PerLoop<usize>,
     /// The program.
     pub program: Arc<ScalarProgram>,
-    /// Of what.
+    /// The operands.
     pub operands: Vec<FieldOperand>,
-    /// The names of the loops, if anybody hears of its steps.
+    /// The names of the loops, if a listener needs them.
     pub names: Option<Arc<[&'static str]>>,
 }
 
@@ -41,14 +41,14 @@ impl Field {
         })
     }
 
-    /// The same in its type.
+    /// That memory, in its type.
     pub fn buffer<T: Send + Sync + 'static>(&self) -> Option<Buffer<T>> {
         Buffer::of_held(self.memory()?)
     }
 }
 
 impl Field {
-    /// Elements as they are.
+    /// Elements in memory, unchanged.
     pub fn of(sizes: &[usize], source: FieldSource, place: StridedPlace) -> Self {
         Field {
             sizes: PerLoop::from_slice(sizes),
@@ -58,12 +58,13 @@ impl Field {
         }
     }
 
-    /// The elements of shared memory, which lie at a place.
+    /// Elements of shared memory at a place.
     pub fn held(sizes: &[usize], held: &Arc<dyn Held>, place: StridedPlace) -> Self {
         Field::of(sizes, FieldSource::Memory(Arc::clone(held)), place)
     }
 
-    /// Elements of a type that programs do not know, for a rule that reads the memory itself. To programs they are zeros.
+    /// Elements of a type that programs do not know, for a rule that reads the memory itself.
+    /// Programs read zeros.
     pub fn unknown(sizes: &[usize], held: &Arc<dyn Held>, place: StridedPlace) -> Self {
         let mut build = Builder::new();
         let zero = build.float(0.0, RegisterKind::F64);
@@ -75,7 +76,8 @@ impl Field {
         }
     }
 
-    /// The same loops without operands, for a rule that needs the sizes alone: the operands are not kept in memory.
+    /// The same loops without operands, for a rule that only needs sizes: the operands are not held
+    /// in memory.
     pub(crate) fn loops_alone(&self) -> Self {
         let mut build = Builder::new();
         let zero = build.float(0.0, RegisterKind::F64);
@@ -91,12 +93,12 @@ impl Field {
         Field { sizes, program, operands: Vec::new(), names: None }
     }
 
-    /// The nodes that the field reads floats of, as gradients go through no others.
+    /// The nodes of the floats that the field reads. Gradients only flow through floats.
     pub fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
         self.operands.iter().filter(|own| own.source.is_float()).filter_map(|own| own.source.node())
     }
 
-    /// The nodes that the field reads elements of any type of, those of computed places among them.
+    /// All nodes that the field reads, including those of computed places.
     pub(crate) fn all_nodes(&self) -> Vec<&Arc<Node>> {
         let mut nodes: Vec<&Arc<Node>> = Vec::new();
         for FieldOperand { source, place } in &self.operands {
@@ -108,22 +110,22 @@ impl Field {
         nodes
     }
 
-    /// Whether a program knows what the field reads.
+    /// Whether a program knows the elements that the field reads.
     pub fn is_traced(&self) -> bool {
         self.nodes().next().is_some() || self.is_recorded()
     }
 
-    /// Whether the field depends on inputs of a function that is recorded, to be run again.
+    /// Whether the field depends on inputs of a function that is being recorded to run again.
     pub fn is_recorded(&self) -> bool {
         self.all_nodes().iter().any(|node| node.is_recorded())
     }
 
-    /// Whether the field depends on an input without elements. It is not computed then.
+    /// Whether the field depends on an input without elements, and so is not computed.
     pub fn is_hollow(&self) -> bool {
         self.all_nodes().iter().any(|node| node.is_hollow())
     }
 
-    /// Whether the program reads all operands, and no two of them are the same.
+    /// Whether the program reads all operands, and all are distinct.
     pub(crate) fn has_distinct_operands(&self) -> bool {
         self.operands.iter().enumerate().all(|(at, own)| {
             let same =
@@ -138,7 +140,7 @@ impl Field {
         let mut open = core::mem::take(&mut self.operands);
         while let Some(FieldOperand { source, place }) = open.pop() {
             sources.push(source);
-            // The fields that compute offsets are taken apart as well, if nobody else holds them.
+            // The fields that compute offsets are taken apart as well, if nothing else holds them.
             let table = place.table.and_then(|table| table.source).and_then(Arc::into_inner);
             open.extend(table.into_iter().flat_map(|own| own.indices).flat_map(|own| own.index.operands));
         }
@@ -163,7 +165,7 @@ impl Field {
         merged.finish(value)
     }
 
-    /// A field of this one's elements and those of others over the same loops.
+    /// A field computed from this one and others over the same loops.
     pub fn map<const N: usize>(
         &self,
         others: [&Field; N],
@@ -176,11 +178,11 @@ impl Field {
         merged.finish(result)
     }
 
-    /// The elements from a position on along a loop, which then runs `len` times.
+    /// The elements from a position on along a loop, whose size becomes `len`.
     ///
     /// # Panics
     ///
-    /// If there are fewer.
+    /// If there are fewer elements.
     pub fn slice(&self, axis: usize, from: usize, len: usize) -> Field {
         assert!(from + len <= self.sizes[axis], "the slice is within the loop");
         let mut field = self.clone();
@@ -194,7 +196,7 @@ impl Field {
         field
     }
 
-    /// The elements at the origin of all loops but these.
+    /// The elements at the origin of all loops except these.
     pub fn only(&self, axes: &[usize]) -> Field {
         let mut field = self.clone();
         let others: Vec<usize> = (0..field.sizes.len()).filter(|axis| !axes.contains(axis)).collect();
@@ -212,7 +214,7 @@ impl Field {
         field
     }
 
-    /// The field of another value of the program, without operands that it does not need.
+    /// The field of another value of the program, without unused operands.
     pub(crate) fn with_result(&self, value: Register) -> Field {
         if let Instruction::Load(number) = self.program.instruction(value) {
             let FieldOperand { source, place } = self.operands[number as usize].clone();
@@ -235,7 +237,7 @@ fn loaded(dtype: DType) -> Arc<ScalarProgram> {
         let register = build.load(0, dtype);
         Arc::new(build.finish(register))
     };
-    // Most fields of gradients are of these types, and have the same program.
+    // Most fields of gradients have these types and this program.
     static SINGLE: OnceLock<Arc<ScalarProgram>> = OnceLock::new();
     static DOUBLE: OnceLock<Arc<ScalarProgram>> = OnceLock::new();
     match dtype {
@@ -245,7 +247,7 @@ fn loaded(dtype: DType) -> Arc<ScalarProgram> {
     }
 }
 
-/// Fields over the same loops, put together: equal operands are one.
+/// Merges fields over the same loops. Equal operands become one.
 pub(super) struct Merged {
     sizes: PerLoop<usize>,
     pub(super) build: Builder,
@@ -258,7 +260,7 @@ impl Merged {
         Merged { sizes: PerLoop::from_slice(sizes), build: Builder::new(), operands: Vec::new(), names: None }
     }
 
-    /// The number of an operand.
+    /// The number of an operand. Adds it if it is new.
     fn operand(&mut self, operand: &FieldOperand) -> u32 {
         let same =
             |own: &FieldOperand| own.source.is_same(&operand.source) && own.place.is_same(&operand.place);
@@ -269,12 +271,12 @@ impl Merged {
         at as u32
     }
 
-    /// The elements of a field.
+    /// Adds a field, and returns its elements.
     pub(super) fn add(&mut self, field: &Field) -> Register {
         self.add_all(field)[field.program.result() as usize]
     }
 
-    /// All values of a field's program.
+    /// Adds a field, and returns all values of its program.
     pub(super) fn add_all(&mut self, field: &Field) -> Vec<Register> {
         assert_eq!(self.sizes, field.sizes, "fields are over the same loops");
         if self.names.is_none() {
@@ -284,12 +286,12 @@ impl Merged {
         self.build.inline_all(&field.program, &|number| own[number as usize])
     }
 
-    /// The field that yields this value, without operands that it does not read.
+    /// The field that yields this value, without unused operands.
     pub(super) fn finish(self, result: Register) -> Field {
         self.finish_all(&[result]).0
     }
 
-    /// The field with these values, without operands that none of them reads, and their registers.
+    /// The field with these values, without unused operands, and their registers.
     pub(super) fn finish_all(self, results: &[Register]) -> (Field, SmallVec<[Register; 4]>) {
         let (program, results) = self.build.finish_all(results);
         if (0..self.operands.len() as u32).all(|at| program.reads(at)) {
@@ -315,7 +317,7 @@ impl Merged {
 }
 
 impl FieldSource {
-    /// Whether these are the same elements.
+    /// Whether two sources have the same elements.
     fn is_same(&self, other: &FieldSource) -> bool {
         match (self, other) {
             (FieldSource::Memory(a), FieldSource::Memory(b)) => {

@@ -12,12 +12,14 @@ use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 impl Field {
-    /// The parts of the gradient: what the cotangent, which has an element for each of the field's, adds to that of each traced operand.
+    /// The parts of the gradient: the contribution of the cotangent, which has an element for each
+    /// of the field's, to the gradient of each traced operand.
     pub fn pull(&self, cotangent: &Field) -> Vec<(Arc<Node>, Part)> {
         self.pull_by(cotangent, &|_| true).map_or_else(Vec::new, FieldGradients::parts)
     }
 
-    /// The same for nodes that are asked for, as one program; nothing if the field depends on none of them.
+    /// The gradients by the requested nodes, as one program; `None` if the field depends on none of
+    /// them.
     pub(crate) fn pull_by(&self, cotangent: &Field, asked: &dyn Fn(u64) -> bool) -> Option<FieldGradients> {
         let traced = |operand: &FieldOperand| {
             operand.source.is_float() && operand.source.node().is_some_and(|node| asked(node.id))
@@ -48,12 +50,12 @@ impl Field {
 pub(crate) struct FieldGradients {
     /// The program, and its operands.
     field: Field,
-    /// The node of each operand, the value of its gradient, and where that is added.
+    /// The node of each operand, the value of its gradient, and the place to add it to.
     pulled: Vec<(Arc<Node>, Register, StridedPlace)>,
 }
 
 impl FieldGradients {
-    /// Each as a part with a program of its own.
+    /// Each gradient as a part with its own program.
     pub(crate) fn parts(self) -> Vec<(Arc<Node>, Part)> {
         let FieldGradients { field, pulled } = self;
         if let [(_, _, _)] = &pulled[..] {
@@ -66,11 +68,12 @@ impl FieldGradients {
         pulled.into_iter().map(|(node, value, place)| (node, part(value, place))).collect()
     }
 
-    /// As [`parts`](Self::parts), but values with one element for each position are computed in one pass if at least two gradients use them. If `recorded`, each is a step.
+    /// As [`parts`](Self::parts), but values with one element for each position are computed in one
+    /// pass if at least two gradients use them. If `recorded`, each such value is a step.
     pub(crate) fn shared(self, recorded: bool) -> Result<Vec<(Arc<Node>, Part)>, Error> {
         let sizes = &self.field.sizes[..];
         let is_load = |value| matches!(self.field.program.instruction(value), Instruction::Load(_));
-        // The loops of the first value with an element for each position, as these lie.
+        // The loops in the memory order of the first value that has an element for each position.
         let whole = |place: &StridedPlace| {
             place.table.is_none() && (0..sizes.len()).all(|axis| sizes[axis] == 1 || place.strides[axis] != 0)
         };
@@ -116,7 +119,7 @@ impl FieldGradients {
     }
 }
 
-/// The kind of register that has the elements of a node as they are.
+/// The register kind that represents the elements of a node exactly.
 fn node_kind(node: &Node) -> Option<RegisterKind> {
     match node.dtype {
         DType::F32 => Some(RegisterKind::F32),

@@ -1,12 +1,12 @@
 //! Code that only programs with gradients need.
 //!
-//! Each expression can be recorded, so all programs refer to the code that records. Its large parts, with
-//! the interpreter of programs, are reached by pointers that the first variable sets: a program that makes
-//! no variable refers to none of them, and links none.
+//! Any expression can be recorded, so all programs refer to the code that records. Its large parts,
+//! including the interpreter of programs, are reached through pointers that the first variable
+//! sets. A program without variables does not refer to them, so they are not linked.
 
 use std::sync::OnceLock;
 
-/// What the first variable sets.
+/// A value that the first variable sets.
 pub(super) struct Linked<T>(OnceLock<T>);
 
 impl<T> Linked<T> {
@@ -18,7 +18,7 @@ impl<T> Linked<T> {
         self.0.get_or_init(|| value);
     }
 
-    /// What a variable has set: there is one, or nothing would be traced.
+    /// The value. It is set, because nothing is traced without a variable.
     pub(super) fn get(&self) -> &T {
         self.0.get().expect("the first variable has set the pointers")
     }

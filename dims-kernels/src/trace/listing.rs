@@ -32,9 +32,10 @@ pub struct Listing {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct ListedValue {
-    /// How steps refer to it: `%3`, or `c1` for a constant.
+    /// The name that steps use: `%3`, or `c1` for a constant.
     pub name: String,
-    /// The path of an input. `None` for other values, and if the function has a single tensor as its input.
+    /// The path of an input. `None` for other values, and if the function has a single tensor as
+    /// its input.
     pub path: Option<String>,
     /// The element type.
     pub dtype: DType,
@@ -44,7 +45,8 @@ pub struct ListedValue {
     pub len: usize,
     /// The bytes of all elements.
     pub bytes: usize,
-    /// The source location in the user's program. For a constant, that of the step that captured it.
+    /// The source location in the user's program. For a constant, that of the step that captured
+    /// it.
     pub origin: Option<ListedPlace>,
 }
 
@@ -68,7 +70,7 @@ pub struct ListedPlace {
     file: Cow<'static, str>,
     line: u32,
     column: u32,
-    /// The same, if it is one of this program.
+    /// The location, if it is in this program.
     #[cfg_attr(feature = "serde", serde(skip))]
     location: Origin,
 }
@@ -114,7 +116,7 @@ impl fmt::Display for ListedPlace {
 }
 
 impl Listing {
-    /// The listing of a program that other sizes of some axes may be passed to.
+    /// The listing of a program for which some axes may have other sizes.
     pub fn with_open(&self, is_open: &dyn Fn(&str, usize) -> bool) -> Self {
         let mut listing = self.clone();
         let steps = listing.steps.iter_mut().map(|step| &mut step.value);
@@ -132,7 +134,7 @@ impl Listing {
 pub struct ListedStep {
     /// The result.
     pub value: ListedValue,
-    /// The operation in words, with the names of the values that it reads.
+    /// The operation as text, with the names of the values that it reads.
     pub operation: String,
     /// The number of scalar operations.
     pub operations: usize,
@@ -228,7 +230,8 @@ impl Lister {
         }
     }
 
-    /// The name of elements that a step at a source location reads. Lists a constant when it is first read.
+    /// The name of the elements that a step at a source location reads. Lists a constant when it is
+    /// first read.
     fn memory(&mut self, held: &Arc<dyn Held>, origin: Origin) -> String {
         if let Some(number) = held.node().and_then(|node| self.numbers.get(&node.id)) {
             return format!("%{number}");
@@ -253,7 +256,7 @@ impl Lister {
         name
     }
 
-    /// The operation of a step in words, and its number of scalar operations.
+    /// The operation of a step as text, and its number of scalar operations.
     fn step(&mut self, node: &Node) -> (String, usize) {
         match &node.step {
             NodeStep::Variable(_) => (String::from("a variable"), 0),
@@ -285,7 +288,7 @@ impl Lister {
         }
     }
 
-    /// A field in words, and its number of scalar operations.
+    /// A field as text, and its number of scalar operations.
     fn field(&mut self, field: &Field, origin: Origin) -> (String, usize) {
         let names: Vec<String> = field.operands.iter().map(|own| self.operand(own, origin)).collect();
         let text = field.program.describe_with(&|number| names[number as usize].clone());

@@ -1,17 +1,19 @@
-//! Recorded programs: the steps that computed a tensor from others, as plain data, and their gradients.
+//! Recorded programs: the steps that computed a tensor from others, as data, and their gradients.
 //!
-//! A [`Node`] stands for the elements of one buffer. Its [step](NodeStep) says how they were computed: most are [parts](Part),
+//! A [`Node`] represents the elements of one buffer. Its [step](NodeStep) is their computation.
+//! Most steps are [parts](Part),
 //!
 //! ```text
 //! out[place] += program(operands)      over loops
 //! ```
 //!
-//! which covers maps, sums, products, slices, windows, lookups and joins, and is closed under transposition: the gradient of a part by an operand is a
-//! part that writes to the places where the operand was read. Other steps are [rules] that yield such parts.
+//! which covers maps, sums, products, slices, windows, lookups and joins, and is closed under
+//! transposition: the gradient of a part by an operand is a part that writes where the operand was
+//! read. Other steps are [rules] that yield such parts.
 //!
-//! A buffer belongs to a node by its memory. The memory of a traced buffer is in a [`registry`], so that whatever reads it (a view, a slice, a
-//! binding) finds the node by the address of its elements, and tensors and views need no field for it. While nothing is traced, that costs the
-//! test of one flag where an expression runs.
+//! A buffer belongs to a node by its memory. The memory of traced buffers is in a [`registry`], so
+//! that a view, a slice or a binding finds the node by the address of its elements, and tensors and
+//! views need no field for it. While nothing is traced, each expression only tests one flag.
 
 mod backward;
 mod compute;
@@ -67,13 +69,13 @@ impl dyn Held {
         DType::of_id(self.element())
     }
 
-    /// The step that computed the elements, if a program records it, or has recorded it.
+    /// The step that computed the elements, if a program records or has recorded it.
     pub fn node(&self) -> Option<&Arc<Node>> {
         let mark: &dyn Any = &**self.mark()?;
         mark.downcast_ref()
     }
 
-    /// Whether a program that is still recorded knows the elements.
+    /// Whether a program that is still being recorded knows the elements.
     pub fn is_traced(&self) -> bool {
         self.mark().is_some_and(|mark| mark.is_live())
     }
@@ -91,14 +93,14 @@ impl Marker for Arc<Node> {
 
 /// Buffers whose elements a recorded program knows.
 impl<T: Send + Sync + 'static> Buffer<T> {
-    /// Elements that a step of a recorded program computed.
+    /// Elements computed by a step of a recorded program.
     pub fn traced(data: Vec<T>, node: Arc<Node>) -> Self {
         Buffer::marked(data, Box::new(node))
     }
 }
 
 impl<T> Buffer<T> {
-    /// The step that computed the elements, if a program records it, or has recorded it.
+    /// The step that computed the elements, if a program records or has recorded it.
     #[inline]
     pub fn node(&self) -> Option<&Arc<Node>> {
         let mark: &dyn Any = &**self.mark()?;
@@ -116,14 +118,15 @@ fn link_gradients() {
 /// Sizes or strides of loops.
 pub type PerLoop<T> = SmallVec<[T; 6]>;
 
-/// Where elements lie along some loops: `offset + sum of position x stride`, plus an offset from a table.
+/// The positions of elements along some loops: `offset + sum of position x stride`, plus an offset
+/// from a table.
 #[derive(Default)]
 pub struct StridedPlace {
     /// The element at the origin of the loops.
     pub offset: isize,
     /// The stride along each loop.
     pub strides: PerLoop<isize>,
-    /// Offsets that are looked up, for elements at computed places.
+    /// Offsets from a table, for elements at computed places.
     pub table: Option<Box<Table>>,
 }
 
@@ -131,21 +134,22 @@ pub struct StridedPlace {
 #[derive(Clone)]
 pub struct Table {
     offsets: Arc<[isize]>,
-    /// Which of them is that at the origin of the loops.
+    /// The index of the offset at the origin of the loops.
     start: isize,
-    /// The least offset and the greatest.
+    /// The least and the greatest offset.
     bounds: (isize, isize),
     /// The stride in the table along each loop.
     strides: PerLoop<isize>,
-    /// What the offsets were computed from, if a program is to compute them again.
+    /// The source of the offsets, if a program must compute them again.
     source: Option<Arc<TableSource>>,
 }
 
-/// What computes the offsets of a table: the sum of some indices, each times the stride of the axis that it selects from.
+/// Computes the offsets of a table: the sum of some indices, each times the stride of the axis that
+/// it selects from.
 #[derive(Clone)]
 struct TableSource {
     indices: Vec<TableIndex>,
-    /// The loops along which the offsets lie.
+    /// The loops along which the offsets are contiguous.
     order: PerLoop<usize>,
 }
 
@@ -158,11 +162,11 @@ struct TableIndex {
 }
 
 impl Table {
-    /// Offsets that lie contiguously in an order of some of the loops, and are the same along the others.
+    /// Offsets that are contiguous in an order of some of the loops, and constant along the others.
     ///
     /// # Panics
     ///
-    /// If there are not as many offsets as positions.
+    /// If the number of offsets is not the number of positions.
     pub fn new(offsets: Vec<isize>, sizes: &[usize], order: &[usize]) -> Self {
         assert_eq!(
             offsets.len(),
@@ -175,15 +179,24 @@ impl Table {
         Table { offsets: offsets.into(), start: 0, bounds: (least, greatest), strides, source: None }
     }
 
-    /// Offsets that are indices into `size` elements, contiguous in an order of some of the loops: a field that varies along no others. Where it is recorded to be run again, so are
-    /// the offsets.
+    /// Offsets that are indices into `size` elements, contiguous in an order of some of the loops.
+    /// The index does not vary along others. If it is recorded to run again, so are the offsets.
     ///
     /// # Panics
     ///
     /// If an index is out of range.
     pub fn computed(index: Field, size: usize, order: &[usize]) -> Result<Self, Error> {
-        let offsets = if index.is_hollow() {
-            // (Each call of the program computes them.)
+        Table::of_rows(index, size, 1, order)
+    }
+
+    /// The same with indices of rows, which lie `stride` elements apart.
+    ///
+    /// # Panics
+    ///
+    /// If an index is out of range.
+    pub(crate) fn of_rows(index: Field, size: usize, stride: isize, order: &[usize]) -> Result<Self, Error> {
+        let mut offsets = if index.is_hollow() {
+            // Each call of the program computes them.
             vec![0; order.iter().map(|&axis| index.sizes[axis]).product()]
         } else {
             compute::mapped::<isize>(&index, order)?
@@ -192,16 +205,18 @@ impl Table {
             offsets.iter().all(|&at| usize::try_from(at).is_ok_and(|at| at < size)),
             "indices are in range"
         );
+        offsets.iter_mut().for_each(|at| *at *= stride);
         let mut table = Table::new(offsets, &index.sizes, order);
         if index.all_nodes().iter().any(|node| node.is_recorded()) {
-            let index = TableIndex { index, stride: 1, size };
+            let index = TableIndex { index, stride, size };
             table.source =
                 Some(Arc::new(TableSource { indices: vec![index], order: order.iter().copied().collect() }));
         }
         Ok(table)
     }
 
-    /// The least offset and the greatest. For offsets that each call computes, the bounds of all possible offsets.
+    /// The least and the greatest offset. For offsets that each call computes, the bounds of all
+    /// possible offsets.
     fn reach(&self) -> (isize, isize) {
         let Some(source) = &self.source else { return self.bounds };
         source.indices.iter().fold((0, 0), |(least, greatest), own| {
@@ -222,7 +237,8 @@ impl Table {
 }
 
 impl Clone for StridedPlace {
-    /// (Recording and gradients copy many places. `clone` of a `SmallVec` goes from element to element.)
+    /// Recording and gradients copy many places, and `SmallVec::clone` copies one element at a
+    /// time.
     fn clone(&self) -> Self {
         StridedPlace {
             offset: self.offset,
@@ -238,7 +254,8 @@ impl StridedPlace {
         StridedPlace { offset, strides: strides.into_iter().collect(), table: None }
     }
 
-    /// Elements that lie contiguously in an order of some of the loops, and are the same along the others.
+    /// Elements that are contiguous in an order of some of the loops, and constant along the
+    /// others.
     pub fn contiguous(sizes: &[usize], order: &[usize]) -> Self {
         StridedPlace::strided(0, contiguous(order, sizes))
     }
@@ -283,7 +300,7 @@ impl StridedPlace {
         );
     }
 
-    /// Which element is at a position of the loops.
+    /// The number of the element at a position of the loops.
     fn position(&self, at: &[usize]) -> usize {
         let along = |strides: &[isize]| {
             strides.iter().zip(at).map(|(&stride, &at)| stride * at as isize).sum::<isize>()
@@ -292,7 +309,8 @@ impl StridedPlace {
         (self.offset + along(&self.strides) + table) as usize
     }
 
-    /// The line of `len` elements that each element is on, if the loops go from line to line in equal steps; which element it is, a table can say.
+    /// The number of the line, of `len` elements, that each element is on, if the loops step
+    /// through lines evenly. A table may give the position on the line.
     fn of_lines(&self, sizes: &[usize], len: usize) -> Option<StridedPlace> {
         let len = isize::try_from(len).ok()?;
         let (line, at) = (self.offset.div_euclid(len), self.offset.rem_euclid(len));
@@ -326,7 +344,7 @@ impl FieldSource {
         }
     }
 
-    /// Whether they are floats: gradients go through no others.
+    /// Whether the elements are floats. Gradients only flow through floats.
     pub fn is_float(&self) -> bool {
         match self {
             FieldSource::Memory(held) => held.dtype().is_some_and(DType::is_float),
@@ -343,12 +361,12 @@ impl FieldSource {
     }
 }
 
-/// An operand of a program: elements along its loops.
+/// An operand of a program: elements along the loops.
 #[derive(Clone)]
 pub struct FieldOperand {
     /// The elements.
     pub source: FieldSource,
-    /// Where they lie along the loops.
+    /// The positions of the elements along the loops.
     pub place: StridedPlace,
 }
 
@@ -357,29 +375,29 @@ pub struct FieldOperand {
 pub struct Part {
     /// The summand.
     pub field: Field,
-    /// Where.
+    /// The place that it is added to.
     pub place: StridedPlace,
 }
 
 impl Part {
-    /// Whether a program knows what the part reads, or where it is.
+    /// Whether a program knows the elements that the part reads, or its place.
     pub(crate) fn is_traced(&self) -> bool {
         self.field.is_traced() || self.place.nodes().iter().any(|node| node.is_recorded())
     }
 }
 
-/// How the elements of a node were computed.
+/// The computation of a node's elements.
 pub enum NodeStep {
-    /// They are a variable by which a gradient is asked for, and its name, if it has one.
+    /// A variable by which a gradient may be taken, and its name, if it has one.
     Variable(Option<Box<dyn Display + Send + Sync>>),
     /// The sum of parts, over zeros.
     Parts(Vec<Part>),
-    /// A step with a rule of its own.
+    /// A step with its own rule.
     Rule(Box<dyn Rule>),
 }
 
 impl NodeStep {
-    /// The calls that have not ended, on whose variables the step depends.
+    /// The calls on whose variables the step depends and that have not ended.
     fn calls(&self) -> Calls {
         let mut calls = Calls::new();
         let mut add = |nodes: Vec<&Arc<Node>>| {
@@ -401,12 +419,12 @@ impl NodeStep {
     }
 }
 
-/// A step whose gradient is made of parts.
+/// A step whose gradient consists of parts.
 pub trait Rule: Send + Sync {
     /// The name of the step.
     fn name(&self) -> &'static str;
 
-    /// The rule in its type, if recordings with it can be saved.
+    /// The rule as a value of its type, if recordings with it can be saved.
     fn as_any(&self) -> Option<&dyn Any> {
         None
     }
@@ -414,15 +432,16 @@ pub trait Rule: Send + Sync {
     /// The fields that the step reads.
     fn operands(&self) -> Vec<&Field>;
 
-    /// The fields that the step reads, to be changed in place.
+    /// The fields that the step reads, mutably.
     fn operands_mut(&mut self) -> Vec<&mut Field>;
 
-    /// Frees everything that only the gradient needs.
+    /// Frees the data that only the gradient needs.
     fn end_gradients(&mut self) {}
 
-    /// The gradient: for fields of the step, the parts `d operand += ..`. `value` are the elements that the step yielded, `cotangent` has one element for each of them. A rule may
-    /// write over the cotangent where nobody else has its memory.
-    /// `recorded` says whether the pull-back is recorded as well.
+    /// The gradient: for fields of the step, the parts `d operand += ..`. `value` has the elements
+    /// of the result, and `cotangent` one element for each of them. A rule may overwrite the
+    /// cotangent if nothing else holds its memory. `recorded` says whether the pull-back is
+    /// recorded as well.
     fn pull(
         &self,
         value: &Arc<dyn Held>,
@@ -430,7 +449,7 @@ pub trait Rule: Send + Sync {
         recorded: bool,
     ) -> Result<Vec<(Arc<Node>, Part)>, Error>;
 
-    /// The same, for nodes that are asked for: others need not be there.
+    /// The gradient for the requested nodes. Parts for other nodes may be missing.
     fn pull_by(
         &self,
         value: &Arc<dyn Held>,
@@ -441,7 +460,8 @@ pub trait Rule: Send + Sync {
         self.pull(value, cotangent, recorded)
     }
 
-    /// The gradient as steps that can be run again, but have no derivative. `None` if the steps of [`pull`](Rule::pull) are as fast.
+    /// The gradient as steps that can run again, but have no derivative. `None` if the steps of
+    /// [`pull`](Rule::pull) are as fast.
     fn pull_to_run_again(
         &self,
         _value: &Arc<dyn Held>,
@@ -450,18 +470,20 @@ pub trait Rule: Send + Sync {
         Ok(None)
     }
 
-    /// Whether the step can be run again.
+    /// Whether the step can run again.
     fn is_repeatable(&self) -> bool {
         false
     }
 
-    /// Computes the result of other operands, in the order of [`operands`](Rule::operands); nothing if the step cannot be run again.
+    /// Computes the result for other operands, in the order of [`operands`](Rule::operands); `None`
+    /// if the step cannot run again.
     fn run(&self, _operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
         None
     }
 
-    /// The gradient for a cotangent that is a sum of parts with few elements, if the step can use the parts directly. No zeros are written and read then.
-    /// `recorded` says whether it is recorded to be run again.
+    /// The gradient for a cotangent that is a sum of parts with few elements, if the step can use
+    /// the parts directly. This avoids writing and reading zeros. `recorded` says whether the
+    /// gradient is recorded to run again.
     fn pull_parts(
         &self,
         _value: &Arc<dyn Held>,
@@ -472,18 +494,20 @@ pub trait Rule: Send + Sync {
     }
 }
 
-/// A call that takes gradients. What depends on its variables is traced until the call ends.
+/// A call that takes gradients. Values that depend on its variables are traced until the call ends.
 #[derive(Debug, Default)]
 pub struct GradientCall {
     has_ended: AtomicBool,
-    /// Whether what depends on its variables is recorded to be run again, whatever the element type. Else floats are, for gradients.
+    /// Whether values of any type that depend on its variables are recorded to run again. Otherwise
+    /// floats are recorded, for gradients.
     records: bool,
-    /// Whether the inputs of the recorded function have no elements: then nothing is computed of them.
+    /// Whether the inputs of the recorded function have no elements. Then nothing is computed from
+    /// them.
     is_hollow: bool,
 }
 
 impl GradientCall {
-    /// A call that records a function, to run it again with other inputs.
+    /// A call that records a function to run it again with other inputs.
     pub fn recording() -> Self {
         GradientCall { records: true, ..GradientCall::default() }
     }
@@ -493,7 +517,7 @@ impl GradientCall {
         GradientCall { is_hollow: true, ..GradientCall::recording() }
     }
 
-    /// What depends on the variables of this call alone is constant from now on.
+    /// Ends the call: values that depend only on its variables become constants.
     pub fn end(&self) {
         self.has_ended.store(true, Ordering::Release);
     }
@@ -503,10 +527,10 @@ impl GradientCall {
     }
 }
 
-/// The calls on whose variables a step depends: one, or one within another.
+/// The calls on whose variables a step depends: one, or several if calls are nested.
 type Calls = SmallVec<[Arc<GradientCall>; 1]>;
 
-/// An axis along which the elements of a node lie.
+/// An axis of a node's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeAxis {
     /// The name of its dim, or `..` for a positional axis.
@@ -517,24 +541,24 @@ pub struct NodeAxis {
     pub size: usize,
 }
 
-/// The axes of a node. (Most tensors have few, which need no memory of their own.)
+/// The axes of a node. Most tensors have few enough for inline storage.
 pub type NodeAxes = SmallVec<[NodeAxis; 4]>;
 
 /// One step of a recorded program.
 pub struct Node {
-    /// Later steps have greater numbers.
+    /// The number of the step. Later steps have greater numbers.
     pub id: u64,
     /// The type of the elements.
     pub dtype: DType,
-    /// How many elements there are.
+    /// The number of elements.
     pub len: usize,
-    /// Along which axes, from the outermost in memory to the innermost, once that is known.
+    /// The axes, from the outermost in memory to the innermost, once they are known.
     axes: OnceLock<NodeAxes>,
-    /// How they were computed.
+    /// The computation of the elements.
     pub step: NodeStep,
-    /// Where in the user's program.
+    /// The source location in the user's program.
     pub origin: Origin,
-    /// The calls on whose variables the step depends, but for those that had ended when it was made.
+    /// The calls on whose variables the step depends and that had not ended when it was made.
     calls: Calls,
     /// Whether anything has read the elements.
     read: AtomicBool,
@@ -547,7 +571,8 @@ impl Node {
     pub fn new(dtype: DType, len: usize, step: NodeStep, origin: Origin) -> Arc<Self> {
         let mut calls = step.calls();
         if !dtype.is_float() {
-            // (Only what records a function to run it again knows other elements.)
+            // Elements of other types are only known to calls that record a function to run it
+            // again.
             calls.retain(|call| call.records);
         }
         Node::of_calls(dtype, len, step, origin, calls)
@@ -559,7 +584,7 @@ impl Node {
         Arc::new(Node { id, dtype, len, axes, step, origin, calls, read })
     }
 
-    /// A variable of a call by which gradients are asked for, and its name, if it has one.
+    /// A variable of a call by which gradients may be taken, with a name, if it has one.
     pub fn variable(
         dtype: DType,
         len: usize,
@@ -571,7 +596,8 @@ impl Node {
         Node::of_calls(dtype, len, NodeStep::Variable(name), None, calls)
     }
 
-    /// A node with the number, type and length of this one. It does not keep the operands of the step in memory.
+    /// A node with the number, type and length of this one, without the operands of its step, so
+    /// that these can be freed.
     fn name_only(&self) -> Arc<Self> {
         let (axes, read) = (OnceLock::new(), AtomicBool::new(false));
         let Node { id, dtype, len, origin, .. } = *self;
@@ -592,11 +618,11 @@ impl Node {
         self.axes.get().map(|axes| &axes[..])
     }
 
-    /// Says along which axes the elements lie, unless somebody has said it.
+    /// Sets the axes of the elements, unless they are set already.
     ///
     /// # Panics
     ///
-    /// If there are not as many positions as elements.
+    /// If the number of positions is not the number of elements.
     pub fn lies_along(&self, axes: impl FnOnce() -> NodeAxes) {
         self.axes.get_or_init(|| {
             let axes = axes();
@@ -606,7 +632,7 @@ impl Node {
         });
     }
 
-    /// A step that is a variable of a call as well: an identity of what another call traces.
+    /// A step that is also a variable of a call: an identity of a value that another call traces.
     pub fn identity(dtype: DType, len: usize, step: NodeStep, call: &Arc<GradientCall>) -> Arc<Self> {
         let mut calls = step.calls();
         calls.push(Arc::clone(call));
@@ -618,32 +644,33 @@ impl Node {
         self.calls.iter().any(|call| !call.has_ended())
     }
 
-    /// Whether a function is recorded, to be run again, on whose inputs the step depends.
+    /// Whether the step depends on inputs of a function that is being recorded to run again.
     pub fn is_recorded(&self) -> bool {
         self.calls.iter().any(|call| call.records && !call.has_ended())
     }
 
-    /// Whether the node depends on an input without elements. It is not computed then.
+    /// Whether the node depends on an input without elements, and so is not computed.
     pub fn is_hollow(&self) -> bool {
         self.calls.iter().any(|call| call.is_hollow && !call.has_ended())
     }
 
-    /// Whether gradients are taken by something that the step depends on.
+    /// Whether gradients may be taken by a value that the step depends on.
     pub fn is_differentiated(&self) -> bool {
         self.dtype.is_float() && self.calls.iter().any(|call| !call.records && !call.has_ended())
     }
 
-    /// Notes that something has read the elements.
+    /// Marks the elements as read.
     pub fn note_read(&self) {
         self.read.store(true, Ordering::Relaxed);
     }
 
-    /// Whether anything has read the elements: then a gradient by them that no step adds to is 0, though the value may have left nothing of them.
+    /// Whether the elements were read. If they were and no step adds to the gradient by them, the
+    /// gradient is 0, even if the differentiated value does not depend on them.
     pub fn is_read(&self) -> bool {
         self.read.load(Ordering::Relaxed)
     }
 
-    /// The nodes that the step reads, as far as gradients go through them.
+    /// The nodes that the step reads and that gradients flow through.
     pub fn inputs(&self) -> Vec<&Arc<Node>> {
         match &self.step {
             NodeStep::Variable(_) => Vec::new(),
@@ -652,7 +679,7 @@ impl Node {
         }
     }
 
-    /// What the step reads that is traced.
+    /// The traced memory that the step reads.
     fn sources(&self) -> Vec<&Arc<dyn Held>> {
         let fields = match &self.step {
             NodeStep::Variable(_) => Vec::new(),
@@ -668,7 +695,7 @@ impl Node {
     }
 }
 
-/// Long chains are dropped one by one, not by recursion.
+/// Drops long chains iteratively, not by recursion.
 impl Drop for Node {
     fn drop(&mut self) {
         fn take(step: &mut NodeStep, open: &mut Vec<FieldSource>) {

@@ -1,4 +1,4 @@
-//! Sums of products by contractions, in which 0 times anything is 0 where they are those of the chain rule.
+//! Sums of products by contractions. In the products of the chain rule, 0 times anything is 0.
 
 use super::compute::{Dense, HeldMemories, UNNAMED, filled, mapped};
 use super::{Field, FieldOperand, PerLoop};
@@ -15,7 +15,8 @@ use crate::scalar::Real;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// A sum of products as a contraction, if that is worthwhile: factors that are no elements in memory are computed first.
+/// A sum of products as a contraction, if that is worthwhile. Factors that are not elements in
+/// memory are computed first.
 pub(super) fn contracted<T: ProgramOutput + Real>(
     field: &Field,
     order: &[usize],
@@ -30,10 +31,11 @@ pub(super) fn contracted<T: ProgramOutput + Real>(
     Ok(Some(Dense { data, order: order.into() }))
 }
 
-/// The most factors of a product that a contraction computes, with the products that they are factors of.
+/// The largest number of factors of a contraction, counting the products that they are factors of.
 const MOST_FACTORS: usize = 128;
 
-/// The factors of a sum of products and its constant factor, if the sum is worth computing as a contraction.
+/// The factors of a sum of products and its constant factor, if the sum is worth computing as a
+/// contraction.
 pub(super) fn factors<T: ProgramOutput + Real>(
     field: &Field,
     order: &[usize],
@@ -48,7 +50,8 @@ pub(super) fn factors<T: ProgramOutput + Real>(
     product.is_worthwhile::<T>(&fields).then_some((fields, scale))
 }
 
-/// Whether an element is NaN. Elements are tested in blocks, because a loop that may end at each element uses no vector instructions.
+/// Whether an element is NaN. Elements are tested in blocks, because a loop that may end at each
+/// element uses no vector instructions.
 pub(super) fn has_nan<T: Real>(data: &[T]) -> bool {
     data.chunks(512).any(|block| block.iter().fold(false, |found, value| found | value.is_nan()))
 }
@@ -57,14 +60,16 @@ pub(super) fn has_nan<T: Real>(data: &[T]) -> bool {
 pub(super) struct PlannedContraction {
     /// The elements of both factors.
     pub(super) operands: [FieldOperand; 2],
-    /// Whether elements that are NaN must be [computed again](contracted), because 0 times anything is 0 in the chain rule.
+    /// Whether elements that are NaN must be [computed again](contracted), because 0 times anything
+    /// is 0 in the chain rule.
     pub(super) has_chain: bool,
     product: PreparedProduct,
     scale: f64,
 }
 
 impl PlannedContraction {
-    /// The plan of a sum of products with these [factors]; `None` if a factor must be computed, summed or packed first.
+    /// The plan of a sum of products with these [factors]; `None` if a factor must be computed,
+    /// summed or packed first.
     pub(super) fn new<T: ProgramOutput + Real>(
         field: &Field,
         order: &[usize],
@@ -83,11 +88,13 @@ impl PlannedContraction {
         Some(PlannedContraction { operands: operands.map(Clone::clone), has_chain, product, scale: *scale })
     }
 
-    /// Computes the sums for factors that start at these elements. Returns them if `to` is new memory, else an empty vector.
+    /// Computes the sums for factors that start at these addresses. Returns them if `to` is new
+    /// memory, else an empty vector.
     ///
     /// # Safety
     ///
-    /// The plan was made for this type. From its start on, each factor has the elements of its operand.
+    /// The plan was made for this type. Each factor has the elements of its operand from its start
+    /// on.
     pub(super) unsafe fn run<T: Real>(
         &self,
         starts: [*const T; 2],
@@ -129,7 +136,7 @@ fn support(field: &Field) -> AxisSet {
     (0..field.sizes.len()).filter(varies).fold(0, |axes, axis| axes | 1 << axis)
 }
 
-/// The sum of the products of some fields over the loops of one, times a constant.
+/// The sum of the products of some fields over the loops of `field`, times a constant.
 struct ProductOfFields<'a> {
     field: &'a Field,
     order: &'a [usize],
@@ -138,7 +145,7 @@ struct ProductOfFields<'a> {
 }
 
 impl ProductOfFields<'_> {
-    /// Makes the sum one in which 0 times anything is 0, as the chain rule takes it, where it is NaN.
+    /// Recomputes NaN sums with the rule of the chain rule that 0 times anything is 0.
     #[cold]
     fn skip_zeros<T: ProgramOutput + Real>(&self, fields: &[Field], data: &mut [T]) -> Result<(), Error> {
         let mapped = |f: &dyn Fn(&mut Builder, Register) -> Register| -> SmallVec<[Field; 4]> {
@@ -160,7 +167,7 @@ impl ProductOfFields<'_> {
             build.select(is_zero, zero, one)
         });
         let sums = self.of::<T>(&finite)?;
-        // How many of the products are not finite, and have no factor of 0.
+        // The number of products that are not finite and have no factor of 0.
         let unscaled = ProductOfFields { scale: 1.0, ..*self };
         let mut others = filled::<T>(data.len())?;
         for at in 0..fields.len() {
@@ -177,7 +184,8 @@ impl ProductOfFields<'_> {
         Ok(())
     }
 
-    /// How often each loop runs. Loops that are neither kept nor reduced have one element, or nothing varies along them.
+    /// The size of each loop. Loops that are neither kept nor reduced have one element, or nothing
+    /// varies along them.
     fn sizes(&self) -> PerLoop<usize> {
         let is_run = |axis: usize| self.order.contains(&axis) || self.reduced.contains(&axis);
         let sizes = self.field.sizes.iter().enumerate();
@@ -211,8 +219,9 @@ impl ProductOfFields<'_> {
         for (own, memories) in fields.iter().zip(&memories) {
             operands.push(match own.plain::<T>() {
                 Some((number, operand)) => {
-                    // SAFETY: the elements have an axis for each loop of the field, with its size and, if that is not 1, this stride; the contraction is over
-                    // these loops.
+                    // SAFETY: the elements have an axis for each loop of the field, with its size
+                    // and, unless the size is 1, this stride; the contraction runs over these
+                    // loops.
                     unsafe {
                         contract::ContractionFactor::borrowed(
                             memories.elements::<T>(own, number),
@@ -235,7 +244,8 @@ impl ProductOfFields<'_> {
 }
 
 impl ScalarProgram {
-    /// Whether one of the products that the [factors](ScalarProgram::factors) are of is that of the chain rule, in which 0 times anything is 0.
+    /// Whether one of the products that the [factors](ScalarProgram::factors) come from is a
+    /// product of the chain rule, in which 0 times anything is 0.
     fn has_chain(&self) -> bool {
         let mut open: SmallVec<[Register; 8]> = SmallVec::from_slice(&[self.result()]);
         while let Some(register) = open.pop() {
@@ -249,7 +259,8 @@ impl ScalarProgram {
         false
     }
 
-    /// The factors that the result is a product of, and the constant factor. A product of more than [`MOST_FACTORS`] is one factor: a few squares one after another would have millions.
+    /// The factors of the result, and its constant factor. A product of more than [`MOST_FACTORS`]
+    /// counts as one factor: a few nested squares would have millions.
     pub(super) fn factors(&self) -> (SmallVec<[Register; 4]>, f64) {
         let (mut factors, mut scale, mut visits) = (SmallVec::new(), 1.0, 0);
         let mut open: SmallVec<[Register; 8]> = SmallVec::from_slice(&[self.result()]);

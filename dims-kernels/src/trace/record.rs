@@ -1,4 +1,4 @@
-//! Recording: an expression writes itself as a program over its operands.
+//! Recording: turns an expression into a program over its operands.
 
 use crate::error::Error;
 use crate::load::strided::Strided;
@@ -29,16 +29,17 @@ use core::any::{Any, TypeId};
 use core::marker::PhantomData;
 use smallvec::SmallVec;
 
-/// Why an expression cannot be recorded.
+/// The reason why an expression cannot be recorded.
 #[derive(Debug)]
 pub enum Unrecorded {
     /// An operation that programs do not know, and the names of the variables that it depends on.
     Opaque(&'static str, Vec<String>),
     /// A user's operation without a derivative, and the names of the variables that it depends on.
     Own(&'static str, Vec<String>),
-    /// An operation that programs do not know, in a recorded function. The flag says whether it is a user's operation.
+    /// An operation that programs do not know, in a recorded function. The flag says whether it is
+    /// a user's operation.
     Unrepeatable(&'static str, bool),
-    /// No memory.
+    /// There is not enough memory.
     Memory(Error),
 }
 
@@ -50,26 +51,26 @@ impl From<Error> for Unrecorded {
 
 type FinishWriter = fn(Writer<'_>, Register, &[usize], &Rows) -> Result<Field, Unrecorded>;
 
-/// How a [`Writer`] finishes.
+/// The function that finishes a [`Writer`].
 static FINISH: Linked<FinishWriter> = Linked::new();
 
-/// Links what writers need.
+/// Links the code that writers need.
 pub(super) fn link() {
     FINISH.set(|writer, value, sizes, rows| writer.finish_linked(value, sizes, rows));
 }
 
-/// Takes down the program of an expression, and its operands in the order of their rows of strides.
+/// Records the program of an expression, and its operands in the order of their rows of strides.
 pub struct Writer<'w> {
     build: Builder,
     leaves: Vec<RecordedLeaf<'w>>,
     rows: usize,
     opaque: Option<&'static str>,
     traced: bool,
-    /// Whether an operand depends on inputs of a function that is recorded to be run again.
+    /// Whether an operand depends on inputs of a function that is being recorded to run again.
     recorded: bool,
     /// Whether `opaque` is a user's operation.
     own: bool,
-    /// Whether the program is to replace the kernel of the expression, rather than to be differentiated.
+    /// Whether the program replaces the kernel of the expression, rather than being differentiated.
     exact: bool,
 }
 
@@ -114,14 +115,14 @@ impl TypeName {
 }
 
 enum LeafMemory<'w> {
-    /// Memory that is shared, and the element at the origin.
+    /// Shared memory, and the element at the origin.
     Shared(Arc<dyn Held>, isize),
-    /// Borrowed memory: a program that replaces a kernel reads it where it is, and a field has a copy.
+    /// Borrowed memory: a program that replaces a kernel reads it in place, and a field has a copy.
     Borrowed(Borrowed<'w>),
     Position,
 }
 
-/// Elements that are borrowed, whatever their type.
+/// Borrowed elements of any type.
 #[derive(Clone, Copy)]
 struct Borrowed<'w> {
     start: *const u8,
@@ -133,18 +134,19 @@ struct Borrowed<'w> {
 impl<'w> Borrowed<'w> {
     /// # Panics
     ///
-    /// If elements are of another type.
+    /// If the elements have another type.
     fn elements<T: Element>(self) -> Elements<'w, T> {
         assert_eq!(DType::of::<T>(), Some(self.dtype), "elements are of their type");
-        // SAFETY: the writer took the start, the type and the reach from the same elements, which are borrowed for as long.
+        // SAFETY: the writer took the start, the type and the reach from the same elements, which
+        // are borrowed for `'w`.
         unsafe { Elements::reaching(self.start.cast(), self.reached) }
     }
 }
 
-/// How a leaf lies along loops.
+/// The positions of a leaf's elements along loops.
 struct LeafStrides<'a> {
     sizes: &'a [usize],
-    /// The loops along which it varies.
+    /// The loops along which the leaf varies.
     order: &'a [usize],
     offset: isize,
     strides: &'a [isize],
@@ -167,17 +169,18 @@ impl<'w> Default for Writer<'w> {
 }
 
 impl<'w> Writer<'w> {
-    /// Nothing yet.
+    /// An empty program.
     pub fn new() -> Self {
         Writer::default()
     }
 
-    /// An empty program that is to be run again. It computes each bit as the expression does: `x + 0` is not simplified, because it is 0 for -0.
+    /// An empty program to run again. It computes the same bits as the expression: `x + 0` is not
+    /// simplified, because it is 0 for -0.
     pub fn repeatable() -> Self {
         Writer { build: Builder::exact(), ..Writer::default() }
     }
 
-    /// Nothing yet, of a program that replaces a kernel: see [`lowered`](Writer::lowered).
+    /// An empty program to replace a kernel: see [`lowered`](Writer::lowered).
     pub fn exact() -> Self {
         Writer { build: Builder::exact(), exact: true, ..Writer::default() }
     }
@@ -194,7 +197,8 @@ impl<'w> Writer<'w> {
         self.memory(elements.as_ptr().cast(), TypeName::of::<T>(), elements.reached(), held)
     }
 
-    /// (Here and below, code that does not depend on a type is in functions of its own, which are compiled with this crate.)
+    /// The type-independent code, here and below, is in separate functions that are compiled with
+    /// this crate.
     fn memory(
         &mut self,
         start: *const u8,
@@ -211,12 +215,12 @@ impl<'w> Writer<'w> {
             node.note_read();
             self.recorded |= node.is_recorded();
         }
-        // (A program that holds memory of a call that has ended would keep all steps of that call.)
+        // A program that held memory of a call that has ended would keep all steps of that call.
         let is_recorded = held.as_ref().and_then(|held| held.node()).is_some_and(|node| node.is_recorded());
         let memory = match held.filter(|held| held.node().is_none() || held.is_traced()) {
             Some(held) => {
                 self.traced |= held.is_traced();
-                // (An operand without elements may begin anywhere.)
+                // An operand without elements may begin anywhere.
                 let offset = (start as isize).wrapping_sub(held.start() as isize) / dtype.bytes() as isize;
                 LeafMemory::Shared(held, offset)
             }
@@ -233,31 +237,33 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// A row that nothing is read along.
+    /// Skips a row along which nothing is read.
     pub fn skip(&mut self) {
         self.push(LeafMemory::Position);
     }
 
-    /// Places that the results are written to, whose elements are the first operand of a program that replaces a kernel.
+    /// The elements that the results are written to, as the first operand of a program that
+    /// replaces a kernel.
     pub fn place<T: Element>(&mut self, place: &mut ElementsMut<'_, T>) -> Register {
         assert!(self.exact, "the program is to replace a kernel");
         let start = place.as_mut_ptr().cast_const().cast();
         self.memory(start, TypeName::of::<T>(), place.reached(), None)
     }
 
-    /// A computed index of the elements that this register has: it selects along an axis with this stride and size.
+    /// Adds a computed index to the elements in this register. It selects along an axis with this
+    /// stride and size.
     pub fn index(&mut self, elements: Register, index: Register, stride: isize, size: usize) {
         let crate::program::Instruction::Load(number) = self.build.instruction(elements) else { return };
         self.leaves[number as usize].indices.push((index, stride, size));
     }
 
-    /// Positions along the loops, as their row says.
+    /// Positions along the loops, with the strides of their row.
     pub fn position(&mut self) -> Register {
         let number = self.push(LeafMemory::Position);
         self.build.position(number)
     }
 
-    /// One value everywhere.
+    /// A constant.
     pub fn constant<T: Element>(&mut self, value: T) -> Register {
         self.number(&value, TypeName::of::<T>())
     }
@@ -287,7 +293,8 @@ impl<'w> Writer<'w> {
         self.build.operation(code, operands).unwrap_or_else(|| self.opaque(name))
     }
 
-    /// Whether programs compute each bit of a result as the operation does, or panic as it does. (Quotients of integers by 0 are 0 in programs, and constants are floats.)
+    /// Whether programs compute the same bits as the operation, and panic when it does. (Quotients
+    /// of integers by 0 are 0 in programs, and constants are floats.)
     fn is_exact(&self, code: Code, operands: &[Register]) -> bool {
         let of_integers = operands.iter().any(|&operand| self.build.kind(operand) == RegisterKind::Int);
         match code {
@@ -304,7 +311,7 @@ impl<'w> Writer<'w> {
     /// A user's operation.
     pub fn call(&mut self, function: Own, name: &'static str, operands: &[Register]) -> Register {
         match function {
-            // (It may panic, and is called with the elements that are taken alone.)
+            // It may panic, and it must be called only with elements that are used.
             _ if self.exact => self.opaque(name),
             Some(function) => {
                 let value = self.build.call(&function, operands);
@@ -334,7 +341,7 @@ impl<'w> Writer<'w> {
         self.traced
     }
 
-    /// Whether an operand depends on inputs of a function that is recorded to be run again.
+    /// Whether an operand depends on inputs of a function that is being recorded to run again.
     pub fn is_recorded(&self) -> bool {
         self.recorded
     }
@@ -347,13 +354,14 @@ impl<'w> Writer<'w> {
         }))
     }
 
-    /// The operation that programs do not know, if there is one.
+    /// The first operation that programs do not know, if there is one.
     pub fn opaque_operation(&self) -> Option<&'static str> {
         self.opaque
     }
 
-    /// The program of the value, with elements of the type `T`, if it computes each bit as the expression's kernel does: with operations of the table, on elements that
-    /// registers hold as they are, and none at computed places.
+    /// The program of the value, with elements of type `T`, if it computes the same bits as the
+    /// expression's kernel. It must consist of table operations on elements that registers
+    /// represent exactly, none of them at computed places.
     pub fn lowered<T: Element>(self, value: Register) -> Option<LoweredProgram<'w>> {
         self.lowered_of(value, TypeId::of::<T>())
     }
@@ -371,7 +379,8 @@ impl<'w> Writer<'w> {
             }
             sources.push(match leaf.memory {
                 LeafMemory::Borrowed(Borrowed { start, dtype, reached, .. }) => {
-                    // SAFETY: whoever runs the program promises that the positions of the nest are elements.
+                    // SAFETY: the code that runs the program promises that the positions of the
+                    // nest are elements.
                     unsafe { OperandSource::new(start, dtype, None) }.reaching(reached)
                 }
                 _ => OperandSource::position(),
@@ -380,17 +389,17 @@ impl<'w> Writer<'w> {
         Some(LoweredProgram::new(self.build.finish(value), sources, dtype))
     }
 
-    /// The field of the value, over loops of these sizes; nothing if no operand is traced.
+    /// The field of the value, over loops of these sizes; `None` if no operand is traced.
     pub fn finish(self, value: Register, sizes: &[usize], rows: &Rows) -> Result<Option<Field>, Unrecorded> {
         if self.traced { self.finish_any(value, sizes, rows).map(Some) } else { Ok(None) }
     }
 
-    /// The same, whether an operand is traced or not. (Something is traced, or nothing would be recorded.)
+    /// The field of the value, whether or not an operand is traced. A variable must exist.
     pub fn finish_any(self, value: Register, sizes: &[usize], rows: &Rows) -> Result<Field, Unrecorded> {
         (FINISH.get())(self, value, sizes, rows)
     }
 
-    /// The same, as it is [linked](super::link).
+    /// The [linked](super::link) part of [`finish_any`](Writer::finish_any).
     fn finish_linked(self, value: Register, sizes: &[usize], rows: &Rows) -> Result<Field, Unrecorded> {
         if let Some(operation) = self.opaque {
             if self.recorded {
@@ -402,7 +411,7 @@ impl<'w> Writer<'w> {
         }
         let Writer { build, leaves, .. } = self;
         let mut operands: Vec<FieldOperand> = Vec::with_capacity(leaves.len());
-        // Indices are made of operands that have rows behind their own.
+        // The operands of indices have rows after the row of the leaf.
         for leaf in leaves.iter().rev() {
             let strides = rows.row(leaf.row);
             let offset = rows.offsets()[leaf.row];
@@ -421,20 +430,21 @@ impl<'w> Writer<'w> {
             operands,
             names: None,
         };
-        // Operands of indices alone are read no more, and equal ones are one.
+        // Operands that only indices read are dropped, and equal operands are merged.
         Ok(if field.has_distinct_operands() { field } else { field.with_distinct_operands() })
     }
 }
 
-/// The sums of some indices, each times its stride, contiguous in an order of their loops. An index that is out of range counts as 0.
+/// The sums of some indices, each times its stride, contiguous in an order of their loops. An
+/// out-of-range index counts as 0.
 fn offsets(indices: &[TableIndex], order: &[usize]) -> Result<Vec<isize>, Error> {
     let mut offsets = Vec::new();
     for TableIndex { index, stride, size } in indices {
         let values = mapped::<isize>(index, order)?;
         offsets.resize(values.len(), 0);
         for (offset, index) in offsets.iter_mut().zip(values) {
-            // An index out of range is an error where its element is taken, which running the expression reports. Of an element that is not taken
-            // nothing comes through, so it may be any.
+            // An out-of-range index is an error if its element is used; running the expression
+            // reports it. An unused element may be any.
             if usize::try_from(index).is_ok_and(|index| index < *size) {
                 *offset += index * stride;
             }
@@ -443,7 +453,7 @@ fn offsets(indices: &[TableIndex], order: &[usize]) -> Result<Vec<isize>, Error>
     Ok(offsets)
 }
 
-/// The offsets that the computed indices of a leaf add, over the loops along which they vary.
+/// The offsets from the computed indices of a leaf, over the loops along which they vary.
 struct OffsetTable {
     offsets: Vec<isize>,
     order: SmallVec<[usize; 8]>,
@@ -478,7 +488,7 @@ impl OffsetTable {
         Ok(OffsetTable { offsets: offsets(&indices, &order)?, order, indices })
     }
 
-    /// Whether the indices depend on inputs of a function that is recorded to be run again.
+    /// Whether the indices depend on inputs of a function that is being recorded to run again.
     fn is_recorded(&self) -> bool {
         self.indices.iter().any(|own| own.index.all_nodes().iter().any(|node| node.is_recorded()))
     }
@@ -494,7 +504,7 @@ impl OffsetTable {
     }
 }
 
-/// An operand that stands for elements of a type which are never taken.
+/// A placeholder for an operand whose elements are never read.
 fn nothing(dtype: DType, sizes: &[usize]) -> FieldOperand {
     fn any<T: Element>() -> Arc<dyn Held> {
         Buffer::from(alloc::vec![T::default()]).held()
@@ -522,7 +532,7 @@ impl RecordedLeaf<'_> {
     ) -> Result<FieldOperand, Unrecorded> {
         let is_empty = sizes.contains(&0);
         if !is_empty && self.indices.iter().any(|&(_, _, size)| size == 0) {
-            // There is no element, so none is taken.
+            // There are no elements, so none is read.
             return Ok(nothing(self.dtype(), sizes));
         }
         let strides = || sizes.iter().zip(strides).map(|(&size, &stride)| if size == 1 { 0 } else { stride });
@@ -536,10 +546,10 @@ impl RecordedLeaf<'_> {
                 place.table = table.map(|own| Box::new(own.table(sizes)));
                 FieldOperand { source: FieldSource::Memory(Arc::clone(held)), place }
             }
-            // (Arrays without elements have strides of 0, also along axes without elements.)
+            // Arrays without elements have strides of 0, also along axes of other sizes.
             LeafMemory::Borrowed(borrowed) if is_empty => nothing(borrowed.dtype, sizes),
             LeafMemory::Borrowed(borrowed) if table.as_ref().is_some_and(OffsetTable::is_recorded) => {
-                // All elements that an index may select are copied, along further loops.
+                // All elements that an index may select are copied, along additional loops.
                 let mut table = table.expect("there is one");
                 let mut whole = *borrowed;
                 let own: SmallVec<[isize; 8]> = strides().collect();
@@ -589,7 +599,7 @@ impl RecordedLeaf<'_> {
     }
 }
 
-/// How far each position of some loops is from the origin, in their order.
+/// The distance of each position of some loops from the origin, in their order.
 fn positions<'a>(
     sizes: &'a [usize],
     order: &'a [usize],
@@ -625,14 +635,16 @@ fn copied<T: Element>(borrowed: Borrowed<'_>, along: &LeafStrides<'_>) -> Result
         let mut rows = Rows::new(sizes.len());
         rows.push_at(offset).copy_from_slice(strides);
         let nest = Nest::map(sizes, order, &rows);
-        // SAFETY: the strides are those along which the recorded expression reads the elements, at the sizes of its loops; the kernel runs over this nest.
+        // SAFETY: the recorded expression reads the elements along these strides, at the sizes of
+        // its loops; the kernel runs over this nest.
         let lower = |nest| unsafe { Strided::<T, ()>::new(elements, Nest::operands(nest).next_row(), ()) };
         let data = collect(core::slice::from_ref(&nest), lower, Destination::New(len))?;
         return Ok(Buffer::from(data).held());
     };
     let mut data = reserve(len)?;
     for (moved, &from_table) in positions(sizes, order, strides).zip(table) {
-        // SAFETY: the plan of the expression reads the same elements: its row of strides, and indices that were found to be in range.
+        // SAFETY: the plan of the expression reads the same elements, with the same row of strides
+        // and indices that are in range.
         data.push(unsafe { *elements.as_ptr().wrapping_offset(offset + moved + from_table) });
     }
     Ok(Buffer::from(data).held())

@@ -1,4 +1,4 @@
-//! Steps with gradients of their own: reductions other than sums, work along lines, and attention.
+//! Steps with their own gradients: reductions other than sums, work along lines, and attention.
 
 pub(in crate::trace) mod attention;
 mod detached;
@@ -37,7 +37,8 @@ pub(super) type NodeParts = Vec<(Arc<Node>, Part)>;
 
 type RulePullBack<R> = fn(&R, &Arc<dyn Held>, Arc<dyn Held>, bool) -> Result<NodeParts, Error>;
 
-/// The pull-backs of these rules, which programs without gradients do not link: see [`link`](super::link).
+/// The pull-backs of these rules, which are only linked into programs with gradients: see
+/// [`link`](super::link).
 struct RulePullBacks {
     reduced: RulePullBack<ReductionRule>,
     product_again: fn(&ReductionRule, &Arc<dyn Held>, &Arc<dyn Held>) -> Result<NodeParts, Error>,
@@ -82,7 +83,7 @@ impl RulePullBacks {
 
 static PULL_BACKS: Linked<RulePullBacks> = Linked::new();
 
-/// Links what rules need.
+/// Links the code that rules need.
 pub(super) fn link() {
     PULL_BACKS.set(RulePullBacks::ALL);
 }
@@ -91,19 +92,19 @@ fn pull_backs() -> &'static RulePullBacks {
     PULL_BACKS.get()
 }
 
-/// Elements that lie contiguously in an order of loops, to be read along all loops.
+/// Elements that are contiguous in an order of loops, read along all loops.
 fn along(sizes: &[usize], held: &Arc<dyn Held>, order: &[usize]) -> Field {
     Field::held(sizes, held, StridedPlace::contiguous(sizes, order))
 }
 
-/// The sums of a field over all loops but some, contiguous in the order of these.
+/// The sums of a field over all other loops, contiguous in the order `kept`.
 pub fn sum(field: Field, kept: &[usize], dtype: DType, recorded: bool) -> Result<Arc<dyn Held>, Error> {
     let len = kept.iter().map(|&axis| field.sizes[axis]).product();
     let place = StridedPlace::contiguous(&field.sizes, kept);
     evaluate(&[Part { field, place }], len, dtype, recorded)
 }
 
-/// The type in which sums of elements of a type are kept.
+/// The accumulator type for sums of this element type.
 fn wide(dtype: DType) -> DType {
     if dtype == DType::F64 { DType::F64 } else { DType::F32 }
 }
@@ -114,15 +115,15 @@ fn constant(build: &mut Builder, like: Register, value: f64) -> Register {
     build.float(value, kind)
 }
 
-/// A reduction of a field over some loops; the result lies contiguously in the order of the others.
+/// A reduction of a field over some loops; the result is contiguous in the order of the others.
 pub struct ReductionRule {
     /// The operand.
     pub field: Field,
     /// The loops of the result.
     pub kept: Vec<usize>,
-    /// The others.
+    /// The other loops.
     pub reduced: Vec<usize>,
-    /// How.
+    /// The reduction.
     pub reduction: ReductionKind,
     /// The type of the result.
     pub dtype: DType,
@@ -135,7 +136,7 @@ impl ReductionRule {
 
     /// The step of a program.
     pub fn into_step(self) -> NodeStep {
-        // (A mean that is to be computed again is rounded as the reduction does it.)
+        // A mean that is recorded to run again is rounded like the reduction.
         let is_mean = self.reduction == ReductionKind::Mean;
         let is_recorded = self.field.is_recorded();
         match self.as_sum() {
@@ -208,7 +209,7 @@ impl Rule for ReductionRule {
 }
 
 impl ReductionRule {
-    /// The reduction of another field.
+    /// The reduction, applied to another field.
     pub(super) fn repeat(&self, field: &Field) -> Result<Arc<dyn Held>, Error> {
         match field.kind() {
             RegisterKind::Bool => self.repeat_bools(field),
@@ -216,7 +217,8 @@ impl ReductionRule {
             RegisterKind::F64 => self.repeat_floats::<f64>(field),
             RegisterKind::F32 => match self.dtype {
                 DType::F64 => self.repeat_floats::<f64>(field),
-                // A reduction of half precision rounds its state once more than a reduction of `f32` registers.
+                // A reduction of half precision rounds its state once more than a reduction of
+                // `f32` registers.
                 #[cfg(feature = "half")]
                 DType::F16 => self.repeat_floats::<half::f16>(field),
                 #[cfg(feature = "half")]
@@ -239,14 +241,14 @@ impl ReductionRule {
             ReductionKind::Any => Buffer::from(self.reduced::<bool, _>(field, reducers::Any)?).held(),
             ReductionKind::All => Buffer::from(self.reduced::<bool, _>(field, reducers::All)?).held(),
             ReductionKind::Count => Buffer::from(self.reduced::<bool, _>(field, reducers::Count)?).held(),
-            _ => unreachable!("this is no reduction of `bool`s"),
+            _ => unreachable!("this is not a reduction of `bool`s"),
         })
     }
 
     fn repeat_integers(&self, field: &Field) -> Result<Arc<dyn Held>, Error> {
         use ReductionKind::{ArgMax, ArgMin, Max, Min};
         if matches!(self.reduction, ArgMax | ArgMin | Max | Min) && field.is_unsigned() {
-            // With the top bit flipped, signed integers have the order of the unsigned ones.
+            // With the top bit flipped, signed integers sort like unsigned ones.
             let ordered = field.map([], |build, value, []| {
                 let least = build.constant(Number::Int(isize::MIN), RegisterKind::Int);
                 build.binary(BinaryOpcode::Xor, value, least)
@@ -264,7 +266,7 @@ impl ReductionRule {
             ReductionKind::Prod => self.reduced::<isize, _>(field, reducers::Prod)?,
             ReductionKind::Max => self.reduced::<isize, _>(field, reducers::Max)?,
             ReductionKind::Min => self.reduced::<isize, _>(field, reducers::Min)?,
-            _ => unreachable!("this is no reduction of integers"),
+            _ => unreachable!("this is not a reduction of integers"),
         };
         self.as_result(&Buffer::from(data).held())
     }
@@ -297,13 +299,13 @@ impl ReductionRule {
             ReductionKind::Norm => self.reduced::<T, _>(field, reducers::Norm)?,
             ReductionKind::NormP(p) => self.reduced::<T, _>(field, reducers::NormP(T::of(p)))?,
             ReductionKind::Any | ReductionKind::All | ReductionKind::Count | ReductionKind::Opaque => {
-                unreachable!("this is no reduction of floats")
+                unreachable!("this is not a reduction of floats")
             }
         };
         self.as_result(&Buffer::from(data).held())
     }
 
-    /// Elements in the type of the result.
+    /// Elements converted to the type of the result.
     fn as_result(&self, held: &Arc<dyn Held>) -> Result<Arc<dyn Held>, Error> {
         if held.dtype() == Some(self.dtype) {
             return Ok(Arc::clone(held));
@@ -335,16 +337,17 @@ impl ReductionRule {
                 field.map([&y, &dy, &ties], |build, z, [y, dy, ties]| {
                     let (same, share) =
                         (build.binary(BinaryOpcode::Eq, z, y), build.binary(BinaryOpcode::Div, dy, ties));
-                    // Of NaN, which is equal to none of the elements, all slopes are NaN.
+                    // If the result is NaN, it equals none of the elements, and all slopes are NaN.
                     let (nan, zero) = (build.unary(UnaryOpcode::IsNan, y), constant(build, z, 0.0));
                     let slope = build.select(nan, y, zero);
                     let other = build.binary(BinaryOpcode::Chain, dy, slope);
                     build.select(same, share, other)
                 })
             }
-            // (What is computed again may be infinite then.)
+            // Recomputed values may be infinite.
             ReductionKind::LogSumExp if field.is_recorded() || has(&y, f64::INFINITY)? => {
-                // Where the result is infinite, the elements that are share the slope, as equal maxima do.
+                // If the result is infinite, the infinite elements share the slope, like equal
+                // maxima.
                 let is_infinite = field.map([], |build, z, []| {
                     let same = is(build, z, f64::INFINITY);
                     let (one, zero) = (constant(build, z, 1.0), constant(build, z, 0.0));
@@ -381,7 +384,8 @@ impl ReductionRule {
                 let slope = quotient(build, z, y);
                 build.binary(BinaryOpcode::Chain, dy, slope)
             }),
-            // (z / y)^(p - 1). It is smooth at 0, where the sign below has no slope.
+            // (z / y)^(p - 1), which is smooth at 0; the formula with the sign below has no slope
+            // there.
             ReductionKind::NormP(p) if p > 0.0 && p % 2.0 == 0.0 && p < 1e9 => {
                 field.map([&y, &dy], |build, z, [y, dy]| {
                     let ratio = quotient(build, z, y);
@@ -398,12 +402,13 @@ impl ReductionRule {
                 let slope = build.binary(BinaryOpcode::Chain, sign, power);
                 build.binary(BinaryOpcode::Chain, dy, slope)
             }),
-            // (By the product as a whole, further derivatives would be differences of large numbers where a factor is small.)
+            // Higher derivatives of a quotient of the whole product would be differences of large
+            // numbers where a factor is small.
             ReductionKind::Prod if recorded || has_lost_digits(&y, *dtype)? => {
                 let others = products_of_others(field, kept, &self.reduced, *dtype, recorded)?;
                 dy.map([&others], |build, dy, [others]| build.binary(BinaryOpcode::Chain, dy, others))
             }
-            // The product of the others: no factor is 0.
+            // The product of the other factors: no factor is 0.
             ReductionKind::Prod => field.map([&y, &dy], |build, z, [y, dy]| {
                 let others = build.binary(BinaryOpcode::Div, y, z);
                 build.binary(BinaryOpcode::Chain, dy, others)
@@ -413,13 +418,14 @@ impl ReductionRule {
             | ReductionKind::Any
             | ReductionKind::All
             | ReductionKind::Count
-            | ReductionKind::Opaque => unreachable!("what has no derivative is not recorded"),
+            | ReductionKind::Opaque => unreachable!("a step without a derivative is not recorded"),
         };
         Ok(field.pull(&given))
     }
 
-    /// The gradient of a product, as steps that decide by the values of each call: the product of the other factors is the whole product divided by the factor, unless
-    /// [that loses digits](has_lost_digits).
+    /// The gradient of a product, as steps that decide by the values of each call: the product of
+    /// the other factors is the whole product divided by the factor, unless [that loses
+    /// digits](has_lost_digits).
     pub(super) fn pull_back_product_again(
         &self,
         value: &Arc<dyn Held>,
@@ -449,13 +455,13 @@ impl ReductionRule {
     }
 }
 
-/// Whether a value is a number.
+/// Whether a value equals a number.
 fn is(build: &mut Builder, value: Register, number: f64) -> Register {
     let number = constant(build, value, number);
     build.binary(BinaryOpcode::Eq, value, number)
 }
 
-/// Whether any element of a field is a number.
+/// Whether any element of a field equals a number.
 fn has(field: &Field, number: f64) -> Result<bool, Error> {
     any(&field.map([], |build, value, []| is(build, value, number)))
 }
@@ -488,7 +494,8 @@ fn any(field: &Field) -> Result<bool, Error> {
     Ok(!field.sizes.contains(&0) && super::compute::mapped::<isize>(&number, &order)?.contains(&1))
 }
 
-/// `e^(z - y)`: the share of an element in a sum of exponentials with the logarithm `y`. (Where that is minus infinity, so is each `z`, and the difference would be NaN.)
+/// `e^(z - y)`: the share of an element in a sum of exponentials with logarithm `y`. If `y` is
+/// minus infinity, so is each `z`, and the difference would be NaN.
 fn exp_difference(build: &mut Builder, z: Register, y: Register) -> Register {
     let (none, zero) = (is(build, y, f64::NEG_INFINITY), constant(build, y, 0.0));
     let shift = build.select(none, zero, y);
@@ -496,7 +503,8 @@ fn exp_difference(build: &mut Builder, z: Register, y: Register) -> Register {
     build.unary(UnaryOpcode::Exp, difference)
 }
 
-/// For each element of a field, the product of the others over some loops: that of those in front of it, times that of those behind it.
+/// For each element of a field, the product of the other elements over some loops: the product of
+/// the elements before it times the product of those after it.
 fn products_of_others(
     field: &Field,
     kept: &[usize],
@@ -509,14 +517,14 @@ fn products_of_others(
         unit[at] = T::ONE;
         Ok(Buffer::from(unit).held())
     }
-    // The elements along two loops: from one factor to the next, and from one product to the next.
+    // The elements along two loops: over factors, and over products.
     let order: Vec<usize> = reduced.iter().chain(kept).copied().collect();
     let volume = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
     let sizes = [volume(reduced), volume(kept)];
     let whole = StridedPlace::contiguous(&sizes, &[0, 1]);
     let factors = Field::held(&sizes, &sum(field.clone(), &order, dtype, recorded)?, whole);
     let rest = sizes[0] - 1;
-    // From a 1 on, each is the one before, times the factor between the two.
+    // A running product that starts with 1 and multiplies by each factor.
     let running = |start: usize, factors: Field, backward: bool| {
         let start = floats!(dtype, unit(sizes[0], start))?;
         let start = Field::held(&sizes, &start, StridedPlace::strided(0, [1, 0]));
@@ -528,7 +536,7 @@ fn products_of_others(
     Ok(before.map([&behind], |build, a, [b]| build.binary(BinaryOpcode::Mul, a, b)))
 }
 
-/// `a / b`, and 0 where `b` is.
+/// `a / b`, or 0 if `b` is 0.
 fn quotient(build: &mut Builder, a: Register, b: Register) -> Register {
     let zero = constant(build, a, 0.0);
     let (none, quotient) = (build.binary(BinaryOpcode::Eq, b, zero), build.binary(BinaryOpcode::Div, a, b));

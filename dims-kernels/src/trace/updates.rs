@@ -1,4 +1,5 @@
-//! Changes in place as steps: a recorded function computes new elements instead of writing over memory.
+//! In-place changes as steps: a recorded function computes new elements instead of overwriting
+//! memory.
 
 use crate::error::{Error, Origin};
 use crate::map::formula::UpdateProgram;
@@ -20,27 +21,29 @@ use core::any::Any;
 
 /// The results of an update: new elements for each operand that changes.
 pub struct UpdatedElements {
-    /// The new elements, in `f32` for those of half precision.
+    /// The new elements; `f32` for half precisions.
     pub changed: Vec<Arc<dyn Held>>,
-    /// The first of these elements, rounded to half precision, if the program follows parameters of half precision.
+    /// The first of these elements rounded to half precision, if the program updates parameters of
+    /// half precision.
     pub rounded: Option<Arc<dyn Held>>,
 }
 
 type UpdateSteps = fn(&UpdateProgram, &[Arc<dyn Held>], usize, Origin) -> Result<UpdatedElements, Error>;
 
-/// How an update runs.
+/// The function that runs an update.
 static UPDATED: Linked<UpdateSteps> = Linked::new();
 
-/// Links what updates need.
+/// Links the code that updates need.
 pub(super) fn link() {
     UPDATED.set(updated_linked);
 }
 
-/// Runs an [`UpdateProgram`], and records its results as steps. The operands are those of the program, in its order. Scalars have one element, all other operands `len`.
+/// Runs an [`UpdateProgram`], and records its results as steps. The operands are in the order of
+/// the program. Scalars have one element, all other operands `len`.
 ///
 /// # Panics
 ///
-/// If there are more or fewer operands than the program has, or they have other lengths.
+/// If the number of operands is not the program's, or they have other lengths.
 pub fn updated(
     program: &UpdateProgram,
     operands: &[Arc<dyn Held>],
@@ -50,7 +53,7 @@ pub fn updated(
     (UPDATED.get())(program, operands, len, origin)
 }
 
-/// [`updated`], which is [linked](super::link) when the first variable is made.
+/// The part of [`updated`] that is [linked](super::link) when the first variable is made.
 fn updated_linked(
     update: &UpdateProgram,
     operands: &[Arc<dyn Held>],
@@ -76,7 +79,8 @@ fn updated_linked(
         let field = whole.with_result(result);
         let exact = if update.program.kind(result) == DType::F64.kind() { DType::F64 } else { DType::F32 };
         if at == 0 && update.follows {
-            // The field rounds the elements that the program computes, so that gradients and calls read the operands of the program.
+            // The field rounds the computed elements, so that gradients and calls read the operands
+            // of the program.
             let follower = whole.operands.last().expect("the program has one");
             rounded = Some(step_of(field.clone(), follower.source.dtype(), origin)?);
         }
@@ -85,7 +89,8 @@ fn updated_linked(
     Ok(UpdatedElements { changed, rounded })
 }
 
-/// Reorders elements, as a step: from `order`, in which they are contiguous, to the order of the axes.
+/// Reorders elements, as a step: from `order`, in which they are contiguous, to the order of the
+/// axes.
 pub fn reordered(held: &Arc<dyn Held>, sizes: &[usize], order: &[usize]) -> Result<Arc<dyn Held>, Error> {
     let field = Field::held(sizes, held, StridedPlace::contiguous(sizes, order));
     step_of(field, held.dtype().expect("programs know the type"), None)

@@ -1,13 +1,14 @@
-//! The gradient by what windows read, as a sum for each element.
+//! The gradient by the operand of windows, as a sum for each element.
 //!
-//! A convolution reads `x[h + k]` at the position `h` of a window and the place `k` within it, so its gradient is
+//! A convolution reads `x[h + k]` at position `h` of a window and offset `k` within it, so its
+//! gradient is
 //!
 //! ```text
 //! dx[h + k] += sum over f of dy[f, h] * w[f, k]
 //! ```
 //!
-//! As it stands, this is a sum for each place within each window, and as many additions. With zeros before and behind `dy` it is a convolution again, which a
-//! matrix product computes:
+//! As written, this is a sum for each offset within each window, and as many additions. With zeros
+//! before and after `dy` it is again a convolution, which a matrix product computes:
 //!
 //! ```text
 //! dx[y] = sum over f, k of dy[f, y - k] * w[f, k]
@@ -25,16 +26,17 @@ use crate::trace::{Field, FieldSource, Part, StridedPlace};
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// Two loops along which a place has the same stride: positions of a window, and places within it.
+/// Two loops along which a place has the same stride: positions of a window, and offsets within it.
 #[derive(Clone, Copy)]
 struct WindowLoops {
     position: usize,
     within: usize,
-    /// How many places a window has beside its first.
+    /// The size of a window minus 1.
     beside: usize,
 }
 
-/// The windows of a place, each shorter than half of its positions; none if there is another pattern.
+/// The windows of a place, each shorter than half of its positions; empty if the place has another
+/// pattern.
 fn windows(place: &StridedPlace, sizes: &[usize]) -> SmallVec<[WindowLoops; 2]> {
     if place.table.is_some() || sizes.contains(&0) {
         return SmallVec::new();
@@ -64,10 +66,10 @@ fn support(field: &Field) -> Order {
     (0..field.sizes.len()).filter(|&axis| field.sizes[axis] != 1 && varies(field, axis)).collect()
 }
 
-/// A product that is added at the places of windows, as a part that sums up over the windows instead, if one factor has an element for each
-/// position, and the others do not depend on positions.
+/// A product that is added into windows, as a part that sums over the windows instead. One factor
+/// must have an element for each position, and the others must not depend on positions.
 ///
-/// The zeros beside the positions are multiplied by the other factors, so these must be finite.
+/// The zeros around the positions are multiplied by the other factors, so these must be finite.
 pub(super) fn gathered<T: ProgramOutput + Real>(part: &Part) -> Result<Option<Part>, Error> {
     let Part { field, place } = part;
     let windows = windows(place, &field.sizes);
@@ -102,7 +104,8 @@ pub(super) fn gathered<T: ProgramOutput + Real>(part: &Part) -> Result<Option<Pa
     Ok(Some(Part { field: if scale == 1.0 { product } else { product.scaled(scale) }, place }))
 }
 
-/// The elements of each position with zeros before and behind them, along loops of these sizes: within a window the last position comes first.
+/// The elements of each position with zeros before and after them, along loops of these sizes.
+/// Within a window, the last position comes first.
 fn beside_zeros<T: ProgramOutput + Real>(
     given: &Field,
     windows: &[WindowLoops],
@@ -132,7 +135,8 @@ fn beside_zeros<T: ProgramOutput + Real>(
     Ok(Field::of(sizes, FieldSource::Memory(Buffer::from(data).held()), lying))
 }
 
-/// The elements of another factor along loops of these sizes, from the last place of each window to the first; nothing if one of them is not finite.
+/// The elements of another factor along loops of these sizes, from the last offset of each window
+/// to the first; `None` if one of them is not finite.
 fn reversed<T: ProgramOutput + Real>(
     factor: &Field,
     windows: &[WindowLoops],

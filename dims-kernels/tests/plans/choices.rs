@@ -1,4 +1,5 @@
-//! Choices that bytes make: each takes the next one or two; after the last byte all choices are the first.
+//! Choices made from bytes: each takes the next one or two bytes; after the last byte, all choices
+//! are the first option.
 
 /// A source of choices.
 pub struct Choices<'b> {
@@ -31,17 +32,17 @@ impl<'b> Choices<'b> {
         least + self.below(most - least + 1)
     }
 
-    /// Whether something that happens once in `count` times happens.
+    /// True once in `count` times.
     pub fn once_in(&mut self, count: usize) -> bool {
         self.below(count) == count - 1
     }
 
-    /// One of some values.
+    /// One of these values.
     pub fn one_of<T: Copy>(&mut self, values: &[T]) -> T {
         values[self.below(values.len())]
     }
 
-    /// The numbers below `count` in some order.
+    /// The numbers below `count` in any order.
     pub fn permutation(&mut self, count: usize) -> Vec<usize> {
         let mut numbers: Vec<usize> = (0..count).collect();
         for at in (1..count).rev() {
@@ -50,7 +51,8 @@ impl<'b> Choices<'b> {
         numbers
     }
 
-    /// Sizes of some axes, `most` at the most each, and 0 or 1 often; with at most `positions` positions, but for axes of one element.
+    /// Sizes of axes, at most `most` each, and often 0 or 1. They have at most `positions`
+    /// positions, except for axes of one element.
     pub fn sizes(&mut self, axes: usize, most: usize, positions: usize) -> Vec<usize> {
         let mut left = positions;
         (0..axes)
@@ -68,7 +70,7 @@ impl<'b> Choices<'b> {
             .collect()
     }
 
-    /// Small integers, as many as one asks for, from a seed.
+    /// An endless sequence of small integers from a seed.
     pub fn numbers(&mut self) -> impl FnMut() -> i8 + use<> {
         let mut state = self.below(1 << 16) as u64;
         move || {

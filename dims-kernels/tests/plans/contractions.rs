@@ -18,7 +18,7 @@ pub fn contractions(choices: &mut Choices<'_>) {
     }
 }
 
-/// An operand: which of the loop axes it has, and its elements along these.
+/// An operand: its loop axes, and its elements along them.
 struct Factor<T> {
     axes: Vec<usize>,
     placed: Placed<T>,
@@ -58,7 +58,7 @@ fn contraction<T: Num + Value>(choices: &mut Choices<'_>) {
             varies.fold(0, |axes, axis| axes | 1 << axis)
         })
         .collect();
-    // (Others are fused loops, and so is everything with an empty axis.)
+    // (Other contractions run as fused loops, and so do all with an empty axis.)
     if !is_worthwhile(&supports, &sizes, &kept) {
         return;
     }
@@ -73,7 +73,7 @@ fn contraction<T: Num + Value>(choices: &mut Choices<'_>) {
     let operands = || -> ContractionFactors<'_, T> {
         factors
             .iter()
-            // SAFETY: the strides are those of the factor, along loops of its sizes.
+            // SAFETY: the strides are the factor's, along loops of its sizes.
             .map(|factor| unsafe {
                 ContractionFactor::borrowed(factor.placed.elements(), factor.strides(loops))
             })
@@ -91,7 +91,8 @@ fn contraction<T: Num + Value>(choices: &mut Choices<'_>) {
     let mut strides = SmallVec::from_elem(0, loops);
     kept.iter().zip(&target.strides).for_each(|(&axis, &stride)| strides[axis] = stride);
     // (A target is initialised memory.)
-    // SAFETY: the strides along the axes that are kept are those of the places, which are distinct and have their sizes.
+    // SAFETY: the strides along the kept axes are those of the target's slots, which are distinct
+    // and have these sizes.
     let there = unsafe { Target::places(target.elements_mut(), strides, &sizes, &kept) };
     contract(operands(), scale, axes, there).expect("there is memory");
     target.assert_same(&whole, &case);

@@ -8,14 +8,14 @@ use typed_dims_kernels::loops::rows::Rows;
 use typed_dims_kernels::memory::axes::Axis;
 use typed_dims_kernels::memory::destination::Destination;
 
-/// The nest of a copy to memory that lies in the order `order`.
+/// The nest of a copy to memory with the axis order `order`.
 fn nest(sizes: &[usize], order: &[usize], operands: &[&[isize]]) -> Nest {
     let mut rows = Rows::new(sizes.len());
     operands.iter().for_each(|strides| rows.push().copy_from_slice(strides));
     Nest::map(sizes, order, &rows)
 }
 
-/// A copy into new memory, of elements of several widths.
+/// A copy to new memory, for elements of several widths.
 pub fn copies(choices: &mut Choices<'_>) {
     match choices.below(6) {
         0 => to_new_memory::<i8>(choices),
@@ -42,7 +42,8 @@ fn to_new_memory<T: Value + 'static>(choices: &mut Choices<'_>) {
         .collect();
     let mut found = Vec::with_capacity(expected.len());
     let nest = nest(&sizes, &order, &[&x.strides]);
-    // SAFETY: the row of the nest has the strides of `x`, along axes of its sizes; a copy writes all places of the result.
+    // SAFETY: the row of the nest has the strides of `x`, along axes of its sizes; a copy writes
+    // all slots of the result.
     unsafe {
         copy(x.elements(), &nest, &mut found.spare_capacity_mut()[..expected.len()]);
         found.set_len(expected.len());
@@ -64,7 +65,7 @@ fn to_new_memory<T: Value + 'static>(choices: &mut Choices<'_>) {
     }
 }
 
-/// A copy into elements that are there, along any axes.
+/// A copy to existing elements, along any axes.
 pub fn copies_onto(choices: &mut Choices<'_>) {
     if choices.once_in(2) { to_elements::<f32>(choices) } else { to_elements::<u16>(choices) }
 }
@@ -80,7 +81,8 @@ fn to_elements<T: Value + 'static>(choices: &mut Choices<'_>) {
     let nest = nest(&sizes, &order, &[&target.strides, &x.strides]);
     let mut operands = nest.operands();
     let (result, row) = (operands.next_row(), operands.next_row());
-    // SAFETY: the rows of the nest have the strides of `target` and of `x`, along axes of their sizes.
+    // SAFETY: the rows of the nest have the strides of `target` and of `x`, along axes of their
+    // sizes.
     unsafe { copy_onto(x.elements(), row, target.elements_mut(), result, &nest.sizes) };
     target.assert_same(&expected, &(&sizes, &order, [&x.strides, &expected.strides]));
 }

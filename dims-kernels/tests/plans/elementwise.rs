@@ -1,4 +1,4 @@
-//! Elementwise passes: into new memory, and combined with elements that are there.
+//! Elementwise passes: to new memory, and combined with existing elements.
 
 use crate::choices::Choices;
 use crate::placed::{Placed, Value, assert_same, positions};
@@ -58,10 +58,10 @@ fn pass<T: Signed + Value>(choices: &mut Choices<'_>) {
     reused::<T>(&expected, &result, parts.len());
 }
 
-/// `-x`, in the place of `x`.
+/// `-x`, computed in place.
 fn reused<T: Signed + Value>(x: &[T], sizes: &[usize], parts: usize) {
     let mut data = x.to_vec();
-    // SAFETY: the elements live to the end, and each is read only where it is written.
+    // SAFETY: the elements live to the end, and each is read only at the position that is written.
     let freed = unsafe { Freed::of(&mut data[..]) };
     // SAFETY: these are the elements of `data`, and only the pass accesses them meanwhile.
     let elements = unsafe { Elements::new(freed.start(), &[Axis::new(x.len(), 1)], &[]) };
@@ -70,7 +70,7 @@ fn reused<T: Signed + Value>(x: &[T], sizes: &[usize], parts: usize) {
     let order: Vec<usize> = (0..sizes.len()).collect();
     let parts: NestParts = Nest::map(sizes, &order, &rows).split(0, parts);
     let lower = |nest| {
-        // SAFETY: the row counts through the elements.
+        // SAFETY: the row iterates over the elements.
         let a = unsafe { Strided::<T, ()>::new(elements, Nest::operands(nest).next_row(), ()) };
         UnaryKernel { op: &Neg, a }
     };
@@ -79,7 +79,7 @@ fn reused<T: Signed + Value>(x: &[T], sizes: &[usize], parts: usize) {
     assert_same(&data, &expected, &("reused", sizes, parts.len()));
 }
 
-/// `c += a`, where elements of `c` may come up several times.
+/// `c += a`, where elements of `c` may occur several times.
 pub fn updates(choices: &mut Choices<'_>) {
     if choices.once_in(2) { addition::<f32>(choices) } else { addition::<i64>(choices) }
 }

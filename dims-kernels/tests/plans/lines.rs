@@ -1,4 +1,4 @@
-//! Work along lines of elements in memory.
+//! Operations along lines of elements in memory.
 
 use crate::choices::Choices;
 use crate::placed::{Placed, Value, assert_same, positions};
@@ -7,7 +7,7 @@ use typed_dims_kernels::loops::rows::Rows;
 use typed_dims_kernels::scalar::Num;
 use typed_dims_kernels::scan::{Cumulate, LineOp, ScanInput};
 
-/// Running sums along one axis, in any order of the result.
+/// Running sums along one axis, for any order of the result.
 pub fn lines(choices: &mut Choices<'_>) {
     match choices.below(3) {
         0 => running::<f32>(choices),

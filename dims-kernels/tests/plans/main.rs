@@ -1,9 +1,9 @@
-//! The crate by its public interface: pointers, sizes and strides, against slow, obvious loops.
+//! Tests of the crate's public interface, pointers, sizes and strides, against slow, obvious loops.
 //!
-//! A case is made of bytes, in the order in which it asks for [choices](choices::Choices). Property tests make them at random; as a fuzz target, this same
-//! file takes those of libFuzzer.
+//! A case is made of bytes, from which it takes its [choices](choices::Choices). Property tests
+//! generate random bytes; as a fuzz target, this same file takes those of libFuzzer.
 
-#![cfg_attr(fuzzing, no_main, allow(dead_code, unused_imports))] // The tests are left out there.
+#![cfg_attr(fuzzing, no_main, allow(dead_code, unused_imports))] // The tests are not compiled there.
 
 mod choices;
 mod contractions;
@@ -16,7 +16,7 @@ mod reductions;
 
 use choices::Choices;
 
-/// A property that holds for all choices, and its name.
+/// A property that holds for all choices, with its name.
 type Property = (&'static str, fn(&mut Choices<'_>));
 
 /// All properties.
@@ -33,7 +33,7 @@ const PROPERTIES: &[Property] = &[
     ("lines", lines::lines),
 ];
 
-/// The property that the first byte names, with the choices of the others.
+/// Tests the property that the first byte selects, with the choices of the other bytes.
 #[cfg(fuzzing)]
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Some((&which, bytes)) = data.split_first() else { return };

@@ -1,4 +1,4 @@
-//! Elements along axes in memory that holds other values elsewhere.
+//! Elements along axes, in memory that holds other values elsewhere.
 
 use crate::choices::Choices;
 use typed_dims_kernels::load::strided::Strided;
@@ -9,12 +9,12 @@ use typed_dims_kernels::scalar::Element;
 
 /// An element type of the tests.
 pub trait Value: Copy + PartialEq + std::fmt::Debug {
-    /// A value that no result has: it is around the elements, and where results are to be written.
+    /// A value that results never have: it surrounds the elements, and fills memory for results.
     const POISON: Self;
-    /// A small integer; the absolute value where there are no negative ones.
+    /// A small integer; its absolute value for unsigned types.
     fn of(number: i8) -> Self;
-    /// Whether both are the same; not-a-number is the same as itself.
-    #[allow(clippy::eq_op)] // only not-a-number differs from itself
+    /// Whether both are equal, where NaN equals NaN.
+    #[allow(clippy::eq_op)] // only NaN is unequal to itself
     fn is_same(self, other: Self) -> bool {
         self == other || self != self && other != other
     }
@@ -44,7 +44,8 @@ values! {
     [u8; 3]: [0xff; 3], |number| [number as u8 & 0x7f, 1, 2];
 }
 
-/// Elements along axes. The memory ends with the last element, so that the address sanitizer sees what is accessed beyond.
+/// Elements along axes. The memory ends with the last element, so the address sanitizer detects
+/// accesses past it.
 #[derive(Clone)]
 pub struct Placed<T> {
     pub memory: Vec<T>,
@@ -54,13 +55,14 @@ pub struct Placed<T> {
 }
 
 impl<T: Value> Placed<T> {
-    /// Elements along axes of these sizes: in some order in memory, with gaps, in either direction, and the same ones along some axes if `broadcasts`.
+    /// Elements along axes of these sizes: in some memory order, with gaps, in either direction,
+    /// and constant along some axes if `broadcasts`.
     pub fn new(choices: &mut Choices<'_>, sizes: &[usize], broadcasts: bool) -> Self {
         let order = choices.permutation(sizes.len());
         Self::in_order(choices, sizes, &order, broadcasts)
     }
 
-    /// The same, where the axes lie in the order `order` in memory.
+    /// As [`new`](Self::new), with the memory order `order`.
     pub fn in_order(choices: &mut Choices<'_>, sizes: &[usize], order: &[usize], broadcasts: bool) -> Self {
         let before = choices.one_of(&[0, 0, 1, 5]);
         let (mut strides, mut origin, mut step) = (vec![0; sizes.len()], before, 1);
@@ -83,7 +85,7 @@ impl<T: Value> Placed<T> {
             }
         }
         let mut placed = Placed { memory: Vec::new(), origin, sizes: sizes.to_vec(), strides };
-        // (Of no elements there is no last one.)
+        // (There may be no elements.)
         let last = placed.positions().map(|at| placed.place(&at)).max();
         placed.memory = vec![T::POISON; last.map_or(before, |last| last + 1)];
         let mut number = choices.numbers();
@@ -99,7 +101,7 @@ impl<T: Value> Placed<T> {
         positions(&self.sizes)
     }
 
-    /// Where the element at a position is in memory.
+    /// The index in memory of the element at a position.
     pub fn place(&self, at: &[usize]) -> usize {
         let offset: isize = at.iter().zip(&self.strides).map(|(&at, stride)| at as isize * stride).sum();
         (self.origin as isize + offset) as usize
@@ -114,12 +116,12 @@ impl<T: Value> Placed<T> {
         self.memory[place] = value;
     }
 
-    /// The element at the origin of the axes.
+    /// A pointer to the element at the origin of the axes.
     pub fn start(&self) -> *const T {
         self.memory.as_ptr().wrapping_add(self.origin)
     }
 
-    /// The same, to be written.
+    /// A mutable pointer to the element at the origin of the axes.
     pub fn start_mut(&mut self) -> *mut T {
         self.memory.as_mut_ptr().wrapping_add(self.origin)
     }
@@ -127,32 +129,35 @@ impl<T: Value> Placed<T> {
     pub fn elements(&self) -> Elements<'_, T> {
         let axes: Vec<Axis> =
             self.sizes.iter().zip(&self.strides).map(|(&size, &stride)| Axis::new(size, stride)).collect();
-        // SAFETY: the elements at all positions lie in the memory, which is borrowed for as long.
+        // SAFETY: the elements at all positions are in the memory, which is borrowed for as long.
         unsafe { Elements::new(self.start(), &axes, &[]) }
     }
 
     pub fn elements_mut(&mut self) -> ElementsMut<'_, T> {
         let start = self.start_mut();
-        // SAFETY: the elements at all positions lie in the memory, which is borrowed exclusively for as long.
+        // SAFETY: the elements at all positions are in the memory, which is borrowed exclusively
+        // for as long.
         unsafe { ElementsMut::along(start, &self.sizes, &self.strides) }
     }
 
-    /// A reader of the elements along the next row of a nest, over which it is to run. The nest was made of axes of these sizes, and the row of these strides.
+    /// A reader of the elements along the next row of a nest, for a run over this nest. The nest
+    /// was made of axes of these sizes, and the row of these strides.
     pub fn reader<'k>(&'k self, operands: &mut OperandRows<'k>) -> Strided<'k, T, ()>
     where
         T: Element,
     {
-        // SAFETY: each position of the loops is one of the axes, as all callers make their nests so.
+        // SAFETY: each position of the loops is a position of the axes, because all callers make
+        // their nests so.
         unsafe { Strided::new(self.elements(), operands.next_row(), ()) }
     }
 
-    /// The same memory with poison in place of the elements.
+    /// The same memory, filled with poison.
     pub fn poisoned(mut self) -> Self {
         self.memory.fill(T::POISON);
         self
     }
 
-    /// Panics unless the memories are the same: not the elements alone, but also what is around them.
+    /// Panics unless the memories are equal, including the values around the elements.
     #[track_caller]
     pub fn assert_same(&self, expected: &Self, case: &dyn std::fmt::Debug) {
         assert_same(&self.memory, &expected.memory, case);

@@ -1,4 +1,4 @@
-//! Matrix products, by the dispatcher and by each of its routes.
+//! Matrix products, with the dispatcher and with each of its routes.
 
 use crate::choices::Choices;
 use crate::placed::{Placed, Value, assert_same, positions};
@@ -22,7 +22,8 @@ pub fn products(choices: &mut Choices<'_>) {
     }
 }
 
-/// Classes of rows, sums and columns: so that each route has products, long sides stand beside short ones, and no case takes long.
+/// Classes of rows, sums and columns, chosen so that each route gets products, long sides are
+/// combined with short ones, and no case takes long.
 const CLASSES: [[usize; 3]; 16] = [
     [0, 1, 1],
     [1, 0, 1],
@@ -42,7 +43,7 @@ const CLASSES: [[usize; 3]; 16] = [
     [2, 3, 2],
 ];
 
-/// Rows, elements of a sum, columns.
+/// The numbers of rows, of terms of a sum, and of columns.
 fn sizes(choices: &mut Choices<'_>) -> [usize; 3] {
     choices.one_of(&CLASSES).map(|class| match class {
         0 => choices.within(0, 2),
@@ -52,7 +53,7 @@ fn sizes(choices: &mut Choices<'_>) -> [usize; 3] {
     })
 }
 
-/// A matrix, mostly with neighbours along one of its axes.
+/// A matrix, mostly contiguous along one of its axes.
 fn matrix<T: Value>(choices: &mut Choices<'_>, sizes: [usize; 2], broadcasts: bool) -> Placed<T> {
     let order = choices.one_of(&[[0, 1], [1, 0]]);
     let broadcasts = broadcasts && choices.once_in(4);
@@ -88,14 +89,15 @@ fn product<T: Num + Value>(choices: &mut Choices<'_>) {
         c.assert_same(if ran { &expected } else { &before }, &case);
         (ran, route_of(&product))
     };
-    // SAFETY: the matrices lie within the memories, which nothing else accesses; elements of the result are distinct.
+    // SAFETY: the matrices are within the memories, which nothing else accesses; elements of the
+    // result are distinct.
     let dispatched = |product: &Product<T>| unsafe {
         multiply(product);
         true
     };
     let (_, chosen) = run(&dispatched, &"dispatched");
     for route in Route::ALL {
-        // SAFETY: as above.
+        // SAFETY: as for `dispatched`.
         let (ran, _) = run(&|product| unsafe { multiply_by(route, product) }, &route);
         assert!(
             ran || route != chosen,
@@ -104,7 +106,7 @@ fn product<T: Num + Value>(choices: &mut Choices<'_>) {
     }
 }
 
-/// Products of the same sizes at even distances, into new memory and into elements that are there.
+/// Products of the same sizes at equal distances, to new memory and to existing elements.
 pub fn batches(choices: &mut Choices<'_>) {
     if choices.once_in(2) { batch::<f32>(choices) } else { batch::<i64>(choices) }
 }
@@ -128,7 +130,8 @@ fn batch<T: Num + Value>(choices: &mut Choices<'_>) {
     positions(&[count, m, n]).zip(&sums).for_each(|(at, &sum)| expected.set(&at, sum));
     let case = ([count, m, k, n], [&a.strides, &b.strides, &expected.strides]);
     let strides_of_c = strides(&c);
-    // SAFETY: the strides are those of the three, along axes of their sizes; the elements of `c` are distinct.
+    // SAFETY: the strides are those of the three matrices, along axes of their sizes; the elements
+    // of `c` are distinct.
     unsafe {
         let c = c.elements_mut().as_mut_ptr();
         batch(strides_of_c).multiply(None, a.elements(), b.elements(), c);
@@ -136,7 +139,7 @@ fn batch<T: Num + Value>(choices: &mut Choices<'_>) {
     c.assert_same(&expected, &case);
     let mut new = vec![T::ZERO; sums.len()];
     let dense = batch([(m * n) as isize, n as isize, 1]);
-    // SAFETY: the strides are those of the operands, along axes of their sizes; the results are contiguous.
+    // SAFETY: the strides are the operands', along axes of their sizes; the results are contiguous.
     unsafe { dense.multiply(None, a.elements(), b.elements(), new.as_mut_ptr()) };
     assert_same(&new, &sums, &case);
 }

@@ -12,7 +12,7 @@ use typed_dims_kernels::reduce::reducers::{ArgExtremum, Max, Min, Prod, Sum};
 use typed_dims_kernels::reduce::{ReduceInput, Reducer, reduce};
 use typed_dims_kernels::scalar::{Num, Ordered};
 
-/// Axes of which some are kept, in some order, and the others reduced.
+/// Axes, some of which are kept, in some order, and the others reduced.
 struct Axes {
     sizes: Vec<usize>,
     kept: Vec<usize>,
@@ -28,12 +28,12 @@ impl Axes {
         Axes { sizes, kept, reduced }
     }
 
-    /// The sizes of the kept axes, and of the reduced ones.
+    /// The sizes of the kept axes and of the reduced axes.
     fn split(&self) -> [Vec<usize>; 2] {
         [&self.kept, &self.reduced].map(|axes| axes.iter().map(|&axis| self.sizes[axis]).collect())
     }
 
-    /// For each result the values that it is made of, in their order.
+    /// The values that are reduced to each result, in order.
     fn groups<T>(&self, value: impl Fn(&[usize]) -> T) -> Vec<Vec<T>> {
         let [kept, reduced] = self.split();
         let mut at = vec![0; self.sizes.len()];
@@ -57,7 +57,7 @@ impl Axes {
     }
 }
 
-/// A reduction of each kind and of several types.
+/// A reduction of each kind, for several types.
 pub fn reductions(choices: &mut Choices<'_>) {
     match choices.below(4) {
         0 => reduction::<f32>(choices),
@@ -76,7 +76,7 @@ fn reduction<T: Ordered + Value>(choices: &mut Choices<'_>) {
             check(&axes, &x, Sum, sum);
         }
         1 => {
-            // Powers of two, whose product is exact: so few of them are not 1.
+            // Powers of two, whose product is exact because few of them are not 1.
             let mut left = 20;
             for at in x.positions().collect::<Vec<_>>() {
                 let is_two = left > 0 && choices.once_in(4);
@@ -97,7 +97,7 @@ fn reduction<T: Ordered + Value>(choices: &mut Choices<'_>) {
                 };
                 (0..group.len()).fold(None, better).unwrap_or(usize::MAX)
             };
-            // (The number of an element is that along one reduced axis.)
+            // (The index of an element is that along a single reduced axis.)
             if axes.reduced.len() <= 1 {
                 check(&axes, &x, ArgExtremum::<true>, first);
             }
@@ -105,7 +105,8 @@ fn reduction<T: Ordered + Value>(choices: &mut Choices<'_>) {
     }
 }
 
-/// Compares a reduction with one of lists, which the reducer that is compiled for the type has to equal as well.
+/// Compares a reduction with one of lists. The reducer that is compiled for the type must give the
+/// same result.
 #[track_caller]
 fn check<T, R>(axes: &Axes, x: &Placed<T>, reducer: R, expected: impl Fn(&[T]) -> R::Out)
 where
@@ -128,7 +129,7 @@ where
     assert_eq!(there, expected, "in place, {}", case());
 }
 
-/// Sums of products of two operands that vary along axes of their own.
+/// Sums of products of two operands that vary along different axes.
 pub fn fused_sums(choices: &mut Choices<'_>) {
     if choices.once_in(2) { fused_sum::<f32>(choices) } else { fused_sum::<i64>(choices) }
 }

@@ -1,4 +1,4 @@
-//! The walk over a graph: nodes in their order, values by their names.
+//! Walks a graph: nodes in their order, values by their names.
 
 use super::node::{Call, Results, axis};
 use super::report::{BrokenNode, DenotationMismatch, DenotationReport, DenotedOutput, WrongAxis};
@@ -10,14 +10,14 @@ use std::collections::HashMap;
 
 type Values<'a> = HashMap<&'a str, Value>;
 
-/// A walk, and what it has found so far.
+/// A walk and its findings so far.
 pub struct Walk<'a> {
     pub report: DenotationReport,
     /// The values of each graph that is being walked, from the outermost on.
     scopes: Vec<Values<'a>>,
-    /// What the model says of values.
+    /// The model's declarations of values.
     declared: Vec<Values<'a>>,
-    /// Whether `Scan` is that of the first version, which had an axis of batches of its own. It is not looked through.
+    /// Whether `Scan` has version 8, with its own batch axis. This version is not supported.
     is_scan_batched: bool,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The outermost graph, whose outputs are reported.
+    /// Walks the outermost graph, and reports its outputs.
     pub fn whole(&mut self, graph: &'a GraphProto) {
         let outputs = self.graph(graph, &[]);
         let meaning = |axis: &Axis| axis.meaning.as_deref().map(str::to_owned);
@@ -44,7 +44,7 @@ impl<'a> Walk<'a> {
         self.report.outputs = named.collect();
     }
 
-    /// A graph that is given values for its first inputs; what its outputs are.
+    /// Walks a graph with values for its first inputs. Returns its outputs.
     fn graph(&mut self, graph: &'a GraphProto, given: &[Value]) -> Vec<Value> {
         let all = graph.value_info.iter().chain(&graph.output);
         self.declared.push(all.map(|info| (info.name.as_str(), Value::declared(info))).collect());
@@ -53,7 +53,7 @@ impl<'a> Walk<'a> {
             values.insert(&weight.name, Value::constant(weight));
         }
         for info in &graph.value_info {
-            // What the model says of a weight.
+            // The model's declaration of a weight.
             if let Some(value) = values.get_mut(info.name.as_str()) {
                 *value = filled(std::mem::take(value), &Value::declared(info));
             }
@@ -73,7 +73,7 @@ impl<'a> Walk<'a> {
         outputs
     }
 
-    /// The value of a name, in the innermost graph that has one.
+    /// The value of a name, from the innermost graph that has it.
     fn value(&self, name: &str) -> Value {
         self.scopes.iter().rev().find_map(|scope| scope.get(name)).cloned().unwrap_or_default()
     }
@@ -112,7 +112,7 @@ impl<'a> Walk<'a> {
         self.report.broken.push(BrokenNode { node: label.to_owned(), operator: node.op_type.clone(), why });
     }
 
-    /// A result, completed by what the model says of it. If the two differ, that is noted.
+    /// A result, completed by the model's declaration of it. Reports differences.
     fn as_declared(&mut self, node: &NodeProto, label: &str, position: usize, result: Value) -> Value {
         let name = &node.output[position];
         let Some(declared) = self.declared.last().and_then(|declared| declared.get(name.as_str())).cloned()
@@ -157,7 +157,7 @@ impl<'a> Walk<'a> {
             found: names(axes),
             expected: names(said),
         });
-        // Nothing is said of what is not agreed upon.
+        // A meaning on which the two do not agree is dropped.
         let quiet = axes.iter().zip(said.iter()).map(|(axis, said)| {
             let agree = agree(&axis.meaning, &said.meaning);
             let meaning = axis.meaning.clone().or_else(|| said.meaning.clone()).filter(|_| agree);
@@ -166,7 +166,7 @@ impl<'a> Walk<'a> {
         Value { axes: Some(quiet.collect()), integers: result.integers.clone() }
     }
 
-    /// Operators with graphs in them.
+    /// Operators that contain graphs.
     fn with_graphs(&mut self, call: &mut Call<'a>) -> Option<Results> {
         match call.node.op_type.as_str() {
             "If" => {
@@ -185,11 +185,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// `Loop`: how often, a condition, and states; states come out, and then what each turn yields, stacked on a new axis.
+    /// `Loop`. Inputs: the number of iterations, a condition, and states. Outputs: the states, then
+    /// the values of each iteration, stacked along a new axis.
     fn looped(&mut self, call: &mut Call<'a>) -> Results {
         let body = call.graph("body").ok_or("there is no body")?;
         let states = call.inputs.len().saturating_sub(2);
-        // A state may change its sizes from turn to turn.
+        // The sizes of a state may change with each iteration.
         let states_in: Vec<Value> = call.inputs.iter().skip(2).map(without_sizes).collect();
         let given: Vec<Value> = [Value::single(Size::Unknown), Value::with_axes(Vec::new())]
             .into_iter()
@@ -202,7 +203,7 @@ impl<'a> Walk<'a> {
         Ok(results.collect())
     }
 
-    /// `Scan`: states, and sequences of which the body is given one step at a time.
+    /// `Scan`: states, and sequences that are passed to the body one step at a time.
     fn scanned(&mut self, call: &mut Call<'a>) -> Results {
         let body = call.graph("body").ok_or("there is no body")?;
         let count = call.int("num_scan_inputs").and_then(|count| usize::try_from(count).ok());
@@ -247,21 +248,21 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The axes that mean something else than what is said of them.
+/// The axes whose meaning differs from the declared one.
 fn differing_meanings(axes: &[Axis], said: &[Axis]) -> Vec<WrongAxis> {
     let wrong = |(at, (axis, said)): (usize, (&Axis, &Axis))| match (&axis.meaning, &said.meaning) {
         (Some(found), Some(expected)) if !agree(&axis.meaning, &said.meaning) => Some(WrongAxis {
             axis: at,
             found: found.to_string(),
             expected: expected.to_string(),
-            like: Some("the model says of this value".to_owned()),
+            like: Some("the model declares for this value".to_owned()),
         }),
         _ => None,
     };
     axes.iter().zip(said).enumerate().filter_map(wrong).collect()
 }
 
-/// The first axis whose size is another than what is said of it.
+/// The first axis whose size differs from the declared one.
 fn differing_size(axes: &[Axis], said: &[Axis]) -> Option<usize> {
     axes.iter().zip(said).position(|(axis, said)| match (&axis.size, &said.size) {
         (Size::Fixed(found), Size::Fixed(said)) => found != said,
@@ -283,7 +284,7 @@ fn without_sizes(value: &Value) -> Value {
     Value { axes, integers: None }
 }
 
-/// What is true of both.
+/// The properties that two values share.
 fn either(a: Value, b: Value) -> Value {
     let (Some(left), Some(right)) = (&a.axes, &b.axes) else { return Value::unknown() };
     if left.len() != right.len() {
@@ -296,7 +297,7 @@ fn either(a: Value, b: Value) -> Value {
     Value::with_axes(both.collect())
 }
 
-/// A value, with what else is said of it.
+/// A value completed by its declaration.
 fn filled(value: Value, said: &Value) -> Value {
     match (&value.axes, &said.axes) {
         (None, _) => Value { axes: said.axes.clone(), integers: value.integers },

@@ -1,27 +1,29 @@
-//! ONNX's Dimension Denotation: a checker.
+//! Checks ONNX's Dimension Denotation.
 //!
-//! **Definition**: the axes of inputs, outputs and values on the way have denotations, in the model's file. **Propagation**: for each
-//! operator that permutes, destroys or creates axes there is a function which says what the axes of its results mean. **Verification**: an operator
-//! that expects its inputs in a particular format is given axes of other denotations, and that is reported.
+//! **Definition**: the model's file gives denotations of the axes of inputs, outputs and
+//! intermediate values. **Propagation**: for each operator that permutes, destroys or creates axes,
+//! a function computes the denotations of its results. **Verification**: if an operator expects its
+//! inputs in a particular format and the axes have other denotations, this is reported.
 //!
 //! | operators | expected | results |
 //! |---|---|---|
 //! | pooling, `InstanceNormalization`, `LRN`, `DepthToSpace`, `SpaceToDepth` | `[DATA_BATCH, DATA_CHANNEL, DATA_FEATURE, ..]` | the same |
-//! | `Conv`, `ConvTranspose` and their integer forms | the same, and `[FILTER_OUT_CHANNEL, FILTER_IN_CHANNEL, FILTER_SPATIAL, ..]` of the filter (in and out change places for the transpose) | `[.., DATA_CHANNEL, ..]` |
+//! | `Conv`, `ConvTranspose` and their integer forms | the same, and `[FILTER_OUT_CHANNEL, FILTER_IN_CHANNEL, FILTER_SPATIAL, ..]` for the filter (in and out are swapped for the transpose) | `[.., DATA_CHANNEL, ..]` |
 //! | `BatchNormalization`, `GroupNormalization` | `[DATA_BATCH, DATA_CHANNEL, ..]` | the same |
-//! | `RNN`, `GRU`, `LSTM` | `[DATA_TIME, DATA_BATCH, DATA_FEATURE]`, or batches first as `layout` says | steps, and states |
+//! | `RNN`, `GRU`, `LSTM` | `[DATA_TIME, DATA_BATCH, DATA_FEATURE]`, or batches first, by `layout` | steps, and states |
 //! | `Scan` | `DATA_TIME` where it scans | `DATA_TIME` where it stacks |
-//! | elementwise, `Where`, `Concat` | operands agree, axis by axis; an axis of size 1 agrees with all | what either says |
-//! | `MatMul`, `Gemm`, `Einsum` | axes that meet, or are summed over, agree | of what is left |
+//! | elementwise, `Where`, `Concat` | operands agree axis by axis; an axis of size 1 agrees with any | the meaning from either operand |
+//! | `MatMul`, `Gemm`, `Einsum` | batch axes and contracted axes agree | the meaning of the remaining axes |
 //! | `Transpose` | | `out[i] = in[perm[i]]` |
-//! | `Reshape`, `Flatten`, `Squeeze`, `Unsqueeze`, `Expand`, `Tile` | | of axes that stay; merged axes keep what all of them mean; split and new ones mean nothing |
-//! | reductions, `ArgMax`, `TopK`, `Gather`, `Slice`, `Pad`, `Resize`, softmax, casts, activations, .. | | of axes that stay |
-//! | `If`, `Loop` | | of what the graphs in them yield |
+//! | `Reshape`, `Flatten`, `Squeeze`, `Unsqueeze`, `Expand`, `Tile` | | the meaning of axes that stay; merged axes have their common meaning; split and new axes have none |
+//! | reductions, `ArgMax`, `TopK`, `Gather`, `Slice`, `Pad`, `Resize`, softmax, casts, activations, .. | | the meaning of axes that stay |
+//! | `If`, `Loop` | | the meaning of the inner graphs' outputs |
 //!
-//! Axes without a denotation are accepted everywhere. `DATA_CHANNEL`, `FILTER_IN_CHANNEL` and `FILTER_OUT_CHANNEL` agree where axes meet: the text calls them
-//! identical in size. What comes out of an operator that is not in the table has no denotation, unless the model's `value_info` says
-//! one, and the report counts such operators. Where the model denotes a value that is computed, the two must agree. An axis that was reported has no
-//! denotation from there on, so that one mistake is one message.
+//! Axes without a denotation are accepted everywhere. `DATA_CHANNEL`, `FILTER_IN_CHANNEL` and
+//! `FILTER_OUT_CHANNEL` agree with each other: the ONNX text calls them identical in size. Results
+//! of an operator that is not in the table have no denotation, unless the model's `value_info`
+//! gives one; the report counts such operators. Where the model denotes a computed value, the two
+//! must agree. A reported axis has no denotation from there on, so that a mistake is reported once.
 
 mod graph;
 mod node;

@@ -1,4 +1,4 @@
-//! A node, with what is known of its inputs.
+//! A node, with the known properties of its inputs.
 
 use super::report::{DenotationMismatch, WrongAxis};
 use super::value::{Axis, Meaning, Value, agree};
@@ -6,13 +6,13 @@ use crate::error::shown;
 use crate::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
 use std::rc::Rc;
 
-/// Inputs of one node with mistakes beyond so many are not listed: no real node has that many.
+/// Further inputs of a node with mistakes are not listed: no real node has that many.
 const MOST_MISMATCHES: usize = 100;
 
-/// What an operator makes of its inputs; or why it cannot.
+/// The results of an operator, or the reason why it cannot be computed.
 pub type Results = Result<Vec<Value>, String>;
 
-/// One node at work: operators read it, and note what they did not expect.
+/// A node that is being checked: operators read it, and report mismatches.
 pub struct Call<'a> {
     pub node: &'a NodeProto,
     /// The name of the node in messages.
@@ -26,7 +26,7 @@ impl<'a> Call<'a> {
         Call { node, label, inputs, mismatches: Vec::new() }
     }
 
-    /// Whether the input is there: one that is left out has an empty name.
+    /// Whether the input exists: an omitted one has an empty name.
     pub fn has(&self, input: usize) -> bool {
         self.node.input.get(input).is_some_and(|name| !name.is_empty())
     }
@@ -64,11 +64,12 @@ impl<'a> Call<'a> {
         self.attribute(name)?.g.as_deref()
     }
 
-    /// Integers that are an option in older versions of an operator, and an input in newer ones. `Ok(None)`: they are left out.
+    /// Integers that are an attribute in older versions of an operator, and an input in newer ones.
+    /// `Ok(None)` if they are omitted.
     ///
     /// # Errors
     ///
-    /// With nothing, if they are there but not known.
+    /// Returns `Err(())` if they exist but are not known.
     pub fn ints_or_input(&self, name: &str, input: usize) -> Result<Option<Vec<i64>>, ()> {
         match self.ints(name) {
             Some(ints) => Ok(Some(ints.to_vec())),
@@ -77,12 +78,14 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// An input is expected in a format: one meaning for each axis, or none where anything will do; the last one holds for all axes that follow.
-    /// What is wrong is noted, and has no meaning from there on.
+    /// Expects an input in a format: one meaning for each axis, or `None` for any; the last one
+    /// applies to all axes that follow. Mismatches are reported, and the axes have no meaning from
+    /// there on.
     ///
     /// # Errors
     ///
-    /// If the input has fewer axes than the format, without those of `spread`.
+    /// Returns an error if the input has fewer axes than the format (without the repeated axis if
+    /// `spread`).
     pub fn expect(&mut self, input: usize, format: &[Option<&str>], spread: bool) -> Result<(), String> {
         let Some(axes) = self.axes(input) else { return Ok(()) };
         let least = format.len() - usize::from(spread);
@@ -107,7 +110,8 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Two axes meet: what the second one means is that of the first, or it is noted. An axis of size 1 means nothing by its one position, unless `strict`.
+    /// Two axes that must agree: mismatches are reported. The meaning of an axis of size 1 does not
+    /// count, unless `strict`.
     pub fn meet(&mut self, first: (usize, usize), second: (usize, usize), strict: bool) {
         let (Some(left), Some(right)) = (self.axes(first.0), self.axes(second.0)) else { return };
         let (a, b) = (&left[first.1], &right[second.1]);
@@ -127,7 +131,7 @@ impl<'a> Call<'a> {
         self.report(second.0, vec![wrong], all);
     }
 
-    /// Notes what is wrong with an input.
+    /// Reports the wrong axes of an input.
     fn report(&mut self, input: usize, wrong: Vec<WrongAxis>, expected: Vec<Meaning>) {
         let Some(axes) = self.axes(input) else { return };
         if wrong.is_empty() || self.mismatches.len() > MOST_MISMATCHES {
@@ -168,7 +172,7 @@ pub fn counted(axes: usize) -> String {
     if axes == 1 { "1 axis".to_owned() } else { format!("{axes} axes") }
 }
 
-/// The axis that a number says: one below 0 is counted from the end.
+/// The axis with this number. Negative numbers count from the end.
 pub fn axis(number: i64, axes: usize) -> Result<usize, String> {
     let at = if number < 0 { number.checked_add(axes as i64) } else { Some(number) };
     at.and_then(|at| usize::try_from(at).ok())
@@ -176,7 +180,7 @@ pub fn axis(number: i64, axes: usize) -> Result<usize, String> {
         .ok_or_else(|| format!("there is no axis {number} in {}", counted(axes)))
 }
 
-/// Which axes some numbers say; each once.
+/// The axes with these numbers, which must be distinct.
 pub fn axes_of(numbers: &[i64], axes: usize) -> Result<Vec<bool>, String> {
     let mut chosen = vec![false; axes];
     for &number in numbers {

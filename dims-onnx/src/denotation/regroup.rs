@@ -1,25 +1,26 @@
-//! Which axes of a result are which axes of what was reshaped. The elements keep their order, so axes that start or end alike stay, and
-//! between them runs of axes of one product become one another.
+//! Matches the axes of a reshaped result with the axes of the operand. The elements keep their
+//! order, so leading and trailing axes of equal size stay. Between them, a run of axes becomes a
+//! run of axes with the same product.
 
 use super::value::Size;
 
-/// Where an axis of the result is from.
+/// The origin of an axis of the result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum From {
-    /// It is this axis.
+    /// The axis is this axis of the operand.
     Same(usize),
-    /// It is these axes merged.
+    /// The axis is these axes of the operand, merged.
     Merged(Vec<usize>),
-    /// It is new, or a part of an axis.
+    /// The axis is new, or a part of an axis.
     New,
 }
 
-/// A size asked for.
+/// A requested size.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wanted {
-    /// That of the axis at the same position.
+    /// The size of the axis at the same position.
     Copied,
-    /// This one, or one that is to be found out.
+    /// This size, which may be unknown.
     Size(Size),
 }
 
@@ -27,7 +28,8 @@ pub enum Wanted {
 ///
 /// # Errors
 ///
-/// If an axis is copied that is not there, or all sizes are known and the numbers of elements differ.
+/// Returns an error if a copied axis does not exist, or if all sizes are known and the numbers of
+/// elements differ.
 pub fn regroup(axes: &[Size], wanted: &[Wanted]) -> Result<Vec<(From, Size)>, String> {
     let mut out = Vec::new();
     for (at, wanted) in wanted.iter().enumerate() {
@@ -54,7 +56,7 @@ pub fn regroup(axes: &[Size], wanted: &[Wanted]) -> Result<Vec<(From, Size)>, St
         out[end].0 = From::Same(last);
         back += 1;
     }
-    // What is in the middle, without axes of size 1: they may come and go anywhere.
+    // The axes in the middle, without those of size 1, which may be added or removed anywhere.
     let ins: Vec<usize> = (front..axes.len() - back).filter(|&at| !axes[at].is_one()).collect();
     let mut outs: Vec<usize> = (front..out.len() - back).filter(|&at| !out[at].1.is_one()).collect();
     let numbers: Option<Vec<i64>> =
@@ -79,7 +81,7 @@ pub fn regroup(axes: &[Size], wanted: &[Wanted]) -> Result<Vec<(From, Size)>, St
                 assign(&mut out, axes, &ins[from], &outs[to]);
             }
         }
-        // Not all is known: runs that end alike are peeled off, and what is left is one run.
+        // Some sizes are unknown: matching runs are removed from the end, and the rest is one run.
         _ => {
             let known = |size: &Size| if let Size::Fixed(size @ 1..) = size { Some(*size) } else { None };
             let ins_known: Vec<Option<i64>> = ins.iter().map(|&at| known(&axes[at])).collect();
@@ -95,7 +97,7 @@ pub fn regroup(axes: &[Size], wanted: &[Wanted]) -> Result<Vec<(From, Size)>, St
     Ok(out)
 }
 
-/// Where the shortest runs start that have one product and end where these lists do.
+/// The starts of the shortest runs that have the same product and end where these lists end.
 fn last_run(ins: &[Option<i64>], outs: &[Option<i64>]) -> Option<(usize, usize)> {
     let (mut i, mut o) = (ins.len(), outs.len());
     let (mut left, mut right) = (1i64, 1i64);
@@ -113,7 +115,7 @@ fn last_run(ins: &[Option<i64>], outs: &[Option<i64>]) -> Option<(usize, usize)>
     }
 }
 
-/// The one size that is not known, from the number of elements.
+/// The single unknown size, from the number of elements.
 fn missing<'a>(numbers: &[i64], others: impl Iterator<Item = &'a Size>) -> Option<i64> {
     let all = numbers.iter().try_fold(1i64, |product, &size| product.checked_mul(size))?;
     let known = others.into_iter().try_fold(1i64, |product, size| match size {
@@ -125,7 +127,7 @@ fn missing<'a>(numbers: &[i64], others: impl Iterator<Item = &'a Size>) -> Optio
 
 type Run = std::ops::Range<usize>;
 
-/// Runs of axes on both sides with one product each, as short as they can be.
+/// The shortest runs of axes on both sides that have the same product.
 fn runs(ins: &[i64], outs: &[i64]) -> Result<Vec<(Run, Run)>, String> {
     let product =
         |sizes: &[i64]| sizes.iter().map(|&size| i128::from(size)).try_fold(1i128, i128::checked_mul);
@@ -159,7 +161,7 @@ fn runs(ins: &[i64], outs: &[i64]) -> Result<Vec<(Run, Run)>, String> {
     Ok(runs)
 }
 
-/// What one run becomes.
+/// Assigns the origin of the axes in a run.
 fn assign(out: &mut [(From, Size)], axes: &[Size], ins: &[usize], outs: &[usize]) {
     match (ins, outs) {
         (&[from], &[to]) => {
@@ -232,7 +234,7 @@ mod tests {
         }
     }
 
-    /// The position along each axis of an element.
+    /// The position of an element along each axis.
     fn coordinates(mut element: usize, sizes: &[usize]) -> Vec<usize> {
         let mut all = vec![0; sizes.len()];
         for (coordinate, &size) in all.iter_mut().zip(sizes).rev() {
@@ -242,7 +244,8 @@ mod tests {
         all
     }
 
-    /// The same by looking at every element: an axis stays, or is made of others, if it alone decides the positions along them.
+    /// The same by looking at every element: an axis stays, or consists of others, if that alone
+    /// determines the positions along it.
     fn by_elements(axes: &[usize], wanted: &[usize]) -> Vec<From> {
         let count: usize = axes.iter().product();
         let mut decides = vec![BTreeSet::new(); wanted.len()];
@@ -274,7 +277,7 @@ mod tests {
     }
 
     proptest! {
-        /// Factors that are put together in two ways.
+        /// Factors that are combined in two ways.
         #[test]
         fn axes_are_where_their_elements_are(
             factors in prop::collection::vec(1usize..5, 1..6),
@@ -290,7 +293,7 @@ mod tests {
             };
             let (axes, wanted) = (joined(&|at| cuts[at].0), joined(&|at| cuts[at].1));
             let fixed = |sizes: &[usize]| sizes.iter().map(|&size| Size::Fixed(size as i64)).collect::<Vec<_>>();
-            // One size may be left to be found out.
+            // One size may be left unknown.
             let mut asked = fixed(&wanted);
             if let Some(hidden) = hidden {
                 asked[hidden.index(wanted.len())] = Size::Unknown;
@@ -300,7 +303,7 @@ mod tests {
             let expected = by_elements(&axes, &wanted);
             for (out, ((from, size), expected)) in found.into_iter().zip(expected).enumerate() {
                 prop_assert_eq!(&size, &Size::Fixed(wanted[out] as i64));
-                // An axis with one position may be any.
+                // An axis with one position may come from any.
                 if wanted[out] > 1 {
                     prop_assert_eq!(from, expected, "axis {} of {:?} from {:?}", out, &wanted, &axes);
                 }

@@ -1,30 +1,30 @@
-//! What was found.
+//! The findings of the checker.
 
 use crate::error::shown;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What the checker found in a model.
+/// The findings of the checker in a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DenotationReport {
-    /// Axes that are not what an operator expects, in the order of the nodes.
+    /// Axes that are not those that an operator expects, in the order of the nodes.
     pub mismatches: Vec<DenotationMismatch>,
-    /// Nodes whose options or ranks do not fit together.
+    /// Nodes whose attributes and inputs are inconsistent.
     pub broken: Vec<BrokenNode>,
-    /// Operators through which denotations are not carried, and how many nodes there are of each.
+    /// Operators through which denotations are not propagated, with the number of nodes of each.
     pub opaque: BTreeMap<String, usize>,
-    /// How many nodes there are.
+    /// The number of nodes.
     pub nodes: usize,
-    /// What the axes of the outputs came out as.
+    /// The computed meanings of the outputs' axes.
     pub outputs: Vec<DenotedOutput>,
 }
 
 /// An output of the whole graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DenotedOutput {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What its axes mean, and nothing for those that mean nothing; if it is known how many there are.
+    /// The meaning of each axis, if there is one. `None` if the number of axes is unknown.
     pub axes: Option<Vec<Option<String>>>,
 }
 
@@ -66,41 +66,43 @@ impl fmt::Display for DenotationReport {
     }
 }
 
-/// One input (or result) of a node, with axes that do not mean what they should.
+/// An input or a result of a node with axes of unexpected meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DenotationMismatch {
-    /// The node: its name, or its number among all nodes, `#3`.
+    /// The name of the node, or its number among all nodes, `#3`.
     pub node: String,
-    /// Its operator.
+    /// The operator.
     pub operator: String,
-    /// Which of its inputs, or of its results, counted from 0.
+    /// The number of the input or the result, from 0.
     pub position: usize,
-    /// Whether it is a result, which the model denotes otherwise.
+    /// Whether it is a result that the model denotes differently.
     pub is_result: bool,
     /// The name of the value.
     pub value: String,
-    /// The axes that are wrong.
+    /// The wrong axes.
     pub axes: Vec<WrongAxis>,
-    /// What all its axes mean.
+    /// The meanings of all axes.
     pub found: Vec<Option<String>>,
-    /// What they should mean; nothing where anything will do.
+    /// The expected meanings; `None` if any is accepted.
     pub expected: Vec<Option<String>>,
 }
 
-/// An axis that does not mean what it should.
+/// An axis of unexpected meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WrongAxis {
-    /// Which one.
+    /// The number of the axis.
     pub axis: usize,
-    /// What it means.
+    /// The meaning.
     pub found: String,
-    /// What it should mean.
+    /// The expected meaning.
     pub expected: String,
-    /// What it should agree with: `axis 1 of "bias"`, or nothing if the operator itself expects it.
+    /// The axis that it should agree with, such as `axis 1 of "bias"`. `None` if the operator
+    /// itself expects the meaning.
     pub like: Option<String>,
 }
 
-/// What is wrong on one line; with `{:#}`, what all axes mean and should mean on two more.
+/// Writes the mismatch on one line. `{:#}` adds two lines with the found and expected meanings of
+/// all axes.
 impl fmt::Display for DenotationMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.is_result { "result" } else { "input" };
@@ -122,14 +124,14 @@ impl fmt::Display for DenotationMismatch {
     }
 }
 
-/// A node that cannot be computed: its options and its inputs do not fit together.
+/// A node that cannot be computed: its attributes and its inputs are inconsistent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BrokenNode {
-    /// The node: its name, or its number among all nodes, `#3`.
+    /// The name of the node, or its number among all nodes, `#3`.
     pub node: String,
-    /// Its operator.
+    /// The operator.
     pub operator: String,
-    /// Why not.
+    /// The reason.
     pub why: String,
 }
 

@@ -1,4 +1,5 @@
-//! What is known of a value: its axes, and if it is a short list of integers, those.
+//! The known properties of a value: its axes, and its elements if they are a short list of
+//! integers.
 
 use super::{CHANNEL, FILTER_IN, FILTER_OUT};
 use crate::error::shown;
@@ -6,13 +7,14 @@ use crate::proto::{DimensionValue, TensorProto, TypeValue, ValueInfoProto};
 use std::fmt;
 use std::rc::Rc;
 
-/// Longer lists of integers are no shapes, and are not followed. This bounds what hostile graphs can ask for.
+/// Longer lists of integers are not shapes, and are not followed. This bounds the memory that
+/// hostile graphs can require.
 const MOST_INTEGERS: usize = 256;
 
 /// Tensors with more axes are not followed.
 pub const MOST_AXES_INSIDE: usize = 64;
 
-/// A size, if it is known: a number, or a name for one.
+/// A size: a number, a name, or unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Size {
     Fixed(i64),
@@ -35,18 +37,18 @@ impl Size {
         *self == Size::Fixed(1)
     }
 
-    /// Whether both are known and the same.
+    /// Whether both sizes are known and equal.
     pub fn same(&self, other: &Size) -> bool {
         *self != Size::Unknown && self == other
     }
 
-    /// The size, or another where it is not known.
+    /// The size, or the other one if it is unknown.
     pub fn or(&self, other: &Size) -> Size {
         if *self == Size::Unknown { other.clone() } else { self.clone() }
     }
 }
 
-/// What an axis means, if that is known.
+/// The meaning of an axis, if it is known.
 pub type Meaning = Option<Rc<str>>;
 
 /// An axis of a value.
@@ -63,12 +65,12 @@ impl Axis {
         Axis { size, meaning: None }
     }
 
-    /// The axis with one position left.
+    /// The axis with size 1.
     pub fn reduced(&self) -> Axis {
         Axis { size: Size::Fixed(1), meaning: self.meaning.clone() }
     }
 
-    /// The axis with another number of positions.
+    /// The axis with another size.
     pub fn resized(&self, size: Size) -> Axis {
         Axis { size, meaning: self.meaning.clone() }
     }
@@ -77,13 +79,13 @@ impl Axis {
         self.meaning.as_deref() == Some(meaning)
     }
 
-    /// As [`agreed`], and the size that either has.
+    /// Combines two axes: the meaning by [`agreed`], and the size that either has.
     pub fn joined(&self, other: &Axis) -> Axis {
         Axis { size: self.size.or(&other.size), meaning: agreed(&self.meaning, &other.meaning) }
     }
 }
 
-/// Whether two axes that meet can mean one thing.
+/// Whether two axes can have the same meaning.
 pub fn agree(a: &Meaning, b: &Meaning) -> bool {
     match (a.as_deref(), b.as_deref()) {
         (Some(a), Some(b)) => a == b || (is_channel(a) && is_channel(b)),
@@ -91,12 +93,12 @@ pub fn agree(a: &Meaning, b: &Meaning) -> bool {
     }
 }
 
-/// What two axes that meet mean; nothing if they do not agree.
+/// The common meaning of two axes; `None` if they do not agree.
 pub fn agreed(a: &Meaning, b: &Meaning) -> Meaning {
     match (a.as_deref(), b.as_deref()) {
         (Some(first), Some(second)) if first == second => a.clone(),
         (Some(first), Some(second)) if is_channel(first) && is_channel(second) => {
-            // Data that meets a filter is data.
+            // The meeting of data and a filter is data.
             if second == CHANNEL { b.clone() } else { a.clone() }
         }
         (Some(_), Some(_)) => None,
@@ -109,12 +111,13 @@ fn is_channel(meaning: &str) -> bool {
     [CHANNEL, FILTER_IN, FILTER_OUT].contains(&meaning)
 }
 
-/// What is known of a value.
+/// The known properties of a value.
 #[derive(Clone, Debug, Default)]
 pub struct Value {
-    /// Its axes, if their number is known. Shared: most operators pass them on as they are.
+    /// The axes, if their number is known. They are shared, because most operators pass them on
+    /// unchanged.
     pub axes: Option<Rc<[Axis]>>,
-    /// Its elements, if they are a single integer or a short list.
+    /// The elements, if they are a single integer or a short list.
     pub integers: Option<Rc<[Size]>>,
 }
 
@@ -123,7 +126,7 @@ impl Value {
         Value::default()
     }
 
-    /// A value with these axes; nothing is known of what has too many.
+    /// A value with these axes. If there are too many, nothing is known.
     pub fn with_axes(axes: Vec<Axis>) -> Value {
         Value { axes: (axes.len() <= MOST_AXES_INSIDE).then(|| axes.into()), integers: None }
     }
@@ -139,7 +142,7 @@ impl Value {
         Value { axes: Some([].into()), integers: Some([integer].into()) }
     }
 
-    /// The elements of a list, as far as they are known; nothing if it is not known how many there are.
+    /// The elements of a list, some of which may be unknown; `None` if their number is unknown.
     pub fn elements(&self) -> Option<Rc<[Size]>> {
         match (&self.integers, self.axes.as_deref()) {
             (Some(integers), _) => Some(integers.clone()),
@@ -158,7 +161,7 @@ impl Value {
         self.integers.as_ref()?.iter().map(number).collect()
     }
 
-    /// What a model says of a value.
+    /// The model's declaration of a value.
     pub fn declared(info: &ValueInfoProto) -> Value {
         let Some(TypeValue::Tensor(tensor)) = info.r#type.as_ref().and_then(|ty| ty.value.as_ref()) else {
             return Value::unknown();
@@ -183,7 +186,8 @@ impl Value {
     }
 }
 
-/// The elements of a constant, if it is a single integer or a short list, and they are all there.
+/// The elements of a constant, if it is a single integer or a short list, and they are stored in
+/// the model.
 fn integers(tensor: &TensorProto) -> Option<Rc<[Size]>> {
     let count = match tensor.dims[..] {
         [] => 1,

@@ -1,4 +1,4 @@
-//! The checks of calls, which are read when a value is.
+//! The checks of calls, which are read when a value is read.
 
 use crate::error::XlaError;
 use crate::pjrt::DeviceBuffer;
@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 pub(super) struct Pending {
     pub(super) failed: DeviceBuffer,
     pub(super) checks: Arc<[Check]>,
-    /// The check that failed, if one did, once it is known.
+    /// The check that failed, if one did. Set once the call has ended.
     pub(super) outcome: OnceLock<Option<Check>>,
     pub(super) is_reported: AtomicBool,
 }
@@ -36,7 +36,8 @@ impl Pending {
 #[derive(Clone)]
 pub(super) struct Dependence {
     pub(super) call: Arc<Pending>,
-    /// Whether the value is state that the call leaves unchanged if a check fails. Then the failure is reported once, and the state can be read afterwards.
+    /// Whether the value is state that the call leaves unchanged if a check fails. The failure is
+    /// then reported once, and the state can be read afterwards.
     pub(super) is_kept: bool,
 }
 
@@ -50,11 +51,12 @@ impl Dependence {
         Err(XlaError::Check { operation, origin })
     }
 
-    /// Whether nothing is left to report.
+    /// Whether no failure remains to be reported.
     pub(super) fn is_settled(&self) -> bool {
         self.call.is_known_right() || self.is_kept && self.call.is_reported.load(Ordering::Relaxed)
     }
 }
 
-/// A value may depend on this many unchecked calls. A further call first waits for the oldest of them.
+/// The most unchecked calls that a value may depend on. A further call first waits for the oldest
+/// of them.
 pub(super) const UNCHECKED: usize = 64;

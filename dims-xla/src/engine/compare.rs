@@ -1,4 +1,4 @@
-//! A plan of communication, compared with what XLA compiled.
+//! Compares a plan of communication with XLA's compiled program.
 
 use crate::mesh::plan::write_table;
 use crate::mesh::{CollectiveKind, Mesh, Plan};
@@ -6,7 +6,8 @@ use crate::pjrt::{ArrayType, Collective};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A [`Plan`] beside the collectives of a compiled program: see [`Run::compare`](crate::Run::compare).
+/// A [`Plan`] next to the collectives of a compiled program: see
+/// [`Run::compare`](crate::Run::compare).
 ///
 /// `Display` writes it as a table.
 #[derive(Clone, Debug)]
@@ -20,20 +21,22 @@ pub struct Comparison {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ComparedCollectives {
-    /// What they do, as HLO calls it.
+    /// The name in HLO.
     pub kind: String,
-    /// The axes of the mesh; `None` if groups of devices are not those along axes.
+    /// The axes of the mesh; `None` if the groups of devices do not run along axes.
     pub axes: Option<Vec<&'static str>>,
     /// The bytes on each device, as planned.
     pub planned: usize,
     /// The bytes on each device, in XLA's optimized program.
     pub found: usize,
-    /// The planned bytes of reduce-scatters that XLA does as all-reduces. Each device then keeps a part of the sum.
+    /// The planned bytes of reduce-scatters that XLA replaced by all-reduces, after which each
+    /// device keeps a part of the sum.
     pub as_all_reduce: usize,
 }
 
 impl ComparedCollectives {
-    /// Whether XLA sends the planned bytes. An all-reduce in place of a reduce-scatter counts as planned: XLA does that on CPUs.
+    /// Whether XLA sends the planned bytes. An all-reduce in place of a reduce-scatter counts as
+    /// planned, because XLA does that on CPUs.
     #[must_use]
     pub fn is_as_planned(&self) -> bool {
         self.planned == self.found + self.as_all_reduce
@@ -48,7 +51,7 @@ impl Comparison {
         }
         for own in found {
             let axes = mesh.axes_of(&own.groups);
-            // (A group of one device sends nothing.)
+            // A group of one device sends nothing.
             if axes.as_ref().is_some_and(Vec::is_empty) {
                 continue;
             }

@@ -55,7 +55,8 @@ impl Given<'_> {
         Err(XlaError::Arguments { message })
     }
 
-    /// Settings of an input must have their recorded values, because the program computes with these.
+    /// Settings of an input must have their recorded values, because the program was compiled with
+    /// these.
     fn check_settings<P: Parameters>(&mut self, value: &P) -> Result<(), XlaError> {
         for own in engine::settings_of(value)? {
             let message = match self.settings.next() {
@@ -93,7 +94,8 @@ impl Given<'_> {
     }
 }
 
-/// The inputs of a call: values on devices or on the host, moved where the recorded function takes them by value, borrowed where it takes references.
+/// The inputs of a call, on devices or on the host. They are moved where the recorded function
+/// takes values, and borrowed where it takes references.
 #[diagnostic::on_unimplemented(
     message = "a compiled program cannot take `{Self}` where its function takes `{In}`",
     label = "expected a value on devices or on the host: moved where the function takes a value, a reference where it takes one"

@@ -1,4 +1,4 @@
-//! Compiled programs, and their calls.
+//! Compiled programs and their calls.
 
 use super::checks::{Dependence, Pending, UNCHECKED};
 use super::compare::Comparison;
@@ -24,7 +24,7 @@ use typed_dims::program::engine::{
 };
 use typed_dims::program::{Program, RecordInputs};
 
-/// How a program is compiled for an engine.
+/// Options for compiling a program.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
     precision: Precision,
@@ -33,20 +33,20 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// Products in the precision of their elements, no flags, no cache.
+    /// Exact products, attention as operations, no flags, no cache.
     #[must_use]
     pub fn new() -> Self {
         RunOptions::default()
     }
 
-    /// How products of `f32` are computed: [`Precision::Exact`] by default.
+    /// The precision of products of `f32`: [`Precision::Exact`] by default.
     #[must_use]
     pub fn precision(mut self, precision: Precision) -> Self {
         self.precision = precision;
         self
     }
 
-    /// How attention is computed: as [operations](AttentionKernel::Operations) by default.
+    /// The kernel of attention: [operations](AttentionKernel::Operations) by default.
     #[must_use]
     pub fn attention(mut self, attention: AttentionKernel) -> Self {
         self.attention = attention;
@@ -60,7 +60,7 @@ impl RunOptions {
         self
     }
 
-    /// Keeps the executable in a file of this folder: see [`CompileOptions::cache`].
+    /// Caches the executable in a file in this folder: see [`CompileOptions::cache`].
     #[must_use]
     pub fn cache(mut self, folder: impl Into<PathBuf>) -> Self {
         self.compile = self.compile.cache(folder);
@@ -73,7 +73,8 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// Returns an error if a step has no operation of XLA, with its location, or if XLA reports one.
+    /// Returns an error, with the location of the step, if a step cannot be expressed in XLA, and
+    /// if XLA reports an error.
     pub fn compile<In, Out>(&self, program: &Program<In, Out>) -> Result<Run<In, Out>, XlaError>
     where
         In: RecordInputs,
@@ -82,7 +83,7 @@ impl Pjrt {
         self.compile_with(program, &RunOptions::new())
     }
 
-    /// As [`compile`](Pjrt::compile), with options.
+    /// [`compile`](Pjrt::compile) with options.
     ///
     /// # Errors
     ///
@@ -99,11 +100,13 @@ impl Pjrt {
         self.compiled(program, None, options)
     }
 
-    /// Compiles a program for the devices of a mesh. Inputs are put onto it by [`put_sharded`](Pjrt::put_sharded), or by the call.
+    /// Compiles a program for the devices of a mesh. [`put_sharded`](Pjrt::put_sharded) or the call
+    /// copies inputs to them.
     ///
     /// # Errors
     ///
-    /// As [`compile`](Pjrt::compile); also if two dims of a value are split along one axis of the mesh, or if its devices do not divide a size.
+    /// As [`compile`](Pjrt::compile). Also returns an error if two dims of a value are split along
+    /// one axis of the mesh, or if the number of devices does not divide a size.
     pub fn compile_sharded<In, Out, R>(
         &self,
         program: &Program<In, Out>,
@@ -117,7 +120,7 @@ impl Pjrt {
         self.compile_sharded_with(program, sharding, &RunOptions::new())
     }
 
-    /// As [`compile_sharded`](Pjrt::compile_sharded), with options.
+    /// [`compile_sharded`](Pjrt::compile_sharded) with options.
     ///
     /// # Errors
     ///
@@ -243,12 +246,13 @@ impl<In, Out> Run<In, Out> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the plugin does not show it.
+    /// Returns an error if the plugin does not expose that program.
     pub fn collectives(&self) -> Result<Vec<Collective>, XlaError> {
         self.executable.collectives()
     }
 
-    /// Compares a plan of communication with XLA's optimized program, by the bytes of each kind of collective along each axis of the mesh. (XLA combines several collectives into one.)
+    /// Compares a plan of communication with XLA's optimized program: the bytes of each kind of
+    /// collective along each axis of the mesh. XLA may combine several collectives into one.
     ///
     /// ```no_run
     /// # use typed_dims::prelude::*;
@@ -267,7 +271,7 @@ impl<In, Out> Run<In, Out> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the plugin does not show the optimized program.
+    /// Returns an error if the plugin does not expose the optimized program.
     pub fn compare(&self, plan: &Plan) -> Result<Comparison, XlaError> {
         Ok(Comparison::of(plan, &self.collectives()?, &self.mesh))
     }
@@ -278,14 +282,17 @@ where
     In: RecordInputs,
     Out: RecordInputs<Value = Out> + Parameters,
 {
-    /// Runs the program on inputs: values on devices, or on the host, which are copied first. Inputs that the recorded function takes by value are moved into the call, which may write results
-    /// into their memory; others are borrowed.
+    /// Runs the program. Inputs are on devices, or on the host and copied first. Inputs that the
+    /// recorded function takes by value are moved into the call, which may write results into their
+    /// memory; others are borrowed.
     ///
-    /// It returns at once, while the devices work; on a mesh of virtual devices of a CPU, it returns when they are done. A tuple of results is returned as a tuple of values.
+    /// Returns without waiting for the devices, except on a mesh of virtual CPU devices. A tuple of
+    /// results is returned as a tuple of values.
     ///
     /// # Errors
     ///
-    /// Returns an error if inputs have other types or sizes than the program, or if a device has too little memory.
+    /// Returns an error if inputs have other types or sizes than the program, or if a device has
+    /// too little memory.
     pub fn call(&self, inputs: impl DeviceInputs<In>) -> Result<EngineParts<Out, DeviceParts>, XlaError> {
         let mut given = Given {
             pjrt: &self.pjrt,
@@ -357,11 +364,11 @@ where
     }
 }
 
-/// Makes the parts of a result.
+/// Assembles the parts of a result.
 #[doc(hidden)]
 pub struct DeviceParts {
     tensors: std::iter::Enumerate<std::vec::IntoIter<DeviceTensor>>,
-    /// The calls that the result depends on. The last one is the call itself.
+    /// The calls that the result depends on, ending with the call itself.
     pending: VecDeque<Dependence>,
     /// The numbers of results that are state.
     kept: Vec<usize>,

@@ -15,17 +15,19 @@ use typed_dims::program::engine::{self, EngineTensor};
 #[derive(Clone)]
 pub(super) struct DeviceTensor {
     pub(super) tensor: EngineTensor,
-    /// One array for each device of the mesh; one in all if there is no mesh.
+    /// One array for each device of the mesh; a single array if there is no mesh.
     pub(super) shards: Vec<Arc<DeviceBuffer>>,
     pub(super) mesh: Mesh,
     pub(super) split: Split,
 }
 
-/// A value on devices: the tensors of a tensor, a tuple, a struct with `#[derive(Parameters)]` or an optimizer.
+/// A value on devices: a tensor, a tuple, a struct with `#[derive(Parameters)]` or an optimizer.
 ///
-/// It is made by [`Pjrt::put`] or by a [call](crate::Run::call), and read by [`to_host`](OnDevice::to_host). It cannot be cloned: a call to which it is moved may write results into its memory.
+/// [`Pjrt::put`] and [calls](crate::Run::call) return such values, and
+/// [`to_host`](OnDevice::to_host) reads them. They cannot be cloned: a call into which a value is
+/// moved may write results into its memory.
 pub struct OnDevice<P> {
-    /// The value without elements.
+    /// The value without its elements.
     pub(super) template: P,
     pub(super) tensors: Vec<DeviceTensor>,
     pub(super) pending: VecDeque<Dependence>,
@@ -48,7 +50,7 @@ impl<P> OnDevice<P> {
         self.tensors.iter().flat_map(|own| &own.shards).try_for_each(|own| own.ready())
     }
 
-    /// The bytes of all tensors, on all devices together.
+    /// The bytes of all tensors, summed over devices.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.tensors.iter().flat_map(|own| &own.shards).map(|own| own.len_bytes()).sum()
@@ -60,9 +62,11 @@ impl<P: Parameters> OnDevice<P> {
     ///
     /// # Errors
     ///
-    /// Returns an error if an index was out of range in a call that the value comes from, or if XLA reports an error.
+    /// Returns an error if an index was out of range in a call that the value depends on, or if XLA
+    /// reports an error.
     ///
-    /// Such a call leaves the state that was moved into it unchanged. Once the error has been returned, the state can be read or passed to further calls.
+    /// A call that fails in this way leaves the state that was moved into it unchanged. After the
+    /// error was returned once, the state can be read or passed to further calls.
     pub fn to_host(&self) -> Result<P, XlaError> {
         self.pending.iter().try_for_each(Dependence::check)?;
         let elements = self.tensors.iter().map(DeviceTensor::to_host).collect::<Result<Vec<_>, _>>()?;
@@ -80,7 +84,7 @@ impl DeviceTensor {
         let mut whole = vec![0; sizes.iter().product::<usize>() * width];
         for (device, shard) in self.shards.iter().enumerate() {
             let position = self.mesh.position(device);
-            // (Of equal parts, the first one.)
+            // Of equal parts, only the first is copied.
             let others = (0..position.len()).filter(|axis| !self.split.contains(&Some(*axis)));
             if { others }.any(|axis| position[axis] != 0) {
                 continue;
@@ -94,7 +98,8 @@ impl DeviceTensor {
     }
 }
 
-/// Calls `f` with each row of a part: where it is in the whole, where in the part, and its bytes.
+/// Calls `f` for each row of a part: its offset in the whole, its offset in the part, and its
+/// bytes.
 pub(super) fn each_row(
     sizes: &[usize],
     split: &Split,
@@ -141,11 +146,12 @@ impl Pjrt {
         self.put_parts(value, &Mesh::default(), &mut |tensor| Ok(vec![None; tensor.axes.len()]))
     }
 
-    /// Copies a value to the devices of a mesh, in parts as the sharding says of values at rest.
+    /// Copies a value to the devices of a mesh, split like stored values of the sharding.
     ///
     /// # Errors
     ///
-    /// Returns an error if two dims of a tensor are split along one axis of the mesh, if sizes are not divided by its devices, or if a device has too little memory.
+    /// Returns an error if two dims of a tensor are split along one axis of the mesh, if the number
+    /// of devices does not divide a size, or if a device has too little memory.
     pub fn put_sharded<P: Parameters, R: ShardRules>(
         &self,
         value: &P,

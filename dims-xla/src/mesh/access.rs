@@ -1,11 +1,12 @@
-//! Along which loops a step goes through the axes of a value.
+//! How the loops of a step run through the axes of a value.
 
 use super::sharding::DimAxis;
 use typed_dims::program::engine::EngineProgram;
 use typed_dims_kernels::trace::NodeAxis;
 use typed_dims_kernels::trace::saved::{SavedPlace, SavedTable};
 
-/// A tensor in the memory of a value. Most values have one; the gradient of an attention has one for each operand.
+/// A tensor in the memory of a value. Most values have one; the gradient of an attention has one
+/// for each operand.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     /// Its first element.
@@ -24,16 +25,17 @@ impl Piece {
     }
 }
 
-/// How a place goes through an axis.
+/// How a place runs through an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum AxisUse {
-    /// A loop goes through the whole axis, from the first position to the last.
+    /// A loop runs through the whole axis, from the first position to the last.
     Whole(usize),
-    /// A part of it, a window, a position that is looked up, or all in another way.
+    /// Any other access: a part of the axis, a window, looked-up positions, or another order.
     Other,
 }
 
-/// How a place goes through the axes of a piece along loops of these sizes. The piece is that from the element `start` on.
+/// How a place runs through the axes of a piece along loops of these sizes. The piece begins at the
+/// element `start`.
 pub(crate) fn uses(
     piece: &Piece,
     start: usize,

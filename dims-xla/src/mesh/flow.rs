@@ -1,4 +1,4 @@
-//! How each value of a program is split, and what moves between devices.
+//! How each value of a program is split, and the transfers between devices.
 //!
 //! ```text
 //! stored split  --read-->  split of an operand  --step-->  made split  -->  stored split
@@ -21,17 +21,18 @@ use typed_dims_kernels::trace::saved::{SavedRule, SavedWork};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum CollectiveKind {
-    /// Each device gets the sum, or another reduction, of all devices' values.
+    /// Each device gets the sum or another reduction of all devices' values.
     AllReduce,
     /// Each device gets a part of the sum.
     ReduceScatter,
     /// Each device gets the parts of all devices.
     AllGather,
-    /// Each device exchanges parts with all others: a tensor that is split along one dim is split along another.
+    /// Each device exchanges parts with all others: a tensor that is split along one dim becomes
+    /// split along another.
     AllToAll,
 }
 
-/// Something that moves between devices.
+/// A transfer between devices.
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer {
     pub(crate) kind: CollectiveKind,
@@ -44,7 +45,7 @@ pub(crate) struct Transfer {
     pub(crate) origin: Option<&'static Location<'static>>,
 }
 
-/// How a step reads a piece of a value.
+/// The split in which a step reads a piece of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Read {
     pub(crate) value: usize,
@@ -52,30 +53,30 @@ pub(crate) struct Read {
     pub(crate) split: Split,
 }
 
-/// How a piece of a step's result is split: when it is made, and then.
+/// The splits of a piece of a step's result: first as computed, then as stored.
 #[derive(Clone, Debug)]
 pub(crate) struct Made {
     pub(crate) made: Split,
     pub(crate) split: Split,
 }
 
-/// How the values of a program are split.
+/// The splits of the values of a program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flow {
     /// The inputs and results, with axes in the order of their types.
     pub(crate) inputs: Vec<Split>,
     pub(crate) results: Vec<Split>,
-    /// The values that each step reads in another way than they are stored.
+    /// For each step, the values that it reads in another split than they are stored in.
     pub(crate) reads: Vec<Vec<Read>>,
     pub(crate) steps: Vec<Vec<Made>>,
     pub(crate) transfers: Vec<Transfer>,
 }
 
-/// A value: its pieces, and how they are split.
+/// A value: its pieces and their splits.
 pub(super) struct FlowValue {
     pub(super) pieces: Vec<Piece>,
     pub(super) dtype: DType,
-    /// As an operand of steps that compute, and as it is stored.
+    /// The split as an operand of steps that compute, then the split as stored.
     computed: Vec<Split>,
     pub(super) stored: Vec<Split>,
 }
@@ -84,14 +85,14 @@ pub(super) struct Tracer<'p> {
     pub(super) program: &'p EngineProgram,
     pub(super) placement: &'p Placement,
     pub(super) values: Vec<FlowValue>,
-    /// What has been moved already.
+    /// The transfers and checks that exist already.
     pub(super) known: BTreeSet<(usize, usize, Split)>,
     pub(super) checked: BTreeSet<usize>,
     pub(super) flow: Flow,
 }
 
 impl Flow {
-    /// Follows a program, whose steps go [along axes](super::shapes::along_axes).
+    /// Follows a program whose steps run [along axes](super::shapes::along_axes).
     pub(crate) fn of(program: &EngineProgram, placement: &Placement) -> Result<Flow, XlaError> {
         let mut tracer = Tracer {
             program,
@@ -123,7 +124,7 @@ impl<'p> Tracer<'p> {
         self.program.inputs.len() + self.program.recording.constants.len()
     }
 
-    /// The inputs and results.
+    /// The splits of inputs and results.
     fn ends(&mut self) -> Result<(), XlaError> {
         let split = |tensor: &EngineTensor, role| self.placement.split_tensor(tensor, true, role);
         self.flow.inputs =
@@ -133,7 +134,7 @@ impl<'p> Tracer<'p> {
         Ok(())
     }
 
-    /// How the rules split all values.
+    /// The splits of all values by the rules.
     fn splits(&mut self) -> Result<(), XlaError> {
         let recording = &self.program.recording;
         for (number, input) in self.program.inputs.iter().enumerate() {
@@ -215,7 +216,8 @@ impl<'p> Tracer<'p> {
         (piece, job.uses_of(operand, &self.values[operand.value].pieces[piece], self.program))
     }
 
-    /// Finds the steps whose results are stored as state is: state, and what only state is computed from, element by element.
+    /// Finds the steps whose results are stored like state: state itself, and values from which
+    /// only state is computed, element by element.
     fn at_rest(&mut self, jobs: &[Option<Vec<Job<'_>>>]) {
         let rest: Vec<Vec<Split>> = self
             .values
@@ -229,7 +231,7 @@ impl<'p> Tracer<'p> {
                     .collect()
             })
             .collect();
-        // Whether a value is read, and only as state.
+        // `None` if a value is not read, else whether it is read only as state.
         let mut only: Vec<Option<bool>> = vec![None; self.values.len()];
         let mut read =
             |value: usize, is_state: bool| only[value] = Some(only[value].unwrap_or(true) && is_state);
@@ -276,7 +278,7 @@ impl<'p> Tracer<'p> {
         }
     }
 
-    /// How the value of a result would have to be split, if the result is all of it.
+    /// The split that a result requires of its value, if the result is the whole value.
     pub(super) fn result_split(&self, result: usize, value: usize, piece: usize) -> Option<Split> {
         let own = &self.program.results[result];
         let piece = &self.values[value].pieces[piece];
@@ -296,7 +298,7 @@ impl<'p> Tracer<'p> {
         (found == large && own.start == piece.start).then_some(split)
     }
 
-    /// A step: how its operands are read, how its result is made, and what moves.
+    /// Handles a step: the splits of its operands and its result, and the transfers.
     fn step(&mut self, number: usize, jobs: Option<&[Job<'_>]>) {
         let value = self.first_step() + number;
         let own = &self.program.values[self.program.inputs.len() + number];
@@ -307,7 +309,7 @@ impl<'p> Tracer<'p> {
         };
         let is_state = self.values[value].stored != self.values[value].computed;
         let mut made = self.values[value].stored.clone();
-        // Axes that the loops do not go through one by one are made as a whole.
+        // Axes that no loop runs through one by one are computed as a whole.
         for job in jobs {
             for (piece, axes) in &job.results {
                 for (axis, own) in axes.iter().enumerate() {
@@ -339,7 +341,7 @@ impl<'p> Tracer<'p> {
                 of.filter(|own| *own.0 == AxisUse::Whole(axis)).filter_map(|own| *own.1).collect()
             };
             let mut loops: Vec<Option<usize>> = vec![None; job.sizes.len()];
-            // Loops of the results.
+            // The loops of the results.
             for (piece, axes) in &job.results {
                 for (axis, own) in axes.iter().enumerate() {
                     if let AxisUse::Whole(own) = own
@@ -358,7 +360,8 @@ impl<'p> Tracer<'p> {
                 for mesh_axis in split_loops(axis) {
                     match loops.iter().position(|own| *own == Some(mesh_axis)) {
                         None => loops[axis] = Some(mesh_axis),
-                        // A loop of the result that no operand is split along: it is split after the sum.
+                        // A loop of the result along which no operand is split is split after the
+                        // sum.
                         Some(other) if !split_loops(other).contains(&mesh_axis) => {
                             (loops[other], loops[axis]) = (None, Some(mesh_axis));
                             for (piece, axes) in &job.results {
@@ -385,7 +388,7 @@ impl<'p> Tracer<'p> {
                         AxisUse::Other => None,
                     })
                     .collect();
-                // Two reads of one piece in different ways read it as a whole.
+                // If a piece is read in two different splits, it is read as a whole.
                 let own = wanted.entry((operand.value, *piece)).or_insert_with(|| split.clone());
                 own.iter_mut()
                     .zip(split)
@@ -413,7 +416,7 @@ impl<'p> Tracer<'p> {
         (self.program.inputs.len()..self.first_step()).contains(&value)
     }
 
-    /// A step that each device computes as a whole.
+    /// Handles a step that each device computes as a whole.
     fn whole_step(
         &mut self,
         number: usize,
@@ -434,7 +437,7 @@ impl<'p> Tracer<'p> {
         self.finish(value, made, operation, origin);
     }
 
-    /// Makes a result, and splits it as it is stored.
+    /// Adds a step's result with its splits, and the transfers between them.
     fn finish(
         &mut self,
         value: usize,
@@ -453,7 +456,7 @@ impl<'p> Tracer<'p> {
         self.flow.reads.resize(steps, Vec::new());
     }
 
-    /// Reads a piece in another way than it is stored.
+    /// Reads a piece in another split than it is stored in.
     fn read(
         &mut self,
         number: usize,

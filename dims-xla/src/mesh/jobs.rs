@@ -1,4 +1,4 @@
-//! The work of steps, as loops over operands and results.
+//! The work of steps as loops over operands and results.
 
 use super::access::{AxisUse, Piece, uses};
 use typed_dims::program::engine::EngineProgram;
@@ -7,19 +7,19 @@ use typed_dims_kernels::trace::saved::{
     SavedField, SavedKind, SavedLines, SavedPart, SavedPlace, SavedRule, SavedTable, SavedWork,
 };
 
-/// Fields over common loops, and where they go.
+/// Fields over common loops, and the results that they are written to.
 pub(crate) struct Job<'p> {
     pub(crate) sizes: &'p [usize],
     pub(crate) operands: Vec<JobOperand<'p>>,
-    /// Pieces of the result: how the loops go through their axes.
+    /// The pieces of the result, and how the loops run through their axes.
     pub(crate) results: Vec<(usize, Vec<AxisUse>)>,
     /// Loops that are computed as a whole on each device.
     pub(crate) whole: Vec<usize>,
     /// Values that are read as a whole.
     pub(crate) gathered: Vec<usize>,
-    /// The loops of lines, and the sums that are made along them, by their types.
+    /// The loops of lines, and the types of the sums along them.
     pub(crate) lines: Option<(Vec<usize>, Vec<DType>)>,
-    /// How many sums are made over the loops that no result has.
+    /// The number of sums over loops that no result has.
     pub(crate) sums: usize,
     /// The tables that the places read.
     pub(crate) tables: Vec<usize>,
@@ -29,7 +29,7 @@ pub(crate) struct Job<'p> {
 pub(crate) struct JobOperand<'p> {
     pub(crate) value: usize,
     pub(crate) place: &'p SavedPlace,
-    /// Of an index in a table: the job's loop for each loop of the index.
+    /// For an index in a table: the job's loop for each loop of the index.
     pub(crate) index: Option<(&'p [usize], Vec<Option<usize>>)>,
 }
 
@@ -68,7 +68,7 @@ impl<'p> Job<'p> {
             return;
         };
         for index in indices {
-            // The table lies along the loops of the index in this order.
+            // The table is contiguous along the loops of the index in this order.
             let (mut step, mut loops) = (1, vec![None; index.field.sizes.len()]);
             for &own in order.iter().rev() {
                 let size = index.field.sizes[own];
@@ -91,7 +91,7 @@ impl<'p> Job<'p> {
         job
     }
 
-    /// The result lies along these loops.
+    /// Sets the result, which is contiguous along these loops.
     fn along(mut self, order: &[usize], piece: &Piece) -> Self {
         let axes = match order.len() == piece.axes.len() {
             true => order.iter().map(|&own| AxisUse::Whole(own)).collect(),
@@ -109,7 +109,7 @@ impl<'p> Job<'p> {
         self
     }
 
-    /// The axes of a value, as an operand goes through them: in loops of the job.
+    /// How an operand runs through the axes of a value, in loops of the job.
     pub(crate) fn uses_of(
         &self,
         operand: &JobOperand<'_>,
@@ -129,7 +129,7 @@ impl<'p> Job<'p> {
     }
 }
 
-/// The sums along lines that work makes; `None` if it needs whole lines.
+/// The types of the sums that work along lines needs; `None` if it needs whole lines.
 fn line_sums(own: &SavedLines, backward: bool) -> Option<Vec<DType>> {
     let float = if own.dtype == DType::F64 { DType::F64 } else { DType::F32 };
     let mut sums = match (own.work.0.as_str(), backward) {
@@ -141,7 +141,7 @@ fn line_sums(own: &SavedLines, backward: bool) -> Option<Vec<DType>> {
         _ => return None,
     };
     if backward {
-        // (Whether anything depends on the line.)
+        // Whether the line has a nonzero cotangent.
         sums.push(DType::Bool);
     }
     Some(sums)
@@ -153,7 +153,8 @@ pub(crate) fn trailing(sizes: &[usize], len: usize) -> Option<std::ops::Range<us
     Some(first..sizes.len())
 }
 
-/// The jobs of a step. `None` if it needs all its operands as a whole, and each device computes all of it.
+/// The jobs of a step. `None` if each device needs all operands as a whole and computes the whole
+/// step.
 pub(crate) fn jobs<'p>(
     program: &'p EngineProgram,
     work: &'p SavedWork,
@@ -259,7 +260,8 @@ pub(crate) fn jobs<'p>(
                 | SavedKind::Sort { .. }
                 | SavedKind::Extremum { .. }
                 | SavedKind::TopK { .. }
-                | SavedKind::Quantile { .. },
+                | SavedKind::Quantile { .. }
+                | SavedKind::Matrices { .. },
             ..
         }
         | SavedRule::MomentOfLines(_) => return None,

@@ -11,7 +11,8 @@ use typed_dims::grad::Parameters;
 use typed_dims::program::engine::EngineProgram;
 use typed_dims::program::{Program, RecordInputs};
 
-/// What the devices of a mesh send each other in one call of a program: see [`Sharding::plan`].
+/// The communication between the devices of a mesh in one call of a program: see
+/// [`Sharding::plan`].
 ///
 /// `Display` writes it as a table.
 #[derive(Clone, Debug)]
@@ -29,11 +30,12 @@ pub struct Plan {
 pub struct PlannedCollective {
     /// The kind.
     pub kind: CollectiveKind,
-    /// The axes of the mesh that it goes along.
+    /// The axes of the mesh along which the devices communicate.
     pub axes: Vec<&'static str>,
     /// The dims of the tensor that is sent.
     pub dims: Vec<&'static str>,
-    /// The bytes of the tensor on each device: before a reduce-scatter, and after all others.
+    /// The bytes of the tensor on each device: before a reduce-scatter, and after any other
+    /// collective.
     pub bytes: usize,
     /// The operation of the step.
     pub operation: &'static str,
@@ -53,7 +55,7 @@ impl Plan {
         Ok(Plan { mesh: placement.mesh.clone(), collectives })
     }
 
-    /// The bytes of all collectives, for each device.
+    /// The bytes of all collectives on each device.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.collectives.iter().map(|own| own.bytes).sum()
@@ -61,7 +63,7 @@ impl Plan {
 }
 
 impl<R: ShardRules> Sharding<R> {
-    /// What the devices send each other if the program is compiled with this sharding. No plugin is needed.
+    /// Plans the communication of the program with this sharding. No plugin is needed.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -79,11 +81,13 @@ impl<R: ShardRules> Sharding<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// XLA may choose other collectives. `Run::compare` compares the plan with the compiled program.
+    /// XLA may choose other collectives. `Run::compare` compares the plan with the compiled
+    /// program.
     ///
     /// # Errors
     ///
-    /// Returns an error if two dims of a value are split along one axis of the mesh, if its devices do not divide a size, or if a step of the program cannot be saved.
+    /// Returns an error if two dims of a value are split along one axis of the mesh, if the number
+    /// of devices does not divide a size, or if a step of the program cannot be saved.
     pub fn plan<In, Out>(&self, program: &Program<In, Out>) -> Result<Plan, XlaError>
     where
         In: RecordInputs,
@@ -131,7 +135,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// Writes rows of texts below each other. Some columns are aligned to the right.
+/// Writes rows of cells as a table. Some columns are aligned to the right.
 pub(crate) fn write_table<const N: usize>(
     f: &mut fmt::Formatter<'_>,
     rows: &[[String; N]],

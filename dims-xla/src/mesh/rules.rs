@@ -1,4 +1,4 @@
-//! The rules of a sharding as a type, and the check that a value's tensors keep them.
+//! The rules of a sharding as a type, and the compile-time check of a value's tensors.
 
 use super::MeshAxis;
 use std::marker::PhantomData;
@@ -14,7 +14,7 @@ pub trait ShardRules {
     const LIST: RuleList;
 }
 
-/// The rule that a dim is split along an axis of the mesh.
+/// The rule that splits a dim along an axis of the mesh.
 #[derive(Debug)]
 pub struct Along<D, A>(PhantomData<(D, A)>);
 
@@ -123,7 +123,7 @@ const fn same_text(a: &str, b: &str) -> bool {
     true
 }
 
-/// Text that is written by the compiler.
+/// Text that is assembled at compile time.
 struct Text {
     bytes: [u8; 1024],
     len: usize,
@@ -134,7 +134,7 @@ impl Text {
         Text { bytes: [0; 1024], len: 0 }
     }
 
-    /// Adds a text, unless there is no room for it.
+    /// Appends a text, if there is room for it.
     const fn with(mut self, text: &str) -> Self {
         let text = text.as_bytes();
         let mut at = 0;

@@ -1,4 +1,4 @@
-//! Steps along the axes of their results, so that each loop is an axis that can be split.
+//! Rewrites steps so that each loop is an axis of the result, and can be split.
 
 use super::access::{AxisUse, Piece, uses};
 use typed_dims::program::engine::EngineProgram;
@@ -9,7 +9,7 @@ use typed_dims_kernels::trace::saved::{
 };
 use typed_dims_kernels::trace::{NodeAxes, NodeAxis};
 
-/// More runs of moved rows than this stay one step.
+/// Moves of rows with more runs than this stay one step.
 const RUNS: usize = 32;
 
 /// Rewrites the steps of a program.
@@ -64,7 +64,8 @@ pub(crate) fn described(program: &EngineProgram, value: usize) -> Option<&NodeAx
     }
 }
 
-/// Axes of a shape that a loop runs through, if they are more than one: `48` positions, `4` apart, are `(4, 6, 2)` of the shape `(4, 6, 2, 4)`.
+/// The axes of a shape that a loop runs through, if there are several: `48` positions, `4` apart,
+/// are `(4, 6, 2)` of the shape `(4, 6, 2, 4)`.
 fn merged(shape: &[usize], size: usize, stride: isize) -> Option<Vec<usize>> {
     let (mut step, mut sizes, mut len) = (1isize, Vec::new(), 1);
     for &own in shape.iter().rev() {
@@ -80,7 +81,7 @@ fn merged(shape: &[usize], size: usize, stride: isize) -> Option<Vec<usize>> {
     (sizes.len() > 1 && len == size).then_some(sizes)
 }
 
-/// Splits each loop that runs through several axes of the result, or of an operand if it is not one of the result.
+/// Splits each loop that runs through several axes of the result or, failing that, of an operand.
 fn split_loops(
     field: &mut SavedField,
     place: &mut SavedPlace,
@@ -123,7 +124,7 @@ fn split_loops(
     }
 }
 
-/// The axes of a result that nobody has described: those of the loops along which it lies.
+/// The axes of a result without a description: the loops along which it is contiguous.
 fn axes_of(program: &EngineProgram, work: &SavedWork, len: usize) -> Option<NodeAxes> {
     let (field, others, order): (&SavedField, Vec<&SavedField>, Vec<usize>) = match work {
         SavedWork::Parts(parts) => {
@@ -161,7 +162,7 @@ fn axes_of(program: &EngineProgram, work: &SavedWork, len: usize) -> Option<Node
     (axes.iter().map(|own| own.size).product::<usize>() == len).then_some(axes)
 }
 
-/// Rows that are moved along an axis, as parts: one for each run of rows whose sources are equally far apart.
+/// Moves of rows along an axis as parts: one for each run of rows whose sources are evenly spaced.
 fn moved_rows(work: &SavedWork) -> Option<Vec<SavedPart>> {
     let SavedWork::Rule(rule) = work else { return None };
     let SavedRule::Kind {

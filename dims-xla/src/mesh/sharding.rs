@@ -1,4 +1,4 @@
-//! Which dims lie along which axes of a mesh.
+//! Shardings: the dims that are split along the axes of a mesh.
 
 use super::rules::Along;
 use super::{Mesh, MeshAxis};
@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use typed_dims::program::engine::{EngineAxis, EngineTensor};
 use typed_dims::types::brand::Brand;
 
-/// One rule of a sharding: a dim lies along a mesh axis.
+/// One rule of a sharding: a dim is split along a mesh axis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Rule {
     /// The id and the name of the dim.
@@ -17,7 +17,7 @@ struct Rule {
     at_rest: bool,
 }
 
-/// Which dims lie along which axes of a mesh.
+/// The dims that are split along the axes of a mesh.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -34,7 +34,8 @@ struct Rule {
 /// # let _ = sharding;
 /// ```
 ///
-/// The type lists the rules of [`shard`](Sharding::shard). So `cargo build` refuses a program whose inputs or results have a tensor with two dims along one mesh axis:
+/// The type lists the rules of [`shard`](Sharding::shard), so `cargo build` rejects a program if an
+/// input or a result has a tensor with two dims along one mesh axis:
 ///
 /// ```compile_fail,E0080
 /// use typed_dims::prelude::*;
@@ -48,8 +49,9 @@ struct Rule {
 /// let plan = Sharding::new(Mesh::of(Data.of(2))).shard(Row, Data).shard(Col, Data).plan(&program);
 /// ```
 ///
-/// The message is: "the input has the dims `Row` and `Col`, and both are split along the mesh axis `Data`: split one of them along another axis, or not at all".
-/// For intermediate values, and for structs that implement `Parameters` by hand, this is an error at run time.
+/// The message is: "the input has the dims `Row` and `Col`, and both are split along the mesh axis
+/// `Data`: split one of them along another axis, or not at all". For intermediate values, and for
+/// structs that implement `Parameters` by hand, this is a run-time error.
 pub struct Sharding<R = ()> {
     pub(crate) placement: Placement,
     rules: PhantomData<fn() -> R>,
@@ -79,7 +81,7 @@ impl<R> PartialEq for Sharding<R> {
 impl<R> Eq for Sharding<R> {}
 
 impl Sharding {
-    /// All tensors are whole on each device of the mesh.
+    /// A sharding in which each device has whole tensors.
     #[must_use]
     pub fn new(mesh: Mesh) -> Sharding {
         Sharding { placement: Placement { mesh, rules: Vec::new() }, rules: PhantomData }
@@ -97,26 +99,29 @@ impl<R> Sharding<R> {
     ///
     /// # Panics
     ///
-    /// Panics if the mesh has no such axis, or if the dim is split already.
+    /// Panics if the mesh does not have the axis, or if the dim is split already.
     #[must_use]
     pub fn shard<D: Brand, A: MeshAxis>(self, _: D, _: A) -> Sharding<(R, Along<D, A>)> {
         Sharding { placement: self.placement.with::<D, A>(false), rules: PhantomData }
     }
 
-    /// Splits inputs and results that are state, such as the parameters of a network and its optimizer, along an axis of the mesh. Within the program they are whole along this dim, unless
-    /// [`shard`](Sharding::shard) splits it.
+    /// Splits inputs and results that are state, such as the parameters of a network and its
+    /// optimizer, along an axis of the mesh. Within the program they are whole along this dim,
+    /// unless [`shard`](Sharding::shard) splits it.
     ///
-    /// Tensors with a dim that `shard` splits along the same axis are not split further: a batch of examples may lie along the axis that parameters are stored along.
+    /// A tensor with a dim that `shard` splits along the same axis is not split further. Parameters
+    /// can thus be stored along the axis that splits the batch.
     ///
     /// # Panics
     ///
-    /// Panics if the mesh has no such axis, or if the dim is split at rest already.
+    /// Panics if the mesh does not have the axis, or if the dim is split at rest already.
     #[must_use]
     pub fn at_rest<D: Brand, A: MeshAxis>(self, _: D, _: A) -> Sharding<R> {
         Sharding { placement: self.placement.with::<D, A>(true), rules: PhantomData }
     }
 
-    /// Removes the rules from the type, so that shardings with different rules have one type. They are then checked at run time only.
+    /// Removes the rules from the type, so that shardings with different rules have the same type.
+    /// They are then only checked at run time.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -144,7 +149,7 @@ pub(crate) struct Placement {
     rules: Vec<Rule>,
 }
 
-/// The mesh axis along which each axis of a tensor lies, if it is split.
+/// For each axis of a tensor, the mesh axis along which it is split, if any.
 pub(crate) type Split = Vec<Option<usize>>;
 
 /// An axis of a tensor: the id of its dim, its name and its size.
@@ -172,7 +177,7 @@ impl Placement {
         self.mesh.axes.iter().position(|own| own.0 == name).expect("rules name axes of the mesh")
     }
 
-    /// How a value with these axes is split.
+    /// The split of a value with these axes.
     pub(crate) fn split(
         &self,
         axes: &[DimAxis],
@@ -184,7 +189,8 @@ impl Placement {
             if rest && !at_rest {
                 continue;
             }
-            // (Rules for state go in their order, so that the order of axes in memory does not matter.)
+            // Rules for state apply in their order, so that the order of axes in memory does not
+            // matter.
             for rule in self.rules.iter().filter(|rule| rule.at_rest == rest) {
                 let Some(at) = axes.iter().position(|axis| axis.0 == Some(rule.dim.0)) else { continue };
                 let (axis, number) = (&axes[at], self.axis(rule.axis));
@@ -224,7 +230,7 @@ impl Placement {
         Ok(split)
     }
 
-    /// How a tensor of the inputs or results is split.
+    /// The split of a tensor of the inputs or results.
     pub(crate) fn split_tensor(
         &self,
         tensor: &EngineTensor,

@@ -9,7 +9,7 @@ use std::panic::Location;
 use typed_dims_kernels::program::code::DType;
 
 impl Tracer<'_> {
-    /// The transfers if a piece is split otherwise.
+    /// Adds the transfers that change the split of a piece.
     pub(super) fn moved(
         &mut self,
         (value, piece): (usize, usize),
@@ -19,7 +19,7 @@ impl Tracer<'_> {
     ) {
         let axes = self.values[value].pieces[piece].axes.clone();
         let mut now = from.clone();
-        // (XLA, too, starts at the innermost axis.)
+        // Starts at the innermost axis, like XLA.
         for at in (0..axes.len()).rev() {
             let Some(axis) = now[at].filter(|_| now[at] != to[at]) else { continue };
             let onto = to.iter().position(|own| *own == Some(axis)).filter(|&other| now[other].is_none());
@@ -55,7 +55,7 @@ impl Tracer<'_> {
         self.values[value].pieces[piece].len() * dtype.bytes() / parts.max(1)
     }
 
-    /// The sums over split loops.
+    /// Adds the sums over split loops.
     pub(super) fn sums(
         &mut self,
         value: usize,
@@ -74,7 +74,7 @@ impl Tracer<'_> {
             if !over.is_empty() {
                 let bytes = self.bytes(value, *piece, &made[*piece], dtype);
                 let stored = &self.values[value].stored[*piece];
-                // A part of the sum is kept.
+                // Each device keeps a part of the sum.
                 let is_scattered = over
                     .iter()
                     .all(|axis| stored.contains(&Some(*axis)) && !made[*piece].contains(&Some(*axis)));
@@ -103,7 +103,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// The checks that indices are in range, on all devices.
+    /// Adds the checks, on all devices, that indices are in range.
     pub(super) fn checks(
         &mut self,
         job: &Job<'_>,
@@ -139,7 +139,7 @@ impl Tracer<'_> {
     }
 }
 
-/// The type in which sums are made.
+/// The type of the sums.
 fn register(dtype: DType) -> DType {
     match dtype {
         DType::F16 | DType::Bf16 => DType::F32,

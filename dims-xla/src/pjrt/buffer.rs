@@ -4,10 +4,11 @@ use super::{ElementType, ffi};
 use crate::XlaError;
 use std::fmt;
 
-/// An array in the memory of a device: of [`Pjrt::upload`](super::Pjrt::upload), or the output of a program.
+/// An array in the memory of a device: the result of [`Pjrt::upload`](super::Pjrt::upload), or an
+/// output of a program.
 ///
-/// The output of a program may not have been computed yet. All methods but [`ready`](Self::ready), [`to_host`](Self::to_host) and
-/// [`to_host_into`](Self::to_host_into) return at once.
+/// The output of a program may not have been computed yet. Only [`ready`](Self::ready),
+/// [`to_host`](Self::to_host) and [`to_host_into`](Self::to_host_into) wait for it.
 ///
 /// ```no_run
 /// # use typed_dims_xla::pjrt::{ElementType, Pjrt};
@@ -48,29 +49,31 @@ impl DeviceBuffer {
         self.element_type().bytes(self.sizes()).unwrap_or(usize::MAX)
     }
 
-    /// The device that it is on: a position in [`Pjrt::devices`](super::Pjrt::devices).
+    /// The device of the array: a position in [`Pjrt::devices`](super::Pjrt::devices).
     #[must_use]
     pub fn device(&self) -> usize {
         self.inner.device()
     }
 
-    /// Whether it was donated to a program, which has taken its memory. It cannot be used any more.
+    /// Whether the array was donated to a program, which has taken its memory. It cannot be used
+    /// afterwards.
     #[must_use]
     pub fn is_deleted(&self) -> bool {
         self.inner.is_deleted()
     }
 
-    /// Waits until it has been computed.
+    /// Waits until the array has been computed.
     ///
     /// # Errors
     ///
-    /// The error of the program that should have computed it, or that it was donated.
+    /// Returns the error of the program that should have computed the array, or an error if the
+    /// array was donated.
     pub fn ready(&self) -> Result<(), XlaError> {
         self.not_donated()?;
         self.inner.ready()
     }
 
-    /// Waits until it has been computed, and returns its elements in row-major order.
+    /// Waits until the array has been computed, and returns its elements in row-major order.
     ///
     /// # Errors
     ///
@@ -88,7 +91,7 @@ impl DeviceBuffer {
     ///
     /// # Errors
     ///
-    /// As for [`ready`](Self::ready). If the slice has another length.
+    /// As for [`ready`](Self::ready). Also returns an error if the slice has another length.
     pub fn to_host_into(&self, target: &mut [u8]) -> Result<(), XlaError> {
         self.not_donated()?;
         self.inner.read(target)

@@ -1,7 +1,7 @@
-//! Executables as bytes and as files.
+//! Executables as bytes and files.
 //!
-//! A file has the key of its executable in it, so that a collision of hashes cannot load another program, and a checksum, so that XLA is
-//! never given damaged machine code.
+//! A file contains the key of its executable, so that a hash collision cannot load another program,
+//! and a checksum, so that XLA is never given damaged machine code.
 
 use crate::XlaError;
 use std::fs::{self, File};
@@ -25,7 +25,8 @@ impl Key {
     }
 }
 
-/// 128 bits of two hashes. (Not against forgery: who can write the files could write machine code, too.)
+/// 128 bits from two hashes. They do not protect against forgery: anyone who can write the files
+/// could write machine code, too.
 struct Hash([DefaultHasher; 2]);
 
 impl Hash {
@@ -60,7 +61,7 @@ pub(super) fn pack(key: &Key, executable: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The executable, if the bytes are whole and have this key.
+/// The executable, if the bytes are undamaged and have this key.
 pub(super) fn unpack<'a>(bytes: &'a [u8], key: &Key) -> Result<&'a [u8], &'static str> {
     const DAMAGED: &str = "the bytes are not a serialised executable, or are damaged";
     let (bytes, checksum) = bytes.split_last_chunk::<16>().ok_or(DAMAGED)?;
@@ -81,7 +82,7 @@ pub(super) fn unpack<'a>(bytes: &'a [u8], key: &Key) -> Result<&'a [u8], &'stati
     Ok(executable)
 }
 
-/// Splits off a part with its length in front.
+/// Splits off a part that is preceded by its length.
 fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, bytes) = bytes.split_first_chunk::<8>()?;
     bytes.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)
@@ -118,18 +119,18 @@ impl Store {
         self.folder.join(format!("{:032x}.xla", Hash::of(&key.0)))
     }
 
-    /// The executable with this key, if there is one that is not damaged.
+    /// The executable with this key, if there is an undamaged one.
     pub(super) fn read(&self, key: &Key) -> Option<Vec<u8>> {
         let bytes = fs::read(self.path(key)).ok()?;
         unpack(&bytes, key).ok().map(<[u8]>::to_vec)
     }
 
-    /// Keeps an executable. If it cannot be written, nothing is kept.
+    /// Stores an executable. Does nothing if the file cannot be written.
     pub(super) fn write(&self, key: &Key, executable: &[u8]) {
         self.replace(&self.path(key), &pack(key, executable));
     }
 
-    /// Replaces a file in one step: readers see the old one or the new one.
+    /// Replaces a file atomically: readers see either the old or the new one.
     fn replace(&self, path: &Path, bytes: &[u8]) {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -146,7 +147,8 @@ impl Store {
         }
     }
 
-    /// The hash of the plugin's file. It is kept in the folder, so that a large file is read once and not in each process.
+    /// The hash of the plugin's file. It is stored in the folder, so that not every process reads
+    /// the large file.
     pub(super) fn file_hash(&self, path: &Path) -> u128 {
         let Some(state) = file_state(path) else { return 0 };
         let note = self.folder.join(format!("{:032x}.plugin", Hash::of(&state.0)));

@@ -20,7 +20,7 @@ macro_rules! elements {
         }
 
         impl ElementType {
-            /// All of them.
+            /// All types.
             pub const ALL: &[ElementType] = &[$(ElementType::$variant),*];
 
             /// The number of bytes of an element.
@@ -49,7 +49,7 @@ macro_rules! elements {
                 Self::ALL.iter().copied().find(|element| element.code() == code)
             }
 
-            /// From a value of XLA's `PrimitiveType`, which programs of HLO contain.
+            /// The type with this value of XLA's `PrimitiveType`, as in HLO programs.
             pub(super) fn from_primitive(code: u64) -> Option<ElementType> {
                 match code {
                     $($primitive => Some(ElementType::$variant),)*
@@ -61,7 +61,8 @@ macro_rules! elements {
 }
 
 elements! {
-    /// A boolean: one byte, which is 0 or 1. Programs may do anything with other values.
+    /// A boolean: one byte, which is 0 or 1. With other values, the behaviour of programs is
+    /// unspecified.
     Bool "bool" "i1" 1 1 1
     /// A signed integer of 8 bits.
     I8 "i8" "i8" 1 2 2
@@ -90,7 +91,7 @@ elements! {
 }
 
 impl ElementType {
-    /// The number of bytes of an array of these sizes. `None` if there are too many for memory.
+    /// The number of bytes of an array of these sizes. `None` if it does not fit into `usize`.
     #[must_use]
     pub fn bytes(self, sizes: &[usize]) -> Option<usize> {
         if sizes.contains(&0) {

@@ -1,13 +1,15 @@
-//! A check that a shared library is whole.
+//! Checks that a shared library is complete.
 //!
-//! The loader maps a library without reading it. If the file is cut off, as after an aborted download, the process is killed by a signal
-//! when the missing part is used first. So this looks at the table of segments, and compares it with the length of the file.
+//! The loader maps a library without reading it. If the file is truncated, for example by an
+//! aborted download, a signal kills the process when it first uses the missing part. So this
+//! compares the table of segments with the length of the file.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// `Err` with the reason if the file is an ELF library of 64 bits, little endian, that is not whole. Other files are the loader's to judge.
+/// Returns the reason if the file is a truncated 64-bit little-endian ELF library. Other files are
+/// left to the loader.
 pub(super) fn check(path: &Path) -> Result<(), String> {
     let mut file = File::open(path).map_err(|error| error.to_string())?;
     let length = file.metadata().map_err(|error| error.to_string())?.len();

@@ -8,7 +8,8 @@ use std::fmt;
 
 /// A compiled program.
 ///
-/// [`Pjrt::compile_text`](super::Pjrt::compile_text) returns it. It belongs to the client that compiled it, and takes buffers of this client only.
+/// [`Pjrt::compile_text`](super::Pjrt::compile_text) returns it. It only takes buffers of the
+/// client that compiled it.
 pub struct Executable {
     inner: ffi::RawExecutable,
     inputs: Option<Vec<ArrayType>>,
@@ -28,15 +29,18 @@ impl Executable {
     ///
     /// # Errors
     ///
-    /// As for [`execute`](Self::execute). If the program runs on several devices.
+    /// As for [`execute`](Self::execute). Also returns an error if the program runs on several
+    /// devices.
     pub fn run(&self, arguments: &[&DeviceBuffer]) -> Result<Vec<DeviceBuffer>, XlaError> {
         let mut outputs = self.execute(&[arguments.to_vec()])?;
         Ok(outputs.pop().unwrap_or_default())
     }
 
-    /// Queues the program: `arguments` has a list for each of its [`devices`](Self::devices), and so has the result.
+    /// Queues the program. `arguments` and the result have a list for each of its
+    /// [`devices`](Self::devices).
     ///
-    /// It returns at once. The outputs can be arguments of other programs before they have been computed.
+    /// It returns at once. The outputs can be passed to other programs before they have been
+    /// computed.
     ///
     /// ```no_run
     /// # use typed_dims_xla::pjrt::{DeviceBuffer, Executable};
@@ -53,8 +57,9 @@ impl Executable {
     ///
     /// # Errors
     ///
-    /// If there are too many or too few arguments, or one of them has another type, is on another device, belongs to another client, or was
-    /// donated before. Errors while the program runs are reported when its outputs are read.
+    /// Returns an error if the number of arguments is wrong, or if an argument has another type, is
+    /// on another device, belongs to another client, or was donated before. Errors while the
+    /// program runs are reported when its outputs are read.
     pub fn execute(&self, arguments: &[Vec<&DeviceBuffer>]) -> Result<Vec<Vec<DeviceBuffer>>, XlaError> {
         if let Some(inputs) = &self.inputs {
             for list in arguments {
@@ -67,29 +72,31 @@ impl Executable {
         Ok(outputs.into_iter().map(|list| list.into_iter().map(DeviceBuffer::new).collect()).collect())
     }
 
-    /// The devices that it runs on, by their positions in [`Pjrt::devices`](super::Pjrt::devices).
+    /// The devices of the program, as positions in [`Pjrt::devices`](super::Pjrt::devices).
     #[must_use]
     pub fn devices(&self) -> &[usize] {
         self.inner.devices()
     }
 
-    /// The types of its arguments on one device, if the plugin shows the program. For a sharded program, these are the types of the shards.
+    /// The types of the arguments on one device, if the plugin exposes the program. For a sharded
+    /// program, these are the types of the shards.
     #[must_use]
     pub fn inputs(&self) -> Option<&[ArrayType]> {
         self.inputs.as_deref()
     }
 
-    /// The number of its outputs on one device.
+    /// The number of outputs on one device.
     #[must_use]
     pub fn output_count(&self) -> usize {
         self.inner.outputs()
     }
 
-    /// The types of its outputs on one device.
+    /// The types of the outputs on one device.
     ///
     /// # Errors
     ///
-    /// If the plugin does not tell them, or an output is no array of an [`ElementType`].
+    /// Returns an error if the plugin does not report the types, or if an output is not an array of
+    /// an [`ElementType`].
     pub fn outputs(&self) -> Result<Vec<ArrayType>, XlaError> {
         let types = self.inner.output_types()?.into_iter().enumerate().map(|(position, (code, sizes))| {
             let sizes = sizes.iter().map(|&size| usize::try_from(size).ok()).collect::<Option<_>>();
@@ -98,34 +105,35 @@ impl Executable {
                 .map(|(element_type, sizes)| ArrayType { element_type, sizes })
                 .ok_or_else(|| {
                     XlaError::arguments(format!(
-                        "output {position} of the program is no array of a known type: it has the element type number {code} of PJRT"
+                        "output {position} of the program is not an array of a known type: it has the element type number {code} of PJRT"
                     ))
                 })
         });
         types.collect()
     }
 
-    /// The executable as bytes, for [`Pjrt::load_executable`](super::Pjrt::load_executable). They fit the same plugin, platform and kind of
-    /// device only.
+    /// The executable as bytes, for [`Pjrt::load_executable`](super::Pjrt::load_executable) with
+    /// the same plugin, platform and kind of device.
     ///
     /// # Errors
     ///
-    /// If the plugin cannot serialise executables.
+    /// Returns an error if the plugin cannot serialize executables.
     pub fn serialize(&self) -> Result<Vec<u8>, XlaError> {
         Ok(cache::pack(&self.identity, &self.inner.serialize()?))
     }
 
-    /// The optimised program as XLA compiled it: a message of Protocol Buffers. The first value is its format as PJRT names it, `hlo` for a
-    /// `HloModuleProto` or `hlo_with_config` for a `HloModuleProtoWithConfig`.
+    /// XLA's optimized program: a Protocol Buffers message. The first value is PJRT's name of the
+    /// format: `hlo` for an `HloModuleProto`, or `hlo_with_config` for an
+    /// `HloModuleProtoWithConfig`.
     ///
     /// # Errors
     ///
-    /// If the plugin does not show it.
+    /// Returns an error if the plugin does not expose the optimized program.
     pub fn optimized_program(&self) -> Result<(String, Vec<u8>), XlaError> {
         self.inner.optimized_program()
     }
 
-    /// The instructions of the optimised program that move data between devices.
+    /// The instructions of the optimized program that move data between devices.
     ///
     /// XLA inserts collectives where a sharding needs them. Compare the list with your expectation.
     ///
@@ -141,16 +149,17 @@ impl Executable {
     ///
     /// # Errors
     ///
-    /// If the plugin does not show the optimised program.
+    /// Returns an error if the plugin does not expose the optimized program.
     pub fn collectives(&self) -> Result<Vec<Collective>, XlaError> {
         self.hlo(|hlo| hlo.collectives())
     }
 
-    /// How often each instruction occurs in the optimised program, fused ones included. A custom call is listed with its target.
+    /// The number of occurrences of each instruction in the optimized program, including fused
+    /// ones. A custom call is listed with its target.
     ///
     /// # Errors
     ///
-    /// If the plugin does not show the optimised program.
+    /// Returns an error if the plugin does not expose the optimized program.
     pub fn instruction_counts(&self) -> Result<BTreeMap<String, usize>, XlaError> {
         self.hlo(|hlo| hlo.opcodes())
     }
@@ -162,11 +171,11 @@ impl Executable {
         Ok(read(&hlo))
     }
 
-    /// How much memory of a device one call needs.
+    /// The memory that one call needs on a device.
     ///
     /// # Errors
     ///
-    /// If the plugin does not know.
+    /// Returns an error if the plugin does not report it.
     pub fn memory(&self) -> Result<ProgramMemory, XlaError> {
         self.inner.memory()
     }

@@ -1,18 +1,21 @@
-//! The C interface of PJRT behind safe functions. This is the only file of the crate with `unsafe` code.
+//! Safe wrappers of PJRT's C interface. This is the only file of the crate with `unsafe` code.
 //!
-//! # Why this is sound
+//! # Soundness
 //!
-//! The plugin is trusted to keep the contract of `pjrt_c_api.h`, as any shared library is. Under that assumption:
+//! The plugin is trusted to keep the contract of `pjrt_c_api.h`, like any shared library. Under
+//! that assumption:
 //!
-//! * Handles are owned. [`Client`], [`Buffer`], [`RawExecutable`] and [`Event`] each hold one pointer that the plugin returned, which no other
-//!   value holds, and destroy it once, in `drop`. Nothing outside this file sees a pointer.
-//! * Handles do not outlive their client: buffers and executables hold an `Arc` of it. Libraries are never unloaded, so that the functions
-//!   of a client outlive it.
-//! * Memory that the plugin reads or writes is borrowed for the whole call, and where the plugin goes on using it after the call, this file
-//!   waits for the event that ends the use before the borrow ends.
+//! * Handles are owned. [`Client`], [`Buffer`], [`RawExecutable`] and [`Event`] each hold one
+//!   pointer that the plugin returned and that no other value holds. They destroy it once, in
+//!   `drop`. Pointers do not leave this file.
+//! * Handles do not outlive their client: buffers and executables hold an `Arc` of it. Libraries
+//!   are never unloaded, so the functions of a client outlive it.
+//! * Memory that the plugin reads or writes is borrowed for the whole call. If the plugin uses it
+//!   after the call, this file waits for the event that ends the use before the borrow ends.
 //! * Lengths are checked in this file, next to the call that relies on them.
-//! * A client may be used from many threads; so says the contract. Calls that consume or free memory on the device are serialised by a
-//!   mutex per client nevertheless, because some plugins have races there.
+//! * The contract allows a client to be used from many threads. Calls that consume or free memory
+//!   on the device are nevertheless serialized by a mutex per client, because some plugins have
+//!   data races there.
 
 #![allow(unsafe_code)]
 
@@ -25,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Something of the plugin's whose contents are not known here.
+/// An object of the plugin with unknown contents.
 #[repr(C)]
 struct Opaque {
     contents: [u8; 0],
@@ -33,22 +36,24 @@ struct Opaque {
 
 type Handle = NonNull<Opaque>;
 
-/// A function of the table, whatever its arguments.
+/// A function of the table, with any arguments.
 type Function = unsafe extern "C" fn();
 
-// ---------------------------------------------------------------------------------------------------------------------------- Arguments
+// ----------------------------------------------------------------------------------------------------------------------------
+// Arguments
 
 /// The struct that a function of PJRT takes.
 ///
 /// # Safety
 ///
-/// The type is the struct that `pjrt_c_api.h` declares for the function at `SLOT` of the table, or a prefix of it, with `struct_size` and
-/// `extension_start` first. All zeros are a valid value of the type, and so is whatever the plugin writes there.
+/// The type is the struct that `pjrt_c_api.h` declares for the function at `SLOT` of the table, or
+/// a prefix of it, with `struct_size` and `extension_start` first. All zeros, and any value that
+/// the plugin writes, are valid values of the type.
 unsafe trait Arguments: Sized {
     const SLOT: usize;
     const FUNCTION: &'static str;
 
-    /// All fields are zero, apart from the size of the struct.
+    /// All fields are zero except the size of the struct.
     fn new() -> Self;
 }
 
@@ -62,8 +67,9 @@ macro_rules! arguments {
             $($field: $type,)*
         }
 
-        // SAFETY: The invocation below copies slots and fields from the header. Fields are integers, raw pointers and optional functions,
-        // for all of which zero is valid. Booleans and enums of C are integers here, so that any byte is valid.
+        // SAFETY: The invocation below copies slots and fields from the header. Fields are
+        // integers, raw pointers and optional functions, for which zero is valid. C's booleans and
+        // enums are integers here, so any byte is valid.
         unsafe impl Arguments for $name {
             const SLOT: usize = $slot;
             const FUNCTION: &'static str = $function;
@@ -71,7 +77,7 @@ macro_rules! arguments {
             fn new() -> Self {
                 #[allow(unused_mut, unused_assignments)]
                 const SIZE: usize = {
-                    // As in the header: up to the end of the last field, without padding behind it.
+                    // As in the header: up to the end of the last field, without trailing padding.
                     let mut end = offset_of!($name, extension_start) + size_of::<*mut c_void>();
                     $(end = offset_of!($name, $field) + size_of::<$type>();)*
                     end
@@ -170,11 +176,11 @@ arguments! {
     }
 }
 
-/// The slots without which no program can run. A table that lacks one is refused when it is loaded.
+/// The slots that every program needs. A table that lacks one is rejected when it is loaded.
 const NEEDED: [usize; 24] =
     [0, 1, 2, 3, 5, 8, 10, 11, 12, 14, 16, 20, 22, 23, 29, 40, 44, 50, 51, 55, 58, 59, 60, 70];
 
-/// The size and the meaning of a value behind a name. The fields are as in the header.
+/// A named value, with its size and meaning. The fields are as in the header.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct NamedValue {
@@ -218,7 +224,8 @@ struct TiledLayout {
     num_tiles: usize,
 }
 
-/// A layout without tiles. The header has a union with a struct of strides in it, which is smaller.
+/// A layout without tiles. In the header it is in a union with a struct of strides, which is
+/// smaller.
 #[repr(C)]
 struct MemoryLayout {
     struct_size: usize,
@@ -247,9 +254,11 @@ struct ExecuteOptions {
 
 const PROGRAM_SIZE: usize = size_of::<Program>();
 
-// --------------------------------------------------------------------------------------------------------------------------- The table
+// ---------------------------------------------------------------------------------------------------------------------------
+// The table
 
-/// The head of the table: its size, extensions, and the version of the interface. The functions follow.
+/// The head of the table: its size, extensions, and the version of the interface. The functions
+/// follow.
 #[repr(C)]
 struct TableHead {
     struct_size: usize,
@@ -260,16 +269,17 @@ struct TableHead {
     minor: i32,
 }
 
-/// The functions of a plugin that has been loaded and initialised.
+/// The functions of a loaded and initialized plugin.
 pub(super) struct Api {
     slots: Box<[Option<Function>]>,
     version: (i32, i32),
 }
 
 impl Api {
-    /// Loads a plugin. One that is loaded already is not loaded again.
+    /// Loads a plugin, unless it is loaded already.
     ///
-    /// `before` lists libraries that the plugin needs. They are loaded into the global scope first, those that can be.
+    /// `before` lists libraries that the plugin needs. Those that can be loaded are loaded into the
+    /// global scope first.
     pub(super) fn load(path: &Path, before: &[PathBuf], quiet: bool) -> Result<&'static Api, XlaError> {
         static LOADED: Mutex<Option<HashMap<PathBuf, &'static Api>>> = Mutex::new(None);
         let failed = |reason: String| XlaError::PluginNotLoaded { path: path.to_owned(), reason };
@@ -290,7 +300,8 @@ impl Api {
         let library = library::open(&file, false).map_err(failed)?;
         let symbol = library::symbol(library, c"GetPjrtApi")
             .ok_or_else(|| failed("it is a shared library without the function `GetPjrtApi`".to_owned()))?;
-        // SAFETY: A symbol of this name is `const PJRT_Api* GetPjrtApi()` in every PJRT plugin. The library stays loaded.
+        // SAFETY: A symbol of this name is `const PJRT_Api* GetPjrtApi()` in every PJRT plugin. The
+        // library stays loaded.
         let table = unsafe {
             let get = std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> *const TableHead>(symbol);
             get()
@@ -303,13 +314,14 @@ impl Api {
         Ok(api)
     }
 
-    /// Copies the table, after checks of its size and version.
+    /// Copies the table after checking its size and version.
     fn read(table: *const TableHead, path: &Path) -> Result<Api, XlaError> {
         let refused = |reason: String| XlaError::PluginVersion { path: path.to_owned(), reason };
         if table.is_null() || !table.is_aligned() {
             return Err(refused("`GetPjrtApi` returned no table of functions".to_owned()));
         }
-        // SAFETY: `GetPjrtApi` returns a table that lives as long as the library and starts with its size.
+        // SAFETY: `GetPjrtApi` returns a table that lives as long as the library and starts with
+        // its size.
         let size = unsafe { (*table).struct_size };
         if size < size_of::<TableHead>() {
             return Err(refused(format!("its table of functions has only {size} bytes")));
@@ -322,9 +334,10 @@ impl Api {
                 version.0, version.1
             )));
         }
-        // (More functions than there will ever be. A table that claims more is no table.)
+        // The limit exceeds any real number of functions. A larger size would be garbage.
         let count = ((size - size_of::<TableHead>()) / size_of::<Function>()).min(1024);
-        // SAFETY: The table has `count` pointers behind its head, by its own size. Each is null or a function.
+        // SAFETY: By its own size, the table has `count` pointers after its head. Each is null or a
+        // function.
         let slots: Box<[Option<Function>]> =
             unsafe { std::slice::from_raw_parts(table.add(1).cast::<Option<Function>>(), count).into() };
         if let Some(slot) = NEEDED.into_iter().find(|slot| !matches!(slots.get(*slot), Some(Some(_)))) {
@@ -344,11 +357,12 @@ impl Api {
     ///
     /// # Safety
     ///
-    /// The header declares the function with the result `R`. The pointers in `arguments` are valid as the header demands of this function,
-    /// for as long as it says.
+    /// The header declares the function with the result `R`. The pointers in `arguments` are valid
+    /// as the header requires for this function, for as long as it requires.
     unsafe fn invoke<A: Arguments, R>(&self, arguments: &mut A) -> Option<R> {
         let function = self.slots.get(A::SLOT).copied().flatten()?;
-        // SAFETY: The function at this slot takes a pointer to `A`, by the contract of `Arguments`. The caller has promised the rest.
+        // SAFETY: The function at this slot takes a pointer to `A`, by the contract of `Arguments`.
+        // The caller has promised the rest.
         unsafe {
             let function = std::mem::transmute::<Function, unsafe extern "C" fn(*mut A) -> R>(function);
             Some(function(arguments))
@@ -361,7 +375,7 @@ impl Api {
     ///
     /// As for [`invoke`](Self::invoke), and the function returns a pointer to an error.
     unsafe fn call<A: Arguments>(&self, arguments: &mut A) -> Result<(), XlaError> {
-        // SAFETY: By the condition of this function.
+        // SAFETY: The caller's promise.
         let error = unsafe { self.invoke::<A, Raw>(arguments) };
         let error = error.ok_or(XlaError::Unsupported { function: A::FUNCTION })?;
         NonNull::new(error).map_or(Ok(()), |error| Err(self.take_error(error, A::FUNCTION)))
@@ -371,15 +385,16 @@ impl Api {
     fn take_error(&self, error: Handle, function: &'static str) -> XlaError {
         let mut text = ErrorMessage::new();
         text.error = error.as_ptr();
-        // SAFETY: The error was just returned to us. The text lives as long as it, and is copied before it is freed.
+        // SAFETY: The error was just returned to us. The text lives as long as the error, and is
+        // copied before the error is freed.
         let message = unsafe {
             self.invoke::<_, ()>(&mut text);
             copy_text(text.message, text.message_size)
         };
         let mut code = ErrorGetCode::new();
         code.error = error.as_ptr();
-        // SAFETY: As before. (This function can return an error about its arguments. It would leak, rather than lead here
-        // again.)
+        // SAFETY: As before. If this function returned an error about its arguments, that error
+        // would leak, which avoids a recursion.
         unsafe { self.invoke::<_, Raw>(&mut code) };
         let mut destroy = ErrorDestroy::new();
         destroy.error = error.as_ptr();
@@ -391,7 +406,7 @@ impl Api {
     /// The attributes of the plugin, such as its versions of StableHLO.
     pub(super) fn attributes(&self) -> Vec<(String, Attribute)> {
         let mut arguments = PluginAttributes::new();
-        // SAFETY: There are no pointers to be valid.
+        // SAFETY: The arguments contain no pointers.
         if unsafe { self.call(&mut arguments) }.is_err() || arguments.attributes.is_null() {
             return Vec::new();
         }
@@ -402,7 +417,8 @@ impl Api {
             if value.struct_size < offset_of!(NamedValue, value_size) + size_of::<usize>() {
                 break;
             }
-            // SAFETY: The type says which field of the union is set, and the pointers in it are valid for `value_size` elements.
+            // SAFETY: The type says which field of the union is set, and the pointers in it are
+            // valid for `value_size` elements.
             let (name, attribute) = unsafe {
                 let attribute = match value.value_type {
                     0 => Attribute::Text(copy_text(value.value.string, value.value_size)),
@@ -435,7 +451,7 @@ pub(super) enum Attribute {
 ///
 /// `text` is null or valid for `size` bytes.
 unsafe fn copy_text(text: *const c_char, size: usize) -> String {
-    // SAFETY: By the condition of this function.
+    // SAFETY: The caller's promise.
     String::from_utf8_lossy(&unsafe { copy_slice(text.cast::<u8>(), size) }).into_owned()
 }
 
@@ -448,7 +464,7 @@ unsafe fn copy_slice<T: Copy>(start: *const T, size: usize) -> Vec<T> {
     if start.is_null() || size == 0 {
         return Vec::new();
     }
-    // SAFETY: By the condition of this function.
+    // SAFETY: The caller's promise.
     unsafe { std::slice::from_raw_parts(start, size) }.to_vec()
 }
 
@@ -461,16 +477,17 @@ fn given(pointer: Raw, function: &'static str) -> Result<Handle, XlaError> {
     })
 }
 
-// -------------------------------------------------------------------------------------------------------------------------------- Event
+// --------------------------------------------------------------------------------------------------------------------------------
+// Event
 
-/// Something that the plugin is still doing.
+/// An operation of the plugin that may still be running.
 struct Event {
     api: &'static Api,
     raw: Handle,
 }
 
 impl Event {
-    /// Waits until it is done.
+    /// Waits until the operation ends.
     fn wait(self) -> Result<(), XlaError> {
         let mut arguments = EventAwait::new();
         arguments.event = self.raw.as_ptr();
@@ -483,12 +500,14 @@ impl Drop for Event {
     fn drop(&mut self) {
         let mut arguments = EventDestroy::new();
         arguments.event = self.raw.as_ptr();
-        // SAFETY: We own the event, and this is the last use of it. (An error would mean that nothing was freed. A destructor cannot report it.)
+        // SAFETY: We own the event, and this is the last use of it. An error would mean that
+        // nothing was freed, which a destructor cannot report.
         let _ = unsafe { self.api.call(&mut arguments) };
     }
 }
 
-// ------------------------------------------------------------------------------------------------------------------------------- Client
+// -------------------------------------------------------------------------------------------------------------------------------
+// Client
 
 /// An option for the creation of a client.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -513,8 +532,9 @@ pub(super) struct Client {
     lock: Mutex<()>,
 }
 
-// SAFETY: PJRT clients, their devices, executables, buffers and events may be used from any thread, and from several at once: JAX and
-// PyTorch/XLA rely on it. None of them is tied to the thread that made it.
+// SAFETY: PJRT clients, their devices, executables, buffers and events may be used from any thread,
+// and from several at once: JAX and PyTorch/XLA rely on it. None of them is tied to the thread that
+// created it.
 unsafe impl Send for Client {}
 // SAFETY: As above.
 unsafe impl Sync for Client {}
@@ -548,7 +568,8 @@ impl Client {
         let mut client = Client { api, raw, devices: Vec::new(), lock: Mutex::new(()) };
         let mut list = ClientAddressableDevices::new();
         list.client = raw.as_ptr();
-        // SAFETY: The client is valid, and the array that it returns is valid for the number of devices that it returns.
+        // SAFETY: The client is valid, and the array that it returns is valid for the number of
+        // devices that it returns.
         client.devices = unsafe {
             api.call(&mut list)?;
             handles(list.devices, list.num_devices)
@@ -570,7 +591,7 @@ impl Client {
     pub(super) fn platform_name(&self) -> Result<String, XlaError> {
         let mut arguments = ClientPlatformName::new();
         arguments.client = self.raw.as_ptr();
-        // SAFETY: The client is valid, and the text lives as long as it.
+        // SAFETY: The client is valid, and the text lives as long as the client.
         unsafe {
             self.api.call(&mut arguments)?;
             Ok(copy_text(arguments.text, arguments.text_size))
@@ -580,7 +601,7 @@ impl Client {
     pub(super) fn platform_version(&self) -> Result<String, XlaError> {
         let mut arguments = ClientPlatformVersion::new();
         arguments.client = self.raw.as_ptr();
-        // SAFETY: The client is valid, and the text lives as long as it.
+        // SAFETY: The client is valid, and the text lives as long as the client.
         unsafe {
             self.api.call(&mut arguments)?;
             Ok(copy_text(arguments.text, arguments.text_size))
@@ -609,7 +630,8 @@ impl Client {
         kind.description = description;
         let mut text = DescriptionToString::new();
         text.description = description;
-        // SAFETY: The description lives as long as the device, and so do its texts. A text stays null if a function is missing.
+        // SAFETY: The description and its texts live as long as the device. A text stays null if a
+        // function is missing.
         unsafe {
             self.api.call(&mut id)?;
             let _ = self.api.call(&mut kind);
@@ -641,7 +663,8 @@ impl Client {
         })
     }
 
-    /// Copies elements to a device. Strides are in bytes and not negative. Without them the elements are in row-major order.
+    /// Copies elements to a device. Strides are in bytes and not negative. Without them the
+    /// elements are in row-major order.
     pub(super) fn upload(
         self: &Arc<Self>,
         data: &[u8],
@@ -659,7 +682,7 @@ impl Client {
         };
         if reach.is_none_or(|reach| reach > data.len()) {
             return Err(XlaError::arguments(format!(
-                "the elements of {element_type}{sizes:?} do not lie within the {} bytes given",
+                "the elements of {element_type}{sizes:?} do not fit in the {} bytes given",
                 data.len()
             )));
         }
@@ -675,24 +698,25 @@ impl Client {
         }
         arguments.host_buffer_semantics = 0; // kImmutableOnlyDuringCall
         arguments.device = raw_device.as_ptr();
-        // SAFETY: The client and its device are valid. The plugin reads `reach` bytes, which the slice has, and only during the call. The
-        // other arrays live until the end of this function.
+        // SAFETY: The client and its device are valid. The plugin reads `reach` bytes, which the
+        // slice has, and only during the call. The other arrays live until the end of this
+        // function.
         unsafe { self.api.call(&mut arguments)? };
         let done = NonNull::new(arguments.done_with_host_buffer).map(|raw| Event { api: self.api, raw });
         let raw = given(arguments.buffer, BufferFromHostBuffer::FUNCTION)?;
         let buffer = Buffer { client: self.clone(), raw, device, element_type, sizes: sizes.into() };
-        // The contract says that the data is not read after the call. This event says it again, and plugins that break the contract set
-        // it later. Its error is the buffer's, which its readers get.
+        // By the contract, the data is not read after the call. Plugins that break the contract set
+        // this event later. Its error is also the buffer's error, and is reported to readers.
         if let Some(done) = done {
             let _ = done.wait();
         }
         Ok(buffer)
     }
 
-    /// Compiles StableHLO text. `options` is a serialised `CompileOptionsProto`.
+    /// Compiles StableHLO text. `options` is a serialized `CompileOptionsProto`.
     pub(super) fn compile(self: &Arc<Self>, text: &str, options: &[u8]) -> Result<RawExecutable, XlaError> {
         const FORMAT: &str = "mlir";
-        // The parser of some plugins reads up to a zero byte, whatever the size says.
+        // The parser of some plugins reads up to a zero byte, whatever the size is.
         let mut code = Vec::with_capacity(text.len() + 1);
         code.extend_from_slice(text.as_bytes());
         code.push(0);
@@ -709,7 +733,8 @@ impl Client {
         arguments.program = &raw const program;
         arguments.compile_options = options.as_ptr().cast();
         arguments.compile_options_size = options.len();
-        // SAFETY: The client is valid. Program and options are only read, and live until the end of this function.
+        // SAFETY: The client is valid. Program and options are only read, and live until the end of
+        // this function.
         unsafe { self.api.call(&mut arguments)? };
         RawExecutable::new(self, given(arguments.executable, ClientCompile::FUNCTION)?)
     }
@@ -720,8 +745,9 @@ impl Client {
         arguments.client = self.raw.as_ptr();
         arguments.serialized = bytes.as_ptr().cast();
         arguments.serialized_size = bytes.len();
-        // SAFETY: The client is valid. The bytes are only read during the call. That they come from this plugin, the caller has checked as
-        // far as a checksum can; an executable that someone forged is like a shared library that someone forged.
+        // SAFETY: The client is valid. The bytes are only read during the call. The caller has
+        // verified by a checksum that they come from this plugin; a forged executable is like a
+        // forged shared library.
         unsafe { self.api.call(&mut arguments)? };
         RawExecutable::new(self, given(arguments.loaded, DeserializeAndLoad::FUNCTION)?)
     }
@@ -731,28 +757,30 @@ impl Drop for Client {
     fn drop(&mut self) {
         let mut arguments = ClientDestroy::new();
         arguments.client = self.raw.as_ptr();
-        // SAFETY: This is the last handle of the client: buffers and executables hold an `Arc` of it, and are destroyed before.
+        // SAFETY: This is the last handle of the client: buffers and executables hold an `Arc` of
+        // it, and are destroyed before.
         let _ = unsafe { self.api.call(&mut arguments) };
     }
 }
 
-/// Copies an array of handles, without those that are null.
+/// Copies an array of handles, without null handles.
 ///
 /// # Safety
 ///
 /// `start` is null or valid for `size` pointers.
 unsafe fn handles(start: *const Raw, size: usize) -> Vec<Handle> {
-    // SAFETY: By the condition of this function.
+    // SAFETY: The caller's promise.
     unsafe { copy_slice(start, size) }.into_iter().filter_map(NonNull::new).collect()
 }
 
-/// Sizes as PJRT takes them.
+/// Sizes in PJRT's type.
 fn dims(sizes: &[usize]) -> Result<Vec<i64>, XlaError> {
     let dims: Option<Vec<i64>> = sizes.iter().map(|&size| i64::try_from(size).ok()).collect();
     dims.ok_or_else(|| XlaError::arguments(format!("the sizes {sizes:?} are too large")))
 }
 
-/// How many bytes, from the first one on, the elements at these strides reach. `None` if a stride is negative or the number too large.
+/// The number of bytes, from the first one on, that the elements at these strides reach. `None` if
+/// a stride is negative or the number is too large.
 fn reach(sizes: &[usize], strides: &[i64], element: usize) -> Option<usize> {
     if sizes.contains(&0) {
         return Some(0);
@@ -762,7 +790,8 @@ fn reach(sizes: &[usize], strides: &[i64], element: usize) -> Option<usize> {
     })
 }
 
-// ------------------------------------------------------------------------------------------------------------------------------- Buffer
+// -------------------------------------------------------------------------------------------------------------------------------
+// Buffer
 
 /// An array in the memory of a device.
 pub(super) struct Buffer {
@@ -781,14 +810,14 @@ unsafe impl Sync for Buffer {}
 impl Buffer {
     /// Takes a buffer that a program returned, and asks for its type.
     fn new(client: &Arc<Client>, raw: Handle, device: usize) -> Result<Buffer, XlaError> {
-        // (The type is set below. The buffer is owned from here on, so that an error frees it.)
+        // The type is set below. The buffer is owned from here on, so that an error frees it.
         let element_type = ElementType::Bool;
         let mut buffer = Buffer { client: client.clone(), raw, device, element_type, sizes: Box::default() };
         let mut code = BufferElementType::new();
         code.buffer = raw.as_ptr();
         let mut dims = BufferDimensions::new();
         dims.buffer = raw.as_ptr();
-        // SAFETY: The buffer is valid. The array of sizes lives as long as it.
+        // SAFETY: The buffer is valid. The array of sizes lives as long as the buffer.
         let sizes = unsafe {
             client.api.call(&mut code)?;
             client.api.call(&mut dims)?;
@@ -818,7 +847,7 @@ impl Buffer {
         &self.sizes
     }
 
-    /// Whether its memory has been donated to a program.
+    /// Whether the memory has been donated to a program.
     pub(super) fn is_deleted(&self) -> bool {
         let mut arguments = BufferIsDeleted::new();
         arguments.buffer = self.raw.as_ptr();
@@ -826,7 +855,7 @@ impl Buffer {
         unsafe { self.client.api.call(&mut arguments) }.is_ok() && arguments.is_deleted != 0
     }
 
-    /// Waits until it has been computed.
+    /// Waits until the array has been computed.
     pub(super) fn ready(&self) -> Result<(), XlaError> {
         let mut arguments = BufferReadyEvent::new();
         arguments.buffer = self.raw.as_ptr();
@@ -836,7 +865,7 @@ impl Buffer {
         Event { api: self.client.api, raw }.wait()
     }
 
-    /// Waits until it has been computed, and copies its elements in row-major order.
+    /// Waits until the array has been computed, and copies its elements in row-major order.
     pub(super) fn read(&self, target: &mut [u8]) -> Result<(), XlaError> {
         let bytes = self.element_type.bytes(&self.sizes);
         if bytes != Some(target.len()) {
@@ -866,7 +895,8 @@ impl Buffer {
         let mut arguments = BufferToHostBuffer::new();
         arguments.src = self.raw.as_ptr();
         arguments.host_layout = &raw mut layout;
-        // SAFETY: The buffer is valid, and the layout lives until the end of this function. Without a target this asks for the size.
+        // SAFETY: The buffer is valid, and the layout lives until the end of this function. Without
+        // a target, this queries the size.
         unsafe { self.client.api.call(&mut arguments)? };
         drop(NonNull::new(arguments.event).map(|raw| Event { api: self.client.api, raw }));
         if arguments.dst_size != target.len() {
@@ -890,8 +920,8 @@ impl Buffer {
         arguments.host_layout = &raw mut layout;
         arguments.dst = target.as_mut_ptr().cast();
         arguments.dst_size = target.len();
-        // SAFETY: As before. The plugin writes at most `dst_size` bytes, and is done when the event is, for which the next line waits
-        // while `target` is still borrowed.
+        // SAFETY: As before. The plugin writes at most `dst_size` bytes before the event occurs.
+        // The next line waits for it while `target` is still borrowed.
         unsafe { self.client.api.call(&mut arguments)? };
         let raw = given(arguments.event, BufferToHostBuffer::FUNCTION)?;
         Event { api: self.client.api, raw }.wait()
@@ -903,12 +933,14 @@ impl Drop for Buffer {
         let mut arguments = BufferDestroy::new();
         arguments.buffer = self.raw.as_ptr();
         let _lock = self.client.lock();
-        // SAFETY: We own the buffer, and this is the last use of it. The plugin keeps the memory until programs that read it are done.
+        // SAFETY: We own the buffer, and this is the last use of it. The plugin keeps the memory
+        // until programs that read it are done.
         let _ = unsafe { self.client.api.call(&mut arguments) };
     }
 }
 
-// --------------------------------------------------------------------------------------------------------------------------- RawExecutable
+// ---------------------------------------------------------------------------------------------------------------------------
+// RawExecutable
 
 /// A compiled program.
 pub(super) struct RawExecutable {
@@ -939,7 +971,8 @@ impl RawExecutable {
         outputs.executable = raw.as_ptr();
         let mut list = LoadedAddressableDevices::new();
         list.executable = loaded.as_ptr();
-        // SAFETY: Both handles are valid, and the array that is returned is valid for the number of devices that is returned.
+        // SAFETY: Both handles are valid, and the array that is returned is valid for the number of
+        // devices that is returned.
         let devices = unsafe {
             api.call(&mut outputs)?;
             api.call(&mut list)?;
@@ -968,7 +1001,8 @@ impl RawExecutable {
         self.outputs
     }
 
-    /// Queues the program: a list of arguments for each of its devices, and lists of outputs back.
+    /// Queues the program. Takes a list of arguments for each of its devices, and returns lists of
+    /// outputs.
     pub(super) fn execute(&self, arguments: &[Vec<&Buffer>]) -> Result<Vec<Vec<Buffer>>, XlaError> {
         let count = arguments.first().map_or(0, Vec::len);
         if arguments.len() != self.devices.len() {
@@ -1029,7 +1063,7 @@ impl RawExecutable {
         call.output_lists = output_lists.as_ptr();
         {
             let _lock = self.client.lock();
-            // (Within the lock, so that no other thread donates it in between.)
+            // Within the lock, so that no other thread donates the buffers in between.
             for list in arguments {
                 if let Some(position) = list.iter().position(|buffer| buffer.is_deleted()) {
                     return Err(XlaError::arguments(format!(
@@ -1037,9 +1071,10 @@ impl RawExecutable {
                     )));
                 }
             }
-            // SAFETY: The executable and all buffers are valid, of this client, and on the devices of the program. There are as many lists
-            // as devices, `count` arguments in each, and room for as many outputs as the program has. All arrays live until after the
-            // call, and are not used after it. Wrong types and sizes of arguments are reported by the plugin.
+            // SAFETY: The executable and all buffers are valid, of this client, and on the devices
+            // of the program. There is a list for each device, with `count` arguments each, and
+            // room for all outputs of the program. All arrays outlive the call, and are not used
+            // after it. The plugin reports wrong types and sizes of arguments.
             unsafe { self.client.api.call(&mut call)? };
         }
         let mut results = Vec::with_capacity(outputs.len());
@@ -1047,7 +1082,7 @@ impl RawExecutable {
         for (list, &device) in outputs.into_iter().zip(&self.devices) {
             let mut result = Vec::with_capacity(list.len());
             for raw in list {
-                // (All outputs are taken before an error is returned, so that none leaks.)
+                // All outputs are taken before an error is returned, so that none leaks.
                 let output = given(raw, LoadedExecute::FUNCTION);
                 match output.and_then(|raw| Buffer::new(&self.client, raw, device)) {
                     Ok(buffer) => result.push(buffer),
@@ -1065,7 +1100,8 @@ impl RawExecutable {
         arguments.executable = self.raw();
         // SAFETY: The executable is valid.
         unsafe { self.client.api.call(&mut arguments)? };
-        // SAFETY: The bytes live until the deleter is called, which is once, after they have been copied.
+        // SAFETY: The bytes live until the deleter is called, which is once, after they have been
+        // copied.
         unsafe {
             let bytes = copy_slice(arguments.serialized_bytes.cast::<u8>(), arguments.serialized_bytes_size);
             if let (Some(delete), false) = (arguments.deleter, arguments.serialized_executable.is_null()) {
@@ -1075,7 +1111,7 @@ impl RawExecutable {
         }
     }
 
-    /// The program as XLA has optimised it, and the format: `hlo` or `hlo_with_config`.
+    /// XLA's optimized program, and its format: `hlo` or `hlo_with_config`.
     pub(super) fn optimized_program(&self) -> Result<(String, Vec<u8>), XlaError> {
         let mut program = Program {
             struct_size: PROGRAM_SIZE,
@@ -1088,14 +1124,16 @@ impl RawExecutable {
         let mut arguments = ExecutableOptimizedProgram::new();
         arguments.executable = self.raw();
         arguments.program = &raw mut program;
-        // SAFETY: The executable and the program are valid. Without memory for the code this asks for its size.
+        // SAFETY: The executable and the program are valid. Without memory for the code, this
+        // queries its size.
         unsafe { self.client.api.call(&mut arguments)? };
         let mut code = vec![0_u8; program.code_size];
         program.code = code.as_mut_ptr().cast();
         arguments.program = &raw mut program;
         // SAFETY: As before. The plugin writes `code_size` bytes, which the vector has.
         unsafe { self.client.api.call(&mut arguments)? };
-        // SAFETY: The plugin has set the format, which lives as long as it. The vector has not been moved since.
+        // SAFETY: The plugin has set the format, which is still valid. The vector has not been
+        // moved since.
         let format = unsafe { copy_text(program.format, program.format_size) };
         code.truncate(program.code_size);
         Ok((format, code))
@@ -1107,7 +1145,8 @@ impl RawExecutable {
         types.executable = self.raw();
         let mut dims = OutputDimensions::new();
         dims.executable = self.raw();
-        // SAFETY: The executable is valid. The arrays live as long as it. There are as many sizes as the sum of the ranks says.
+        // SAFETY: The executable is valid. The arrays live as long as the executable. The number of
+        // sizes is the sum of the ranks.
         let (types, ranks, sizes) = unsafe {
             self.client.api.call(&mut types)?;
             self.client.api.call(&mut dims)?;
@@ -1151,12 +1190,14 @@ impl Drop for RawExecutable {
         }
         let mut arguments = LoadedDestroy::new();
         arguments.executable = self.loaded.as_ptr();
-        // SAFETY: We own this handle, and this is the last use of it. Calls that are still running keep what they need.
+        // SAFETY: We own this handle, and this is the last use of it. Running calls keep the memory
+        // that they need.
         let _ = unsafe { self.client.api.call(&mut arguments) };
     }
 }
 
-// --------------------------------------------------------------------------------------------------------------------- Shared libraries
+// ---------------------------------------------------------------------------------------------------------------------
+// Shared libraries
 
 #[cfg(unix)]
 mod library {
@@ -1170,10 +1211,12 @@ mod library {
     pub(super) fn open(path: &Path, global: bool) -> Result<NonNull<c_void>, String> {
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
         let scope = if global { libc::RTLD_GLOBAL } else { libc::RTLD_LOCAL };
-        // SAFETY: The name is a string of C. The library's initialisers run, which are trusted as the library is.
+        // SAFETY: The name is a C string. The library's initializers run; they are trusted like the
+        // library.
         let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | scope) };
         NonNull::new(library).ok_or_else(|| {
-            // SAFETY: The text is valid until this thread calls the loader again, and is copied at once.
+            // SAFETY: The text is valid until this thread calls the loader again, and is copied at
+            // once.
             let text = unsafe {
                 let text = libc::dlerror();
                 (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
@@ -1182,7 +1225,8 @@ mod library {
         })
     }
 
-    /// Loads as many of these libraries as possible, in an order in which each finds those that it needs.
+    /// Loads as many of these libraries as possible, in an order in which each finds the libraries
+    /// that it needs.
     pub(super) fn open_all(paths: &[PathBuf]) {
         let mut left: Vec<&PathBuf> = paths.iter().collect();
         loop {
@@ -1195,7 +1239,7 @@ mod library {
     }
 
     pub(super) fn symbol(library: NonNull<c_void>, name: &CStr) -> Option<*mut c_void> {
-        // SAFETY: The library is loaded, and the name is a string of C.
+        // SAFETY: The library is loaded, and the name is a C string.
         let symbol = unsafe { libc::dlsym(library.as_ptr(), name.as_ptr()) };
         (!symbol.is_null()).then_some(symbol)
     }
@@ -1218,8 +1262,8 @@ mod library {
 
     /// Sets `TF_CPP_MIN_LOG_LEVEL` so that XLA logs nothing, unless it is set already.
     ///
-    /// XLA reads the variable when it logs for the first time, and has no other switch. The caller holds a lock, so that this runs once at
-    /// a time.
+    /// XLA reads the variable when it logs for the first time, and has no other switch. The caller
+    /// holds a lock, so calls do not overlap.
     pub(super) fn quiet() {
         static DONE: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
         if std::env::var_os("TF_CPP_MIN_LOG_LEVEL").is_some() || !DONE.load(Ordering::Relaxed).is_null() {
@@ -1228,10 +1272,12 @@ mod library {
         let entry = CString::from(c"TF_CPP_MIN_LOG_LEVEL=3").into_raw();
         DONE.store(entry, Ordering::Relaxed);
         let environment = environment();
-        // SAFETY: `setenv` may move or free the list that other threads are reading. This does not: it makes a longer copy of the list,
-        // publishes it with one atomic store, and never frees either of them. A thread that reads the environment meanwhile sees the old
-        // list or the new one, both complete. The list is an array of pointers up to a null, as the C library keeps it. Threads that
-        // change the environment at the same time would be a race with every reader, and are excluded by the condition of `set_var`.
+        // SAFETY: `setenv` may move or free the list while other threads read it. This code does
+        // not: it makes a longer copy of the list, publishes it with one atomic store, and never
+        // frees either of them. A thread that reads the environment meanwhile sees the old or the
+        // new list, both complete. The list is a null-terminated array of pointers, as in the C
+        // library. Threads that change the environment at the same time would race with every
+        // reader; the condition of `set_var` excludes them.
         unsafe {
             let shared = AtomicPtr::from_ptr(environment);
             let old = shared.load(Ordering::Acquire);
@@ -1253,7 +1299,7 @@ mod library {
     use std::ptr::NonNull;
 
     pub(super) fn open(_: &Path, _: bool) -> Result<NonNull<c_void>, String> {
-        Err("PJRT plugins can be loaded on Unix only".to_owned())
+        Err("PJRT plugins can only be loaded on Unix".to_owned())
     }
 
     pub(super) fn open_all(_: &[PathBuf]) {}
@@ -1321,7 +1367,7 @@ mod tests {
         table.slots[96] = None;
         table.head.struct_size = 40 + 8 * 100;
         let api = read(&table).unwrap();
-        // SAFETY: Neither function is there, so nothing is called.
+        // SAFETY: Neither function exists, so none is called.
         let (missing, beyond) = unsafe { (api.call(&mut CompiledMemoryStats::new()), api.slots.get(110)) };
         assert_eq!(
             missing,

@@ -1,4 +1,4 @@
-//! Where plugins are installed.
+//! Finds installed plugins.
 
 use std::env;
 use std::ffi::OsStr;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// The platform of a plugin, by the name of its file. It decides which options the client takes.
+/// The platform of a plugin, from its file name. It decides which options the client takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     Cpu,
     Cuda,
     Rocm,
-    /// Another one, whose client takes none of our options.
+    /// Another platform, whose client takes none of our options.
     Other,
     Unknown,
 }
@@ -45,7 +45,7 @@ pub(super) fn from_environment() -> Option<PathBuf> {
     env::var_os("TYPED_DIMS_PJRT_PLUGIN").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-/// Plugins within `site-packages`, the preferred platform first. `*` stands for anything within a name.
+/// Plugins within `site-packages`, the preferred platform first. `*` stands for any part of a name.
 const PLUGINS: [(&str, &str); 8] = [
     ("cuda", "jax_plugins/xla_cuda*/xla_cuda_plugin.so"),
     ("rocm", "jax_plugins/xla_rocm*/xla_rocm_plugin.so"),
@@ -57,7 +57,7 @@ const PLUGINS: [(&str, &str); 8] = [
     ("cpu", "fatastomstruct_xla_cpu/*cpu*.so"),
 ];
 
-/// The plugins that are there, and all that were looked for.
+/// The plugins that exist, and all paths that were tried.
 pub(super) fn candidates(platform: Option<&str>) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let (mut found, mut searched) = (Vec::new(), Vec::new());
     let folders = site_packages();
@@ -67,7 +67,8 @@ pub(super) fn candidates(platform: Option<&str>) -> (Vec<PathBuf>, Vec<PathBuf>)
         }
         for folder in &folders {
             searched.push(folder.join(pattern));
-            // (The plugin of TPUs looks for a metadata server where there is no TPU, and takes minutes to give up.)
+            // Without a TPU, the TPU plugin looks for a metadata server and takes minutes to give
+            // up.
             if name != "tpu" || has_tpu() {
                 found.extend(matches(folder, pattern));
             }
@@ -80,7 +81,8 @@ fn has_tpu() -> bool {
     ["/dev/accel0", "/dev/vfio/0"].iter().any(|path| Path::new(path).exists())
 }
 
-/// The files that match a pattern, in descending order of names, so that the newest version comes first.
+/// The files that match a pattern, in descending order of names, so that the newest version comes
+/// first.
 fn matches(folder: &Path, pattern: &str) -> Vec<PathBuf> {
     let (name, rest) = pattern.split_once('/').map_or((pattern, None), |(name, rest)| (name, Some(rest)));
     let mut paths = match name.split_once('*') {
@@ -113,7 +115,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).map(|list| list.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
 }
 
-/// The folders that `pip` installs into. The active environment comes first.
+/// The folders into which `pip` installs. The active environment comes first.
 fn site_packages() -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for variable in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
@@ -140,7 +142,7 @@ fn folders_of(lib: &Path) -> Vec<PathBuf> {
     folders.into_iter().map(|path| path.join("site-packages")).filter(|path| path.is_dir()).collect()
 }
 
-/// The folders of the Python on the `PATH`. It is asked once.
+/// The folders of the Python on the `PATH`, which is run once.
 fn python() -> &'static [PathBuf] {
     static FOLDERS: OnceLock<Vec<PathBuf>> = OnceLock::new();
     const SCRIPT: &str = "import sys; print('\\n'.join(p for p in sys.path if p.endswith('-packages')))";
@@ -160,8 +162,8 @@ fn python() -> &'static [PathBuf] {
 
 /// The CUDA libraries next to a plugin, in `nvidia/*/lib`.
 ///
-/// The loader would not find them by itself. Other libraries in these folders, such as `libnvblas`, must not be loaded into a process that
-/// does not ask for them.
+/// The loader would not find them by itself. Other libraries in these folders, such as `libnvblas`,
+/// must not be loaded into a process that does not ask for them.
 pub(super) fn cuda_libraries(plugin: &Path) -> Vec<PathBuf> {
     const NEEDED: [&str; 12] = [
         "libcudart.so*",

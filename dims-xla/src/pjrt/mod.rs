@@ -1,10 +1,12 @@
 //! Programs on PJRT plugins: XLA's compilers and runtimes for CPUs, GPUs and TPUs.
 //!
-//! A plugin is one shared library. JAX distributes plugins for CUDA, ROCm and TPUs as Python wheels; this module loads them without Python.
-//! [`Pjrt::find`] looks where `pip` puts them, and [`Pjrt::load`] takes a path.
+//! A plugin is a single shared library. JAX distributes plugins for CUDA, ROCm and TPUs as Python
+//! wheels, which this module loads without Python. [`Pjrt::find`] looks where `pip` installs them,
+//! and [`Pjrt::load`] takes a path.
 //!
-//! This is the lower layer. Arrays have an [`ElementType`] and sizes that are known at run time, and programs are StableHLO text. What
-//! does not fit is an [`XlaError`] and not a compile error.
+//! This is the lower layer. Arrays have an [`ElementType`] and sizes that are known at run time,
+//! and programs are StableHLO text. Mismatches are reported as an [`XlaError`], not as compile
+//! errors.
 //!
 //! ```no_run
 //! use typed_dims_xla::pjrt::{CompileOptions, ElementType, Pjrt};
@@ -27,20 +29,23 @@
 //!
 //! # Memory and time
 //!
-//! [`Executable::execute`] queues a program and returns buffers that will hold its results. They can be arguments of further programs at
-//! once. [`DeviceBuffer::ready`] and [`DeviceBuffer::to_host`] wait.
+//! [`Executable::execute`] queues a program and returns buffers that will hold its results. They
+//! can be passed to other programs at once. [`DeviceBuffer::ready`] and [`DeviceBuffer::to_host`]
+//! wait.
 //!
-//! An argument that the program's text marks with `tf.aliasing_output` is *donated*: the output takes over its memory. The argument is
-//! then [deleted](DeviceBuffer::is_deleted), and using it again is an error.
+//! If the program's text marks an argument with `tf.aliasing_output`, the argument is *donated*:
+//! the output takes over its memory. The argument is then [deleted](DeviceBuffer::is_deleted), and
+//! using it again is an error.
 //!
 //! # Trust
 //!
-//! A plugin is a shared library, and serialised executables contain machine code. Load them only from where you would load a program.
+//! A plugin is a shared library, and serialized executables contain machine code. Load them only
+//! from sources from which you would load a program.
 //!
 //! # Several machines
 //!
-//! The C interface of PJRT lacks what several processes need to form one mesh: coordination and heartbeats. A client here uses the
-//! devices of one machine.
+//! PJRT's C interface lacks coordination and heartbeats, which several processes need to form a
+//! mesh. A client here uses the devices of one machine.
 
 mod buffer;
 mod cache;
@@ -65,9 +70,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// A client of a PJRT plugin: its devices, and its compiler.
+/// A client of a PJRT plugin: its devices and its compiler.
 ///
-/// Clones share the client. It lives until the last clone, buffer and executable is dropped. Plugins are never unloaded.
+/// Clones share the client, which lives until the last clone, buffer and executable is dropped.
+/// Plugins are never unloaded.
 #[derive(Clone)]
 pub struct Pjrt {
     inner: Arc<Inner>,
@@ -85,7 +91,7 @@ struct Inner {
 }
 
 impl Pjrt {
-    /// Loads the plugin at a path, and makes a client.
+    /// Loads the plugin at a path, and creates a client.
     ///
     /// ```
     /// use typed_dims_xla::{XlaError, pjrt::Pjrt};
@@ -96,12 +102,13 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// If the file is not a plugin, has another version of the interface, or finds no device.
+    /// Returns an error if the file is not a plugin, has another version of the interface, or finds
+    /// no device.
     pub fn load(path: impl AsRef<Path>) -> Result<Pjrt, XlaError> {
         Pjrt::load_with(path, PjrtOptions::new())
     }
 
-    /// As [`load`](Self::load), with options.
+    /// [`load`](Self::load) with options.
     ///
     /// ```no_run
     /// use typed_dims_xla::pjrt::{Pjrt, PjrtOptions};
@@ -126,12 +133,12 @@ impl Pjrt {
             }
             find::Kind::Cpu | find::Kind::Unknown => {
                 let count = match options.cpu_devices {
-                    // (Some plugins have another default than one device.)
+                    // Some plugins offer more than one device by default.
                     None => (kind == find::Kind::Cpu).then_some(1),
                     Some(count @ 1..=1024) => Some(count as i64),
                     Some(count) => {
                         return Err(XlaError::arguments(format!(
-                            "a CPU plugin can offer from 1 to 1,024 devices, and {count} are wanted"
+                            "a CPU plugin can offer from 1 to 1,024 devices, but {count} are requested"
                         )));
                     }
                 };
@@ -140,7 +147,7 @@ impl Pjrt {
             find::Kind::Other => {}
         }
         let client = match ffi::Client::new(api, &client_options) {
-            // (The plugin does not know the option, and the caller did not set it.)
+            // The plugin does not know the option, and the caller did not set it.
             Err(_) if kind == find::Kind::Cpu && options.cpu_devices.is_none() => ffi::Client::new(api, &[])?,
             client => client?,
         };
@@ -162,11 +169,13 @@ impl Pjrt {
         Ok(Pjrt { inner: Arc::new(inner) })
     }
 
-    /// Looks for a plugin and loads it. Accelerators come before CPUs.
+    /// Finds a plugin and loads it. Accelerators come before CPUs.
     ///
-    /// If the environment variable `TYPED_DIMS_PJRT_PLUGIN` is set, it is the path. Otherwise this looks for the plugins of JAX and others
-    /// in the `site-packages` of the active virtual environment, and in those of the Python on the `PATH`. Plugins that are found but
-    /// cannot be used, such as the CUDA plugin on a machine without a GPU, are passed over: see [`skipped`](Self::skipped).
+    /// If the environment variable `TYPED_DIMS_PJRT_PLUGIN` is set, it is the path. Otherwise this
+    /// looks for the plugins of JAX and others in the `site-packages` of the active virtual
+    /// environment, and of the Python on the `PATH`. Plugins that are found but cannot be used,
+    /// such as the CUDA plugin on a machine without a GPU, are skipped: see
+    /// [`skipped`](Self::skipped).
     ///
     /// ```no_run
     /// use typed_dims_xla::pjrt::Pjrt;
@@ -181,12 +190,13 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// If no plugin can be used. The error lists where it looked, and how plugins are installed.
+    /// Returns an error if no plugin can be used. The error lists the paths that were tried, and
+    /// how to install plugins.
     pub fn find() -> Result<Pjrt, XlaError> {
         Pjrt::find_with(PjrtOptions::new())
     }
 
-    /// As [`find`](Self::find), with options.
+    /// [`find`](Self::find) with options.
     ///
     /// # Errors
     ///
@@ -217,7 +227,8 @@ impl Pjrt {
         &self.inner.path
     }
 
-    /// The plugins that [`find`](Self::find) found before this one but could not use, each with the reason.
+    /// The plugins that [`find`](Self::find) found before this one but could not use, each with the
+    /// reason.
     #[must_use]
     pub fn skipped(&self) -> &[(PathBuf, String)] {
         &self.inner.skipped
@@ -229,19 +240,19 @@ impl Pjrt {
         &self.inner.platform
     }
 
-    /// The version of the platform as the plugin reports it, such as the CUDA version.
+    /// The version of the platform that the plugin reports, such as the CUDA version.
     #[must_use]
     pub fn platform_version(&self) -> &str {
         &self.inner.platform_version
     }
 
-    /// The version of the PJRT interface that the plugin has: major and minor.
+    /// The version of the plugin's PJRT interface: major and minor.
     #[must_use]
     pub fn api_version(&self) -> (i32, i32) {
         self.inner.api.version()
     }
 
-    /// The version of StableHLO that the plugin is built with, if it says so.
+    /// The version of StableHLO that the plugin was built with, if the plugin reports it.
     #[must_use]
     pub fn stablehlo_version(&self) -> Option<[i64; 3]> {
         self.inner.api.attributes().into_iter().find_map(|(name, value)| match value {
@@ -250,13 +261,14 @@ impl Pjrt {
         })
     }
 
-    /// The devices that programs can run on. Where a method takes a device, it is a position in this list.
+    /// The devices that programs can run on. Methods that take a device take a position in this
+    /// list.
     #[must_use]
     pub fn devices(&self) -> &[Device] {
         &self.inner.devices
     }
 
-    /// How much memory of a device is in use.
+    /// The memory of a device that is in use.
     ///
     /// ```no_run
     /// # use typed_dims_xla::pjrt::Pjrt;
@@ -268,18 +280,20 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// If there is no such device, or the plugin does not count memory. CPU plugins do not.
+    /// Returns an error if there is no such device, or if the plugin does not count memory, as on
+    /// CPUs.
     pub fn memory_stats(&self, device: usize) -> Result<MemoryStats, XlaError> {
         self.inner.client.memory_stats(device)
     }
 
     /// Copies an array to a device. The data can be freed afterwards.
     ///
-    /// Without `byte_strides` the elements are in row-major order. With them, `byte_strides[axis]` is the distance in bytes from an element
-    /// to the next one along the axis; the slice starts at the element with the lowest address. For an axis with a negative stride that is
-    /// the last one. An axis with stride 0 repeats its elements.
+    /// Without `byte_strides`, the elements are in row-major order. Otherwise `byte_strides[axis]`
+    /// is the distance in bytes between consecutive elements along the axis. The slice starts at
+    /// the element with the lowest address, which along an axis with a negative stride is the last
+    /// one. An axis with stride 0 repeats its elements.
     ///
-    /// Elements are in the byte order of the machine. Booleans are bytes that are 0 or 1.
+    /// Elements have the byte order of the machine. Booleans are bytes that are 0 or 1.
     ///
     /// ```no_run
     /// # use typed_dims_xla::pjrt::{ElementType, Pjrt};
@@ -292,8 +306,9 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// If the slice has other than the needed bytes, or does not reach to the last element at these strides. If there is no such device,
-    /// or not enough memory on it.
+    /// Returns an error if the slice does not have the needed number of bytes, or does not reach
+    /// the last element at these strides. Also returns an error if there is no such device, or if
+    /// the device has too little memory.
     pub fn upload(
         &self,
         data: &[u8],
@@ -308,7 +323,7 @@ impl Pjrt {
         self.inner.client.upload(&source.data, element_type, sizes, strides, device).map(DeviceBuffer::new)
     }
 
-    /// Compiles a program: StableHLO as text, whose function `main` takes and returns arrays.
+    /// Compiles a program: StableHLO text with a function `main` that takes and returns arrays.
     ///
     /// ```no_run
     /// # use typed_dims_xla::pjrt::{CompileOptions, Pjrt};
@@ -324,7 +339,8 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// If XLA cannot compile it, if there are not enough devices, or if the folder of the cache cannot be made.
+    /// Returns an error if XLA cannot compile the program, if there are not enough devices, or if
+    /// the folder of the cache cannot be created.
     pub fn compile_text(&self, text: &str, options: &CompileOptions) -> Result<Executable, XlaError> {
         let devices = self.devices().len();
         let partitions = match (&options.devices, options.partitions) {
@@ -375,7 +391,8 @@ impl Pjrt {
         Executable::new(executable, self.identity())
     }
 
-    /// Loads an executable that [`Executable::serialize`] returned, which is much faster than compiling the program again.
+    /// Loads an executable that [`Executable::serialize`] returned. This is much faster than
+    /// compiling the program again.
     ///
     /// ```no_run
     /// # use typed_dims_xla::pjrt::{Executable, Pjrt};
@@ -388,7 +405,8 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// If the bytes are damaged, or come from another plugin, platform or kind of device.
+    /// Returns an error if the bytes are damaged, or come from another plugin, platform or kind of
+    /// device.
     pub fn load_executable(&self, bytes: &[u8]) -> Result<Executable, XlaError> {
         let payload = cache::unpack(bytes, &self.identity()).map_err(XlaError::arguments)?;
         Executable::new(self.inner.client.deserialize(payload)?, self.identity())
@@ -424,7 +442,7 @@ impl fmt::Debug for Pjrt {
     }
 }
 
-/// A device that a client can run programs on.
+/// A device of a client.
 ///
 /// ```no_run
 /// # use typed_dims_xla::pjrt::Pjrt;
@@ -442,13 +460,13 @@ pub struct Device {
 }
 
 impl Device {
-    /// Its position in [`Pjrt::devices`].
+    /// The position in [`Pjrt::devices`].
     #[must_use]
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// The number that the plugin gives it.
+    /// The plugin's number of the device.
     #[must_use]
     pub fn id(&self) -> i32 {
         self.id
@@ -460,7 +478,7 @@ impl Device {
         &self.kind
     }
 
-    /// The name that the plugin prints for it.
+    /// The plugin's text for the device.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.text
@@ -481,23 +499,23 @@ pub struct ProgramMemory {
     pub donated: u64,
     /// Intermediate results.
     pub temporary: u64,
-    /// The most that is in use at one time, if the plugin knows it.
+    /// The peak, if the plugin reports it.
     pub peak: Option<u64>,
 }
 
-/// The memory of a device, in bytes. Most plugins know some of these numbers only.
+/// The memory of a device, in bytes. Most plugins report only some of these numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryStats {
-    /// Allocated now.
+    /// Currently allocated.
     pub bytes_in_use: u64,
-    /// The most that was ever allocated.
+    /// The peak of allocated memory.
     pub peak_bytes_in_use: Option<u64>,
     /// The most that can be allocated.
     pub bytes_limit: Option<u64>,
-    /// Reserved, not for allocations of programs.
+    /// Reserved, and not available to programs.
     pub bytes_reserved: Option<u64>,
-    /// Held by the allocator, whether it is in use or not.
+    /// Held by the allocator, whether or not it is in use.
     pub pool_bytes: Option<u64>,
     /// The largest block that could be allocated now.
     pub largest_free_block: Option<u64>,

@@ -1,8 +1,8 @@
-//! Options of clients and of compilation.
+//! Options for clients and for compilation.
 
 use std::path::PathBuf;
 
-/// How a plugin is loaded, and its client made.
+/// Options for loading a plugin and creating its client.
 ///
 /// ```no_run
 /// use typed_dims_xla::pjrt::{Pjrt, PjrtOptions};
@@ -26,36 +26,40 @@ impl PjrtOptions {
         PjrtOptions::default()
     }
 
-    /// The number of devices that a CPU plugin offers. They share the cores of the machine, and let sharded programs be tested without
-    /// accelerators. Other plugins ignore it. By default there is one.
+    /// The number of devices that a CPU plugin offers, one by default. They share the cores of the
+    /// machine, which allows tests of sharded programs without accelerators. Other plugins ignore
+    /// this option.
     #[must_use]
     pub fn cpu_devices(mut self, count: usize) -> PjrtOptions {
         self.cpu_devices = Some(count);
         self
     }
 
-    /// Whether the client of a GPU allocates most of its memory at once. By default it allocates what programs need.
+    /// Whether the client of a GPU allocates most of its memory at once. By default it allocates
+    /// what programs need.
     ///
-    /// One allocation at the start avoids fragmentation, but leaves no memory for other processes. Plugins for other devices ignore this
-    /// option.
+    /// A single allocation at the start avoids fragmentation, but leaves no memory for other
+    /// processes. Plugins for other devices ignore this option.
     #[must_use]
     pub fn preallocate(mut self, preallocate: bool) -> PjrtOptions {
         self.preallocate = Some(preallocate);
         self
     }
 
-    /// Whether XLA logs to standard error. It does not by default; its errors are returned as [`XlaError`](crate::XlaError).
+    /// Whether XLA logs to standard error. It does not by default; its errors are returned as
+    /// [`XlaError`](crate::XlaError).
     ///
-    /// XLA reads its level of logging once, when it is loaded, from the environment variable `TF_CPP_MIN_LOG_LEVEL`. So this option has an
-    /// effect the first time that a plugin is loaded, and it sets this variable for the process. A value that is set already stays.
+    /// XLA reads its log level once, when it is loaded, from the environment variable
+    /// `TF_CPP_MIN_LOG_LEVEL`. So this option only has an effect when the first plugin is loaded.
+    /// It sets the variable for the process, unless it is set already.
     #[must_use]
     pub fn logging(mut self, logging: bool) -> PjrtOptions {
         self.logging = logging;
         self
     }
 
-    /// The platform that [`Pjrt::find_with`](super::Pjrt::find_with) looks for: `cuda`, `rocm`, `tpu`, `oneapi` or `cpu`. By default it
-    /// takes the first that can be used, in this order.
+    /// The platform that [`Pjrt::find_with`](super::Pjrt::find_with) looks for: `cuda`, `rocm`,
+    /// `tpu`, `oneapi` or `cpu`. By default, the first usable one in this order is taken.
     #[must_use]
     pub fn platform(mut self, platform: impl Into<String>) -> PjrtOptions {
         self.platform = Some(platform.into());
@@ -63,7 +67,7 @@ impl PjrtOptions {
     }
 }
 
-/// How a program is compiled.
+/// Options for compiling a program.
 ///
 /// ```
 /// use typed_dims_xla::pjrt::CompileOptions;
@@ -86,33 +90,38 @@ impl CompileOptions {
         CompileOptions::default()
     }
 
-    /// The number of devices over which the program is split, as the `sdy.sharding` attributes in its text say.
+    /// The number of devices over which the program is split according to the `sdy.sharding`
+    /// attributes in its text.
     #[must_use]
     pub fn partitions(mut self, partitions: usize) -> CompileOptions {
         self.partitions = Some(partitions);
         self
     }
 
-    /// The devices that run the program, by their positions in [`Pjrt::devices`](super::Pjrt::devices): one for each partition. By default
-    /// the first ones. It sets the number of partitions, too.
+    /// The devices that run the program, as positions in [`Pjrt::devices`](super::Pjrt::devices),
+    /// one for each partition; the first ones by default. This also sets the number of partitions.
     #[must_use]
     pub fn devices(mut self, devices: impl Into<Vec<usize>>) -> CompileOptions {
         self.devices = Some(devices.into());
         self
     }
 
-    /// Sets a flag of XLA for this program, named as in `XLA_FLAGS` but without dashes, such as `xla_gpu_autotune_level`. A flag that XLA
-    /// does not know is an error of [`Pjrt::compile_text`](super::Pjrt::compile_text). Booleans are `true` and `false`.
+    /// Sets a flag of XLA for this program, named as in `XLA_FLAGS` but without dashes, such as
+    /// `xla_gpu_autotune_level`. For an unknown flag,
+    /// [`Pjrt::compile_text`](super::Pjrt::compile_text) returns an error. Booleans are `true` and
+    /// `false`.
     #[must_use]
     pub fn flag(mut self, name: impl Into<String>, value: impl Into<String>) -> CompileOptions {
         self.flags.push((name.into(), value.into()));
         self
     }
 
-    /// Keeps the executable in a file of this folder, so that the next process loads it instead of compiling the program again.
+    /// Caches the executable in a file in this folder, so that the next process loads it instead of
+    /// compiling the program again.
     ///
-    /// The folder is made if it does not exist. A file is used only for the same text, options, devices and plugin. Files that are damaged
-    /// are compiled again and replaced. If an executable cannot be written, it is still returned.
+    /// The folder is created if it does not exist. A file is only used for the same text, options,
+    /// devices and plugin. If a file is damaged, the program is compiled again and the file is
+    /// replaced. An executable that cannot be written is still returned.
     ///
     /// Executables contain machine code. Use a folder that only trusted users can write to.
     #[must_use]

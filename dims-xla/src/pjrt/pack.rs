@@ -1,4 +1,4 @@
-//! Host arrays as plugins take them.
+//! Prepares host arrays for plugins.
 
 use super::ElementType;
 use crate::XlaError;
@@ -11,7 +11,8 @@ pub(super) struct Source<'a> {
     pub(super) strides: Option<Vec<i64>>,
 }
 
-/// Checks that the elements lie within `data`, and packs them where the plugin does not take these strides.
+/// Checks that the elements lie within `data`, and packs them if the plugin does not support these
+/// strides.
 pub(super) fn source<'a>(
     data: &'a [u8],
     element_type: ElementType,
@@ -60,7 +61,7 @@ pub(super) fn source<'a>(
     }
     let aligned = data.as_ptr().addr().is_multiple_of(element);
     if takes_strides && aligned && is_plain(sizes, strides, element) {
-        // (An axis of size 1 may have any stride. It is not used.)
+        // An axis of size 1 may have any stride, which is not used.
         let strides = sizes.iter().zip(strides).map(
             |(&size, &stride)| {
                 if size == 1 { element as i64 } else { stride as i64 }
@@ -87,7 +88,8 @@ fn is_row_major(sizes: &[usize], strides: &[isize], element: usize) -> bool {
     })
 }
 
-/// Whether the strides describe an array or a slice of one: positive, multiples of the element size, and without overlap.
+/// Whether the strides describe an array or a slice of one: positive, without overlap, and
+/// multiples of the element size.
 fn is_plain(sizes: &[usize], strides: &[isize], element: usize) -> bool {
     let mut axes: Vec<(isize, usize)> =
         strides.iter().copied().zip(sizes.iter().copied()).filter(|&(_, size)| size > 1).collect();
@@ -113,7 +115,7 @@ fn pack(data: &[u8], start: usize, sizes: &[usize], strides: &[isize], element: 
         return;
     }
     for index in 0..size {
-        // (Within the slice, which the caller has checked.)
+        // The start is within the slice, as the caller has checked.
         let start = start.wrapping_add_signed(stride.wrapping_mul(index as isize));
         pack(data, start, sizes, strides, element, packed);
     }

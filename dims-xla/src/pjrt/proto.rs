@@ -1,4 +1,5 @@
-//! The few messages of Protocol Buffers that XLA takes and returns: compile options are written, optimised programs are read.
+//! The Protocol Buffers messages that XLA takes and returns: compile options are written, optimized
+//! programs are read.
 //!
 //! Field numbers come from `compile_options.proto` and `hlo.proto` in XLA's repository.
 
@@ -41,17 +42,20 @@ impl Writer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Collective {
-    /// The operation, by its name in HLO: `all-reduce`, `all-gather`, `reduce-scatter`, `all-to-all`, `collective-permute` and others.
+    /// The name of the operation in HLO: `all-reduce`, `all-gather`, `reduce-scatter`,
+    /// `all-to-all`, `collective-permute` and others.
     pub kind: String,
     /// The name of the instruction.
     pub name: String,
-    /// The arrays that it returns.
+    /// The arrays that the instruction returns.
     pub outputs: Vec<ArrayType>,
-    /// The devices among which data moves, by their positions in [`Executable::devices`](super::Executable::devices): one list for each group; none if all devices are one group.
+    /// The devices among which data moves, as positions in
+    /// [`Executable::devices`](super::Executable::devices): a list for each group. Empty if all
+    /// devices are one group.
     pub groups: Vec<Vec<usize>>,
 }
 
-/// `CompileOptionsProto`: one replica; several partitions are split by Shardy.
+/// `CompileOptionsProto`: one replica. Shardy splits several partitions.
 pub(super) fn compile_options(
     partitions: usize,
     devices: Option<&[i32]>,
@@ -63,7 +67,8 @@ pub(super) fn compile_options(
         build.number(6, 1);
     }
     if let Some(devices) = devices {
-        // `DeviceAssignmentProto`: each partition is a computation with one device for its one replica.
+        // `DeviceAssignmentProto`: each partition is a computation with one device for its one
+        // replica.
         let mut assignment = Writer::default();
         assignment.number(1, 1).number(2, devices.len() as u64);
         for &device in devices {
@@ -80,7 +85,7 @@ pub(super) fn compile_options(
     options.bytes(3, &build.finish());
     for (name, value) in flags {
         let mut option = Writer::default();
-        // XLA parses the text of other types, but wants booleans as such.
+        // XLA parses the text of other types, but expects booleans as such.
         match value.to_ascii_lowercase().as_str() {
             "true" => option.number(2, 1),
             "false" => option.number(2, 0),
@@ -93,7 +98,7 @@ pub(super) fn compile_options(
     options.finish()
 }
 
-/// A field of a message that is read.
+/// The value of a field that was read.
 #[derive(Clone, Copy)]
 enum ProtoValue<'a> {
     Number(u64),
@@ -173,7 +178,8 @@ fn numbers(message: &[u8], field: u64) -> Vec<u64> {
     numbers
 }
 
-/// The arrays of a `ShapeProto`. Tuples are flattened. `None` for tokens and arrays of unknown types.
+/// The arrays of a `ShapeProto`. Tuples are flattened. `None` for tokens and arrays of unknown
+/// types.
 fn arrays(shape: &[u8], depth: usize, into: &mut Vec<Option<ArrayType>>) {
     let code = numbers(shape, 2).last().copied().unwrap_or(0);
     if code == 13 && depth < 8 {
@@ -201,12 +207,13 @@ fn groups(instruction: &[u8]) -> Vec<Vec<usize>> {
     if !found.is_empty() {
         return found;
     }
-    // `IotaReplicaGroupListProto`: the sizes of a box of devices, the order of its axes, and the length of a group.
+    // `IotaReplicaGroupListProto`: the sizes of a box of devices, the order of its axes, and the
+    // length of a group.
     let iota = all(instruction, 92).next().or_else(|| all(device_list?, 2).next());
     if let Some(iota) = iota {
         return iota_groups(&list(iota, 3), &list(iota, 4), list(iota, 2).first().copied().unwrap_or(1));
     }
-    // `MeshAxesReplicaGroupListProto`: a mesh, and the numbers of the axes that groups go along.
+    // `MeshAxesReplicaGroupListProto`: a mesh, and the numbers of the axes along which groups run.
     if let Some(own) = all(instruction, 93).next() {
         let mesh = all(own, 1).next().unwrap_or_default();
         let sizes: Vec<usize> =
@@ -221,7 +228,7 @@ fn groups(instruction: &[u8]) -> Vec<Vec<usize>> {
         let len = axes.iter().map(|&axis| sizes.get(axis).copied().unwrap_or(0)).product();
         return iota_groups(&sizes, &order, len);
     }
-    // Pairs of a sender and a receiver: those that are connected are one group.
+    // Pairs of a sender and a receiver. Connected devices are one group.
     let mut found: Vec<Vec<usize>> = Vec::new();
     for pair in all(instruction, 52) {
         let number = |field| list(pair, field).first().copied().unwrap_or(0);
@@ -240,7 +247,7 @@ fn groups(instruction: &[u8]) -> Vec<Vec<usize>> {
     found
 }
 
-/// Devices in a box of these sizes, with its axes in this order, cut into groups.
+/// Devices in a box of these sizes, with its axes in this order, split into groups.
 fn iota_groups(sizes: &[usize], order: &[usize], len: usize) -> Vec<Vec<usize>> {
     let count = sizes.iter().try_fold(1usize, |count, &own| count.checked_mul(own)).unwrap_or(0);
     if count > 1 << 20 || order.len() != sizes.len() || order.iter().any(|&axis| axis >= sizes.len()) {
@@ -259,11 +266,11 @@ fn iota_groups(sizes: &[usize], order: &[usize], len: usize) -> Vec<Vec<usize>> 
     devices.chunks(len.max(1)).map(<[usize]>::to_vec).collect()
 }
 
-/// An optimised program, as a message.
+/// An optimized program, as a message.
 pub(super) struct Hlo<'a>(&'a [u8]);
 
 impl<'a> Hlo<'a> {
-    /// `format` is the one that the plugin reports for the bytes.
+    /// `format` is the format that the plugin reports for the bytes.
     pub(super) fn new(format: &str, bytes: &'a [u8]) -> Option<Hlo<'a>> {
         match format {
             "hlo" => Some(Hlo(bytes)),
@@ -294,7 +301,7 @@ impl<'a> Hlo<'a> {
     pub(super) fn collectives(&self) -> Vec<Collective> {
         let mut found = Vec::new();
         for (opcode, instruction) in self.instructions() {
-            // A collective that is started and awaited by two instructions counts once.
+            // A collective with separate start and done instructions counts once.
             let kind = opcode.strip_suffix("-start").unwrap_or(&opcode);
             let known = [
                 "all-reduce",
@@ -320,7 +327,8 @@ impl<'a> Hlo<'a> {
         found
     }
 
-    /// How often each kind of instruction occurs. A custom call counts under `custom-call` and the name of its target.
+    /// The number of occurrences of each kind of instruction. A custom call counts under
+    /// `custom-call` and the name of its target.
     pub(super) fn opcodes(&self) -> std::collections::BTreeMap<String, usize> {
         let mut counts = std::collections::BTreeMap::new();
         for (opcode, instruction) in self.instructions() {
@@ -353,7 +361,7 @@ mod tests {
         assert_eq!(bytes, expected);
     }
 
-    /// A program with one all-reduce of f32[3], within and without a config.
+    /// A program with one all-reduce of f32[3], with and without a config.
     fn program() -> Vec<u8> {
         let mut shape = Writer::default();
         shape.number(2, 11).bytes(3, &[3]);
@@ -390,7 +398,7 @@ mod tests {
 
     #[test]
     fn groups_of_devices() {
-        // Of a mesh 2x2: along the first axis, in three ways.
+        // A 2x2 mesh: groups along the first axis, in three formats.
         let across = vec![vec![0, 2], vec![1, 3]];
         assert_eq!(groups(&[0xe2, 5, 12, 8, 2, 16, 2, 26, 2, 2, 2, 34, 2, 1, 0]), across);
         let mut axis = Writer::default();

@@ -1,4 +1,4 @@
-//! Attention and its gradient: products, a softmax, products.
+//! Attention and its gradient as products and a softmax.
 
 use super::Lower;
 use super::field::varied;
@@ -10,7 +10,7 @@ use typed_dims_kernels::program::code::DType;
 use typed_dims_kernels::trace::saved::{SavedAttention, SavedField, SavedInstruction};
 
 impl Lower<'_> {
-    /// A field along the loops along which it varies.
+    /// A field as a factor, along the loops along which it varies.
     fn varied_factor(&mut self, field: &SavedField) -> Result<Factor, XlaError> {
         let loops = varied(field, field.program.result);
         let operand = self.plain_half(field, field.program.result).cloned();
@@ -21,7 +21,7 @@ impl Lower<'_> {
         Ok(Factor { value, loops })
     }
 
-    /// The shares of keys, along the loops of scores; and which scores count.
+    /// The shares of keys, along the loops of scores; and the mask.
     fn attention_shares(&mut self, own: &SavedAttention) -> Result<(Value, Option<Value>), XlaError> {
         let [q, k, _] = &own.operands;
         let (q, k) = (self.varied_factor(q)?, self.varied_factor(k)?);
@@ -81,7 +81,8 @@ impl Lower<'_> {
         Ok(self.body.stored(&found, own.dtype))
     }
 
-    /// A value as a factor of a product. Loops of size 1 are dropped. It is rounded to half precision if the other factor has that type.
+    /// A value as a factor of a product. Loops of size 1 are dropped. The value is rounded to half
+    /// precision if the other factor has that type.
     fn as_factor(&self, value: &Value, loops: &[usize], sizes: &[usize], like: DType) -> Factor {
         let large: Vec<usize> = loops.iter().copied().filter(|&axis| sizes[axis] != 1).collect();
         let shape: Vec<usize> = large.iter().map(|&axis| sizes[axis]).collect();
@@ -90,7 +91,8 @@ impl Lower<'_> {
         Factor { value, loops: large }
     }
 
-    /// The gradients of attention by some of these fields, along the loops along which these vary, in registers.
+    /// The gradients of attention by some of these fields, each along the loops along which the
+    /// field varies, in registers.
     fn attention_gradients(
         &mut self,
         own: &SavedAttention,
@@ -105,7 +107,7 @@ impl Lower<'_> {
             (self.varied_factor(q)?, self.varied_factor(k)?, self.varied_factor(v)?);
         let dy = self.varied_factor(dy)?;
         let body = &self.body;
-        // The result's loops that scores do not have: the features of values.
+        // The result's loops that scores lack: the features of values.
         let of_values: Vec<usize> =
             own.kept.iter().copied().filter(|axis| !own.scores.contains(axis)).collect();
         let d_shares = self.sums_of_products(&dy, &v_factor, &own.scores, &of_values, &sizes);
@@ -130,7 +132,7 @@ impl Lower<'_> {
             }
             let loops = varied(field, field.program.result);
             let others: Vec<usize> = (0..sizes.len()).filter(|axis| !loops.contains(axis)).collect();
-            // (Loops along which neither factor varies are summed over already.)
+            // Loops along which neither factor varies are summed over already.
             let product = |lower: &Self, a: &Factor, b: &Factor| {
                 let varies = |axis: &usize| a.loops.contains(axis) || b.loops.contains(axis);
                 let over: Vec<usize> = others.iter().copied().filter(varies).collect();
@@ -216,7 +218,7 @@ impl Lower<'_> {
         Ok(self.body.concat(&flat, 0))
     }
 
-    /// The derivative of a field by an operand, if it is a number.
+    /// The derivative of a field by an operand, if it is a constant.
     fn slope(&self, field: &SavedField, operand: usize) -> Result<f64, XlaError> {
         let (mut at, mut scale) = (field.program.result, 1.0);
         loop {

@@ -1,4 +1,5 @@
-//! Elements at computed places of split values, by comparing each place with the index. A lookup would bring the value together on each device.
+//! Elements at computed places of split values, by comparing each place with the index. A lookup
+//! would gather the value on each device.
 
 use super::Lower;
 use super::text::Value;
@@ -8,8 +9,9 @@ use typed_dims_kernels::program::code::DType;
 use typed_dims_kernels::trace::saved::{SavedField, SavedPlace, SavedTable};
 
 impl Lower<'_> {
-    /// Along loops, and along all places of the axis that an index selects from: whether the index is that place, and the loop of the axis. `None` if there are more of
-    /// them than elements, or if there are several indices.
+    /// Compares indices with all positions of the axis that they select from. Returns whether they
+    /// are equal, and the loop of the axis. `None` if there are more comparisons than elements, or
+    /// several indices.
     fn is_chosen(
         &mut self,
         field: &SavedField,

@@ -1,4 +1,4 @@
-//! Convolutions: sums of products in which one factor, or the result, is read in windows.
+//! Convolutions: sums of products in which one factor, or the result, is accessed in windows.
 
 use super::Lower;
 use super::field::varied;
@@ -9,7 +9,7 @@ use typed_dims_kernels::trace::saved::{SavedField, SavedOperand, SavedPart, Save
 
 /// The two loops of a window along one axis.
 struct Window {
-    /// The loop over positions of the window.
+    /// The loop over the positions of the window.
     position: usize,
     /// The loop within the window.
     tap: usize,
@@ -21,7 +21,7 @@ struct Roles {
     windows: Vec<Window>,
     /// Loops of the image and the result.
     batch: Vec<usize>,
-    /// Loops of all three.
+    /// Loops of the image, the kernel and the result.
     groups: Vec<usize>,
     /// Loops of the image and the kernel that are summed over.
     features: Vec<usize>,
@@ -30,7 +30,8 @@ struct Roles {
 }
 
 impl Roles {
-    /// The roles of the loops of an image and a kernel. `None` if a loop of one of them alone is summed over.
+    /// The roles of the loops of an image and a kernel. `None` if a loop of only one of them is
+    /// summed over.
     fn of(windows: Vec<Window>, image: &[usize], kernel: &[usize], reduced: &[usize]) -> Option<Self> {
         let is_plain = |axis: &usize| !windows.iter().any(|own| own.position == *axis || own.tap == *axis);
         let plain = image.iter().copied().filter(is_plain);
@@ -43,7 +44,7 @@ impl Roles {
         (!is_sum).then_some(Roles { windows, batch, groups, features, outputs })
     }
 
-    /// A convolution without strides, padding and dilation yet.
+    /// A convolution without strides, padding or dilation.
     fn convolution(&self, sizes: &[usize]) -> Convolution {
         let groups = volume(sizes, &self.groups);
         Convolution { strides: vec![], padding: vec![], lhs_dilation: vec![], rhs_dilation: vec![], groups }
@@ -73,7 +74,8 @@ fn volume(sizes: &[usize], axes: &[usize]) -> usize {
 }
 
 impl Lower<'_> {
-    /// A convolution, if one factor is read in windows. The kernel is the other factor: it varies along one loop of each window.
+    /// A convolution, if one factor is read in windows. The kernel is the other factor, which
+    /// varies along one loop of each window.
     pub(super) fn convolution(
         &mut self,
         field: &SavedField,
@@ -158,7 +160,7 @@ impl Lower<'_> {
         Ok(self.body.loaded(&self.body.reshape(&kernel, &shape)))
     }
 
-    /// A product that is added at windows of the result: the transpose of a convolution.
+    /// A product that is added into windows of the result: the transpose of a convolution.
     pub(super) fn transposed_convolution(
         &mut self,
         part: &SavedPart,
@@ -194,7 +196,7 @@ impl Lower<'_> {
         Ok(None)
     }
 
-    /// The elements of a transposed convolution, and their places in the result: the offset and the loops.
+    /// The elements of a transposed convolution, with their offset and loops in the result.
     fn convolved_back(
         &mut self,
         SavedPart { field, place }: &SavedPart,
@@ -239,7 +241,8 @@ impl Lower<'_> {
     }
 }
 
-/// The windows of a place: pairs of loops along one axis. `fits` says whether loops can be the positions and the taps of a window. `None` if there is no window, or if a pair does not fit.
+/// The windows of a place: pairs of loops along one axis. `fits` checks whether loops can be the
+/// positions and the taps of a window. `None` if there is no window, or if a pair does not fit.
 fn windows(
     place: &SavedPlace,
     shape: &[usize],
@@ -269,7 +272,8 @@ fn windows(
         match own[..] {
             [] | [_] => {}
             [a, b] => {
-                // If the inner loop ends before the outer one steps, the two loops only split the axis.
+                // If the inner loop ends before the outer one steps, the two loops only split the
+                // axis.
                 let (inner, outer) =
                     if place.strides[a].abs() <= place.strides[b].abs() { (a, b) } else { (b, a) };
                 let inner_reach = (sizes[inner] - 1) * place.strides[inner].unsigned_abs();

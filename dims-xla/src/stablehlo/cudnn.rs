@@ -1,6 +1,7 @@
-//! Attention as cuDNN's fused kernels, which XLA calls on CUDA.
+//! Attention by cuDNN's fused kernels, which XLA calls on CUDA.
 //!
-//! The operands lie as batch, sequence, head, feature. The calls and their settings are those that JAX writes for `jax.nn.dot_product_attention(.., implementation="cudnn")`.
+//! The operands have the axes batch, sequence, head, feature. The calls and their settings are
+//! those of JAX for `jax.nn.dot_product_attention(.., implementation="cudnn")`.
 
 use super::Lower;
 use super::field::varied;
@@ -9,18 +10,20 @@ use crate::error::XlaError;
 use typed_dims_kernels::program::code::DType;
 use typed_dims_kernels::trace::saved::{SavedAttention, SavedField, SavedInstruction, SavedOperand};
 
-/// How attention is computed.
+/// The implementation of attention.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AttentionKernel {
     /// As products and a softmax.
     #[default]
     Operations,
-    /// By cuDNN, where it can: on CUDA, for `f16` and `bf16`, with one dim each of queries, keys and features, a head size up to 128 that 8 divides, even numbers of queries and keys, and no mask
-    /// but the causal one, on one device. Other attention is computed as products and a softmax.
+    /// By cuDNN, if it supports the attention. It does on a single CUDA device, for `f16` and
+    /// `bf16`, with one dim each of queries, keys and features, a head size of at most 128 that is
+    /// a multiple of 8, even numbers of queries and keys, and no mask or a causal one. Other
+    /// attention is computed as products and a softmax.
     Cudnn,
 }
 
-/// The greatest head size of cuDNN's kernels on all devices.
+/// The greatest head size that cuDNN's kernels support on all devices.
 const LARGEST_HEAD: usize = 128;
 
 /// The roles of an attention's loops.
@@ -29,7 +32,7 @@ struct AttentionLoops {
     batch: Vec<usize>,
     query: usize,
     key: usize,
-    /// The features of queries and keys, and those of values.
+    /// The features of queries and keys, and the features of values.
     features: [usize; 2],
     is_causal: bool,
 }
@@ -57,7 +60,7 @@ fn only(of: Vec<usize>) -> Option<usize> {
 }
 
 impl Lower<'_> {
-    /// The roles of the loops, if cuDNN computes this attention.
+    /// The roles of the loops, if cuDNN supports this attention.
     fn roles(&self, own: &SavedAttention) -> Option<AttentionLoops> {
         if self.attention != AttentionKernel::Cudnn
             || self.is_sharded
@@ -103,7 +106,7 @@ impl Lower<'_> {
         })
     }
 
-    /// Queries, keys and values as cuDNN takes them.
+    /// Queries, keys and values in cuDNN's layout.
     fn cudnn_operands(
         &mut self,
         own: &SavedAttention,
@@ -137,7 +140,8 @@ impl Lower<'_> {
         self.body.reshape(value, &[batch, sizes[sequence], heads, sizes[feature]])
     }
 
-    /// The output with axes for batch, head, query and feature; and what its gradient needs.
+    /// The output with axes for batch, head, query and feature; and the statistics that its
+    /// gradient needs.
     fn cudnn_forward(
         &self,
         own: &SavedAttention,
@@ -225,7 +229,7 @@ impl Lower<'_> {
         self.body.reshape(&value, &shape)
     }
 
-    /// Attention by cuDNN, if it can compute it.
+    /// Attention by cuDNN, if it is supported.
     pub(super) fn cudnn_attention(&mut self, own: &SavedAttention) -> Result<Option<Value>, XlaError> {
         let Some(roles) = self.roles(own) else { return Ok(None) };
         let operands = self.cudnn_operands(own, &roles)?;
@@ -234,7 +238,8 @@ impl Lower<'_> {
         Ok(Some(self.along_loops(&output, &own.operands[0].sizes, &roles, axes, &own.kept)))
     }
 
-    /// The gradients by queries, keys and values along the loops along which these vary, in registers, if cuDNN computes this attention.
+    /// The gradients by queries, keys and values, each along the loops along which the operand
+    /// varies, in registers, if cuDNN supports this attention.
     pub(super) fn cudnn_gradients(
         &mut self,
         own: &SavedAttention,

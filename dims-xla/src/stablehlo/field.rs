@@ -53,12 +53,12 @@ pub(super) fn varied(field: &SavedField, of: u32) -> Vec<usize> {
 }
 
 impl Lower<'_> {
-    /// The elements of a field along some loops, in registers. It varies along no others.
+    /// The elements of a field along some loops, in registers. The field varies along no others.
     pub(super) fn field(&mut self, field: &SavedField, loops: &[usize]) -> Result<Value, XlaError> {
         self.register(field, field.program.result, loops, &mut Registers::new())
     }
 
-    /// The same, as elements of a type.
+    /// The elements of a field along some loops, in an element type.
     pub(super) fn field_of(
         &mut self,
         field: &SavedField,
@@ -210,7 +210,7 @@ impl Lower<'_> {
         };
         let inputs = self.program.inputs.len() + self.program.recording.constants.len();
         if value.len() == 1 && number >= inputs && shape.iter().any(|&size| size > 1) {
-            // (XLA would compute the number again for each element.)
+            // Without the barrier, XLA would compute the number again for each element.
             value = self.body.barrier(&value);
         }
         if place.table.is_none() {
@@ -230,7 +230,7 @@ impl Lower<'_> {
         Ok(self.body.at_positions(&value, &positions))
     }
 
-    /// The offsets that a table gives a place along some loops.
+    /// The offsets of a place from its table, along some loops.
     pub(super) fn offsets(
         &mut self,
         field: &SavedField,
@@ -276,7 +276,7 @@ impl Lower<'_> {
         Ok(value)
     }
 
-    /// An index along loops, within its axis; that it is so is a check of the module.
+    /// An index along loops, limited to its axis. Adds a check that it is in range.
     pub(super) fn checked_index(
         &mut self,
         (table, number): (usize, usize),
@@ -301,7 +301,8 @@ impl Lower<'_> {
         Ok(self.body.min(&found, &high))
     }
 
-    /// The axes of a value from which a table's indices select, the loops of the indices, and the indices, if each index selects from a different axis.
+    /// The axes of a value from which a table's indices select, the loops of the indices, and the
+    /// indices, if each index selects from a different axis.
     pub(super) fn selection(
         &mut self,
         field: &SavedField,
@@ -322,7 +323,7 @@ impl Lower<'_> {
             let Some(axis) = axis else { return Ok(None) };
             axes.push(axis);
         }
-        // The place itself must lie at the start of the selected axes.
+        // The place itself must start at the beginning of the selected axes.
         let offset = place.offset as usize;
         if axes.iter().any(|&axis| !(offset / steps[axis]).is_multiple_of(shape[axis])) {
             return Ok(None);
@@ -332,7 +333,8 @@ impl Lower<'_> {
             .copied()
             .filter(|&axis| lookup.strides[axis] != 0 && field.sizes[axis] > 1)
             .collect();
-        // If the place also varies along a loop of the indices, it is a batch loop: each index selects within its slice.
+        // If the place also varies along a loop of the indices, it is a batch loop: each index
+        // selects within its slice.
         let mut batch = Vec::new();
         for (at, &axis) in of_table.iter().enumerate() {
             if place.strides[axis] == 0 {
@@ -387,7 +389,8 @@ impl Lower<'_> {
             &indices,
             &Lookup { offset: &offset_axes, selected: &axes, batch: &batch },
         );
-        // The rows as a memory of their own: loops of the table come first, then those along the rows.
+        // The rows as a separate value: loops of the table come first, then the loops along
+        // the rows.
         let steps = strides(&value.shape);
         let (inner, outer) = (strides(&rows.shape[of_table.len()..]), strides(&rows.shape));
         let mut offset = 0;
@@ -401,7 +404,7 @@ impl Lower<'_> {
                 own.push(Loop { size, stride: outer[at] as isize });
                 continue;
             }
-            // (A stride is a sum of steps along axes: from the greatest on.)
+            // A stride is a sum of steps along axes, from the greatest on.
             let (mut left, mut stride) = (place.strides[axis].unsigned_abs(), 0);
             for (at, &value_axis) in rest.iter().enumerate() {
                 let step = left / steps[value_axis];
@@ -421,7 +424,7 @@ impl Lower<'_> {
         Ok(Some(self.body.view(&rows, offset as isize, &own)))
     }
 
-    /// The operand that a register is, if it is one as it is, of halves.
+    /// The operand that a register loads, if it is unchanged and in half precision.
     pub(super) fn plain_half<'f>(&self, field: &'f SavedField, of: u32) -> Option<&'f SavedOperand> {
         let SavedInstruction::Load(operand) = &field.program.instructions[of as usize].0 else { return None };
         let operand = &field.operands[*operand as usize];
@@ -435,6 +438,6 @@ pub(super) struct Selection {
     pub(super) axes: Vec<usize>,
     pub(super) loops: Vec<usize>,
     pub(super) indices: Value,
-    /// Axes of the indices, each with the axis of the value along which it goes as well.
+    /// Axes of the indices, each with the axis of the value along which it runs as well.
     pub(super) batch: Vec<(usize, usize)>,
 }

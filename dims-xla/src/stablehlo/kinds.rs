@@ -1,4 +1,4 @@
-//! Steps of operators that are not expressions: moved rows, pooling, drawn numbers, sorting.
+//! Steps of operators that are not expressions: moved rows, pooling, random numbers and sorting.
 
 use super::Lower;
 use super::scalar::{is_float, register};
@@ -21,7 +21,7 @@ mod stream {
 }
 
 impl Lower<'_> {
-    /// A result of a step. `None` asks for the value that the step keeps for its derivative.
+    /// A result of a step. `None` stands for the value that the step keeps for its derivative.
     pub(super) fn kind(
         &mut self,
         kind: &SavedKind,
@@ -33,7 +33,7 @@ impl Lower<'_> {
         if len == 0 {
             return Ok(self.body.zeros(dtype, &[0]));
         }
-        // Each operand lies along one loop, or along several in order.
+        // Each operand is contiguous along one loop, or along several in order.
         let mut own = Vec::new();
         for field in operands {
             let loops: Vec<usize> = (0..field.sizes.len()).collect();
@@ -190,13 +190,14 @@ impl Lower<'_> {
                 let chosen = self.body.slice_axis(if number == Some(0) { &found } else { &at }, 1, 0, *k);
                 Ok(self.body.stored(&chosen, dtype))
             }
+            SavedKind::Matrices { work, sizes, .. } => self.matrices(*work, *sizes, &own),
             SavedKind::Quantile { lines, len, q, .. } => {
                 self.quantile(&own[0], (*lines, *len), f64::from_bits(*q), number, dtype)
             }
         }
     }
 
-    /// A field along all its loops, in the type of its operand if it is one as it is.
+    /// A field along all its loops, in the type of its operand if it loads it unchanged.
     fn elements_of(&mut self, field: &SavedField, loops: &[usize]) -> Result<Value, XlaError> {
         use typed_dims_kernels::trace::saved::SavedInstruction;
         if let SavedInstruction::Load(operand) = field.program.instructions[field.program.result as usize].0 {
@@ -210,7 +211,7 @@ impl Lower<'_> {
     fn moved(&self, rows: &Value, sources: &[Option<usize>], fill: &Value) -> Value {
         let body = &self.body;
         let (outer, inner) = (rows.shape[0], rows.shape[2]);
-        // Runs of rows that are filled, or come from sources in equal steps.
+        // Runs of rows that are filled, or whose sources are evenly spaced.
         let mut runs: Vec<(usize, Option<(usize, isize)>)> = Vec::new();
         for (at, &source) in sources.iter().enumerate() {
             if let Some((count, run)) = runs.last_mut() {
@@ -265,7 +266,7 @@ impl Lower<'_> {
         let loops: Vec<Loop> =
             places.sizes.iter().zip(&places.strides).map(|(&size, &stride)| Loop { size, stride }).collect();
         let value = self.body.reshape(value, &places.sizes);
-        // Loops along which the place stays are summed over.
+        // Loops along which the place does not move are summed over.
         let still: Vec<usize> =
             (0..loops.len()).filter(|&at| loops[at].stride == 0 && loops[at].size > 1).collect();
         let value = self.body.sum(&value, &still);
@@ -295,7 +296,7 @@ impl Lower<'_> {
         body.concat(&parts, 1)
     }
 
-    /// Which of a seed's numbers each element draws.
+    /// The numbers of the seed's stream that the elements draw.
     fn numbers(&self, numbers: &SavedNumbers, count: usize) -> Value {
         let body = &self.body;
         let sizes: Vec<usize> = numbers.axes.iter().map(|own| own.0).collect();
@@ -308,7 +309,7 @@ impl Lower<'_> {
         if sum.len() == count {
             return body.reshape(&sum, &[count]);
         }
-        // (Elements that draw numbers again, from the first one on.)
+        // Elements that draw the same numbers again, from the first one on.
         let flat = body.reshape(&sum, &[sum.len()]);
         let at = body.iota(DType::I64, &[count], 0);
         let all = body.broadcast(&body.int(flat.len() as i64, DType::I64), &[count], &[]);
@@ -335,7 +336,7 @@ impl Lower<'_> {
         self.mixed(&body.add(&start, &next))
     }
 
-    /// The numbers of a seed, from 0 to 1, exclusive.
+    /// The numbers of a seed, uniform between 0 and 1, exclusive.
     fn unit(&self, stream: u64, seed: &Value, at: &Value) -> Value {
         let body = &self.body;
         let bits = self.random_bits(stream, seed, at);
@@ -344,7 +345,7 @@ impl Lower<'_> {
         body.mul(&number, &body.like(&number, 1.0 / (1u64 << 53) as f64))
     }
 
-    /// Numbers of the normal distribution.
+    /// Normally distributed numbers.
     fn deviates(&self, seed: &Value, at: &Value) -> Value {
         let body = &self.body;
         let c = |value: u64| body.broadcast(&body.int(value as i64, DType::U64), &at.shape, &[]);
@@ -357,14 +358,15 @@ impl Lower<'_> {
         body.mul(&body.unary("sqrt", &radius), &wave)
     }
 
-    /// A random order of positions: each, from the last on, changes places with one before it.
+    /// A random order of positions: each position, from the last on, is swapped with itself or an
+    /// earlier one.
     fn order(&self, seed: &Value, size: usize) -> Value {
         let body = &self.body;
         let at = body.iota(DType::U64, &[size], 0);
         let bits = self.random_bits(stream::PERMUTATION, seed, &at);
         let c = |value: u64| body.broadcast(&body.int(value as i64, DType::U64), &[size], &[]);
         let many = body.add(&at, &c(1));
-        // The upper half of a product of 128 bits, whose second factor has less than 32.
+        // The upper half of a 128-bit product, whose second factor is less than 2^32.
         let low = body.binary("and", &bits, &c(0xFFFF_FFFF));
         let high = body.binary("shift_right_logical", &bits, &c(32));
         let low = body.binary("shift_right_logical", &body.mul(&low, &many), &c(32));
@@ -411,7 +413,7 @@ impl Lower<'_> {
         body.looped(text, size)
     }
 
-    /// Elements that StableHLO compares as the library does.
+    /// Converts elements so that StableHLO compares them like the library.
     fn comparable(&self, value: &Value) -> Value {
         match value.dtype {
             DType::F16 | DType::Bf16 => self.body.convert(value, DType::F32),

@@ -1,12 +1,13 @@
-//! Programs as StableHLO.
+//! Lowers programs to StableHLO.
 //!
 //! ```text
 //! Program  --to_engine-->  steps as data  --lower-->  one module of StableHLO
 //!                          strided places             slices, transposes, products, ..
 //! ```
 //!
-//! Arguments and results of the module are the tensors of a program's inputs and results, with axes in the order of their types. Steps compute the same values as on the CPU.
-//! Where XLA means something else, as for an index that is out of range, the module checks it: see [`Module::checks`].
+//! Arguments and results of the module are the tensors of a program's inputs and results, with axes
+//! in the order of their types. Steps compute the same values as on the CPU. Where XLA's semantics
+//! differ, as for an out-of-range index, the module adds a check: see [`Module::checks`].
 
 mod attention;
 mod chosen;
@@ -14,6 +15,7 @@ mod convolution;
 mod cudnn;
 mod field;
 mod kinds;
+mod matrices;
 mod part;
 mod regions;
 mod rule;
@@ -35,12 +37,12 @@ use typed_dims_kernels::program::code::DType;
 use typed_dims_kernels::trace::saved::{SavedTable, SavedWork};
 use view::Loop;
 
-/// How a program is lowered.
+/// Options for lowering a program.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// How products of floats are computed.
+    /// The precision of products of floats.
     pub precision: Precision,
-    /// How attention is computed.
+    /// The implementation of attention.
     pub attention: AttentionKernel,
 }
 
@@ -49,11 +51,12 @@ pub struct Options {
 pub struct Module {
     /// The module, in the generic form of MLIR.
     pub text: String,
-    /// The constants that are passed as arguments after the inputs, by their numbers.
+    /// The numbers of the constants that are passed as arguments after the inputs.
     pub captured: Vec<usize>,
-    /// The checks that the module makes. If there are any, its last result is an `i32`: the number of the first failed check, or the number of checks if none failed.
+    /// The checks of the module. If there are any, its last result is an `i32`: the number of the
+    /// first failed check, or the number of checks if none failed.
     pub checks: Vec<Check>,
-    /// Which inputs results may replace: pairs of an input and a result.
+    /// The inputs that results may overwrite: pairs of an input and a result.
     pub donated: Vec<(usize, usize)>,
 }
 
@@ -66,19 +69,20 @@ pub struct Check {
     pub origin: Option<&'static Location<'static>>,
 }
 
-/// Captured tensors with more bytes are arguments of the module, not text in it.
+/// Captured tensors with more bytes are arguments of the module instead of text in it.
 const INLINE: usize = 1 << 10;
 
-/// Lowers a program. `donated` lists inputs whose memory the results may take, by their numbers: each is given to the first result of the same type and sizes.
+/// Lowers a program. `donated` has the numbers of inputs whose memory the results may take: each
+/// goes to the first result of the same type and sizes.
 ///
 /// # Errors
 ///
-/// Returns an error that names a step for which there is no lowering.
+/// Returns an error if a step has no lowering. The error names the step.
 pub fn lower(program: &EngineProgram, options: Options, donated: &[usize]) -> Result<Module, XlaError> {
     lower_with(program, options, donated, None)
 }
 
-/// As [`lower`], for the devices of a mesh.
+/// [`lower`] for the devices of a mesh.
 pub(crate) fn lower_with(
     program: &EngineProgram,
     options: Options,
@@ -174,7 +178,7 @@ pub(crate) fn lower_with(
     }
     let failed = lower.first_failure();
     if let Some((failed, is_right)) = &failed {
-        // State that a step consumes stays as it was where a check failed.
+        // State that a step consumes stays unchanged if a check fails.
         for &(input, result) in &pairs {
             results[result] = lower.body.select(is_right, &results[result], &arguments[input]);
         }
@@ -225,14 +229,15 @@ pub(crate) fn lower_with(
     Ok(Module { text, captured, checks, donated: pairs })
 }
 
-/// How a program is split over a mesh.
+/// The split of a program over a mesh.
 pub(crate) struct Sharded<'s> {
     pub(crate) placement: &'s Placement,
     pub(crate) flow: &'s Flow,
 }
 
 impl Sharded<'_> {
-    /// The sharding of an argument or a result. Those behind the inputs or results of the program are whole.
+    /// The sharding of an argument or a result. Arguments and results beyond those of the program
+    /// are whole.
     fn text(&self, splits: &[Split], number: usize, value: &Value) -> String {
         let whole = vec![None; value.rank()];
         self.placement.text(splits.get(number).unwrap_or(&whole))
@@ -246,13 +251,13 @@ struct Lower<'p> {
     attention: AttentionKernel,
     /// The values so far: of inputs, constants and steps.
     values: Vec<Value>,
-    /// Of values that are several tensors one after the other: the first element of each, and the tensor.
+    /// For values that consist of several tensors: the first element of each, and the tensor.
     pieces: HashMap<usize, Vec<(usize, Value)>>,
-    /// The offsets of tables that were computed.
+    /// The computed offsets of tables.
     tables: HashMap<usize, Value>,
-    /// The indices of tables that are checked already.
+    /// The indices of tables that have been checked.
     checked: HashSet<(usize, usize)>,
-    /// Whether indices are in range.
+    /// The conditions of the checks, such as that indices are in range.
     checks: Vec<(Value, Check)>,
     /// The number of the step among the described values.
     step: usize,
@@ -264,7 +269,7 @@ struct Lower<'p> {
 type Reads = HashMap<(usize, usize, Split), Value>;
 
 impl Lower<'_> {
-    /// The error for something that has no lowering.
+    /// The error for a step without a lowering.
     fn refused(&self, what: impl Into<String>) -> XlaError {
         let value = self.program.values.get(self.step);
         XlaError::NotLowered {
@@ -274,7 +279,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Adds a check: the module's results count only if the condition is true.
+    /// Adds a check: the results of the module are only valid if the condition is true.
     fn check(&mut self, condition: Value) {
         let value = &self.program.values[self.step];
         self.checks.push((condition, Check { operation: value.operation, origin: value.origin }));
@@ -303,7 +308,8 @@ impl Lower<'_> {
         }
     }
 
-    /// The tensor that loops from an element of a value on read, and the element within it.
+    /// The tensor that is read by loops that start at an element of a value, and the position of
+    /// the element in it.
     fn read_piece(&self, value: usize, offset: isize, loops: &[Loop]) -> (Value, isize) {
         let ends = |from: bool| -> isize {
             let reach = loops.iter().map(|own| (own.size as isize - 1) * own.stride);
@@ -319,7 +325,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Splits operands of a step as it reads them. Returns them as they are stored.
+    /// Replaces operands of a step by their splits for reading. Returns the stored ones.
     fn split_operands(
         &mut self,
         sharded: &Sharded<'_>,

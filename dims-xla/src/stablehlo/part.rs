@@ -1,4 +1,5 @@
-//! Parts: `out[place] += program(operands)` over loops. Sums of products become products of matrices, or convolutions.
+//! Parts: `out[place] += program(operands)` over loops. Sums of products become products of
+//! matrices, or convolutions.
 
 use super::Lower;
 use super::field::{Registers, Selection, varied, varies};
@@ -46,7 +47,7 @@ impl Lower<'_> {
         Ok(self.body.stored(&sum, dtype))
     }
 
-    /// A part in the shape of the whole, in registers.
+    /// A part in the shape of the whole result, in registers.
     fn part(&mut self, part: &SavedPart, dtype: DType, shape: &[usize]) -> Result<Value, XlaError> {
         if let Some(whole) = self.along_axes(part, shape) {
             return self.part(&whole, dtype, shape);
@@ -73,7 +74,8 @@ impl Lower<'_> {
         self.put(&elements, field, place, &kept, shape)
     }
 
-    /// A part along one loop over all elements as a part along the axes of the result, so that tensors keep their axes.
+    /// Rewrites a part along one loop over all elements as a part along the axes of the result, so
+    /// that tensors keep their axes.
     fn along_axes(&self, part: &SavedPart, shape: &[usize]) -> Option<SavedPart> {
         let len: usize = shape.iter().product();
         let [size] = part.field.sizes[..] else { return None };
@@ -97,7 +99,7 @@ impl Lower<'_> {
         Some(whole)
     }
 
-    /// Elements, each added as often as loops along which nothing varies have positions.
+    /// Elements times the number of positions of the loops along which nothing varies.
     pub(super) fn counted(&self, elements: &Value, count: usize) -> Value {
         if count == 1 || elements.dtype == DType::Bool {
             return elements.clone();
@@ -105,7 +107,7 @@ impl Lower<'_> {
         self.body.mul(elements, &self.body.like(elements, count as f64))
     }
 
-    /// Elements along loops, at a place of zeros.
+    /// Elements along loops, put at a place among zeros.
     pub(super) fn put(
         &mut self,
         elements: &Value,
@@ -134,7 +136,7 @@ impl Lower<'_> {
         Ok(self.body.placed_at(elements, &positions, shape))
     }
 
-    /// The same where the elements are whole rows at computed places.
+    /// [`put`](Lower::put) for elements that are whole rows at computed places.
     fn put_rows(
         &mut self,
         elements: &Value,
@@ -182,7 +184,8 @@ impl Lower<'_> {
         Ok(Some(self.body.scatter_add(&zeros, &indices, &updates, &lookup)))
     }
 
-    /// The sums of a field over loops, along others, in registers. It varies along the first ones.
+    /// The sums of a field over the reduced loops, along the kept ones, in registers. The field
+    /// varies along all reduced loops.
     pub(super) fn contracted(
         &mut self,
         field: &SavedField,
@@ -205,7 +208,7 @@ impl Lower<'_> {
         if !is_float(self.field_type(field)) {
             return None;
         }
-        // (Of halves, the sum is rounded, and no product.)
+        // For half precision, the sum is rounded, but not the products.
         let result = match &field.program.instructions[field.program.result as usize].0 {
             SavedInstruction::Cast(DType::F16 | DType::Bf16, a) => *a,
             _ => field.program.result,
@@ -232,7 +235,7 @@ impl Lower<'_> {
     ) -> Result<Option<Value>, XlaError> {
         let Some((factors, scale)) = self.factors(field) else { return Ok(None) };
         let loops: Vec<Vec<usize>> = factors.iter().map(|&own| varied(field, own)).collect();
-        // Factors that vary along no more loops than another one belong to it.
+        // Factors that vary along a subset of another factor's loops are grouped with it.
         let mut groups: Vec<(Vec<u32>, Vec<usize>)> = Vec::new();
         let mut order: Vec<usize> = (0..factors.len()).collect();
         order.sort_by_key(|&at| std::cmp::Reverse(loops[at].len()));
@@ -264,7 +267,8 @@ impl Lower<'_> {
         Ok(Some(self.along_kept(field, &self.scaled(&found, scale), kept)))
     }
 
-    /// Broadcasts a value to all kept loops. It has an axis for each kept loop along which the field varies.
+    /// Broadcasts a value to all kept loops. It has an axis for each kept loop along which the
+    /// field varies.
     fn along_kept(&self, field: &SavedField, value: &Value, kept: &[usize]) -> Value {
         let own = varied(field, field.program.result);
         let axes: Vec<usize> = (0..kept.len()).filter(|&at| own.contains(&kept[at])).collect();
@@ -279,7 +283,7 @@ impl Lower<'_> {
         self.body.mul(value, &self.body.like(value, scale))
     }
 
-    /// The product of registers. One operand of halves as it is stays in its type.
+    /// The product of registers. A single unchanged operand of half precision keeps its type.
     pub(super) fn half_factor(
         &mut self,
         field: &SavedField,
@@ -347,7 +351,7 @@ impl Lower<'_> {
         self.body.transpose(&found, &order)
     }
 
-    /// The operand that a group of factors is, if it is one as it is, without a table.
+    /// The operand that a group of factors loads, if it is unchanged and without a table.
     pub(super) fn plain<'f>(&self, field: &'f SavedField, of: &[u32]) -> Option<&'f SavedOperand> {
         let &[one] = of else { return None };
         let SavedInstruction::Load(operand) = &field.program.instructions[one as usize].0 else {
@@ -358,7 +362,7 @@ impl Lower<'_> {
     }
 }
 
-/// Truth values that are added as such.
+/// Whether truth values are added as truth values.
 fn field_is_bool(elements: &Value, dtype: DType) -> bool {
     elements.dtype == DType::Bool && dtype == DType::Bool
 }

@@ -35,7 +35,8 @@ impl Body {
         }
     }
 
-    /// The greatest or least elements along the last axis, and their positions: the first of equal ones. NaN wins over all numbers.
+    /// The greatest or least elements along the last axis, and their positions: the first of equal
+    /// ones. NaN takes precedence over all numbers.
     pub(super) fn extremum(&self, a: &Value, greatest: bool) -> [Value; 2] {
         let axis = a.rank() - 1;
         let at = self.iota(DType::I64, &a.shape, axis);
@@ -90,7 +91,7 @@ impl Body {
         [best, at]
     }
 
-    /// The results of an operation that has several.
+    /// The results of an operation with several results.
     pub(super) fn several<const N: usize>(
         &self,
         text: String,
@@ -117,7 +118,8 @@ impl Body {
         found
     }
 
-    /// Lines along the last axis in order, and the positions of their elements before. NaN is greater than all numbers.
+    /// Sorts lines along the last axis. Also returns the previous positions of the elements. NaN is
+    /// greater than all numbers.
     pub(super) fn sort(&self, a: &Value, descending: bool) -> [Value; 2] {
         let axis = a.rank() - 1;
         let at = self.iota(DType::I64, &a.shape, axis);
@@ -149,7 +151,8 @@ impl Body {
         self.several(text, [(a.dtype, &shape), (DType::I64, &shape)])
     }
 
-    /// Adds updates to an operand at indices: the transpose of [`gather`](Body::gather). `or` of truth values.
+    /// Adds updates to an operand at indices: the transpose of [`gather`](Body::gather). For truth
+    /// values, the sum is `or`.
     pub(super) fn scatter_add(
         &self,
         a: &Value,

@@ -11,7 +11,7 @@ use typed_dims_kernels::trace::saved::{
 };
 
 impl Lower<'_> {
-    /// The result of a rule. Its elements lie in the order of the step's.
+    /// The result of a rule, with its elements in the order of the step's.
     pub(super) fn rule(&mut self, rule: &SavedRule, dtype: DType, len: usize) -> Result<Value, XlaError> {
         match rule {
             SavedRule::Reduction(own) | SavedRule::MomentOfLines(own) => self.reduction(own, dtype),
@@ -49,13 +49,13 @@ impl Lower<'_> {
         self.body.div(&sum, &self.body.like(&sum, count as f64))
     }
 
-    /// A value without some axes along all of them again.
+    /// Broadcasts a value that lacks some axes along these axes.
     pub(super) fn spread(&self, value: &Value, shape: &[usize], without: &[usize]) -> Value {
         let axes: Vec<usize> = (0..shape.len()).filter(|axis| !without.contains(axis)).collect();
         self.body.broadcast(value, shape, &axes)
     }
 
-    /// The greatest or least element over axes, or NaN if there is one.
+    /// The greatest or least element over axes; NaN if one element is NaN.
     fn extreme(&self, value: &Value, axes: &[usize], greatest: bool) -> Value {
         let start = match is_float(value.dtype) {
             true => self.body.float(if greatest { f64::NEG_INFINITY } else { f64::INFINITY }, value.dtype),
@@ -125,7 +125,8 @@ impl Lower<'_> {
         Ok(self.body.stored(&found, dtype))
     }
 
-    /// [`contracted`](Lower::contracted) over all loops, also those along which nothing varies.
+    /// [`contracted`](Lower::contracted) over all loops, including those along which nothing
+    /// varies.
     fn contracted_all(
         &mut self,
         field: &SavedField,
@@ -153,7 +154,7 @@ impl Lower<'_> {
         body.add(&body.unary("log", &sum), &shift)
     }
 
-    /// The softmax over axes. With `masked`, it is 0 where all are minus infinity.
+    /// The softmax over axes. With `masked`, it is 0 where all elements are minus infinity.
     pub(super) fn softmax(&self, value: &Value, axes: &[usize], masked: bool) -> Value {
         let body = &self.body;
         let greatest = self.extreme(value, axes, true);
@@ -216,7 +217,7 @@ impl Lower<'_> {
         Ok(self.body.stored(&found, own.dtype))
     }
 
-    /// The factor of a normalisation for each line.
+    /// The factor of a normalization for each line.
     fn line_factor(&self, name: &str, eps: f64, value: &Value, axes: &[usize]) -> Value {
         let body = &self.body;
         let mean = match name {
@@ -246,12 +247,13 @@ impl Lower<'_> {
         body.mul(&body.sub(value, &mean), &factor)
     }
 
-    /// Running sums, products or extremes, by doubling: each step combines elements at twice the distance.
+    /// Running sums, products or extremes, by doubling: each step combines elements at twice the
+    /// distance.
     fn scanned(&self, name: &str, value: &Value, axes: &[usize]) -> Result<Value, XlaError> {
         let body = &self.body;
         let first = axes.first().copied().unwrap_or(0);
         if axes.iter().enumerate().any(|(at, &axis)| axis != first + at) {
-            return Err(self.refused("the loops of a scan do not lie side by side"));
+            return Err(self.refused("the loops of a scan are not adjacent"));
         }
         // The loops of a line as one axis.
         let len: usize = axes.iter().map(|&axis| value.shape[axis]).product();
@@ -330,7 +332,7 @@ impl Lower<'_> {
             }
             _ => return Err(self.refused(format!("there is no derivative of `{name}` in StableHLO"))),
         };
-        // (0 times anything is 0: a line that nothing depends on has no gradient.)
+        // 0 times anything is 0: a line without a nonzero cotangent has no gradient.
         let nonzero = body.compare("NE", &dy, &body.like(&dy, 0.0));
         let any = spread(&body.sum(&nonzero, &axes));
         let found = body.select(&any, &found, &dy);
@@ -381,7 +383,7 @@ impl Lower<'_> {
         let body = &self.body;
         let len = sums.shape[along];
         let zero = body.zeros(sums.dtype, &[]);
-        // The factor of an element is that between it and the one before.
+        // The factor of an element is the factor between it and the previous one.
         let ahead = |value: &Value, fill: &Value, step: i64| match backward {
             true => body.pad_axis(value, fill, along, -step, step),
             false => body.pad_axis(value, fill, along, step, -step),

@@ -8,7 +8,7 @@ use std::f64::consts::{LN_2, LN_10, PI, SQRT_2};
 use typed_dims_kernels::program::code::DType;
 use typed_dims_kernels::trace::saved::SavedOperation;
 
-/// The type of registers that hold elements of a type.
+/// The type of the registers that hold elements of a type.
 pub(super) fn register(dtype: DType) -> DType {
     match dtype {
         DType::F16 | DType::Bf16 | DType::F32 => DType::F32,
@@ -23,7 +23,7 @@ pub(super) fn is_float(dtype: DType) -> bool {
 }
 
 impl Body {
-    /// Elements as registers hold them.
+    /// Elements converted to registers.
     pub(super) fn loaded(&self, a: &Value) -> Value {
         match a.dtype {
             DType::U64 | DType::Usize => self.bits(a, DType::I64),
@@ -31,7 +31,7 @@ impl Body {
         }
     }
 
-    /// Registers as elements of a type.
+    /// Registers converted to elements of a type.
     pub(super) fn stored(&self, a: &Value, dtype: DType) -> Value {
         match dtype {
             _ if a.dtype == dtype => a.clone(),
@@ -66,7 +66,8 @@ impl Body {
         self.compare("NE", a, a)
     }
 
-    /// Floats as integers of a type, in registers: rounded towards 0, within its bounds, and 0 for NaN.
+    /// Floats as integers of a type, in registers: rounded towards 0, within its bounds, and 0 for
+    /// NaN.
     fn to_integer(&self, a: &Value, to: DType) -> Value {
         let bits = 8 * to.bytes() as i32;
         let (low, end): (f64, f64) = match to {
@@ -123,7 +124,7 @@ impl Body {
         let c = |value: f64| self.like(a, value);
         let is_int = a.dtype == DType::I64;
         let bounded = |x: &Value| self.select(&self.compare("LT", x, &c(-1000.0)), &c(-1000.0), x);
-        // `1 / (1 + e^-x)`; of an exponential that cannot overflow.
+        // `1 / (1 + e^-x)`, by an exponential that cannot overflow.
         let sigmoid = |x: &Value| {
             let exp = self.unary("exponential", &self.unary("negate", &self.abs(x)));
             let top = self.select(&self.compare("LT", x, &c(0.0)), &exp, &c(1.0));
@@ -140,7 +141,7 @@ impl Body {
         let trunc = |x: &Value| {
             self.select(&self.compare("LT", x, &c(0.0)), &self.unary("ceil", x), &self.unary("floor", x))
         };
-        // The part of a standard normal distribution below.
+        // The cumulative distribution function of the standard normal distribution.
         let below = |x: &Value| self.mul(&c(0.5), &self.chlo("erfc", &[&self.mul(x, &c(-1.0 / SQRT_2))]));
         let value = match name.as_str() {
             "Neg" => self.unary("negate", a),
@@ -149,7 +150,7 @@ impl Body {
             "Powi" => self.powi(a, words[0] as i64),
             "Signum" if is_int => self.unary("sign", a),
             "Signum" => {
-                // 1 with the sign of the operand, also of 0.
+                // 1 with the sign of the operand, including the sign of 0.
                 let one = self.select(&self.sign_bit(a), &c(-1.0), &c(1.0));
                 self.select(&self.is_nan(a), a, &one)
             }
@@ -192,7 +193,7 @@ impl Body {
             "Asin" => self.chlo("asin", &[a]),
             "Acos" => self.chlo("acos", &[a]),
             "Atan" => {
-                // (Of a constant 1, plugins for CPUs have computed wrong numbers.)
+                // With a constant 1, some CPU plugins computed wrong numbers.
                 let one = self.barrier(&c(1.0));
                 self.binary("atan2", a, &one)
             }
@@ -291,7 +292,7 @@ impl Body {
         Some(value)
     }
 
-    /// A power of a whole exponent: products of squares.
+    /// A power with an integer exponent, by products of squares.
     fn powi(&self, a: &Value, exponent: i64) -> Value {
         let (mut left, mut square, mut power) = (exponent.unsigned_abs(), a.clone(), None);
         while left > 0 {
@@ -314,7 +315,8 @@ impl Body {
         self.compare("LT", &bits, &self.zeros(to, &a.shape))
     }
 
-    /// `x - tanh(x)`; near 0, where both are nearly equal, by the series of `x cosh(x) - sinh(x)` and `cosh(x)`.
+    /// `x - tanh(x)`; near 0, where both are nearly equal, by the series of `x cosh(x) - sinh(x)`
+    /// and `cosh(x)`.
     fn tanh_shrink(&self, a: &Value) -> Value {
         let square = self.mul(a, a);
         let (mut difference, mut cosh) = (self.like(a, 0.0), self.like(a, 0.0));
@@ -332,7 +334,7 @@ impl Body {
         self.select(&is_near, &near, &far)
     }
 
-    /// `sin(pi x)`, of the distance to the nearest whole number.
+    /// `sin(pi x)`, from the distance to the nearest integer.
     fn sin_pi(&self, a: &Value) -> Value {
         let half = self.mul(a, &self.like(a, 0.5));
         let whole = self.unary("round_nearest_afz", &half);
@@ -388,14 +390,14 @@ impl Body {
         let is_int = a.dtype == DType::I64;
         let and = |x: &Value, y: &Value| self.binary("and", x, y);
         let or = |x: &Value, y: &Value| self.binary("or", x, y);
-        // A divisor that is not 0, and whether the divisor is 0: then the result is 0.
+        // A nonzero divisor, and whether the divisor is 0, which makes the result 0.
         let divisor = |y: &Value| {
             let is_zero = self.compare("EQ", y, &c(0.0));
             (self.select(&is_zero, &c(1.0), y), is_zero)
         };
         let guarded = |f: &dyn Fn(&Value) -> Value| {
             let (y, is_zero) = divisor(b);
-            // (The quotient of the least integer by -1 wraps around.)
+            // The quotient of the least integer and -1 wraps around.
             self.select(&is_zero, &c(0.0), &f(&y))
         };
         let wrapped_div = |x: &Value, y: &Value| {
@@ -408,7 +410,7 @@ impl Body {
             let y = self.select(&is_minus, &c(1.0), y);
             self.select(&is_minus, &c(0.0), &self.binary("remainder", x, &y))
         };
-        // Where a remainder's sign is not the divisor's.
+        // Whether the remainder's sign differs from the divisor's.
         let is_other = |rest: &Value, y: &Value| {
             let signs =
                 self.compare_any("NE", &self.compare("LT", rest, &c(0.0)), &self.compare("LT", y, &c(0.0)));
@@ -548,7 +550,7 @@ impl Body {
         self.select(&self.compare("LE", &size, &c(delta)), &near, &far)
     }
 
-    /// A comparison, also of truth values.
+    /// A comparison, also for truth values.
     fn compare_any(&self, how: &str, a: &Value, b: &Value) -> Value {
         match a.dtype {
             DType::Bool => self.compare(how, &self.convert(a, DType::U8), &self.convert(b, DType::U8)),

@@ -1,4 +1,4 @@
-//! StableHLO as text: operations in the generic form, each on tensors of known types.
+//! StableHLO text: operations in the generic form, each on tensors of known types.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use typed_dims_kernels::program::code::DType;
 /// A tensor of the program.
 #[derive(Clone, Debug)]
 pub(super) struct Value {
-    /// How operations refer to it: `%3`.
+    /// The name in operations: `%3`.
     pub(super) name: Rc<str>,
     pub(super) dtype: DType,
     pub(super) shape: Rc<[usize]>,
@@ -74,37 +74,39 @@ pub(super) fn sizes(of: &[usize]) -> String {
     array(of.iter().map(|&own| own as i64))
 }
 
-/// How products of floats are computed.
+/// The precision of products of floats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Precision {
-    /// In the type of the elements: `f32` is `f32`.
+    /// Exact, in the type of the elements.
     #[default]
     Exact,
-    /// Factors of `f32` are rounded to TF32, with 10 bits behind the point, where the device has units for it. Errors are about 3e-4 of the greatest element.
+    /// Factors of `f32` are rounded to TF32, with a 10-bit mantissa, if the device supports it.
+    /// Errors are about 3e-4 of the greatest element.
     Tf32,
-    /// Factors of `f32` are rounded to `bf16`, with 7 bits behind the point.
+    /// Factors of `f32` are rounded to `bf16`, with a 7-bit mantissa.
     Bf16,
 }
 
-/// The operations that were written so far, and the number of the next value.
+/// The operations written so far, and the number of the next value.
 #[derive(Default)]
 pub(super) struct Body {
     pub(super) text: RefCell<String>,
     next: RefCell<usize>,
-    /// Operations that were written, by their text without a name: equal ones are written once.
+    /// The written operations, by their text without a name: equal operations are written once.
     known: RefCell<HashMap<String, Value>>,
-    /// Likewise of operations with several results: the name of all of them.
+    /// The written operations with several results, with the common name of these.
     pub(super) several_known: RefCell<HashMap<String, Rc<str>>>,
     pub(super) precision: Precision,
 }
 
 /// The dimensions of a gather or a scatter.
 pub(super) struct Lookup<'a> {
-    /// Which axes of the result, or of the updates, come from the slices.
+    /// The axes of the result, or of the updates, that come from the slices.
     pub(super) offset: &'a [usize],
     /// The axes that an index selects from: slices have size 1 along them.
     pub(super) selected: &'a [usize],
-    /// Axes of the indices along which each index selects from its own part of an axis: pairs of both.
+    /// Axes of the indices along which each index selects from its own part of an axis: pairs of
+    /// both axes.
     pub(super) batch: &'a [(usize, usize)],
 }
 
@@ -114,7 +116,7 @@ impl Lookup<'_> {
         self.selected.contains(&axis) || self.batch.iter().any(|own| own.1 == axis)
     }
 
-    /// The axes of a gather or a scatter, which has other names for the same lists.
+    /// The axes of a gather or a scatter, which use different names for the same lists.
     pub(super) fn axes(&self, indices: &Value, names: [&str; 5]) -> String {
         let mut batch = self.batch.to_vec();
         batch.sort_by_key(|own| own.1);
@@ -128,7 +130,8 @@ impl Lookup<'_> {
     }
 }
 
-/// A convolution, with axes in the order batch, feature, spatial for all three tensors but the kernel, which has output features, input features, spatial.
+/// A convolution. The axes are batch, feature, spatial; the kernel has output features, input
+/// features, spatial.
 pub(super) struct Convolution {
     pub(super) strides: Vec<usize>,
     pub(super) padding: Vec<(i64, i64)>,
@@ -149,7 +152,7 @@ impl Body {
     }
 
     /// Writes an operation with one result.
-    fn op(
+    pub(super) fn op(
         &self,
         name: &str,
         operands: &[&Value],
@@ -204,7 +207,7 @@ impl Body {
         self.op("stablehlo.constant", &[], &format!("value = {elements} : {ty}"), dtype, shape)
     }
 
-    /// One element, by its bytes.
+    /// One element, from its bytes.
     fn scalar(&self, dtype: DType, bytes: &[u8]) -> Value {
         let mut word = [0; 8];
         word[..bytes.len()].copy_from_slice(bytes);
@@ -223,7 +226,7 @@ impl Body {
         self.op("stablehlo.constant", &[], &format!("value = {element} : {ty}"), dtype, [])
     }
 
-    /// A float without axes.
+    /// A float as a rank-0 tensor.
     pub(super) fn float(&self, value: f64, dtype: DType) -> Value {
         match dtype {
             DType::F64 => self.scalar(dtype, &value.to_le_bytes()),
@@ -232,7 +235,7 @@ impl Body {
         }
     }
 
-    /// An integer without axes.
+    /// An integer as a rank-0 tensor.
     pub(super) fn int(&self, value: i64, dtype: DType) -> Value {
         let element = if is_signed(dtype) { value.to_string() } else { (value as u64).to_string() };
         let ty = tensor_type(dtype, &[]);
@@ -262,7 +265,7 @@ impl Body {
         self.op(&format!("stablehlo.{name}"), &[a], "", DType::Bool, a.shape.clone())
     }
 
-    /// An operation of the dialect of clients.
+    /// An operation of the CHLO dialect.
     pub(super) fn chlo(&self, name: &str, operands: &[&Value]) -> Value {
         self.op(&format!("chlo.{name}"), operands, "", operands[0].dtype, operands[0].shape.clone())
     }
@@ -314,7 +317,7 @@ impl Body {
         self.op("stablehlo.select", &[&condition, a, b], "", a.dtype, a.shape.clone())
     }
 
-    /// A value that is computed once, not in each loop that reads it.
+    /// A value that is computed once, rather than in each loop that reads it.
     pub(super) fn barrier(&self, a: &Value) -> Value {
         self.op("stablehlo.optimization_barrier", &[a], "", a.dtype, a.shape.clone())
     }
@@ -389,7 +392,8 @@ impl Body {
         self.slice(a, &from, &to, &vec![1; a.rank()])
     }
 
-    /// Surrounds elements with others; negative numbers take elements away. `interior` elements are put between neighbours.
+    /// Pads with elements; negative numbers remove elements. `interior` elements are inserted
+    /// between neighbours.
     pub(super) fn pad(
         &self,
         a: &Value,
@@ -456,7 +460,8 @@ impl Body {
         self.int(value, dtype)
     }
 
-    /// A product, summed over the contracted axes. The result has the batch axes, then the other axes of the left operand, then of the right one. `out` is its type.
+    /// A product, summed over the contracted axes. The result, of type `out`, has the batch axes,
+    /// then the other axes of the left operand, then those of the right one.
     pub(super) fn dot(
         &self,
         [a, b]: [&Value; 2],
@@ -492,7 +497,8 @@ impl Body {
         self.op("stablehlo.dot_general", &[&a, &b], &attributes, out, shape)
     }
 
-    /// Slices of an operand at indices, whose last axis has one number for each selected axis. Slices are whole along the other axes.
+    /// Slices of an operand at indices, whose last axis has one number for each selected axis.
+    /// Slices are whole along the other axes.
     pub(super) fn gather(&self, a: &Value, indices: &Value, lookup: &Lookup<'_>) -> Value {
         let slices: Vec<usize> =
             (0..a.rank()).map(|axis| if lookup.takes(axis) { 1 } else { a.shape[axis] }).collect();

@@ -1,29 +1,32 @@
-//! Strided places as operations of StableHLO: elements of a value along loops, and the transpose, elements of loops at places of a value.
+//! Strided places as operations of StableHLO: views of a value along loops, and the transpose,
+//! which puts elements of loops at places of a value.
 //!
-//! Recorded steps read memory by an offset and a stride for each loop. If the strides match the axes of the value, a view is a slice
-//! and a transpose. If they split or merge axes, a reshape comes first. If loops overlap, as in windows, slices are concatenated. All other views look up each position.
+//! Recorded steps read memory by an offset and a stride for each loop. If the strides match the
+//! axes of the value, a view is a slice and a transpose. If they split or merge axes, a reshape
+//! comes first. If loops overlap, as in windows, slices are concatenated. All other views look up
+//! each position.
 
 use super::text::{Body, Lookup, Value};
 use typed_dims_kernels::program::code::DType;
 
-/// A loop: its size, and how far apart neighbours are.
+/// A loop: its size, and the distance between consecutive positions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Loop {
     pub(super) size: usize,
     pub(super) stride: isize,
 }
 
-/// Overlapping loops with at most this many positions become slices side by side.
+/// Overlapping loops with at most this many positions become separate slices.
 const FEW: usize = 64;
 
-/// A loop that goes forwards along an axis: the axis, the first position on the axis, and the step.
+/// A loop that runs forwards along an axis: the axis, the first position on the axis, and the step.
 struct OnAxis {
     axis: usize,
     start: usize,
     step: usize,
 }
 
-/// How far apart neighbours along each axis are.
+/// The distance between consecutive positions along each axis.
 pub(super) fn strides(shape: &[usize]) -> Vec<usize> {
     let mut strides = vec![1; shape.len()];
     for axis in (1..shape.len()).rev() {
@@ -32,7 +35,8 @@ pub(super) fn strides(shape: &[usize]) -> Vec<usize> {
     strides
 }
 
-/// The loops along axes of a shape, if there is one axis for each, and the position along every axis at the origin.
+/// The loops along axes of a shape, if each has its own axis, and the position of the origin along
+/// every axis.
 fn on_axes(
     shape: &[usize],
     offset: usize,
@@ -57,7 +61,8 @@ fn on_axes(
     Some((found, digits))
 }
 
-/// Loops along which something varies, all forwards: number, size, stride; and the offset of their origin. Which of them were backwards.
+/// The loops of nonzero stride, all made to run forwards: number, size, stride. Also the offset of
+/// their origin, and the loops that ran backwards.
 fn forwards(offset: isize, loops: &[Loop]) -> (usize, Vec<(usize, usize, usize)>, Vec<usize>) {
     let (mut offset, mut found, mut reversed) = (offset, Vec::new(), Vec::new());
     for (number, &Loop { size, stride }) in loops.iter().enumerate() {
@@ -73,7 +78,8 @@ fn forwards(offset: isize, loops: &[Loop]) -> (usize, Vec<(usize, usize, usize)>
     (offset as usize, found, reversed)
 }
 
-/// Whether no position of the inner loops of some, which are sorted from the greatest stride on, is one of another position of the outer ones.
+/// Whether the inner loops reach as far as a step of an outer loop. The loops are sorted by
+/// descending stride.
 fn overlapping(loops: &[(usize, usize, usize)]) -> bool {
     let mut reach = 0;
     loops.iter().rev().any(|&(_, size, stride)| {
@@ -105,7 +111,7 @@ impl Body {
         self.broadcast(&found, &shape, &axes)
     }
 
-    /// The same for loops that go forwards, sorted from the greatest stride on.
+    /// [`view`](Body::view) for loops that run forwards, sorted by descending stride.
     fn view_of(&self, value: &Value, offset: usize, loops: &[(usize, usize, usize)]) -> Value {
         if let Some((found, digits)) = on_axes(&value.shape, offset, loops) {
             let (mut from, mut to, mut step) = (digits.clone(), digits, vec![1; value.rank()]);
@@ -126,7 +132,8 @@ impl Body {
             return self.transpose(&sliced, &order);
         }
         if overlapping(loops) {
-            // The loop of fewest positions among those that overlap: one slice for each of them.
+            // Of the overlapping loops, the one with the fewest positions becomes a slice for each
+            // position.
             let few = (0..loops.len()).filter(|&at| loops[at].1 <= FEW).min_by_key(|&at| loops[at].1);
             if let Some(at) = few {
                 let mut others = loops.to_vec();
@@ -147,7 +154,7 @@ impl Body {
             let positions = self.positions(&shape, offset as isize, &forwards);
             return self.at_positions(value, &positions);
         }
-        // Blocks within blocks, from the greatest stride on.
+        // Blocks within blocks, by descending stride.
         let mut found = self.reshape(value, &[value.len()]);
         let last: usize = loops.iter().map(|own| (own.1 - 1) * own.2).sum();
         found = self.slice_axis(&found, 0, offset, offset + last + 1);
@@ -170,7 +177,7 @@ impl Body {
         self.reshape(&found, &shape)
     }
 
-    /// The positions of elements along loops, as numbers of a contiguous memory.
+    /// The positions of elements along loops, as indices into contiguous memory.
     pub(super) fn positions(&self, shape: &[usize], offset: isize, loops: &[Loop]) -> Value {
         let all = |value: &Value| self.broadcast(value, shape, &[]);
         let mut sum = all(&self.int(offset as i64, DType::I64));
@@ -193,7 +200,7 @@ impl Body {
         self.gather(&flat, &indices, &Lookup { offset: &[], selected: &[0], batch: &[] })
     }
 
-    /// Elements of loops, added at places of zeros in a shape. No loop stays where it is.
+    /// Elements of loops, added into zeros of a shape. No loop has stride 0.
     pub(super) fn placed(&self, elements: &Value, offset: isize, loops: &[Loop], shape: &[usize]) -> Value {
         if elements.len() == 0 || shape.contains(&0) {
             return self.zeros(elements.dtype, shape);
@@ -280,7 +287,7 @@ impl Body {
         self.reshape(&found, shape)
     }
 
-    /// Elements, added at positions of zeros in a shape.
+    /// Elements, added at these positions into zeros of a shape.
     pub(super) fn placed_at(&self, elements: &Value, positions: &Value, shape: &[usize]) -> Value {
         let len: usize = shape.iter().product();
         let zeros = self.zeros(elements.dtype, &[len]);

@@ -1,4 +1,5 @@
-//! The handwritten digits: images of 8 x 8 pixels, which are read from a file and divided into halves. (`main.rs` trains a network on them.)
+//! Handwritten digits: images of 8 x 8 pixels, read from a file and split into halves. `main.rs`
+//! trains a network on them.
 
 use flate2::read::MultiGzDecoder;
 use rand::Rng;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use typed_dims::prelude::*;
 
 dims! {
-    /// Images that are looked at together.
+    /// Images of a batch.
     pub struct Example;
     /// Pixels of an image, row by row.
     pub struct Pixel = 64;
@@ -23,13 +24,14 @@ pub type Images = Tensor<f32, (Example, Pixel)>;
 /// The digit of each image: an index along [`Class`].
 pub type Labels = Tensor<isize, (Example,)>;
 
-/// The most that a file may unpack to: some 400,000 images. (A small file of zeros could unpack to more than there is memory for.)
+/// The most bytes that a file may unpack to: some 400,000 images. Otherwise a small file of zeros
+/// could exhaust the memory.
 const MOST: u64 = 64 << 20;
 
 /// The greatest value of a pixel in a file.
 const BLACK: u8 = 16;
 
-/// Images with what they show.
+/// Images and their classes.
 #[derive(Debug)]
 pub struct Digits {
     pixels: Array2<f32>,
@@ -37,7 +39,8 @@ pub struct Digits {
 }
 
 impl Digits {
-    /// Reads a gzipped file of comma-separated lines: for each image its pixels, 0 to 16, and its class, 0 to 9. A file that unpacks to more than 64 MiB is an error.
+    /// Reads a gzipped file of comma-separated lines with the pixels, 0 to 16, and the class, 0 to
+    /// 9, of an image. A file that unpacks to more than 64 MiB is an error.
     pub fn read(path: &Path) -> Result<Self, BadFile> {
         let bad = |line, what: String| BadFile { path: path.into(), line, what };
         let file = File::open(path).map_err(|error| bad(None, error.to_string()))?;
@@ -82,19 +85,19 @@ impl Digits {
         Ok(Digits { pixels, classes: classes.into() })
     }
 
-    /// How many images there are.
+    /// The number of images.
     #[allow(clippy::len_without_is_empty)] // `read` refuses files without images
     pub fn len(&self) -> usize {
         self.classes.len()
     }
 
-    /// The images of the given rows, with what they show.
+    /// The images and classes of the given rows.
     pub fn batch(&self, rows: &[usize]) -> (Images, Labels) {
         let rows = rows.at(Example);
         (self.pixels.at((&rows, Pixel)).eval(), self.classes.at(&rows).eval())
     }
 
-    /// All rows in random order, cut into two halves.
+    /// All rows in random order, split into two halves.
     pub fn halves(&self, rng: &mut impl Rng) -> (Vec<usize>, Vec<usize>) {
         let mut rows: Vec<usize> = (0..self.len()).collect();
         rows.shuffle(rng);
@@ -103,7 +106,7 @@ impl Digits {
     }
 }
 
-/// Reads all bytes; an error if there are more than `most`.
+/// A reader that returns an error if there are more than `most` bytes.
 struct Limited<R> {
     reader: R,
     left: u64,
@@ -132,7 +135,7 @@ fn describe(error: &csv::Error) -> String {
     }
 }
 
-/// Why a file cannot be used, and where in it.
+/// The reason why a file cannot be used, and the line.
 #[derive(Debug)]
 pub struct BadFile {
     path: PathBuf,

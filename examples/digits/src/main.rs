@@ -1,4 +1,4 @@
-//! Reads handwritten digits: a network of two layers, trained from nothing.
+//! Trains a network of two layers to read handwritten digits.
 //!
 //! ```text
 //! cargo run --release --example digits -- --seed 1 --epochs 40 --hidden 256
@@ -24,7 +24,7 @@ use typed_dims::prelude::*;
 #[derive(Parser)]
 #[command(name = "digits")]
 struct Args {
-    /// Where all random numbers come from
+    /// The seed of all random numbers
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Gzipped lines of 64 pixels and a class
@@ -68,7 +68,7 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A bar on a terminal; elsewhere ten lines.
+/// A progress bar on a terminal; otherwise ten lines.
 struct Progress {
     bar: Option<ProgressBar>,
     epochs: usize,

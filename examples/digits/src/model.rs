@@ -1,4 +1,5 @@
-//! A network of two layers. Every tensor has its dims in its type, and the gradient of a network is a network.
+//! A network of two layers. Each tensor has its dims in its type, and the gradient of a network is
+//! a network.
 
 use digits::{Class, Example, Images, Labels, Pixel};
 use rand::Rng;
@@ -10,7 +11,7 @@ dims! {
     pub struct Hidden;
 }
 
-/// The weights of the network; also a step for each of them.
+/// The weights of the network, or their gradients or updates.
 #[derive(Parameters)]
 pub struct Network {
     w1: Tensor<f32, (Pixel, Hidden)>,
@@ -61,7 +62,7 @@ impl Network {
         self.scores(&self.hidden(images)).cross_entropy(Class, labels).mean(Example)
     }
 
-    /// The loss, and its derivative by every weight.
+    /// The loss and its gradient by all weights.
     pub fn gradients(&self, images: &Images, labels: &Labels) -> (Tensor<f32, ()>, Network) {
         loss_and_grad(|network| network.loss(images, labels), self)
     }
@@ -73,7 +74,7 @@ mod tests {
     use rand::SeedableRng;
     use rand::rngs::StdRng;
 
-    /// The gradients, worked out by hand: every one is a contraction.
+    /// The gradients, derived by hand: each is a contraction.
     fn by_hand(network: &Network, images: &Images, labels: &Labels) -> (f32, Network) {
         let hidden = network.hidden(images);
         let log_p = network.scores(&hidden).log_softmax(Class);
@@ -112,7 +113,7 @@ mod tests {
         ];
         assert!(greatest.iter().all(|&difference| difference < 1e-6), "{greatest:?}");
     }
-    /// The derivative by some weights of each layer, against the difference quotient.
+    /// Compares the gradient by some weights of each layer with the difference quotient.
     #[test]
     fn gradients_are_slopes() {
         let mut rng = StdRng::seed_from_u64(1);

@@ -16,30 +16,30 @@ const BATCH: usize = 32;
 const RATE: f64 = 0.1;
 const MOMENTUM: f64 = 0.9;
 
-/// What the user decides.
+/// The user's options.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Where all random numbers come from.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// How often each image is shown.
+    /// The number of times that each image is shown.
     pub epochs: usize,
     /// Units of the hidden layer.
     pub hidden: usize,
 }
 
-/// How well unseen images are read.
+/// The results on unseen images.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The share of images that were read correctly.
+    /// The share of correctly read images.
     pub accuracy: f64,
-    /// How often each class (row) was read as each class (column).
+    /// The number of times that each class (row) was read as each class (column).
     pub confusion: Array2<usize>,
 }
 
 /// The state that a training step changes: the weights and the momentum.
 pub type State = (Network, Sgd<Network>);
 
-/// Random weights, and an optimizer before its first step.
+/// Random weights, and a new optimizer.
 pub fn start(hidden: usize, rng: &mut StdRng) -> State {
     let network = Network::random(hidden, rng);
     let mut descent = Sgd::new(RATE).momentum(MOMENTUM);
@@ -54,7 +54,7 @@ pub fn step((mut network, mut descent): State, images: &Images, labels: &Labels)
     ((network, descent), loss)
 }
 
-/// The training step on an engine, for batches of this many images.
+/// The training step on an engine, for batches of this size.
 pub fn trainer(
     engine: &Engine,
     state: State,
@@ -79,7 +79,8 @@ pub fn trainer(
     Ok(Trainer::xla(on_mesh, pjrt.compile_sharded(&program, sharding)?))
 }
 
-/// Trains on one random half of the images, and tests on the other. `progress` hears each epoch and its mean loss.
+/// Trains on one random half of the images, and tests on the other. `progress` is called with each
+/// epoch and its mean loss.
 pub fn run(
     digits: &Digits,
     options: Options,
@@ -88,7 +89,7 @@ pub fn run(
 ) -> Result<Outcome, XlaError> {
     let mut rng = StdRng::seed_from_u64(options.seed);
     let (mut training, test) = digits.halves(&mut rng);
-    // All batches have the same size. Each epoch leaves out the few images that do not fill one.
+    // All batches have the same size. Each epoch leaves out the remaining images.
     let batch = BATCH.min(training.len());
     let mut trainer = trainer(engine, start(options.hidden, &mut rng), batch)?;
     for epoch in 1..=options.epochs {

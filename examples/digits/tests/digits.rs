@@ -1,4 +1,4 @@
-//! Tests of the loader's errors and of the training.
+//! Tests the loader's errors and the training.
 
 #[path = "../../../tests/support/bits.rs"]
 mod bits;
@@ -78,7 +78,7 @@ fn a_file_that_ends_too_early_is_refused() {
     assert_eq!(what, "not a whole gzip file: it ends too early");
 }
 
-/// Files of some kilobytes that unpack to more than fits.
+/// Small files that unpack to more than the limit.
 #[test]
 fn a_file_that_unpacks_to_too_much_is_refused() {
     let much = |name: &str, text: &str| {
@@ -149,7 +149,8 @@ fn training_is_deterministic_and_learns() {
     assert_eq!(correct / 899.0, outcome.accuracy);
 }
 
-/// Calls a recorded step with other weights and images than it was recorded with, and with a smaller last batch. The results have the bits of the step itself.
+/// Calls a recorded step with other weights and images than it was recorded with, and with a
+/// smaller last batch. The results are bitwise those of the step itself.
 #[test]
 fn a_recorded_step_is_the_step() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/digits.csv.gz");
@@ -171,7 +172,8 @@ fn a_recorded_step_is_the_step() {
     assert_eq!(fast.programs(), 2);
 }
 
-/// The network is an input of one program. The other program captures it, so its weights are constants.
+/// The network is an input of one program. The other program captures it, so its weights are
+/// constants there.
 #[test]
 fn images_are_read_by_a_program() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/digits.csv.gz");

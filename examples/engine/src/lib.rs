@@ -1,6 +1,7 @@
-//! Where an example trains: on the CPU by itself, or on XLA, on one device or on a mesh.
+//! The engine of an example's training: the CPU, or XLA on one device or a mesh.
 //!
-//! An example flattens [`EngineArgs`] into its arguments, makes a [`Trainer`] for the [`Engine`], and calls [`Trainer::step`] for each batch. Its model does not depend on the engine.
+//! An example flattens [`EngineArgs`] into its arguments, creates a [`Trainer`] for the [`Engine`],
+//! and calls [`Trainer::step`] for each batch. Its model does not depend on the engine.
 
 use clap::{Args, ValueEnum};
 use std::error::Error;
@@ -27,7 +28,8 @@ pub struct EngineArgs {
     /// The engine of the training steps
     #[arg(long, value_enum, default_value_t = Kind::Cpu)]
     engine: Kind,
-    /// Devices of XLA, such as `data=4,model=2`: along `data`, each works on other examples, along `model` on other parts of the model
+    /// Devices of XLA, such as `data=4,model=2`: along `data`, each works on other examples, along
+    /// `model` on other parts of the model
     #[arg(long)]
     mesh: Option<Devices>,
     /// The file of a PJRT plugin, instead of an installed one
@@ -112,7 +114,8 @@ impl EngineArgs {
     ///
     /// # Errors
     ///
-    /// Returns an error if there is no plugin or if it has too few devices, and if a mesh or a plugin is given for the CPU.
+    /// Returns an error if there is no plugin or if it has too few devices, and if a mesh or a
+    /// plugin is given for the CPU.
     pub fn start(&self) -> Result<Engine, Box<dyn Error>> {
         let EngineArgs { engine, mesh, ref plugin } = *self;
         if engine == Kind::Cpu {
@@ -123,7 +126,7 @@ impl EngineArgs {
             };
         }
         let devices = mesh.map_or(1, |mesh| mesh.data * mesh.model);
-        // Only CPU plugins have virtual devices. Others have those of the machine.
+        // Only CPU plugins have virtual devices. Others offer the machine's devices.
         let options = PjrtOptions::new().cpu_devices(devices);
         let pjrt = match plugin {
             Some(path) => Pjrt::load_with(path, options)?,
@@ -144,19 +147,19 @@ impl EngineArgs {
 /// A training on an engine: a step, and the state that it changes.
 pub struct Trainer<S, X, Y>(Steps<S, X, Y>);
 
-/// A step that was compiled by XLA.
+/// A step compiled by XLA.
 pub type Compiled<S, X, Y> = Run<(S, Spec<X>, Spec<Y>), (S, Loss)>;
 
 /// A step on the CPU.
 type OnCpu<S, X, Y> = Box<dyn Fn(S, &X, &Y) -> (S, Loss)>;
 
-/// The state is `None` during a call. It stays so if the call returns an error.
+/// The state is `None` during a call, and stays so if the call returns an error.
 enum Steps<S, X, Y> {
     Cpu { state: Option<S>, step: OnCpu<S, X, Y> },
     Xla { state: Option<OnDevice<S>>, run: Box<Compiled<S, X, Y>> },
 }
 
-/// A loss that may still be computed.
+/// A loss that may not have been computed yet.
 pub enum StepLoss {
     /// On the CPU.
     Cpu(Loss),
@@ -196,7 +199,8 @@ where
         Trainer(Steps::Xla { state: Some(state), run: Box::new(run) })
     }
 
-    /// Learns from a batch. Returns the loss before that. XLA computes it while the next batch is prepared.
+    /// Learns from a batch. Returns the loss before the step, which XLA computes while the next
+    /// batch is prepared.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! Which products run in [panels](crate::gemm::panels), and the loops that their lists of offsets come from.
+//! Selects the products that run in [panels](crate::gemm::panels), and the loops behind their lists
+//! of offsets.
 
 use crate::gemm::dispatch::{
     fills_panels, has_blas, has_vector_kernels, is_skinny, is_small_product, library_rows,
@@ -15,7 +16,7 @@ pub struct InPanels {
     pub m: usize,
     pub n: usize,
     pub k: usize,
-    /// Whether the operands were exchanged, so that neighbours in the result are columns.
+    /// Whether the operands were exchanged, so that columns are contiguous in the result.
     pub exchanged: bool,
 }
 
@@ -28,7 +29,7 @@ pub enum Share {
 }
 
 impl Share {
-    /// The batch, or rows or columns of each product.
+    /// The batch, or the rows or columns of each product.
     fn of(batch: usize, m: usize, n: usize, parts: usize) -> Self {
         if batch >= 2 * parts {
             Share::Batch
@@ -41,14 +42,15 @@ impl Share {
 }
 
 impl InPanels {
-    /// The products, if they are worth being worked on so: not what a library can do at least as well, which is a product whose rows,
-    /// columns and sums are one loop each, unless columns of the right matrix have neighbours only along the sum, and rows are not
-    /// [many](library_rows), nor [few](is_skinny).
+    /// The products, if panels are faster than a library. They are not if rows, columns and sums
+    /// are one loop each, unless the right matrix is contiguous only along the sum and has neither
+    /// [many](library_rows) nor [few](is_skinny) rows to multiply.
     pub fn of<T: Num>(roles: &PerRole<RoleLoops>) -> Option<Self> {
         let several = [&roles.m, &roles.n, &roles.k].iter().any(|loops| loops.len() > 1);
         let steps = |loops: &RoleLoops| loops.last().map_or((0, 0, 0), |l| (l.a, l.b, l.c));
         let (m_steps, n_steps, k_steps) = (steps(&roles.m), steps(&roles.n), steps(&roles.k));
-        // Whether the right matrix is column-major, and whether the left one is row-major, which is the same once they are exchanged.
+        // Whether the right matrix is column-major; and whether the left one is row-major, which is
+        // the same after an exchange.
         let b_column_major = k_steps.1 == 1 && n_steps.1 != 1;
         let a_row_major = k_steps.0 == 1 && m_steps.0 != 1;
         // A BLAS takes row-major and column-major matrices.
@@ -92,7 +94,7 @@ impl InPanels {
         Share::of(self.batch(), self.m, self.n, self.parts())
     }
 
-    /// How many threads are worthwhile.
+    /// The number of threads to use.
     pub fn parts(&self) -> usize {
         parts(self.batch(), self.m, self.n, self.k)
     }
@@ -103,7 +105,7 @@ impl InPanels {
         [batch, m, n].into_iter().flatten()
     }
 
-    /// How many products there are.
+    /// The number of products.
     pub fn batch(&self) -> usize {
         count(&self.roles.batch)
     }

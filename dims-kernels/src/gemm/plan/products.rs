@@ -1,5 +1,5 @@
-//! The matrix products of a pair of operands, as strided loops around products by a library; [`run`](crate::gemm::products::run) runs
-//! them.
+//! The matrix products of a pair of operands, as strided loops around library products;
+//! [`run`](crate::gemm::products::run) runs them.
 
 use crate::gemm::dispatch::{is_skinny, is_small_product};
 use crate::loops::axes::{AxisSet, each, sorted};
@@ -17,10 +17,11 @@ pub struct Loop {
     pub c: isize,
 }
 
-/// The loops of one role: a single loop, for most products.
+/// The loops of one role, mostly a single one.
 pub type RoleLoops = SmallVec<[Loop; 2]>;
 
-/// A value for each role in the products of a pair: batch (axes of both operands and the result), rows, columns, and sums.
+/// A value for each role in the products of a pair: batch (axes of both operands and the result),
+/// rows, columns, and sums.
 #[derive(Clone, Copy)]
 pub struct PerRole<W> {
     pub batch: W,
@@ -37,13 +38,15 @@ impl<W> PerRole<W> {
 }
 
 impl PerRole<RoleLoops> {
-    /// The products, one for each position of the loops that are neither the row's, the column's nor the sum's.
+    /// The products, one for each position of the loops other than the longest row, column and sum
+    /// loops.
     pub fn products(self) -> Products {
         let (mut m, mut m_rest) = widest(self.m);
         let (mut n, mut n_rest) = widest(self.n);
         let (k, k_rest) = widest(self.k);
         if is_small_product(m.size, n.size, k.size) && m.a != 1 && n.b != 1 {
-            // Small products want neighbours rather than many rows: these go into registers side by side.
+            // Small products profit more from contiguous loops than from many rows: contiguous
+            // elements are loaded into registers together.
             (m, m_rest) = neighbours(m, m_rest, |l| l.a);
             if m.a != 1 {
                 (n, n_rest) = neighbours(n, n_rest, |l| l.b);
@@ -61,7 +64,7 @@ impl PerRole<RoleLoops> {
 /// A product for each position of some loops.
 pub struct Products {
     pub loops: RoleLoops,
-    /// How many of the loops run over results; the others add to the same result.
+    /// The number of loops over results, which come first; the others add to the same result.
     pub results: usize,
     /// The rows of each product: of the left operand, and of the result.
     pub m: Loop,
@@ -72,12 +75,12 @@ pub struct Products {
 }
 
 impl Products {
-    /// How many threads are worthwhile.
+    /// The number of threads to use.
     pub fn parts<T: 'static>(&self) -> usize {
         let Products { m, n, k, .. } = self;
         let loops: usize = self.loops.iter().map(|l| l.size).product();
         let work = loops.saturating_mul(m.size * n.size).saturating_mul(k.size) / 32;
-        // A product of few rows takes as long as to read the large matrix, as a reduction of it would.
+        // A product of few rows takes as long as reading the large matrix, like a reduction.
         if is_skinny::<T>(m.size.min(n.size), m.size.max(n.size), k.size) {
             return threads::parts(work.max(loops.saturating_mul(m.size.max(n.size)).saturating_mul(k.size)));
         }
@@ -110,19 +113,20 @@ impl Products {
     }
 }
 
-/// How many positions some loops have.
+/// The number of positions of the loops.
 pub fn count(loops: &[Loop]) -> usize {
     loops.iter().map(|l| l.size).product()
 }
 
-/// Whether threads share out the rows of a product whose right matrix is packed, not its columns. A share of the columns is packed by one thread alone,
-/// which saves more than to read fewer rows, unless there are many more rows. (1024^3 and 1024 x 1024 by 1024 x 512, two threads: columns 0.9 of the
-/// time of rows.)
+/// Whether threads divide the rows, rather than the columns, of a product whose right matrix is
+/// packed. If they divide the columns, each part is packed by one thread only. That saves more time
+/// than reading fewer rows, unless there are many more rows than columns. (1024^3 and 1024 x 1024
+/// by 1024 x 512, two threads: dividing columns takes 0.9 of the time of dividing rows.)
 pub fn shares_rows(m: usize, n: usize) -> bool {
     m / 2 > n
 }
 
-/// Calls `f` with each position of the loops, and with how far that is in each of the matrices.
+/// Calls `f` with each position of the loops and its offsets in the three matrices.
 pub fn for_each(loops: &[Loop], mut f: impl FnMut(&[usize], [isize; 3])) {
     let counts: SmallVec<[usize; 8]> = loops.iter().map(|l| l.size).collect();
     let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, counts.len());
@@ -139,7 +143,7 @@ pub fn for_each(loops: &[Loop], mut f: impl FnMut(&[usize], [isize; 3])) {
     }
 }
 
-/// Merges axes into loops, as far as all three agree.
+/// Merges adjacent axes into loops where all three strides allow it.
 pub fn merge(axes: AxisSet, sizes: &[usize], a: &[isize], b: &[isize], c: &[isize]) -> RoleLoops {
     let of = |axis: usize| Loop { size: sizes[axis], a: a[axis], b: b[axis], c: c[axis] };
     let mut loops: RoleLoops = SmallVec::new();
@@ -148,7 +152,7 @@ pub fn merge(axes: AxisSet, sizes: &[usize], a: &[isize], b: &[isize], c: &[isiz
         each(axes).for_each(|axis| loops.push(of(axis)));
         return loops;
     }
-    // All that vary along an axis order it alike where it merges, so any of them can give the order.
+    // Where axes merge, all operands order them alike, so any of them can give the order.
     let order = sorted(axes, if each(axes).all(|axis| c[axis] != 0) { c } else { a });
     for axis in order {
         let next = of(axis);
@@ -164,7 +168,8 @@ pub fn merge(axes: AxisSet, sizes: &[usize], a: &[isize], b: &[isize], c: &[isiz
     loops
 }
 
-/// A loop along neighbours in place of the one that was chosen, if there is one that is not too short; and the others.
+/// Returns a contiguous loop of four or more positions in place of `chosen`, if there is one, and
+/// the remaining loops.
 fn neighbours(chosen: Loop, mut others: RoleLoops, stride: fn(&Loop) -> isize) -> (Loop, RoleLoops) {
     match others.iter_mut().find(|l| stride(l) == 1 && l.size >= 4) {
         Some(found) => (core::mem::replace(found, chosen), others),

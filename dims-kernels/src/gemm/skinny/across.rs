@@ -1,4 +1,5 @@
-//! Few rows by a matrix whose columns are neighbours: each of its rows is scaled, and added to each row of sums.
+//! Few rows by a matrix with adjacent columns: each row of the matrix is scaled and added to each
+//! row of sums.
 
 use crate::gemm::Product;
 use crate::machine::params::SkinnyParams;
@@ -7,19 +8,21 @@ use crate::machine::prefetch::prefetch_lines;
 use crate::machine::vector::Vector;
 use alloc::vec::Vec;
 
-/// The product where columns of the large matrix are neighbours.
+/// The product where columns of the large matrix are adjacent.
 ///
 /// # Safety
 ///
-/// As for [`multiply`](super::multiply), on a machine with these vectors; there are `M` rows, and columns of the right matrix are neighbours.
+/// As for [`multiply`](super::multiply), on a machine with these vectors; there are `M` rows, and
+/// columns of the right matrix are adjacent.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) unsafe fn across<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: &SkinnyParams) {
     let &Product { k, n, a, b, c, c_row, c_col, accumulate, .. } = product;
-    // Strips are about as wide as each other.
+    // Strips have about equal width.
     let most = (skinny.sums / (M * size_of::<V::Elem>())).max(2 * V::LEN);
     let width = n.div_ceil(n.div_ceil(most)).next_multiple_of(2 * V::LEN);
     let prefetch_distance = skinny.prefetch_across / size_of::<V::Elem>();
-    // The sums of some columns over one block of rows, over two, over four: as many levels as the number of blocks has bits, and the last block.
+    // The sums of some columns over one block of rows, over two, over four, ..: one level for each
+    // bit of the number of blocks, and one for the last block.
     let levels = k.div_ceil(KC).ilog2() as usize + 2;
     let mut scratch = Vec::<V::Elem>::with_capacity(levels * M * width);
     let levels = scratch.as_mut_ptr();
@@ -29,7 +32,8 @@ pub(super) unsafe fn across<V: Vector, const M: usize>(product: &Product<V::Elem
     while column < n {
         let count = width.min(n - column);
         let mut depth = 0;
-        // SAFETY: rows and columns lie in the matrices, which are valid by the caller's promise. There is memory for each level.
+        // SAFETY: rows and columns lie in the matrices, which are valid by the caller's promise.
+        // There is memory for each level.
         unsafe {
             for (block, row) in (0..k).step_by(KC).enumerate() {
                 let rows = KC.min(k - row);
@@ -68,17 +72,18 @@ pub(super) unsafe fn across<V: Vector, const M: usize>(product: &Product<V::Elem
     }
 }
 
-/// Adds the sums of one level to those of another: `M` rows that lie `width` elements apart, each of the vectors that hold `count` sums. (The rest of
-/// a row is not written before, so it is not read either.)
+/// Adds the sums of one level to those of another: `M` rows that are `width` elements apart, with
+/// `count` sums each, rounded up to whole vectors. The rest of a row is uninitialized and not read.
 ///
 /// # Safety
 ///
-/// As for [`Vector`], with so many elements in both.
+/// As for [`Vector`], for these elements of both levels.
 #[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn add<V: Vector, const M: usize>(to: *mut V::Elem, from: *const V::Elem, width: usize, count: usize) {
     for row in 0..M {
         for at in (row * width..row * width + count).step_by(V::LEN) {
-            // SAFETY: the caller's promise; the last vector of a row ends before the next row, which is a multiple of two vectors behind.
+            // SAFETY: the caller's promise; the last vector of a row ends before the next row, as
+            // `width` is a multiple of two vectors.
             unsafe { V::load(to.add(at)).plus(V::load(from.add(at))).store(to.add(at)) };
         }
     }
@@ -90,15 +95,15 @@ struct RowBlock<T> {
     b_row: isize,
     /// Columns.
     count: usize,
-    /// How many elements ahead the rows are prefetched.
+    /// The distance in elements to the prefetched ones.
     prefetch_distance: usize,
-    /// Rows of sums, `width` apart: so many columns, as whole pairs of vectors, have room in each.
+    /// Rows of sums, `width` apart, each with room for the columns rounded up to pairs of vectors.
     sums: *mut T,
     width: usize,
 }
 
 impl<T: Copy> RowBlock<T> {
-    /// Writes the sums over as many rows as there are factors for them.
+    /// Writes the sums over the rows whose factors are in `left`.
     ///
     /// # Safety
     ///
@@ -107,7 +112,7 @@ impl<T: Copy> RowBlock<T> {
     unsafe fn sum<V: Vector<Elem = T>, const M: usize>(&self, left: &[[T; M]]) {
         let (groups, rest) = left.as_chunks::<ROWS_AT_ONCE>();
         let mut done = 0;
-        // SAFETY: the rows are as many as the factors; the rest is the caller's promise.
+        // SAFETY: there are as many rows as factors; the rest is the caller's promise.
         unsafe {
             for group in groups {
                 self.group::<V, M, ROWS_AT_ONCE>(done, group);
@@ -120,7 +125,7 @@ impl<T: Copy> RowBlock<T> {
         }
     }
 
-    /// Adds `R` rows from `row` on to the sums, which begin with the first.
+    /// Adds `R` rows from `row` on to the sums; row 0 initializes them.
     ///
     /// # Safety
     ///
@@ -133,7 +138,8 @@ impl<T: Copy> RowBlock<T> {
     ) {
         let b = self.b.wrapping_offset(row as isize * self.b_row);
         let mut column = 0;
-        // SAFETY: the columns of the vectors, or of the mask, are columns of the matrix; there is room for whole vectors of sums.
+        // SAFETY: the columns of the vectors, or of the mask, are columns of the matrix; there is
+        // room for whole vectors of sums.
         unsafe {
             if const { (M + 1) * 2 <= V::ACCUMULATORS } {
                 while column + 2 * V::LEN <= self.count {
@@ -151,8 +157,9 @@ impl<T: Copy> RowBlock<T> {
         }
     }
 
-    /// How far behind the elements of a column those are that are prefetched. Behind the end of a row, which `rows` read together, the first columns of the
-    /// next ones follow: a row of few columns would else be prefetched in part.
+    /// The distance from the elements of a column to the elements to prefetch. Past the end of a
+    /// row, the first columns of the next `rows` rows follow; otherwise short rows would be
+    /// prefetched only in part.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn prefetched(&self, column: usize, rows: usize) -> isize {
         let ahead = column + self.prefetch_distance;
@@ -163,7 +170,8 @@ impl<T: Copy> RowBlock<T> {
         self.b_row.wrapping_mul(next as isize).wrapping_add((ahead % self.count) as isize - column as isize)
     }
 
-    /// Adds `R` rows to the sums of `W` vectors of columns, and prefetches elements `prefetched` places behind them. In the last vector only the elements of the mask are columns.
+    /// Adds `R` rows to the sums of `W` vectors of columns, and prefetches the elements
+    /// `prefetched` further on. In the last vector, only the elements in `mask` are columns.
     ///
     /// # Safety
     ///

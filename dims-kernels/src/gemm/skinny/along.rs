@@ -1,4 +1,5 @@
-//! Few rows by a matrix in which the elements of a sum are neighbours: each of its lines is multiplied with each row.
+//! Few rows by a matrix in which the elements of a sum are adjacent: each line of the matrix is
+//! multiplied with each row.
 
 use crate::gemm::Product;
 use crate::machine::params::SkinnyParams;
@@ -7,23 +8,26 @@ use crate::machine::prefetch::prefetch_lines;
 use crate::machine::vector::Vector;
 use alloc::vec::Vec;
 
-/// The product where the elements of a sum are neighbours in the large matrix.
+/// The product where the elements of a sum are adjacent in the large matrix.
 ///
 /// # Safety
 ///
-/// As for [`multiply`](super::multiply), on a machine with these vectors; there are `M` rows, and rows of the right matrix are neighbours.
+/// As for [`multiply`](super::multiply), on a machine with these vectors; there are `M` rows, and
+/// rows of the right matrix are adjacent.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) unsafe fn along<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: &SkinnyParams) {
     let &Product { k, n, a, b, .. } = product;
     let size = size_of::<V::Elem>();
-    // Vectors that cross the end of a cache line take twice as long to load. So, if all lines of the matrix start alike, the vectors start with a
-    // cache line, and the first one is read in part. (A line that has no whole vector would end in the same one.)
+    // Vectors that cross a cache line take twice as long to load. If all lines of the matrix have
+    // the same alignment, vectors are therefore aligned to cache lines, and the first one is read
+    // in part. A line shorter than a vector is read as it is.
     let bytes = V::LEN * size;
     let is_alike = b.start.addr().is_multiple_of(size) && (b.col.unsigned_abs() * size).is_multiple_of(bytes);
     let skipped = if is_alike && k >= V::LEN { b.start.addr() % bytes / size } else { 0 };
     let vectors = (skipped + k).div_ceil(V::LEN);
     let mut left = Vec::<V>::with_capacity(M * vectors);
-    // SAFETY: rows and sums lie in the matrix, which is valid by the caller's promise; there is room for so many vectors.
+    // SAFETY: rows and sums lie in the matrix, which is valid by the caller's promise; there is
+    // room for all vectors.
     unsafe {
         let to = left.as_mut_ptr().cast::<V::Elem>();
         for i in 0..M {
@@ -74,7 +78,8 @@ pub(super) unsafe fn along<V: Vector, const M: usize>(product: &Product<V::Elem>
     }
 }
 
-/// How many lines of the large matrix are multiplied at once with a vector of each row: as many as have room for their sums in registers.
+/// The number of lines of the large matrix that are multiplied at once with a vector of each row,
+/// so that their sums fit in registers.
 const fn lines_at_once<V: Vector>(rows: usize) -> usize {
     match rows {
         _ if 4 * rows + 8 <= V::ACCUMULATORS => 4,
@@ -88,14 +93,15 @@ struct LineProduct<'p, V: Vector> {
     product: &'p Product<V::Elem>,
     /// The left matrix row by row, as vectors that begin and end with zeros.
     left: &'p [V],
-    /// How many zeros they begin with.
+    /// The number of zeros at the beginning.
     skipped: usize,
-    /// How far ahead of a column's first element it is prefetched, and how far from one line of the columns to the next, and from one vector.
+    /// Distances, in elements: from a column's first element to the prefetched ones, between the
+    /// prefetched lines of the columns, and between the prefetched vectors.
     prefetch_steps: [isize; 3],
 }
 
 impl<V: Vector> LineProduct<'_, V> {
-    /// Computes `R` columns from one on.
+    /// Computes `R` columns from `column` on.
     ///
     /// # Safety
     ///
@@ -109,7 +115,8 @@ impl<V: Vector> LineProduct<'_, V> {
         let mut totals = [[V::Elem::default(); M]; R];
         let [distance, next_line, next_vector] = self.prefetch_steps;
         let prefetched = start.wrapping_offset(distance);
-        // SAFETY: sums, rows and columns lie in the matrices, which are valid by the caller's promise.
+        // SAFETY: sums, rows and columns lie in the matrices, which are valid by the caller's
+        // promise.
         unsafe {
             for part in (0..vectors).step_by(VECTORS_AT_ONCE) {
                 let end = vectors.min(part + VECTORS_AT_ONCE);
@@ -145,7 +152,8 @@ impl<V: Vector> LineProduct<'_, V> {
                     let mask = V::first((self.skipped + k) % V::LEN);
                     step!(at, |from| V::load_part(from, mask));
                 }
-                // (A copy: vectors whose array is borrowed would not stay in registers in the loop above.)
+                // A copy: vectors of a borrowed array would not stay in registers in the loop
+                // above.
                 let done = sums;
                 let (fours, rest) = done.as_flattened().as_chunks::<4>();
                 let (totals_of_fours, totals_of_rest) = totals.as_flattened_mut().as_chunks_mut::<4>();

@@ -1,4 +1,4 @@
-//! Products of few rows beside the definition.
+//! Compares products of few rows with the definition.
 
 use super::multiply;
 use crate::gemm::dispatch::{Route, has_vector_kernels, multiply_by};
@@ -11,7 +11,7 @@ use num_traits::Float;
 use proptest::prelude::*;
 use std::fmt::Debug;
 
-/// A matrix within memory that is not-a-number elsewhere, and ends where the matrix does.
+/// A matrix in memory that ends where the matrix does and is NaN between its lines.
 struct Placed<T> {
     memory: Vec<T>,
     first: usize,
@@ -20,7 +20,8 @@ struct Placed<T> {
 }
 
 impl<T: Float + 'static> Placed<T> {
-    /// A matrix with neighbours along its rows or its columns, whose lines have gaps between them and may be in reverse order.
+    /// A matrix that is contiguous along its rows or its columns; its lines have gaps between them
+    /// and may be in reverse order.
     fn new([rows, columns]: [usize; 2], row_major: bool, gap: usize, reversed: bool, before: usize) -> Self {
         let (lines, len) = if row_major { (rows, columns) } else { (columns, rows) };
         let step = len + gap;
@@ -45,7 +46,8 @@ impl<T: Float + 'static> Placed<T> {
 #[derive(Clone, Copy, Debug)]
 struct Case {
     sizes: [usize; 3],
-    /// Whether each of the matrices has neighbours along its rows, and whether its lines come in reverse order.
+    /// Whether each of the matrices is contiguous along its rows, and whether its lines are in
+    /// reverse order.
     row_major: [bool; 3],
     reversed: [bool; 3],
     gaps: [usize; 3],
@@ -99,7 +101,8 @@ fn check<T: Float + Debug + 'static>(case: Case) {
             c_col,
             accumulate,
         };
-        // SAFETY: the matrices lie within the vectors; the level is at most the machine's, rows are few, and the right matrix has neighbours.
+        // SAFETY: the matrices lie within the vectors; the machine has the level, there are few
+        // rows, and the right matrix is contiguous along an axis.
         unsafe { multiply(level, &product) };
         for i in 0..m {
             for j in 0..n {
@@ -139,7 +142,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Sums of several blocks, whose number is no power of two, and of several parts of a line.
+    /// Sums of several blocks, whose number is not a power of two, and of several parts of a line.
     #[test]
     fn long_sums_are_those_of_the_definition(case in cases(KC..6 * KC)) {
         check::<f32>(case);
@@ -177,7 +180,7 @@ fn large_products_of_few_rows_or_columns_are_those_of_the_definition() {
     }
 }
 
-/// Added one by one, 65,536 times 0.1 is wrong by 6e-4 of the sum.
+/// Adding 65,536 times 0.1 one by one has a relative error of 6e-4.
 #[test]
 fn rounding_grows_slowly_with_the_length_of_a_sum() {
     let (k, n) = (1 << 16, 32);

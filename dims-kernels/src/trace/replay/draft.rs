@@ -1,4 +1,5 @@
-//! The first pass over recorded steps: finds constants, copies of other values, and values that are computed twice.
+//! The first pass over recorded steps: finds constants, copies of other values, and values that are
+//! computed twice.
 
 use super::Recording;
 use crate::ops::code::DType;
@@ -16,9 +17,10 @@ pub(super) struct Draft {
     pub(super) steps: Vec<Arc<Node>>,
     /// The numbers of all values of a call: inputs and steps.
     values: BTreeSet<u64>,
-    /// Steps that do not run, and what replaces their results.
+    /// Steps that do not run, and the replacements of their results.
     replaced: BTreeMap<u64, Meaning>,
-    /// Steps whose result is only read in pieces, with the steps that copy the pieces. The copies do not run. A piece that is never read has no copy.
+    /// Steps whose result is only read in pieces, with the steps that copy the pieces. The copies
+    /// do not run. A piece that is never read has no copy.
     pub(super) in_pieces: BTreeMap<u64, Vec<Option<Arc<Node>>>>,
 }
 
@@ -47,7 +49,8 @@ impl Meaning {
     }
 }
 
-/// Results of at most this many bytes are kept for equal steps. Larger ones may be computed twice on purpose: `checkpoint` frees them to save memory.
+/// Results of at most this many bytes are kept for equal steps. Larger ones may be computed twice
+/// on purpose: `checkpoint` frees them to save memory.
 const SMALL: usize = 32 << 10;
 
 impl Node {
@@ -78,7 +81,8 @@ impl Draft {
                 .iter()
                 .any(|input| draft.meaning_of(input.id).is_some_and(|own| own.is_value()))
             {
-                // The step reads only constants, so its result is a constant. The steps that read it hold the elements of the recorded call.
+                // The step reads only constants, so its result is a constant. The steps that read
+                // it hold the elements of the recorded call.
                 continue;
             }
             let last_read = last_reads.get(&node.id).copied().unwrap_or(0);
@@ -151,7 +155,7 @@ impl Draft {
         inputs.collect()
     }
 
-    /// The steps that do not run, and what replaces their results.
+    /// The steps that do not run, and the replacements of their results.
     pub(super) fn replaced(&self) -> impl Iterator<Item = (u64, &Meaning)> {
         self.replaced.iter().map(|(&number, meaning)| (number, meaning))
     }
@@ -225,7 +229,8 @@ impl Draft {
                 .all(|(a, b)| is_same_source(&a.source, &b.source) && a.place.is_same(&b.place))
     }
 
-    /// Finds gradients of attention that are read one by one, though the step yields them concatenated.
+    /// Finds gradients of attention that are read one by one, though the step yields them
+    /// concatenated.
     fn split_gradients(&mut self, recording: &Recording) {
         for at in 0..self.steps.len() {
             let node = Arc::clone(&self.steps[at]);
@@ -259,7 +264,7 @@ impl Draft {
         self.steps.retain(|node| !pieces.contains(&node.id));
     }
 
-    /// Drops steps that nothing reads any more.
+    /// Drops steps that are no longer read.
     fn drop_unread(&mut self, recording: &Recording) {
         let mut read: BTreeSet<u64> = recording
             .outputs
@@ -280,7 +285,7 @@ impl Draft {
     }
 }
 
-/// The first of the elements that a step copies, if it copies contiguous elements as they are.
+/// The first of the elements that a step copies, if it copies contiguous elements unchanged.
 fn copied_from(node: &Node) -> Option<usize> {
     let NodeStep::Parts(parts) = &node.step else { return None };
     let [Part { field, place }] = &parts[..] else { return None };

@@ -1,7 +1,8 @@
-//! Factors that several sums of products compute.
+//! Factors that several sums of products share.
 //!
-//! Before a contraction multiplies, it computes those factors that are expressions. If several contractions or maps compute the same factor, it becomes a separate step that they read. The
-//! step computes the same elements as each contraction did, so results keep their bits.
+//! A contraction first computes those factors that are expressions. If several contractions or maps
+//! compute the same factor, it becomes a separate step that they read. The step computes the same
+//! elements as each contraction did, so results have the same bits.
 
 use super::draft::{Draft, Meaning};
 use super::release::Placeholder;
@@ -17,10 +18,10 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// A factor of fewer operations is computed as fast as it is read.
+/// A factor of fewer operations is recomputed as fast as it is read.
 const WORTHWHILE: usize = 3;
 
-/// Factors are not looked for in longer programs.
+/// Factors are not searched in longer programs.
 const LONGEST: usize = 64;
 
 /// A factor of a sum.
@@ -47,7 +48,7 @@ impl Draft {
         // The steps to insert, each before the step at a position.
         let mut inserted: BTreeMap<usize, Vec<Arc<Node>>> = BTreeMap::new();
         for mut all in found {
-            // Other sums that add something computed of the factor.
+            // Other sums that add values computed from the factor.
             for (step, node) in self.steps.iter().enumerate() {
                 let is_known = all.iter().any(|own| own.step == step);
                 if let Some(value) = self.sum_of(node, &all[0].field).filter(|_| !is_known) {
@@ -169,7 +170,8 @@ fn factors_of_type<T: ProgramOutput + Real>(node: &Node) -> Vec<(Register, Field
     fields.filter(|(_, own)| own.program.operations() >= WORTHWHILE && is_whole(own)).collect()
 }
 
-/// The sum with an operand in the place of a factor; `None` if that would change how it is computed.
+/// The sum with an operand in the place of a factor; `None` if that would change how it is
+/// computed.
 fn reading(node: &Arc<Node>, value: Register, operand: &FieldOperand) -> Option<Arc<Node>> {
     let count = |node: &Node| match node.dtype {
         DType::F32 => contraction::<f32>(node).map(|(_, count)| count),
@@ -196,7 +198,8 @@ fn reading(node: &Arc<Node>, value: Register, operand: &FieldOperand) -> Option<
     is_same.then_some(changed)
 }
 
-/// Whether two steps are sums that the interpreter computes, and that add elements in the same order.
+/// Whether two steps are sums that the interpreter computes, and that add elements in the same
+/// order.
 fn adds_in_same_order(a: &Node, b: &Node) -> bool {
     fn nest<T: ProgramOutput>(node: &Node) -> Option<Nest> {
         let NodeStep::Parts(parts) = &node.step else { return None };

@@ -1,10 +1,13 @@
 //! The second pass: maps over the same loops become one program with several results.
 //!
-//! A map is a step with an element for each position of its loops, contiguous in the order of the loops. It joins a group of maps with as many elements, if each of its
-//! operands is computed before the group runs, or by a member of the group and read at the same position. Nothing is computed twice. No operation is added, removed or
-//! reordered, so the results have the bits of the steps run one by one.
+//! A map is a step with an element for each position of its loops, contiguous in the order of the
+//! loops. It joins a group of maps with the same number of elements if each of its operands is
+//! either computed before the group runs, or computed by a member of the group and read at the same
+//! position. Nothing is computed twice. No operation is added, removed or reordered, so the results
+//! have the same bits as if the steps ran one by one.
 //!
-//! A sum over all loops of a group joins it if it adds what members compute. Then the loops run in the order in which the sum adds its elements.
+//! A sum over all loops of a group joins the group if it adds elements that members compute. The
+//! loops then run in the order in which the sum adds its elements.
 
 use super::draft::{Draft, Meaning};
 use super::merge::MergedPrograms;
@@ -20,11 +23,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// A unit of work in a prepared program.
+/// A unit of work of a prepared program.
 pub(super) enum Unit {
     /// Maps over the same loops.
     Maps(MapGroup),
-    /// A step by itself.
+    /// A single step.
     Step(Arc<Node>),
 }
 
@@ -114,13 +117,15 @@ struct MapPart<'n> {
 /// A group with more instructions takes no further maps.
 const LONGEST: usize = 8192;
 
-/// A result of at least this many bytes is no longer in a cache once a few others have been written.
+/// A result of at least this many bytes is no longer in a cache once a few others have been
+/// written.
 const FAR: usize = 8 << 20;
 
 /// A map of at most this many operations computes its result faster than memory can store it.
 const CHEAP: usize = 4;
 
-/// The units of a program, each after those that it reads, with those of its results that other units or the outputs read.
+/// The units of a program, each after those that it reads, with those of its results that other
+/// units or the outputs read.
 pub(super) fn units(draft: &Draft, outputs: &[u64]) -> Vec<(Unit, Vec<(Arc<Node>, Register)>)> {
     let mut grouping = Grouping { draft, units: Vec::new(), largest: Vec::new(), unit_of: BTreeMap::new() };
     for node in &draft.steps {
@@ -186,7 +191,8 @@ impl Grouping<'_> {
         self.unit_of.insert(node.id, at);
     }
 
-    /// Lets sums run together with maps that compute what they add, so that nothing is computed twice or stored only for a sum.
+    /// Lets sums run together with the maps that compute their elements, so that nothing is
+    /// computed twice or stored only for a sum.
     fn join_sums(&mut self) {
         // The first unit that reads each value.
         let mut readers: BTreeMap<u64, usize> = BTreeMap::new();
@@ -202,12 +208,13 @@ impl Grouping<'_> {
             let Some((to, group)) = self.group_for_sum(&node, at, readers.get(&node.id)) else { continue };
             self.units[to] = Unit::Maps(group);
             self.unit_of.insert(node.id, to);
-            // Nothing is left of the sum's own unit: a group without results does not run.
+            // The sum's own unit becomes an empty group: a group without results does not run.
             self.units[at] = Unit::Maps(MapGroup::new(Vec::new(), 0));
         }
     }
 
-    /// The group that a sum can join, with the sum in it. It runs before the unit `reader`, which is the first that reads the sum.
+    /// A group that the sum can join, with the sum added. It runs before the unit `reader`, the
+    /// first that reads the sum.
     fn group_for_sum(
         &self,
         node: &Arc<Node>,
@@ -243,7 +250,8 @@ impl Grouping<'_> {
             let part = MapPart { program: &field.program, operands: operands.clone(), is_whole: true };
             let value = group.append(&part, &sizes, &merged);
             let shared = operations.saturating_sub(group.program.operations() - known.0);
-            // Later groups keep the operands of the sum in memory for longer, unless they read the same ones.
+            // Later groups keep the operands of the sum in memory for longer, unless they read the
+            // same ones.
             let is_worthwhile = is_reader || 2 * shared >= operations && group.operands.len() == known.1;
             if is_worthwhile && (to <= at || group.operands.len() == known.1) {
                 group.sum = Some(Box::new(GroupSum { node: Arc::clone(node), value, order }));
@@ -253,7 +261,7 @@ impl Grouping<'_> {
         None
     }
 
-    /// The group that a map can join, and the loops of both.
+    /// The group that a map can join, and the refined loops of both.
     fn group_for(&self, node: &Node, map: &MapStep<'_>) -> Option<(usize, Vec<usize>)> {
         let operands = || map.parts.iter().flat_map(|part| &part.operands);
         let unit_of = |operand: &GroupOperand| match operand.source {
@@ -276,7 +284,8 @@ impl Grouping<'_> {
             }
             refined(&group.sizes, &map.sizes)
         };
-        // A large result should be read soon after it is written. So a cheap map with a large result joins only a group that computes one of its operands.
+        // A large result should be read soon after it is written. So a cheap map with a large
+        // result joins only a group that computes one of its operands.
         let is_alone = node.bytes() >= FAR
             && map.parts.iter().map(|part| part.program.operations()).sum::<usize>() <= CHEAP;
         let first = least.unwrap_or(0);
@@ -288,7 +297,8 @@ impl Grouping<'_> {
             {
                 return Some((at, sizes));
             }
-            // If a large result were computed before another large one, it would stay allocated for longer.
+            // If a large result were computed before another large one, it would stay allocated for
+            // longer.
             if !node.is_small() && self.largest[at] > node.bytes() / 4 {
                 return None;
             }
@@ -297,7 +307,8 @@ impl Grouping<'_> {
     }
 }
 
-/// The loops into which both `a` and `b`, which have as many positions, can be split; `None` if there are none.
+/// The loops into which both `a` and `b`, which have the same number of positions, can be split;
+/// `None` if there are none.
 fn refined(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     let steps = |sizes: &[usize]| -> Vec<usize> {
         let mut step = 1;
@@ -366,7 +377,8 @@ impl<'n> MapStep<'n> {
     }
 }
 
-/// A part as a summand of a map, and its loops in the order of the elements; `None` if it does not have one element for each of the node's.
+/// A part as a summand of a map, and its loops in the order of the elements; `None` if it does not
+/// have one element for each of the node's.
 fn map_part<'n>(part: &'n Part, node: &Node, draft: &Draft) -> Option<(Vec<usize>, MapPart<'n>)> {
     let Part { field, place } = part;
     if field.sizes.contains(&0) || !covers(place, &field.sizes, node.len) {
@@ -392,7 +404,8 @@ fn map_part<'n>(part: &'n Part, node: &Node, draft: &Draft) -> Option<(Vec<usize
     Some((sizes, MapPart { program: &field.program, operands, is_whole }))
 }
 
-/// The operands of a field, with their strides along loops in this order; `None` if there are computed places.
+/// The operands of a field, with their strides along loops in this order; `None` if there are
+/// computed places.
 fn operands_along(field: &Field, order: &[usize], draft: &Draft) -> Option<Vec<GroupOperand>> {
     let mut operands = Vec::with_capacity(field.operands.len());
     for operand in &field.operands {
@@ -426,7 +439,7 @@ impl MapGroup {
         self.sizes = sizes.to_vec();
     }
 
-    /// Adds a map. From then on the loops of the group have these sizes.
+    /// Adds a map. The loops of the group then have these sizes.
     fn join(&mut self, node: &Arc<Node>, map: MapStep<'_>, sizes: Vec<usize>) {
         self.split(&sizes);
         let dtype = node.dtype;
@@ -443,7 +456,8 @@ impl MapGroup {
             let value = self.program.converted(value, kind);
             sum = Some(match sum {
                 None if part.is_whole => value,
-                // A first summand that does not vary along all loops is added to zeros, as when the step runs by itself.
+                // A first summand that does not vary along all loops is added to zeros, as when the
+                // step runs by itself.
                 None => {
                     let zero = self.program.zero(kind);
                     self.program.sum(zero, value)
@@ -484,7 +498,8 @@ impl MapGroup {
         })
     }
 
-    /// The program with these results, their registers, the sizes of the loops, and the operands that the program reads.
+    /// The program with these results, their registers, the sizes of the loops, and the operands
+    /// that the program reads.
     pub(super) fn finish(
         self,
         results: &[Register],

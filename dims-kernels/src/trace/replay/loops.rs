@@ -29,7 +29,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// A program over loops, and where its operands and results are.
+/// A program over loops, with the locations of its operands and results.
 pub(super) struct FusedLoops {
     program: ScalarProgram,
     slots: Slots,
@@ -43,7 +43,8 @@ pub(super) struct FusedLoops {
     streams: Vec<(Register, usize)>,
     /// A sum over the loops.
     sum: Option<FusedSum>,
-    /// The size of each loop of the nest, and the number of positions from one step along it to the next.
+    /// The size of each loop of the nest, and the number of positions from one step along it to the
+    /// next.
     steps: Vec<(usize, usize)>,
 }
 
@@ -70,25 +71,28 @@ struct FusedResult {
     value: Register,
     dtype: DType,
     slot: usize,
-    /// Whether a register has the layout of the elements. The interpreter then writes into the result instead of a slot.
+    /// Whether a register has the layout of the elements. The interpreter then writes into the
+    /// result instead of a slot.
     is_direct: bool,
-    /// The slot of an operand that the result may overwrite. It is not read afterwards, and the loops read each element only at the position where they write the result.
+    /// The slot of an operand that the result may overwrite. It is not read after these loops, and
+    /// they read each element only at the position where they write the result.
     over: Option<usize>,
     /// The cell whose memory the result uses if it is free.
     cell: Option<usize>,
 }
 
-/// The most bytes for all registers of a program, so that they stay in the first-level cache.
+/// The most bytes of all registers of a program, so that they stay in the first-level cache.
 const AT_HAND: usize = 24 << 10;
 
 /// Results of more bytes do not fit into a second-level cache.
 const FAR: usize = 512 << 10;
 
-/// The fewest positions that are run at once.
+/// The fewest positions that run at once.
 const SHORTEST: usize = 64;
 
 impl FusedLoops {
-    /// The loops of a group, with the results that are read outside of it. `slot` returns the slot of a value.
+    /// The loops of a group, with the results that are read outside of it. `slot` returns the slot
+    /// of a value.
     pub(super) fn new(
         mut group: MapGroup,
         results: &[(Arc<Node>, Register)],
@@ -154,9 +158,10 @@ impl FusedLoops {
         self.operands.iter().filter_map(|own| own.memory.slot()).collect()
     }
 
-    /// Lets results overwrite operands: the values of `slots`, which nobody reads after these loops. A result overwrites a value that it is computed from.
+    /// Lets results overwrite operands: the values of `slots`, which are not read after these
+    /// loops. A result overwrites a value that it is computed from.
     pub(super) fn overwrite(&mut self, mut slots: Vec<usize>) {
-        // A result that is an element as it is would be read after it was overwritten.
+        // A result that is an unchanged element would be read after it was overwritten.
         for FusedResult { value, .. } in &self.results {
             if let Instruction::Load(number) = self.program.instruction(*value) {
                 let own = self.operands[number as usize].memory.slot();
@@ -176,7 +181,8 @@ impl FusedLoops {
             };
             candidates.push((at, slots.iter().copied().filter(fits).collect()));
         }
-        // Those with the least choice come first: the moments of an optimizer before its parameters, which are computed from the moments.
+        // Results with the fewest choices come first: the moments of an optimizer before its
+        // parameters, which are computed from the moments.
         candidates.sort_by_key(|(_, own)| own.len());
         for (at, own) in candidates {
             let free = own.into_iter().find(|slot| slots.contains(slot));
@@ -197,7 +203,8 @@ impl FusedLoops {
     ///
     /// # Safety
     ///
-    /// The value in each slot that is read has the type and the length of the input or step that the slot was made for.
+    /// The value in each slot that is read has the type and the length of the input or step that
+    /// the slot was made for.
     pub(super) unsafe fn run(&self, call: &mut CallMemory) -> Result<(), Error> {
         let mut memory: SmallVec<[FusedMemory; 4]> = SmallVec::new();
         for result in &self.results {
@@ -210,7 +217,7 @@ impl FusedLoops {
             });
         }
         let starts: SmallVec<[*mut u8; 4]> = memory.iter_mut().map(FusedMemory::start).collect();
-        // An operand that is overwritten is where the result will be.
+        // An overwritten operand is in the memory of the result.
         let overwritten = |slot: Option<usize>| {
             let slot = slot?;
             let result = self.results.iter().position(|own| own.over == Some(slot))?;
@@ -220,8 +227,10 @@ impl FusedLoops {
             let start = overwritten(own.memory.slot()).or_else(|| own.memory.start(&call.values));
             match start {
                 None => OperandSource::position(),
-                // SAFETY: all positions of the nest are elements of the operand: `map_part` asserted it for the recorded length, and the caller promises that values
-                // have that length. The memory is held until the program has run. Elements that are overwritten are read before, by the run that writes them.
+                // SAFETY: all positions of the nest are elements of the operand: `map_part`
+                // asserted it for the recorded length, and the caller promises that values have
+                // that length. The memory is held until the program has run. Each run reads
+                // elements before it overwrites them.
                 Some(start) => unsafe { OperandSource::new(start, own.dtype, None) },
             }
         };
@@ -245,7 +254,8 @@ impl FusedLoops {
         let mut sum = None;
         if let Some(own) = &self.sum {
             let cell = own.cell.and_then(|cell| call.cells[cell].take());
-            // SAFETY: the positions of the nest are elements of the sources, and there is room for the results.
+            // SAFETY: the positions of the nest are elements of the sources, and there is room for
+            // the results.
             let value = unsafe {
                 match own.dtype {
                     DType::F64 => self.summed::<f64>(own, &sources, &targets, cell),
@@ -254,7 +264,8 @@ impl FusedLoops {
             }?;
             sum = Some((own.slot, value));
         } else {
-            // SAFETY: the positions of the nest are elements of the sources, and there is room for the results.
+            // SAFETY: the positions of the nest are elements of the sources, and there is room for
+            // the results.
             unsafe { self.all(&sources, &targets, threads) }?;
         }
         for own in &mut memory {
@@ -283,7 +294,8 @@ impl FusedLoops {
     ///
     /// # Safety
     ///
-    /// The positions of the nest are elements of the sources. At each of the targets there is room for the results.
+    /// The positions of the nest are elements of the sources. At each of the targets there is room
+    /// for the results.
     unsafe fn all(
         &self,
         sources: &[OperandSource],
@@ -299,7 +311,8 @@ impl FusedLoops {
         let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
         let mut before = 0;
         for nest in &parts {
-            // SAFETY: threads only read the elements, which are plain numbers. The parts write to disjoint memory.
+            // SAFETY: threads only read the elements, which are plain numbers. The parts write to
+            // disjoint memory.
             let own = unsafe { Carried::new((sources, targets)) };
             let from = before;
             before += nest.positions();
@@ -313,7 +326,8 @@ impl FusedLoops {
         threads::run(jobs)
     }
 
-    /// Calls `run` with spans that cover `len` positions, and the number of the first position of each.
+    /// Calls `run` with spans that cover `len` positions, and the number of the first position of
+    /// each.
     fn spans(&self, from: usize, len: usize, run: &mut dyn FnMut(&Span<'_>, usize)) {
         let (&(inner, _), outer) = self.steps.split_last().expect("a nest has a loop");
         let mut done = 0;
@@ -342,7 +356,8 @@ impl FusedLoops {
     ///
     /// # Safety
     ///
-    /// The positions of the nest are elements of the sources. At each of the targets there is room for the results. The sum has elements of type `T`.
+    /// The positions of the nest are elements of the sources. At each of the targets there is room
+    /// for the results. The sum has elements of type `T`.
     unsafe fn summed<T: ProgramOutput + Real>(
         &self,
         sum: &FusedSum,
@@ -369,7 +384,8 @@ impl FusedLoops {
     ///
     /// # Safety
     ///
-    /// The positions of the nest are elements of the sources. At each of the targets there is room for the results of all parts.
+    /// The positions of the nest are elements of the sources. At each of the targets there is room
+    /// for the results of all parts.
     unsafe fn part(&self, nest: &Nest, sources: &[OperandSource], targets: &FusedTargets<'_>, from: usize) {
         let mut machine = Machine::with_slots(&self.program, &self.slots, sources, &mut nest.operands());
         let mut done = from;
@@ -382,7 +398,8 @@ impl FusedLoops {
         });
     }
 
-    /// Runs the program over a span of positions, and writes the results from the position `from` on.
+    /// Runs the program over a span of positions, and writes the results from the position `from`
+    /// on.
     ///
     /// # Safety
     ///
@@ -419,7 +436,8 @@ impl FusedLoops {
         for (result, start) in self.results.iter().zip(starts) {
             let (line, start) = (machine.line(result.value).start(), place(result, start));
             if !core::ptr::eq(line, start) {
-                // SAFETY: the register has the values of the span, in the kind of the type. There is room for them, by the caller's promise.
+                // SAFETY: the register has the values of the span, in the kind of the type. There
+                // is room for them, by the caller's promise.
                 unsafe { result.dtype.write_line(line, start, (1, positions), [0, 1]) };
             }
         }
@@ -452,15 +470,17 @@ impl<T: ProgramOutput> SummedLoops<'_, T> {
                 *current = values;
                 return;
             }
-            // SAFETY: the register has a value for each position of the span, and its kind is that of `T`.
+            // SAFETY: the register has a value for each position of the span, and its kind is that
+            // of `T`.
             line.extend_from_slice(unsafe { core::slice::from_raw_parts(values, span.positions()) });
             *current = line.as_ptr();
         });
     }
 }
 
-// SAFETY: it yields no places for others to write to. Each position of the loops is in one tile, so parts that run on several threads write different results. The elements of a
-// tile are in a line that was computed for all of them.
+// SAFETY: it yields no places for others to write to. Each position of the loops is in one tile, so
+// parts that run on several threads write different results. The elements of a tile are in a line
+// that was computed for all of them.
 unsafe impl<T: ProgramOutput> Kernel for SummedLoops<'_, T> {
     type Elem = T;
     const LONG: bool = true;
@@ -482,16 +502,17 @@ unsafe impl<T: ProgramOutput> Kernel for SummedLoops<'_, T> {
 struct FusedTargets<'t> {
     /// The first element of each result.
     starts: &'t [*mut u8],
-    /// Whether the interpreter writes a result there itself. If an operand is there, a run must read it before.
+    /// Whether the interpreter writes a result there itself. If an operand is there, a run must
+    /// read it before.
     is_direct: &'t [bool],
 }
 
-/// The memory of a result.
+/// The memory for a result.
 enum FusedMemory {
     New(Box<dyn FreshMemory>),
-    /// The memory of an earlier value, which nobody else holds.
+    /// The memory of an earlier value that nothing else holds.
     Kept(Arc<dyn Held>),
-    /// Likewise, of an operand of the loops.
+    /// The memory of an operand of the loops that nothing else holds.
     Operand(Arc<dyn Held>),
 }
 

@@ -60,14 +60,17 @@ impl OperandMemory {
 #[derive(Default)]
 pub(super) struct CallMemory {
     pub(super) values: Vec<Option<Arc<dyn Held>>>,
-    /// The memory of values that nobody reads any more. A later result of the same type and length is written into it.
+    /// The memory of values that are not read again. A later result of the same type and length is
+    /// written into it.
     pub(super) cells: Vec<Option<Arc<dyn Held>>>,
-    /// Whether memory is reused. If a listener is set, memory is freed instead, so that the listener is told.
+    /// Whether memory is reused. If a listener is set, memory is freed instead, so that the
+    /// listener is told.
     is_used_again: bool,
 }
 
 impl CallMemory {
-    /// Removes the value of a slot. Its memory moves to `cell`, if there is one and memory is reused.
+    /// Removes the value of a slot. Its memory moves to `cell`, if there is one and memory is
+    /// reused.
     pub(super) fn free(&mut self, slot: usize, cell: Option<usize>) {
         let value = self.values[slot].take();
         if let Some(cell) = cell.filter(|_| self.is_used_again) {
@@ -77,7 +80,8 @@ impl CallMemory {
 }
 
 impl CallMemory {
-    /// Takes the value of a slot, if it has `len` elements of this type, and nobody else holds its memory.
+    /// Takes the value of a slot, if it has `len` elements of this type and nothing else holds its
+    /// memory.
     pub(super) fn take_unshared(&mut self, slot: usize, dtype: DType, len: usize) -> Option<Arc<dyn Held>> {
         if !self.is_used_again {
             return None;
@@ -89,7 +93,8 @@ impl CallMemory {
     }
 }
 
-/// The memory of calls that have ended, for later calls: one entry for each call that ran at the same time.
+/// The memory of calls that have ended, for later calls: one entry for each call that ran at the
+/// same time.
 #[derive(Default)]
 pub(super) struct CallMemories(Mutex<Vec<CallMemory>>);
 
@@ -104,7 +109,7 @@ impl CallMemories {
         memory
     }
 
-    /// Keeps the memory of a call for another one.
+    /// Keeps the memory of a call for later calls.
     pub(super) fn keep(&self, mut memory: CallMemory) {
         memory.values.clear();
         if memory.is_used_again {
@@ -118,7 +123,7 @@ impl CallMemories {
     }
 }
 
-/// The memory of a cell, if it has `len` elements of this type and nobody else holds it.
+/// The memory of a cell, if it has `len` elements of this type and nothing else holds it.
 pub(super) fn free_memory(cell: Option<Arc<dyn Held>>, element: TypeId, len: usize) -> Option<Arc<dyn Held>> {
     let mut held = cell.filter(|held| (held.element(), held.len()) == (element, len))?;
     Arc::get_mut(&mut held)?.start_mut()?;
@@ -127,10 +132,11 @@ pub(super) fn free_memory(cell: Option<Arc<dyn Held>>, element: TypeId, len: usi
 
 /// The start of [free memory](free_memory).
 pub(super) fn start_of_free(held: &mut Arc<dyn Held>) -> *mut u8 {
-    Arc::get_mut(held).and_then(|own| own.start_mut()).expect("nobody else has free memory")
+    Arc::get_mut(held).and_then(|own| own.start_mut()).expect("nothing else holds free memory")
 }
 
-/// The elements that `write` computes, in the memory of the cell if that is [free](free_memory), else in new memory.
+/// The elements that `write` computes, in the cell's memory if it is [free](free_memory), else in
+/// new memory.
 pub(super) fn written<T: Element>(
     cell: Option<Arc<dyn Held>>,
     len: usize,

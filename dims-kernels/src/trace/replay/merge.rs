@@ -1,4 +1,5 @@
-//! Merges programs, instruction by instruction. Equal instructions become one. Nothing else is simplified, so that results keep their bits.
+//! Merges programs instruction by instruction. Equal instructions become one. Nothing else is
+//! simplified, so results have the same bits.
 
 use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind};
 use crate::ops::function::Functions;
@@ -61,12 +62,13 @@ impl MergedPrograms {
         self.push(Instruction::Load(operand), kind)
     }
 
-    /// The position that an operand counts.
+    /// The position along the loops, as an operand.
     pub(super) fn position(&mut self, operand: u32) -> Register {
         self.push(Instruction::Position(operand), RegisterKind::Int)
     }
 
-    /// Appends a program, and returns the register of its result. `leaf` returns the register of an operand.
+    /// Appends a program, and returns the register of its result. `leaf` returns the register of an
+    /// operand.
     pub(super) fn append(
         &mut self,
         program: &ScalarProgram,
@@ -112,7 +114,7 @@ impl MergedPrograms {
         }
     }
 
-    /// A value as it would be if it were stored as an element of this type and read again.
+    /// A value after a round trip through memory as an element of this type.
     pub(super) fn rounded(&mut self, a: Register, dtype: DType) -> Register {
         let kind = dtype.kind();
         match dtype {
@@ -121,7 +123,8 @@ impl MergedPrograms {
         }
     }
 
-    /// The program that computes these results, without other instructions, and the registers of the results in it.
+    /// The program that computes these results, without other instructions, and the registers of
+    /// the results in it.
     pub(super) fn finish(self, results: &[Register]) -> (ScalarProgram, Vec<Register>) {
         let mut is_needed = alloc::vec![false; self.instructions.len()];
         results.iter().for_each(|&result| is_needed[result as usize] = true);

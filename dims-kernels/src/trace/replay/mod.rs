@@ -9,11 +9,13 @@
 //!            steps      loops         plans of sums
 //! ```
 //!
-//! A call binds the memory of its inputs, and runs a flat list of steps. Everything else is prepared: the loops of maps ([`loops`]), and the kernel and the strides of each
-//! product and sum ([`sums`]). Small results are written into the memory of values that nobody reads any more, and calls leave that memory to later calls ([`memory`]).
-//! Large results are allocated from the pool, and freed to it.
+//! A call binds the memory of its inputs and runs a flat list of steps. Everything else is
+//! prepared: the loops of maps ([`loops`]), and the kernel and the strides of each product and sum
+//! ([`sums`]). Small results are written into the memory of values that are not read again, and
+//! calls leave that memory to later calls ([`memory`]). Large results are allocated from the pool
+//! and returned to it.
 //!
-//! [`plain`] runs each step by itself, as it was recorded. Tests compare both ways, bit by bit.
+//! [`plain`] runs each step by itself, as it was recorded. Tests compare both ways bit by bit.
 
 mod draft;
 mod factors;
@@ -93,8 +95,9 @@ impl Recording {
         self.steps.is_empty()
     }
 
-    /// Runs all steps with other inputs, which have the types and sizes of the recorded ones. Returns the outputs. `room` is memory that outputs may be written into, one after another; it
-    /// may be empty.
+    /// Runs all steps with other inputs, which have the types and sizes of the recorded ones.
+    /// Returns the outputs. `room` is memory that outputs may be written into, in order; it may be
+    /// empty.
     pub fn run(
         &self,
         inputs: Vec<Arc<dyn Held>>,
@@ -114,7 +117,8 @@ std::thread_local! {
     static PLAIN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes recordings on this thread run each step by itself, as it was recorded; `false` makes them run prepared again. Tests compare both ways.
+/// Makes recordings on this thread run each step by itself, as it was recorded; `false` makes them
+/// run prepared again. Tests compare both ways.
 #[doc(hidden)]
 pub fn run_plainly(plainly: bool) {
     PLAIN.set(plainly);
@@ -129,7 +133,8 @@ fn assert_fits(node: &Node, value: &Arc<dyn Held>) {
     );
 }
 
-/// The nodes that these values are computed from, by number. The number of a node is greater than the numbers of the nodes that it reads.
+/// The nodes that these values are computed from, by number. The number of a node is greater than
+/// the numbers of the nodes that it reads.
 pub(super) fn nodes_behind(values: &[Arc<dyn Held>]) -> BTreeMap<u64, Arc<Node>> {
     let mut found: BTreeMap<u64, Arc<Node>> = BTreeMap::new();
     let mut open: Vec<Arc<Node>> = values.iter().filter_map(|held| held.node().cloned()).collect();

@@ -1,4 +1,5 @@
-//! Runs each step by itself, as it was recorded. Prepared programs run the steps that are neither fused nor planned in this way, too.
+//! Runs each step by itself, as it was recorded. Prepared programs also use it for steps that are
+//! neither fused nor planned.
 
 use super::{Recording, assert_fits};
 use crate::error::Error;
@@ -67,7 +68,7 @@ pub(super) fn operands_of(rule: &dyn Rule, values: ValueOf<'_>) -> Result<Vec<Fi
 
 /// Runs a rule with these operands.
 pub(super) fn run_rule(rule: &dyn Rule, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
-    rule.run(operands).expect("each step was found to be repeatable")
+    rule.run(operands).expect("each step can run again")
 }
 
 impl StridedPlace {
@@ -79,7 +80,7 @@ impl StridedPlace {
         })
     }
 
-    /// The same place, with offsets that are computed from these values.
+    /// The place with offsets computed from these values.
     pub(super) fn with_values(&self, values: ValueOf<'_>) -> Result<StridedPlace, Error> {
         let mut place = self.clone();
         let Some(table) = &mut place.table else { return Ok(place) };
@@ -110,7 +111,7 @@ impl StridedPlace {
 }
 
 impl Field {
-    /// The same field of these values.
+    /// The field with these values as operands.
     pub(super) fn with_values(&self, values: ValueOf<'_>) -> Result<Field, Error> {
         let mut field = self.clone();
         for FieldOperand { source, place } in &mut field.operands {
@@ -126,7 +127,8 @@ impl Field {
         Ok(field)
     }
 
-    /// The elements in the type of a node, contiguous in an order of all loops along which they vary.
+    /// The elements in the type of a node, contiguous in an order of all loops along which they
+    /// vary.
     pub fn computed(&self, order: &[usize], dtype: DType) -> Result<Arc<dyn Held>, Error> {
         fn of<T: ProgramOutput>(field: &Field, order: &[usize]) -> Result<Arc<dyn Held>, Error> {
             Ok(Buffer::from(mapped::<T>(field, order)?).held())
@@ -146,7 +148,7 @@ impl Field {
     }
 }
 
-/// The sum of parts over zeros, of any element type. (`bool`s lie at places of their own.)
+/// The sum of parts over zeros, of any element type. Parts of `bool`s write disjoint elements.
 pub(super) fn sum_of_parts(parts: &[Part], len: usize, dtype: DType) -> Result<Arc<dyn Held>, Error> {
     macro_rules! integers {
         ($($name:ident $t:ty,)*) => {
@@ -172,7 +174,7 @@ pub(super) fn sum_of_parts(parts: &[Part], len: usize, dtype: DType) -> Result<A
             continue;
         }
         place.assert_within(&field.sizes, len);
-        // (As integers, in which adding to 0 is writing.)
+        // As integers: adding to 0 is writing.
         let integers = field.map([], |build, value, []| build.cast(DType::U8, value));
         let order = kept(place, &field.sizes);
         let data = mapped::<u8>(&integers, &order)?;
@@ -183,7 +185,7 @@ pub(super) fn sum_of_parts(parts: &[Part], len: usize, dtype: DType) -> Result<A
     Ok(Buffer::from(out).held())
 }
 
-/// So many zeros, or `false`s.
+/// `len` zeros, or `false`s.
 fn zeros<T: Element>(len: usize) -> Result<Vec<T>, Error> {
     let mut out = reserve(len)?;
     out.resize(len, T::default());
@@ -214,7 +216,7 @@ fn integer_sum<T: ProgramOutput + Num>(parts: &[Part], len: usize) -> Result<Arc
     Ok(Buffer::from(out).held())
 }
 
-/// What a reduction makes of a field over some loops, contiguous in an order of the others.
+/// Reduces a field over some loops; the result is contiguous in an order of the others.
 pub(in crate::trace) fn reduced_of<T: ProgramOutput, Q>(
     field: &Field,
     order: &[usize],

@@ -1,4 +1,4 @@
-//! Recordings as calls run them: a flat list of steps that read and write slots.
+//! Prepared recordings: a flat list of steps that read and write slots.
 
 use super::draft::{Draft, Meaning};
 use super::fuse::{Unit, units};
@@ -16,20 +16,20 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// A recording as calls run it.
+/// A recording in the form that calls run.
 pub(super) struct Prepared {
     steps: Vec<PreparedStep>,
     /// The number of slots. The first ones are for the inputs.
     slots: usize,
-    /// The number of cells for the memory of values that nobody reads any more.
+    /// The number of cells for the memory of values that are not read again.
     cells: usize,
-    /// Where the values of recorded steps are.
+    /// The locations of the values of recorded steps.
     places: BTreeMap<u64, ValuePlace>,
     outputs: Vec<PreparedOutput>,
     memories: CallMemories,
 }
 
-/// Where a value is.
+/// The location of a value.
 #[derive(Clone)]
 enum ValuePlace {
     Slot(usize),
@@ -47,20 +47,20 @@ impl ValuePlace {
 
 struct PreparedOutput {
     place: ValuePlace,
-    /// The cell whose memory it is written into, if the caller gave some.
+    /// The cell whose memory the output is written into, if the caller provided some.
     cell: Option<usize>,
 }
 
 struct PreparedStep {
     work: PreparedWork,
-    /// The slots whose values nobody reads afterwards, and the cells for their memory.
+    /// The slots that are not read afterwards, and the cells for their memory.
     freed: Vec<(usize, Option<usize>)>,
 }
 
 enum PreparedWork {
     /// Maps over the same loops.
     Loops(Box<FusedLoops>),
-    /// A step by itself.
+    /// A single step.
     Alone(AloneStep),
     /// A gradient of attention that yields one value for each operand, with their slots.
     Pieces(Arc<Node>, Vec<Option<usize>>),
@@ -102,7 +102,7 @@ impl Prepared {
         };
         let mut steps = Vec::with_capacity(units.len());
         for (unit, results) in units {
-            // A group without results that are read outside of it does not run.
+            // A group whose results are not read outside of it does not run.
             if results.is_empty() {
                 continue;
             }
@@ -128,7 +128,8 @@ impl Prepared {
         }
         let outputs: Vec<ValuePlace> =
             outputs.iter().map(|meaning| place(meaning).expect("outputs have slots")).collect();
-        // Steps are visited from the last to the first, so the first one found to read a slot is its last reader.
+        // Steps are visited from last to first, so the first one found to read a slot is its last
+        // reader.
         let kept: BTreeSet<usize> = outputs.iter().filter_map(ValuePlace::slot).collect();
         let mut seen = kept.clone();
         let mut prepared: Vec<PreparedStep> = Vec::with_capacity(steps.len());
@@ -156,7 +157,8 @@ impl Prepared {
         Prepared { steps: prepared, slots, cells, places, outputs, memories: CallMemories::default() }
     }
 
-    /// Runs all steps with these inputs, which have the types and sizes of the recorded ones. Returns the outputs. `room` is memory for some of them, or empty.
+    /// Runs all steps with these inputs, which have the types and sizes of the recorded ones.
+    /// Returns the outputs. `room` is memory for some of them, or empty.
     pub(super) fn run(
         &self,
         inputs: Vec<Arc<dyn Held>>,
@@ -176,7 +178,7 @@ impl Prepared {
             ValuePlace::Constant(held) => Arc::clone(held),
         };
         let outputs = self.outputs.iter().map(value).collect();
-        // Memory that was given and not used goes back.
+        // Unused memory of the caller is returned.
         self.outputs.iter().filter_map(|own| own.cell).for_each(|cell| call.cells[cell] = None);
         self.memories.keep(call);
         Ok(outputs)
@@ -184,11 +186,12 @@ impl Prepared {
 
     fn run_step(&self, step: &PreparedStep, call: &mut CallMemory) -> Result<(), Error> {
         match &step.work {
-            // SAFETY: values in slots have the types and lengths of the recorded ones. `assert_fits` checked the inputs and the values from `value_of`. Loops and sums
-            // write results with the type and the length of their steps.
+            // SAFETY: values in slots have the types and lengths of the recorded ones.
+            // `assert_fits` checked the inputs and the values from `value_of`. Loops and sums write
+            // results with the type and the length of their steps.
             PreparedWork::Loops(loops) => unsafe { loops.run(call) }?,
             PreparedWork::Pieces(node, slots) => {
-                let NodeStep::Rule(rule) = &node.step else { unreachable!("it is a rule") };
+                let NodeStep::Rule(rule) = &node.step else { unreachable!("only rules are read in pieces") };
                 let own = rule.as_any().and_then(|rule| rule.downcast_ref::<AttentionPullBack>());
                 let own = own.expect("other steps are not read in pieces");
                 let operands = self.operands_of(&**rule, &step.freed, &mut call.values);
@@ -223,7 +226,8 @@ impl Prepared {
         Ok(())
     }
 
-    /// The value of a step that is run as it was recorded. A rule may write over values that nobody reads afterwards.
+    /// The value of a step that runs as it was recorded. A rule may overwrite values that are not
+    /// read afterwards.
     fn value_of(
         &self,
         node: &Node,
@@ -248,7 +252,8 @@ impl Prepared {
         }
     }
 
-    /// The operands of a rule. Afterwards only they hold values that nobody reads later, so the rule may write over these.
+    /// The operands of a rule. Afterwards they alone hold values that are not read later, so the
+    /// rule may overwrite these.
     fn operands_of(
         &self,
         rule: &dyn Rule,
@@ -263,11 +268,13 @@ impl Prepared {
     }
 }
 
-/// Values of at least this many bytes have no cells. Their memory goes to the pool, which all programs share.
+/// Values of at least this many bytes have no cells. Their memory goes to the pool, which all
+/// programs share.
 const LARGE: usize = 256 << 10;
 
-/// Assigns cells to results. A result reuses the memory of a value with the same type and length that nobody reads any more. Returns the number of cells, and the cells of the slots in
-/// `kept`, which are for one value each.
+/// Assigns cells to results. A result reuses the memory of a value with the same type and length
+/// that is not read again. Returns the number of cells, and the cells of the slots in `kept`, which
+/// are used for one value each.
 fn assign_cells(steps: &mut [PreparedStep], kept: &BTreeSet<usize>) -> (usize, BTreeMap<usize, usize>) {
     // The free cells, and the cell of each slot.
     let mut free: Vec<(DType, usize, usize)> = Vec::new();

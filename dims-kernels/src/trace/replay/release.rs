@@ -11,12 +11,12 @@ use core::any::{Any, TypeId};
 /// A placeholder for each value of a call, by its number.
 type Placeholders = BTreeMap<u64, Arc<dyn Held>>;
 
-/// Replaces the memory of a value that each call brings or computes.
+/// Replaces the memory of a value that each call receives or computes.
 pub(in crate::trace) struct Placeholder {
     element: TypeId,
     len: usize,
     bytes: usize,
-    /// Says which value.
+    /// The node of the value.
     mark: Mark,
 }
 
@@ -62,7 +62,8 @@ impl Held for Placeholder {
 }
 
 impl Recording {
-    /// Frees the memory of inputs and of all values that depend on them, because each call has its own. Memory that others still hold stays allocated.
+    /// Frees the memory of inputs and of all values that depend on them, because each call has its
+    /// own. Memory that others still hold stays allocated.
     pub fn release(&mut self) {
         let mut values: Placeholders =
             self.inputs.iter().map(|node| (node.id, Placeholder::of(node))).collect();
@@ -73,7 +74,8 @@ impl Recording {
             }
         }
         self.outputs.iter_mut().for_each(|held| replace(held, &values));
-        // From the last step to the first: once the readers of a step have placeholders, nobody else holds the step.
+        // From last to first: once the readers of a step have placeholders, nothing else holds the
+        // step.
         for node in self.steps.iter_mut().rev().filter_map(Arc::get_mut) {
             match &mut node.step {
                 NodeStep::Variable(_) => {}

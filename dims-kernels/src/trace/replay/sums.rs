@@ -1,4 +1,4 @@
-//! Sums as calls run them: contractions and reductions, planned once.
+//! Prepared sums: contractions and reductions, planned once.
 
 use super::draft::Draft;
 use super::memory::{CallValues, OperandMemory, written};
@@ -26,11 +26,13 @@ use smallvec::SmallVec;
 
 /// The plan of a step that is one sum.
 pub(super) trait PlannedSum: Send + Sync {
-    /// Computes the elements, in the memory of the cell if that is free. `None` if the step must run as it was recorded after all.
+    /// Computes the elements, in the cell's memory if it is free. `None` if the step must run as it
+    /// was recorded after all.
     ///
     /// # Safety
     ///
-    /// The value in each slot that is read has the type and the length of the input or step that the slot was made for.
+    /// The value in each slot that is read has the type and the length of the input or step that
+    /// the slot was made for.
     unsafe fn run(
         &self,
         values: &CallValues,
@@ -38,7 +40,8 @@ pub(super) trait PlannedSum: Send + Sync {
     ) -> Result<Option<Arc<dyn Held>>, Error>;
 }
 
-/// The plan of a step, if it is a sum of floats that covers all elements. `slot` returns the slot of a value.
+/// The plan of a step, if it is a sum of floats that covers all elements. `slot` returns the slot
+/// of a value.
 pub(super) fn planned(
     node: &Node,
     draft: &Draft,
@@ -109,7 +112,7 @@ pub(super) struct SumOrder {
     pub(super) positions: usize,
     /// The loops of the sum. The last row has the number of each position, counted along `loops`.
     pub(super) nest: Nest,
-    /// How many rows are before the last one.
+    /// The number of rows before the last one.
     others: usize,
     /// The number of sums.
     pub(super) len: usize,
@@ -118,7 +121,8 @@ pub(super) struct SumOrder {
 }
 
 impl SumOrder {
-    /// The order in which a step adds its elements, if it is a sum of floats that a program computes.
+    /// The order in which a step adds its elements, if it is a sum of floats that a program
+    /// computes.
     pub(super) fn of(node: &Node) -> Option<Self> {
         match node.dtype {
             DType::F32 => Self::of_type::<f32>(node),
@@ -156,7 +160,8 @@ impl SumOrder {
         rows.push().copy_from_slice(&StridedPlace::contiguous(sizes, &loops).strides);
         let nest = Nest::reduce(sizes, &order, &reduced, &rows);
         let others = field.operands.len();
-        // Where the numbers of the positions would change the loops, elements would be added in another order.
+        // If the row of position numbers changed the loops, elements would be added in another
+        // order.
         let is_same = (alone.outer, alone.inner_kept, &alone.sizes[..])
             == (nest.outer, nest.inner_kept, &nest.sizes[..])
             && (0..others).all(|at| alone.strides_of(at) == nest.strides_of(at))
@@ -171,7 +176,7 @@ impl SumOrder {
         })
     }
 
-    /// The number of the position that the loops are at.
+    /// The number of the current position of the loops.
     pub(super) fn numbers<'n>(&self, nest: &'n Nest) -> Row<'n> {
         let mut rows = nest.operands();
         (0..self.others).for_each(|_| _ = rows.next_row());
@@ -238,7 +243,8 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOfProducts<T> {
         cell: Option<Arc<dyn Held>>,
     ) -> Result<Option<Arc<dyn Held>>, Error> {
         let starts = [self.operands[0].start::<T>(values), self.operands[1].start(values)];
-        // SAFETY: the plan was made for this type and these operands. Their elements are within their memory, as `SumOperand::new` has asserted.
+        // SAFETY: the plan was made for this type and these operands. Their elements are within
+        // their memory, as `SumOperand::new` has asserted.
         let held = written(cell, self.len, |to| unsafe { self.plan.run(starts, to) })?;
         // SAFETY: the elements were just written, and are of this type.
         let is_lost = self.plan.has_chain && has_nan(unsafe { elements::<T>(&held) });
@@ -274,7 +280,8 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOverLoops<T> {
             SumInput::Memory(operand) => {
                 let work = nest.positions();
                 self.note(work, &|| "x0".into());
-                // SAFETY: the operand's elements are within its memory, as `SumOperand::new` has asserted.
+                // SAFETY: the operand's elements are within its memory, as `SumOperand::new` has
+                // asserted.
                 let elements = unsafe { Elements::new(operand.start::<T>(values), &operand.axes, &[]) };
                 // SAFETY: the row of the nest has the strides of the operand.
                 let input = unsafe { ReduceInput::new(elements, nest, work, count) };
@@ -283,7 +290,8 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOverLoops<T> {
             SumInput::Program { program, slots, operands } => {
                 let source = |own: &SumOperand| match own.memory.start(values) {
                     None => OperandSource::position(),
-                    // SAFETY: all positions are within the memory, as `SumOperand::new` has asserted. The rows of the nest have the strides of the operands.
+                    // SAFETY: all positions are within the memory, as `SumOperand::new` has
+                    // asserted. The rows of the nest have the strides of the operands.
                     Some(start) => unsafe { OperandSource::new(start, own.dtype, None) },
                 };
                 let sources: SmallVec<[OperandSource; 6]> = operands.iter().map(source).collect();

@@ -1,4 +1,4 @@
-//! Attention: scores and their softmax are computed again, for some of the queries at a time.
+//! Attention: the pull-back recomputes scores and their softmax for some of the queries at a time.
 
 mod pull_back;
 
@@ -30,35 +30,36 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 
-/// `out = sum over keys of softmax(scale * (sum over features of q * k) + bias) * v`, where the mask is true.
+/// `out = sum over keys of softmax(scale * (sum over features of q * k) + bias) * v`, where the
+/// mask is true.
 ///
-/// Gradients of gradients take all scores into memory; else there are [some](TILE) at a time.
+/// A recorded gradient stores all scores in memory; otherwise [some](TILE) are computed at a time.
 pub struct Attention {
     /// Queries, keys and values, over the same loops.
     pub operands: [Field; 3],
-    /// Which scores count, if not all do.
+    /// The scores that count, if not all do.
     pub mask: Option<Field>,
-    /// What is added to the scores.
+    /// The bias, added to the scores.
     pub bias: Option<Field>,
-    /// What they are multiplied by.
+    /// The factor of the products of queries and keys.
     pub scale: f64,
     /// The loops over features.
     pub features: Vec<usize>,
     /// The loops over keys.
     pub over: Vec<usize>,
-    /// The loops of the scores, those over keys among them.
+    /// The loops of the scores, including the loops over keys.
     pub scores: Vec<usize>,
-    /// The loops of the result, as it lies.
+    /// The loops of the result, in memory order.
     pub kept: Vec<usize>,
     /// The type of the result.
     pub dtype: DType,
 }
 
-/// How many scores are computed at once: one query's at least. (With their gradients, and what the two are made of, they fit into a second-level cache
-/// or nearly so.)
+/// The number of scores that are computed at once, for at least one query. With their gradients and
+/// inputs, they roughly fit into a second-level cache.
 const TILE: usize = 1 << 17;
 
-/// How many queries a tile has at most where there is a mask.
+/// The most queries of a tile if there is a mask.
 const QUERIES: usize = 64;
 
 impl Rule for Attention {
@@ -152,7 +153,7 @@ struct Slice {
     len: usize,
 }
 
-/// A field at some positions of its loops.
+/// A field restricted to slices of its loops.
 fn cut(field: &Field, slices: &[Slice]) -> Field {
     slices.iter().fold(field.clone(), |field, slice| field.slice(slice.axis, slice.from, slice.len))
 }
@@ -175,7 +176,7 @@ impl QueryTile {
         }
     }
 
-    /// The keys from the first to the last that count for any of the queries, if these are not all.
+    /// The range of keys that count for any of the queries, if these are not all.
     fn keys(&self, over: &[usize]) -> Result<Option<Slice>, Error> {
         let (&[axis], Some(mask)) = (over, &self.mask) else { return Ok(None) };
         let varies = |axis: usize| mask.operands.iter().any(|own| own.place.varies(axis));
@@ -199,20 +200,20 @@ impl QueryTile {
 }
 
 impl Attention {
-    /// Slices of the loops over batches and queries, so that each has few scores.
+    /// Slices of the loops over batches and queries that have few scores each.
     fn tiles(&self, sizes: &[usize]) -> Vec<Vec<Slice>> {
         let [_, k, v] = &self.operands;
         let is_query =
             |axis: &usize| ![k, v].iter().any(|own| own.operands.iter().any(|own| own.place.varies(*axis)));
         let mut loops: Vec<usize> =
             self.scores.iter().copied().filter(|axis| !self.over.contains(axis)).collect();
-        // Batches come first: tiles of different ones read different keys.
+        // Batches come first: tiles of different batches read different keys.
         sort_few(&mut loops, is_query);
         let queries = loops.iter().copied().rfind(|axis| is_query(axis) && sizes[*axis] > QUERIES);
         let (Some(axis), true) = (queries, self.mask.as_ref().is_some_and(|mask| !is_true(mask))) else {
             return self.tiles_of(sizes, &loops);
         };
-        // Few queries at a time have fewer keys that count for any of them.
+        // With fewer queries at a time, fewer keys count for any of them.
         let mut few = sizes.to_vec();
         few[axis] = QUERIES;
         let tiles = self.tiles_of(&few, &loops);
@@ -221,7 +222,7 @@ impl Attention {
         rest.flat_map(|rest| tiles.iter().filter_map(move |tile| moved(tile, &rest))).collect()
     }
 
-    /// The same for loops in this order.
+    /// [`tiles`](Self::tiles) for loops in this order.
     fn tiles_of(&self, sizes: &[usize], loops: &[usize]) -> Vec<Vec<Slice>> {
         let volume = |axes: &[usize]| axes.iter().map(|&axis| sizes[axis]).product::<usize>();
         if volume(&self.scores) == 0 {
@@ -243,12 +244,12 @@ impl Attention {
         tiles
     }
 
-    /// Runs the attention with other operands, in the loops of the operation itself.
+    /// Runs the attention with other operands, by the kernel of the operation.
     pub(super) fn repeat(&self, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
         floats!(self.dtype, repeated(self, operands))
     }
 
-    /// The shares of keys in the result of a query: the softmax of the scores.
+    /// The softmax of the scores: the shares of keys in the result of a query.
     fn shares(
         &self,
         [q, k]: [&Field; 2],
@@ -261,7 +262,7 @@ impl Attention {
         let joined =
             |axes: &[usize], more: &[usize]| -> Vec<usize> { axes.iter().chain(more).copied().collect() };
         let queries: Vec<usize> = scores.iter().copied().filter(|axis| !over.contains(axis)).collect();
-        // Keys lie innermost.
+        // Keys are innermost.
         let order = joined(&queries, over);
         let product = {
             let [q, k] = [q, k].map(|own| own.only(&joined(scores, features)));
@@ -318,7 +319,7 @@ impl Attention {
             let difference = build.binary(BinaryOpcode::Sub, slope, total);
             build.binary(BinaryOpcode::Chain, share, difference)
         });
-        // (It is read several times.)
+        // It is read several times.
         let given = sum(given, &order, dtype, recorded)?;
         parts.extend(product.pull(&along(&product.sizes, &given, &order)));
         if let Some(bias) = bias {
@@ -381,8 +382,9 @@ fn repeated<T: ProgramOutput + Real>(
         let bias = bias.map(|(bias, _, sources)| Interpreted::<T>::new(&bias.program, sources, &mut rows));
         Box::new(LoweredScores { mask, bias })
     };
-    // SAFETY: the memory of each operand has an element for each position of the loops, as `HeldMemories::of` has asserted. The rows are the strides along the loops.
-    // The row of the result is contiguous in the order of its loops. Programs over memory may run on any thread.
+    // SAFETY: the memory of each operand has an element for each position of the loops, as
+    // `HeldMemories::of` has asserted. The rows are the strides along the loops. The row of the
+    // result is contiguous in the order of its loops. Programs over memory may run on any thread.
     let data = unsafe { attend(&work, len, threads, &lower) }?;
     let data: Vec<T> = narrowed(data);
     told(&data);
@@ -396,7 +398,8 @@ fn in_memory<'m, T: ProgramOutput + Real>(
 ) -> Result<ContractionFactor<'m, T::Wide>, Error> {
     let sizes = &field.sizes[..];
     let operand = match field.plain::<T>() {
-        // SAFETY: the elements have an axis for each loop of the field, with its size and, if that is not 1, this stride; the attention is over these loops.
+        // SAFETY: the elements have an axis for each loop of the field, with its size and, unless
+        // the size is 1, this stride; the attention runs over these loops.
         Some((number, operand)) => unsafe {
             ContractionFactor::borrowed(memories.elements::<T>(field, number), strides_of(operand, sizes))
         },
@@ -411,21 +414,22 @@ fn in_memory<'m, T: ProgramOutput + Real>(
     widened(operand, sizes)
 }
 
-/// The shares of keys, and what they were computed from.
+/// The shares of keys, and the fields that they were computed from.
 struct KeyShares {
     shares: Arc<dyn Held>,
-    /// The products of queries and keys, along the loops of features as well.
+    /// The products of queries and keys, with the loops over features.
     product: Field,
     bias: Option<Field>,
     /// The loops over queries.
     queries: Vec<usize>,
-    /// The loops of the scores, as the shares lie.
+    /// The loops of the scores, in the memory order of the shares.
     order: Vec<usize>,
     /// The sizes of the loops of the scores.
     sizes: Vec<usize>,
 }
 
-/// The slices of a tile, those of the axis moved to where `rest` begins; nothing if they are behind its end.
+/// The slices of a tile, with the slice of the axis moved by the start of `rest`; `None` if it is
+/// past the end of `rest`.
 fn moved(tile: &[Slice], rest: &Slice) -> Option<Vec<Slice>> {
     let mut tile = tile.to_vec();
     match tile.iter_mut().find(|slice| slice.axis == rest.axis) {
@@ -439,12 +443,12 @@ fn moved(tile: &[Slice], rest: &Slice) -> Option<Vec<Slice>> {
     Some(tile)
 }
 
-/// Whether a mask lets all scores count.
+/// Whether a mask is constantly true.
 fn is_true(mask: &Field) -> bool {
     mask.program.instruction(mask.program.result()) == Instruction::Constant(Number::Bool(true))
 }
 
-/// A part, added to the sum of those before.
+/// Adds a part to the sum of the previous ones.
 pub(super) fn added<T: ProgramOutput + Real>(
     before: Option<Arc<dyn Held>>,
     len: usize,
@@ -454,7 +458,7 @@ pub(super) fn added<T: ProgramOutput + Real>(
         None => filled::<T>(len)?,
         Some(before) => {
             let buffer = Buffer::<T>::of_held(&before).expect("the sum is of this type");
-            // (So that nobody shares the memory.)
+            // Releases the shared reference to the memory.
             drop(before);
             buffer.into_vec()
         }

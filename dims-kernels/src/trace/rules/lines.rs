@@ -1,4 +1,4 @@
-//! Work along lines: softmax, normalisations and scans.
+//! Work along lines: softmax, normalizations and scans.
 
 use super::recurrence::recurrence;
 use super::{NodeParts, along, constant, exp_difference, has, is, pull_backs, sum, wide};
@@ -22,11 +22,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 
-/// Work along lines of a field; the result lies contiguously in an order of all loops.
+/// Work along lines of a field; the result is contiguous in an order of all loops.
 pub struct LineRule {
     /// The operand.
     pub field: Field,
-    /// The loops, as the result lies.
+    /// The loops, in the memory order of the result.
     pub order: Vec<usize>,
     /// The loops along a line.
     pub lines: Vec<usize>,
@@ -34,7 +34,7 @@ pub struct LineRule {
     pub work: LineWork,
     /// The type of the result.
     pub dtype: DType,
-    /// Whether a line of minus infinities has the softmax 0, as that of scores none of which counts.
+    /// Whether a line of minus infinities has the softmax 0, like masked scores.
     pub is_masked: bool,
 }
 
@@ -92,7 +92,7 @@ impl Rule for LineRule {
 }
 
 impl LineRule {
-    /// The work on the lines of another field.
+    /// The work, applied to the lines of another field.
     pub(super) fn repeat(&self, field: &Field) -> Result<Arc<dyn Held>, Error> {
         macro_rules! by_type {
             ($($name:ident $t:ty,)*) => {
@@ -104,7 +104,7 @@ impl LineRule {
                     #[cfg(feature = "half")]
                     DType::Bf16 => self.repeat_floats::<half::bf16>(field),
                     $(DType::$name => self.repeat_numbers::<$t>(field),)*
-                    DType::Bool => unreachable!("lines of `bool`s are not worked on"),
+                    DType::Bool => unreachable!("there is no work on lines of `bool`s"),
                 }
             };
         }
@@ -136,7 +136,7 @@ impl LineRule {
             LineWork::CumulateBest { greatest: false } => {
                 self.worked::<T>(field, scan::CumulateBest::<false>)
             }
-            _ => unreachable!("this work is for floats"),
+            _ => unreachable!("this work requires floats"),
         }
     }
 
@@ -154,7 +154,8 @@ impl LineRule {
             let nest = Nest::blocks(&field.sizes, &order[..first], &order[first..], &rows);
             let parts = nest.split(0, if nest.outer > 0 { threads } else { 1 });
             let memories = HeldMemories::of(field);
-            // SAFETY: the elements have an axis for each loop of the field, with its size and stride.
+            // SAFETY: the elements have an axis for each loop of the field, with its size and
+            // stride.
             let input = unsafe { ScanInput::new(memories.elements(field, number), &parts, len, inner) };
             return Ok(Buffer::from(work.collect_memory(input)?).held());
         }
@@ -184,7 +185,7 @@ impl LineRule {
             LineWork::CumulateProduct => return self.product(&y, dy, recorded),
             LineWork::CumulateLogSumExp => self.log_sum_exp(&y, dy, recorded)?,
             LineWork::CumulateBest { .. } => along(sizes, &self.best(value, dy, recorded)?, order),
-            LineWork::Opaque => unreachable!("what has no derivative is not recorded"),
+            LineWork::Opaque => unreachable!("a step without a derivative is not recorded"),
             _ if recorded || !self.has_inner_lines() => self.composed(&y, &dy, recorded)?,
             _ => {
                 drop(dy);
@@ -194,13 +195,13 @@ impl LineRule {
         Ok(field.pull(&given))
     }
 
-    /// Whether the elements of a line are neighbours.
+    /// Whether the elements of a line are contiguous.
     fn has_inner_lines(&self) -> bool {
         let LineRule { order, lines, .. } = self;
         order[order.len() - lines.len()..].iter().all(|axis| lines.contains(axis))
     }
 
-    /// The pull-back as one step that can be run again, if there is a fused loop for it.
+    /// The pull-back as one step that can run again, if there is a fused loop for it.
     pub(super) fn pull_back_again(
         &self,
         value: &Arc<dyn Held>,
@@ -226,7 +227,8 @@ impl LineRule {
         Ok(Some(field.pull(&along(sizes, &given, order))))
     }
 
-    /// Logarithms of a softmax: `dx = dy - e^y * (the line's sum of dy)`. Where few elements have a cotangent, as those of the classes in a cross entropy, the second term is all that is computed for the others.
+    /// Log-softmax: `dx = dy - e^y * (the line's sum of dy)`. If few elements have a cotangent, as
+    /// in a cross entropy, only the second term is computed for the others.
     pub(super) fn pull_back_parts(
         &self,
         value: &Arc<dyn Held>,
@@ -266,7 +268,8 @@ impl LineRule {
     }
 }
 
-/// The softmax of scores along some loops, which are the last ones of the order; 0 where all scores of a line are minus infinity.
+/// The softmax of scores along some loops, the last ones of the order; 0 where all scores of a line
+/// are minus infinity.
 pub(super) fn softmax(
     field: Field,
     order: &[usize],
@@ -285,7 +288,7 @@ pub(super) fn softmax(
     floats!(dtype, computed(rule, is_traced))
 }
 
-/// The softmax of a field's lines; 0 where all of a line are minus infinity.
+/// The softmax of a field's lines; 0 where all elements of a line are minus infinity.
 fn masked_softmax<T: ProgramOutput + Real>(rule: &LineRule, field: &Field) -> Result<Vec<T>, Error> {
     let mut data = mapped::<T>(field, &rule.order)?;
     let len = rule.lines.iter().map(|&axis| field.sizes[axis]).product();
@@ -300,13 +303,13 @@ fn masked_softmax<T: ProgramOutput + Real>(rule: &LineRule, field: &Field) -> Re
     Ok(data)
 }
 
-/// How many elements to work on at once: whole blocks that stay in the second-level cache.
+/// The number of elements to work on at once: whole blocks that stay in the second-level cache.
 fn blocks_at_hand<T>(block: usize) -> usize {
     const AT_HAND: usize = 128 << 10;
     (AT_HAND / size_of::<T>() / block.max(1)).max(1) * block.max(1)
 }
 
-/// The pull-back of lines of neighbours, in one go, which writes over the cotangents.
+/// The pull-back of contiguous lines in one pass, which overwrites the cotangents.
 fn fused<T: ProgramOutput + Real>(
     rule: &LineRule,
     value: &Arc<dyn Held>,
@@ -344,7 +347,7 @@ fn fused<T: ProgramOutput + Real>(
     Ok(Buffer::from(pulled?).held())
 }
 
-/// The pull-back of lines of neighbours as a step that can be run again. It has no derivative.
+/// The pull-back of contiguous lines as a step that can run again. It has no derivative.
 pub(in crate::trace) struct LinePullBack {
     pub(in crate::trace) lines: LineRule,
     /// The results.
@@ -380,7 +383,7 @@ impl Rule for LinePullBack {
     }
 
     fn pull(&self, _: &Arc<dyn Held>, _: Arc<dyn Held>, _: bool) -> Result<NodeParts, Error> {
-        unreachable!("no gradient is taken of steps that are recorded only to be run again")
+        unreachable!("steps that are only recorded to run again have no gradient")
     }
 }
 
@@ -415,7 +418,8 @@ fn scaled(build: &mut Builder, value: Register, by: f64) -> Register {
     build.binary(BinaryOpcode::Mul, value, by)
 }
 
-/// The pull-back of work along lines `z`, whose results are `y`: the cotangent of `z`, given `dy`, that of `y`, as fields.
+/// The pull-back of work along lines `z` with results `y`, as fields: the cotangent of `z` for the
+/// cotangent `dy` of `y`.
 struct Composed<'a> {
     rule: &'a LineRule,
     y: &'a Field,
@@ -425,12 +429,12 @@ struct Composed<'a> {
 }
 
 impl Composed<'_> {
-    /// How many elements a line has.
+    /// The number of elements of a line.
     fn count(&self) -> f64 {
         self.rule.lines.iter().map(|&axis| self.rule.field.sizes[axis] as f64).product()
     }
 
-    /// The sum over each line, for all of its elements.
+    /// The sum of each line, for all of its elements.
     fn total(&self, field: Field) -> Result<Field, Error> {
         let LineRule { field: own, order, lines, dtype, .. } = self.rule;
         let kept: Vec<usize> = order.iter().copied().filter(|axis| !lines.contains(axis)).collect();
@@ -505,7 +509,7 @@ impl Composed<'_> {
         }))
     }
 
-    /// `(dy - y sum(y dy)) / length` where the length is more than `eps`, else `dy / eps`
+    /// `(dy - y sum(y dy)) / length` if the length is more than `eps`, else `dy / eps`
     fn unit_length(&self, eps: f64) -> Result<Field, Error> {
         let squares = self.total(self.squares(1.0))?;
         let part = self.total(self.products(1.0))?;
@@ -513,7 +517,8 @@ impl Composed<'_> {
             let (eps, zero) = (constant(build, dy, eps), constant(build, dy, 0.0));
             let length = build.unary(UnaryOpcode::Sqrt, squares);
             let short = build.binary(BinaryOpcode::Le, length, eps);
-            // (A root has no slope at 0. So the branch that is not taken gets the root of a constant.)
+            // A root has no slope at 0, so the branch that is not taken gets the root of a
+            // constant.
             let one = constant(build, dy, 1.0);
             let squares = build.select(short, one, squares);
             let length = build.unary(UnaryOpcode::Sqrt, squares);
@@ -528,7 +533,7 @@ impl Composed<'_> {
 }
 
 impl LineRule {
-    /// The pull-back as fields, whose sums over lines are computed one after the other.
+    /// The pull-back as fields, with sums over lines computed one by one.
     fn composed(&self, y: &Field, dy: &Field, recorded: bool) -> Result<Field, Error> {
         let pull_back = Composed { rule: self, y, dy, recorded };
         match self.work {
@@ -537,11 +542,12 @@ impl LineRule {
             LineWork::Standardize { eps } => pull_back.standardize(eps),
             LineWork::RootMeanSquare { eps } => pull_back.root_mean_square(eps),
             LineWork::UnitLength { eps } => pull_back.unit_length(eps),
-            _ => unreachable!("scans have rules of their own"),
+            _ => unreachable!("scans have their own rules"),
         }
     }
 
-    /// Running products: `dx[j] = y[j - 1] s[j]` with `s[j] = dy[j] + x[j + 1] s[j + 1]`, which is right where elements are 0.
+    /// Running products: `dx[j] = y[j - 1] s[j]` with `s[j] = dy[j] + x[j + 1] s[j + 1]`, which is
+    /// correct even if elements are 0.
     fn product(&self, y: &Field, dy: Field, recorded: bool) -> Result<NodeParts, Error> {
         let LineRule { field, order, lines, dtype, .. } = self;
         let (sizes, axis) = (&field.sizes[..], lines[0]);
@@ -557,7 +563,8 @@ impl LineRule {
         Ok(parts)
     }
 
-    /// Running logarithms of sums of exponentials: `dx[j] = e^(x[j] - y[j]) s[j]` with `s[j] = dy[j] + e^(y[j] - y[j + 1]) s[j + 1]`. No exponent is positive.
+    /// Running log-sum-exp: `dx[j] = e^(x[j] - y[j]) s[j]` with
+    /// `s[j] = dy[j] + e^(y[j] - y[j + 1]) s[j + 1]`. No exponent is positive.
     fn log_sum_exp(&self, y: &Field, dy: Field, recorded: bool) -> Result<Field, Error> {
         let LineRule { field, order, lines, dtype, .. } = self;
         let (sizes, axis) = (&field.sizes[..], lines[0]);
@@ -566,7 +573,8 @@ impl LineRule {
         let mut shares = earlier.map([&later], |build, x, [y]| exp_difference(build, x, y));
         let mut own = field.map([y], |build, x, [y]| exp_difference(build, x, y));
         if field.is_recorded() || has(y, f64::INFINITY)? {
-            // Where the sum is infinite, the elements that are share the slope: one of them has `1 / count`, and the `count - 1` before have the rest.
+            // If the sum is infinite, the infinite elements share the slope: the current one has
+            // `1 / count`, and the `count - 1` before it have the rest.
             let is_infinite = field.map([], |build, x, []| {
                 let same = is(build, x, f64::INFINITY);
                 let (one, zero) = (constant(build, x, 1.0), constant(build, x, 0.0));
@@ -588,7 +596,7 @@ impl LineRule {
         Ok(s.map([&own], |build, s, [own]| build.binary(BinaryOpcode::Chain, s, own)))
     }
 
-    /// Running extremes: each cotangent goes to where the element comes from.
+    /// Running extremes: each cotangent goes to the element that was chosen.
     fn best(&self, value: &Arc<dyn Held>, dy: Field, recorded: bool) -> Result<Arc<dyn Held>, Error> {
         let LineRule { field, order, lines, dtype, .. } = self;
         let sizes = &field.sizes[..];
@@ -609,7 +617,8 @@ impl LineRule {
     }
 }
 
-/// Which element each of running extremes is: the element itself if they are equal, else what the one before is. Its number, as the result lies.
+/// The positions, in the order of the result, of the elements that running extremes choose: the
+/// element itself if it equals the result, else the position chosen before.
 pub(in crate::trace) struct BestOf {
     pub(in crate::trace) x: Field,
     pub(in crate::trace) y: Field,
@@ -623,7 +632,7 @@ impl BestOf {
         floats!(self.dtype, sources(x, y, &self.order, self.axis))
     }
 
-    /// The numbers, as a step if the elements are recorded to be computed again.
+    /// The positions, as a step if the elements are recorded to run again.
     fn recorded(self) -> Result<Arc<dyn Held>, Error> {
         let data = match self.x.is_hollow() || self.y.is_hollow() {
             true => hollow_of(self.order.iter().map(|&axis| self.x.sizes[axis]).product())?,
@@ -665,7 +674,7 @@ impl Rule for BestOf {
     }
 
     fn pull(&self, _: &Arc<dyn Held>, _: Arc<dyn Held>, _: bool) -> Result<NodeParts, Error> {
-        // (Positions have no derivative.)
+        // Positions have no derivative.
         Ok(Vec::new())
     }
 }

@@ -1,4 +1,4 @@
-//! Results that are made of parts at places of their own, among other elements.
+//! Results that consist of parts at disjoint places, among other elements.
 
 use super::{NodeParts, pull_backs};
 use crate::error::Error;
@@ -14,9 +14,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 
-/// The step of a result that has these elements, and as parts of them the elements of fields, no two of which have a place in common; and how many elements there are.
+/// The step of a result with these elements, some of which are the elements of the parts' fields,
+/// at disjoint places; and the number of elements.
 ///
-/// For gradients it is the sum of the parts. Where they are recorded to be computed again, the other elements belong to the step.
+/// For gradients it is the sum of the parts. If the parts are recorded to run again, the step keeps
+/// the other elements.
 pub fn placed<T: Element>(parts: Vec<Part>, data: &[T]) -> (NodeStep, usize) {
     if !parts.iter().any(|part| part.field.is_recorded()) {
         return (NodeStep::Parts(parts), data.len());
@@ -24,13 +26,13 @@ pub fn placed<T: Element>(parts: Vec<Part>, data: &[T]) -> (NodeStep, usize) {
     (placed_around(parts, data.to_vec()), data.len())
 }
 
-/// The step of a recorded result that has these elements where no part is.
+/// The step of a recorded result: these elements, overwritten by parts.
 pub fn placed_around<T: Element>(parts: Vec<Part>, around: Vec<T>) -> NodeStep {
     let dtype = DType::of::<T>().expect("only types that programs know are recorded");
     NodeStep::Rule(Box::new(Placed { parts, around: Buffer::from(around).held(), dtype }))
 }
 
-/// Elements, some of which are those of parts.
+/// Elements, some of which are computed by parts.
 pub(in crate::trace) struct Placed {
     pub(in crate::trace) parts: Vec<Part>,
     pub(in crate::trace) around: Arc<dyn Held>,

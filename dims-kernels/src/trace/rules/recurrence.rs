@@ -1,4 +1,4 @@
-//! Linear recurrences, which pull-backs of scans are made of.
+//! Linear recurrences, which occur in the pull-backs of scans.
 
 use super::{NodeParts, along, pull_backs};
 use crate::error::Error;
@@ -11,18 +11,19 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 
-/// `r[j] = b[j] + a[j - 1] r[j - 1]` along a loop, from its start; or `r[j] = b[j] + a[j] r[j + 1]` from its end. The result lies contiguously in an
-/// order of all loops.
+/// `r[j] = b[j] + a[j - 1] r[j - 1]` along a loop, from its start; or `r[j] = b[j] + a[j] r[j + 1]`
+/// from its end. The result is contiguous in an order of all loops.
 ///
-/// The pull-back is the recurrence in the other direction, so gradients of any order are made of this step.
+/// The pull-back is the recurrence in the other direction, so gradients of any order consist of
+/// this step.
 pub struct Recurrence {
-    /// The factors between neighbours, one less than there are elements; 1 if there are none.
+    /// The factors between consecutive elements, one fewer than there are elements; `None` means 1.
     pub a: Option<Field>,
-    /// What is added.
+    /// The summand.
     pub b: Field,
     /// The loop along which it runs.
     pub axis: usize,
-    /// The loops, as the result lies.
+    /// The loops, in the memory order of the result.
     pub order: Vec<usize>,
     /// Whether it runs from the end.
     pub backward: bool,
@@ -45,7 +46,8 @@ pub(super) fn recurrence(
     floats!(dtype, computed(rule, is_traced))
 }
 
-/// How far apart neighbours along a loop lie, if elements lie contiguously in an order of the loops.
+/// The distance between consecutive elements along a loop, if elements are contiguous in an order
+/// of the loops.
 pub(super) fn inner(sizes: &[usize], order: &[usize], axis: usize) -> usize {
     order.iter().rev().take_while(|&&own| own != axis).map(|&axis| sizes[axis]).product()
 }
@@ -78,7 +80,7 @@ fn computed<T: ProgramOutput + Real>(rule: Recurrence, is_traced: bool) -> Resul
                 for (at, (value, state)) in row.iter_mut().zip(&mut states).enumerate() {
                     let before = match factors {
                         _ if step == 0 => T::Wide::ZERO,
-                        // (0 times anything is 0, as in the chain rule.)
+                        // 0 times anything is 0, as in the chain rule.
                         Some(_) if *state == T::Wide::ZERO => T::Wide::ZERO,
                         Some(factors) => factors[at].widen() * *state,
                         None => *state,
@@ -148,7 +150,8 @@ impl Recurrence {
         let mut parts = b.pull(&s);
         if let Some(a) = a {
             let rest = sizes[*axis].saturating_sub(1);
-            // The factor between two neighbours is that of the earlier one in the later one.
+            // The factor between two consecutive elements is the derivative of the later one by the
+            // earlier one.
             let (earlier, later) = if *backward { (1, 0) } else { (0, 1) };
             let rest = |field: &Field, from: usize| field.slice(*axis, from.min(sizes[*axis]), rest);
             let given = rest(&r, earlier)

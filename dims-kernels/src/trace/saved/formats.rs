@@ -8,7 +8,7 @@ use core::fmt;
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// The name of the type, so that it does not depend on features.
+/// Types are written by name, so that data does not depend on features.
 impl Serialize for DType {
     fn serialize<F: Serializer>(&self, serializer: F) -> Result<F::Ok, F::Error> {
         serializer.serialize_str(self.name())
@@ -27,7 +27,9 @@ impl<'de> Deserialize<'de> for DType {
 
             fn visit_str<F: Error>(self, name: &str) -> Result<DType, F> {
                 DType::named(name).ok_or_else(|| {
-                    F::custom(format!("this library has no elements of the type `{name}` (`f16` and `bf16` need the feature `half`)"))
+                    F::custom(format!(
+                        "this library has no element type `{name}` (`f16` and `bf16` need the feature `half`)"
+                    ))
                 })
             }
         }
@@ -35,7 +37,7 @@ impl<'de> Deserialize<'de> for DType {
     }
 }
 
-/// Hexadecimal digits in formats that people read.
+/// Human-readable formats have hexadecimal digits.
 impl Serialize for SavedBytes {
     fn serialize<F: Serializer>(&self, serializer: F) -> Result<F::Ok, F::Error> {
         if !serializer.is_human_readable() {
@@ -70,11 +72,11 @@ impl<'de> Visitor<'de> for Bytes {
     fn visit_str<F: Error>(self, text: &str) -> Result<SavedBytes, F> {
         let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
         let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
-            return Err(F::custom("bytes have two hexadecimal digits each"));
+            return Err(F::custom("the number of hexadecimal digits must be even"));
         };
         let bytes = pairs.iter().map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?));
         let bytes: Option<Vec<u8>> = bytes.collect();
-        bytes.map(SavedBytes).ok_or_else(|| F::custom("bytes are hexadecimal digits"))
+        bytes.map(SavedBytes).ok_or_else(|| F::custom("bytes must be hexadecimal digits"))
     }
 
     fn visit_bytes<F: Error>(self, bytes: &[u8]) -> Result<SavedBytes, F> {
@@ -86,7 +88,7 @@ impl<'de> Visitor<'de> for Bytes {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut bytes: A) -> Result<SavedBytes, A::Error> {
-        // (The length that a format announces is not trusted.)
+        // The length that a format announces is not trusted.
         let mut data = Vec::new();
         while let Some(byte) = bytes.next_element()? {
             data.push(byte);

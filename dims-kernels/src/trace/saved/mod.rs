@@ -1,12 +1,14 @@
-//! Recordings as plain data, to be compared and saved: [`SavedRecording`].
+//! Recordings as plain data that can be compared and saved: [`SavedRecording`].
 //!
 //! ```text
 //! Recording  --write-->  SavedRecording  --read-->  Recording
 //!                        plain data, with serde     after all checks
 //! ```
 //!
-//! Values are numbered in the order of inputs, constants and steps, so recordings of the same function are equal. Data that is [restored](SavedRecording::restore) may be hostile: everything that
-//! unsafe code trusts is checked before a step can run. Engines that run programs elsewhere read it as well.
+//! Values are numbered in the order of inputs, constants and steps, so recordings of the same
+//! function are equal. Data that is [restored](SavedRecording::restore) may be hostile: everything
+//! that unsafe code relies on is checked before a step can run. Engines that run programs elsewhere
+//! read this data, too.
 
 #![allow(missing_docs)] // Each field has the name of the saved rule's or step's field.
 
@@ -27,6 +29,7 @@ pub use write::{DescribedValue, bytes_of, elements_of_bytes};
 pub(crate) use write::{RecordingWriter, element_bytes};
 
 use crate::ops::code::{DType, RegisterKind};
+use crate::ops::matrix::{MatrixSizes, MatrixWork};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -39,11 +42,12 @@ use serde::{Deserialize, Serialize};
 pub struct SavedRecording {
     /// The types and lengths of the inputs.
     pub inputs: Vec<SavedType>,
-    /// The captured tensors. Their numbers follow those of the inputs.
+    /// The captured tensors. Their numbers follow the numbers of the inputs.
     pub constants: Vec<SavedConstant>,
-    /// The tables of all places. A table reads those before it alone.
+    /// The tables of all places. A table reads only tables before it.
     pub tables: Vec<SavedTable>,
-    /// The steps, each after those that it reads. Their numbers follow those of the constants.
+    /// The steps, each after those that it reads. Their numbers follow the numbers of the
+    /// constants.
     pub steps: Vec<SavedStep>,
     /// The numbers of the values that are results.
     pub outputs: Vec<usize>,
@@ -66,7 +70,7 @@ pub struct SavedConstant {
     pub elements: SavedBytes,
 }
 
-/// Bytes: text in formats that people read.
+/// Bytes; text in human-readable formats.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedBytes(pub Vec<u8>);
 
@@ -75,7 +79,7 @@ pub struct SavedBytes(pub Vec<u8>);
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub enum SavedTable {
     Given(Vec<isize>),
-    /// They are computed in each call, contiguous in an order of the indices' loops.
+    /// Computed in each call, contiguous in an order of the indices' loops.
     Computed {
         indices: Vec<SavedIndex>,
         order: Vec<usize>,
@@ -168,11 +172,11 @@ pub struct SavedPlace {
     pub table: Option<SavedLookup>,
 }
 
-/// How a place reads a table.
+/// The access of a place to a table.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct SavedLookup {
-    /// Which table.
+    /// The number of the table.
     pub number: usize,
     pub start: isize,
     pub strides: Vec<isize>,
@@ -225,11 +229,12 @@ pub enum SavedRule {
         dtype: DType,
     },
     SumOfSquares(Vec<SavedField>),
-    /// A step of operators.
+    /// A step of an operator.
     Kind {
         kind: SavedKind,
         operands: Vec<SavedField>,
-        /// The number of the result; `None` for what the step keeps for its derivative.
+        /// The number of the result; `None` for the elements that the step keeps for its
+        /// derivative.
         number: Option<usize>,
     },
 }
@@ -272,7 +277,8 @@ pub struct SavedAttention {
     pub dtype: DType,
 }
 
-/// A [`StepKind`](crate::step::StepKind): the step's sizes and settings. Element types are those of the operands, unless they are named.
+/// A [`StepKind`](crate::step::StepKind): the step's sizes and settings. Element types are those of
+/// the operands, unless they are given.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub enum SavedKind {
@@ -357,9 +363,15 @@ pub enum SavedKind {
         len: usize,
         q: u64,
     },
+    /// It runs where the feature `linalg` is on.
+    Matrices {
+        dtype: DType,
+        work: MatrixWork,
+        sizes: MatrixSizes,
+    },
 }
 
-/// Where the elements of an operand go.
+/// The destinations of an operand's elements.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct SavedOperandPlaces {
@@ -368,7 +380,7 @@ pub struct SavedOperandPlaces {
     pub strides: Vec<isize>,
 }
 
-/// Which of a seed's numbers elements draw.
+/// Which numbers of a seed's stream elements draw.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct SavedNumbers {

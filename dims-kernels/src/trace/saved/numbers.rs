@@ -1,15 +1,16 @@
-//! All numbers of a saved recording, to be compared and replaced.
+//! Visits all numbers of a saved recording, to compare and replace them.
 
 use super::{
     SavedAttention, SavedConstant, SavedField, SavedIndex, SavedInstruction, SavedKind, SavedLines,
     SavedLookup, SavedNumbers, SavedOperand, SavedOperandPlaces, SavedOperation, SavedPart, SavedPlace,
     SavedProgramText, SavedRecording, SavedReduction, SavedRule, SavedStep, SavedTable, SavedType, SavedWork,
 };
+use crate::ops::matrix::MatrixSizes;
 use alloc::vec::Vec;
 
 /// A number in saved data.
 pub enum Numeral<'n> {
-    /// A size, a number of elements or of a value.
+    /// A size, a number of elements, or the number of a value.
     Unsigned(&'n mut usize),
     /// A stride or an offset.
     Signed(&'n mut isize),
@@ -17,7 +18,7 @@ pub enum Numeral<'n> {
     Word(&'n mut u64),
     /// A float, by its bits.
     Float(&'n mut u64),
-    /// How often a constant has its one element. It is 1 or more.
+    /// The number of elements of a constant whose elements are all equal. It is at least 1.
     Count(&'n mut usize),
 }
 
@@ -26,7 +27,7 @@ pub(super) type VisitNumber<'v> = &'v mut dyn FnMut(Numeral<'_>);
 
 /// Data with numbers.
 pub(super) trait HasNumbers {
-    /// Calls `visit` with each number, in one order.
+    /// Calls `visit` with each number, always in the same order.
     fn numbers(&mut self, visit: VisitNumber<'_>);
 }
 
@@ -60,7 +61,7 @@ impl<X: HasNumbers> HasNumbers for Option<X> {
     }
 }
 
-/// Implements it for structs: these fields have numbers.
+/// Implements the trait for structs: these fields have numbers.
 macro_rules! structs {
     ($($name:ident: $($field:ident)*;)*) => {$(
         impl HasNumbers for $name {
@@ -105,7 +106,8 @@ impl HasNumbers for SavedConstant {
         }
         let (element, mut count) = (first.to_vec(), elements.len() / bytes);
         visit(Numeral::Count(&mut count));
-        // (Elements that do not fit into memory are none: then the recording cannot be restored.)
+        // If the elements do not fit into memory, there are none, and the recording cannot be
+        // restored.
         let mut all = Vec::new();
         if all.try_reserve_exact(count.saturating_mul(bytes)).is_ok() {
             (0..count).for_each(|_| all.extend_from_slice(&element));
@@ -268,6 +270,10 @@ impl HasNumbers for SavedKind {
             SavedKind::Quantile { lines, len, q, name: _, dtype: _ } => {
                 unsigned(&mut [lines, len]);
                 visit(Numeral::Float(q));
+            }
+            SavedKind::Matrices { dtype: _, work: _, sizes } => {
+                let MatrixSizes { batch, rows, columns, right } = sizes;
+                unsigned(&mut [batch, rows, columns, right]);
             }
         }
     }

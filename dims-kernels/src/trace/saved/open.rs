@@ -1,4 +1,5 @@
-//! Recordings for any sizes of some dims: a function that was recorded at several sizes, and a formula for each number that differs.
+//! Recordings for any sizes of some dims: a function recorded at several sizes, and a formula for
+//! each number that differs.
 
 use super::SavedRecording;
 use super::numbers::{HasNumbers, Numeral};
@@ -6,7 +7,7 @@ use alloc::vec::Vec;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-/// How many times a function is recorded.
+/// The number of times that a function is recorded.
 pub const ROUNDS: usize = 4;
 
 /// A number of a recording, for some sizes.
@@ -16,7 +17,7 @@ enum RecordedNumber {
     Float(u64),
 }
 
-/// How a number depends on the open sizes.
+/// The dependence of a number on the open sizes.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 enum SizeFormula {
@@ -24,7 +25,7 @@ enum SizeFormula {
     Product { powers: Vec<u32>, factor: i64, offset: i64 },
     /// `sum of factor x product of powers of sizes + offset`
     Sum { terms: [(Vec<u32>, i64); 2], offset: i64 },
-    /// A float: `factor x product of powers of sizes`, or that divided into `factor`.
+    /// A float: `factor x product of powers of sizes`, or `factor` divided by the product.
     Share {
         powers: Vec<u32>,
         /// The bits of an `f64`.
@@ -34,12 +35,12 @@ enum SizeFormula {
     },
 }
 
-/// The numbers of a recording that follow the open sizes.
+/// The numbers of a recording that depend on the open sizes.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct OpenNumbers(Vec<OpenNumber>);
 
-/// A number that follows the open sizes.
+/// A number that depends on the open sizes.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 struct OpenNumber {
@@ -54,7 +55,8 @@ type Rounds = [RecordedNumber; ROUNDS];
 /// The sizes of the open dims in each round.
 pub type OpenSizes = [Vec<usize>; ROUNDS];
 
-/// Reports a number that differs between rounds and has no formula. Contains the position of the step, or `None` for an input, a constant, a table or a result.
+/// A number differs between rounds and has no formula. Contains the position of the step, or `None`
+/// for an input, a constant, a table or a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BakedIn(pub Option<usize>);
 
@@ -106,7 +108,7 @@ impl SizeFormula {
         let products: Vec<_> = all_powers(sizes[0].len()).into_iter().filter_map(of_powers).collect();
         for (at, (first, a)) in products.iter().enumerate() {
             for (second, b) in &products[at + 1..] {
-                // Two equations for the factors: the differences to the first round.
+                // Two equations for the factors, from the differences to the first round.
                 let [(x1, y1, r1), (x2, y2, r2)] =
                     [1, 2].map(|round| (a[round] - a[0], b[round] - b[0], values[round] - values[0]));
                 let determinant = x1 * y2 - x2 * y1;
@@ -132,7 +134,7 @@ impl SizeFormula {
         for powers in all_powers(sizes[0].len()) {
             for (divides, is_single) in [(true, false), (true, true), (false, false), (false, true)] {
                 let Some(first) = product(&sizes[0], &powers) else { continue };
-                // The factor is a whole number, from which rounding has led away, or another one.
+                // The factor is an integer distorted by rounding, or another number.
                 let exact = if divides { values[0] * first as f64 } else { values[0] / first as f64 };
                 for factor in [num_traits::Float::round(exact), exact] {
                     let (powers, bits) = (powers.clone(), factor.to_bits());
@@ -230,7 +232,7 @@ impl Numeral<'_> {
 /// Finds the formulas of the numbers in data of several rounds, part by part.
 pub struct OpenFinder<'s> {
     sizes: &'s OpenSizes,
-    /// How many numbers the parts before had.
+    /// The number of numbers in the previous parts.
     count: usize,
     found: OpenNumbers,
 }
@@ -241,7 +243,8 @@ impl<'s> OpenFinder<'s> {
         OpenFinder { sizes, count: 0, found: OpenNumbers::default() }
     }
 
-    /// Adds the numbers that `visit_all` visits in the next part. Returns whether they all follow formulas, and whether the rounds have the same data otherwise.
+    /// Adds the numbers that `visit_all` visits in the next part. Returns whether they all follow
+    /// formulas, and whether the rounds have the same data otherwise.
     ///
     /// All rounds then have the numbers of the first one.
     pub fn add<X: PartialEq>(
@@ -256,7 +259,7 @@ impl<'s> OpenFinder<'s> {
             let (known, numbers) = numbers.split_at_mut(round + 1);
             visit_all(own, &mut |number| {
                 numbers[0].push(number.value());
-                // (A number that does not fit makes the data differ.)
+                // A number that does not fit makes the data differ.
                 let _ = known[0].get(numbers[0].len() - 1).and_then(|own| number.set(*own));
             });
             if *own != *first {

@@ -1,4 +1,5 @@
-//! Recordings from data that may be hostile. Everything that kernels trust is checked here.
+//! Restores recordings from data that may be hostile. Everything that kernels rely on is checked
+//! here.
 
 use super::write::SavedElement;
 use super::{
@@ -30,23 +31,24 @@ pub(crate) type RestoreRule<'r> =
 /// The most loops of a field.
 const MOST_LOOPS: usize = 64;
 
-/// The most tables that are read one within another.
+/// The deepest nesting of tables.
 const DEEPEST: usize = 16;
 
-/// Strides and offsets are at most this far from 0, so that their sums fit.
+/// Strides and offsets are at most this far from 0, so that their sums do not overflow.
 const FARTHEST: usize = isize::MAX as usize / 4;
 
-/// An error that says why a saved recording cannot be restored.
+/// The reason why a saved recording cannot be restored, as an error.
 pub(crate) fn refused(what: impl Display) -> Error {
     Error::Saved { what: format!("the saved program is damaged: {what}") }
 }
 
-/// An error with this text, unless something holds.
+/// An error with this text, unless `holds`.
 pub(crate) fn check(holds: bool, what: &str) -> Result<(), Error> {
     if holds { Ok(()) } else { Err(refused(what)) }
 }
 
-/// The product of sizes. It is an error if the product without the zeros is too large, so products of some of the sizes fit as well.
+/// The product of sizes. It is an error if the product of the nonzero sizes is too large, so
+/// products of any of the sizes fit.
 pub(crate) fn checked_volume(sizes: impl IntoIterator<Item = usize>) -> Result<usize, Error> {
     let (mut volume, mut all) = (1usize, 1usize);
     for size in sizes {
@@ -62,24 +64,24 @@ pub(crate) fn checked_volume(sizes: impl IntoIterator<Item = usize>) -> Result<u
 /// Reads a recording, step by step.
 pub(crate) struct RecordingReader<'s> {
     saved: &'s SavedRecording,
-    /// The values so far: placeholders of inputs and steps, and constants between them.
+    /// The values so far: placeholders for inputs and steps, with the constants between them.
     values: Vec<Arc<dyn Held>>,
     tables: Vec<RestoredTable>,
 }
 
-/// A table, and what places that read it must know.
+/// A table, and the properties that places which read it need.
 struct RestoredTable {
     offsets: Arc<[isize]>,
     source: Option<Arc<TableSource>>,
     /// The number of offsets.
     len: usize,
-    /// The least offset and the greatest.
+    /// The least and the greatest offset.
     bounds: (isize, isize),
     depth: usize,
 }
 
 impl SavedRecording {
-    /// The recording. `others` restores the rules of higher layers.
+    /// Restores the recording. `others` restores the rules of higher layers.
     pub(crate) fn read(&self, others: RestoreRule<'_>) -> Result<Recording, Error> {
         link_gradients();
         let nodes = self.inputs.iter().map(|own| node_of(*own, NodeStep::Variable(None)));
@@ -89,7 +91,8 @@ impl SavedRecording {
         for constant in &self.constants {
             reader.values.push(constant.elements()?);
         }
-        // (A table may read values of later steps than other tables. Those that it reads are known once a step reads it.)
+        // A table may read values of later steps than other tables do. All values that it reads are
+        // known once a step reads it.
         let mut steps = Vec::new();
         for (at, step) in self.steps.iter().enumerate() {
             let node = reader.step(step, others).map_err(|error| at_step(error, at))?;
@@ -127,7 +130,7 @@ fn at_step(error: Error, at: usize) -> Error {
     }
 }
 
-/// A node that depends on no call.
+/// A node that does not depend on a call.
 fn node_of(SavedType { dtype, len }: SavedType, step: NodeStep) -> Result<Arc<Node>, Error> {
     let bytes = len.checked_mul(dtype.bytes()).filter(|&bytes| isize::try_from(bytes).is_ok());
     bytes.ok_or_else(|| refused("there are more elements than fit into memory"))?;
@@ -159,10 +162,13 @@ impl DType {
 impl SavedConstant {
     fn elements(&self) -> Result<Arc<dyn Held>, Error> {
         fn of<T: SavedElement>(bytes: &[u8]) -> Result<Arc<dyn Held>, Error> {
-            check(bytes.len().is_multiple_of(T::BYTES), "the bytes of a constant are no whole elements")?;
+            check(
+                bytes.len().is_multiple_of(T::BYTES),
+                "the bytes of a constant do not divide into elements",
+            )?;
             let elements: Option<Vec<T>> = bytes.chunks_exact(T::BYTES).map(T::read).collect();
             let elements =
-                elements.ok_or_else(|| refused("a constant has an element that its type lacks"))?;
+                elements.ok_or_else(|| refused("a constant has an element that is invalid for its type"))?;
             Ok(Buffer::from(elements).held())
         }
         let bytes = &self.elements.0;
@@ -200,11 +206,11 @@ pub(crate) fn element_of<T: 'static + Copy>(SavedBytes(bytes): &SavedBytes) -> R
         };
     }
     let element = each_dtype!(by_type!()).and_then(|element| element.downcast_ref::<T>().copied());
-    element.ok_or_else(|| refused("an element has not the bytes of its type"))
+    element.ok_or_else(|| refused("the bytes of an element do not fit its type"))
 }
 
 impl RecordingReader<'_> {
-    /// A value that is known already.
+    /// A value that was restored already.
     pub(super) fn value(&self, number: usize) -> Result<&Arc<dyn Held>, Error> {
         self.values.get(number).ok_or_else(|| refused("a step reads a value that is not computed before it"))
     }
@@ -214,7 +220,7 @@ impl RecordingReader<'_> {
         let inputs = self.saved.inputs.len();
         check(
             (inputs..inputs + self.saved.constants.len()).contains(&number),
-            "a step has no constant where it needs one",
+            "a step lacks a constant that it needs",
         )?;
         self.value(number)
     }
@@ -240,7 +246,7 @@ impl RecordingReader<'_> {
         };
         let node = node_of(of, work)?;
         // A step that reads only constants would need elements from the recorded call.
-        check(!node.all_inputs().is_empty(), "a step reads no value of a call")?;
+        check(!node.all_inputs().is_empty(), "a step reads only constants")?;
         Ok(node)
     }
 
@@ -252,7 +258,7 @@ impl RecordingReader<'_> {
         while self.tables.len() <= greatest {
             let table = self.saved.tables.get(self.tables.len());
             let table =
-                self.table(table.ok_or_else(|| refused("a step reads a table that is not there"))?)?;
+                self.table(table.ok_or_else(|| refused("a step reads a table that does not exist"))?)?;
             self.tables.push(table);
         }
         Ok(())
@@ -276,16 +282,16 @@ impl RecordingReader<'_> {
                 let (mut least, mut greatest) = (0i128, 0i128);
                 for own in indices {
                     let field = self.field(&own.field)?;
-                    check(field.kind() == RegisterKind::Int, "an index is no integer")?;
+                    check(field.kind() == RegisterKind::Int, "an index is not an integer")?;
                     covers_all(&field, order)?;
-                    // (The field has found the tables that it reads.)
+                    // The field has restored the tables that it reads.
                     let read = own.field.operands.iter().filter_map(|own| own.place.table.as_ref());
                     depth = read.map(|own| self.tables[own.number].depth + 1).fold(depth, usize::max);
                     let far = (own.size as i128 - 1).max(0).saturating_mul(own.stride as i128);
                     (least, greatest) = (least + far.min(0), greatest + far.max(0));
                     fields.push(TableIndex { index: field, stride: own.stride, size: own.size });
                 }
-                check(depth < DEEPEST, "tables are nested too deep")?;
+                check(depth < DEEPEST, "tables are nested too deeply")?;
                 let first = fields.first().ok_or_else(|| refused("a table has no indices"))?;
                 let sizes = first.index.sizes.clone();
                 check(fields.iter().all(|own| own.index.sizes == sizes), "indices have different loops")?;
@@ -308,12 +314,12 @@ impl RecordingReader<'_> {
 
     pub(super) fn part(&self, SavedPart { field, place }: &SavedPart, of: SavedType) -> Result<Part, Error> {
         let field = self.field(field)?;
-        check(of.dtype.takes(field.kind()), "a step computes elements of another type than it has")?;
+        check(of.dtype.takes(field.kind()), "a step computes elements of another type than its result")?;
         let place = self.place(place, &field.sizes, Some(of.len))?;
         Ok(Part { field, place })
     }
 
-    /// A field.
+    /// Restores a field.
     pub(crate) fn field(&self, saved: &SavedField) -> Result<Field, Error> {
         check(saved.sizes.len() <= MOST_LOOPS, "a step has too many loops")?;
         checked_volume(saved.sizes.iter().copied())?;
@@ -331,11 +337,12 @@ impl RecordingReader<'_> {
         Ok(Field { sizes: PerLoop::from_slice(&saved.sizes), program, operands, names: None })
     }
 
-    /// A place along loops of these sizes, within `len` elements. `None` for positions, which have no table.
+    /// A place along loops of these sizes, within `len` elements. `len` is `None` for positions,
+    /// which have no table.
     fn place(&self, saved: &SavedPlace, sizes: &[usize], len: Option<usize>) -> Result<StridedPlace, Error> {
         let SavedPlace { offset, strides, table } = saved;
         let is_near = |value: &isize| value.unsigned_abs() <= FARTHEST;
-        check(strides.len() == sizes.len(), "a place has not one stride for each loop")?;
+        check(strides.len() == sizes.len(), "a place must have one stride for each loop")?;
         check(is_near(offset) && strides.iter().all(is_near), "a stride is too large")?;
         let table = table.as_ref().map(|lookup| self.lookup(lookup, sizes)).transpose()?;
         let bounds = table.as_ref().map_or((0, 0), |(_, bounds)| *bounds);
@@ -351,7 +358,7 @@ impl RecordingReader<'_> {
                 table.is_none() && far <= FARTHEST as i128
             }
         };
-        check(is_empty || is_known, "a step reads or writes outside of the elements")?;
+        check(is_empty || is_known, "a step reads or writes out of bounds")?;
         Ok(StridedPlace {
             offset: *offset,
             strides: PerLoop::from_slice(strides),
@@ -359,16 +366,15 @@ impl RecordingReader<'_> {
         })
     }
 
-    /// How a place reads a table, and the bounds of its offsets.
+    /// The access of a place to a table, and the bounds of its offsets.
     fn lookup(&self, lookup: &SavedLookup, sizes: &[usize]) -> Result<(Table, (isize, isize)), Error> {
         let SavedLookup { number, start, ref strides } = *lookup;
-        let table =
-            self.tables.get(number).ok_or_else(|| refused("a table reads one that comes after it"))?;
-        check(strides.len() == sizes.len(), "a table has not one stride for each loop")?;
+        let table = self.tables.get(number).ok_or_else(|| refused("a table reads a later table"))?;
+        check(strides.len() == sizes.len(), "a table must have one stride for each loop")?;
         let is_near = |value: &isize| value.unsigned_abs() <= FARTHEST;
         check(is_near(&start) && strides.iter().all(is_near), "a stride is too large")?;
         let axes = sizes.iter().copied().zip(strides.iter().copied());
-        check(is_within(table.len, start as i128, axes), "a step reads outside of a table")?;
+        check(is_within(table.len, start as i128, axes), "a step reads a table out of bounds")?;
         let (least, greatest) = table.bounds;
         check(is_near(&least) && is_near(&greatest), "offsets are too large")?;
         let RestoredTable { offsets, source, bounds, .. } = table;
@@ -379,7 +385,7 @@ impl RecordingReader<'_> {
     }
 }
 
-/// An order of some loops, each of which comes once, if the field does not vary along others.
+/// Checks that the order has distinct loops, and that the field varies along no others.
 pub(super) fn covers_all(field: &Field, order: &[usize]) -> Result<(), Error> {
     are_distinct(order, field.sizes.len())?;
     let varies = |axis: usize| field.operands.iter().any(|own| own.place.varies(axis));
@@ -387,21 +393,21 @@ pub(super) fn covers_all(field: &Field, order: &[usize]) -> Result<(), Error> {
     check((0..field.sizes.len()).all(is_covered), "a field varies along loops that its result lacks")
 }
 
-/// Checks that each loop is one of `loops`, and comes once.
+/// Checks that the loops in `order` are distinct and less than `loops`.
 pub(super) fn are_distinct(order: &[usize], loops: usize) -> Result<(), Error> {
     let is_known = |(at, axis): (usize, &usize)| *axis < loops && !order[..at].contains(axis);
     check(
         order.len() <= loops && order.iter().enumerate().all(is_known),
-        "loops are named twice, or not there",
+        "loops are duplicate or do not exist",
     )
 }
 
-/// The volume of some loops of a field, which are distinct.
+/// The volume of some distinct loops of a field.
 pub(super) fn volume(field: &Field, axes: &[usize]) -> usize {
     axes.iter().map(|&axis| field.sizes[axis]).product()
 }
 
-/// A program whose registers have the kinds that the interpreter trusts.
+/// A program whose registers have the kinds that the interpreter relies on.
 fn program(saved: &SavedProgramText, operands: &[FieldOperand]) -> Result<ScalarProgram, Error> {
     let mut instructions: Vec<(Instruction, RegisterKind)> = Vec::new();
     for (saved, kind) in &saved.instructions {
@@ -410,7 +416,9 @@ fn program(saved: &SavedProgramText, operands: &[FieldOperand]) -> Result<Scalar
             known.ok_or_else(|| refused("an instruction reads a later one"))
         };
         let operand = |number: u32| {
-            operands.get(number as usize).ok_or_else(|| refused("an instruction reads no operand"))
+            operands
+                .get(number as usize)
+                .ok_or_else(|| refused("an instruction reads an operand that does not exist"))
         };
         let unknown = |name: &String| refused(format!("there is no operation `{name}` of this kind"));
         let (instruction, own) = match saved {
@@ -423,7 +431,7 @@ fn program(saved: &SavedProgramText, operands: &[FieldOperand]) -> Result<Scalar
             },
             &SavedInstruction::Position(number) => match &operand(number)?.source {
                 FieldSource::Position => (Instruction::Position(number), RegisterKind::Int),
-                FieldSource::Memory(_) => return Err(refused("elements are no positions")),
+                FieldSource::Memory(_) => return Err(refused("elements are not positions")),
             },
             &SavedInstruction::Float(bits) => {
                 let is_float = matches!(kind, RegisterKind::F32 | RegisterKind::F64);
@@ -440,12 +448,12 @@ fn program(saved: &SavedProgramText, operands: &[FieldOperand]) -> Result<Scalar
             }
             SavedInstruction::Binary(op, a, b) => {
                 let of = BinaryOpcode::of_words(&op.0, &op.1).ok_or_else(|| unknown(&op.0))?;
-                check(kind_of(*a)? == kind_of(*b)?, "an operation has operands of two kinds")?;
+                check(kind_of(*a)? == kind_of(*b)?, "an operation has operands of different kinds")?;
                 (Instruction::Binary(of, *a, *b), of.kind_of(kind_of(*a)?).ok_or_else(|| unknown(&op.0))?)
             }
             &SavedInstruction::Select(cond, a, b) => {
-                check(kind_of(cond)? == RegisterKind::Bool, "a condition is no truth value")?;
-                check(kind_of(a)? == kind_of(b)?, "a choice has operands of two kinds")?;
+                check(kind_of(cond)? == RegisterKind::Bool, "a condition is not a `bool`")?;
+                check(kind_of(a)? == kind_of(b)?, "a selection has operands of different kinds")?;
                 (Instruction::Select(cond, a, b), kind_of(a)?)
             }
             &SavedInstruction::Cast(to, a) => {
@@ -453,7 +461,7 @@ fn program(saved: &SavedProgramText, operands: &[FieldOperand]) -> Result<Scalar
                 (Instruction::Cast(to, a), to.kind())
             }
         };
-        check(own == *kind, "a register is of another kind than its instruction")?;
+        check(own == *kind, "a register has another kind than its instruction")?;
         instructions.push((instruction, own));
     }
     check((saved.result as usize) < instructions.len(), "a program has no result")?;

@@ -1,4 +1,4 @@
-//! Rules as data, and back. What a rule trusts is checked here.
+//! Converts rules to data and back. Everything that a rule relies on is checked here.
 
 use super::read::{are_distinct, check, covers_all, volume};
 use super::write::elements_around;
@@ -40,7 +40,7 @@ impl SavedRule {
         }
     }
 
-    /// The same, to be changed.
+    /// The fields that the rule reads, mutably.
     pub(super) fn fields_mut(&mut self) -> Vec<&mut SavedField> {
         match self {
             SavedRule::Reduction(own) | SavedRule::MomentOfLines(own) => vec![&mut own.field],
@@ -82,7 +82,7 @@ impl RecordingWriter {
             return Some(SavedRule::Lines(lines(rule, field)));
         }
         if let Some(LinePullBack { lines: rule, y, dy }) = rule.downcast_ref() {
-            // (Nobody computes an operand that the pull-back does not read.)
+            // An operand that the pull-back does not read is not computed.
             let field =
                 if needs_input(rule.work) { self.field(&rule.field) } else { self.sizes_of(&rule.field) };
             let (lines, y, dy) = (lines(rule, field), self.field(y), self.field(dy));
@@ -115,7 +115,7 @@ impl RecordingWriter {
             });
         }
         if let Some(Placed { parts, around, dtype }) = rule.downcast_ref() {
-            // (What the parts write over belongs to the call that was recorded.)
+            // The elements that the parts overwrite belong to the recorded call.
             let around = self.new_constant(*dtype, elements_around(around, *dtype, parts));
             return Some(SavedRule::Placed { parts: self.parts(parts), around, dtype: *dtype });
         }
@@ -169,12 +169,12 @@ fn lines(rule: &LineRule, field: SavedField) -> SavedLines {
     }
 }
 
-/// Checks that a rule yields what its step says.
+/// Checks that the result of a rule is the result of its step.
 fn check_result(of: SavedType, dtype: DType, len: usize) -> Result<(), Error> {
-    check((of.dtype, of.len) == (dtype, len), "a step has another type or length than what it computes")
+    check((of.dtype, of.len) == (dtype, len), "a step has another type or length than its result")
 }
 
-/// The memory of a field that is read as a whole: one operand as it is, with this type and length.
+/// Checks that a field reads a whole memory: one unchanged operand of this type and length.
 pub(crate) fn check_whole(field: &Field, dtype: DType, len: usize) -> Result<(), Error> {
     let is_whole = match (&field.operands[..], field.program.instruction(field.program.result())) {
         ([own], Instruction::Load(0)) => match &own.source {
@@ -183,7 +183,7 @@ pub(crate) fn check_whole(field: &Field, dtype: DType, len: usize) -> Result<(),
         },
         _ => false,
     };
-    check(is_whole, "a step reads an operand of another type or length than it needs")
+    check(is_whole, "an operand of a step has the wrong type or length")
 }
 
 impl RecordingReader<'_> {
@@ -194,7 +194,7 @@ impl RecordingReader<'_> {
             SavedRule::Lines(saved) => {
                 let rule = self.lines(saved, of)?;
                 let kind = rule.field.kind();
-                check(rule.dtype.takes(kind), "lines have elements of another type than their results")?;
+                check(rule.dtype.takes(kind), "lines have another element type than their results")?;
                 Ok(Box::new(rule))
             }
             SavedRule::LinePullBack { lines, y, dy } => {
@@ -206,10 +206,10 @@ impl RecordingReader<'_> {
                         | LineWork::RootMeanSquare { .. }
                         | LineWork::UnitLength { .. }
                 );
-                check(is_known && are_inner(&lines), "lines have no such gradient")?;
+                check(is_known && are_inner(&lines), "these lines have no gradient in one step")?;
                 check(!lines.field.sizes.contains(&0), "the gradient of lines has no elements")?;
                 if needs_input(lines.work) {
-                    check(lines.dtype.takes(lines.field.kind()), "lines have elements of another type")?;
+                    check(lines.dtype.takes(lines.field.kind()), "lines have another element type")?;
                 }
                 for field in [&y, &dy] {
                     check_whole(field, lines.dtype, of.len)?;
@@ -221,13 +221,10 @@ impl RecordingReader<'_> {
                 let (x, y) = (self.field(x)?, self.field(y)?);
                 check(x.sizes == y.sizes, "running extremes have other loops than their operand")?;
                 is_permutation(&x, order)?;
-                check(
-                    *axis < order.len() && dtype.is_float(),
-                    "running extremes are of floats along a loop",
-                )?;
+                check(*axis < order.len() && dtype.is_float(), "running extremes need floats along a loop")?;
                 check(
                     dtype.takes(x.kind()) && dtype.takes(y.kind()),
-                    "running extremes have elements of another type",
+                    "running extremes have another element type",
                 )?;
                 check_result(of, DType::Isize, volume(&x, order))?;
                 Ok(Box::new(BestOf { x, y, order: order.clone(), axis: *axis, dtype: *dtype }))
@@ -239,7 +236,10 @@ impl RecordingReader<'_> {
             }
             SavedRule::AttentionPullBack { attention, dy, numbers, lens, dtype } => {
                 let (attention, dy) = (self.restored_attention(attention)?, self.field(dy)?);
-                check(matches!(dtype, DType::F32 | DType::F64), "gradients of attention are `f32` or `f64`")?;
+                check(
+                    matches!(dtype, DType::F32 | DType::F64),
+                    "gradients of attention must be `f32` or `f64`",
+                )?;
                 let len = volume(&attention.operands[0], &attention.kept);
                 check_whole(&dy, attention.dtype, len)?;
                 let fields = attention.operands();
@@ -272,15 +272,12 @@ impl RecordingReader<'_> {
             SavedRule::Recurrence { a, b, axis, order, backward, dtype } => {
                 let (a, b) = (a.as_ref().map(|a| self.field(a)).transpose()?, self.field(b)?);
                 is_permutation(&b, order)?;
-                check(*axis < order.len() && dtype.is_float(), "a recurrence is of floats along a loop")?;
-                check(dtype.takes(b.kind()), "a recurrence has elements of another type")?;
+                check(*axis < order.len() && dtype.is_float(), "a recurrence needs floats along a loop")?;
+                check(dtype.takes(b.kind()), "a recurrence has another element type")?;
                 if let Some(a) = &a {
                     let mut sizes = b.sizes.clone();
                     sizes[*axis] = sizes[*axis].saturating_sub(1);
-                    check(
-                        a.sizes == sizes && dtype.takes(a.kind()),
-                        "a recurrence has other factors than it needs",
-                    )?;
+                    check(a.sizes == sizes && dtype.takes(a.kind()), "a recurrence has the wrong factors")?;
                 }
                 check_result(of, *dtype, volume(&b, order))?;
                 let (order, axis, backward, dtype) = (order.clone(), *axis, *backward, *dtype);
@@ -291,9 +288,9 @@ impl RecordingReader<'_> {
                 check(around.dtype() == Some(*dtype), "the elements around parts have another type")?;
                 check_result(of, *dtype, around.len())?;
                 let parts = parts.iter().map(|part| self.part(part, of)).collect::<Result<Vec<_>, _>>()?;
-                // (Their places are those of the recorded call.)
+                // Their places belong to the recorded call.
                 let is_given = |part: &crate::trace::Part| part.place.nodes().is_empty();
-                check(parts.iter().all(is_given), "parts of a result have places that are computed")?;
+                check(parts.iter().all(is_given), "parts of a result have computed places")?;
                 Ok(Box::new(Placed { parts, around, dtype: *dtype }))
             }
             SavedRule::Detached { field, order, dtype } => {
@@ -307,16 +304,16 @@ impl RecordingReader<'_> {
                 let operands = operands.iter().map(|own| self.field(own)).collect::<Result<Vec<_>, _>>()?;
                 for own in &operands {
                     let [operand] = &own.operands[..] else {
-                        return Err(refused("a sum of squares reads elements as they are"));
+                        return Err(refused("a sum of squares must read elements unchanged"));
                     };
                     let held = memory(&operand.source)?;
-                    check(held.dtype().is_some_and(DType::is_float), "a sum of squares is of floats")?;
+                    check(held.dtype().is_some_and(DType::is_float), "a sum of squares needs floats")?;
                 }
                 check_result(of, DType::F64, 1)?;
                 Ok(Box::new(SumOfSquares { operands }))
             }
             SavedRule::MomentOfLines(_) | SavedRule::Kind { .. } => {
-                unreachable!("a higher layer restores these")
+                unreachable!("a higher layer restores this rule")
             }
         }
     }
@@ -353,14 +350,14 @@ impl RecordingReader<'_> {
                 _ => dtype.is_float(),
             },
         };
-        check(is_right, "a reduction has elements of another type")?;
-        // (Where loops have no positions, nothing has checked that the first offset is in the table.)
+        check(is_right, "a reduction has another element type")?;
+        // If loops have no positions, nothing has checked that the first offset is in the table.
         let has_table = field.operands.iter().any(|own| own.place.table.is_some());
         check(!has_table || !field.sizes.contains(&0), "a reduction of no elements looks up offsets")?;
         let needs_elements = matches!(reduction, ArgMax | ArgMin | Max | Min);
         check(
             !needs_elements || volume(&field, reduced) > 0 || volume(&field, kept) == 0,
-            "there is no greatest of no elements",
+            "no elements have no maximum or minimum",
         )?;
         check_result(of, *dtype, volume(&field, kept))?;
         Ok(ReductionRule { field, kept: kept.clone(), reduced: reduced.clone(), reduction, dtype: *dtype })
@@ -373,12 +370,12 @@ impl RecordingReader<'_> {
         let field = self.field(field)?;
         is_permutation(&field, order)?;
         are_distinct(lines, field.sizes.len())?;
-        // The loops of a line are neighbours in the order.
+        // The loops of a line are adjacent in the order.
         let first = order.iter().position(|axis| lines.contains(axis)).unwrap_or(0);
         let along = order.get(first..first + lines.len()).unwrap_or(&[]);
         check(
             !lines.is_empty() && along.len() == lines.len() && along.iter().all(|axis| lines.contains(axis)),
-            "the loops of lines are no neighbours",
+            "the loops of lines are not adjacent",
         )?;
         let is_right = match work {
             LineWork::Cumulate | LineWork::CumulateProduct | LineWork::CumulateBest { .. } => {
@@ -390,11 +387,11 @@ impl RecordingReader<'_> {
             }
             LineWork::Opaque => false,
         };
-        check(is_right, "lines are not such that this work can be done on them")?;
+        check(is_right, "this work does not support these lines")?;
         let is_softmax = work == LineWork::Softmax { log: false };
         check(
             !is_masked || is_softmax && first + lines.len() == order.len(),
-            "only softmax knows lines none of which counts",
+            "only softmax supports masked lines",
         )?;
         check_result(of, *dtype, volume(&field, order))?;
         let (order, lines) = (order.clone(), lines.clone());
@@ -408,19 +405,19 @@ impl RecordingReader<'_> {
         let operands = [self.field(q)?, self.field(k)?, self.field(v)?];
         let mask = mask.as_ref().map(|own| self.field(own)).transpose()?;
         let bias = bias.as_ref().map(|own| self.field(own)).transpose()?;
-        check(dtype.is_float(), "attention is of floats")?;
+        check(dtype.is_float(), "attention needs floats")?;
         for own in operands.iter().chain(&bias) {
             check(dtype.takes(own.kind()), "attention has operands of another type")?;
         }
         let is_mask = mask.as_ref().is_some_and(|mask| mask.kind() == RegisterKind::Bool);
-        check(is_mask, "attention has no mask of truth values")?;
+        check(is_mask, "the mask of attention is not `bool`")?;
         let sizes = &operands[0].sizes;
         check(
             operands.iter().chain(&mask).chain(&bias).all(|own| own.sizes == *sizes),
             "operands of attention have different loops",
         )?;
         let loops = sizes.len();
-        // (Without features, scores are 0, but values are read all the same.)
+        // Without features scores are 0, but values are still read.
         let is_run = |sizes: &[usize]| !over.iter().chain(kept).any(|&axis| sizes.get(axis) == Some(&0));
         if sizes.contains(&0) && is_run(sizes) {
             for own in [Some(v), mask_saved, bias_saved].into_iter().flatten() {
@@ -430,14 +427,14 @@ impl RecordingReader<'_> {
         }
         are_distinct(scores, loops)?;
         are_distinct(features, loops)?;
-        // (Features may be columns of the values as well.)
+        // Features may also be columns of the values.
         are_distinct(&[&over[..], kept].concat(), loops)?;
         let is_score = |axis: &usize| scores.contains(axis);
         check(
             over.iter().all(is_score)
                 && !features.iter().any(is_score)
                 && scores.iter().all(|axis| over.contains(axis) || kept.contains(axis)),
-            "the loops of attention do not fit together",
+            "the loops of attention are inconsistent",
         )?;
         Ok(Attention {
             operands,
@@ -453,7 +450,7 @@ impl RecordingReader<'_> {
     }
 }
 
-/// Whether the elements of a line are neighbours.
+/// Whether the elements of a line are contiguous.
 fn are_inner(LineRule { order, lines, .. }: &LineRule) -> bool {
     order[order.len() - lines.len()..].iter().all(|axis| lines.contains(axis))
 }

@@ -4,7 +4,8 @@ use crate::ops::code::{LineWork, ReductionKind};
 use smallvec::SmallVec;
 
 impl ReductionKind {
-    /// The name of the reduction and its constants, by their bits, as they are saved: see [`of_words`](Self::of_words).
+    /// The saved name of the reduction, and the bits of its constants: see
+    /// [`of_words`](Self::of_words).
     pub(super) fn words(self) -> (&'static str, SmallVec<[u64; 2]>) {
         let float = |value: f64| SmallVec::from_slice(&[value.to_bits()]);
         match self {
@@ -51,7 +52,7 @@ impl ReductionKind {
 }
 
 impl LineWork {
-    /// The name of the work and its constants, by their bits, as they are saved: see [`of_words`](Self::of_words).
+    /// The saved name of the work, and the bits of its constants: see [`of_words`](Self::of_words).
     pub(super) fn words(self) -> (&'static str, SmallVec<[u64; 2]>) {
         let float = |value: f64| SmallVec::from_slice(&[value.to_bits()]);
         match self {

@@ -1,4 +1,4 @@
-//! Recordings as data.
+//! Writes recordings as data.
 
 use super::{
     SavedBytes, SavedConstant, SavedField, SavedIndex, SavedInstruction, SavedLookup, SavedOperand,
@@ -33,15 +33,16 @@ pub(crate) struct RecordingWriter {
     /// The number of each table, by the address of its offsets.
     of_tables: BTreeMap<usize, usize>,
     tables: Vec<SavedTable>,
-    /// What cannot be saved.
+    /// The reason why the recording cannot be saved.
     refused: Option<Error>,
 }
 
-/// While a recording is written, the numbers of constants begin here: how many inputs and constants there are is known at the end.
+/// The first number of constants while a recording is written. They are renumbered at the end, when
+/// the number of inputs and constants is known.
 const CONSTANTS: usize = usize::MAX / 2;
 
 impl RecordingWriter {
-    /// The data of a recording. `others` saves the rules of higher layers.
+    /// The recording as data. `others` saves the rules of higher layers.
     pub(crate) fn write(recording: &Recording, others: SaveRule<'_>) -> Result<SavedRecording, Error> {
         let mut writer = RecordingWriter {
             values: recording.inputs.iter().enumerate().map(|(at, node)| (node.id, at)).collect(),
@@ -195,7 +196,7 @@ impl RecordingWriter {
         SavedProgramText { instructions: instructions.collect(), result: program.result() }
     }
 
-    /// Notes that the recording cannot be saved.
+    /// Makes the recording an error.
     pub(crate) fn refuse(&mut self, what: &str) {
         self.refused.get_or_insert(Error::Saved { what: what.into() });
     }
@@ -208,7 +209,7 @@ fn not_saved(operation: &str) -> Error {
 /// The axes and the origin of a recorded value.
 #[derive(Clone, Debug)]
 pub struct DescribedValue {
-    /// The axes along which the elements lie, from the outermost in memory to the innermost, if they are known.
+    /// The axes of the elements, from the outermost in memory to the innermost, if they are known.
     pub axes: Option<NodeAxes>,
     /// The operation that computed it.
     pub operation: &'static str,
@@ -217,7 +218,8 @@ pub struct DescribedValue {
 }
 
 impl Recording {
-    /// The steps that depend on an input. (The result of a step that reads only constants is a constant.)
+    /// The steps that depend on an input. The result of a step that reads only constants is a
+    /// constant.
     fn steps_of_inputs(&self) -> Vec<&Arc<Node>> {
         let mut known: BTreeSet<u64> = self.inputs.iter().map(|node| node.id).collect();
         let mut depends = |node: &&Arc<Node>| {
@@ -278,12 +280,12 @@ impl SavedRecording {
     }
 }
 
-/// An element as bytes, and back.
+/// Converts an element to bytes and back.
 pub(super) trait SavedElement: Element {
     /// The bytes of an element.
     const BYTES: usize;
     fn write(self, to: &mut Vec<u8>);
-    /// `None` if these are the bytes of no element.
+    /// `None` if the bytes are not a valid element.
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
@@ -370,7 +372,7 @@ pub fn bytes_of(held: &Arc<dyn Held>) -> Vec<u8> {
     elements_of(held, held.dtype().expect("programs know the type"))
 }
 
-/// The elements of these bytes, if programs know the type and the bytes are of its elements.
+/// The elements with these bytes, if programs know the type and the bytes are valid.
 pub fn elements_of_bytes<T: Element>(bytes: &[u8]) -> Option<Vec<T>> {
     fn of<S: SavedElement>(bytes: &[u8]) -> Option<Box<dyn Any>> {
         let elements = bytes.chunks(S::BYTES).map(S::read).collect::<Option<Vec<S>>>()?;

@@ -1,4 +1,4 @@
-//! Chains of many steps are run and dropped one by one: recursion would not have the stack for them.
+//! Chains of many steps run and are dropped iteratively: recursion would overflow the stack.
 
 use crate::error::Error;
 use crate::memory::buffer::Buffer;
@@ -31,7 +31,7 @@ fn next(held: &Arc<dyn Held>) -> Buffer<f32> {
     Buffer::traced(vec![1.0; 2], Node::new(DType::F32, 2, NodeStep::Parts(vec![part]), None))
 }
 
-/// A step with a rule of its own, which hands the cotangent on.
+/// A step with its own rule, which passes the cotangent on.
 struct Same(Field);
 
 impl Rule for Same {
@@ -80,7 +80,7 @@ fn of_rules_are_dropped_without_recursion() {
     });
 }
 
-/// Each step reads the one before twice, and another piece of memory that all share.
+/// Each step reads the previous one twice, and another memory that all share.
 #[test]
 fn with_shared_operands_are_dropped_once() {
     on_a_small_stack(|| {
@@ -103,7 +103,8 @@ fn with_shared_operands_are_dropped_once() {
     });
 }
 
-/// One memory after the other, as an optimiser that forgot to detach: only the vector of the last one is taken.
+/// One memory after another, as in an optimizer loop that forgets to detach; only the vector of the
+/// last one is taken.
 #[test]
 fn whose_last_elements_are_taken() {
     on_a_small_stack(|| {

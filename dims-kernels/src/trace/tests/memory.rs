@@ -1,4 +1,4 @@
-//! What is traced is found by the address of an element, on every thread, and nothing else is.
+//! Traced memory is found by the address of its elements, on every thread, and nothing else is.
 
 use crate::memory::buffer::Buffer;
 use crate::ops::code::DType;
@@ -36,7 +36,7 @@ fn elements_are_found_by_their_addresses() {
     assert_eq!(id_of(&local), None);
 }
 
-/// Memory that is used again, after a traced buffer had it, belongs to nobody.
+/// Memory that is reused after a traced buffer is not traced.
 #[test]
 fn what_is_dropped_is_found_no_more() {
     for _ in 0..100 {
@@ -47,14 +47,14 @@ fn what_is_dropped_is_found_no_more() {
         assert_eq!(id_of(&clone[7]), Some(id), "a clone keeps it");
         drop(clone);
         assert_ne!(find(address.cast()).map(|held| held.node().unwrap().id), Some(id));
-        // Taken out of its buffer, the memory is an ordinary vector.
+        // Memory that is taken out of its buffer is an ordinary vector.
         let buffer = traced(1000);
         let data = buffer.into_vec();
         assert!(data.iter().all(|element| id_of(element).is_none()));
     }
 }
 
-/// Memory without elements is nowhere, whatever lies at its address.
+/// Memory without elements is never found, whatever is stored at its address.
 #[test]
 fn without_elements() {
     let (none, some) = (traced(0), traced(3));
@@ -64,7 +64,8 @@ fn without_elements() {
     assert_eq!(id_of(&some[0]), Some(some.node().unwrap().id));
 }
 
-/// Many threads trace, look up and drop at the same time; each finds its own, and those that others sent.
+/// Many threads trace, look up and drop at the same time; each finds its own memory, and memory
+/// that others sent.
 #[test]
 fn on_many_threads() {
     const THREADS: usize = 8;
@@ -95,7 +96,7 @@ fn on_many_threads() {
                         own.drain(..7);
                     }
                 }
-                // (Until then the others send.)
+                // Until then the others send.
                 barrier.wait();
             });
         }

@@ -1,4 +1,5 @@
-//! Programs against the table of operations, parts against slow loops, what is traced on many threads, and long chains.
+//! Tests programs against the table of operations, parts against slow loops, tracing on many
+//! threads, and long chains.
 
 mod chains;
 mod memory;

@@ -1,4 +1,5 @@
-//! `out[place] += program(operands)` against slow loops: any strides, overlaps, tables, and sizes, 0 among them.
+//! Compares `out[place] += program(operands)` with slow loops: any strides, overlaps, tables, and
+//! sizes including 0.
 
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{BinaryOpcode, DType, UnaryOpcode};
@@ -11,15 +12,15 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use proptest::prelude::*;
 
-/// Where elements lie, as data of a test.
+/// The positions of elements, as test data.
 #[derive(Clone, Debug)]
 struct Lying {
     strides: Vec<isize>,
-    /// The loops that a table has, and seeds of its offsets.
+    /// The loops along which a table varies, and the seed of its offsets.
     table: Option<(Vec<usize>, u64)>,
 }
 
-/// What is computed of three operands.
+/// A function of three operands.
 #[derive(Clone, Copy, Debug)]
 enum Formula {
     First,
@@ -123,7 +124,7 @@ fn lying(loops: usize) -> impl Strategy<Value = Lying> {
     })
 }
 
-/// Loops that lie contiguously in a random order, over some of them: what most steps are.
+/// Contiguous loops in a random order, over some of the loops, as in most steps.
 fn contiguous(sizes: Vec<usize>) -> impl Strategy<Value = Lying> {
     let all: Vec<usize> = (0..sizes.len()).collect();
     proptest::sample::subsequence(all.clone(), 0..=all.len()).prop_shuffle().prop_map(move |order| Lying {
@@ -165,7 +166,7 @@ fn positions(sizes: &[usize]) -> Vec<Vec<usize>> {
 }
 
 impl Lying {
-    /// The place, the element at each position, and how many elements there must be.
+    /// The place, the element at each position, and the number of elements that are needed.
     fn place(&self, sizes: &[usize]) -> (StridedPlace, Vec<usize>, usize) {
         let offsets = |order: &[usize], seed: u64| -> Vec<isize> {
             let len: usize = order.iter().map(|&axis| sizes[axis]).product();
@@ -184,7 +185,7 @@ impl Lying {
             along(&self.strides, at) + moved
         };
         let at: Vec<isize> = positions(sizes).iter().map(at).collect();
-        // Room for what loops and tables reach, whether or not they reach it at the same time.
+        // Room for the reach of loops plus tables, whether or not both extremes coincide.
         let reach =
             sizes.iter().zip(&self.strides).map(|(&size, &stride)| size.saturating_sub(1) as isize * stride);
         let least = reach.clone().filter(|&far| far < 0).sum::<isize>() - 3;
@@ -208,7 +209,7 @@ impl Lying {
 }
 
 impl Drawn {
-    /// The part, and what it adds by slow loops: with elements of the type `T`.
+    /// The part, and the values that it adds, by slow loops, with elements of type `T`.
     fn part<T>(&self, len: usize) -> (Part, Vec<(usize, f64)>)
     where
         f64: CastTo<T>,
@@ -242,7 +243,7 @@ impl Drawn {
         let result = self.formula.write(&mut build, dtype);
         let field =
             Field { sizes: sizes.into(), program: Arc::new(build.finish(result)), operands, names: None };
-        // (Without operands that the program does not read, as recorded fields are.)
+        // Without unused operands, like recorded fields.
         let field = field.map([], |_, value, []| value);
         let (mut place, at, own) = self.place.place(sizes);
         let moved = (len - own).min(3) as isize * isize::from(place.offset != 0);
@@ -258,7 +259,7 @@ impl Drawn {
     }
 }
 
-/// Runs parts, and compares with the loops.
+/// Runs parts and compares them with the loops.
 fn check<T>(parts: &[Drawn], epsilon: f64) -> Result<(), TestCaseError>
 where
     f64: CastTo<T>,
@@ -321,7 +322,7 @@ proptest! {
     }
 }
 
-/// Half precisions would not get beyond a few thousand in steps of 1.
+/// Counting in half precision would stop at a few thousand.
 #[cfg(feature = "half")]
 #[test]
 fn half_precisions_accumulate_in_single_precision() {
@@ -343,7 +344,8 @@ proptest! {
     }
 }
 
-/// A product that is added at the places of windows: the loops are batch, filter, rows and those of a window, columns and those of a window.
+/// A product that is added into windows. The loops are batch, filter, rows, rows of a window,
+/// columns, and columns of a window.
 fn windowed() -> impl Strategy<Value = Drawn> {
     let formula = proptest::sample::select(vec![
         Formula::Product,
@@ -356,7 +358,7 @@ fn windowed() -> impl Strategy<Value = Drawn> {
         |(formula, (batch, filter, rows, height, columns, width), step, odd, seed)| {
             let sizes = vec![batch, filter, rows, height, columns, width];
             let (line, image) = (step * 12, step * 200);
-            // (What varies along other loops than a cotangent and a filter do is no window.)
+            // Factors along other loops than a cotangent and a filter have are not windows.
             let given = contiguous_in(&sizes, &[0, 1, 2, 4]);
             let filter = contiguous_in(&sizes, &[1, 3, 5]);
             let other = if odd == 0 { contiguous_in(&sizes, &[0, 5]) } else { contiguous_in(&sizes, &[1]) };
@@ -373,7 +375,7 @@ fn windowed() -> impl Strategy<Value = Drawn> {
     )
 }
 
-/// Loops that lie contiguously in a random order over these.
+/// Contiguous loops in a random order of these.
 fn contiguous_in(sizes: &[usize], loops: &[usize]) -> impl Strategy<Value = Lying> + use<> {
     let (sizes, loops) = (sizes.to_vec(), loops.to_vec());
     Just(loops).prop_shuffle().prop_map(move |order| Lying {
@@ -393,7 +395,8 @@ proptest! {
     }
 }
 
-/// The zeros beside the positions of windows meet no infinite factor: only elements that read one are infinite.
+/// The zeros around the positions of windows do not meet infinite factors: only elements that read
+/// one are infinite.
 #[test]
 fn infinite_factors_of_windows() {
     let run = |filter: [f64; 2]| {
@@ -412,7 +415,7 @@ fn infinite_factors_of_windows() {
     assert_eq!(run([1.0, inf]), (vec![1.0, inf, inf, inf, inf], false));
 }
 
-/// Products of matrices in all orders, whose factors are computed first or lie in memory.
+/// Products of matrices in all orders, with factors that are computed first or are in memory.
 #[test]
 fn products_of_matrices() {
     let sizes = [33, 70, 41];
@@ -434,7 +437,8 @@ fn products_of_matrices() {
     }
 }
 
-/// A sum along loops on which nothing depends is a product with their count, and of no elements it is 0.
+/// A sum along loops on which nothing depends is a product with their count. A sum of no elements
+/// is 0.
 #[test]
 fn loops_on_which_nothing_depends() {
     let held = Buffer::from(vec![1.5f64, 2.0]).held();
@@ -448,7 +452,7 @@ fn loops_on_which_nothing_depends() {
     assert_eq!(Buffer::<f32>::of_held(&found).unwrap()[..], [0.0; 3]);
 }
 
-/// Nothing is read of memory without elements, even where the loop that has none is not one of the order.
+/// Nothing is read from memory without elements, even if the empty loop is not in the order.
 #[test]
 fn fields_without_elements() {
     let held = Buffer::from(Vec::<f64>::new()).held();
@@ -457,7 +461,7 @@ fn fields_without_elements() {
     assert_eq!(crate::trace::compute::mapped::<f64>(&field, &[0, 1]).unwrap(), []);
 }
 
-/// Places outside of the elements are no undefined behaviour.
+/// Places outside of the elements are not undefined behaviour.
 #[test]
 fn places_outside_are_refused() {
     let held = Buffer::from(vec![1.0f64; 6]).held();
@@ -478,7 +482,7 @@ fn places_outside_are_refused() {
     assert!(run(inside(), table, 6).is_err());
 }
 
-/// What is computed of traced elements is traced if that is asked for, else not.
+/// Results of traced elements are traced only if requested.
 #[test]
 fn traces_are_recorded_on_demand() {
     let node = Node::variable(DType::F64, 3, None, &Arc::default());

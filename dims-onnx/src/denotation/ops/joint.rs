@@ -1,15 +1,15 @@
-//! Operators whose operands meet axis by axis.
+//! Operators whose operands must agree axis by axis.
 
 use super::super::node::{Call, Results, axis};
 use super::super::value::{Axis, Size, Value};
 use std::rc::Rc;
 
-/// Operands that broadcast: their axes meet from the right.
+/// Operands that broadcast: their axes are aligned from the right.
 pub fn elementwise(call: &mut Call<'_>) -> Results {
     let known: Option<Vec<usize>> = (0..call.inputs.len()).map(|at| Some(call.axes(at)?.len())).collect();
     let Some(ranks) = known else { return Ok(Vec::new()) };
     let rank = ranks.iter().copied().max().unwrap_or(0);
-    // The axes at one place, counted from the right, are those of the operands that have so many.
+    // The axes at one position, counted from the right, of all operands that have as many.
     let places = |back: usize| {
         ranks.iter().enumerate().filter_map(move |(at, rank)| Some((at, rank.checked_sub(back)?)))
     };
@@ -28,7 +28,7 @@ fn arithmetic(call: &Call<'_>) -> Option<Rc<[Size]>> {
         "Add" => i64::checked_add,
         "Sub" => i64::checked_sub,
         "Mul" => i64::checked_mul,
-        // Sizes are not below 0, where rounding would have to be thought of.
+        // Sizes are not negative, so rounding is not an issue.
         "Div" => |a, b| if a >= 0 && b > 0 { Some(a / b) } else { None },
         _ => return None,
     };
@@ -43,8 +43,8 @@ fn arithmetic(call: &Call<'_>) -> Option<Rc<[Size]>> {
     (0..count).map(one).collect()
 }
 
-/// Axes that meet, as inputs and axes in them, and broadcast: the axis that they become. Each meets the first one that means something by more
-/// than one position.
+/// The axis that results from broadcasting these axes, given as inputs and axes in them. Each must
+/// agree with the first one that has a meaning and a size other than 1.
 pub fn meet_all(call: &mut Call<'_>, places: &[(usize, usize)]) -> Axis {
     let at = |call: &Call<'_>, (input, axis): (usize, usize)| call.axes(input).map(|axes| axes[axis].clone());
     let mut first: Option<(usize, usize)> = None;
@@ -62,7 +62,7 @@ pub fn meet_all(call: &mut Call<'_>, places: &[(usize, usize)]) -> Axis {
         .unwrap_or(Axis::UNKNOWN)
 }
 
-/// What two axes are together, if one of size 1 is spread along the other: then the meaning of the other counts.
+/// Broadcasts one axis along another. If one of them has size 1, the other's meaning counts.
 fn broadcast(a: &Axis, b: &Axis) -> Axis {
     match (a.size.is_one(), b.size.is_one()) {
         (true, false) => with_meaning(b, a),
@@ -75,7 +75,7 @@ fn with_meaning(axis: &Axis, spread: &Axis) -> Axis {
     Axis { size: axis.size.clone(), meaning: axis.meaning.clone().or_else(|| spread.meaning.clone()) }
 }
 
-/// Inputs one after the other along an axis.
+/// Inputs concatenated along an axis.
 pub fn concat(call: &mut Call<'_>) -> Results {
     let known: Vec<usize> = (0..call.inputs.len()).filter(|&at| call.axes(at).is_some()).collect();
     let Some(&first) = known.first() else { return Ok(Vec::new()) };
@@ -99,7 +99,7 @@ pub fn concat(call: &mut Call<'_>) -> Results {
     if known.len() < call.inputs.len() {
         out[along].size = Size::Unknown;
     }
-    // Of lists, the elements as well: shapes are put together like this.
+    // For lists, also the elements, because shapes are built by concatenation.
     let lists: Option<Vec<Rc<[Size]>>> = call.inputs.iter().map(Value::elements).collect();
     let integers = lists.filter(|_| rank == 1).and_then(|lists| Value::list(lists.concat()).integers);
     Ok(vec![Value { integers, ..Value::with_axes(out) }])

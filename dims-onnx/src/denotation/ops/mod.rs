@@ -1,4 +1,5 @@
-//! What each operator expects of the axes of its inputs, and what those of its results mean.
+//! The meanings that each operator expects of its inputs' axes, and the meanings of its results'
+//! axes.
 
 mod joint;
 mod moving;
@@ -19,7 +20,7 @@ const AS_THEY_ARE: &str = "
     Tanh TensorScatter ThresholdedRelu Trilu
 ";
 
-/// What the node yields, or why it cannot; nothing for operators that are not known here.
+/// The results of the node, or the reason why it has none; `None` for unknown operators.
 pub fn run(call: &mut Call<'_>) -> Option<Results> {
     let operator = call.node.op_type.as_str();
     Some(match operator {
@@ -40,7 +41,7 @@ pub fn run(call: &mut Call<'_>) -> Option<Results> {
         "QLinearMatMul" => products::matmul(call, 0, 3),
         "Gemm" => products::gemm(call),
         "Einsum" => products::einsum(call),
-        // Operands that meet.
+        // Operands that must agree.
         "Add" | "Sub" | "Mul" | "Div" | "Pow" | "Mod" | "And" | "Or" | "Xor" | "Equal" | "Greater"
         | "Less" | "GreaterOrEqual" | "LessOrEqual" | "BitShift" | "BitwiseAnd" | "BitwiseOr"
         | "BitwiseXor" | "Sum" | "Max" | "Min" | "Mean" | "Where" | "PRelu" => joint::elementwise(call),

@@ -11,7 +11,7 @@ pub fn transpose(call: &mut Call<'_>) -> Results {
     let reversed: Vec<i64> = (0..axes.len() as i64).rev().collect();
     let perm = call.ints("perm").unwrap_or(&reversed);
     if perm.len() != axes.len() || axes_of(perm, axes.len()).is_err() {
-        return Err(format!("`perm` is no permutation of {} axes", axes.len()));
+        return Err(format!("`perm` is not a permutation of {} axes", axes.len()));
     }
     let out: Result<Vec<Axis>, String> =
         perm.iter().map(|&from| Ok(axes[axis(from, axes.len())?].clone())).collect();
@@ -40,7 +40,7 @@ pub fn reshape(call: &mut Call<'_>) -> Results {
         });
     }
     if inferred > 1 {
-        return Err("two sizes are to be found out".to_owned());
+        return Err("two sizes are -1".to_owned());
     }
     let Some(axes) = call.axes(0) else {
         let sized = |wanted| if let Wanted::Size(size) = wanted { Axis::sized(size) } else { Axis::UNKNOWN };
@@ -55,7 +55,7 @@ pub fn reshape(call: &mut Call<'_>) -> Results {
     Ok(vec![Value::with_axes(out.collect())])
 }
 
-/// Axes in one: it means what all of them mean.
+/// Merges axes. The result has their common meaning.
 fn merged(axes: &Rc<[Axis]>, all: &[usize], size: Size) -> Axis {
     let mut many = all.iter().map(|&at| &axes[at]).filter(|axis| !axis.size.is_one());
     let meaning = many.next().and_then(|first| first.meaning.clone());
@@ -63,7 +63,7 @@ fn merged(axes: &Rc<[Axis]>, all: &[usize], size: Size) -> Axis {
     Axis { size, meaning }
 }
 
-/// Two axes: those before `axis`, and those from it on.
+/// Merges the axes before `axis`, and the axes from it on.
 pub fn flatten(call: &mut Call<'_>) -> Results {
     let Some(axes) = call.axes(0) else { return Ok(vec![Value::with_axes(vec![Axis::UNKNOWN; 2])]) };
     let number = call.int("axis").unwrap_or(1);
@@ -75,7 +75,7 @@ pub fn flatten(call: &mut Call<'_>) -> Results {
     Ok(vec![Value::with_axes(vec![part(0..at), part(at..axes.len())])])
 }
 
-/// The product of sizes: of numbers, or of one size and ones.
+/// The product of sizes: of numbers, or of one name and ones.
 fn product(axes: &Rc<[Axis]>, all: &[usize]) -> Size {
     let sizes = all.iter().map(|&at| &axes[at].size).filter(|size| !size.is_one());
     let product = sizes.cloned().reduce(|a, b| match (a, b) {
@@ -85,14 +85,14 @@ fn product(axes: &Rc<[Axis]>, all: &[usize]) -> Size {
     product.unwrap_or(Size::Fixed(1))
 }
 
-/// Axes of size 1 go.
+/// Removes axes of size 1.
 pub fn squeeze(call: &mut Call<'_>) -> Results {
     let value = call.input(0);
     let Some(axes) = value.axes else { return Ok(Vec::new()) };
     let Ok(named) = call.ints_or_input("axes", 1) else { return Ok(Vec::new()) };
     let gone: Vec<bool> = match named {
         Some(named) => axes_of(&named, axes.len())?,
-        // All of size 1 go: which these are must be known.
+        // All axes of size 1 are removed, so all sizes must be known.
         None if axes.iter().any(|axis| !matches!(axis.size, Size::Fixed(_))) => return Ok(Vec::new()),
         None => axes.iter().map(|axis| axis.size.is_one()).collect(),
     };
@@ -100,7 +100,7 @@ pub fn squeeze(call: &mut Call<'_>) -> Results {
     Ok(vec![Value { integers: value.integers, ..Value::with_axes(left) }])
 }
 
-/// New axes of size 1.
+/// Adds axes of size 1.
 pub fn unsqueeze(call: &mut Call<'_>) -> Results {
     let value = call.input(0);
     let Some(axes) = value.axes else { return Ok(Vec::new()) };
@@ -111,12 +111,12 @@ pub fn unsqueeze(call: &mut Call<'_>) -> Results {
         .into_iter()
         .map(|new| if new { Axis::sized(Size::Fixed(1)) } else { old.next().unwrap_or(Axis::UNKNOWN) })
         .collect();
-    // A single integer is a list of one; in more axes, it is no shape.
+    // A single integer becomes a list of one. With more axes, it is not a shape.
     let integers = value.integers.filter(|_| out.len() == 1);
     Ok(vec![Value { integers, ..Value::with_axes(out) }])
 }
 
-/// Axes of size 1 repeated, and new ones on the left.
+/// Repeats axes of size 1, and adds axes on the left.
 pub fn expand(call: &mut Call<'_>) -> Results {
     let (Some(axes), Some(shape)) = (call.axes(0), call.input(1).elements()) else { return Ok(Vec::new()) };
     let rank = axes.len().max(shape.len());
@@ -133,7 +133,7 @@ pub fn expand(call: &mut Call<'_>) -> Results {
     Ok(vec![Value::with_axes(out.collect())])
 }
 
-/// The axes of the indices in the place of the axis that is looked up.
+/// Replaces the selected axis by the axes of the indices.
 pub fn gather(call: &mut Call<'_>) -> Results {
     let value = call.input(0);
     let (Some(axes), Some(indices)) = (value.axes, call.axes(1)) else { return Ok(Vec::new()) };
@@ -153,14 +153,14 @@ pub fn gather(call: &mut Call<'_>) -> Results {
     Ok(vec![Value::with_axes(out)])
 }
 
-/// The element at a position; one below 0 is counted from the end.
+/// The element at a position. Negative positions count from the end.
 fn picked(integers: &[Size], position: i64) -> Result<Size, String> {
     let at = if position < 0 { position.saturating_add(integers.len() as i64) } else { position };
     let integer = usize::try_from(at).ok().and_then(|at| integers.get(at));
     integer.cloned().ok_or_else(|| format!("element {position} is looked up in a list of {}", integers.len()))
 }
 
-/// A new axis of classes.
+/// Adds an axis of classes.
 pub fn one_hot(call: &mut Call<'_>) -> Results {
     let Some(axes) = call.axes(0) else { return Ok(Vec::new()) };
     let at = axis(call.int("axis").unwrap_or(-1), axes.len() + 1)?;
@@ -169,7 +169,7 @@ pub fn one_hot(call: &mut Call<'_>) -> Results {
     Ok(vec![Value::with_axes(axes)])
 }
 
-/// Axes that are reduced go, or have one position left.
+/// Removes the reduced axes, or gives them size 1.
 pub fn reduce(call: &mut Call<'_>) -> Results {
     let Some(axes) = call.axes(0) else { return Ok(Vec::new()) };
     let reduced = match call.ints_or_input("axes", 1) {
@@ -180,7 +180,7 @@ pub fn reduce(call: &mut Call<'_>) -> Results {
     Ok(vec![without(call, &axes, &reduced)])
 }
 
-/// One axis is reduced.
+/// Reduces one axis.
 pub fn arg_reduce(call: &mut Call<'_>) -> Results {
     let Some(axes) = call.axes(0) else { return Ok(Vec::new()) };
     let reduced = axes_of(&[call.int("axis").unwrap_or(0)], axes.len())?;

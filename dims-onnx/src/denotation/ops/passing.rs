@@ -13,14 +13,14 @@ pub fn same(call: &mut Call<'_>, count: usize) -> Results {
     Ok(vec![Value { integers: None, ..call.input(0) }; count])
 }
 
-/// `count` results with the axes of the input, of sizes that are not followed.
+/// `count` results with the axes of the input, of unknown sizes.
 pub fn resized(call: &mut Call<'_>, count: usize) -> Results {
     let Some(axes) = call.axes(0) else { return Ok(Vec::new()) };
     let value = Value::with_axes(axes.iter().map(|axis| axis.resized(Size::Unknown)).collect());
     Ok(vec![value; count])
 }
 
-/// The normal, and means and deviations, where the axes from `axis` on have one position.
+/// The normalized values, and means and deviations, whose axes from `axis` on have size 1.
 pub fn layer_norm(call: &mut Call<'_>) -> Results {
     let Some(axes) = call.axes(0) else { return Ok(Vec::new()) };
     let first = axis(call.int("axis").unwrap_or(-1), axes.len())?;
@@ -29,13 +29,13 @@ pub fn layer_norm(call: &mut Call<'_>) -> Results {
     Ok(vec![Value { integers: None, ..call.input(0) }, moments.clone(), moments])
 }
 
-/// The integers, their scale and their zero.
+/// The integers, their scale and their zero point.
 pub fn quantized(call: &mut Call<'_>) -> Results {
     let single = Value::with_axes(Vec::new());
     Ok(vec![Value { integers: None, ..call.input(0) }, single.clone(), single])
 }
 
-/// Some positions along one axis; without an axis, of all elements in a row.
+/// Selects positions along one axis; without an axis, from all elements in order.
 pub fn compress(call: &mut Call<'_>) -> Results {
     match call.int("axis") {
         None => Ok(vec![Value::with_axes(vec![Axis::UNKNOWN])]),

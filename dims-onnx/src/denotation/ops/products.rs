@@ -1,4 +1,4 @@
-//! Products with sums: axes that are summed over meet, and so do those that go along.
+//! Products with sums: contracted axes must agree, and so must batch axes.
 
 use super::super::node::{Call, Results};
 use super::super::value::{Axis, Value};
@@ -10,7 +10,7 @@ pub fn matmul(call: &mut Call<'_>, a: usize, b: usize) -> Results {
     let (Some(left), Some(right)) = (call.axes(a), call.axes(b)) else { return Ok(Vec::new()) };
     let (m, n) = (left.len(), right.len());
     if m == 0 || n == 0 {
-        return Err("a number has no axis to sum over".to_owned());
+        return Err("a scalar has no axis to sum over".to_owned());
     }
     let summed = if n == 1 { 0 } else { n - 2 };
     call.meet((a, m - 1), (b, summed), true);
@@ -21,7 +21,7 @@ pub fn matmul(call: &mut Call<'_>, a: usize, b: usize) -> Results {
         let places: Vec<_> = places.into_iter().filter_map(|(input, at)| Some((input, at?))).collect();
         out.push(meet_all(call, &places));
     }
-    // What did not agree means nothing any more.
+    // Axes that did not agree have lost their meaning.
     let (Some(left), Some(right)) = (call.axes(a), call.axes(b)) else { return Ok(Vec::new()) };
     if m > 1 {
         out.push(left[m - 2].clone());
@@ -45,7 +45,7 @@ pub fn gemm(call: &mut Call<'_>) -> Results {
     let (a, b) = (call.axes(0), call.axes(1));
     if let Some(bias) = call.axes(2) {
         if bias.len() > 2 {
-            return Err("what is added to a matrix product has two axes at the most".to_owned());
+            return Err("the summand of a matrix product has at most two axes".to_owned());
         }
         if a.is_some() && bias.len() == 2 {
             call.meet((0, rows), (2, 0), false);
@@ -64,7 +64,7 @@ pub fn gemm(call: &mut Call<'_>) -> Results {
     Ok(vec![Value::with_axes(out)])
 }
 
-/// Products by letters: axes with one letter meet.
+/// Products by letters: axes with the same letter must agree.
 pub fn einsum(call: &mut Call<'_>) -> Results {
     let equation = call.text("equation").ok_or("there is no `equation`")?;
     let equation: String = equation.chars().filter(|letter| !letter.is_whitespace()).collect();
@@ -115,21 +115,22 @@ pub fn einsum(call: &mut Call<'_>) -> Results {
     let out = indices(output, rank)?.into_iter().map(|index| match (index, joint.get(&index)) {
         (_, Some(axis)) => Ok(axis.clone()),
         (Index::Letter(letter), None) if !count.contains_key(&letter) => {
-            Err(format!("`{letter}` of the result is in no term"))
+            Err(format!("`{letter}` of the result is not in any term"))
         }
         _ => Ok(Axis::UNKNOWN),
     });
     Ok(vec![Value::with_axes(out.collect::<Result<_, String>>()?)])
 }
 
-/// What stands for an axis: a letter, or a place among those of `...`, counted from the right, from 1.
+/// The index of an axis: a letter, or a position among those of `...`, counted from the right, from
+/// 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Index {
     Letter(char),
     Spread(usize),
 }
 
-/// A term for so many axes.
+/// The indices of a term for this number of axes.
 fn indices(term: &str, axes: usize) -> Result<Vec<Index>, String> {
     let (before, after, dots) = match term.split_once("...") {
         Some((before, after)) => (before, after, true),
@@ -137,7 +138,7 @@ fn indices(term: &str, axes: usize) -> Result<Vec<Index>, String> {
     };
     let letters = before.len() + after.len();
     if !before.chars().chain(after.chars()).all(|letter| letter.is_ascii_alphabetic()) {
-        return Err("the equation has more in it than letters, commas, dots and an arrow".to_owned());
+        return Err("the equation may only have letters, commas, dots and an arrow".to_owned());
     }
     if letters > axes || (!dots && letters < axes) {
         return Err(format!("a term of the equation has {letters} letters for {axes} axes"));

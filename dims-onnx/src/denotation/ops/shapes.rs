@@ -1,4 +1,5 @@
-//! Integers that are the shapes of other values: they are followed, so that what is reshaped keeps its meaning.
+//! Integers that are shapes of other values. They are followed, so that reshaped values keep the
+//! meaning of their axes.
 
 use super::super::node::{Call, Results, axis};
 use super::super::value::{Axis, Size, Value};
@@ -16,7 +17,7 @@ pub fn constant(call: &mut Call<'_>) -> Results {
     }])
 }
 
-/// A tensor whose shape is an input, or an option.
+/// A tensor whose shape is an input or an attribute.
 pub fn of_shape(call: &mut Call<'_>) -> Results {
     let shape = match call.ints("shape") {
         Some(shape) => Some(shape.iter().copied().map(Size::Fixed).collect()),
@@ -39,17 +40,17 @@ pub fn shape(call: &mut Call<'_>) -> Results {
     Ok(vec![Value::list(sizes.collect())])
 }
 
-/// How many elements there are.
+/// The number of elements.
 pub fn size() -> Results {
     Ok(vec![Value::single(Size::Unknown)])
 }
 
-/// Numbers in a row.
+/// A range of numbers.
 pub fn range() -> Results {
     Ok(vec![Value::with_axes(vec![Axis::UNKNOWN])])
 }
 
-/// A part along some axes. Of a short list of integers, those in it.
+/// A part along some axes. For a short list of integers, also its elements.
 pub fn slice(call: &mut Call<'_>) -> Results {
     let value = call.input(0);
     let Some(axes) = &value.axes else { return Ok(Vec::new()) };
@@ -74,7 +75,8 @@ pub fn slice(call: &mut Call<'_>) -> Results {
                 out[axis(number, axes.len())?].size = Size::Unknown;
             }
         }
-        // Without axes, they are the first ones; which is as good as all here.
+        // Without `axes`, the slices apply to the first axes. It suffices here to treat all sizes
+        // as unknown.
         None => out.iter_mut().for_each(|axis| axis.size = Size::Unknown),
     }
     Ok(vec![Value::with_axes(out)])

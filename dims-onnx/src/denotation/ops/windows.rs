@@ -4,10 +4,10 @@ use super::super::node::{Call, Results};
 use super::super::value::{Axis, Size, Value};
 use super::super::{BATCH, CHANNEL, FEATURE, FILTER_IN, FILTER_OUT, SPATIAL, TIME};
 
-/// `NCHW`, with any number of positions in space.
+/// `NCHW`, with any number of spatial axes.
 const IMAGE: [Option<&str>; 3] = [Some(BATCH), Some(CHANNEL), Some(FEATURE)];
 
-/// Pooling: the positions become fewer, or one.
+/// Pooling: fewer positions, or a single one.
 pub fn pool(call: &mut Call<'_>, global: bool) -> Results {
     call.expect(0, &IMAGE, true)?;
     let Some(axes) = call.axes(0) else { return Ok(Vec::new()) };
@@ -16,12 +16,12 @@ pub fn pool(call: &mut Call<'_>, global: bool) -> Results {
         axis.size = if global { Size::Fixed(1) } else { Size::Unknown };
     }
     let pooled = Value::with_axes(axes);
-    // The second result of `MaxPool` are the positions of the greatest.
+    // The second result of `MaxPool` has the positions of the maxima.
     Ok(vec![pooled.clone(), pooled])
 }
 
-/// Convolution: the channels of the data are contracted with those that the filter takes; those that the filter yields are the channels
-/// of the result.
+/// Convolution: the channels of the data are contracted with the filter's input channels. The
+/// filter's output channels are the channels of the result.
 pub fn conv(call: &mut Call<'_>, data: usize, filter: usize, transposed: bool) -> Results {
     call.expect(data, &IMAGE, true)?;
     let (first, second) = if transposed { (FILTER_IN, FILTER_OUT) } else { (FILTER_OUT, FILTER_IN) };
@@ -46,7 +46,7 @@ pub fn conv(call: &mut Call<'_>, data: usize, filter: usize, transposed: bool) -
     Ok(vec![Value::with_axes(out)])
 }
 
-/// Batch normalisation: moments of each channel, whatever lies besides.
+/// Batch normalization, with moments for each channel.
 pub fn batch_norm(call: &mut Call<'_>) -> Results {
     call.expect(0, &[Some(BATCH), Some(CHANNEL), None], true)?;
     for moment in 1..call.inputs.len() {
@@ -58,13 +58,13 @@ pub fn batch_norm(call: &mut Call<'_>) -> Results {
     Ok(results)
 }
 
-/// Group normalisation.
+/// Group normalization.
 pub fn group_norm(call: &mut Call<'_>) -> Results {
     call.expect(0, &[Some(BATCH), Some(CHANNEL), None], true)?;
     Ok(vec![call.input(0)])
 }
 
-/// Instance normalisation: over the positions of each channel of each image.
+/// Instance normalization, over the positions of each channel of each image.
 pub fn instance_norm(call: &mut Call<'_>) -> Results {
     call.expect(0, &IMAGE, true)?;
     for moment in 1..call.inputs.len() {
@@ -73,13 +73,13 @@ pub fn instance_norm(call: &mut Call<'_>) -> Results {
     Ok(vec![call.input(0)])
 }
 
-/// What keeps images as they are.
+/// Operators that keep the axes of images.
 pub fn images(call: &mut Call<'_>) -> Results {
     call.expect(0, &IMAGE, true)?;
     Ok(vec![call.input(0)])
 }
 
-/// What moves elements between channels and positions.
+/// Operators that move elements between channels and positions.
 pub fn images_resized(call: &mut Call<'_>) -> Results {
     call.expect(0, &[IMAGE[0], IMAGE[1], IMAGE[2], IMAGE[2]], false)?;
     let Some(axes) = call.axes(0) else { return Ok(Vec::new()) };
@@ -90,7 +90,8 @@ pub fn images_resized(call: &mut Call<'_>) -> Results {
     Ok(vec![Value::with_axes(axes)])
 }
 
-/// Recurrent networks: `[time, directions, batch, features]`, and the last states without time; with `layout`, batches first.
+/// Recurrent networks: `[time, directions, batch, features]`, and the last states without time.
+/// With `layout`, batches come first.
 pub fn recurrent(call: &mut Call<'_>) -> Results {
     let batch_first = call.int("layout").unwrap_or(0) == 1;
     let (time, batch) = if batch_first { (1, 0) } else { (0, 1) };

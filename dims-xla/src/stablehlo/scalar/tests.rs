@@ -1,5 +1,5 @@
-//! Each operation of the table of `typed-dims-kernels` has its StableHLO, for all registers that
-//! hold its operands.
+//! Each operation of the table of `typed-dims-kernels` has a StableHLO lowering for all registers
+//! that hold its operands.
 
 use super::super::text::{Body, Precision, Value};
 use typed_dims_kernels::program::code::DType;
@@ -68,7 +68,7 @@ macro_rules! lowered_unary {
     };
 }
 
-/// The same of two operands.
+/// Each operation on two operands, and whether it has a lowering.
 macro_rules! lowered_binary {
     (operations { $(
         $(#[$doc:meta])* $name:ident $method:ident($x:ident, $y:ident: $bound:ident) -> $out:tt $(, $property:ident)* { $($body:tt)* }

@@ -1,4 +1,4 @@
-//! The gradient of an attention as one step that can be run again.
+//! The gradient of an attention as one step that can run again.
 
 use super::{Attention, added};
 use crate::error::Error;
@@ -18,7 +18,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::{Any, TypeId};
 
-/// The gradients of an attention by the nodes that its operands read, concatenated. The step has no derivative.
+/// The gradients of an attention by the nodes that its operands read, concatenated. The step has no
+/// derivative.
 pub(in crate::trace) struct AttentionPullBack {
     pub(in crate::trace) attention: Attention,
     pub(in crate::trace) dy: Field,
@@ -56,12 +57,12 @@ impl Rule for AttentionPullBack {
     }
 
     fn pull(&self, _: &Arc<dyn Held>, _: Arc<dyn Held>, _: bool) -> Result<NodeParts, Error> {
-        unreachable!("no gradient is taken of steps that are recorded only to be run again")
+        unreachable!("steps that are only recorded to run again have no gradient")
     }
 }
 
 impl Attention {
-    /// The gradient as one step that can be run again, if all gradients have the same type.
+    /// The gradient as one step that can run again, if all gradients have the same type.
     pub(in crate::trace::rules) fn pull_back_again(
         &self,
         cotangent: &Arc<dyn Held>,
@@ -141,7 +142,7 @@ impl AttentionPullBack {
         floats!(self.dtype, each(pulled, &nodes))
     }
 
-    /// The parts of the gradients for other operands, and the nodes that stand for these.
+    /// The parts of the gradients for other operands, and the nodes that represent these.
     fn pulled(&self, mut operands: Vec<Field>) -> Result<(NodeParts, Vec<Arc<Node>>), Error> {
         let dy = operands.pop().expect("all operands of the step are passed");
         let cotangent = dy.memory().cloned().expect("the cotangent is in memory");

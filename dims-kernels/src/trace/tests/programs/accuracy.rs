@@ -1,4 +1,5 @@
-//! Operations on floats and their first derivatives against numbers of high precision: `accuracy.txt`, which `accuracy.py` writes.
+//! Compares operations on floats and their first derivatives with high-precision numbers:
+//! `accuracy.txt`, which `accuracy.py` writes.
 
 use super::derivatives::slope;
 use super::{BINARY, UNARY, held, run, written};
@@ -10,7 +11,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// How many units in the last place a value, or a derivative, may be off.
+/// The allowed error of a value and of a derivative, in units in the last place.
 const ULPS: [f64; 2] = [4.0, 8.0];
 
 /// Operations that are less accurate, with the reason.
@@ -19,7 +20,8 @@ const WIDER: &[(&str, [f64; 2])] = &[
     ("Gelu", [10.0, 150.0]),
     ("Silu", [10.0, 50.0]),
     ("LnGamma", [4.0, 100.0]),
-    // `e^-u` with a rounded `u` up to 30 is off by as many units, here and with the difference of the operands of the second one.
+    // A rounded `u` up to 30 makes `e^-u` inaccurate by as many units, here and with the difference
+    // of the operands of the second one.
     ("GeluTanh", [50.0, 50.0]),
     ("LogAddExp", [4.0, 30.0]),
     // The exponent less 1 is rounded.
@@ -55,7 +57,7 @@ fn program(name: &str, dtype: DType) -> (ScalarProgram, usize) {
     (program, 2)
 }
 
-/// How many units in the last place a float is off. A subnormal float may be 0.
+/// The error of a float in units in the last place. A subnormal float may be 0.
 fn ulps<T: Real>(found: T, expected: f64) -> f64 {
     let (exact, least): (f64, f64) = (found.cast(), T::min_positive_value().cast());
     if expected.abs() < least && exact.abs() <= least {
@@ -105,7 +107,8 @@ fn lines(text: &'static str) -> Vec<Lines> {
     all
 }
 
-/// The worst lines of an operation, for its value and each derivative: by how much they are off, and where.
+/// The worst lines of an operation, for its value and each derivative: their errors and line
+/// numbers.
 fn worst<T: Real + ProgramOutput>(dtype: DType, lines: &Lines) -> Vec<(f64, String)>
 where
     f64: CastTo<T>,

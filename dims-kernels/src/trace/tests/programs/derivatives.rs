@@ -1,4 +1,5 @@
-//! Derivatives of programs against differences, the derivatives of derivatives, and the values at kinks.
+//! Compares derivatives of programs with differences, also of second and third order, and tests the
+//! values at kinks.
 
 use super::{BINARY, UNARY, held, run, written};
 use crate::ops::code::{BinaryOpcode, DType, RegisterKind, UnaryOpcode};
@@ -10,7 +11,7 @@ use core::ops::Range;
 /// The number of the cotangent.
 const COTANGENT: u32 = 2;
 
-/// The cotangent times the derivative by an operand; nothing where that is 0 everywhere.
+/// The cotangent times the derivative by an operand; `None` if it is 0 everywhere.
 fn pulled_back(program: &ScalarProgram, operand: u32, cotangent: u32) -> Option<ScalarProgram> {
     let depends = derivative::depends_on(program, &[operand])?;
     let mut build = Builder::from_program(program.clone());
@@ -20,7 +21,7 @@ fn pulled_back(program: &ScalarProgram, operand: u32, cotangent: u32) -> Option<
     results.first().map(|&(_, value)| build.finish(value))
 }
 
-/// The derivative by an operand, for a cotangent of 1; nothing where it is 0 everywhere.
+/// The derivative by an operand, for a cotangent of 1; `None` if it is 0 everywhere.
 pub(super) fn slope(program: &ScalarProgram, operand: u32) -> Option<ScalarProgram> {
     let program = pulled_back(program, operand, COTANGENT)?;
     let mut build = Builder::new();
@@ -33,7 +34,7 @@ fn value(program: &ScalarProgram, at: [f64; 2]) -> f64 {
     run::<f64>(program, &[held(&at[..1]), held(&at[1..])], 1)[0]
 }
 
-/// The derivative at a point, 0 where a program says that it is 0 everywhere.
+/// The derivative at a point; 0 if a program has none.
 fn slope_at(program: &ScalarProgram, operand: u32, at: [f64; 2]) -> f64 {
     slope(program, operand).map_or(0.0, |slope| value(&slope, at))
 }
@@ -74,7 +75,7 @@ fn assert_slopes(program: &ScalarProgram, points: &[[f64; 2]], operands: usize, 
     }
 }
 
-/// Points of which none is a kink, nor one of whole or half numbers.
+/// Points away from kinks and from integers and halves.
 fn points(range: &Range<f64>) -> Vec<[f64; 2]> {
     (0..9).map(|at| [range.start + (range.end - range.start) * (f64::from(at) + 0.37) / 9.1, 0.0]).collect()
 }
@@ -134,7 +135,7 @@ fn tests_have_none() {
     }
 }
 
-/// As `FURTHER`.
+/// See `FURTHER`.
 const FURTHER_OF_TWO: &[(BinaryOpcode, [Range<f64>; 2])] =
     &[(BinaryOpcode::SmoothL1(0.0), [-3.0..3.0, -2.0..2.0]), (BinaryOpcode::Chain, [-3.0..3.0, -2.0..2.0])];
 
@@ -153,7 +154,7 @@ fn of_operations_on_two_operands() {
     }
 }
 
-/// The documented values where there is no derivative, and where formulas have none.
+/// The documented values at points without a derivative, and where formulas are undefined.
 #[test]
 fn at_kinks() {
     let nan = f64::NAN;
@@ -178,7 +179,7 @@ fn at_kinks() {
     one(UnaryOpcode::NanTo(7.0), nan, 0.0);
     one(UnaryOpcode::Powi(2), 0.0, 0.0);
     one(UnaryOpcode::Powi(1), 0.0, 1.0);
-    // Far out, where a naive formula is infinite or not a number.
+    // Far from 0, where a naive formula is infinite or NaN.
     one(UnaryOpcode::Sigmoid, -1000.0, 0.0);
     one(UnaryOpcode::Softplus, 1000.0, 1.0);
     one(UnaryOpcode::LnSigmoid, -1000.0, 1.0);
@@ -253,7 +254,8 @@ fn at_kinks() {
     }
 }
 
-/// What is smooth where a formula for its derivative is not: the second derivative there, too.
+/// Smooth functions at points where a formula for the derivative is not smooth: also the second
+/// derivative.
 #[test]
 fn of_the_second_order_at_removable_gaps() {
     let second = |program: &ScalarProgram, first: u32, then: u32, at: [f64; 2]| {
@@ -269,7 +271,7 @@ fn of_the_second_order_at_removable_gaps() {
     assert_eq!(second(&binary(BinaryOpcode::Xlogy), 0, 1, [0.0, 4.0]), 0.25);
 }
 
-/// Neither infinite slopes nor what is not taken makes a gradient not-a-number.
+/// Neither infinite slopes nor branches that are not taken make a gradient NaN.
 #[test]
 fn what_is_not_taken_does_not_count() {
     let program = written(|build| {

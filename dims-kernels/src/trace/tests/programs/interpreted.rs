@@ -1,4 +1,5 @@
-//! The interpreter yields what the operations of the table do: every operation, element type, and line length.
+//! Compares the interpreter with the operations of the table: every operation, element type, and
+//! line length.
 
 use super::{Random, held, run, written};
 use crate::machine::isa::{Isa, Task, dispatch};
@@ -9,10 +10,10 @@ use crate::scalar::{CastTo, Element, Real};
 use alloc::vec::Vec;
 use core::fmt::Debug;
 
-/// Around the lengths of tiles.
+/// Lengths around the lengths of tiles.
 const LENGTHS: [usize; 8] = [1, 7, 64, 511, 512, 513, 1025, 1536];
 
-/// An operation of the table along a line, with the instructions that the interpreter has.
+/// An operation of the table along a line, computed with the interpreter's instructions.
 struct Each<'a, O, A>(&'a O, &'a [A]);
 
 impl<O: UnaryOp<A>, A: Copy> Task for Each<'_, O, A> {
@@ -35,7 +36,7 @@ impl<O: BinaryOp<A, A>, A: Copy> Task for Both<'_, O, A> {
     }
 }
 
-/// Elements that are compared: floats up to rounding, all others as they are.
+/// Elements to compare: floats up to rounding, all others exactly.
 trait Compared: Element + PartialEq {
     fn is_near(self, other: Self) -> bool {
         self == other
@@ -56,7 +57,7 @@ macro_rules! compared {
 
 compared! { f32, 4.0 * f64::from(f32::EPSILON); f64, 4.0 * f64::EPSILON; }
 compared! { bool isize }
-// (A program computes in single precision, and the table rounds once.)
+// A program computes in single precision, and the table rounds once.
 #[cfg(feature = "half")]
 compared! { half::f16, 1.0 / 1024.0; half::bf16, 1.0 / 128.0; }
 
@@ -103,7 +104,7 @@ where
     }
 }
 
-/// One that yields truth values: as numbers, 0 and 1.
+/// An operation that yields truth values, as the numbers 0 and 1.
 fn unary_tests<T: Real, O: UnaryOp<T, Out = bool> + Debug>(op: O)
 where
     f64: CastTo<T>,
@@ -281,14 +282,15 @@ macro_rules! binary_of_integers {
     )* } $($constants:tt)*) => {
         $(binary_of_integers! { @one [$($property)*] $bound $out $name })*
     };
-    // (Operands of a steady one are not near the limits of their type.)
+    // The operands of a steady operation are not near the limits of their type.
     (@one [elsewhere steady] $bound:ident $out:tt $name:ident) => {};
     (@one $properties:tt Real $out:tt $name:ident) => {};
     (@one $properties:tt $bound:ident bool $name:ident) => { binary_tests(ops::$name, draw); };
     (@one $properties:tt $bound:ident $out:tt $name:ident) => { binary(ops::$name); };
 }
 
-/// Integers of the whole range of their type: they wrap around in it, though registers are wider.
+/// Integers of the whole range of their type: they wrap around in the type, though registers are
+/// wider.
 macro_rules! integers {
     ($($t:ident $signs:ident;)*) => {$(
         #[test]
@@ -352,7 +354,8 @@ fn indices_from_the_end() {
     assert_eq!(run::<isize>(&program, &[held(&a)], a.len()), expected);
 }
 
-/// `as` between all types. (What has fewer bits than single precision is not rounded to it in a program.)
+/// `as` between all types. Types with fewer bits than single precision are not rounded to it in a
+/// program.
 macro_rules! casts {
     ($($from:ident)*; $to:tt) => { $(casts!(@from $from $to);)* };
     (@from $from:ident [$($to:ident)*]) => {

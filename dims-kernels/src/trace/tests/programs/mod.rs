@@ -1,4 +1,4 @@
-//! Programs against the table of operations, and their derivatives against differences.
+//! Compares programs with the table of operations, and their derivatives with differences.
 
 mod accuracy;
 mod derivatives;
@@ -15,8 +15,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// The operations of the table: where their derivatives are compared with differences, if they have
-/// one.
+/// The operations of the table, with the ranges on which their derivatives, if any, are compared
+/// with differences.
 macro_rules! unary_table {
     (operations { $(
         $(#[$doc:meta])* $name:ident $method:ident($x:ident: $bound:ident) -> $out:tt $(, $property:ident)* {
@@ -32,8 +32,8 @@ macro_rules! unary_table {
             $((UnaryOpcode::$with($sample), &[$with_on]),)*
         ];
 
-        /// Those that are not in the table are written out in `derivatives` and `interpreted`: a
-        /// new one must be added there.
+        /// Operations outside the table are written out in `derivatives` and `interpreted`: new
+        /// ones must be added there.
         #[allow(dead_code)]
         fn is_tested(op: UnaryOpcode) {
             match op {
@@ -64,7 +64,7 @@ macro_rules! binary_table {
             $((BinaryOpcode::$with($sample), &[$with_on]),)*
         ];
 
-        /// As `is_tested`.
+        /// See `is_tested`.
         #[allow(dead_code)]
         fn are_tested(op: BinaryOpcode) {
             match op {

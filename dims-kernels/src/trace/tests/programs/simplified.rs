@@ -1,4 +1,4 @@
-//! What the builder of programs simplifies, and what it must not.
+//! Tests what the builder of programs simplifies, and what it must not.
 
 use super::{held, run, written};
 use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind, UnaryOpcode};
@@ -15,7 +15,7 @@ fn of_one(f: impl FnOnce(&mut Builder, Register) -> Register) -> ScalarProgram {
     })
 }
 
-/// Whether the program is its operand as it is.
+/// Whether the program only returns its operand.
 #[track_caller]
 fn assert_same(program: &ScalarProgram) {
     assert_eq!((program.instructions(), program.result()), (&[Instruction::Load(0)][..], 0));
@@ -62,7 +62,7 @@ fn products_with_minus_one_are_negations() {
         });
         assert_eq!(program, negated, "{op:?}");
     }
-    // 1 / a and 1 - a stay.
+    // 1 / a and 1 - a are not simplified.
     for op in [BinaryOpcode::Div, BinaryOpcode::Sub] {
         let program = of_one(|build, a| {
             let c = build.float(1.0, RegisterKind::F64);
@@ -117,7 +117,7 @@ fn equal_instructions_are_one() {
     assert_eq!(build.float(0.5, RegisterKind::F32), build.float(0.5, RegisterKind::F32));
 }
 
-/// 0 and -0 are equal, and yet two constants.
+/// 0 and -0 are equal, but distinct constants.
 #[test]
 fn zeros_of_both_signs_are_two_constants() {
     let program = of_one(|build, a| {

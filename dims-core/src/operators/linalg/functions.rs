@@ -1,0 +1,72 @@
+//! Functions of square matrices.
+
+use super::matrices::MatrixBatch;
+use crate::error::DimError;
+use crate::execute::reduce::TensorOf;
+use crate::tensors::tensor::{AsTensor, Computable};
+use crate::types::dim::DimRef;
+use crate::types::set::{Dims, DimsOf};
+use crate::types::size::SquareWith;
+use kernels::step::linalg::{MatrixElement, MatrixWork};
+use twins::panicking_twin;
+
+/// Functions of square matrices along two dims of a tensor, which both stand for the same space. All other dims are a batch. They run at once, on the crate `faer`.
+pub trait MatrixFunctions: Computable {
+    /// The power with a whole exponent: the product of as many matrices, or of their inverses if it is negative; the identity if it is 0.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims!(r, c);
+    /// let a = array![[1.0, 1.0], [0.0, 1.0]];
+    /// assert_eq!(a.at((r, c)).matrix_power(r, c, 5).order((r, c)), array![[1.0, 5.0], [0.0, 1.0]]);
+    /// assert_eq!(a.at((r, c)).matrix_power(r, c, -2).order((r, c)), array![[1.0, -2.0], [0.0, 1.0]]);
+    /// ```
+    #[panicking_twin("so is a matrix without an inverse, if the exponent is negative")]
+    fn try_matrix_power<
+        R: DimRef + DimsOf<X, Y> + SquareWith<C>,
+        C: DimRef + DimsOf<Self::Dims, X>,
+        X: Dims,
+        Y: Dims,
+    >(
+        self,
+        rows: R,
+        columns: C,
+        exponent: i64,
+    ) -> Result<TensorOf<Self>, DimError>
+    where
+        Self: AsTensor<Elem: MatrixElement>,
+    {
+        let work = MatrixWork::Power { exponent };
+        MatrixBatch::square(self, work, rows.info(), columns.info())?.alike(work)
+    }
+
+    /// The exponential, `1 + a + a a / 2 + a a a / 6 + ..`, by scaling and squaring. (N. Higham, 2005.)
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims!(r, c);
+    /// let a = array![[0.0_f64, 1.0], [0.0, 0.0]];
+    /// let found = a.at((r, c)).expm(r, c).order((r, c));
+    /// assert!((found - array![[1.0, 1.0], [0.0, 1.0]]).iter().all(|error| error.abs() < 1e-12));
+    /// ```
+    #[panicking_twin("so is an element that is infinite or NaN")]
+    fn try_expm<
+        R: DimRef + DimsOf<X, Y> + SquareWith<C>,
+        C: DimRef + DimsOf<Self::Dims, X>,
+        X: Dims,
+        Y: Dims,
+    >(
+        self,
+        rows: R,
+        columns: C,
+    ) -> Result<TensorOf<Self>, DimError>
+    where
+        Self: AsTensor<Elem: MatrixElement>,
+    {
+        MatrixBatch::square(self, MatrixWork::Expm, rows.info(), columns.info())?.alike(MatrixWork::Expm)
+    }
+}
+
+impl<A: Computable> MatrixFunctions for A {}

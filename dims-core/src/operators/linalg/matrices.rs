@@ -1,0 +1,221 @@
+//! Matrices along two dims of a tensor: operands and results of steps on them.
+
+use crate::error::DimError;
+use crate::execute::lines::arranged;
+use crate::execute::step::execute;
+use crate::expr::Expr;
+use crate::expr::evaluate::evaluate;
+use crate::plan::axes::AxisList;
+use crate::plan::shape::Shape;
+use crate::tensors::named::{Named, position};
+use crate::tensors::tensor::{AsTensor, Computable};
+use crate::types::brand::DimInfo;
+use crate::types::rank::Rank;
+use crate::types::set::{DimKey, Dims};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::panic::Location;
+use kernels::loops::axes::{Order, Sizes};
+use kernels::memory::buffer::Buffer;
+use kernels::scalar::Element;
+use kernels::step::linalg::{MatrixElement, MatrixSizes, MatrixStep, MatrixWork};
+use kernels::step::{AnyBuffer, Executed, Step};
+
+/// The real numbers that belong to the elements of a tensor: its own, or the parts of complex ones.
+pub(crate) type RealElem<A> = <<A as AsTensor>::Elem as MatrixElement>::Part;
+
+/// The matrices of a tensor, contiguous: one for each position of the other dims.
+pub(crate) struct MatrixBatch<T> {
+    pub(crate) data: Buffer<T>,
+    /// The keys of the batch, and the numbers of the positional axes, in the order in which results lie; and their sizes.
+    pub(crate) batch: Vec<(BatchAxis, usize)>,
+    pub(crate) rows: (DimKey, usize),
+    pub(crate) columns: (DimKey, usize),
+}
+
+/// An axis of the batch.
+#[derive(Clone, Copy)]
+pub(crate) enum BatchAxis {
+    Dim(DimKey),
+    Positional(usize),
+}
+
+impl<T: Element> MatrixBatch<T> {
+    /// The matrices along two dims of a tensor.
+    #[track_caller]
+    pub(crate) fn of<A: Computable<Elem = T>>(
+        tensor: A,
+        rows: DimInfo<'_>,
+        columns: DimInfo<'_>,
+    ) -> Result<Self, DimError> {
+        let tensor = tensor.into_named();
+        let shape = tensor.unified_shape()?;
+        shape.check_given(&rows)?;
+        shape.check_given(&columns)?;
+        let along = [rows, columns].map(|dim| position(&shape, dim));
+        let all = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+        let kept: Order = all.iter().copied().filter(|axis| !along.contains(axis)).collect();
+        let order: Order = kept.iter().copied().chain(along).collect();
+        let data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
+        let keys = A::Dims::KEYS.as_slice();
+        let axis = |&at: &usize| match keys.get(at) {
+            Some(&key) => (BatchAxis::Dim(key), shape.size(at)),
+            None => (BatchAxis::Positional(at - keys.len()), shape.size(at)),
+        };
+        let [rows, columns] = along.map(|at| (keys[at], shape.size(at)));
+        Ok(MatrixBatch { data, batch: kept.iter().map(axis).collect(), rows, columns })
+    }
+
+    /// As [`of`](Self::of), of square matrices.
+    #[track_caller]
+    pub(crate) fn square<A: Computable<Elem = T>>(
+        tensor: A,
+        work: MatrixWork,
+        rows: DimInfo<'_>,
+        columns: DimInfo<'_>,
+    ) -> Result<Self, DimError> {
+        let found = MatrixBatch::of(tensor, rows, columns)?;
+        if found.rows.1 != found.columns.1 {
+            let ((rows, height), (columns, width)) = (found.rows, found.columns);
+            let what = format!(
+                "`{}` of matrices that are not square: `{}` = {height}, `{}` = {width}",
+                work.name(),
+                rows.name,
+                columns.name
+            );
+            return Err(DimError::Shape { what });
+        }
+        Ok(found)
+    }
+
+    /// How many matrices there are, and how large they are.
+    pub(crate) fn sizes(&self) -> MatrixSizes {
+        let batch = self.batch.iter().map(|own| own.1).product();
+        MatrixSizes::of(batch, self.rows.1, self.columns.1)
+    }
+
+    /// Runs a step whose first operand these are.
+    #[track_caller]
+    pub(crate) fn execute(
+        &mut self,
+        step: &dyn Step,
+        other: Option<&mut dyn AnyBuffer>,
+    ) -> Result<Executed, DimError> {
+        let mut operands: Vec<&mut dyn AnyBuffer> = vec![&mut self.data];
+        operands.extend(other);
+        match execute(step, &mut operands) {
+            Err(DimError::Matrix { operation, failure, at, .. }) => {
+                let place = self.place(at);
+                Err(DimError::Matrix { operation, failure, at, place })
+            }
+            result => result,
+        }
+    }
+
+    /// Where a matrix of the batch is, as `b = 3, t = 7`.
+    #[cold]
+    fn place(&self, mut at: usize) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        for &(axis, size) in self.batch.iter().rev() {
+            let name = match axis {
+                BatchAxis::Dim(key) => key.name.to_string(),
+                BatchAxis::Positional(number) => format!("positional axis {number}"),
+            };
+            parts.push(format!("{name} = {}", at % size.max(1)));
+            at /= size.max(1);
+        }
+        parts.reverse();
+        parts.join(", ")
+    }
+
+    /// A result with the dims `S`: for each matrix, elements along further dims.
+    #[track_caller]
+    pub(crate) fn result<U: Element, S: Dims, R: Rank>(
+        &self,
+        data: Buffer<U>,
+        further: &[(DimKey, usize)],
+    ) -> Result<Named<U, S, R>, DimError> {
+        let position = |key: &DimKey| S::KEYS.position(key).expect("the dim is one of the result's");
+        let of_batch = self.batch.iter().map(|(axis, _)| match axis {
+            BatchAxis::Dim(key) => position(key),
+            BatchAxis::Positional(number) => S::KEYS.as_slice().len() + number,
+        });
+        let order: Order = of_batch.chain(further.iter().map(|(key, _)| position(key))).collect();
+        let sizes: Sizes =
+            self.batch.iter().map(|own| own.1).chain(further.iter().map(|own| own.1)).collect();
+        arranged::<U, S, R>(data, &order, &sizes)
+    }
+
+    /// The result of a step of square matrices, which has their dims.
+    #[track_caller]
+    pub(crate) fn alike<S: Dims, R: Rank>(mut self, work: MatrixWork) -> Result<Named<T, S, R>, DimError>
+    where
+        T: MatrixElement,
+    {
+        let step = MatrixStep::<T>::new(work, self.sizes());
+        let data = self.execute(&step, None)?.next::<T>();
+        self.result(data, &[self.rows, self.columns])
+    }
+
+    /// The results of a step, to be taken one by one.
+    #[track_caller]
+    pub(crate) fn run(&mut self, work: MatrixWork) -> Result<Executed, DimError>
+    where
+        T: MatrixElement,
+    {
+        let step = MatrixStep::<T>::new(work, self.sizes());
+        self.execute(&step, None)
+    }
+
+    /// A new dim along which a result has as many elements as the lesser one of rows and columns.
+    #[track_caller]
+    pub(crate) fn least(&self, dim: DimInfo<'_>) -> Result<(DimKey, usize), DimError> {
+        let size = self.rows.1.min(self.columns.1);
+        dim.unify(size, Some(Location::caller()))?;
+        Ok((dim.key(), size))
+    }
+}
+
+/// Right-hand sides: for each matrix of a batch, elements along its rows, and along all dims of theirs that the batch has not.
+pub(crate) struct RightSides<T> {
+    pub(crate) data: Buffer<T>,
+    /// The further dims.
+    pub(crate) further: Vec<(DimKey, usize)>,
+}
+
+impl<T: Element> RightSides<T> {
+    /// Those of a tensor. `V` are its dims and those of the batch.
+    #[track_caller]
+    pub(crate) fn of<V: Dims, B: Computable<Elem = T>>(
+        tensor: B,
+        matrices: &MatrixBatch<T>,
+    ) -> Result<Self, DimError> {
+        let tensor = tensor.into_named();
+        let mut shape = Shape::new::<V, crate::types::rank::Rank0>();
+        tensor.expr.unify::<V, crate::types::rank::Rank0>(&mut shape)?;
+        let own = matrices.batch.iter().filter_map(|(axis, size)| match axis {
+            BatchAxis::Dim(key) => Some((*key, *size)),
+            BatchAxis::Positional(_) => None,
+        });
+        let known: Vec<(DimKey, usize)> = own.chain([matrices.rows]).collect();
+        let place = Some(Location::caller());
+        let mut order: Order = Order::new();
+        for (key, size) in &known {
+            let at = shape.position(key).expect("the set has all dims of the batch");
+            shape.unify(at, *size, place)?;
+            order.push(at);
+        }
+        shape.finish()?;
+        let all = AxisList::in_memory_of::<V, crate::types::rank::Rank0>().as_slice();
+        let rest: Vec<usize> = all.iter().copied().filter(|axis| !order.contains(axis)).collect();
+        order.extend(rest.iter().copied());
+        let data = evaluate::<V, crate::types::rank::Rank0, _>(&tensor.expr, &shape, &order)?;
+        let keys = V::KEYS.as_slice();
+        Ok(RightSides { data, further: rest.into_iter().map(|at| (keys[at], shape.size(at))).collect() })
+    }
+
+    /// How many columns there are for each matrix.
+    pub(crate) fn columns(&self) -> usize {
+        self.further.iter().map(|own| own.1).product()
+    }
+}

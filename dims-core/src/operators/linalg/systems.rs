@@ -1,0 +1,260 @@
+//! Systems of linear equations, inverses and determinants.
+
+use super::Operable;
+use super::matrices::{MatrixBatch, RealElem, RightSides};
+use crate::error::DimError;
+use crate::execute::reduce::{Reduced, TensorOf};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable};
+use crate::types::dim::DimRef;
+use crate::types::rank::Rank0;
+use crate::types::set::rename::CanGain;
+use crate::types::set::{Dims, DimsOf, Union};
+use crate::types::size::SquareWith;
+use kernels::step::linalg::{MatrixElement, MatrixStep, MatrixWork, ReadTriangle};
+use twins::panicking_twin;
+
+/// The triangle of a matrix that [`solve_triangular`](LinearSystems::solve_triangular) reads. The elements of the other one count as 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Triangular {
+    /// The diagonal, and what is below it.
+    Lower,
+    /// The diagonal, and what is above it.
+    Upper,
+    /// What is below the diagonal, which counts as ones.
+    UnitLower,
+    /// What is above the diagonal, which counts as ones.
+    UnitUpper,
+}
+
+impl Triangular {
+    fn triangle(self) -> ReadTriangle {
+        ReadTriangle {
+            lower: matches!(self, Triangular::Lower | Triangular::UnitLower),
+            transposed: false,
+            unit: matches!(self, Triangular::UnitLower | Triangular::UnitUpper),
+        }
+    }
+}
+
+/// The sign of a determinant, and the logarithm of its magnitude: see [`slogdet`](LinearSystems::slogdet).
+pub type SignAndLog<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<RealElem<A>, A, X>);
+
+/// Square matrices along two dims of a tensor: their inverses and determinants, and systems of equations. All other dims are a batch. They run at once, on the crate `faer`.
+///
+/// A matrix maps vectors along `columns` to vectors along `rows`: `y[rows] = sum over columns of a[rows, columns] * x[columns]`. So the solution of `a x = b` has `columns` where `b` has
+/// `rows`, and so does an inverse. A matrix that has none is an error, which says where it is in the batch.
+pub trait LinearSystems: Computable {
+    /// The lower triangular `l` with `a = l l^H`, of positive definite matrices: `a[r, c] = sum over k of l[r, k] * conj(l[c, k])`. The result has zeros above the diagonal.
+    ///
+    /// It is that of `(a + a^H) / 2`. So the gradient is symmetric, as in JAX and PyTorch.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims!(r, c);
+    /// let a = array![[4.0, 2.0], [2.0, 10.0]];
+    /// assert_eq!(a.at((r, c)).cholesky(r, c).order((r, c)), array![[2.0, 0.0], [1.0, 3.0]]);
+    /// ```
+    #[panicking_twin(
+        "so is a matrix that is not positive definite, or has an element that is infinite or NaN"
+    )]
+    fn try_cholesky<
+        R: DimRef + DimsOf<X, Y> + SquareWith<C>,
+        C: DimRef + DimsOf<Self::Dims, X>,
+        X: Dims,
+        Y: Dims,
+    >(
+        self,
+        rows: R,
+        columns: C,
+    ) -> Result<TensorOf<Self>, DimError>
+    where
+        Self: AsTensor<Elem: MatrixElement>,
+    {
+        MatrixBatch::square(self, MatrixWork::Cholesky, rows.info(), columns.info())?
+            .alike(MatrixWork::Cholesky)
+    }
+
+    /// The inverse: `sum over c of a[r, c] * out[s, c]` is 1 where `r == s`, else 0. As a matrix, the result has its rows along `columns`, and its columns along `rows`:
+    /// `(a.inverse(r, c) * b).sum(r)` is `a.solve(b, r, c)`, which is faster, and more precise.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims!(r, c);
+    /// let a = array![[1.0, 2.0], [0.0, 4.0]];
+    /// assert_eq!(a.at((r, c)).inverse(r, c).order((c, r)), array![[1.0, -0.5], [0.0, 0.25]]);
+    /// ```
+    #[panicking_twin("so is a matrix without an inverse")]
+    fn try_inverse<
+        R: DimRef + DimsOf<X, Y> + SquareWith<C>,
+        C: DimRef + DimsOf<Self::Dims, X>,
+        X: Dims,
+        Y: Dims,
+    >(
+        self,
+        rows: R,
+        columns: C,
+    ) -> Result<TensorOf<Self>, DimError>
+    where
+        Self: AsTensor<Elem: MatrixElement>,
+    {
+        MatrixBatch::square(self, MatrixWork::Inverse, rows.info(), columns.info())?
+            .alike(MatrixWork::Inverse)
+    }
+
+    /// The determinant: 0 of a matrix without an inverse, and 1 of one without elements.
+    ///
+    /// The gradient is also defined where the determinant is 0; a second derivative needs an inverse.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims!(r, c);
+    /// let a = array![[1.0, 2.0], [3.0, 4.0]];
+    /// assert!((a.at((r, c)).det(r, c).order(()) + 2.0_f64).abs() < 1e-12);
+    /// ```
+    #[panicking_twin("so is an element that is infinite or NaN")]
+    fn try_det<
+        R: DimRef + DimsOf<X, Y> + SquareWith<C>,
+        C: DimRef + DimsOf<Self::Dims, X>,
+        X: Dims,
+        Y: Dims,
+    >(
+        self,
+        rows: R,
+        columns: C,
+    ) -> Result<Reduced<Self::Elem, Self, Y>, DimError>
+    where
+        Self: AsTensor<Elem: MatrixElement>,
+    {
+        let mut matrices = MatrixBatch::square(self, MatrixWork::Det, rows.info(), columns.info())?;
+        let data = matrices.run(MatrixWork::Det)?.next::<Self::Elem>();
+        matrices.result(data, &[])
+    }
+
+    /// The sign of the determinant, and the logarithm of its magnitude, which is in range where the determinant is not. Of a matrix without an inverse these are 0 and minus infinity. The
+    /// sign of a complex determinant is a number of magnitude 1.
+    ///
+    /// The gradient needs an inverse.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims!(r, c);
+    /// let a = array![[0.0_f64, 1e-200], [1e-200, 0.0]];
+    /// let (sign, log) = a.at((r, c)).slogdet(r, c);
+    /// assert_eq!(sign.order(()), -1.0);
+    /// let log: f64 = log.order(());
+    /// assert!((log - 2.0 * 1e-200_f64.ln()).abs() < 1e-9);
+    /// ```
+    #[panicking_twin("so is an element that is infinite or NaN")]
+    fn try_slogdet<
+        R: DimRef + DimsOf<X, Y> + SquareWith<C>,
+        C: DimRef + DimsOf<Self::Dims, X>,
+        X: Dims,
+        Y: Dims,
+    >(
+        self,
+        rows: R,
+        columns: C,
+    ) -> Result<SignAndLog<Self, Y>, DimError>
+    where
+        Self: AsTensor<Elem: MatrixElement>,
+    {
+        let mut matrices = MatrixBatch::square(self, MatrixWork::SlogDet, rows.info(), columns.info())?;
+        let mut results = matrices.run(MatrixWork::SlogDet)?;
+        let sign = matrices.result(results.next::<Self::Elem>(), &[])?;
+        Ok((sign, matrices.result(results.next::<RealElem<Self>>(), &[])?))
+    }
+
+    /// `x` in `sum over columns of a[rows, columns] * x[columns] = b[rows]`. `b` has `rows`, and not `columns`; its other dims are a batch if the matrices have them, and further right-hand
+    /// sides, for which a matrix is factorized once, if not.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims!(r, c);
+    /// let (a, b) = (array![[2.0, 1.0], [0.0, 4.0]], array![4.0, 8.0]);
+    /// assert_eq!(a.at((r, c)).solve(b.at(r), r, c).order(c), array![1.0, 2.0]);
+    /// ```
+    #[panicking_twin("so is a matrix without an inverse")]
+    fn try_solve<
+        B: Operable<Self::Elem> + AsTensor<Rank = Rank0>,
+        R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z> + SquareWith<C>,
+        C: DimRef + DimsOf<Self::Dims, X>,
+        X: Dims,
+        Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>,
+        Z: Dims,
+        V: Dims,
+        W: Dims + CanGain<C::Brand> + Union<(C::Brand,), Out = O>,
+        O: Dims,
+    >(
+        self,
+        b: B,
+        rows: R,
+        columns: C,
+    ) -> Result<Named<Self::Elem, O>, DimError>
+    where
+        Self: AsTensor<Elem: MatrixElement>,
+    {
+        let work = MatrixWork::Solve { transposed: false };
+        let matrices = MatrixBatch::square(self, work, rows.info(), columns.info())?;
+        solved::<_, V, _, O>(matrices, b, work)
+    }
+
+    /// As [`solve`](Self::solve), of triangular matrices: one triangle is read, and the other counts as zeros.
+    ///
+    /// ```
+    /// use typed_dims::operators::linalg::systems::Triangular;
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims!(r, c);
+    /// let (l, b) = (array![[2.0, 9.0], [1.0, 4.0]], array![4.0, 10.0]);
+    /// assert_eq!(l.at((r, c)).solve_triangular(b.at(r), r, c, Triangular::Lower).order(c), array![2.0, 2.0]);
+    /// // The transpose has rows and columns exchanged: its upper triangle is the lower one of `l`.
+    /// assert_eq!(l.at((c, r)).solve_triangular(b.at(r), r, c, Triangular::Upper).order(c), array![0.75, 2.5]);
+    /// ```
+    #[panicking_twin("so is a matrix with a 0 on its diagonal")]
+    fn try_solve_triangular<
+        B: Operable<Self::Elem> + AsTensor<Rank = Rank0>,
+        R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z> + SquareWith<C>,
+        C: DimRef + DimsOf<Self::Dims, X>,
+        X: Dims,
+        Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>,
+        Z: Dims,
+        V: Dims,
+        W: Dims + CanGain<C::Brand> + Union<(C::Brand,), Out = O>,
+        O: Dims,
+    >(
+        self,
+        b: B,
+        rows: R,
+        columns: C,
+        side: Triangular,
+    ) -> Result<Named<Self::Elem, O>, DimError>
+    where
+        Self: AsTensor<Elem: MatrixElement>,
+    {
+        let work = MatrixWork::SolveTriangular(side.triangle());
+        let matrices = MatrixBatch::square(self, work, rows.info(), columns.info())?;
+        solved::<_, V, _, O>(matrices, b, work)
+    }
+}
+
+impl<A: Computable> LinearSystems for A {}
+
+/// The solutions for right-hand sides. `V` are the dims of these and of the batch, `O` those of the result.
+#[track_caller]
+fn solved<T: MatrixElement, V: Dims, B: Operable<T>, O: Dims>(
+    mut matrices: MatrixBatch<T>,
+    b: B,
+    work: MatrixWork,
+) -> Result<Named<T, O>, DimError> {
+    let mut right = RightSides::of::<V, B>(b, &matrices)?;
+    let step = MatrixStep::<T>::new(work, matrices.sizes().with_right(right.columns()));
+    let data = matrices.execute(&step, Some(&mut right.data))?.next::<T>();
+    let along: alloc::vec::Vec<_> = core::iter::once(matrices.columns).chain(right.further).collect();
+    matrices.result(data, &along)
+}

@@ -1,0 +1,133 @@
+//! Eigenvalues and eigenvectors of any square matrix, which are complex.
+
+use super::driver::par_of;
+use super::workspace::{Failure, Workspace, by_columns, check_finite};
+use super::{MatrixSizes, RealMatrixElement};
+use crate::error::Error;
+use crate::loops::steps::PlanStep;
+use crate::machine::threads;
+use crate::memory::allocate::reserve;
+use crate::scalar::Num;
+#[cfg(feature = "std")]
+use crate::step::StepDerivative;
+use crate::step::{Step, StepOperands, StepResults};
+#[cfg(feature = "std")]
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+use num_complex::Complex;
+
+/// The eigenvalues of square matrices of real numbers, and their eigenvectors as columns of length 1. Both are complex, which programs do not know: so the step is neither recorded nor
+/// differentiated.
+#[derive(Clone, Copy, Debug)]
+pub struct EigenStep<T> {
+    /// How many matrices there are.
+    pub batch: usize,
+    /// How many rows and columns each has.
+    pub size: usize,
+    /// The type of the elements.
+    pub element: PhantomData<T>,
+}
+
+impl<T: RealMatrixElement> Step for EigenStep<T>
+where
+    Complex<T>: Num,
+{
+    fn name(&self) -> &'static str {
+        "eig"
+    }
+
+    fn plan(&self, bytes: usize, threads: usize) -> Option<PlanStep> {
+        let (lines, len) = (self.batch, self.size * self.size);
+        Some(PlanStep::Lines { work: "eig", lines, len, bytes, threads })
+    }
+
+    fn parallel(&self) -> usize {
+        MatrixSizes::square(self.batch, self.size).multiplications() / 64
+    }
+
+    fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
+        let a = operands.of::<T>(0);
+        let (batch, size) = (self.batch, self.size);
+        let zero = Complex::<T>::ZERO;
+        let (mut values, mut vectors) = (reserve(batch * size)?, reserve(a.len())?);
+        values.resize(batch * size, zero);
+        vectors.resize(a.len(), zero);
+        if a.is_empty() {
+            return Ok(StepResults::one(values).and(vectors));
+        }
+        let parts = threads.min(batch).max(1);
+        let each = batch.div_ceil(parts);
+        let par = par_of(threads / parts);
+        let pieces = values.chunks_mut(each * size).zip(vectors.chunks_mut(each * size * size)).enumerate();
+        let found = threads::each(pieces.collect::<Vec<_>>(), |(part, (values, vectors))| {
+            let mut workspace = Workspace::new(par);
+            let matrices = values.chunks_exact_mut(size).zip(vectors.chunks_exact_mut(size * size));
+            for (at, (values, vectors)) in matrices.enumerate() {
+                let at = part * each + at;
+                let own = &a[at * size * size..(at + 1) * size * size];
+                eig(own, size, values, vectors, &mut workspace).map_err(|failure| match failure {
+                    Failure::Memory(error) => error,
+                    Failure::Matrix(failure) => Error::Matrix { operation: "eig", failure, at, batch },
+                })?;
+            }
+            Ok(())
+        });
+        found.into_iter().collect::<Result<(), Error>>()?;
+        Ok(StepResults::one(values).and(vectors))
+    }
+
+    #[cfg(feature = "std")]
+    fn derivative(&self) -> Option<Arc<dyn StepDerivative>> {
+        None
+    }
+}
+
+fn eig<T: RealMatrixElement>(
+    a: &[T],
+    size: usize,
+    values: &mut [Complex<T>],
+    vectors: &mut [Complex<T>],
+    workspace: &mut Workspace<T>,
+) -> Result<(), Failure> {
+    check_finite(a)?;
+    let Workspace { copies: [own, real, imaginary, _], stack, par } = workspace;
+    let (own, real, imaginary) = (own.zeros(a.len())?, real.zeros(size)?, imaginary.zeros(size)?);
+    T::eigen(a, size, [&mut *real, &mut *imaginary], own, stack, *par)?;
+    let own = by_columns(own, size, size);
+    let mut column = 0;
+    while column < size {
+        let value = Complex::new(real[column], imaginary[column]);
+        values[column] = value;
+        // Two columns are the real and the imaginary part of the vectors of a pair.
+        let is_pair = value.im != T::ZERO && column + 1 < size;
+        for row in 0..size {
+            let (re, im) = (own[(row, column)], if is_pair { own[(row, column + 1)] } else { T::ZERO });
+            vectors[row * size + column] = Complex::new(re, im);
+            if is_pair {
+                vectors[row * size + column + 1] = Complex::new(re, Num::sub(T::ZERO, im));
+            }
+        }
+        if is_pair {
+            values[column + 1] = Complex::new(value.re, Num::sub(T::ZERO, value.im));
+        }
+        column += 1 + usize::from(is_pair);
+    }
+    unit_columns(vectors, size);
+    Ok(())
+}
+
+/// Makes the length of each column 1.
+fn unit_columns<T: RealMatrixElement>(vectors: &mut [Complex<T>], size: usize) {
+    for column in 0..size {
+        let squares =
+            (0..size).map(|row| vectors[row * size + column]).fold(<T as Num>::ZERO, |sum: T, own| {
+                Num::add(sum, Num::add(Num::mul(own.re, own.re), Num::mul(own.im, own.im)))
+            });
+        let share = Num::div(T::ONE, num_traits::Float::sqrt(squares));
+        for row in 0..size {
+            let own = &mut vectors[row * size + column];
+            *own = Complex::new(Num::mul(own.re, share), Num::mul(own.im, share));
+        }
+    }
+}

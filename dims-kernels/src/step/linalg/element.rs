@@ -1,0 +1,161 @@
+//! The element types of matrices.
+
+use super::small;
+use super::workspace::{Failure, Stack, by_columns_mut, by_rows};
+use crate::error::MatrixFailure;
+use crate::ops::matrix::{MatrixSizes, MatrixWork};
+use crate::scalar::{Num, Real};
+use faer::Par;
+use faer::diag::DiagMut;
+use faer::linalg::evd::{self, ComputeEigenvectors};
+use faer::traits::{ComplexField, RealField};
+use num_complex::Complex;
+
+/// The elements of matrices that can be factorized: `f32`, `f64`, and complex numbers of these.
+#[diagnostic::on_unimplemented(
+    message = "matrices of `{Self}` cannot be factorized",
+    label = "`f32`, `f64` or complex numbers of these are needed here; cast the tensor first: `.cast::<f64>()`"
+)]
+pub trait MatrixElement: Num + ComplexField<Real = Self::Part> {
+    /// The type of the real part.
+    type Part: Real + RealField + MatrixElement<Part = Self::Part>;
+
+    /// A real number.
+    #[doc(hidden)]
+    fn of_part(part: Self::Part) -> Self;
+
+    /// The real part.
+    #[doc(hidden)]
+    fn part(self) -> Self::Part;
+
+    /// The complex conjugate.
+    #[doc(hidden)]
+    fn conjugate(self) -> Self;
+
+    /// `|self|`
+    #[doc(hidden)]
+    fn size(self) -> Self::Part;
+
+    /// Whether it is neither infinite nor NaN.
+    #[doc(hidden)]
+    fn is_number(self) -> bool;
+
+    /// Computes up to [`LANES`](super::small::LANES) small matrices at once. Returns whether all have a result.
+    #[doc(hidden)]
+    fn run_small(_work: MatrixWork, _sizes: MatrixSizes, _operands: &[&[Self]], _out: &mut [Self]) -> bool {
+        false
+    }
+
+    /// Whether [`run_small`](Self::run_small) has results for these sizes.
+    #[doc(hidden)]
+    fn is_small(_work: MatrixWork, _sizes: MatrixSizes) -> bool {
+        false
+    }
+}
+
+/// The elements of matrices of real numbers that can be factorized: `f32` and `f64`.
+#[diagnostic::on_unimplemented(
+    message = "matrices of `{Self}` have no eigenvalues here",
+    label = "`f32` or `f64` is needed here; cast the tensor first: `.cast::<f64>()`"
+)]
+pub trait RealMatrixElement: MatrixElement + num_traits::Float {
+    /// The eigenvalues of a matrix that lies row by row, and its eigenvectors column by column: two columns are the real and the imaginary part of those of a pair.
+    #[doc(hidden)]
+    fn eigen(
+        a: &[Self],
+        size: usize,
+        values: [&mut [Self]; 2],
+        vectors: &mut [Self],
+        stack: &mut Stack,
+        par: Par,
+    ) -> Result<(), Failure>;
+}
+
+macro_rules! elements {
+    ($($t:ident),*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl MatrixElement for $t {
+            type Part = $t;
+
+            fn of_part(part: $t) -> Self {
+                part
+            }
+
+            fn part(self) -> $t {
+                self
+            }
+
+            fn conjugate(self) -> Self {
+                self
+            }
+
+            fn size(self) -> $t {
+                self.abs()
+            }
+
+            fn is_number(self) -> bool {
+                self.is_finite()
+            }
+
+            fn run_small(work: MatrixWork, sizes: MatrixSizes, operands: &[&[Self]], out: &mut [Self]) -> bool {
+                small::run(work, sizes, operands, out)
+            }
+
+            fn is_small(work: MatrixWork, sizes: MatrixSizes) -> bool {
+                small::is_small(work, sizes)
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl RealMatrixElement for $t {
+            fn eigen(
+                a: &[Self],
+                size: usize,
+                [real, imaginary]: [&mut [Self]; 2],
+                vectors: &mut [Self],
+                stack: &mut Stack,
+                par: Par,
+            ) -> Result<(), Failure> {
+                let (left, right) = (ComputeEigenvectors::No, ComputeEigenvectors::Yes);
+                let scratch = evd::evd_scratch::<Self>(size, left, right, par, Default::default());
+                let found = evd::evd_real(
+                    by_rows(a, size, size),
+                    DiagMut::from_slice_mut(real),
+                    DiagMut::from_slice_mut(imaginary),
+                    None,
+                    Some(by_columns_mut(vectors, size, size)),
+                    par,
+                    stack.of(scratch)?,
+                    Default::default(),
+                );
+                Ok(found.map_err(|_| MatrixFailure::NotConverged)?)
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl MatrixElement for Complex<$t> {
+            type Part = $t;
+
+            fn of_part(part: $t) -> Self {
+                Complex::new(part, 0.0)
+            }
+
+            fn part(self) -> $t {
+                self.re
+            }
+
+            fn conjugate(self) -> Self {
+                self.conj()
+            }
+
+            fn size(self) -> $t {
+                num_complex::ComplexFloat::abs(self)
+            }
+
+            fn is_number(self) -> bool {
+                self.re.is_finite() && self.im.is_finite()
+            }
+        }
+    )*};
+}
+elements!(f32, f64);

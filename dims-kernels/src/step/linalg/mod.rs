@@ -1,0 +1,88 @@
+//! Linear algebra on matrices, under a batch: factorizations, systems of equations, eigenvalues, functions of matrices.
+//!
+//! A [`MatrixStep`] is one [`MatrixWork`] on each matrix of a batch. Operands and results are contiguous: matrix after matrix, each row by row.
+//!
+//! ```text
+//! MatrixStep  ->  threads: matrices of the batch, or within a large one  ->  small: several matrices at once
+//!                                                                       ->  solving, spectral, functions: one matrix, by `faer`
+//! ```
+//!
+//! [`MatrixWork`] says what it takes and yields, `pull` and `algebra` what its derivative is.
+
+#[cfg(feature = "std")]
+mod algebra;
+mod driver;
+mod eigen;
+mod element;
+mod functions;
+#[cfg(feature = "std")]
+mod pull;
+#[cfg(feature = "std")]
+mod pull_factors;
+#[cfg(feature = "std")]
+mod saved;
+mod small;
+mod solving;
+mod spectral;
+#[cfg(test)]
+mod tests;
+mod workspace;
+
+pub use crate::ops::matrix::{MatrixResult, MatrixSizes, MatrixWork, ReadTriangle};
+pub use eigen::EigenStep;
+pub use element::{MatrixElement, RealMatrixElement};
+#[cfg(feature = "std")]
+pub(super) use saved::{restored, saved};
+
+#[cfg(feature = "std")]
+use super::Pulled;
+use super::{StepKind, StepOperands, StepResults};
+use crate::error::Error;
+#[cfg(feature = "std")]
+use crate::trace::{Node, Part};
+#[cfg(feature = "std")]
+use alloc::sync::Arc;
+#[cfg(feature = "std")]
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+
+/// A [`MatrixWork`] on each matrix of a batch.
+#[derive(Clone, Copy, Debug)]
+pub struct MatrixStep<T> {
+    /// The work.
+    pub work: MatrixWork,
+    /// How many matrices there are, and how large they are.
+    pub sizes: MatrixSizes,
+    /// The type of the elements.
+    pub element: PhantomData<T>,
+}
+
+impl<T> MatrixStep<T> {
+    /// A work on matrices of these sizes.
+    pub fn new(work: MatrixWork, sizes: MatrixSizes) -> Self {
+        MatrixStep { work, sizes, element: PhantomData }
+    }
+}
+
+impl<T: MatrixElement> StepKind for MatrixStep<T> {
+    fn name(&self) -> &'static str {
+        self.work.name()
+    }
+
+    fn lines(&self) -> [usize; 2] {
+        [self.sizes.batch, self.sizes.rows * self.sizes.columns]
+    }
+
+    fn parallel(&self) -> usize {
+        self.sizes.multiplications() / 64
+    }
+
+    fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
+        driver::run(self, operands, threads)
+    }
+
+    #[cfg(feature = "std")]
+    fn pull(&self, step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+        pull::pull::<T>(self, step)
+    }
+}

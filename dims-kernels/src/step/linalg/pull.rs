@@ -1,0 +1,199 @@
+//! The derivative of each work, as steps of programs: `d a` for the cotangent of one of its results.
+//!
+//! Formulas are those of M. Giles, An extended collection of matrix derivative results for forward and reverse mode algorithmic differentiation (2008), unless a function names another
+//! source. A cotangent is `g`.
+
+use super::algebra::{Algebra, Matrices};
+use super::pull_factors as factors;
+use super::{MatrixElement, MatrixResult, MatrixStep, MatrixWork, ReadTriangle};
+use crate::error::Error;
+use crate::step::Pulled;
+use crate::trace::{Held, Node, Part};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// A step that is differentiated.
+pub(super) struct PulledMatrices<'p, 's, T> {
+    pub(super) step: &'p MatrixStep<T>,
+    pub(super) own: &'p Pulled<'s>,
+    pub(super) algebra: Algebra<T>,
+}
+
+impl<T: MatrixElement> PulledMatrices<'_, '_, T> {
+    /// An operand.
+    pub(super) fn operand(&self, number: usize) -> Matrices {
+        let held = self.own.operands[number].memory().expect("an operand of a step is in memory");
+        let sizes = self.step.sizes;
+        let columns = if number == 0 { sizes.columns } else { sizes.right };
+        Matrices::new(held, 0, [sizes.rows, columns])
+    }
+
+    /// The cotangent, as matrices of this shape.
+    pub(super) fn cotangent(&self, shape: [usize; 2]) -> Matrices {
+        Matrices::new(self.own.cotangent, 0, shape)
+    }
+
+    /// The result, as matrices of this shape.
+    pub(super) fn value(&self, shape: [usize; 2]) -> Matrices {
+        Matrices::new(self.own.value, 0, shape)
+    }
+
+    /// All results of a work on the first operand: those that the step has kept, or, where the derivative is to have one itself, computed again.
+    pub(super) fn results(&self, work: MatrixWork) -> Result<Vec<(Arc<dyn Held>, usize)>, Error> {
+        let sizes = self.step.sizes;
+        if let Some(kept) = self.own.kept
+            && work == self.step.work
+            && !self.own.recorded
+        {
+            let mut start = 0;
+            let piece = |own: &MatrixResult| {
+                let from = start;
+                start += own.count() * sizes.batch;
+                (Arc::clone(kept), from)
+            };
+            return Ok(work.yields(sizes).iter().map(piece).collect());
+        }
+        let held = self.algebra.run(&MatrixStep::new(work, sizes), &[&self.operand(0)])?;
+        Ok(held.into_iter().map(|own| (own, 0)).collect())
+    }
+}
+
+/// The derivative of a step.
+pub(super) fn pull<T: MatrixElement>(
+    step: &MatrixStep<T>,
+    own: &Pulled<'_>,
+) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+    let algebra = Algebra::new(step.sizes.batch, own.recorded);
+    let pulled = PulledMatrices { step, own, algebra };
+    let sizes = step.sizes;
+    if let MatrixWork::Solve { .. } | MatrixWork::SolveTriangular(_) = step.work {
+        return of_system(&pulled);
+    }
+    if own.asked_operand(0).is_none() || sizes.batch * sizes.rows * sizes.columns == 0 {
+        return Ok(Vec::new());
+    }
+    let given = match (step.work, own.number) {
+        (MatrixWork::Cholesky, _) => of_cholesky(&pulled)?,
+        (MatrixWork::Inverse, _) => of_inverse(&pulled)?,
+        (MatrixWork::Det, _) => of_det(&pulled)?,
+        (MatrixWork::SlogDet, 1) => of_logarithm(&pulled)?,
+        (MatrixWork::Cofactors, _) => of_cofactors(&pulled)?,
+        (MatrixWork::Lu, 1 | 2) => factors::of_lu(&pulled)?,
+        (MatrixWork::Qr, _) => factors::of_qr(&pulled)?,
+        (MatrixWork::Eigh, _) => factors::of_eigh(&pulled)?,
+        (MatrixWork::Svd, _) => factors::of_svd(&pulled)?,
+        (MatrixWork::SingularValues, _) => factors::of_singular_values(&pulled)?,
+        (MatrixWork::Pinv, _) => of_pinv(&pulled)?,
+        (MatrixWork::Cond, _) => factors::of_cond(&pulled)?,
+        (MatrixWork::Power { .. } | MatrixWork::Expm, _) => of_function(&pulled)?,
+        // Signs, orders and ranks are constant wherever they have a derivative.
+        _ => return Ok(Vec::new()),
+    };
+    Ok(pulled.algebra.part_of(own, 0, &given).into_iter().collect())
+}
+
+/// Of `t x = b`: `d b = t^-T g`, and `d t = -d b x^T`, of which a triangle counts.
+fn of_system<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+    let PulledMatrices { step, own, algebra } = pulled;
+    let shape = [step.sizes.rows, step.sizes.right];
+    if step.sizes.batch * shape[0] * shape[1] == 0 {
+        return Ok(Vec::new());
+    }
+    let (a, x, g) = (pulled.operand(0), pulled.value(shape), pulled.cotangent(shape));
+    let (work, is_transposed) = match step.work {
+        MatrixWork::SolveTriangular(triangle) => {
+            let transposed = !triangle.transposed;
+            (MatrixWork::SolveTriangular(ReadTriangle { transposed, ..triangle }), triangle.transposed)
+        }
+        MatrixWork::Solve { transposed } => (MatrixWork::Solve { transposed: !transposed }, transposed),
+        _ => unreachable!("it is a system of equations"),
+    };
+    let db = algebra.only(work, &a, &[&g], shape)?;
+    let mut parts: Vec<_> = algebra.part_of(own, 1, &db).into_iter().collect();
+    if own.asked_operand(0).is_some() {
+        let product = match is_transposed {
+            false => algebra.product(&db, &x.t())?,
+            true => algebra.product(&x, &db.t())?,
+        };
+        let shares = match step.work {
+            MatrixWork::SolveTriangular(ReadTriangle { lower, unit, .. }) => {
+                let on = if unit { 0.0 } else { -1.0 };
+                if lower { [-1.0, on, 0.0] } else { [0.0, on, -1.0] }
+            }
+            _ => [-1.0; 3],
+        };
+        parts.extend(algebra.part_of(own, 0, &algebra.shares(&product, shares)?));
+    }
+    Ok(parts)
+}
+
+/// `l^-T p l^-1` made symmetric, where `p` is the lower triangle of `l^T g`, with half of its diagonal.
+fn of_cholesky<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
+    let algebra = &pulled.algebra;
+    let size = pulled.step.sizes.rows;
+    let (l, g) = (pulled.value([size; 2]), pulled.cotangent([size; 2]));
+    let p = algebra.shares(&algebra.product(&l.t(), &g)?, [1.0, 0.5, 0.0])?;
+    let triangle = ReadTriangle { lower: true, transposed: true, unit: false };
+    let left = algebra.solve_triangular(triangle, &l, &p)?;
+    let both = algebra.solve_triangular(triangle, &l, &left.t())?;
+    algebra.symmetric(&both)
+}
+
+/// Of `y = a^-T`: `-y g^T y`.
+fn of_inverse<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
+    let size = pulled.step.sizes.rows;
+    let (y, g) = (pulled.value([size; 2]), pulled.cotangent([size; 2]));
+    pulled.algebra.scaled(&pulled.algebra.products([&y, &g.t(), &y])?, -1.0)
+}
+
+/// `g` times the cofactors.
+fn of_det<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
+    let (a, algebra) = (pulled.operand(0), &pulled.algebra);
+    let cofactors = algebra.only(MatrixWork::Cofactors, &a, &[], [a.rows; 2])?;
+    algebra.times(&cofactors, &pulled.cotangent([1, 1]))
+}
+
+/// `g a^-T`
+fn of_logarithm<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
+    let (a, algebra) = (pulled.operand(0), &pulled.algebra);
+    let y = algebra.only(MatrixWork::Inverse, &a, &[], [a.rows; 2])?;
+    algebra.times(&y, &pulled.cotangent([1, 1]))
+}
+
+/// Of the cofactors `det(a) y` with `y = a^-T`: `det(a) (<g, y> y - y g^T y)`. It needs an inverse.
+fn of_cofactors<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
+    let (a, algebra) = (pulled.operand(0), &pulled.algebra);
+    let g = pulled.cotangent([a.rows; 2]);
+    let y = algebra.only(MatrixWork::Inverse, &a, &[], [a.rows; 2])?;
+    let det = algebra.only(MatrixWork::Det, &a, &[], [1, 1])?;
+    let products =
+        algebra.map(&g, [&y], |build, g, [y]| build.binary(crate::ops::code::BinaryOpcode::Mul, g, y))?;
+    let along = algebra.times(&y, &algebra.total(&products)?)?;
+    let across = algebra.products([&y, &g.t(), &y])?;
+    algebra.times(&algebra.sum(&[(&along, 1.0), (&across, -1.0)])?, &det)
+}
+
+/// G. Golub and V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate (1973), of `y = pinv(a)^T` where the rank stays as it is:
+/// `-y g^T y + (g - a y^T g) y^T y + y y^T (g - g y^T a)`.
+fn of_pinv<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
+    let (a, algebra) = (pulled.operand(0), &pulled.algebra);
+    let shape = [a.rows, a.columns];
+    let (y, g) = (pulled.value(shape), pulled.cotangent(shape));
+    let across = algebra.products([&y, &g.t(), &y])?;
+    let above = algebra.sum(&[(&g, 1.0), (&algebra.products([&a, &y.t(), &g])?, -1.0)])?;
+    let above = algebra.product(&above, &algebra.product(&y.t(), &y)?)?;
+    let beside = algebra.sum(&[(&g, 1.0), (&algebra.products([&g, &y.t(), &a])?, -1.0)])?;
+    let beside = algebra.product(&algebra.product(&y, &y.t())?, &beside)?;
+    algebra.sum(&[(&across, -1.0), (&above, 1.0), (&beside, 1.0)])
+}
+
+/// Of a function `f` with a power series: the upper right block of `f([a^T, g; 0, a^T])`. (N. J. Higham, Functions of Matrices, 2008, theorem 3.6.)
+fn of_function<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
+    let (a, algebra) = (pulled.operand(0), &pulled.algebra);
+    let size = a.rows;
+    let g = pulled.cotangent([size; 2]);
+    let blocks = [(&a.t(), [0, 0]), (&g, [0, size]), (&a.t(), [size, size])];
+    let blocks = algebra.placed(&blocks, [2 * size; 2])?;
+    let found = algebra.only(pulled.step.work, &blocks, &[], [2 * size; 2])?;
+    Ok(found.rows_from(0, size).columns_from(size, 2 * size))
+}

@@ -1,0 +1,284 @@
+//! Orthogonal factors, eigenvalues and singular values of one matrix, and what is computed from these.
+
+use super::workspace::{
+    Failure, Workspace, by_columns, by_columns_mut, by_rows, by_rows_mut, check_finite, hermitian,
+    to_columns, to_rows,
+};
+use super::{MatrixElement, MatrixSizes, solving};
+use crate::error::MatrixFailure;
+use crate::scalar::Num;
+use faer::Conj;
+use faer::diag::DiagMut;
+use faer::linalg::evd::{self, ComputeEigenvectors};
+use faer::linalg::householder;
+use faer::linalg::matmul::matmul;
+use faer::linalg::qr::no_pivoting::factor;
+use faer::linalg::svd::{self as faer_svd, ComputeSvdVectors};
+use faer::{Accum, MatMut};
+
+/// The orthogonal factor, and the upper one.
+pub(super) fn qr<T: MatrixElement>(
+    a: &[T],
+    sizes: MatrixSizes,
+    [q, r]: [&mut [T]; 2],
+    workspace: &mut Workspace<T>,
+) -> Result<(), Failure> {
+    let MatrixSizes { rows, columns, .. } = sizes;
+    let least = sizes.least();
+    check_finite(a)?;
+    if least == 0 {
+        return Ok(());
+    }
+    let Workspace { copies: [copy, reflections, thin, _], stack, par } = workspace;
+    let par = *par;
+    let copy = copy.zeros(a.len())?;
+    to_columns(a, rows, columns, copy);
+    let block = factor::recommended_block_size::<T>(rows, columns);
+    let reflections = reflections.zeros(block * least)?;
+    let scratch = factor::qr_in_place_scratch::<T>(rows, columns, block, par, Default::default());
+    factor::qr_in_place(
+        by_columns_mut(copy, rows, columns),
+        by_columns_mut(reflections, block, least),
+        par,
+        stack.of(scratch)?,
+        Default::default(),
+    );
+    let factors = by_columns(copy, rows, columns);
+    for row in 0..least {
+        for column in row..columns {
+            r[row * columns + column] = factors[(row, column)];
+        }
+    }
+    let thin = thin.zeros(rows * least)?;
+    (0..least).for_each(|at| thin[at * rows + at] = T::ONE);
+    let scratch =
+        householder::apply_block_householder_sequence_on_the_left_in_place_scratch::<T>(rows, block, least);
+    householder::apply_block_householder_sequence_on_the_left_in_place_with_conj(
+        factors.subcols(0, least),
+        by_columns(reflections, block, least),
+        Conj::No,
+        by_columns_mut(thin, rows, least),
+        par,
+        stack.of(scratch)?,
+    );
+    to_rows(thin, rows, least, q);
+    Ok(())
+}
+
+/// The eigenvalues of the Hermitian part, and its eigenvectors as columns.
+pub(super) fn eigh<T: MatrixElement>(
+    a: &[T],
+    size: usize,
+    values: &mut [T::Part],
+    vectors: &mut [T],
+    workspace: &mut Workspace<T>,
+) -> Result<(), Failure> {
+    check_finite(a)?;
+    if size == 0 {
+        return Ok(());
+    }
+    let Workspace { copies: [copy, own, diagonal, _], stack, par } = workspace;
+    let copy = copy.zeros(a.len())?;
+    hermitian(a, size, copy);
+    let (own, diagonal) = (own.zeros(a.len())?, diagonal.zeros(size)?);
+    let scratch =
+        evd::self_adjoint_evd_scratch::<T>(size, ComputeEigenvectors::Yes, *par, Default::default());
+    let found = evd::self_adjoint_evd(
+        by_columns(copy, size, size),
+        DiagMut::from_slice_mut(diagonal),
+        Some(by_columns_mut(own, size, size)),
+        *par,
+        stack.of(scratch)?,
+        Default::default(),
+    );
+    found.map_err(|_| MatrixFailure::NotConverged)?;
+    values.iter_mut().zip(&*diagonal).for_each(|(to, value)| *to = value.part());
+    to_rows(own, size, size, vectors);
+    Ok(())
+}
+
+/// The singular values, and the vectors of both sides as columns, which lie column by column.
+fn decompose<T: MatrixElement>(
+    a: &[T],
+    sizes: MatrixSizes,
+    values: &mut [T],
+    vectors: Option<[MatMut<'_, T>; 2]>,
+    workspace: (&mut super::workspace::Stack, faer::Par),
+) -> Result<(), Failure> {
+    let (stack, par) = workspace;
+    let compute = if vectors.is_some() { ComputeSvdVectors::Thin } else { ComputeSvdVectors::No };
+    let scratch =
+        faer_svd::svd_scratch::<T>(sizes.rows, sizes.columns, compute, compute, par, Default::default());
+    let [u, v] = match vectors {
+        Some([u, v]) => [Some(u), Some(v)],
+        None => [None, None],
+    };
+    let found = faer_svd::svd(
+        by_rows(a, sizes.rows, sizes.columns),
+        DiagMut::from_slice_mut(values),
+        u,
+        v,
+        par,
+        stack.of(scratch)?,
+        Default::default(),
+    );
+    Ok(found.map_err(|_| MatrixFailure::NotConverged)?)
+}
+
+/// The singular values, and the vectors of both sides as columns.
+pub(super) fn svd<T: MatrixElement>(
+    a: &[T],
+    sizes: MatrixSizes,
+    values: &mut [T::Part],
+    [u, v]: [&mut [T]; 2],
+    workspace: &mut Workspace<T>,
+) -> Result<(), Failure> {
+    let MatrixSizes { rows, columns, .. } = sizes;
+    let least = sizes.least();
+    check_finite(a)?;
+    let Workspace { copies: [left, right, diagonal, _], stack, par } = workspace;
+    let (left, right) = (left.zeros(rows * least)?, right.zeros(columns * least)?);
+    let diagonal = diagonal.zeros(least)?;
+    let vectors = [by_columns_mut(left, rows, least), by_columns_mut(right, columns, least)];
+    decompose(a, sizes, diagonal, Some(vectors), (stack, *par))?;
+    values.iter_mut().zip(&*diagonal).for_each(|(to, value)| *to = value.part());
+    to_rows(left, rows, least, u);
+    to_rows(right, columns, least, v);
+    Ok(())
+}
+
+/// The singular values.
+pub(super) fn singular_values<T: MatrixElement>(
+    a: &[T],
+    sizes: MatrixSizes,
+    values: &mut [T::Part],
+    workspace: &mut Workspace<T>,
+) -> Result<(), Failure> {
+    check_finite(a)?;
+    let Workspace { copies: [diagonal, ..], stack, par } = workspace;
+    let diagonal = diagonal.zeros(sizes.least())?;
+    decompose(a, sizes, diagonal, None, (stack, *par))?;
+    values.iter_mut().zip(&*diagonal).for_each(|(to, value)| *to = value.part());
+    Ok(())
+}
+
+/// Up to which size singular values count as 0, where this is the greatest.
+fn tolerance<P: MatrixElement<Part = P> + crate::scalar::Real>(greatest: P, sizes: MatrixSizes) -> P {
+    let count: P = num_traits::NumCast::from(sizes.rows.max(sizes.columns)).expect("a float can be any size");
+    Num::mul(Num::mul(greatest, count), num_traits::Float::epsilon())
+}
+
+/// The pseudoinverse, transposed.
+pub(super) fn pinv<T: MatrixElement>(
+    a: &[T],
+    sizes: MatrixSizes,
+    out: &mut [T],
+    workspace: &mut Workspace<T>,
+) -> Result<(), Failure> {
+    let MatrixSizes { rows, columns, .. } = sizes;
+    let least = sizes.least();
+    check_finite(a)?;
+    if least == 0 {
+        return Ok(());
+    }
+    let Workspace { copies: [left, right, diagonal, _], stack, par } = workspace;
+    let (left, right) = (left.zeros(rows * least)?, right.zeros(columns * least)?);
+    let diagonal = diagonal.zeros(least)?;
+    let vectors = [by_columns_mut(left, rows, least), by_columns_mut(right, columns, least)];
+    decompose(a, sizes, diagonal, Some(vectors), (stack, *par))?;
+    let least_size = tolerance(diagonal[0].part(), sizes);
+    for (value, vector) in diagonal.iter().zip(left.chunks_exact_mut(rows)) {
+        let value = value.part();
+        let share = if value > least_size { Num::div(T::Part::ONE, value) } else { T::Part::ZERO };
+        vector.iter_mut().for_each(|own| *own = Num::mul(*own, T::of_part(share)));
+    }
+    // The inverse is `v s u^H`, so its transpose is `conj(u s) v^T`.
+    left.iter_mut().for_each(|own| *own = own.conjugate());
+    matmul(
+        by_rows_mut(out, rows, columns),
+        Accum::Replace,
+        by_columns(left, rows, least),
+        by_columns(right, columns, least).transpose(),
+        T::ONE,
+        *par,
+    );
+    Ok(())
+}
+
+/// How many singular values are not 0.
+pub(super) fn rank<T: MatrixElement>(
+    a: &[T],
+    sizes: MatrixSizes,
+    workspace: &mut Workspace<T>,
+) -> Result<usize, Failure> {
+    check_finite(a)?;
+    let Workspace { copies: [diagonal, ..], stack, par } = workspace;
+    let diagonal = diagonal.zeros(sizes.least())?;
+    decompose(a, sizes, diagonal, None, (stack, *par))?;
+    let Some(greatest) = diagonal.first() else { return Ok(0) };
+    let least = tolerance(greatest.part(), sizes);
+    Ok(diagonal.iter().filter(|value| value.part() > least).count())
+}
+
+/// The greatest singular value over the least; 0 of a matrix without elements.
+pub(super) fn cond<T: MatrixElement>(
+    a: &[T],
+    sizes: MatrixSizes,
+    workspace: &mut Workspace<T>,
+) -> Result<T::Part, Failure> {
+    check_finite(a)?;
+    let Workspace { copies: [diagonal, ..], stack, par } = workspace;
+    let diagonal = diagonal.zeros(sizes.least())?;
+    decompose(a, sizes, diagonal, None, (stack, *par))?;
+    Ok(match (diagonal.first(), diagonal.last()) {
+        (Some(greatest), Some(least)) if least.part() > T::Part::ZERO => {
+            Num::div(greatest.part(), least.part())
+        }
+        (Some(_), Some(_)) => num_traits::Float::infinity(),
+        _ => T::Part::ZERO,
+    })
+}
+
+/// The cofactors. Of a matrix without an inverse they come from its singular values.
+pub(super) fn cofactors<T: MatrixElement>(
+    a: &[T],
+    size: usize,
+    out: &mut [T],
+    workspace: &mut Workspace<T>,
+) -> Result<(), Failure> {
+    let det = solving::det(a, size, workspace)?;
+    if det != T::ZERO && solving::inverse(a, size, out, workspace).is_ok() {
+        out.iter_mut().for_each(|own| *own = Num::mul(*own, det));
+        return Ok(());
+    }
+    check_finite(a)?;
+    let sizes = MatrixSizes::square(1, size);
+    let Workspace { copies: [left, right, diagonal, _], stack, par } = workspace;
+    let (left, right) = (left.zeros(a.len())?, right.zeros(a.len())?);
+    let diagonal = diagonal.zeros(size)?;
+    let vectors = [by_columns_mut(left, size, size), by_columns_mut(right, size, size)];
+    decompose(a, sizes, diagonal, Some(vectors), (stack, *par))?;
+    // With `a = u diag(s) v^H` the cofactors are `det(conj(u) v^T) conj(u) diag(the products of all other s) v^T`.
+    let others = |at: usize| {
+        let rest = diagonal.iter().enumerate().filter(|&(other, _)| other != at);
+        rest.fold(T::ONE, |product, (_, &value)| Num::mul(product, value))
+    };
+    let scaled: alloc::vec::Vec<T> = (0..size).map(others).collect();
+    left.iter_mut().for_each(|own| *own = own.conjugate());
+    let mut turn = Workspace::new(*par);
+    let turns = [&*left, &*right].map(|own| solving::det(own, size, &mut turn));
+    let [of_left, of_right] = turns;
+    let factor = Num::mul(of_left?.conjugate(), of_right?.conjugate());
+    for (vector, share) in left.chunks_exact_mut(size.max(1)).zip(scaled) {
+        vector.iter_mut().for_each(|own| *own = Num::mul(*own, Num::mul(share, factor)));
+    }
+    matmul(
+        by_rows_mut(out, size, size),
+        Accum::Replace,
+        by_columns(left, size, size),
+        by_columns(right, size, size).transpose(),
+        T::ONE,
+        *par,
+    );
+    Ok(())
+}
