@@ -270,8 +270,10 @@ pub mod prelude {
     pub use crate::operators::dynamic::Dynamic as _;
     pub use crate::operators::elementwise::{Elementwise as _, select};
     pub use crate::operators::fold::Folding as _;
+    pub use crate::operators::interpolate::Interpolating as _;
     pub use crate::operators::join::{concat, stack};
     pub use crate::operators::linalg::LinearAlgebra as _;
+    pub use crate::operators::nan::NanReductions as _;
     pub use crate::operators::restructure::Restructure as _;
     pub use crate::operators::scan::scan;
     pub use crate::operators::scans::Scans as _;

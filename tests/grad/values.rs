@@ -1,11 +1,11 @@
 //! Gradients of functions of tensors, compared with numbers that were worked out by hand and with differences.
 
 use std::collections::BTreeSet;
-use typed_dims::types::brand::Rest;
 use typed_dims::grad::{
     grad, hvp, jvp, loss_and_grad, try_loss_and_grad, value_and_grad, value_and_grad_with, vjp,
 };
 use typed_dims::prelude::*;
+use typed_dims::types::brand::Rest;
 use typed_dims_kernels as kernels;
 
 dims! { struct I; struct J; struct K; }

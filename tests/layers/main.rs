@@ -6,6 +6,8 @@
 #[allow(dead_code, reason = "other tests use the rest")]
 mod gradients;
 mod recipes;
+mod several;
+mod variants;
 
 use gradients::{noise, recorded};
 use ndarray::Dimension;

@@ -39,6 +39,11 @@ impl<'f> Entry<'f> {
         &self.sizes
     }
 
+    /// What the file calls the type of the elements: `F32`, `F8_E4M3`.
+    pub fn element_type(&self) -> &str {
+        &self.called
+    }
+
     /// The names of the axes, if the file has them.
     pub fn names(&self) -> Option<Vec<&str>> {
         self.names.as_ref().map(|names| names.iter().map(|axis| axis.name.as_str()).collect())

@@ -46,7 +46,13 @@ fn dtype(kind: ElementKind) -> Option<Dtype> {
 fn kind(dtype: Dtype) -> Option<ElementKind> {
     Some(match dtype {
         Dtype::BOOL => ElementKind::Bool,
-        Dtype::U8 => ElementKind::Unsigned(1),
+        // (Rust has no floats of eight bits: their bytes.)
+        Dtype::U8
+        | Dtype::F8_E4M3
+        | Dtype::F8_E5M2
+        | Dtype::F8_E8M0
+        | Dtype::F8_E4M3FNUZ
+        | Dtype::F8_E5M2FNUZ => ElementKind::Unsigned(1),
         Dtype::U16 => ElementKind::Unsigned(2),
         Dtype::U32 => ElementKind::Unsigned(4),
         Dtype::U64 => ElementKind::Unsigned(8),
@@ -128,6 +134,8 @@ impl<B: AsRef<[u8]>> SafetensorsReader<B> {
     }
 
     /// The tensor of that name.
+    ///
+    /// Floats of eight bits (`F8_E4M3`, `F8_E5M2` and the like) are read as `u8`, the bytes as they stand in the file; [`Entry::element_type`] says which they are.
     ///
     /// # Errors
     ///

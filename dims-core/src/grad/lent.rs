@@ -95,11 +95,4 @@ macro_rules! tuples {
     };
 }
 
-tuples!(A 0);
-tuples!(A 0 B 1);
-tuples!(A 0 B 1 C 2);
-tuples!(A 0 B 1 C 2 D 3);
-tuples!(A 0 B 1 C 2 D 3 E 4);
-tuples!(A 0 B 1 C 2 D 3 E 4 F 5);
-tuples!(A 0 B 1 C 2 D 3 E 4 F 5 G 6);
-tuples!(A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7);
+crate::types::tuples::each_tuple_of_inputs!(tuples);

@@ -1,5 +1,6 @@
 //! What neural networks are made of: convolutions, linear maps, pooling, normalisation, losses, dropout.
 
+pub mod bias;
 pub mod conv;
 pub mod dropout;
 pub mod linear;
