@@ -46,13 +46,7 @@ fn dtype(kind: ElementKind) -> Option<Dtype> {
 fn kind(dtype: Dtype) -> Option<ElementKind> {
     Some(match dtype {
         Dtype::BOOL => ElementKind::Bool,
-        // (Rust has no floats of eight bits: their bytes.)
-        Dtype::U8
-        | Dtype::F8_E4M3
-        | Dtype::F8_E5M2
-        | Dtype::F8_E8M0
-        | Dtype::F8_E4M3FNUZ
-        | Dtype::F8_E5M2FNUZ => ElementKind::Unsigned(1),
+        Dtype::U8 => ElementKind::Unsigned(1),
         Dtype::U16 => ElementKind::Unsigned(2),
         Dtype::U32 => ElementKind::Unsigned(4),
         Dtype::U64 => ElementKind::Unsigned(8),
@@ -65,8 +59,15 @@ fn kind(dtype: Dtype) -> Option<ElementKind> {
         Dtype::F64 => ElementKind::Float(8),
         Dtype::BF16 => ElementKind::Brain,
         Dtype::C64 => ElementKind::Complex(8),
+        dtype if is_raw(dtype) => ElementKind::Unsigned(1),
         _ => return None,
     })
+}
+
+/// Whether elements are read as their bytes: Rust has no floats of eight bits.
+fn is_raw(dtype: Dtype) -> bool {
+    use Dtype::{F8_E4M3, F8_E4M3FNUZ, F8_E5M2, F8_E5M2FNUZ, F8_E8M0};
+    matches!(dtype, F8_E4M3 | F8_E5M2 | F8_E8M0 | F8_E4M3FNUZ | F8_E5M2FNUZ)
 }
 
 fn invalid(error: &SafeTensorError) -> FileError {
@@ -156,6 +157,7 @@ impl<B: AsRef<[u8]>> SafetensorsReader<B> {
             path,
             kind: kind(info.dtype),
             called: info.dtype.to_string(),
+            is_raw: is_raw(info.dtype),
             sizes: info.shape.clone(),
             reversed: false,
             foreign: cfg!(target_endian = "big"),

@@ -278,7 +278,8 @@ where
     }
     let sizes = [first.len()];
     grown(n, first.len())?;
-    let inverse = arranged(inverse, &lines.order, &lines.sizes(&[]))?;
+    let all: Vec<usize> = lines.order.iter().map(|&axis| lines.shape.size(axis)).collect();
+    let inverse = arranged(inverse, &lines.order, &all)?;
     // (The derivative of a value is that of its first element.)
     let kind = MoveRows {
         name,

@@ -23,7 +23,7 @@ pub struct Settings {
 
 /// A model's files.
 pub struct Files {
-    weights: SafetensorsReader<Vec<u8>>,
+    weights: SafetensorsReader,
     /// What `config.json` says.
     pub settings: Settings,
 }
