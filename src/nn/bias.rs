@@ -10,85 +10,44 @@ use crate::types::rank::Rank0;
 use crate::types::set::Dims;
 pub use typed_dims_core::operators::nn::bias::NoBias;
 
-/// What a layer adds along its dims `O`: a tensor of these dims, or [`NoBias`].
+/// A layer has a bias, which is what its type says unless it is [`NoBias`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WithBias;
+
+/// Whether a layer has a bias: [`WithBias`] or [`NoBias`].
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not the bias of a layer with the dims `{O}`",
+    message = "`{Self}` does not say whether a layer has a bias",
     label = "expected `NoBias` here, or nothing for a layer with a bias"
 )]
-pub trait LayerBias<T, O: Dims>: Sized {
+pub trait BiasKind {
+    /// The bias along the dims `O`: a tensor, or [`NoBias`].
+    type Of<T, O: Dims>;
+
+    /// A map from the dims `I` to the dims `O`: a [`Linear`] or a [`Projection`].
+    type Map<I: Dims, O: Dims + Union<I>, T>;
+
     /// `y + bias`
     #[doc(hidden)]
     #[track_caller]
-    fn added_to<X: Union<O>>(&self, y: Named<T, X>) -> Named<T, X>;
+    fn added<T: Real, O: Dims, X: Union<O>>(bias: &Self::Of<T, O>, y: Named<T, X>) -> Named<T, X>;
 
     /// `x` with mean 0 and variance 1 along the dims, times `weight`, plus the bias.
     #[doc(hidden)]
     #[track_caller]
-    fn added_to_normal<A, D: DimsOf<X, Y>, X: Union<O, Out: Union<O>>, Y: Dims>(
-        &self,
+    fn normalized<A, D, T, O, X, Y>(
         x: A,
         dims: D,
-        weight: &Named<T, O>,
         epsilon: f64,
-    ) -> Named<T, X>
-    where
-        A: Evaluable<Elem = T, Rank = Rank0, Dims = X>;
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Real, O: Dims> LayerBias<T, O> for Named<T, O> {
-    fn added_to<X: Union<O>>(&self, y: Named<T, X>) -> Named<T, X> {
-        (y + self).eval().same_set()
-    }
-
-    fn added_to_normal<A, D: DimsOf<X, Y>, X: Union<O, Out: Union<O>>, Y: Dims>(
-        &self,
-        x: A,
-        dims: D,
         weight: &Named<T, O>,
-        epsilon: f64,
+        bias: &Self::Of<T, O>,
     ) -> Named<T, X>
     where
         A: Evaluable<Elem = T, Rank = Rank0, Dims = X>,
-    {
-        // One pass. (`layer_norm_affine` asks that the weight has no dims besides those of `x`, which the first bound says already.)
-        let y = scaled_and_shifted(x, dims, element(epsilon), weight, self);
-        y.unwrap_or_else(|error| panic!("{error}")).same_set()
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Real, O: Dims> LayerBias<T, O> for NoBias {
-    fn added_to<X: Union<O>>(&self, y: Named<T, X>) -> Named<T, X> {
-        y
-    }
-
-    fn added_to_normal<A, D: DimsOf<X, Y>, X: Union<O, Out: Union<O>>, Y: Dims>(
-        &self,
-        x: A,
-        dims: D,
-        weight: &Named<T, O>,
-        epsilon: f64,
-    ) -> Named<T, X>
-    where
-        A: Evaluable<Elem = T, Rank = Rank0, Dims = X>,
-    {
-        (x.layer_norm(dims, element(epsilon)) * weight).eval().same_set()
-    }
-}
-
-/// In the place of [`NoBias`] in a layer that is made of several maps: each of them has a bias.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WithBias;
-
-/// Whether the maps that a layer is made of have biases: [`WithBias`] or [`NoBias`].
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` does not say whether the maps of a layer have biases",
-    label = "expected `NoBias` here, or nothing for a layer with biases"
-)]
-pub trait BiasKind {
-    /// A map from the dims `I` to the dims `O`.
-    type Map<I: Dims, O: Dims + Union<I>, T>;
+        D: DimsOf<X, Y>,
+        T: Real,
+        O: Dims,
+        X: Union<O, Out: Union<O>>,
+        Y: Dims;
 
     /// The map of a tensor.
     #[doc(hidden)]
@@ -102,10 +61,36 @@ pub trait BiasKind {
         Z: Union<O>;
 }
 
-macro_rules! maps {
-    ($($kind:ident $map:ident;)*) => {$(
+macro_rules! kinds {
+    ($($kind:ident $map:ident $of:ty,
+        |$bias:ident, $y:ident| $added:expr,
+        |$x:ident, $dims:ident, $epsilon:ident, $weight:ident| $normalized:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl BiasKind for $kind {
+            type Of<T, O: Dims> = $of;
             type Map<I: Dims, O: Dims + Union<I>, T> = $map<I, O, T>;
+
+            fn added<T: Real, O: Dims, X: Union<O>>($bias: &$of, $y: Named<T, X>) -> Named<T, X> {
+                $added
+            }
+
+            fn normalized<A, D, T, O, X, Y>(
+                $x: A,
+                $dims: D,
+                $epsilon: f64,
+                $weight: &Named<T, O>,
+                $bias: &$of,
+            ) -> Named<T, X>
+            where
+                A: Evaluable<Elem = T, Rank = Rank0, Dims = X>,
+                D: DimsOf<X, Y>,
+                T: Real,
+                O: Dims,
+                X: Union<O, Out: Union<O>>,
+                Y: Dims,
+            {
+                $normalized
+            }
 
             fn apply<I, O, T, X, Z>(map: &$map<I, O, T>, x: &Named<T, X>) -> Named<T, Z>
             where
@@ -121,7 +106,15 @@ macro_rules! maps {
     )*};
 }
 
-maps! {
-    WithBias Linear;
-    NoBias Projection;
+kinds! {
+    WithBias Linear Named<T, O>,
+        |bias, y| (y + bias).eval().same_set(),
+        |x, dims, epsilon, weight| {
+            // One pass. (`layer_norm_affine` asks that the weight has no dims besides those of `x`, which the first bound says already.)
+            let y = scaled_and_shifted(x, dims, element(epsilon), weight, bias);
+            y.unwrap_or_else(|error| panic!("{error}")).same_set()
+        };
+    NoBias Projection NoBias,
+        |_bias, y| y,
+        |x, dims, epsilon, weight| (x.layer_norm(dims, element(epsilon)) * weight).eval().same_set();
 }

@@ -2,7 +2,7 @@
 
 use crate::creation::create::{Chained, SizedDims};
 use crate::nn::LayerDims;
-use crate::nn::bias::{LayerBias, NoBias};
+use crate::nn::bias::{BiasKind, NoBias, WithBias};
 use crate::nn::linear::Projection;
 use crate::prelude::*;
 use crate::types::dim::DimList;
@@ -33,18 +33,19 @@ pub type KernelOf<C, O, K> = <O as Union<<K as Union<C>>::Out>>::Out;
 /// In front of a normalisation a bias has no effect: `Conv<(Channel,), (Made,), (Kh, Kw), f32, NoBias>` lacks it.
 #[derive(Clone, Parameters)]
 #[cfg_attr(feature = "safetensors", derive(Load))]
-pub struct Conv<C, O, K, T = f32, B = Named<T, O>>
+pub struct Conv<C, O, K, T = f32, B = WithBias>
 where
     C: LayerDims,
     O: LayerDims + Union<<K as Union<C>>::Out>,
     K: LayerDims + Union<C>,
+    B: BiasKind,
 {
     /// The kernels.
     #[cfg_attr(feature = "safetensors", load(axes = Chained<(O, C), K>))]
     pub weight: Named<T, KernelOf<C, O, K>>,
     /// The offset of each channel.
     #[cfg_attr(feature = "safetensors", load(axes = (O,)))]
-    pub bias: B,
+    pub bias: B::Of<T, O>,
 }
 
 /// Random kernels.
@@ -120,7 +121,7 @@ layers! {
     ConvTranspose;
 }
 
-impl<C, O, K, T: Real, B: LayerBias<T, O>> Conv<C, O, K, T, B>
+impl<C, O, K, T: Real, B: BiasKind> Conv<C, O, K, T, B>
 where
     C: LayerDims,
     O: LayerDims + Union<<K as Union<C>>::Out>,
@@ -143,7 +144,7 @@ where
         Y: Union<O>,
     {
         let made = conv(x, &self.weight, C::default(), dims, K::default(), steps);
-        self.bias.added_to(made)
+        B::added(&self.bias, made)
     }
 }
 
@@ -164,21 +165,22 @@ where
 /// ```
 #[derive(Clone, Parameters)]
 #[cfg_attr(feature = "safetensors", derive(Load))]
-pub struct ConvTranspose<C, O, K, T = f32, B = Named<T, O>>
+pub struct ConvTranspose<C, O, K, T = f32, B = WithBias>
 where
     C: LayerDims,
     O: LayerDims + Union<<K as Union<C>>::Out>,
     K: LayerDims + Union<C>,
+    B: BiasKind,
 {
     /// The kernels.
     #[cfg_attr(feature = "safetensors", load(axes = Chained<(C, O), K>))]
     pub weight: Named<T, KernelOf<C, O, K>>,
     /// The offset of each channel, or [`NoBias`].
     #[cfg_attr(feature = "safetensors", load(axes = (O,)))]
-    pub bias: B,
+    pub bias: B::Of<T, O>,
 }
 
-impl<C, O, K, T: Real, B: LayerBias<T, O>> ConvTranspose<C, O, K, T, B>
+impl<C, O, K, T: Real, B: BiasKind> ConvTranspose<C, O, K, T, B>
 where
     C: LayerDims,
     O: LayerDims + Union<<K as Union<C>>::Out>,
@@ -202,6 +204,6 @@ where
         Y: Union<O>,
     {
         let made = conv_transpose(x, &self.weight, C::default(), dims, K::default(), steps);
-        self.bias.added_to(made)
+        B::added(&self.bias, made)
     }
 }

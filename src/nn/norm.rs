@@ -1,7 +1,7 @@
 //! Normalisation: functions, and layers with learnt scales.
 
 use crate::creation::create::SizedDims;
-use crate::nn::bias::{LayerBias, NoBias};
+use crate::nn::bias::{BiasKind, NoBias, WithBias};
 use crate::nn::{LayerDims, element};
 use crate::prelude::*;
 use crate::tensors::tensor::Evaluable;
@@ -31,13 +31,13 @@ const EPSILON: f64 = 1e-5;
 /// ```
 #[derive(Clone, Parameters)]
 #[cfg_attr(feature = "safetensors", derive(Load))]
-pub struct LayerNorm<D: LayerDims, T = f32, B = Named<T, D>> {
+pub struct LayerNorm<D: LayerDims, T = f32, B: BiasKind = WithBias> {
     /// The scale of each feature.
     #[cfg_attr(feature = "safetensors", load(axes = D))]
     pub weight: Named<T, D>,
     /// The offset of each feature, or [`NoBias`].
     #[cfg_attr(feature = "safetensors", load(axes = D))]
-    pub bias: B,
+    pub bias: B::Of<T, D>,
     /// The number added to the variance: 1e-5, unless it is set.
     #[parameters(constant)]
     #[cfg_attr(feature = "safetensors", load(default = EPSILON))]
@@ -68,7 +68,7 @@ impl<D: LayerDims, T: Real> LayerNorm<D, T, NoBias> {
     }
 }
 
-impl<D: LayerDims, T: Real, B: LayerBias<T, D>> LayerNorm<D, T, B> {
+impl<D: LayerDims, T: Real, B: BiasKind> LayerNorm<D, T, B> {
     /// The same layer, with another number added to the variance.
     ///
     /// ```
@@ -90,7 +90,7 @@ impl<D: LayerDims, T: Real, B: LayerBias<T, D>> LayerNorm<D, T, B> {
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<A: Evaluable<Elem = T, Rank = Rank0, Dims = X>, X: Union<D, Out: Union<D>>, Y: Dims>(&self, x: A) -> Named<T, X> where D: DimsOf<X, Y> {
-        self.bias.added_to_normal(x, D::default(), &self.weight, self.epsilon)
+        B::normalized(x, D::default(), self.epsilon, &self.weight, &self.bias)
     }
 }
 
@@ -368,13 +368,13 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
 /// ```
 #[derive(Clone, Parameters)]
 #[cfg_attr(feature = "safetensors", derive(Load))]
-pub struct GroupNorm<C: AnyDim, const GROUPS: usize, T = f32, B = Named<T, (C,)>> {
+pub struct GroupNorm<C: AnyDim, const GROUPS: usize, T = f32, B: BiasKind = WithBias> {
     /// The scale of each channel.
     #[cfg_attr(feature = "safetensors", load(axes = (C,)))]
     pub weight: Named<T, (C,)>,
     /// The offset of each channel, or [`NoBias`].
     #[cfg_attr(feature = "safetensors", load(axes = (C,)))]
-    pub bias: B,
+    pub bias: B::Of<T, (C,)>,
     /// The number added to the variance: 1e-5, unless it is set.
     #[parameters(constant)]
     #[cfg_attr(feature = "safetensors", load(default = EPSILON))]
@@ -405,7 +405,7 @@ impl<C: AnyDim, const GROUPS: usize, T: Real> GroupNorm<C, GROUPS, T, NoBias> {
     }
 }
 
-impl<C: AnyDim, const GROUPS: usize, T: Real, B: LayerBias<T, (C,)>> GroupNorm<C, GROUPS, T, B> {
+impl<C: AnyDim, const GROUPS: usize, T: Real, B: BiasKind> GroupNorm<C, GROUPS, T, B> {
     /// The normalised tensor. Means and variances are taken over each group of channels and over `dims`: in PyTorch, all dims but the batch.
     ///
     /// # Panics
@@ -415,6 +415,6 @@ impl<C: AnyDim, const GROUPS: usize, T: Real, B: LayerBias<T, (C,)>> GroupNorm<C
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X: Union<(C,)>, D: DimsOf<Y, Z>, Y: Dims, Z: Dims>(&self, x: &Named<T, X>, dims: D) -> Named<T, X> where C: DimRef + DimsOf<X, Y>, {
         let normal = x.group_norm(C::default(), GROUPS, dims, element(self.epsilon));
-        self.bias.added_to((normal * &self.weight).eval().same_set())
+        B::added(&self.bias, (normal * &self.weight).eval().same_set())
     }
 }

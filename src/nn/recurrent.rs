@@ -11,10 +11,12 @@ pub use stacked::{BiGru, BiGruStack, BiLstm, BiLstmStack, GruStack, LstmStack};
 use crate::creation::create::Chained;
 use crate::creation::random::split;
 use crate::nn::linear::{MappedBy, Projection, project};
+use crate::operators::join::NewDim;
 use crate::prelude::*;
 use crate::types::dim::Of;
 use crate::types::role::KeepsRole;
 use crate::types::set::NameFor;
+use sequence::{ReadFrom, always};
 
 dims! {
     /// The gates of an [`Lstm`]: input, forget, cell and output.
@@ -135,6 +137,30 @@ where
         let cell = (gate(1).sigmoid() * &state.cell + gate(0).sigmoid() * gate(2).tanh()).eval();
         LstmState { hidden: (gate(3).sigmoid() * cell.view().tanh()).eval(), cell }
     }
+
+    /// The output after each position along `time`, and the state after the last one. It begins with `state`, or with zeros.
+    ///
+    /// # Panics
+    ///
+    /// If a dim has another size in `x` or in the state than in the weights, or `time` has no position.
+    #[track_caller]
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn apply<X: MappedBy<(I,), GatesOf<LstmGate, N>, Z>, D: AnyDim + DimsOf<Z, Y>, Y, Z, V: Dims, S>(
+        &self,
+        x: &Named<T, X>,
+        time: D,
+        state: Option<LstmState<S, T>>,
+    ) -> (Named<T, <S as Union<(D,)>>::Out>, LstmState<S, T>)
+    where
+        D: DimRef<Brand = D> + NewDim<S>,
+        S: MappedBy<(H,), GatesOf<LstmGate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
+        Y: Union<Y, Out = Y> + Union<GatesOf<LstmGate, N>, Out = Y>,
+        Z: Union<GatesOf<LstmGate, N>, Out = Z>,
+        LstmGate: DimsOf<Y, V>,
+        H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
+    {
+        self.read(x, time, state, ReadFrom::Start, &always())
+    }
 }
 
 /// A gated recurrent network from the features `I` to the features `H`. `N` is a further name of `H`, for the features that a step makes of those before it.
@@ -240,5 +266,28 @@ where
         let new = (made(2) + (made(0) + before(0)).sigmoid() * before(2)).tanh().eval();
         // (1 - kept) * new + kept * hidden
         (&new + (made(1) + before(1)).sigmoid() * (hidden - &new)).eval()
+    }
+    /// The output after each position along `time`, and the state after the last one. It begins with `state`, or with zeros.
+    ///
+    /// # Panics
+    ///
+    /// If a dim has another size in `x` or in the state than in the weights, or `time` has no position.
+    #[track_caller]
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn apply<X: MappedBy<(I,), GatesOf<GruGate, N>, Z>, D: AnyDim + DimsOf<Z, Y>, Y, Z, V: Dims, S>(
+        &self,
+        x: &Named<T, X>,
+        time: D,
+        state: Option<GruState<S, T>>,
+    ) -> (Named<T, <S as Union<(D,)>>::Out>, GruState<S, T>)
+    where
+        D: DimRef<Brand = D> + NewDim<S>,
+        S: MappedBy<(H,), GatesOf<GruGate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
+        Y: Union<Y, Out = Y> + Union<GatesOf<GruGate, N>, Out = Y>,
+        Z: Union<GatesOf<GruGate, N>, Out = Z>,
+        GruGate: DimsOf<Y, V>,
+        H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
+    {
+        self.read(x, time, state, ReadFrom::Start, &always())
     }
 }

@@ -480,7 +480,8 @@ impl<F: DimList, O: DimList, T: Real, M> Attend<F, O, T, M> {
     ///
     /// Where [`try_apply`](Attend::try_apply) returns an error.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes the line
+    #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of the first ones
+    #[rustfmt::skip]
     pub fn apply<Q, K, V, S: MaskedBy<M::Dims>, X>(self, q: Q, k: K, v: V) -> Named<T, X> where F: DimsOfBoth<Q::Dims, K::Dims, ScoreDims<Q, K>, S>, O: AttendedDims<Q::Dims, K::Dims, V::Dims, Weighed<S, V>, X>,
         Q: Computable<Elem = T, Rank = Rank0, Dims: Union<K::Dims>>,
         K: Computable<Elem = T, Rank = Rank0>,

@@ -14,7 +14,7 @@ use kernels::scalar::{Num, Real};
 use num_traits::Float;
 
 /// A tensor with the dims of `A` and the elements of an expression.
-type With<A, E> = Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank, E>;
+type NumbersOf<A, E> = Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank, E>;
 
 /// The sum of the elements that are not NaN.
 #[track_caller]
@@ -24,7 +24,7 @@ where
     D: DimList,
     X: Dims,
 {
-    sum::<With<A, _>, D, X>(&Unary { op: ops::NanTo(Num::ZERO), a: expr })
+    sum::<NumbersOf<A, _>, D, X>(&Unary { op: ops::NanTo(Num::ZERO), a: expr })
 }
 
 /// How many elements are not NaN.
@@ -36,7 +36,7 @@ where
     X: Dims,
 {
     let is_nan = Unary { op: ops::IsNan, a: expr };
-    sum::<With<A, _>, D, X>(&Select { cond: is_nan, a: Scalar(Num::ZERO), b: Scalar(Num::ONE) })
+    sum::<NumbersOf<A, _>, D, X>(&Select { cond: is_nan, a: Scalar(Num::ZERO), b: Scalar(Num::ONE) })
 }
 
 /// A quotient of two results.
@@ -88,7 +88,7 @@ where
     Q: Reducer<A::Elem, Out = A::Elem>,
 {
     let numbers = Unary { op: ops::NanTo(least_wanted), a: expr };
-    let found = run::<With<A, _>, D, X, Q>(&numbers, reducer, Empty::Refused(name))?;
+    let found = run::<NumbersOf<A, _>, D, X, Q>(&numbers, reducer, Empty::Refused(name))?;
     let count = count_of_numbers::<A, D, X>(expr)?;
     let has_none = Binary { op: ops::Eq, a: count.expr, b: Scalar(Num::ZERO) };
     let or_nan = Select { cond: has_none, a: Scalar(A::Elem::nan()), b: found.expr };

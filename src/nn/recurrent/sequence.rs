@@ -88,95 +88,34 @@ where
     }
 }
 
-/// In which order a text is read.
+/// Where the reading of a text begins.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Reading {
-    /// From its first position to the last one.
-    Forwards,
-    /// From the last one to the first.
-    Backwards,
+pub(super) enum ReadFrom {
+    /// At its first position.
+    Start,
+    /// At its last position.
+    End,
 }
 
 macro_rules! sequences {
     ($($cell:ident $gate:ident $state:ident;)*) => {$(
-        impl<I: AnyDim, H: AnyDim, N: AnyDim, T: Real> $cell<I, H, N, T>
-        where
-            (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)>>,
-        {
-            /// The output after each position along `time`, and the state after the last one. It begins with `state`, or with zeros.
-            ///
-            /// # Panics
-            ///
-            /// If a dim has another size in `x` or in the state than in the weights, or `time` has no position.
-            #[track_caller]
-            pub fn apply<X, D, Y, Z, V, S>(
-                &self,
-                x: &Named<T, X>,
-                time: D,
-                state: Option<$state<S, T>>,
-            ) -> (Named<T, <S as Union<(D,)>>::Out>, $state<S, T>)
-            where
-                X: MappedBy<(I,), GatesOf<$gate, N>, Z>,
-                D: AnyDim + DimsOf<Z, Y> + DimRef<Brand = D> + NewDim<S>,
-                S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
-                Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
-                Z: Union<GatesOf<$gate, N>, Out = Z>,
-                $gate: DimsOf<Y, V>,
-                H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
-                V: Dims,
-            {
-                self.read(x, time, state, Reading::Forwards, &always())
-            }
-
+        sequences! { @method $cell $gate $state
             /// As `apply`, for texts that are shorter than `time` and filled up: the text at each position of the dims `L` has the length `lengths` says. Behind its end
             /// the output is 0, and the state stays as it was there. It is what PyTorch computes of a packed sequence.
             ///
             /// # Panics
             ///
             /// As `apply` does.
-            #[track_caller]
-            pub fn apply_padded<X, D, Y, Z, V, S, L>(
-                &self,
-                x: &Named<T, X>,
-                time: D,
-                lengths: &Named<usize, L>,
-                state: Option<$state<S, T>>,
-            ) -> (Named<T, <S as Union<(D,)>>::Out>, $state<S, T>)
-            where
-                X: MappedBy<(I,), GatesOf<$gate, N>, Z>,
-                D: AnyDim + DimsOf<Z, Y> + DimRef<Brand = D> + NewDim<S>,
-                S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
+            pub apply_padded |cell, x, time, (lengths: &Named<usize, L>,) state, ()| {
                 L: Union<(), Out = L> + Union<S, Out: Union<S>>,
-                Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
-                Z: Union<GatesOf<$gate, N>, Out = Z>,
-                $gate: DimsOf<Y, V>,
-                H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
-                V: Dims,
-            {
-                self.read(x, time, state, Reading::Forwards, &within(lengths))
             }
-
+            cell.read(x, time, state, ReadFrom::Start, &within(lengths))
+        }
+        sequences! { @method $cell $gate $state
             /// The outputs and the last state.
-            #[track_caller]
-            pub(super) fn read<X, D, Y, Z, V, S>(
-                &self,
-                x: &Named<T, X>,
-                time: D,
-                state: Option<$state<S, T>>,
-                reading: Reading,
-                kept: &impl Kept<T, S, $state<S, T>>,
-            ) -> (Named<T, <S as Union<(D,)>>::Out>, $state<S, T>)
-            where
-                X: MappedBy<(I,), GatesOf<$gate, N>, Z>,
-                D: AnyDim + DimsOf<Z, Y> + DimRef<Brand = D> + NewDim<S>,
-                S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
-                Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
-                Z: Union<GatesOf<$gate, N>, Out = Z>,
-                $gate: DimsOf<Y, V>,
-                H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
-                V: Dims,
+            pub(super) read |cell, x, time, () state, (reading: ReadFrom, kept: &impl Kept<T, S, $state<S, T>>,)| {}
             {
-                let all = self.gates::<X, Z>(x);
+                let all = cell.gates::<X, Z>(x);
                 let gates = |at: usize| all.view().index(time, at);
                 let mut state = state.unwrap_or_else(|| {
                     let like = gates(0).index($gate, 0).rename(N::default(), H::default()).eval();
@@ -185,19 +124,54 @@ macro_rules! sequences {
                 let mut outputs = Vec::new();
                 let count = all.size(time);
                 for step in 0..count {
-                    let at = if reading == Reading::Forwards { step } else { count - 1 - step };
-                    let next = self.next(gates(at).eval(), &state);
+                    let at = if reading == ReadFrom::Start { step } else { count - 1 - step };
+                    let next = cell.next(gates(at).eval(), &state);
                     let (output, next) = kept(at, next, &state);
                     outputs.push(output);
                     state = next;
                 }
-                if reading == Reading::Backwards {
+                if reading == ReadFrom::End {
                     outputs.reverse();
                 }
                 (stack(time, outputs), state)
             }
         }
     )*};
+    (
+        @method $cell:ident $gate:ident $state:ident $(#[$doc:meta])* $visible:vis $name:ident
+        |$this:ident, $x:ident, $time:ident, ($($before:tt)*) $first:ident, ($($behind:tt)*)|
+        {$($generic:ident: $($bound:tt)*)?} $body:expr
+    ) => {
+        impl<I: AnyDim, H: AnyDim, N: AnyDim, T: Real> $cell<I, H, N, T>
+        where
+            (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)>>,
+        {
+            $(#[$doc])*
+            #[track_caller]
+            $visible fn $name<X, D, Y, Z, V, S $(, $generic)?>(
+                &self,
+                $x: &Named<T, X>,
+                $time: D,
+                $($before)*
+                $first: Option<$state<S, T>>,
+                $($behind)*
+            ) -> (Named<T, <S as Union<(D,)>>::Out>, $state<S, T>)
+            where
+                X: MappedBy<(I,), GatesOf<$gate, N>, Z>,
+                D: AnyDim + DimsOf<Z, Y> + DimRef<Brand = D> + NewDim<S>,
+                S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
+                Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
+                Z: Union<GatesOf<$gate, N>, Out = Z>,
+                $gate: DimsOf<Y, V>,
+                H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
+                V: Dims,
+                $($generic: $($bound)*)?
+            {
+                let $this = self;
+                $body
+            }
+        }
+    };
 }
 
 sequences! {

@@ -1,6 +1,6 @@
 //! Several recurrent cells: in both directions, and one above the other.
 
-use super::sequence::{Kept, Reading, always, within};
+use super::sequence::{ReadFrom, always, within};
 use super::{GatesOf, Gru, GruGate, GruState, Lstm, LstmGate, LstmState};
 use crate::creation::random::split;
 use crate::nn::linear::MappedBy;
@@ -72,92 +72,23 @@ macro_rules! networks {
                     both: PhantomData,
                 }
             }
+        }
 
+        networks! { @both $both $gate $state
             /// The outputs of both directions at each position along `time`, and the states at the ends, forwards and backwards. They begin with `states`, or with zeros.
             ///
             /// # Panics
             ///
             /// If a dim has another size in `x` or in a state than in the weights, or `time` has no position.
-            #[track_caller]
-            pub fn apply<X, D, Y, Z, V, W, S, O>(
-                &self,
-                x: &Named<T, X>,
-                time: D,
-                states: Option<[$state<S, T>; 2]>,
-            ) -> (Named<T, O>, [$state<S, T>; 2])
-            where
-                X: MappedBy<(I,), GatesOf<$gate, N>, Z>,
-                D: AnyDim + DimsOf<Z, Y> + DimRef<Brand = D> + NewDim<S>,
-                S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
-                Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
-                Z: Union<GatesOf<$gate, N>, Out = Z>,
-                $gate: DimsOf<Y, V>,
-                H: NameFor<N, V, Out = S> + KeepsRole<N, V> + DimsOf<<S as Union<(D,)>>::Out, W> + Resizable,
-                B: NameFor<H, <S as Union<(D,)>>::Out, Out = O> + KeepsRole<H, <S as Union<(D,)>>::Out>,
-                V: Dims,
-                W: Dims,
-                O: Dims,
-            {
-                self.read(x, time, states, &always())
-            }
-
+            apply() {} always()
+        }
+        networks! { @both $both $gate $state
             /// As `apply`, for texts that are shorter than `time` and filled up: see `apply_padded` of one direction. The second direction begins at the end of each text.
             ///
             /// # Panics
             ///
             /// As `apply` does.
-            #[track_caller]
-            pub fn apply_padded<X, D, Y, Z, V, W, S, O, L>(
-                &self,
-                x: &Named<T, X>,
-                time: D,
-                lengths: &Named<usize, L>,
-                states: Option<[$state<S, T>; 2]>,
-            ) -> (Named<T, O>, [$state<S, T>; 2])
-            where
-                X: MappedBy<(I,), GatesOf<$gate, N>, Z>,
-                D: AnyDim + DimsOf<Z, Y> + DimRef<Brand = D> + NewDim<S>,
-                S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
-                L: Union<(), Out = L> + Union<S, Out: Union<S>>,
-                Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
-                Z: Union<GatesOf<$gate, N>, Out = Z>,
-                $gate: DimsOf<Y, V>,
-                H: NameFor<N, V, Out = S> + KeepsRole<N, V> + DimsOf<<S as Union<(D,)>>::Out, W> + Resizable,
-                B: NameFor<H, <S as Union<(D,)>>::Out, Out = O> + KeepsRole<H, <S as Union<(D,)>>::Out>,
-                V: Dims,
-                W: Dims,
-                O: Dims,
-            {
-                self.read(x, time, states, &within(lengths))
-            }
-
-            #[track_caller]
-            fn read<X, D, Y, Z, V, W, S, O>(
-                &self,
-                x: &Named<T, X>,
-                time: D,
-                states: Option<[$state<S, T>; 2]>,
-                kept: &impl Kept<T, S, $state<S, T>>,
-            ) -> (Named<T, O>, [$state<S, T>; 2])
-            where
-                X: MappedBy<(I,), GatesOf<$gate, N>, Z>,
-                D: AnyDim + DimsOf<Z, Y> + DimRef<Brand = D> + NewDim<S>,
-                S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
-                Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
-                Z: Union<GatesOf<$gate, N>, Out = Z>,
-                $gate: DimsOf<Y, V>,
-                H: NameFor<N, V, Out = S> + KeepsRole<N, V> + DimsOf<<S as Union<(D,)>>::Out, W> + Resizable,
-                B: NameFor<H, <S as Union<(D,)>>::Out, Out = O> + KeepsRole<H, <S as Union<(D,)>>::Out>,
-                V: Dims,
-                W: Dims,
-                O: Dims,
-            {
-                let [first, second] = states.map_or([None, None], |states| states.map(Some));
-                let (front, forward) = self.forward.read(x, time, first, Reading::Forwards, kept);
-                let (back, backward) = self.backward.read(x, time, second, Reading::Backwards, kept);
-                let both = concat(H::default(), [front, back]).rename(H::default(), B::default()).eval();
-                (both, [forward, backward])
-            }
+            apply_padded(lengths: &Named<usize, L>,) { L: Union<(), Out = L> + Union<S, Out: Union<S>>, } within(lengths)
         }
 
         #[doc = concat!("Several of [`", stringify!($cell), "`], one above the other: each takes the outputs of the one below. PyTorch's `", $network, "(num_layers)`.")]
@@ -204,91 +135,23 @@ macro_rules! networks {
                     more: (1..layers).map(above).collect(),
                 }
             }
+        }
 
+        networks! { @stack $stack $gate $state
             /// The outputs of the last layer at each position along `time`, and the last state of each layer. They begin with `states`, or with zeros.
             ///
             /// # Panics
             ///
             /// If a dim has another size in `x` or in a state than in the weights, `time` has no position, or there are not as many states as layers.
-            #[track_caller]
-            pub fn apply<X, D, Y, Z, V, S>(
-                &self,
-                x: &Named<T, X>,
-                time: D,
-                states: Option<Vec<$state<S, T>>>,
-            ) -> (Named<T, <S as Union<(D,)>>::Out>, Vec<$state<S, T>>)
-            where
-                X: MappedBy<(I,), GatesOf<$gate, N>, Z>,
-                D: AnyDim + DimsOf<Z, Y> + DimRef<Brand = D> + NewDim<S>,
-                S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S>,
-                S: Union<(D,), Out: MappedBy<(H,), GatesOf<$gate, N>, Z>>,
-                Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
-                Z: Union<GatesOf<$gate, N>, Out = Z>,
-                $gate: DimsOf<Y, V>,
-                H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
-                V: Dims,
-            {
-                self.read(x, time, states, &always())
-            }
-
+            apply() {} always()
+        }
+        networks! { @stack $stack $gate $state
             /// As `apply`, for texts that are shorter than `time` and filled up: see `apply_padded` of one layer.
             ///
             /// # Panics
             ///
             /// As `apply` does.
-            #[track_caller]
-            pub fn apply_padded<X, D, Y, Z, V, S, L>(
-                &self,
-                x: &Named<T, X>,
-                time: D,
-                lengths: &Named<usize, L>,
-                states: Option<Vec<$state<S, T>>>,
-            ) -> (Named<T, <S as Union<(D,)>>::Out>, Vec<$state<S, T>>)
-            where
-                X: MappedBy<(I,), GatesOf<$gate, N>, Z>,
-                D: AnyDim + DimsOf<Z, Y> + DimRef<Brand = D> + NewDim<S>,
-                S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S>,
-                S: Union<(D,), Out: MappedBy<(H,), GatesOf<$gate, N>, Z>>,
-                L: Union<(), Out = L> + Union<S, Out: Union<S>>,
-                Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
-                Z: Union<GatesOf<$gate, N>, Out = Z>,
-                $gate: DimsOf<Y, V>,
-                H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
-                V: Dims,
-            {
-                self.read(x, time, states, &within(lengths))
-            }
-
-            #[track_caller]
-            fn read<X, D, Y, Z, V, S>(
-                &self,
-                x: &Named<T, X>,
-                time: D,
-                states: Option<Vec<$state<S, T>>>,
-                kept: &impl Kept<T, S, $state<S, T>>,
-            ) -> (Named<T, <S as Union<(D,)>>::Out>, Vec<$state<S, T>>)
-            where
-                X: MappedBy<(I,), GatesOf<$gate, N>, Z>,
-                D: AnyDim + DimsOf<Z, Y> + DimRef<Brand = D> + NewDim<S>,
-                S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S>,
-                S: Union<(D,), Out: MappedBy<(H,), GatesOf<$gate, N>, Z>>,
-                Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
-                Z: Union<GatesOf<$gate, N>, Out = Z>,
-                $gate: DimsOf<Y, V>,
-                H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
-                V: Dims,
-            {
-                let mut first = first_states(states, 1 + self.more.len());
-                let state = first.next().flatten();
-                let (mut y, last) = self.first.read(x, time, state, Reading::Forwards, kept);
-                let mut states = Vec::from([last]);
-                for (layer, state) in self.more.iter().zip(first) {
-                    let (above, last) = layer.read(&y, time, state, Reading::Forwards, kept);
-                    y = above;
-                    states.push(last);
-                }
-                (y, states)
-            }
+            apply_padded(lengths: &Named<usize, L>,) { L: Union<(), Out = L> + Union<S, Out: Union<S>>, } within(lengths)
         }
 
         #[doc = concat!("Several of [`", stringify!($both), "`], one above the other. PyTorch's `", $network, "(num_layers, bidirectional=True)`.")]
@@ -333,54 +196,46 @@ macro_rules! networks {
                     more: (1..layers).map(|at| $both::new(both, hidden, split(seed, at as u64))).collect(),
                 }
             }
+        }
 
+        networks! { @both_stack $both_stack $gate $state
             /// The outputs of the last layer at each position along `time`, and the last states of each layer. They begin with `states`, or with zeros.
             ///
             /// # Panics
             ///
             /// If a dim has another size in `x` or in a state than in the weights, `time` has no position, or there are not as many states as layers.
-            #[track_caller]
-            pub fn apply<X, D, Y, Z, V, W, S, O>(
-                &self,
-                x: &Named<T, X>,
-                time: D,
-                states: Option<Vec<[$state<S, T>; 2]>>,
-            ) -> (Named<T, O>, Vec<[$state<S, T>; 2]>)
-            where
-                X: MappedBy<(I,), GatesOf<$gate, N>, Z>,
-                D: AnyDim + DimsOf<Z, Y> + DimRef<Brand = D> + NewDim<S>,
-                S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
-                O: MappedBy<(B,), GatesOf<$gate, N>, Z>,
-                Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
-                Z: Union<GatesOf<$gate, N>, Out = Z>,
-                $gate: DimsOf<Y, V>,
-                H: NameFor<N, V, Out = S> + KeepsRole<N, V> + DimsOf<<S as Union<(D,)>>::Out, W> + Resizable,
-                B: NameFor<H, <S as Union<(D,)>>::Out, Out = O> + KeepsRole<H, <S as Union<(D,)>>::Out>,
-                V: Dims,
-                W: Dims,
-            {
-                self.read(x, time, states, &always())
-            }
-
+            apply() {}
+        }
+        networks! { @both_stack $both_stack $gate $state
             /// As `apply`, for texts that are shorter than `time` and filled up: see `apply_padded` of one layer.
             ///
             /// # Panics
             ///
             /// As `apply` does.
+            apply_padded(lengths: &Named<usize, L>,) { L: Union<(), Out = L> + Union<S, Out: Union<S>>, }
+        }
+    )*};
+    (
+        @both $network:ident $gate:ident $state:ident $(#[$doc:meta])*
+        $name:ident($($argument:tt)*) {$($generic:ident: $($bound:tt)*)?} $kept:expr
+    ) => {
+        impl<I: AnyDim, H: AnyDim, N: AnyDim, B: AnyDim, T: Real> $network<I, H, N, B, T>
+        where
+            (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)>>,
+        {
+            $(#[$doc])*
             #[track_caller]
-            pub fn apply_padded<X, D, Y, Z, V, W, S, O, L>(
+            pub fn $name<X, D, Y, Z, V, W, S, O $(, $generic)?>(
                 &self,
                 x: &Named<T, X>,
                 time: D,
-                lengths: &Named<usize, L>,
-                states: Option<Vec<[$state<S, T>; 2]>>,
-            ) -> (Named<T, O>, Vec<[$state<S, T>; 2]>)
+                $($argument)*
+                states: Option<[$state<S, T>; 2]>,
+            ) -> (Named<T, O>, [$state<S, T>; 2])
             where
                 X: MappedBy<(I,), GatesOf<$gate, N>, Z>,
                 D: AnyDim + DimsOf<Z, Y> + DimRef<Brand = D> + NewDim<S>,
                 S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
-                L: Union<(), Out = L> + Union<S, Out: Union<S>>,
-                O: MappedBy<(B,), GatesOf<$gate, N>, Z>,
                 Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
                 Z: Union<GatesOf<$gate, N>, Out = Z>,
                 $gate: DimsOf<Y, V>,
@@ -388,44 +243,105 @@ macro_rules! networks {
                 B: NameFor<H, <S as Union<(D,)>>::Out, Out = O> + KeepsRole<H, <S as Union<(D,)>>::Out>,
                 V: Dims,
                 W: Dims,
+                O: Dims,
+                $($generic: $($bound)*)?
             {
-                self.read(x, time, states, &within(lengths))
+                let kept = $kept;
+                let [first, second] = states.map_or([None, None], |states| states.map(Some));
+                let (front, forward) = self.forward.read(x, time, first, ReadFrom::Start, &kept);
+                let (back, backward) = self.backward.read(x, time, second, ReadFrom::End, &kept);
+                let both = concat(H::default(), [front, back]).rename(H::default(), B::default()).eval();
+                (both, [forward, backward])
             }
-
+        }
+    };
+    (
+        @stack $network:ident $gate:ident $state:ident $(#[$doc:meta])*
+        $name:ident($($argument:tt)*) {$($generic:ident: $($bound:tt)*)?} $kept:expr
+    ) => {
+        impl<I: AnyDim, H: AnyDim, N: AnyDim, T: Real> $network<I, H, N, T>
+        where
+            (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)>>,
+        {
+            $(#[$doc])*
             #[track_caller]
-            fn read<X, D, Y, Z, V, W, S, O>(
+            pub fn $name<X, D, Y, Z, V, S $(, $generic)?>(
                 &self,
                 x: &Named<T, X>,
                 time: D,
-                states: Option<Vec<[$state<S, T>; 2]>>,
-                kept: &impl Kept<T, S, $state<S, T>>,
-            ) -> (Named<T, O>, Vec<[$state<S, T>; 2]>)
+                $($argument)*
+                states: Option<Vec<$state<S, T>>>,
+            ) -> (Named<T, <S as Union<(D,)>>::Out>, Vec<$state<S, T>>)
             where
                 X: MappedBy<(I,), GatesOf<$gate, N>, Z>,
                 D: AnyDim + DimsOf<Z, Y> + DimRef<Brand = D> + NewDim<S>,
-                S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
-                O: MappedBy<(B,), GatesOf<$gate, N>, Z>,
+                S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S>,
+                S: Union<(D,), Out: MappedBy<(H,), GatesOf<$gate, N>, Z>>,
                 Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
                 Z: Union<GatesOf<$gate, N>, Out = Z>,
                 $gate: DimsOf<Y, V>,
-                H: NameFor<N, V, Out = S> + KeepsRole<N, V> + DimsOf<<S as Union<(D,)>>::Out, W> + Resizable,
-                B: NameFor<H, <S as Union<(D,)>>::Out, Out = O> + KeepsRole<H, <S as Union<(D,)>>::Out>,
+                H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
                 V: Dims,
-                W: Dims,
+                $($generic: $($bound)*)?
             {
+                let kept = $kept;
                 let mut first = first_states(states, 1 + self.more.len());
                 let state = first.next().flatten();
-                let (mut y, last) = self.first.read(x, time, state, kept);
+                let (mut y, last) = self.first.read(x, time, state, ReadFrom::Start, &kept);
                 let mut states = Vec::from([last]);
                 for (layer, state) in self.more.iter().zip(first) {
-                    let (above, last) = layer.read(&y, time, state, kept);
+                    let (above, last) = layer.read(&y, time, state, ReadFrom::Start, &kept);
                     y = above;
                     states.push(last);
                 }
                 (y, states)
             }
         }
-    )*};
+    };
+    (
+        @both_stack $network:ident $gate:ident $state:ident $(#[$doc:meta])*
+        $name:ident($($argument:ident: $type:ty,)?) {$($generic:ident: $($bound:tt)*)?}
+    ) => {
+        impl<I: AnyDim, H: AnyDim, N: AnyDim, B: AnyDim, T: Real> $network<I, H, N, B, T>
+        where
+            (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)> + Union<(B,)>>,
+        {
+            $(#[$doc])*
+            #[track_caller]
+            pub fn $name<X, D, Y, Z, V, W, S, O $(, $generic)?>(
+                &self,
+                x: &Named<T, X>,
+                time: D,
+                $($argument: $type,)?
+                states: Option<Vec<[$state<S, T>; 2]>>,
+            ) -> (Named<T, O>, Vec<[$state<S, T>; 2]>)
+            where
+                X: MappedBy<(I,), GatesOf<$gate, N>, Z>,
+                D: AnyDim + DimsOf<Z, Y> + DimRef<Brand = D> + NewDim<S>,
+                S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
+                O: MappedBy<(B,), GatesOf<$gate, N>, Z>,
+                Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
+                Z: Union<GatesOf<$gate, N>, Out = Z>,
+                $gate: DimsOf<Y, V>,
+                H: NameFor<N, V, Out = S> + KeepsRole<N, V> + DimsOf<<S as Union<(D,)>>::Out, W> + Resizable,
+                B: NameFor<H, <S as Union<(D,)>>::Out, Out = O> + KeepsRole<H, <S as Union<(D,)>>::Out>,
+                V: Dims,
+                W: Dims,
+                $($generic: $($bound)*)?
+            {
+                let mut first = first_states(states, 1 + self.more.len());
+                let state = first.next().flatten();
+                let (mut y, last) = self.first.$name(x, time, $($argument,)? state);
+                let mut states = Vec::from([last]);
+                for (layer, state) in self.more.iter().zip(first) {
+                    let (above, last) = layer.$name(&y, time, $($argument,)? state);
+                    y = above;
+                    states.push(last);
+                }
+                (y, states)
+            }
+        }
+    };
 }
 
 networks! {

@@ -1,16 +1,15 @@
-//~ words: `bool` is not the bias of a layer | expected `NoBias`
+//~ words: `bool` does not say whether a layer has a bias | expected `NoBias`
 use typed_dims::nn::norm::LayerNorm;
 use typed_dims::prelude::*;
 
 dims! {
-    struct Batch;
     struct Width;
 }
 
-fn mistake(norm: &LayerNorm<(Width,), f32, bool>, x: &Tensor<f32, (Batch, Width)>) {
-    norm.apply(x);
+struct Network {
+    norm: LayerNorm<(Width,), f32, bool>,
 }
 
 fn main() {
-    let _ = mistake;
+    let _ = |network: Network| network.norm;
 }
