@@ -241,6 +241,8 @@ where
 /// computed tile by tile; tiles without any key, or with a bias of minus infinity alone, are skipped. A query
 /// that may look at no key at all yields 0, and has gradients of 0. (A softmax of minus infinities alone is NaN.)
 ///
+/// [`Attend`] takes the same settings one by one, and can leave weights out at random.
+///
 /// ```
 /// use typed_dims::prelude::*;
 ///

@@ -178,7 +178,7 @@ fn agrees_with_loops_whatever_the_padding() {
     let bytes = file(&arrays);
     let file = SafetensorsReader::new(&bytes).unwrap();
     let weights = Weights::of(&file).unwrap().with(Head.of(HEADS)).unwrap();
-    let encoder: Encoder<'_> = weights.load().unwrap();
+    let encoder = weights.load::<Encoder<'_>>().unwrap().with_epsilon(EPSILON);
     let lengths = [4, 1, POSITIONS, 2, 7];
     let sentences: Vec<Vec<u32>> = lengths
         .iter()
@@ -218,7 +218,7 @@ fn a_recorded_encoder_is_the_encoder() {
     let bytes = file(&arrays(rng));
     let file = SafetensorsReader::new(&bytes).unwrap();
     let weights = Weights::of(&file).unwrap().with(Head.of(HEADS)).unwrap();
-    let encoder: Encoder<'_> = weights.load().unwrap();
+    let encoder = weights.load::<Encoder<'_>>().unwrap().with_epsilon(EPSILON);
     let mut sentences = |lengths: [usize; 3]| {
         tokens(&lengths.map(|length| (0..length).map(|_| rng.random_range(0..WORDS as u32)).collect()), 0)
     };

@@ -148,7 +148,8 @@ convolutions! {
     /// conv(&x, &weight, C, (H, W), (Kh, Kw), &Window::new().stride(2).padding(1))
     /// ```
     ///
-    /// It is one contraction over views: without padding nothing of the input is copied, with padding it is copied once.
+    /// It is one contraction over views: without padding nothing of the input is copied, with padding it is copied once. [`Convolve`] takes the
+    /// same arguments one by one.
     ///
     /// # Panics
     ///
