@@ -234,7 +234,7 @@ fn floats_of_eight_bits_are_bytes() {
         assert_eq!(entry.element_type(), name);
         let x: Tensor<u8, (Out, In)> = entry.load_as((Out, In)).expect("bytes");
         assert_eq!(x.order((Out, In)), ndarray::array![[0x38, 0x40, 0xb8], [0x7f, 0x00, 0x01]]);
-        let error = entry.load_as::<f32, _>((Out, In)).err().expect("no `f32`").to_string();
+        let error = entry.load_as::<f32, _>((Out, In)).expect_err("no `f32`").to_string();
         assert!(error.contains(&format!("has elements of type {name} in the file")), "{error}");
     }
 }

@@ -971,3 +971,32 @@ mod in_place {
         assert_eq!(outer.order((I, J)), x.order((I, J)));
     }
 }
+
+/// Twelve values at once, each of which has its own derivative; a recorded function takes as many.
+#[test]
+fn twelve_values_at_once() {
+    type Line = Tensor<f64, (I,)>;
+    type Twelve<'a> = (
+        &'a Line,
+        &'a Line,
+        &'a Line,
+        &'a Line,
+        &'a Line,
+        &'a Line,
+        &'a Line,
+        &'a Line,
+        &'a Line,
+        &'a Line,
+        &'a Line,
+        &'a Line,
+    );
+    let x: Line = positive(&zeros(I.of(2)), 3);
+    let all = (&x, &x, &x, &x, &x, &x, &x, &x, &x, &x, &x, &x);
+    let slopes = grad(|all: Twelve<'_>| (all.0 * 2.0 + all.11 * all.11).sum(I), all);
+    assert_eq!(slopes.0, full(I.of(2), 2.0));
+    assert_eq!(slopes.5, zeros(I.of(2)));
+    assert_eq!(slopes.11, (&x * 2.0).eval());
+    let sum = |all: Twelve<'_>| (all.0 + all.11).eval();
+    let program = typed_dims::program::record(sum, all).expect("a sum is recorded");
+    assert_eq!(program.call(all), sum(all));
+}

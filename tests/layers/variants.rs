@@ -113,7 +113,7 @@ fn attention_with_dropout() {
             < 1e-12
     );
     assert_eq!(settings().dropout(1.0, 7).apply(&q, &k, &v).abs().max((Batch, Time, Feat)).order(()), 0.0);
-    let error = settings().dropout(1.5, 7).try_apply(&q, &k, &v).err().expect("no probability");
+    let error = settings().dropout(1.5, 7).try_apply(&q, &k, &v).expect_err("no probability");
     assert_eq!(error.to_string(), "dropout with the probability 1.5; it must be between 0 and 1");
     check(
         |(q, k, v): &(Heads<Time>, _, _)| -> Heads<Time> { settings().dropout(0.3, 7).apply(q, k, v) },

@@ -96,3 +96,5 @@ macro_rules! tuples {
 }
 
 crate::types::tuples::each_tuple_of_inputs!(tuples);
+// One more, so that the message about it is that of `Inputs` alone.
+tuples! { D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 }

@@ -1,4 +1,4 @@
-//~ words: no derivative with respect to | tuple of up to 12
+//~ words: no derivative with respect to | a tuple of up to 12
 use typed_dims::grad::grad;
 use typed_dims::prelude::*;
 
