@@ -177,9 +177,12 @@ pub use nalgebra;
 pub use ndarray;
 #[doc(hidden)]
 pub use typed_dims_core::__private;
+// (At the root, so that messages of rustc name these by short paths.)
 #[cfg(feature = "blas")]
 #[doc(inline)]
 pub use typed_dims_core::blas;
+#[doc(hidden)]
+pub use typed_dims_core::macros::{comprehension, pattern};
 #[cfg(feature = "std")]
 #[doc(inline)]
 pub use typed_dims_core::mode;
@@ -274,12 +277,14 @@ pub mod prelude {
     pub use crate::operators::dynamic::Dynamic as _;
     pub use crate::operators::elementwise::{Elementwise as _, select};
     pub use crate::operators::fold::Folding as _;
+    pub use crate::operators::interpolate::Interpolating as _;
     pub use crate::operators::join::{concat, stack};
     pub use crate::operators::linalg::LinearAlgebra as _;
     #[cfg(feature = "linalg")]
     pub use crate::operators::linalg::{
         decompositions::Decompositions as _, functions::MatrixFunctions as _, systems::LinearSystems as _,
     };
+    pub use crate::operators::nan::NanReductions as _;
     pub use crate::operators::priming::Priming as _;
     pub use crate::operators::restructure::Restructure as _;
     pub use crate::operators::scan::scan;

@@ -1,6 +1,7 @@
 //! The fields of a struct, for derives.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
+use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{
     Error, Field, Fields, GenericArgument, Generics, Member, PathArguments, Result, Type, TypeParam,
@@ -22,6 +23,11 @@ pub fn each<F>(fields: Fields, mut read: impl FnMut(Member, Field) -> Result<F>)
         }
     }
     errors.map_or(Ok(parts), Err)
+}
+
+/// Where the code for a field of this type stands for rustc's messages. Its names are those of the derive, also where a macro was given the type.
+pub fn at(ty: &Type) -> Span {
+    ty.span().resolved_at(Span::call_site())
 }
 
 /// The name of a field: `type` for `r#type`, and `0` for the first field of a tuple struct.

@@ -1,10 +1,11 @@
 //! Attention between tokens, as a layer.
 
 use crate::creation::create::SizedDims;
-use crate::creation::random::split;
-use crate::nn::linear::{Linear, MappedBy};
-use crate::nn::{LayerDims, element};
-use crate::operators::attention::{AttendedDims, Mask, MaskedBy};
+use crate::creation::random::{Seed, split};
+use crate::nn::LayerDims;
+use crate::nn::bias::{BiasKind, NoBias, WithBias};
+use crate::nn::linear::{Linear, MappedBy, Projection};
+use crate::operators::attention::{Attend, AttendedDims, Mask, MaskedBy};
 use crate::operators::restructure::Remapped;
 use crate::pipeline::expr::Expr;
 use crate::prelude::*;
@@ -14,7 +15,6 @@ use crate::types::role::KeepsRole;
 use crate::types::set::{DimsOfBoth, NameFor};
 use crate::types::size::Resizable;
 use core::marker::PhantomData;
-use num_traits::Float;
 
 /// Attention of tokens to tokens: each token asks with a query, and takes up the values of the tokens whose keys fit to it.
 ///
@@ -57,57 +57,101 @@ use num_traits::Float;
 /// let y: Tensor<f32, (Batch, Token, Width)> = attention.to(&x, &memory, Source, true);
 /// assert_eq!(y.size(Token), 3);
 /// ```
+///
+/// `MultiHeadAttention<(Width,), (Head, Feat), (Head, Feat), Feat, f32, NoBias>` is the same without biases.
 #[derive(Clone, Parameters)]
 #[cfg_attr(feature = "safetensors", derive(Load))]
-pub struct MultiHeadAttention<W, Q, K, F, T: Clone = f32>
+pub struct MultiHeadAttention<W, Q, K, F, T: Clone = f32, B = WithBias>
 where
     W: LayerDims + Union<Q>,
     Q: LayerDims + Union<W>,
     K: LayerDims + Union<W>,
     F: AnyDim,
+    B: BiasKind,
 {
     /// Makes queries.
     #[cfg_attr(feature = "safetensors", load(name = "q_proj"))]
-    pub query: Linear<W, Q, T>,
+    pub query: B::Map<W, Q, T>,
     /// Makes keys.
     #[cfg_attr(feature = "safetensors", load(name = "k_proj"))]
-    pub key: Linear<W, K, T>,
+    pub key: B::Map<W, K, T>,
     /// Makes values.
     #[cfg_attr(feature = "safetensors", load(name = "v_proj"))]
-    pub value: Linear<W, K, T>,
+    pub value: B::Map<W, K, T>,
     /// Maps the results of the heads to features of a token.
     #[cfg_attr(feature = "safetensors", load(name = "out_proj"))]
-    pub out: Linear<Q, W, T>,
+    pub out: B::Map<Q, W, T>,
+    #[parameters(constant)]
+    #[cfg_attr(feature = "safetensors", load(default))]
+    dropout: Option<(f64, Seed)>,
     #[parameters(constant)]
     features: PhantomData<fn() -> F>,
 }
 
-impl<W, Q, K, F, T: Real> MultiHeadAttention<W, Q, K, F, T>
+macro_rules! constructors {
+    ($($kind:ident $map:ident $new:ident $doc:literal;)*) => {$(
+        impl<W, Q, K, F, T: Real> MultiHeadAttention<W, Q, K, F, T, $kind>
+        where
+            W: LayerDims + Union<Q>,
+            Q: LayerDims + Union<W>,
+            K: LayerDims + Union<W>,
+            F: AnyDim,
+        {
+            #[doc = $doc]
+            ///
+            /// # Panics
+            ///
+            /// If the weights do not fit into memory.
+            #[track_caller]
+            pub fn $new<A, B, C>(width: A, queries: B, keys: C, seed: u64) -> Self
+            where
+                A: SizedDims<Set = W> + Copy,
+                B: SizedDims<Set = Q> + Copy,
+                C: SizedDims<Set = K> + Copy,
+            {
+                MultiHeadAttention {
+                    query: $map::new(width, queries, split(seed, 0)),
+                    key: $map::new(width, keys, split(seed, 1)),
+                    value: $map::new(width, keys, split(seed, 2)),
+                    out: $map::new(queries, width, split(seed, 3)),
+                    dropout: None,
+                    features: PhantomData,
+                }
+            }
+        }
+    )*};
+}
+
+constructors! {
+    WithBias Linear new "Random maps: see [`Linear::new`].";
+    NoBias Projection without_bias "Random maps without biases: see [`Projection::new`].";
+}
+
+impl<W, Q, K, F, T: Real, Biases: BiasKind> MultiHeadAttention<W, Q, K, F, T, Biases>
 where
     W: LayerDims + Union<Q>,
     Q: LayerDims + Union<W>,
     K: LayerDims + Union<W>,
     F: AnyDim,
 {
-    /// Random maps: see [`Linear::new`].
+    /// The same layer for a step of training: weights of attention are left out with the probability `p`, and the others are multiplied by `1 / (1 - p)`. Take another
+    /// seed for each step and each layer.
     ///
-    /// # Panics
-    ///
-    /// If the weights do not fit into memory.
-    #[track_caller]
-    pub fn new<A, B, C>(width: A, queries: B, keys: C, seed: u64) -> Self
+    /// ```
+    /// # use typed_dims::nn::attention::MultiHeadAttention;
+    /// # use typed_dims::prelude::*;
+    /// # dims! { struct Token; struct Key; struct Width; struct Head; struct Feat; }
+    /// # let heads = (Head.of(2), Feat.of(4));
+    /// # let attention = MultiHeadAttention::<(Width,), (Head, Feat), (Head, Feat), Feat>::new(Width.of(8), heads, heads, 1);
+    /// # let x: Tensor<f32, (Token, Width)> = randn((Token.of(3), Width.of(8)), 2);
+    /// let y = attention.with_dropout(0.1, 7).among(&x, Token, Key, true);
+    /// # assert_eq!(y.size(Token), 3);
+    /// ```
+    pub fn with_dropout(&self, p: f64, seed: impl Into<Seed>) -> Self
     where
-        A: SizedDims<Set = W> + Copy,
-        B: SizedDims<Set = Q> + Copy,
-        C: SizedDims<Set = K> + Copy,
+        Self: Clone,
     {
-        MultiHeadAttention {
-            query: Linear::new(width, queries, split(seed, 0)),
-            key: Linear::new(width, keys, split(seed, 1)),
-            value: Linear::new(width, keys, split(seed, 2)),
-            out: Linear::new(queries, width, split(seed, 3)),
-            features: PhantomData,
-        }
+        MultiHeadAttention { dropout: Some((p, seed.into())), ..self.clone() }
     }
 
     /// Attention of the tokens along `token` to one another. `key` is the name of that dim in keys and values, by which the mask knows them: with the mask
@@ -118,23 +162,22 @@ where
     /// If a dim has another size in `x` or in the mask than in the weights.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
-    pub fn among<X: MappedBy<W, Q, A> + MappedBy<W, K, B>, D, N, M, A, B, S: MaskedBy<M::Dims>, Y, Z>(&self, x: &Named<T, X>, token: D, key: N, mask: M) -> Named<T, X>
+    pub fn among<X: MappedBy<W, Q, A> + MappedBy<W, K, B>, D, N, M, A, B, S: MaskedBy<M::Dims>, Z>(&self, x: &Named<T, X>, token: D, key: N, mask: M) -> Named<T, X>
     where
         X: Union<W>,
         D: AnyDim,
         N: NameFor<D, B> + KeepsRole<D, B>,
         N: AttendedDims<A, N::Out, N::Out, <S as Union<N::Out>>::Out, Z> + Copy,
         M: Mask<T>,
-        F: DimsOfBoth<A, N::Out, <A as Union<N::Out>>::Out, S> + DimsOf<A, Y>,
+        F: DimsOfBoth<A, N::Out, <A as Union<N::Out>>::Out, S>,
         A: Union<Q> + Union<N::Out, Out: Union<N::Out>>,
         B: Union<K>,
         S: Union<N::Out>,
-        Y: Dims,
         Z: MappedBy<Q, W, X>,
     {
-        let keys = self.key.apply(x).rename(token, key);
-        let values = self.value.apply(x).rename(token, key);
-        self.attend(&self.query.apply(x), keys, values, key, mask)
+        let keys = Biases::apply::<W, K, T, X, B>(&self.key, x).rename(token, key);
+        let values = Biases::apply::<W, K, T, X, B>(&self.value, x).rename(token, key);
+        self.attend(&Biases::apply::<W, Q, T, X, A>(&self.query, x), keys, values, key, mask)
     }
 
     /// Attention of the tokens of `x` to those of `memory` along the dim `over`, which `x` lacks (cross attention). `mask` says which of them count.
@@ -144,7 +187,7 @@ where
     /// If a dim has another size in `x`, in `memory` or in the mask than in the weights.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
-    pub fn to<X: MappedBy<W, Q, A>, V: MappedBy<W, K, B>, O: AttendedDims<A, B, B, <S as Union<B>>::Out, Z>, M, A, B, S: MaskedBy<M::Dims>, Y, Z, R>(
+    pub fn to<X: MappedBy<W, Q, A>, V: MappedBy<W, K, B>, O: AttendedDims<A, B, B, <S as Union<B>>::Out, Z>, M, A, B, S: MaskedBy<M::Dims>, Z, R>(
         &self,
         x: &Named<T, X>,
         memory: &Named<T, V>,
@@ -153,15 +196,17 @@ where
     ) -> Named<T, R>
     where
         M: Mask<T>,
-        F: DimsOfBoth<A, B, <A as Union<B>>::Out, S> + DimsOf<A, Y>,
+        F: DimsOfBoth<A, B, <A as Union<B>>::Out, S>,
         A: Union<Q> + Union<B, Out: Union<B>>,
         B: Union<K>,
         S: Union<B>,
-        Y: Dims,
         Z: MappedBy<Q, W, R>,
         R: Union<W>,
     {
-        self.attend(&self.query.apply(x), &self.key.apply(memory), &self.value.apply(memory), over, mask)
+        let queries = Biases::apply::<W, Q, T, X, A>(&self.query, x);
+        let keys = Biases::apply::<W, K, T, V, B>(&self.key, memory);
+        let values = Biases::apply::<W, K, T, V, B>(&self.value, memory);
+        self.attend(&queries, &keys, &values, over, mask)
     }
 
     /// Attention of queries to keys and values that are at hand: turned by [`Rope`](crate::nn::rope::Rope), or out of a [`KeyValues`].
@@ -172,7 +217,7 @@ where
     /// If a dim has two sizes.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
-    pub fn attend<A, U, V, O: AttendedDims<A, U::Dims, V::Dims, <S as Union<V::Dims>>::Out, Z>, M, S: MaskedBy<M::Dims>, X, Y, Z>(
+    pub fn attend<A, U, V, O: AttendedDims<A, U::Dims, V::Dims, <S as Union<V::Dims>>::Out, Z>, M, S: MaskedBy<M::Dims>, X, Z>(
         &self,
         queries: &Named<T, A>,
         keys: U,
@@ -185,14 +230,17 @@ where
         U: Computable<Elem = T, Rank = Rank0>,
         V: Computable<Elem = T, Rank = Rank0>,
         M: Mask<T>,
-        F: DimsOfBoth<A, U::Dims, <A as Union<U::Dims>>::Out, S> + DimsOf<A, Y>,
+        F: DimsOfBoth<A, U::Dims, <A as Union<U::Dims>>::Out, S>,
         S: Union<V::Dims>,
         X: Union<W>,
-        Y: Dims,
         Z: MappedBy<Q, W, X>,
     {
-        let scale = element::<T>(Float::sqrt(queries.size(F::default()) as f64).recip());
-        self.out.apply(&attention(queries, keys, values, F::default(), over, scale, mask))
+        let mut settings = Attend::new(F::default(), over).mask(mask);
+        if let Some((p, seed)) = &self.dropout {
+            settings = settings.dropout(*p, seed.clone());
+        }
+        let heard = settings.apply(queries, keys, values);
+        Biases::apply::<Q, W, T, Z, X>(&self.out, &heard)
     }
 }
 

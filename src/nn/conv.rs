@@ -2,6 +2,7 @@
 
 use crate::creation::create::{Chained, SizedDims};
 use crate::nn::LayerDims;
+use crate::nn::bias::{BiasKind, NoBias, WithBias};
 use crate::nn::linear::Projection;
 use crate::prelude::*;
 use crate::types::dim::DimList;
@@ -28,45 +29,104 @@ pub type KernelOf<C, O, K> = <O as Union<<K as Union<C>>::Out>>::Out;
 /// let maps: Tensor<f32, (Batch, Channel, Row, Column)> = maps.rename(Made, Channel).eval();
 /// assert_eq!(maps.dims(), [("Batch", 2), ("Channel", 8), ("Row", 4), ("Column", 4)]);
 /// ```
+///
+/// In front of a normalisation a bias has no effect: `Conv<(Channel,), (Made,), (Kh, Kw), f32, NoBias>` lacks it.
 #[derive(Clone, Parameters)]
 #[cfg_attr(feature = "safetensors", derive(Load))]
-pub struct Conv<C, O, K, T = f32>
+pub struct Conv<C, O, K, T = f32, B = WithBias>
 where
     C: LayerDims,
     O: LayerDims + Union<<K as Union<C>>::Out>,
     K: LayerDims + Union<C>,
+    B: BiasKind,
 {
     /// The kernels.
     #[cfg_attr(feature = "safetensors", load(axes = Chained<(O, C), K>))]
     pub weight: Named<T, KernelOf<C, O, K>>,
     /// The offset of each channel.
     #[cfg_attr(feature = "safetensors", load(axes = (O,)))]
-    pub bias: Named<T, O>,
+    pub bias: B::Of<T, O>,
 }
 
-impl<C, O, K, T: Real> Conv<C, O, K, T>
+/// Random kernels.
+#[track_caller]
+fn kernels<C, O, K, T: Real, A, B, D>(
+    channels: A,
+    outputs: B,
+    kernel: D,
+    seed: u64,
+) -> Named<T, KernelOf<C, O, K>>
+where
+    C: LayerDims,
+    O: LayerDims + Union<<K as Union<C>>::Out>,
+    K: LayerDims + Union<C, Out: DimList>,
+    B: SizedDims<Set = O>,
+    Chained<A, D>: SizedDims<Set = <K as Union<C>>::Out>,
+{
+    Projection::<<K as Union<C>>::Out, O, T>::new(Chained(channels, kernel), outputs, seed).weight
+}
+
+macro_rules! layers {
+    ($($layer:ident;)*) => {$(
+        impl<C, O, K, T: Real> $layer<C, O, K, T>
+        where
+            C: LayerDims,
+            O: LayerDims + Union<<K as Union<C>>::Out>,
+            K: LayerDims + Union<C>,
+        {
+            /// Random kernels, as [`lecun_normal`](crate::init::lecun_normal) makes them, and a bias of zeros. The fan-in is the product of the sizes of
+            /// `channels` and `kernel`.
+            ///
+            /// # Panics
+            ///
+            /// If the kernels do not fit into memory.
+            #[track_caller]
+            pub fn new<A, B, D>(channels: A, outputs: B, kernel: D, seed: u64) -> Self
+            where
+                B: SizedDims<Set = O> + Copy,
+                Chained<A, D>: SizedDims<Set = <K as Union<C>>::Out>,
+                K: Union<C, Out: DimList>,
+            {
+                let weight = kernels::<C, O, K, T, _, _, _>(channels, outputs, kernel, seed);
+                $layer { weight, bias: zeros(outputs) }
+            }
+        }
+
+        impl<C, O, K, T: Real> $layer<C, O, K, T, NoBias>
+        where
+            C: LayerDims,
+            O: LayerDims + Union<<K as Union<C>>::Out>,
+            K: LayerDims + Union<C>,
+        {
+            /// Random kernels, as `new` makes them, and no bias.
+            ///
+            /// # Panics
+            ///
+            /// If the kernels do not fit into memory.
+            #[track_caller]
+            pub fn without_bias<A, B, D>(channels: A, outputs: B, kernel: D, seed: u64) -> Self
+            where
+                B: SizedDims<Set = O>,
+                Chained<A, D>: SizedDims<Set = <K as Union<C>>::Out>,
+                K: Union<C, Out: DimList>,
+            {
+                $layer { weight: kernels::<C, O, K, T, _, _, _>(channels, outputs, kernel, seed), bias: NoBias }
+            }
+        }
+    )*};
+}
+
+layers! {
+    Conv;
+    ConvTranspose;
+}
+
+impl<C, O, K, T: Real, B: BiasKind> Conv<C, O, K, T, B>
 where
     C: LayerDims,
     O: LayerDims + Union<<K as Union<C>>::Out>,
     K: LayerDims + Union<C>,
 {
-    /// Random kernels, as [`lecun_normal`](crate::init::lecun_normal) makes them, and a bias of zeros. The fan-in is the product of the sizes of
-    /// `channels` and `kernel`.
-    ///
-    /// # Panics
-    ///
-    /// If the kernels do not fit into memory.
-    #[track_caller]
-    pub fn new<A, B, D>(channels: A, outputs: B, kernel: D, seed: u64) -> Self
-    where
-        B: SizedDims<Set = O> + Copy,
-        Chained<A, D>: SizedDims<Set = <K as Union<C>>::Out>,
-        K: Union<C, Out: DimList>,
-    {
-        let map = Projection::<<K as Union<C>>::Out, O, T>::new(Chained(channels, kernel), outputs, seed);
-        Conv { weight: map.weight, bias: zeros(outputs) }
-    }
-
     /// The convolved tensor. The kernels slide along `dims`, one for each of `K`, by `steps`.
     ///
     /// # Panics
@@ -84,6 +144,66 @@ where
         Y: Union<O>,
     {
         let made = conv(x, &self.weight, C::default(), dims, K::default(), steps);
-        (made + &self.bias).eval().same_set()
+        B::added(&self.bias, made)
+    }
+}
+
+/// The transpose of a convolution, from the channels `C` to the channels `O`, whose kernels have the dims `K`: with two of these,
+/// `y[.., O, h * stride + kh, w * stride + kw] += x[.., C, h, w] * weight[C, O, kh, kw]`, and `bias[O]` is added. It makes maps larger, in decoders and generators.
+///
+/// The layer is that of [`conv_transpose`]. As for [`Conv`], dims and steps are said where it is applied.
+///
+/// ```
+/// use typed_dims::nn::conv::ConvTranspose;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Batch; struct Channel; struct Made; struct Row; struct Column; struct Kh = 2; struct Kw = 2; }
+/// let layer = ConvTranspose::<(Channel,), (Made,), (Kh, Kw)>::new(Channel.of(8), Made.of(3), (Kh, Kw), 1);
+/// let maps = rand((Batch.of(2), Channel.of(8), Row.of(4), Column.of(4)), 2);
+/// let images: Tensor<f32, (Batch, Made, Row, Column)> = layer.apply(&maps, (Row, Column), &Window::new().stride(2));
+/// assert_eq!(images.dims(), [("Batch", 2), ("Made", 3), ("Row", 8), ("Column", 8)]);
+/// ```
+#[derive(Clone, Parameters)]
+#[cfg_attr(feature = "safetensors", derive(Load))]
+pub struct ConvTranspose<C, O, K, T = f32, B = WithBias>
+where
+    C: LayerDims,
+    O: LayerDims + Union<<K as Union<C>>::Out>,
+    K: LayerDims + Union<C>,
+    B: BiasKind,
+{
+    /// The kernels.
+    #[cfg_attr(feature = "safetensors", load(axes = Chained<(C, O), K>))]
+    pub weight: Named<T, KernelOf<C, O, K>>,
+    /// The offset of each channel, or [`NoBias`].
+    #[cfg_attr(feature = "safetensors", load(axes = (O,)))]
+    pub bias: B::Of<T, O>,
+}
+
+impl<C, O, K, T: Real, B: BiasKind> ConvTranspose<C, O, K, T, B>
+where
+    C: LayerDims,
+    O: LayerDims + Union<<K as Union<C>>::Out>,
+    K: LayerDims + Union<C>,
+{
+    /// The tensor, spread by the kernels along `dims`, one for each of `K`. How far they move from one position to the next, and what is left out at the ends, is
+    /// said by `steps`.
+    ///
+    /// # Panics
+    ///
+    /// If a dim has another size in `x` than in the kernels, or the padding leaves nothing.
+    #[track_caller]
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn apply<X, P: DimsOf<X, S>, U, V, S: Dims, Y>(&self, x: &Named<T, X>, dims: P, steps: &Window) -> Named<T, Y> where C: DimsOfBoth<X, KernelOf<C, O, K>, U, V>, K: WindowOver<P, X>,
+        X: Union<KernelOf<C, O, K>, Out = U>,
+        P: Plays<DataFeature>,
+        C: Plays<AnyChannel>,
+        K: DimsOf<V, Y> + Plays<FilterSpatial>,
+        U: Dims,
+        V: Dims,
+        Y: Union<O>,
+    {
+        let made = conv_transpose(x, &self.weight, C::default(), dims, K::default(), steps);
+        B::added(&self.bias, made)
     }
 }

@@ -28,6 +28,10 @@ pub struct Embedding<V: AnyDim, D: LayerDims + Union<(V,)>, T = f32> {
     /// The table.
     #[cfg_attr(feature = "safetensors", load(axes = (V, D)))]
     pub weight: Named<T, <D as Union<(V,)>>::Out>,
+    /// The index that stands for no input, if there is one: its row has no gradient.
+    #[parameters(constant)]
+    #[cfg_attr(feature = "safetensors", load(default))]
+    pub padding: Option<usize>,
 }
 
 impl<V: AnyDim, D: LayerDims + Union<(V,)>, T: Real> Embedding<V, D, T> {
@@ -45,7 +49,39 @@ impl<V: AnyDim, D: LayerDims + Union<(V,)>, T: Real> Embedding<V, D, T> {
         let table = Projection::<(V,), D, T>::new(rows, features, seed).weight;
         // The deviation of that one is `1 / sqrt(rows)`.
         let factor = element::<T>(0.02 * Float::sqrt(zeros::<u8, _>(rows).len() as f64));
-        Embedding { weight: table.map_elements(|x: T| x * factor) }
+        Embedding { weight: table.map_elements(|x: T| x * factor), padding: None }
+    }
+
+    /// The same table with zeros in the row `index`, which stands for no input: for what fills short texts up. The row has no gradient, so optimizers leave it
+    /// as it is, unless they let weights decay.
+    ///
+    /// ```
+    /// use typed_dims::grad::grad;
+    /// use typed_dims::nn::embedding::Embedding;
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Token; struct Word; struct Width; }
+    /// let words = Embedding::<Word, (Width,)>::new(Word.of(3), Width.of(2), 1).with_padding(0);
+    /// let ids = from_vec(Token.of(3), vec![2_u32, 0, 0]);
+    /// let slope = grad(|words: &Embedding<Word, (Width,)>| words.apply(&ids).sum((Token, Width)), &words);
+    /// let expected = ndarray::array![[0.0, 0.0], [0.0, 0.0], [1.0, 1.0]];
+    /// assert_eq!(slope.weight.order((Word, Width)), expected);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the table has no such row.
+    #[track_caller]
+    pub fn with_padding(self, index: usize) -> Self
+    where
+        V: DimsOf<<D as Union<(V,)>>::Out, D>,
+        D: Union<(V,), Out: Union<(V,)>>,
+    {
+        let rows = self.weight.size(V::default());
+        assert!(index < rows, "`Embedding` with the padding {index}: there are {rows} rows");
+        let kept = from_fn(V::default().of(rows), |row: usize| if row == index { T::ZERO } else { T::ONE });
+        let weight = (self.weight * kept).eval().same_set();
+        Embedding { weight, padding: Some(index) }
     }
 
     /// The rows at `ids`: `y[.., D] = weight[ids[..], D]`.
@@ -58,8 +94,15 @@ impl<V: AnyDim, D: LayerDims + Union<(V,)>, T: Real> Embedding<V, D, T> {
     where
         V: DimsOf<<D as Union<(V,)>>::Out, D>,
         D: Union<X, Out = Z>,
+        X: Union<(), Out = X> + Union<Z, Out: Union<Z>>,
         Z: Dims,
     {
-        self.weight.view().take(V::default(), ids).eval()
+        let rows = self.weight.view().take(V::default(), ids);
+        let Some(padding) = self.padding else { return rows.eval() };
+        let rows = rows.eval();
+        let ids = ids.from_end(self.weight.size(V::default()));
+        let is_padding: Named<bool, X> = ids.eq(padding as isize).eval();
+        let fixed: Named<T, Z> = rows.view().detach();
+        select(&is_padding, &fixed, &rows).eval().same_set()
     }
 }

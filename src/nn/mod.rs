@@ -5,12 +5,15 @@
 //! sizes, and, where weights are random, a seed; a method `apply`; [`Parameters`](crate::grad::Parameters); and `Load`, with the names of PyTorch
 //! (feature `safetensors`). They are written on the public interface, so a layer of your own can begin as a copy.
 //!
+//! The last type parameter of a layer says whether it has a bias. It has one unless you write [`NoBias`](bias::NoBias): `LayerNorm<(Width,), f32, NoBias>`, which
+//! `LayerNorm::without_bias` makes. (A `Linear` without a bias is a [`Projection`](linear::Projection).)
+//!
 //! | layer | |
 //! |---|---|
 //! | [`Linear`](linear::Linear), [`Projection`](linear::Projection) | a linear map with a bias, and one without |
 //! | [`Embedding`](embedding::Embedding) | a row of a table for each index |
-//! | [`LayerNorm`](norm::LayerNorm), [`RmsNorm`](norm::RmsNorm), [`BatchNorm`](norm::BatchNorm) | normalisation, with learnt scales |
-//! | [`Conv`](conv::Conv) | a convolution along any number of dims |
+//! | [`LayerNorm`](norm::LayerNorm), [`RmsNorm`](norm::RmsNorm), [`GroupNorm`](norm::GroupNorm), [`BatchNorm`](norm::BatchNorm) | normalisation, with learnt scales |
+//! | [`Conv`](conv::Conv), [`ConvTranspose`](conv::ConvTranspose) | a convolution along any number of dims, and its transpose |
 //! | [`MultiHeadAttention`](attention::MultiHeadAttention) | attention between tokens, with a cache of keys and values |
 //! | [`Rope`](rope::Rope) | positions as rotations of queries and keys |
 //! | [`SwiGlu`](glu::SwiGlu) | a gated feed-forward network |
@@ -22,6 +25,7 @@
 pub use typed_dims_core::operators::nn::{dropout, linear, loss, pool};
 
 pub mod attention;
+pub mod bias;
 pub mod conv;
 pub mod embedding;
 pub mod glu;

@@ -1,9 +1,14 @@
 //! Normalisation: functions, and layers with learnt scales.
 
 use crate::creation::create::SizedDims;
+use crate::nn::bias::{BiasKind, NoBias, WithBias};
 use crate::nn::{LayerDims, element};
 use crate::prelude::*;
+use crate::tensors::tensor::Evaluable;
+use crate::types::dim::Of;
+use crate::types::rank::Rank0;
 use crate::types::role::AllPlay;
+use alloc::vec::Vec;
 pub use typed_dims_core::operators::nn::norm::*;
 use typed_dims_core::training::optim::in_place::{approach, scale};
 
@@ -26,13 +31,13 @@ const EPSILON: f64 = 1e-5;
 /// ```
 #[derive(Clone, Parameters)]
 #[cfg_attr(feature = "safetensors", derive(Load))]
-pub struct LayerNorm<D: LayerDims, T = f32> {
+pub struct LayerNorm<D: LayerDims, T = f32, B: BiasKind = WithBias> {
     /// The scale of each feature.
     #[cfg_attr(feature = "safetensors", load(axes = D))]
     pub weight: Named<T, D>,
-    /// The offset of each feature.
+    /// The offset of each feature, or [`NoBias`].
     #[cfg_attr(feature = "safetensors", load(axes = D))]
-    pub bias: Named<T, D>,
+    pub bias: B::Of<T, D>,
     /// The number added to the variance: 1e-5, unless it is set.
     #[parameters(constant)]
     #[cfg_attr(feature = "safetensors", load(default = EPSILON))]
@@ -49,18 +54,43 @@ impl<D: LayerDims, T: Real> LayerNorm<D, T> {
     pub fn new<A: SizedDims<Set = D> + Copy>(dims: A) -> Self {
         LayerNorm { weight: ones(dims), bias: zeros(dims), epsilon: EPSILON }
     }
+}
 
-    /// The normalised tensor. Each line is read once and written once.
+impl<D: LayerDims, T: Real> LayerNorm<D, T, NoBias> {
+    /// The scale 1, and no offset.
+    ///
+    /// # Panics
+    ///
+    /// If the weights do not fit into memory.
+    #[track_caller]
+    pub fn without_bias<A: SizedDims<Set = D>>(dims: A) -> Self {
+        LayerNorm { weight: ones(dims), bias: NoBias, epsilon: EPSILON }
+    }
+}
+
+impl<D: LayerDims, T: Real, B: BiasKind> LayerNorm<D, T, B> {
+    /// The same layer, with another number added to the variance.
+    ///
+    /// ```
+    /// use typed_dims::nn::norm::LayerNorm;
+    /// # use typed_dims::prelude::*;
+    /// # dims! { struct Width; }
+    /// let norm = LayerNorm::<(Width,)>::new(Width.of(8)).with_epsilon(1e-12);
+    /// # assert_eq!(norm.epsilon, 1e-12);
+    /// ```
+    pub fn with_epsilon(self, epsilon: f64) -> Self {
+        LayerNorm { epsilon, ..self }
+    }
+
+    /// The normalised tensor, or expression: `norm.apply(&x)`, `norm.apply(&x + &y)`. With a bias, each line is read once and written once.
     ///
     /// # Panics
     ///
     /// If a dim has another size in `x` than in the weight.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
-    pub fn apply<X: Union<D, Out: Union<D>>, Y: Dims>(&self, x: &Named<T, X>) -> Named<T, X> where D: DimsOf<X, Y> {
-        // One pass. (`layer_norm_affine` asks that the weight has no dims besides those of `x`, which the first bound says already.)
-        let y = scaled_and_shifted(x, D::default(), element(self.epsilon), &self.weight, &self.bias);
-        y.unwrap_or_else(|error| panic!("{error}")).same_set()
+    pub fn apply<A: Evaluable<Elem = T, Rank = Rank0, Dims = X>, X: Union<D, Out: Union<D>>, Y: Dims>(&self, x: A) -> Named<T, X> where D: DimsOf<X, Y> {
+        B::normalized(x, D::default(), self.epsilon, &self.weight, &self.bias)
     }
 }
 
@@ -100,14 +130,14 @@ impl<D: LayerDims, T: Real> RmsNorm<D, T> {
         RmsNorm { weight: ones(dims), epsilon: EPSILON }
     }
 
-    /// The normalised tensor.
+    /// The normalised tensor, or expression.
     ///
     /// # Panics
     ///
     /// If a dim has another size in `x` than in the weight.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
-    pub fn apply<X: Union<D>, Y: Dims>(&self, x: &Named<T, X>) -> Named<T, X> where D: DimsOf<X, Y> {
+    pub fn apply<A: Evaluable<Elem = T, Rank = Rank0, Dims = X>, X: Union<D>, Y: Dims>(&self, x: A) -> Named<T, X> where D: DimsOf<X, Y> {
         (x.rms_norm(D::default(), element(self.epsilon)) * &self.weight).eval().same_set()
     }
 }
@@ -119,6 +149,30 @@ pub struct ChannelMoments<C: Dims, T = f32> {
     pub mean: Named<T, C>,
     /// The unbiased variance.
     pub var: Named<T, C>,
+}
+
+/// By which moments the [`BatchNorm`]s of a network normalise: see [`BatchNorm::apply_in`].
+#[derive(Clone)]
+pub enum NormMode<C: Dims, T = f32> {
+    /// By those of the batch, which are put down here, layer by layer.
+    Training(Vec<ChannelMoments<C, T>>),
+    /// By the running ones.
+    Inference,
+}
+
+impl<C: Dims, T> NormMode<C, T> {
+    /// A training in which no layer has run yet.
+    pub fn training() -> Self {
+        NormMode::Training(Vec::new())
+    }
+
+    /// The moments that were put down, in the order in which the layers ran.
+    pub fn into_moments(self) -> Vec<ChannelMoments<C, T>> {
+        match self {
+            NormMode::Training(moments) => moments,
+            NormMode::Inference => Vec::new(),
+        }
+    }
 }
 
 /// Mean 0 and variance 1 of each of the channels `C`, then a learnt scale and offset:
@@ -244,6 +298,42 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
         ((normal.output * &self.weight + &self.bias).eval().same_set(), moments)
     }
 
+    /// The tensor, normalised as the network is used: [`train`](BatchNorm::train), which puts the moments down in `mode`, or [`apply`](BatchNorm::apply).
+    ///
+    /// ```
+    /// use typed_dims::nn::norm::{BatchNorm, NormMode};
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Batch; struct Channel; }
+    /// let mut norm = BatchNorm::<(Channel,)>::new(Channel.of(2));
+    /// let x: Tensor<f32, (Batch, Channel)> = randn((Batch.of(8), Channel.of(2)), 1);
+    /// let mut mode = NormMode::training();
+    /// let y = norm.apply_in(&x, Batch, &mut mode);
+    /// assert!(y.mean(Batch).abs().max(Channel).order(()) < 1e-6);
+    /// for moments in mode.into_moments() {
+    ///     norm.remember(&moments);
+    /// }
+    /// assert_eq!(norm.apply_in(&x, Batch, &mut NormMode::Inference), norm.apply(&x));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where one of these does.
+    #[track_caller]
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn apply_in<X, Y: Dims, D: DimsOf<X, Z>, Z: LeavesChannels<C> + AllPlay<DataChannel>>(&self, x: &Named<T, X>, dims: D, mode: &mut NormMode<C, T>) -> Named<T, X> where C: DimsOf<X, Y>,
+        X: Union<C, Out: Union<C, Out: Union<C, Out: Union<C>>>>,
+    {
+        match mode {
+            NormMode::Training(all) => {
+                let (y, moments) = self.train(x, dims);
+                all.push(moments);
+                y
+            }
+            NormMode::Inference => self.apply(x),
+        }
+    }
+
     /// Takes up the moments of a batch: `running = (1 - momentum) * running + momentum * batch`.
     ///
     /// # Panics
@@ -258,5 +348,73 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
         );
         approach(&mut self.running_mean, &batch.mean, momentum);
         approach(&mut self.running_var, &batch.var, momentum);
+    }
+}
+
+/// Mean 0 and variance 1 over each of `GROUPS` equal parts of the channels `C` and over other dims, then a learnt scale and offset for each channel:
+/// `y = (x - mean) / sqrt(var + epsilon) * weight[C] + bias[C]`.
+///
+/// (Y. Wu, K. He, 2018, "Group normalization". With one group it is PyTorch's `GroupNorm(1, ..)`, with as many as channels its instance normalisation.)
+///
+/// ```
+/// use typed_dims::nn::norm::GroupNorm;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Batch; struct Channel; struct Row; struct Column; }
+/// let norm = GroupNorm::<Channel, 2>::new(Channel.of(6));
+/// let x: Tensor<f32, (Batch, Channel, Row, Column)> = randn((Batch.of(2), Channel.of(6), Row.of(4), Column.of(4)), 1);
+/// let y = norm.apply(&x, (Row, Column));
+/// assert!((&y).slice(Channel, ..3).mean((Channel, Row, Column)).abs().max(Batch).order(()) < 1e-6);
+/// ```
+#[derive(Clone, Parameters)]
+#[cfg_attr(feature = "safetensors", derive(Load))]
+pub struct GroupNorm<C: AnyDim, const GROUPS: usize, T = f32, B: BiasKind = WithBias> {
+    /// The scale of each channel.
+    #[cfg_attr(feature = "safetensors", load(axes = (C,)))]
+    pub weight: Named<T, (C,)>,
+    /// The offset of each channel, or [`NoBias`].
+    #[cfg_attr(feature = "safetensors", load(axes = (C,)))]
+    pub bias: B::Of<T, (C,)>,
+    /// The number added to the variance: 1e-5, unless it is set.
+    #[parameters(constant)]
+    #[cfg_attr(feature = "safetensors", load(default = EPSILON))]
+    pub epsilon: f64,
+}
+
+impl<C: AnyDim, const GROUPS: usize, T: Real> GroupNorm<C, GROUPS, T> {
+    /// The scale 1 and the offset 0.
+    ///
+    /// # Panics
+    ///
+    /// If the weights do not fit into memory.
+    #[track_caller]
+    pub fn new(channels: Of<C>) -> Self {
+        GroupNorm { weight: ones(channels), bias: zeros(channels), epsilon: EPSILON }
+    }
+}
+
+impl<C: AnyDim, const GROUPS: usize, T: Real> GroupNorm<C, GROUPS, T, NoBias> {
+    /// The scale 1, and no offset.
+    ///
+    /// # Panics
+    ///
+    /// If the weights do not fit into memory.
+    #[track_caller]
+    pub fn without_bias(channels: Of<C>) -> Self {
+        GroupNorm { weight: ones(channels), bias: NoBias, epsilon: EPSILON }
+    }
+}
+
+impl<C: AnyDim, const GROUPS: usize, T: Real, B: BiasKind> GroupNorm<C, GROUPS, T, B> {
+    /// The normalised tensor. Means and variances are taken over each group of channels and over `dims`: in PyTorch, all dims but the batch.
+    ///
+    /// # Panics
+    ///
+    /// If the channels cannot be split into equal groups, or have another number in `x` than in the weight.
+    #[track_caller]
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn apply<X: Union<(C,)>, D: DimsOf<Y, Z>, Y: Dims, Z: Dims>(&self, x: &Named<T, X>, dims: D) -> Named<T, X> where C: DimRef + DimsOf<X, Y>, {
+        let normal = x.group_norm(C::default(), GROUPS, dims, element(self.epsilon));
+        B::added(&self.bias, (normal * &self.weight).eval().same_set())
     }
 }

@@ -1,4 +1,12 @@
-//! Recurrent networks.
+//! Recurrent networks: cells that go along a text, and several of them one above the other, in one direction or in both.
+
+#[cfg(feature = "safetensors")]
+mod load;
+mod sequence;
+mod stacked;
+
+pub use sequence::RecurrentState;
+pub use stacked::{BiGru, BiGruStack, BiLstm, BiLstmStack, GruStack, LstmStack};
 
 use crate::creation::create::Chained;
 use crate::creation::random::split;
@@ -8,7 +16,7 @@ use crate::types::dim::Of;
 use crate::types::role::KeepsRole;
 use crate::types::set::NameFor;
 use crate::types::set::rename::NotIn;
-use alloc::vec::Vec;
+use sequence::{ReadFrom, always};
 
 dims! {
     /// The gates of an [`Lstm`]: input, forget, cell and output.
@@ -28,6 +36,9 @@ pub struct LstmState<S: Dims, T: Clone = f32> {
     /// The cell.
     pub cell: Named<T, S>,
 }
+
+/// The state of a [`Gru`]: the output of the last step.
+pub type GruState<S, T = f32> = Named<T, S>;
 
 /// A long short-term memory from the features `I` to the features `H`. `N` is a further name of `H`, for the features that a step makes of those before it.
 ///
@@ -50,23 +61,20 @@ pub struct LstmState<S: Dims, T: Clone = f32> {
 /// assert_eq!(shown.dims(), [("Batch", 2), ("Time", 5), ("Hidden", 4)]);
 /// assert_eq!(shown.index(Time, -1), state.hidden);
 /// ```
+///
+/// Files have the names of PyTorch's first layer: `weight_ih_l0`, `weight_hh_l0`, `bias_ih_l0` and `bias_hh_l0`.
 #[derive(Clone, Parameters)]
-#[cfg_attr(feature = "safetensors", derive(Load))]
 pub struct Lstm<I: AnyDim, H: AnyDim, N: AnyDim, T: Clone = f32>
 where
     (N,): Union<(LstmGate,), Out: Union<(I,)> + Union<(H,)>>,
 {
     /// The weights from the input to the gates.
-    #[cfg_attr(feature = "safetensors", load(name = "weight_ih_l0", axes = ((LstmGate, N), I)))]
     pub weight_ih: Named<T, <GatesOf<LstmGate, N> as Union<(I,)>>::Out>,
     /// The weights from the output of the step before to the gates.
-    #[cfg_attr(feature = "safetensors", load(name = "weight_hh_l0", axes = ((LstmGate, N), H)))]
     pub weight_hh: Named<T, <GatesOf<LstmGate, N> as Union<(H,)>>::Out>,
     /// The offset of the gates.
-    #[cfg_attr(feature = "safetensors", load(name = "bias_ih_l0", axes = ((LstmGate, N),)))]
     pub bias_ih: Named<T, GatesOf<LstmGate, N>>,
     /// A second offset of the gates; PyTorch has both.
-    #[cfg_attr(feature = "safetensors", load(name = "bias_hh_l0", axes = ((LstmGate, N),)))]
     pub bias_hh: Named<T, GatesOf<LstmGate, N>>,
 }
 
@@ -104,8 +112,13 @@ where
         LstmGate: DimsOf<Y, V>,
         H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
     {
-        let made = project::<(I,), GatesOf<LstmGate, N>, T, X, Y>(x, &self.weight_ih);
-        self.next(made, state)
+        self.next(self.gates::<X, Y>(x), state)
+    }
+
+    /// The gates that the input makes.
+    #[track_caller]
+    fn gates<X: MappedBy<(I,), GatesOf<LstmGate, N>, Y>, Y: Dims>(&self, x: &Named<T, X>) -> Named<T, Y> {
+        project::<(I,), GatesOf<LstmGate, N>, T, X, Y>(x, &self.weight_ih)
     }
 
     /// The next state, from the gates that the input makes.
@@ -142,25 +155,11 @@ where
         D: DimRef<Brand = D> + NotIn<S>,
         S: MappedBy<(H,), GatesOf<LstmGate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
         Y: Union<Y, Out = Y> + Union<GatesOf<LstmGate, N>, Out = Y>,
-        Z: Dims,
+        Z: Union<GatesOf<LstmGate, N>, Out = Z>,
         LstmGate: DimsOf<Y, V>,
         H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
     {
-        let all = project::<(I,), GatesOf<LstmGate, N>, T, X, Z>(x, &self.weight_ih);
-        let made = |at: usize| all.view().index(time, at);
-        let mut state = match state {
-            Some(state) => state,
-            None => {
-                let like = made(0).index(LstmGate, 0).rename(N::default(), H::default()).eval();
-                LstmState { hidden: like.zero(), cell: like.zero() }
-            }
-        };
-        let mut shown = Vec::new();
-        for at in 0..all.size(time) {
-            state = self.next(made(at).eval(), &state);
-            shown.push(state.hidden.clone());
-        }
-        (stack(time, shown), state)
+        self.read(x, time, state, ReadFrom::Start, &always())
     }
 }
 
@@ -187,23 +186,20 @@ where
 /// assert_eq!(shown.dims(), [("Batch", 2), ("Time", 5), ("Hidden", 4)]);
 /// assert_eq!(shown.index(Time, -1), hidden);
 /// ```
+///
+/// Files have the names of PyTorch's first layer: `weight_ih_l0`, `weight_hh_l0`, `bias_ih_l0` and `bias_hh_l0`.
 #[derive(Clone, Parameters)]
-#[cfg_attr(feature = "safetensors", derive(Load))]
 pub struct Gru<I: AnyDim, H: AnyDim, N: AnyDim, T: Clone = f32>
 where
     (N,): Union<(GruGate,), Out: Union<(I,)> + Union<(H,)>>,
 {
     /// The weights from the input to the gates.
-    #[cfg_attr(feature = "safetensors", load(name = "weight_ih_l0", axes = ((GruGate, N), I)))]
     pub weight_ih: Named<T, <GatesOf<GruGate, N> as Union<(I,)>>::Out>,
     /// The weights from the state to the gates.
-    #[cfg_attr(feature = "safetensors", load(name = "weight_hh_l0", axes = ((GruGate, N), H)))]
     pub weight_hh: Named<T, <GatesOf<GruGate, N> as Union<(H,)>>::Out>,
     /// The offset of the gates that the input makes.
-    #[cfg_attr(feature = "safetensors", load(name = "bias_ih_l0", axes = ((GruGate, N),)))]
     pub bias_ih: Named<T, GatesOf<GruGate, N>>,
     /// The offset of those that the state makes.
-    #[cfg_attr(feature = "safetensors", load(name = "bias_hh_l0", axes = ((GruGate, N),)))]
     pub bias_hh: Named<T, GatesOf<GruGate, N>>,
 }
 
@@ -241,13 +237,21 @@ where
         GruGate: DimsOf<Y, V>,
         H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
     {
-        let made = project::<(I,), GatesOf<GruGate, N>, T, X, Y>(x, &self.weight_ih);
-        self.next(&(made + &self.bias_ih).eval(), hidden)
+        self.next(self.gates::<X, Y>(x), hidden)
+    }
+
+    /// The gates that the input makes.
+    #[track_caller]
+    fn gates<X: MappedBy<(I,), GatesOf<GruGate, N>, Y>, Y>(&self, x: &Named<T, X>) -> Named<T, Y>
+    where
+        Y: Union<GatesOf<GruGate, N>, Out = Y>,
+    {
+        (project::<(I,), GatesOf<GruGate, N>, T, X, Y>(x, &self.weight_ih) + &self.bias_ih).eval()
     }
 
     /// The next state, from the gates that the input makes.
     #[track_caller]
-    fn next<Y, V, S>(&self, made: &Named<T, Y>, hidden: &Named<T, S>) -> Named<T, S>
+    fn next<Y, V, S>(&self, made: Named<T, Y>, hidden: &Named<T, S>) -> Named<T, S>
     where
         S: MappedBy<(H,), GatesOf<GruGate, N>, Y> + Union<S, Out = S>,
         Y: Union<GatesOf<GruGate, N>, Out = Y>,
@@ -263,8 +267,7 @@ where
         // (1 - kept) * new + kept * hidden
         (&new + (made(1) + before(1)).sigmoid() * (hidden - &new)).eval()
     }
-
-    /// The state after each position along `time`, and the last one. It begins with `hidden`, or with zeros.
+    /// The output after each position along `time`, and the state after the last one. It begins with `state`, or with zeros.
     ///
     /// # Panics
     ///
@@ -275,28 +278,16 @@ where
         &self,
         x: &Named<T, X>,
         time: D,
-        hidden: Option<Named<T, S>>,
-    ) -> (Named<T, <S as Union<(D,)>>::Out>, Named<T, S>)
+        state: Option<GruState<S, T>>,
+    ) -> (Named<T, <S as Union<(D,)>>::Out>, GruState<S, T>)
     where
         D: DimRef<Brand = D> + NotIn<S>,
         S: MappedBy<(H,), GatesOf<GruGate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
-        Y: Union<GatesOf<GruGate, N>, Out = Y>,
+        Y: Union<Y, Out = Y> + Union<GatesOf<GruGate, N>, Out = Y>,
         Z: Union<GatesOf<GruGate, N>, Out = Z>,
         GruGate: DimsOf<Y, V>,
         H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
     {
-        let all = project::<(I,), GatesOf<GruGate, N>, T, X, Z>(x, &self.weight_ih);
-        let all = (all + &self.bias_ih).eval();
-        let made = |at: usize| all.view().index(time, at);
-        let mut hidden = match hidden {
-            Some(hidden) => hidden,
-            None => made(0).index(GruGate, 0).rename(N::default(), H::default()).eval().zero(),
-        };
-        let mut shown = Vec::new();
-        for at in 0..all.size(time) {
-            hidden = self.next(&made(at).eval(), &hidden);
-            shown.push(hidden.clone());
-        }
-        (stack(time, shown), hidden)
+        self.read(x, time, state, ReadFrom::Start, &always())
     }
 }

@@ -16,7 +16,7 @@ use num_traits::Float;
 /// ```
 ///
 /// Products of a query and a key then depend on the distance of their positions alone. (J. Su and others, 2021, "RoFormer". The two halves of the features
-/// are paired as in GPT-NeoX and in the weights of Llama for `transformers`.)
+/// are paired as in GPT-NeoX and in the weights of Llama for `transformers`; [`interleaved`](Rope::interleaved) pairs neighbours.)
 ///
 /// ```
 /// use typed_dims::nn::rope::Rope;
@@ -37,9 +37,12 @@ where
     /// The cosine of the angle of each position and feature.
     #[parameters(constant)]
     cos: Named<T, <(F,) as Union<(P,)>>::Out>,
-    /// The sine, which is negative for the first half of the features.
+    /// The sine, which is negative for the first feature of each plane.
     #[parameters(constant)]
     sin: Named<T, <(F,) as Union<(P,)>>::Out>,
+    /// For each feature the other one of its plane, if they are neighbours.
+    #[parameters(constant)]
+    neighbours: Option<Named<usize, (F,)>>,
 }
 
 impl<P: AnyDim, F: AnyDim, T: Real> Rope<P, F, T>
@@ -53,20 +56,61 @@ where
     /// If the number of features is odd, if the base is not a number greater than 0, or if the angles do not fit into memory.
     #[track_caller]
     pub fn new(positions: Of<P>, features: Of<F>, base: f64) -> Self {
+        let half = features.size() / 2;
+        Self::of_planes(positions, features, base, None, |feature| (feature % half, feature < half))
+    }
+
+    /// As [`new`](Rope::new), but the features `2 p` and `2 p + 1` are a plane, as in the paper, in GPT-J, and in the weights of Llama as Meta publishes them.
+    ///
+    /// ```
+    /// use typed_dims::nn::rope::Rope;
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Token; struct Feat; }
+    /// let rope = Rope::<Token, Feat>::interleaved(Token.of(2), Feat.of(2), 10_000.0);
+    /// let x: Tensor<f32, (Token, Feat)> = from_vec((Token.of(1), Feat.of(2)), vec![1.0, 0.0]);
+    /// let expected = from_vec(Feat.of(2), vec![1_f32.cos(), 1_f32.sin()]);
+    /// assert!((rope.apply(&x, 1) - expected).abs().max((Token, Feat)).order(()) < 1e-6);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where [`new`](Rope::new) does.
+    #[track_caller]
+    pub fn interleaved(positions: Of<P>, features: Of<F>, base: f64) -> Self {
+        let neighbours = from_fn(features, |feature: usize| feature ^ 1);
+        Self::of_planes(positions, features, base, Some(neighbours), |feature| {
+            (feature / 2, feature.is_multiple_of(2))
+        })
+    }
+
+    /// `plane` says in which plane a feature is, and whether it is the first one there.
+    #[track_caller]
+    fn of_planes(
+        positions: Of<P>,
+        features: Of<F>,
+        base: f64,
+        neighbours: Option<Named<usize, (F,)>>,
+        plane: impl Fn(usize) -> (usize, bool),
+    ) -> Self {
         let count = features.size();
         assert!(count.is_multiple_of(2), "{count} features cannot be paired");
         assert!(
             base > 0.0 && base.is_finite(),
             "`Rope` with the base {base}: it must be finite and greater than 0"
         );
-        let half = count / 2;
-        let angle = |(position, feature): (usize, usize)| {
-            position as f64 * Float::powf(base, -((feature % half) as f64) / half as f64)
+        let planes = count / 2;
+        let angle = |position: usize, plane: usize| {
+            position as f64 * Float::powf(base, -(plane as f64) / planes as f64)
         };
         let dims = Chained(positions, features);
         Rope {
-            cos: from_fn(dims, |at| element(Float::cos(angle(at)))),
-            sin: from_fn(dims, |at| element(Float::sin(angle(at)) * if at.1 < half { -1.0 } else { 1.0 })),
+            cos: from_fn(dims, |(position, feature)| element(Float::cos(angle(position, plane(feature).0)))),
+            sin: from_fn(dims, |(position, feature)| {
+                let (plane, is_first) = plane(feature);
+                element(Float::sin(angle(position, plane)) * if is_first { -1.0 } else { 1.0 })
+            }),
+            neighbours,
         }
     }
 
@@ -77,7 +121,7 @@ where
     /// If there are more positions than the angles were made for, or `F` has another size.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
-    pub fn apply<X, Y: Dims, Z: Dims>(&self, x: &Named<T, X>, start: usize) -> Named<T, X> where P: DimsOf<X, Y>, F: DimsOf<X, Z>,
+    pub fn apply<X, Y: Dims, Z: Union<(F,)>>(&self, x: &Named<T, X>, start: usize) -> Named<T, X> where P: DimsOf<X, Y>, F: DimsOf<X, Z>,
         P: DimsOf<<(F,) as Union<(P,)>>::Out, (F,)> + Resizable,
         F: DimsOf<<(F,) as Union<(P,)>>::Out, (P,)>,
         X: Union<<(F,) as Union<(P,)>>::Out, Out: Union<<X as Union<<(F,) as Union<(P,)>>::Out>>::Out>>,
@@ -86,6 +130,10 @@ where
         let positions = start..start + x.size(P::default());
         let cos = self.cos.view().slice(P::default(), positions.clone());
         let sin = self.sin.view().slice(P::default(), positions);
-        (x * cos + x.roll(F::default(), half) * sin).eval().same_set()
+        let others = match &self.neighbours {
+            None => x.roll(F::default(), half),
+            Some(neighbours) => x.view().take(F::default(), neighbours).eval().same_set(),
+        };
+        (x * cos + others * sin).eval().same_set()
     }
 }

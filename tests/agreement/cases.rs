@@ -99,7 +99,7 @@ fn convolutions(reference: &Reference) -> usize {
             (y.batch_norm((Batch, H, W), 1e-5).output * gain + bias).gelu().eval()
         },
     );
-    let steps = Window::new().stride(2).padding(1);
+    let steps = Window::new().stride(2).padding(1).output_padding(1);
     reference.check(
         "transposed_convolution",
         |fill| {
@@ -107,7 +107,7 @@ fn convolutions(reference: &Reference) -> usize {
             (x, from_vec((Channel.of(2), Out.of(3), P.of(2), Q.of(3)), fill(36)))
         },
         outputs(5, 8),
-        |(x, w): &(Images, Filters)| conv_transpose(x, w, Channel, (H, W), (P, Q), &steps, 1),
+        |(x, w): &(Images, Filters)| conv_transpose(x, w, Channel, (H, W), (P, Q), &steps),
     );
     let lines = |data| from_vec((Batch.of(2), Channel.of(2), W.of(6)), data);
     let halves = |data| from_vec((Batch.of(2), Channel.of(2), W.of(3)), data);

@@ -219,3 +219,22 @@ fn arrays_have_no_names() {
         }
     }
 }
+
+/// Floats of eight bits are bytes, under the name that the file gives them.
+#[test]
+fn floats_of_eight_bits_are_bytes() {
+    use ::safetensors::Dtype;
+    use ::safetensors::tensor::TensorView as Array;
+    let bytes = [0x38_u8, 0x40, 0xb8, 0x7f, 0x00, 0x01];
+    for (dtype, name) in [(Dtype::F8_E4M3, "F8_E4M3"), (Dtype::F8_E5M2, "F8_E5M2")] {
+        let array = Array::new(dtype, vec![2, 3], &bytes).expect("the sizes fit");
+        let file = ::safetensors::serialize([("x", array)], None).expect("the array is well-formed");
+        let file = safetensors::SafetensorsReader::new(&file).expect("a file");
+        let entry = file.get("x").expect("the tensor");
+        assert_eq!(entry.element_type(), name);
+        let x: Tensor<u8, (Out, In)> = entry.load_as((Out, In)).expect("bytes");
+        assert_eq!(x.order((Out, In)), ndarray::array![[0x38, 0x40, 0xb8], [0x7f, 0x00, 0x01]]);
+        let error = entry.load_as::<f32, _>((Out, In)).expect_err("no `f32`").to_string();
+        assert!(error.contains(&format!("has elements of type {name} in the file")), "{error}");
+    }
+}

@@ -969,3 +969,33 @@ mod in_place {
         assert_eq!(outer.order((I, J)), x.order((I, J)));
     }
 }
+
+/// Twelve values at once, each of which has its own derivative; a recorded function takes as many.
+#[test]
+fn twelve_values_at_once() {
+    type Line = Tensor<f64, (I,)>;
+    type Twelve<'a> = (
+        &'a Line,
+        &'a Line,
+        &'a Line,
+        &'a Line,
+        &'a Line,
+        &'a Line,
+        &'a Line,
+        &'a Line,
+        &'a Line,
+        &'a Line,
+        &'a Line,
+        &'a Line,
+    );
+    let x: Line = positive(&zeros(I.of(2)), 3);
+    let all = (&x, &x, &x, &x, &x, &x, &x, &x, &x, &x, &x, &x);
+    let sum = |(a, b, c, d, e, f, g, h, i, j, k, l): Twelve<'_>| -> Line {
+        (a + b + c + d + e + f + g + h + i + j + k + l * l).eval()
+    };
+    let slopes = grad(|all: Twelve<'_>| sum(all).sum(I), all);
+    assert_eq!((&slopes.0, &slopes.10), (&ones(I.of(2)), &ones(I.of(2))));
+    assert_eq!(slopes.11, (&x * 2.0).eval());
+    let program = typed_dims::program::record(sum, all).expect("a sum is recorded");
+    assert_eq!(program.call(all), sum(all));
+}

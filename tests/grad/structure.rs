@@ -247,11 +247,11 @@ fn convolutions() {
     for steps in [
         Window::new(),
         Window::new().stride((2, 1)).padding(1),
-        Window::new().dilation((2, 1)).padding_sides((1, 0), (0, 2)).stride(2),
+        Window::new().dilation((2, 1)).padding_sides((1, 0), (0, 2)).stride(2).output_padding(1),
     ] {
         check(|(x, w): &(Image, Filter)| conv(x, w, C, (H, W), (P, Q), &steps), &both);
         check(|(x, w): &(Image, Filter)| conv(x * 2.0, w.sin(), C, (H, W), (P, Q), &steps), &both);
-        check(|(x, w): &(Image, Filter)| conv_transpose(x, w, C, (H, W), (P, Q), &steps, 1), &both);
+        check(|(x, w): &(Image, Filter)| conv_transpose(x, w, C, (H, W), (P, Q), &steps), &both);
     }
     // In groups, along one dim, with a single place, and with none of the batch.
     type Line = Tensor<f64, (C, G, H, N)>;
@@ -261,7 +261,7 @@ fn convolutions() {
             (randn((N.of(n), C.of(2), G.of(3), H.of(h)), 1), randn((O.of(2), C.of(2), G.of(3), P.of(2)), 2));
         check(|(x, w): &(Line, Filters)| conv(x, w, C, H, P, &Window::new()), &both);
         check(|(x, w): &(Line, Filters)| conv(x, w, (), H, P, &Window::new().padding(1)), &both);
-        check(|(x, w): &(Line, Filters)| conv_transpose(x, w, C, H, P, &Window::new().stride(2), 0), &both);
+        check(|(x, w): &(Line, Filters)| conv_transpose(x, w, C, H, P, &Window::new().stride(2)), &both);
     }
 }
 

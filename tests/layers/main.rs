@@ -7,6 +7,8 @@
 mod gradients;
 mod losses;
 mod recipes;
+mod several;
+mod variants;
 
 use gradients::{noise, recorded};
 use ndarray::Dimension;

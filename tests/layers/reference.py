@@ -1,6 +1,6 @@
 """Writes `reference.json`: what PyTorch's layers compute, for `main.rs` to compare with.
 
-    pip install "torch==2.2.2" "numpy<2"
+    pip install "torch==2.15.0"
     python tests/layers/reference.py
 
 Weights and inputs are formulas, which `main.rs` has as well: the array `k` of a case has the element `sin(1.3 * at + 0.7 * k)` at the place `at`.
@@ -28,6 +28,14 @@ def filled(layer, *names):
             weight = layer.get_parameter(name)
             weight.copy_(array(k, *weight.shape))
     return layer
+
+
+def embedding_with_padding():
+    """The sum of the rows' elements, and the derivatives of the table."""
+    layer = filled(nn.Embedding(5, 4, padding_idx=1), "weight")
+    out = layer(torch.tensor([[4, 0, 2], [1, 1, 3]]))
+    (out * array(20, 2, 3, 4)).sum().backward()
+    return [out, layer.weight.grad]
 
 
 def rms_norm(x, weight):
@@ -75,6 +83,23 @@ def grouped_attention():
     return [found @ array(6, 8, 12).T + array(7, 8)]
 
 
+def attention_without_biases():
+    layer = nn.MultiheadAttention(8, 2, batch_first=True, bias=False)
+    with torch.no_grad():
+        layer.in_proj_weight.copy_(torch.cat([array(k, 8, 8) for k in range(3)]))
+        layer.out_proj.weight.copy_(array(3, 8, 8))
+    x = array(20, 2, 5, 8)
+    return [layer(x, x, x)[0]]
+
+
+def neighbours(x, start):
+    """As in the paper: the features 2 p and 2 p + 1 are turned as complex numbers."""
+    planes = torch.view_as_complex(x.unflatten(-1, (-1, 2)))
+    speed = 10_000.0 ** (-torch.arange(planes.shape[-1]) / planes.shape[-1])
+    angle = torch.outer(start + torch.arange(x.shape[-2]), speed)
+    return torch.view_as_real(planes * torch.polar(torch.ones_like(angle), angle)).flatten(-2)
+
+
 def rope(x, start):
     """As in `transformers`' Llama; the features are last, the tokens before them."""
     half = x.shape[-1] // 2
@@ -115,19 +140,53 @@ def cross_entropy(ignored=False, **options):
 
 CLASS_WEIGHTS = torch.tensor([0.5, 2.0, 1.0, 0.0])
 
+
+def several(make, layers, directions, states):
+    """Several layers in one or two directions, and texts of the lengths 5 and 3."""
+    layer = make(3, 4, num_layers=layers, bidirectional=directions == 2, batch_first=True)
+    names = [
+        f"{name}_l{at}{direction}"
+        for at in range(layers)
+        for direction in ["", "_reverse"][:directions]
+        for name in ["weight_ih", "weight_hh", "bias_ih", "bias_hh"]
+    ]
+    filled(layer, *names)
+    x = array(20, 2, 5, 3)
+    packed = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([5, 3]), batch_first=True)
+    outputs = []
+    for text in [x, packed]:
+        shown, last = layer(text)
+        if text is packed:
+            shown, _ = nn.utils.rnn.pad_packed_sequence(shown, batch_first=True)
+        outputs += [shown, *(last if states == 2 else [last])]
+    return outputs
+
 CASES = {
     "layer_norm": [
         filled(nn.LayerNorm(4), "weight", "bias")(array(20, 2, 3, 4)),
         filled(nn.LayerNorm((3, 4)), "weight", "bias")(array(20, 2, 3, 4)),
     ],
+    "layer_norm_without_bias": [filled(nn.LayerNorm(4, bias=False), "weight")(array(20, 2, 3, 4))],
+    "group_norm": [filled(nn.GroupNorm(2, 4), "weight", "bias")(array(20, 2, 4, 3, 2))],
     "rms_norm": [rms_norm(array(20, 2, 3, 4), array(0, 4))],
     "embedding": [filled(nn.Embedding(5, 4), "weight")(torch.tensor([[4, 0, 2], [1, 1, 3]]))],
+    "embedding_with_padding": embedding_with_padding(),
     "conv1d": [filled(nn.Conv1d(3, 4, 2, dilation=2), "weight", "bias")(array(20, 2, 3, 6))],
     "conv2d": [filled(nn.Conv2d(3, 4, (3, 2), stride=(2, 1), padding=1), "weight", "bias")(array(20, 2, 3, 6, 5))],
+    "conv2d_without_bias": [
+        filled(nn.Conv2d(3, 4, (3, 2), padding="same", bias=False), "weight")(array(20, 2, 3, 6, 5))
+    ],
+    "conv_transpose2d": [
+        filled(
+            nn.ConvTranspose2d(3, 4, (3, 2), stride=(2, 1), padding=1, output_padding=(1, 0)), "weight", "bias"
+        )(array(20, 2, 3, 4, 5))
+    ],
     "batch_norm": batch_norm(),
     "attention": attention(),
+    "attention_without_biases": attention_without_biases(),
     "grouped_attention": grouped_attention(),
     "rope": [rope(array(20, 2, 5, 6), 0), rope(array(20, 2, 5, 6), 7)],
+    "neighbours": [neighbours(array(20, 2, 5, 6), 7)],
     "swi_glu": [swi_glu(array(20, 2, 3, 4))],
     "lstm": recurrent(nn.LSTM, 2),
     "gru": recurrent(nn.GRU, 1),
@@ -136,6 +195,10 @@ CASES = {
     "weighted_cross_entropy": cross_entropy(weight=CLASS_WEIGHTS),
     "smooth_cross_entropy": cross_entropy(label_smoothing=0.2),
     "full_cross_entropy": cross_entropy(ignored=True, weight=CLASS_WEIGHTS, label_smoothing=0.3),
+    "several_lstm": several(nn.LSTM, 2, 1, 2),
+    "several_bi_lstm": several(nn.LSTM, 2, 2, 2),
+    "several_gru": several(nn.GRU, 3, 1, 1),
+    "several_bi_gru": several(nn.GRU, 2, 2, 1),
 }
 
 path = pathlib.Path(__file__).with_name("reference.json")

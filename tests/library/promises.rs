@@ -366,9 +366,8 @@ mod edges {
     fn padding_by_side_of_a_transposed_convolution() {
         let (x, k) = (ndarray::array![1, 2, 4, 8], ndarray::array![1, 10, 100]);
         dims!(kh);
-        let found = |steps: Window| {
-            conv_transpose(x.at(H), k.at(kh), (), H, kh, &steps.stride(2), 0).order(H).to_vec()
-        };
+        let found =
+            |steps: Window| conv_transpose(x.at(H), k.at(kh), (), H, kh, &steps.stride(2)).order(H).to_vec();
         let all = found(Window::new());
         for (front, behind) in [(0, 1), (1, 0), (2, 1), (1, 3)] {
             let some = found(Window::new().padding_sides(front, behind));
@@ -396,7 +395,7 @@ mod edges {
             }
             let expected = (front + behind < span).then(|| expected[front..span - behind].to_vec());
             let steps = Window::new().padding_sides(front, behind).stride(stride).dilation(dilation);
-            let found = try_conv_transpose(x.at(H), k.at(kh), (), H, kh, &steps, extra);
+            let found = try_conv_transpose(x.at(H), k.at(kh), (), H, kh, &steps.output_padding(extra));
             let found = found.ok().map(|found| found.order(H).to_vec());
             assert_eq!(found, expected, "{own} {len} {steps:?} {extra}");
         }
@@ -432,7 +431,7 @@ mod edges {
         let (x, k) = (Array1::<f32>::zeros(3), Array1::<f32>::zeros(3));
         dims!(kh);
         let window = Window::new().padding(usize::MAX);
-        let found = try_conv_transpose(x.at(H), k.at(kh), (), H, kh, &window, 0);
+        let found = try_conv_transpose(x.at(H), k.at(kh), (), H, kh, &window);
         assert!(matches!(found, Err(DimError::Shape { .. })));
         let none = Array1::<f32>::zeros(0);
         assert!(matches!(none.at(H).try_pad(H, usize::MAX, 1, Pad::Reflect), Err(DimError::Shape { .. })));

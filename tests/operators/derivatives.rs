@@ -49,6 +49,7 @@ const ZERO: &[&str] = &[
     "categorical_of",
     "unique_counts",
     "unique_inverse",
+    "unique_consecutive_counts",
     "cast",
     "iota",
     "one_hot",

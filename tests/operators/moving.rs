@@ -4,6 +4,8 @@ use crate::loops::{build, lines};
 use crate::table::Family;
 use crate::value::of;
 use crate::{C, H, I, Inner, J, K, O, Outer, P, Q, W};
+use ndarray::ArrayD;
+use typed_dims::operators::interpolate::Interpolation;
 use typed_dims::prelude::*;
 
 /// Moving and repeating.
@@ -18,6 +20,45 @@ pub fn family() -> Family {
 
 fn two_by_four() -> Array2<f32> {
     Array2::zeros((2, 4))
+}
+
+/// A line at a position, by a curve through its elements: the element `at` of `len`, of a line that continues with its ends.
+type CurveThrough = dyn Fn(&dyn Fn(isize) -> f64, usize, usize, usize) -> f64;
+
+/// An axis with `len` elements on a curve through those that it has.
+fn interpolated(x: &ArrayD<f64>, axis: usize, len: usize, curve: &CurveThrough) -> ArrayD<f64> {
+    lines(x, axis, len, |line| {
+        let n = line.len();
+        let element = |at: isize| line[at.clamp(0, n as isize - 1) as usize];
+        (0..len).map(|at| curve(&element, at, n, len)).collect()
+    })
+}
+
+fn linear(line: &dyn Fn(isize) -> f64, at: usize, n: usize, len: usize) -> f64 {
+    let place = ((2 * at + 1) as f64 * n as f64 / (2 * len) as f64 - 0.5).max(0.0);
+    between(line, place)
+}
+
+fn aligned(line: &dyn Fn(isize) -> f64, at: usize, n: usize, len: usize) -> f64 {
+    between(line, at as f64 * (n - 1) as f64 / (len - 1) as f64)
+}
+
+/// The number on the line through two neighbours.
+fn between(line: &dyn Fn(isize) -> f64, place: f64) -> f64 {
+    let at = place.floor();
+    line(at as isize) + (line(at as isize + 1) - line(at as isize)) * (place - at)
+}
+
+/// Hermite's curve between two elements, whose slopes are three quarters of the differences of their neighbours.
+fn cubic(line: &dyn Fn(isize) -> f64, at: usize, n: usize, len: usize) -> f64 {
+    let place = (2 * at + 1) as f64 * n as f64 / (2 * len) as f64 - 0.5;
+    let (at, t) = (place.floor() as isize, place - place.floor());
+    let slope = |at: isize| 0.75 * (line(at + 1) - line(at - 1));
+    let (rise, cube, square) = (3.0 * t * t - 2.0 * t * t * t, t * t * t, t * t);
+    line(at) * (1.0 - rise)
+        + line(at + 1) * rise
+        + slope(at) * (cube - 2.0 * square + t)
+        + slope(at + 1) * (cube - square)
 }
 
 crate::operators! {
@@ -100,6 +141,26 @@ crate::operators! {
         loops: build(&[x.shape()[0], 9, 3], |at| x[[at[0], at[1] * x.shape()[1] / 9, at[2] * x.shape()[2] / 3]]),
         along: [H W], keep: [H W],
         names: "nn.functional.interpolate" "image.resize" "";
+    /// Resizes, with numbers on the lines between neighbours
+    interpolate_linear [f32 f64] (x: T [C H W]) -> [C H W],
+        call: x.interpolate((H, W), (9, 3), Interpolation::linear()),
+        loops: interpolated(&interpolated(&x.mapv(f64::from), 1, 9, &linear), 2, 3, &linear).mapv(|x| x as T),
+        along: [H W], keep: [H W],
+        errors: [Array2::<f32>::zeros((2, 0)).at((I, H)).try_interpolate(H, 3, Interpolation::linear())
+            => "no elements to interpolate along dim `H` of size 0"],
+        names: "nn.functional.interpolate(mode='bilinear')" "image.resize" "";
+    /// The same, the first and the last element staying where they are
+    interpolate_aligned [f32 f64] (x: T [C H W]) -> [C H W],
+        call: x.interpolate((H, W), (9, 3), Interpolation::linear().align_corners()),
+        loops: interpolated(&interpolated(&x.mapv(f64::from), 1, 9, &aligned), 2, 3, &aligned).mapv(|x| x as T),
+        along: [H W], keep: [H W],
+        names: "nn.functional.interpolate(align_corners=True)" "" "";
+    /// Resizes, with numbers on curves through four elements
+    interpolate_cubic [f32 f64] (x: T [C H W]) -> [C H W],
+        call: x.interpolate((H, W), (9, 3), Interpolation::cubic()),
+        loops: interpolated(&interpolated(&x.mapv(f64::from), 1, 9, &cubic), 2, 3, &cubic).mapv(|x| x as T),
+        along: [H W], keep: [H W],
+        names: "nn.functional.interpolate(mode='bicubic')" "image.resize" "";
     /// Windows: `out[h, p] = x[h * stride + p * dilation]`
     unfold [f32 i32] (x: T [I H]) -> [P I H],
         call: shown!(x.unfold(H, P.of(2), 2, 3); where { let x = x + x; }),

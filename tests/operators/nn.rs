@@ -45,6 +45,32 @@ fn pooled<T: Copy>(
     })
 }
 
+/// The windows of two axes behind the first one, rounded up. What they have behind the padding is not there.
+fn ragged<T: Copy>(
+    x: &ArrayD<T>,
+    size: [usize; 2],
+    stride: [usize; 2],
+    padding: [usize; 2],
+    f: impl Fn(Vec<Option<T>>) -> T,
+) -> ArrayD<T> {
+    let len = |at: usize| x.shape()[at + 1] + 2 * padding[at];
+    let starts = |at: usize| {
+        let count = (len(at) - size[at]).div_ceil(stride[at]) + 1;
+        (0..count).filter(|n| n * stride[at] < x.shape()[at + 1] + padding[at]).count()
+    };
+    build(&[x.shape()[0], starts(0), starts(1)], |at| {
+        let mut window = Vec::new();
+        for p in (0..size[0]).filter(|p| at[1] * stride[0] + p < len(0)) {
+            for q in (0..size[1]).filter(|q| at[2] * stride[1] + q < len(1)) {
+                let h = tap(at[1], stride[0], p, 1, padding[0], x.shape()[1]);
+                let w = tap(at[2], stride[1], q, 1, padding[1], x.shape()[2]);
+                window.push(h.zip(w).map(|(h, w)| x[[at[0], h, w]]));
+            }
+        }
+        f(window)
+    })
+}
+
 /// The parts of two axes behind the first one, as equal as can be.
 fn adaptive<T: Copy>(x: &ArrayD<T>, sizes: [usize; 2], f: impl Fn(Vec<T>) -> T) -> ArrayD<T> {
     let part = |at: usize, n: usize, size: usize| at * n / size..((at + 1) * n).div_ceil(size);
@@ -97,6 +123,28 @@ crate::operators! {
         }),
         along: [C H P], keep: [H P],
         names: "" "lax.conv_general_dilated(padding)" "";
+    /// The same, with as many windows as there are elements, divided by the stride and rounded up
+    conv_padding_same [f32 i32] (x: T [C H W], w: T [O C P Q]) -> [O H W],
+        call: conv(x, w, C, (H, W), (P, Q), &Window::new().padding_same().stride((1, 2)).dilation((2, 1))),
+        loops: build(&[w.shape()[0], x.shape()[1], x.shape()[2].div_ceil(2)], |at| {
+            let mut sum = 0 as T;
+            for c in 0..x.shape()[0] {
+                for p in 0..3 {
+                    for q in 0..2 {
+                        // Four more along `H`, two of them in front; along `W`, with five elements, one more behind.
+                        let (h, w_) = (tap(at[1], 1, p, 2, 2, x.shape()[1]), tap(at[2], 2, q, 1, 0, x.shape()[2]));
+                        if let (Some(h), Some(w_)) = (h, w_) {
+                            sum += x[[c, h, w_]] * w[[at[0], c, p, q]];
+                        }
+                    }
+                }
+            }
+            sum
+        }),
+        along: [C H W P Q], keep: [H W P Q],
+        errors: [try_conv_transpose(image().at((C, H)), Array2::<f32>::zeros((4, 2)).at((C, P)), C, H, P, &Window::new().padding_same())
+            => "a transposed convolution along dim `H`: `padding_same` does not say how many elements it has"],
+        names: "nn.functional.conv2d(padding='same')" "lax.conv_general_dilated(padding='SAME')" "";
     /// The same along two dims, with stride, padding and dilation
     conv2d [f32 i32] (x: T [C H W], w: T [O C P Q]) -> [O H W],
         call: conv(x, w, C, (H, W), (P, Q), &Window::new().stride((2, 1)).padding(1).dilation((1, 2))),
@@ -164,7 +212,7 @@ crate::operators! {
         names: "nn.functional.conv1d(groups=C)" "lax.conv_general_dilated(feature_group_count)" "";
     /// `out[o, 2 h + p - 1] += x[c, h] * w[c, o, p]`
     conv_transpose1d [f32 i32] (x: T [C H], w: T [C O P]) -> [O H],
-        call: conv_transpose(x, w, C, H, P, &Window::new().stride(2).padding(1), 1),
+        call: conv_transpose(x, w, C, H, P, &Window::new().stride(2).padding(1).output_padding(1)),
         loops: {
             let mut out = build(&[w.shape()[1], 2 * x.shape()[1]], |_| 0 as T);
             for o in 0..w.shape()[1] {
@@ -177,12 +225,12 @@ crate::operators! {
             out
         },
         along: [C H P], keep: [H P],
-        errors: [try_conv_transpose(image().at((C, H)), Array2::<f32>::zeros((4, 2)).at((C, P)), C, H, P, &Window::new().padding(2), 0)
+        errors: [try_conv_transpose(image().at((C, H)), Array2::<f32>::zeros((4, 2)).at((C, P)), C, H, P, &Window::new().padding(2))
             => "a transposed convolution along dim `H`: the padding leaves no elements"],
         names: "nn.functional.conv_transpose1d" "lax.conv_transpose" "convolve";
     /// The same along two dims
     conv_transpose2d [f32] (x: T [C H W], w: T [C O P Q]) -> [O H W],
-        call: conv_transpose(x, w, C, (H, W), (P, Q), &Window::new().stride((1, 3)).dilation((2, 1)), 0),
+        call: conv_transpose(x, w, C, (H, W), (P, Q), &Window::new().stride((1, 3)).dilation((2, 1))),
         loops: {
             let (h_out, w_out) = (x.shape()[1] - 1 + 4 + 1, (x.shape()[2] - 1) * 3 + 1 + 1);
             let mut out = build(&[w.shape()[1], h_out, w_out], |_| 0 as T);
@@ -211,6 +259,22 @@ crate::operators! {
         errors: [image().at((C, H)).try_max_pool(H, 2, &Window::new().padding(2))
             => "windows along dim `H`: the padding 2 is more than half of the window of 2"],
         names: "nn.functional.max_pool2d" "lax.reduce_window" "";
+    /// The same, with windows that begin in front of the end and reach behind it
+    max_pool_ceil [f32 i32] (x: T [C H W]) -> [C H W],
+        call: x.max_pool((H, W), (3, 2), &Window::new().stride(2).padding((1, 0)).ceil()),
+        loops: ragged(x, [3, 2], [2, 2], [1, 0], |window| {
+            window.iter().flatten().copied().reduce(|a, b| if b > a { b } else { a }).expect("an element")
+        }),
+        along: [H W], keep: [H W],
+        names: "nn.functional.max_pool2d(ceil_mode=True)" "" "";
+    /// The mean of each window, which counts its elements and the padding
+    avg_pool_ceil [f32 f64] (x: T [C H W]) -> [C H W],
+        call: x.avg_pool((H, W), (3, 2), &Window::new().stride(2).padding((1, 0)).ceil()),
+        loops: ragged(x, [3, 2], [2, 2], [1, 0], |window| {
+            window.iter().map(|x| x.unwrap_or(0.0)).sum::<T>() / window.len() as T
+        }),
+        along: [H W], keep: [H W],
+        names: "nn.functional.avg_pool2d(ceil_mode=True)" "" "";
     /// The mean of each window
     avg_pool [f32 f64 f16] (x: T [C H W]) -> [H W C],
         call: x.avg_pool((H, W), (3, 2), &Window::new().stride((1, 2)).padding((1, 0))),

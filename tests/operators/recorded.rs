@@ -36,6 +36,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("unique", "the size of the result depends on the data"),
     ("unique_counts", "the size of the result depends on the data"),
     ("unique_inverse", "the number of distinct elements depends on the data"),
+    ("unique_consecutive", "the size of the result depends on the data"),
+    ("unique_consecutive_counts", "the size of the result depends on the data"),
     ("nonzero", "the size of the result depends on the data"),
     ("exp_complex", "complex numbers"),
     ("eig", "complex numbers"),

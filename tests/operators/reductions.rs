@@ -32,6 +32,11 @@ fn wide<T: Copy + Into<f64>>(line: &[T]) -> Vec<f64> {
     line.iter().map(|&x| x.into()).collect()
 }
 
+/// A line without the element that entries of NaN-aware reductions make NaN.
+fn numbers<T: Copy + Into<f64>>(line: &[T]) -> Vec<f64> {
+    line.iter().enumerate().filter(|&(at, _)| at != 2).map(|(_, &x)| x.into()).collect()
+}
+
 /// Where the first best element is.
 fn best<T: Copy>(line: &[T], better: impl Fn(T, T) -> bool) -> usize {
     (1..line.len()).fold(0, |best, at| if better(line[at], line[best]) { at } else { best })
@@ -52,6 +57,43 @@ crate::operators! {
         }),
         along: [J], keep: [],
         names: "einsum, matmul, bmm" "numpy.einsum" "einsum";
+    /// The sum of the elements that are not NaN
+    nansum [f32 f64] (x: T [I J]) -> [I],
+        call: shown!(x.nansum(J); where { let x = x.masked_fill(J.eq(2), of(f64::NAN)); }),
+        loops: fold(x, 1, |x| { let x = numbers(x); (x.iter().sum::<f64>()) as T }),
+        along: [J], keep: [],
+        names: "nansum" "numpy.nansum" "nansum";
+    /// The mean of the elements that are not NaN; NaN if there are none
+    nanmean [f32 f64] (x: T [I J]) -> [I],
+        call: shown!(x.nanmean(J); where { let x = x.masked_fill(J.eq(2), of(f64::NAN)); }),
+        loops: fold(x, 1, |x| { let x = numbers(x); (mean(&x)) as T }),
+        along: [J], keep: [],
+        names: "nanmean" "numpy.nanmean" "nanmean";
+    /// The greatest element that is not NaN; NaN if all are
+    nanmax [f32 f64] (x: T [I J]) -> [I],
+        call: shown!(x.nanmax(J); where { let x = x.masked_fill(J.eq(2), of(f64::NAN)); }),
+        loops: fold(x, 1, |x| { let x = numbers(x); (x.iter().copied().fold(f64::NEG_INFINITY, f64::max)) as T }),
+        along: [J], keep: [J],
+        errors: [none().at((I, J)).try_nanmax(J) => "`nanmax` over dim `J` = 0 has no elements to choose from"],
+        names: "" "numpy.nanmax" "nanmax";
+    /// The least element that is not NaN; NaN if all are
+    nanmin [f32 f64] (x: T [I J]) -> [I],
+        call: shown!(x.nanmin(J); where { let x = x.masked_fill(J.eq(2), of(f64::NAN)); }),
+        loops: fold(x, 1, |x| { let x = numbers(x); (x.iter().copied().fold(f64::INFINITY, f64::min)) as T }),
+        along: [J], keep: [J],
+        names: "" "numpy.nanmin" "nanmin";
+    /// The variance of the elements that are not NaN
+    nanvar [f32 f64] (x: T [I J]) -> [I],
+        call: shown!(x.nanvar(J); where { let x = x.masked_fill(J.eq(2), of(f64::NAN)); }),
+        loops: fold(x, 1, |x| { let x = numbers(x); (var(&x, 0.0)) as T }),
+        along: [J], keep: [],
+        names: "" "numpy.nanvar" "nanvar";
+    /// The standard deviation of the elements that are not NaN
+    nanstd [f32 f64] (x: T [I J]) -> [I],
+        call: shown!(x.nanstd(J); where { let x = x.masked_fill(J.eq(2), of(f64::NAN)); }),
+        loops: fold(x, 1, |x| { let x = numbers(x); (var(&x, 0.0).sqrt()) as T }),
+        along: [J], keep: [J],
+        names: "" "numpy.nanstd" "nanstd";
     /// The product; 1 if there are no elements
     prod [f32 i64 f16] (x: T [I J]) -> [I],
         call: x.prod(J),

@@ -190,4 +190,24 @@ crate::operators! {
         },
         along: [], keep: [],
         names: "unique(return_inverse=True)" "numpy.unique_inverse" "unique_inverse";
+    /// The first element of each run of equal ones
+    unique_consecutive [f32 i32] (alone x: T [I J] in Ties) -> [V],
+        call: shown!(x.unique_consecutive((I, J), n).values; where { dims!(n); } then |found| found.rename(n, V).eval()),
+        loops: {
+            let mut all: Vec<T> = x.iter().copied().collect();
+            all.dedup();
+            build(&[all.len()], |at| all[at[0]])
+        },
+        along: [], keep: [],
+        names: "unique_consecutive" "" "";
+    /// The length of each run of equal elements
+    unique_consecutive_counts [f32 i32] (alone x: T [I J] in Ties) -> [V],
+        call: shown!(x.unique_consecutive((I, J), n).counts; where { dims!(n); } then |found| found.rename(n, V).eval()),
+        loops: {
+            let all: Vec<T> = x.iter().copied().collect();
+            let counts: Vec<usize> = all.chunk_by(|a, b| a == b).map(<[T]>::len).collect();
+            build(&[counts.len()], |at| counts[at[0]])
+        },
+        along: [], keep: [],
+        names: "unique_consecutive(return_counts=True)" "" "";
 }

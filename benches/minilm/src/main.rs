@@ -42,7 +42,7 @@ struct Args {
 fn main() -> Result<(), Box<dyn Error>> {
     let args = Args::parse();
     let files = Files::open(&args.model)?;
-    let (encoder, epsilon) = (files.encoder()?, files.settings.epsilon);
+    let encoder = files.encoder()?;
     let text = std::fs::read_to_string(&args.file)?;
     let lines: Vec<&str> = text.lines().collect();
     let sentences = Reader::open(&args.model, files.settings)?.words(&lines)?;
@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         for _ in 0..args.runs {
             let start = ProcessTime::now();
             let a = in_batches(&sentences, batch, |sentences| {
-                Ok(encoder.encode(&padded(sentences), epsilon).order((Batch, Width)))
+                Ok(encoder.encode(&padded(sentences)).order((Batch, Width)))
             })?;
             ours = ours.min(start.elapsed().as_secs_f64());
             if !args.ours {

@@ -48,9 +48,28 @@ fn fan<D: SizedDims, F: DimList>(dims: &D, _: &F) -> Result<f64, DimError> {
     Ok(F::KEYS.as_slice().iter().map(|key| of(key) as f64).product())
 }
 
-/// Numbers with a normal distribution of mean 0.
+/// Numbers with a normal distribution of mean 0 and a standard deviation: `normal(dims, 0.02, seed)`.
+#[panicking_twin("so is a deviation that is negative, infinite or NaN")]
+pub fn try_normal<T: Real, D: SizedDims>(
+    dims: D,
+    deviation: f64,
+    seed: u64,
+) -> Result<Named<T, D::Set>, DimError> {
+    check_deviation("normal", deviation)?;
+    normally(dims, deviation, seed)
+}
+
+/// A standard deviation is a number of 0 or more.
+fn check_deviation(name: &str, deviation: f64) -> Result<(), DimError> {
+    if deviation >= 0.0 && deviation.is_finite() {
+        return Ok(());
+    }
+    let what = format!("`{name}` with the deviation {deviation}: it must be finite and 0 or more");
+    Err(DimError::Shape { what })
+}
+
 #[track_caller]
-fn normal<T: Real, D: Written>(dims: D, deviation: f64, seed: u64) -> Result<Named<T, D::Set>, DimError> {
+fn normally<T: Real, D: Written>(dims: D, deviation: f64, seed: u64) -> Result<Named<T, D::Set>, DimError> {
     drawn(dims, |at| rounded(deviation * deviate(RandomStream::Normal, seed, at)))
 }
 
@@ -68,7 +87,7 @@ pub(crate) fn of_map<T: Real, A: Written, B: Written<Set: Union<A::Set>>>(
     seed: u64,
 ) -> Result<Named<T, <B::Set as Union<A::Set>>::Out>, DimError> {
     let fan_in: f64 = sizes(&inputs)?.iter().map(|&(_, size)| size as f64).product();
-    normal(Chained(inputs, outputs), Float::sqrt(1.0 / fan_in), seed)
+    normally(Chained(inputs, outputs), Float::sqrt(1.0 / fan_in), seed)
 }
 
 // The bounds stand in the line of the name, because rustc quotes it.
@@ -91,13 +110,13 @@ by_fan_in! {
     /// Numbers with a normal distribution of mean 0 and variance `2 / fan_in`, for layers before a `relu`.
     ///
     /// (K. He and others, 2015, "Delving deep into rectifiers".)
-    try_he_normal normal 2.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
+    try_he_normal normally 2.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
     /// Numbers that are drawn evenly between `-sqrt(6 / fan_in)` and `sqrt(6 / fan_in)`, so that their variance is that of [`he_normal`].
     try_he_uniform uniform 6.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
     /// Numbers with a normal distribution of mean 0 and variance `1 / fan_in`.
     ///
     /// (Y. LeCun and others, 1998, "Efficient backprop".)
-    try_lecun_normal normal 1.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
+    try_lecun_normal normally 1.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
     /// Numbers that are drawn evenly between `-sqrt(3 / fan_in)` and `sqrt(3 / fan_in)`, so that their variance is that of [`lecun_normal`].
     try_lecun_uniform uniform 3.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
 }
@@ -126,7 +145,7 @@ by_both! {
     /// Numbers with a normal distribution of mean 0 and variance `2 / (fan_in + fan_out)`.
     ///
     /// (X. Glorot, Y. Bengio, 2010, "Understanding the difficulty of training deep feedforward neural networks".)
-    try_xavier_normal normal 2.0 [T: Real, D: SizedDims, I: DimList + DimsOf<D::Set, X>, O: DimList + DimsOf<D::Set, Y>, X: Dims, Y: Dims];
+    try_xavier_normal normally 2.0 [T: Real, D: SizedDims, I: DimList + DimsOf<D::Set, X>, O: DimList + DimsOf<D::Set, Y>, X: Dims, Y: Dims];
     /// Numbers that are drawn evenly between `-a` and `a`, where `a = sqrt(6 / (fan_in + fan_out))`, so that their variance is that of [`xavier_normal`].
     try_xavier_uniform uniform 6.0 [T: Real, D: SizedDims, I: DimList + DimsOf<D::Set, X>, O: DimList + DimsOf<D::Set, Y>, X: Dims, Y: Dims];
 }
@@ -149,11 +168,7 @@ pub fn try_truncated_normal<T: Real, D: SizedDims>(
     deviation: f64,
     seed: u64,
 ) -> Result<Named<T, D::Set>, DimError> {
-    if !(deviation >= 0.0 && deviation.is_finite()) {
-        let what =
-            format!("`truncated_normal` with the deviation {deviation}: it must be finite and 0 or more");
-        return Err(DimError::Shape { what });
-    }
+    check_deviation("truncated_normal", deviation)?;
     drawn(dims, |at| {
         // Each try has a seed of its own.
         let mut tries = (0..)

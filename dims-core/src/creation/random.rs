@@ -13,7 +13,9 @@ use twins::panicking_twin;
 
 #[cfg(feature = "std")]
 use super::undrawn::undrawn;
-use crate::creation::create::{SizedDims, Written, build, each_position, sizes, try_from_fn, volume};
+use crate::creation::create::{
+    SizedDims, Written, build, each_position, sizes, try_from_fn, try_from_vec, volume,
+};
 use crate::creation::positions::draw_numbers;
 use crate::creation::seed::DrawnSeed;
 use crate::error::DimError;
@@ -26,8 +28,10 @@ use crate::plan::axes::AxisList;
 use crate::storage::Evaluated;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Computable, checked};
-use crate::types::dim::DimRef;
+use crate::types::brand::AnyDim;
+use crate::types::dim::{DimOf as _, DimRef, Of};
 use crate::types::set::{Dims, DimsOf};
+use crate::types::size::Resizable;
 use core::marker::PhantomData;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
@@ -319,4 +323,38 @@ pub fn try_permutation<D: SizedDims + Written<Index = usize>>(
             Ok(build::<usize, D>(&sizes, data))
         }
     }
+}
+
+/// The indices of a dim in random order, in parts of `size` and a last one of those that are left over: the mini-batches of an epoch.
+///
+/// ```
+/// use typed_dims::creation::random::{batches, split};
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Example; struct Feat; }
+/// let x: Tensor<f32, (Example, Feat)> = randn((Example.of(10), Feat.of(2)), 1);
+/// for epoch in 0..3 {
+///     for rows in batches(Example.of(10), 4, split(7, epoch)) {
+///         let batch: Tensor<f32, (Example, Feat)> = (&x).take(Example, &rows).eval();
+///         assert!(batch.size(Example) == 4 || batch.size(Example) == 2);
+///     }
+/// }
+/// ```
+///
+/// # Panics
+///
+/// If `size` is 0, or the indices do not fit into memory.
+#[track_caller]
+pub fn batches<B: AnyDim + Resizable>(
+    dim: Of<B>,
+    size: usize,
+    seed: u64,
+) -> impl Iterator<Item = Named<usize, (B,)>> {
+    assert!(size > 0, "batches of 0 along dim `{}`", B::NAME);
+    let count = dim.size();
+    let order = permutation(dim, seed).expr.all().to_vec();
+    (0..count).step_by(size).map(move |start| {
+        let rows = order[start..count.min(start + size)].to_vec();
+        crate::error::unwrap(try_from_vec(B::default().of(rows.len()), rows))
+    })
 }

@@ -24,6 +24,8 @@ pub struct Entry<'f> {
     /// What the elements are, and what the file calls it.
     pub(super) kind: Option<ElementKind>,
     pub(super) called: String,
+    /// Whether they are read as their bytes.
+    pub(super) is_raw: bool,
     pub(super) sizes: Vec<usize>,
     /// Whether the first axis is the innermost one, as in Fortran.
     pub(super) reversed: bool,
@@ -37,6 +39,11 @@ impl<'f> Entry<'f> {
     /// The sizes of the axes, in the file's order.
     pub fn sizes(&self) -> &[usize] {
         &self.sizes
+    }
+
+    /// What the file calls the type of the elements: `F32`, `F8_E4M3`.
+    pub fn element_type(&self) -> &str {
+        &self.called
     }
 
     /// The names of the axes, if the file has them.
@@ -181,7 +188,10 @@ impl<'f> Entry<'f> {
     /// The elements are of the type `T`.
     pub(super) fn check_kind<T: Stored>(&self) -> Result<(), FileError> {
         if self.kind != Some(T::KIND) {
-            let file = self.kind.map_or_else(|| self.called.clone(), |kind| kind.name().into());
+            let file = match self.kind {
+                Some(kind) if !self.is_raw => kind.name().into(),
+                _ => self.called.clone(),
+            };
             let tensor = self.tensor.clone();
             return Err(FileError::Elements { tensor, file, wanted: T::NAME, path: None });
         }

@@ -104,6 +104,7 @@ impl<B: AsRef<[u8]>> NpyReader<B> {
             path: self.path.as_deref(),
             kind,
             called: shortened(descr),
+            is_raw: false,
             sizes: sizes.clone(),
             reversed: *reversed,
             foreign,

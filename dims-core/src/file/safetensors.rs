@@ -59,8 +59,15 @@ fn kind(dtype: Dtype) -> Option<ElementKind> {
         Dtype::F64 => ElementKind::Float(8),
         Dtype::BF16 => ElementKind::Brain,
         Dtype::C64 => ElementKind::Complex(8),
+        dtype if is_raw(dtype) => ElementKind::Unsigned(1),
         _ => return None,
     })
+}
+
+/// Whether elements are read as their bytes: Rust has no floats of eight bits.
+fn is_raw(dtype: Dtype) -> bool {
+    use Dtype::{F8_E4M3, F8_E4M3FNUZ, F8_E5M2, F8_E5M2FNUZ, F8_E8M0};
+    matches!(dtype, F8_E4M3 | F8_E5M2 | F8_E8M0 | F8_E4M3FNUZ | F8_E5M2FNUZ)
 }
 
 fn invalid(error: &SafeTensorError) -> FileError {
@@ -129,6 +136,8 @@ impl<B: AsRef<[u8]>> SafetensorsReader<B> {
 
     /// The tensor of that name.
     ///
+    /// Floats of eight bits (`F8_E4M3`, `F8_E5M2` and the like) are read as `u8`, the bytes as they stand in the file; [`Entry::element_type`] says which they are.
+    ///
     /// # Errors
     ///
     /// If there is none, or the names of its dims are not right.
@@ -148,6 +157,7 @@ impl<B: AsRef<[u8]>> SafetensorsReader<B> {
             path,
             kind: kind(info.dtype),
             called: info.dtype.to_string(),
+            is_raw: is_raw(info.dtype),
             sizes: info.shape.clone(),
             reversed: false,
             foreign: cfg!(target_endian = "big"),

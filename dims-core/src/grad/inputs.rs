@@ -34,7 +34,7 @@ use kernels::scalar::Element;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "no derivative with respect to `{Self}`",
-    label = "expected a reference to an owned tensor, to a struct with `#[derive(Parameters)]`, or a tuple of such references: `&w`, `(&w, &b)`",
+    label = "expected a reference to an owned tensor, to a struct with `#[derive(Parameters)]`, or a tuple of up to 12 such references: `&w`, `(&w, &b)`",
     note = "compute an expression first, `x.eval()`; a number is a tensor without dims, `full((), x)`"
 )]
 pub trait Inputs: Referring<Value: Parameters> + for<'t> Lend<'t> {
@@ -230,11 +230,4 @@ macro_rules! tuples {
     };
 }
 
-tuples!(A 0);
-tuples!(A 0 B 1);
-tuples!(A 0 B 1 C 2);
-tuples!(A 0 B 1 C 2 D 3);
-tuples!(A 0 B 1 C 2 D 3 E 4);
-tuples!(A 0 B 1 C 2 D 3 E 4 F 5);
-tuples!(A 0 B 1 C 2 D 3 E 4 F 5 G 6);
-tuples!(A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7);
+crate::types::tuples::each_tuple_of_inputs!(tuples);

@@ -1,12 +1,15 @@
 //! `attention`: softmax-weighted means, without the scores in memory.
 
+use crate::creation::random::Seed;
 use crate::error::DimError;
 use crate::execute::attention::{AttentionAxes, AttentionStep};
-use crate::expr::{Expr, Operand, Scalar};
+use crate::execute::reduce::{along, sum};
+use crate::expr::{Binary, Expr, Operand, Scalar, Select};
+use crate::operators::nn::dropout::Dropout as _;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::storage::Evaluated;
-use crate::tensors::named::Named;
+use crate::tensors::named::{Named, position};
 use crate::tensors::tensor::{AsTensor, Computable};
 use crate::types::condition::condition;
 use crate::types::dim::DimList;
@@ -17,7 +20,10 @@ use crate::types::set::ordered::Shares;
 use crate::types::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
 use crate::types::set::{Bound, Dims, DimsOfBoth, NamedOnce, NoDim, Union};
 use core::marker::PhantomData;
-use kernels::scalar::{Adds, Element, Masks, Real, ScoreChange};
+use kernels::ops;
+use kernels::scalar::{Adds, Element, Masks, Num, Real, ScoreChange};
+use kernels::scan::Softmax;
+use num_traits::Float;
 use twins::panicking_twin;
 
 /// The dims of queries and keys.
@@ -224,6 +230,8 @@ where
 /// computed tile by tile; tiles without any key, or with a bias of minus infinity alone, are skipped. A query
 /// that may look at no key at all yields 0, and has gradients of 0. (A softmax of minus infinities alone is NaN.)
 ///
+/// [`Attend`] takes the same settings one by one, and can leave weights out at random.
+///
 /// ```
 /// use typed_dims::prelude::*;
 ///
@@ -262,6 +270,33 @@ where
     S: Union<V::Dims> + MaskedBy<M::Dims>,
     X: Dims,
 {
+    attend::<Q, K, V, F, O, M, S, X>(q, k, v, &features, &over, mask, |_| scale, None)
+}
+
+/// Attention whose scores are multiplied by what `scale` says for the sizes of all dims. With `dropped`, weights are left out at random.
+#[track_caller]
+#[allow(clippy::too_many_arguments)]
+fn attend<Q, K, V, F, O, M, S, X>(
+    q: Q,
+    k: K,
+    v: V,
+    features: &F,
+    over: &O,
+    mask: M,
+    scale: impl FnOnce(&Shape) -> Q::Elem,
+    dropped: Option<(f64, Seed)>,
+) -> Result<Named<Q::Elem, X>, DimError>
+where
+    Q: Computable<Elem: Real, Rank = Rank0, Dims: Union<K::Dims>>,
+    K: Computable<Elem = Q::Elem, Rank = Rank0>,
+    V: Computable<Elem = Q::Elem, Rank = Rank0>,
+    F: DimList,
+    O: DimList,
+    M: Mask<Q::Elem>,
+    ScoreDims<Q, K>: Union<V::Dims>,
+    S: Union<V::Dims>,
+    X: Dims,
+{
     let (q, k, v) = (q.into_named().expr, k.into_named().expr, v.into_named().expr);
     let (mask, bias) = mask.into_parts();
     let mut shape = Shape::new::<AttentionDims<Q, K, V>, Rank0>();
@@ -271,8 +306,13 @@ where
     mask.unify::<AttentionDims<Q, K, V>, Rank0>(&mut shape)?;
     bias.unify::<AttentionDims<Q, K, V>, Rank0>(&mut shape)?;
     shape.finish()?;
-    shape.check_all_given(&features)?;
-    shape.check_all_given(&over)?;
+    shape.check_all_given(features)?;
+    shape.check_all_given(over)?;
+    let scale = scale(&shape);
+    if let Some((p, seed)) = dropped {
+        let weights = weights::<Q, K, F, O, _, _, S>((q, k), (&mask, bias), scale)?.try_dropout(p, seed)?;
+        return weighed::<V, O, _, S, X>(weights, &mask, v);
+    }
     let axes = AttentionAxes {
         operands: [
             PositionsAmong::<Q::Dims, AttentionDims<Q, K, V>>::AXES.as_slice(),
@@ -296,6 +336,130 @@ where
     let data = step.execute::<AttentionDims<Q, K, V>>(&shape, &axes)?;
     let sizes = shape.sizes_in(axes.kept);
     Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
+}
+
+/// The softmax of scores, which are in memory as a whole.
+#[track_caller]
+fn weights<Q, K, F, O, M, B, S>(
+    (q, k): (Q::Expr, K::Expr),
+    (mask, bias): (&M, B),
+    scale: Q::Elem,
+) -> Result<Named<Q::Elem, S>, DimError>
+where
+    Q: Computable<Elem: Real, Rank = Rank0, Dims: Union<K::Dims>>,
+    K: Computable<Elem = Q::Elem, Rank = Rank0>,
+    F: DimList,
+    O: DimList,
+    M: Expr<Elem = bool>,
+    B: Expr<Elem = Q::Elem>,
+    S: Dims,
+{
+    let product = Binary { op: ops::Mul, a: q, b: k };
+    let products = sum::<Named<Q::Elem, ScoreDims<Q, K>, Rank0, Binary<_, _, _>>, F, S>(&product)?;
+    let scaled = Binary { op: ops::Mul, a: products.expr, b: Scalar(scale) };
+    let biased = Binary { op: ops::Add, a: scaled, b: bias };
+    let scores = Select { cond: mask, a: biased, b: Scalar(<Q::Elem as Float>::neg_infinity()) };
+    along::<Named<Q::Elem, S, Rank0, _>, O, _>(Named::from_expr(scores), Softmax::<false>)
+}
+
+/// The sum of the values over `O`, each times its weight, or 0 where the mask is false.
+#[track_caller]
+fn weighed<V, O, M, S, X>(
+    weights: Named<V::Elem, S>,
+    mask: &M,
+    values: V::Expr,
+) -> Result<Named<V::Elem, X>, DimError>
+where
+    V: Computable<Elem: Real, Rank = Rank0>,
+    O: DimList,
+    M: Expr<Elem = bool>,
+    S: Union<V::Dims>,
+    X: Dims,
+{
+    // (Without any key that counts, weights are NaN.)
+    let weights = Select { cond: mask, a: weights.expr, b: Scalar(V::Elem::ZERO) };
+    let product = Binary { op: ops::Mul, a: weights, b: values };
+    sum::<Named<V::Elem, Weighed<S, V>, Rank0, Binary<_, _, _>>, O, X>(&product)
+}
+
+/// An attention, setting by setting: what is not said is as in most networks.
+///
+/// | | unless it is said |
+/// |---|---|
+/// | [`scale`](Attend::scale) | `1 / sqrt(n)`, `n` being the product of the sizes of the features |
+/// | [`mask`](Attend::mask) | `true`: each query looks at all keys |
+/// | [`dropout`](Attend::dropout) | none |
+///
+/// ```
+/// use typed_dims::operators::attention::Attend;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Seq; struct Key; struct Feat = 4; }
+/// let q = rand::<f32, _>((Seq.of(5), Feat), 1);
+/// let (k, v) = (rand::<f32, _>((Key.of(5), Feat), 2), rand::<f32, _>((Key.of(5), Feat), 3));
+/// let causal = Attend::new(Feat, Key).mask(Seq.ge(Key)).apply(&q, &k, &v);
+/// assert_eq!(causal, attention(&q, &k, &v, Feat, Key, 0.5, Seq.ge(Key)));
+/// // In training: weights are left out at random.
+/// let noisy = Attend::new(Feat, Key).mask(Seq.ge(Key)).dropout(0.1, 7).apply(&q, &k, &v);
+/// # assert_eq!(noisy.size(Seq), 5);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Attend<F, O, T, M = bool> {
+    features: F,
+    over: O,
+    scale: Option<T>,
+    mask: M,
+    dropped: Option<(f64, Seed)>,
+}
+
+impl<F: DimList, O: DimList, T: Real> Attend<F, O, T> {
+    /// Attention over the dims `over`, by products over the dims `features`: see [`attention`].
+    pub fn new(features: F, over: O) -> Self {
+        Attend { features, over, scale: None, mask: true, dropped: None }
+    }
+}
+
+impl<F: DimList, O: DimList, T: Real, M> Attend<F, O, T, M> {
+    /// What the products of queries and keys are multiplied by.
+    pub fn scale(self, scale: T) -> Self {
+        Attend { scale: Some(scale), ..self }
+    }
+
+    /// Which keys each query looks at, or what is added to the scores: see [`Mask`].
+    pub fn mask<N: Mask<T>>(self, mask: N) -> Attend<F, O, T, N> {
+        let Attend { features, over, scale, dropped, .. } = self;
+        Attend { features, over, scale, mask, dropped }
+    }
+
+    /// Weights are left out with the probability `p`, and the others are multiplied by `1 / (1 - p)`, as [`dropout`](crate::operators::nn::dropout::Dropout::dropout)
+    /// does. The weights are then in memory as a whole.
+    pub fn dropout(self, p: f64, seed: impl Into<Seed>) -> Self {
+        Attend { dropped: Some((p, seed.into())), ..self }
+    }
+
+    /// The means of the values.
+    #[panicking_twin("so is a probability that is not between 0 and 1")]
+    pub fn try_apply<Q, K, V, S, X>(self, q: Q, k: K, v: V) -> Result<Named<T, X>, DimError>
+    where
+        F: DimsOfBoth<Q::Dims, K::Dims, ScoreDims<Q, K>, S>,
+        O: AttendedDims<Q::Dims, K::Dims, V::Dims, Weighed<S, V>, X>,
+        Q: Computable<Elem = T, Rank = Rank0, Dims: Union<K::Dims>>,
+        K: Computable<Elem = T, Rank = Rank0>,
+        V: Computable<Elem = T, Rank = Rank0>,
+        M: Mask<T>,
+        ScoreDims<Q, K>: Union<V::Dims>,
+        S: Union<V::Dims> + MaskedBy<M::Dims>,
+        X: Dims,
+    {
+        let Attend { features, over, scale, mask, dropped } = self;
+        let of_sizes = |shape: &Shape| {
+            let mut count = 1.0;
+            features.each(|dim| count *= shape.size(position(shape, dim)) as f64);
+            T::from(Float::sqrt(count).recip()).expect("a float can be any float, rounded")
+        };
+        let scale = |shape: &Shape| scale.unwrap_or_else(|| of_sizes(shape));
+        attend::<Q, K, V, F, O, M, S, X>(q, k, v, &features, &over, mask, scale, dropped)
+    }
 }
 
 /// All dims of an attention.

@@ -131,44 +131,88 @@ pub trait Dynamic: AsTensor {
         X: NoneLeft,
         B: Brand,
     {
-        let mut lines = Lines::recorded::<Self, ()>(self)?;
+        let lines = Lines::recorded::<Self, ()>(self)?;
         lines.shape.check_all_given(&dims)?;
         lines.check_unrecorded("unique")?;
         let mut order: Vec<usize> = (0..lines.data.len()).collect();
         order.sort_by(|&a, &b| ascending(&lines.data[a], &lines.data[b]));
-        let (mut first, mut counts, mut inverse) = (Vec::new(), Vec::<usize>::new(), vec![0; order.len()]);
-        for at in order {
-            let is_new =
-                first.last().is_none_or(|&last| ascending(&lines.data[last], &lines.data[at]).is_lt());
-            if is_new {
-                first.push(at);
-                counts.push(0);
-            }
-            *counts.last_mut().expect("a value has been found") += 1;
-            inverse[at] = first.len() - 1;
-        }
-        let sizes = [first.len()];
-        grown(n, first.len())?;
-        let inverse = arranged(inverse, &lines.order, &lines.sizes(&[]))?;
-        // (The derivative of a value is that of its first element.)
-        let kind = MoveRows {
-            name: "unique",
-            outer: 1,
-            size: lines.data.len(),
-            inner: 1,
-            sources: first.into_iter().map(Some).collect(),
-            fill: Self::Elem::default(),
-        };
-        let values = lines.execute(&kind)?.next::<Self::Elem>();
-        Ok(Unique {
-            values: arranged(values, &[0], &sizes)?,
-            counts: arranged(counts, &[0], &sizes)?,
-            inverse,
-        })
+        runs("unique", lines, order, n)
+    }
+
+    /// The elements without those that equal the one before: of each run of equal elements the first one, along the new dim `n`; with how long each run is, and in which
+    /// run each element is. NaN equals NaN.
+    ///
+    /// For a tuple of dims the order is that of their positions, the last dim fastest. All dims of the tensor must be named, as for [`unique`](Dynamic::unique).
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Seq; }
+    /// dims!(n);
+    /// let runs = from_vec(Seq.of(6), vec![1, 1, 2, 1, 1, 1]).unique_consecutive(Seq, n);
+    /// assert_eq!(runs.values.order(n), ndarray::array![1, 2, 1]);
+    /// assert_eq!(runs.counts.order(n), ndarray::array![2, 1, 3]);
+    /// assert_eq!(runs.inverse.order(Seq), ndarray::array![0, 0, 1, 2, 2, 2]);
+    /// ```
+    #[panicking_twin("so is a dim `n` that has a size already")]
+    fn try_unique_consecutive<D, X, B>(
+        self,
+        dims: D,
+        n: &Dim<B>,
+    ) -> Result<Unique<Self::Elem, B, Self::Dims>, DimError>
+    where
+        Self: Evaluable<Elem: Ordered, Rank = Rank0>,
+        D: DimsOf<Self::Dims, X>,
+        X: NoneLeft,
+        B: Brand,
+    {
+        let lines = Lines::recorded::<Self, D>(self)?;
+        lines.shape.check_all_given(&dims)?;
+        lines.check_unrecorded("unique_consecutive")?;
+        let order = (0..lines.data.len()).collect();
+        runs("unique_consecutive", lines, order, n)
     }
 }
 
 impl<A: AsTensor + ?Sized> Dynamic for A {}
+
+/// The runs of equal elements of a tensor whose elements are looked at in this order.
+#[track_caller]
+fn runs<T: Ordered, B: Brand, S: Dims>(
+    name: &'static str,
+    mut lines: Lines<T>,
+    order: Vec<usize>,
+    n: &Dim<B>,
+) -> Result<Unique<T, B, S>, DimError>
+where
+    (B,): Dims,
+{
+    let (mut first, mut counts, mut inverse) = (Vec::new(), Vec::<usize>::new(), vec![0; order.len()]);
+    for at in order {
+        let is_new = first.last().is_none_or(|&last| ascending(&lines.data[last], &lines.data[at]).is_ne());
+        if is_new {
+            first.push(at);
+            counts.push(0);
+        }
+        *counts.last_mut().expect("a value has been found") += 1;
+        inverse[at] = first.len() - 1;
+    }
+    let sizes = [first.len()];
+    grown(n, first.len())?;
+    let all: Vec<usize> = lines.order.iter().map(|&axis| lines.shape.size(axis)).collect();
+    let inverse = arranged(inverse, &lines.order, &all)?;
+    // (The derivative of a value is that of its first element.)
+    let kind = MoveRows {
+        name,
+        outer: 1,
+        size: lines.data.len(),
+        inner: 1,
+        sources: first.into_iter().map(Some).collect(),
+        fill: T::default(),
+    };
+    let values = lines.execute(&kind)?.next::<T>();
+    Ok(Unique { values: arranged(values, &[0], &sizes)?, counts: arranged(counts, &[0], &sizes)?, inverse })
+}
 
 /// Where a line is true.
 fn positions(line: &[bool]) -> impl Iterator<Item = usize> {

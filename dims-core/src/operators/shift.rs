@@ -34,7 +34,7 @@ pub enum Pad<T> {
 
 /// Puts other elements along a dim, which gets `len` of them: the one at `at` is the old one at `from(at)`, or `fill`.
 #[track_caller]
-fn rearranged<A: Computable>(
+pub(super) fn rearranged<A: Computable>(
     tensor: A,
     dim: DimInfo<'_>,
     len: impl FnOnce(usize) -> Result<usize, DimError>,

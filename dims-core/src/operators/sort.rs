@@ -3,8 +3,10 @@
 use crate::error::DimError;
 use crate::execute::lines::Lines;
 use crate::execute::reduce::{Reduced, TensorOf};
+use crate::operators::shift::rearranged;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
+use crate::types::brand::DimInfo;
 use crate::types::dim::DimRef;
 use crate::types::set::{Dims, DimsOf};
 use crate::types::size::Resizable;
@@ -113,6 +115,12 @@ where
     }
     let mut results = lines.execute(&Quantile { name, lines: count, len, q })?;
     lines.reduced::<A::Elem, X, A::Rank, A::Dims>(results.next::<A::Elem>())
+}
+
+/// The first `k` elements along a dim.
+#[track_caller]
+fn first<A: Computable>(tensor: A, dim: DimInfo<'_>, k: usize) -> Result<TensorOf<A>, DimError> {
+    rearranged(tensor, dim, |_| Ok(k), |at, _| Some(at), Default::default())
 }
 
 /// Operations that put the elements along a dim into order. They run at once.
@@ -285,6 +293,38 @@ pub trait Sorting: AsTensor {
         let mut results =
             lines.execute(&TopK { lines: count, len, k, element: PhantomData::<Self::Elem> })?;
         Ok((lines.tensor(results.next::<Self::Elem>(), k)?, lines.tensor(results.next::<usize>(), k)?))
+    }
+
+    /// The `k` least elements along a dim in ascending order, and where they were: `(values, positions)`. Of equal elements the first ones are taken; NaN is the greatest.
+    ///
+    /// The dim has `k` elements in both results.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Seq; }
+    /// let (values, positions) = from_vec(Seq.of(4), vec![4, 2, 7, 1]).topk_smallest(Seq, 2);
+    /// assert_eq!(values.order(Seq), ndarray::array![1, 2]);
+    /// assert_eq!(positions.order(Seq), ndarray::array![3, 1]);
+    /// ```
+    #[panicking_twin("so are fewer than `k` elements")]
+    fn try_topk_smallest<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
+        self,
+        dim: D,
+        k: usize,
+    ) -> Result<(TensorOf<Self>, Positions<Self>), DimError>
+    where
+        Self: Evaluable<Elem: Ordered>,
+    {
+        let (lines, mut results) =
+            in_order::<NamedOf<Self>, D>(checked(self, &dim)?, false, SortWanted::Both)?;
+        if k > lines.len() {
+            let what = format!("there are no {k} least elements along {}", lines.describe());
+            return Err(DimError::Shape { what });
+        }
+        let values: TensorOf<Self> = lines.tensor(results.next::<Self::Elem>(), lines.len())?;
+        let positions: Positions<Self> = lines.tensor(results.next::<usize>(), lines.len())?;
+        Ok((first(&values, dim.info(), k)?, first(&positions, dim.info(), k)?))
     }
 
     /// The median over dims: the middle element in order, or the mean of the two in the middle; not-a-number if there is one.

@@ -65,14 +65,24 @@ impl PerDim {
 /// ```text
 /// Window::new()                                    stride 1, padding 0, dilation 1
 /// Window::new().stride(2).padding((1, 0))          one number for all dims, or one for each
+/// Window::new().padding_same()                     as many windows as elements
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     pub(crate) stride: PerDim,
-    pub(crate) padding: PerDim,
-    /// The padding behind the elements, if it is not `padding`.
-    pub(crate) behind: Option<PerDim>,
+    padding: Padding,
     pub(crate) dilation: PerDim,
+    output_padding: PerDim,
+    ceil: bool,
+}
+
+/// What is added around the elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Padding {
+    /// So many elements in front of those of each dim, and so many behind them.
+    Given { front: PerDim, behind: PerDim },
+    /// As many as are needed for `ceil(n / stride)` windows.
+    Same,
 }
 
 impl Default for Window {
@@ -84,7 +94,13 @@ impl Default for Window {
 impl Window {
     /// Steps of 1 without padding or dilation.
     pub fn new() -> Self {
-        Window { stride: 1.into(), padding: 0.into(), behind: None, dilation: 1.into() }
+        Window {
+            stride: 1.into(),
+            padding: Padding::Given { front: 0.into(), behind: 0.into() },
+            dilation: 1.into(),
+            output_padding: 0.into(),
+            ceil: false,
+        }
     }
 
     /// How far the window moves from one position to the next.
@@ -94,7 +110,8 @@ impl Window {
 
     /// How many elements are added on either side.
     pub fn padding(self, padding: impl Into<PerDim>) -> Self {
-        Window { padding: padding.into(), behind: None, ..self }
+        let front = padding.into();
+        Window { padding: Padding::Given { behind: front.clone(), front }, ..self }
     }
 
     /// How many elements are added in front of those of each dim, and how many behind them. Transposed convolutions leave as many positions of their
@@ -109,12 +126,23 @@ impl Window {
     /// assert_eq!(causal.order(H), ndarray::array![1, 3, 6]);
     /// ```
     pub fn padding_sides(self, front: impl Into<PerDim>, behind: impl Into<PerDim>) -> Self {
-        Window { padding: front.into(), behind: Some(behind.into()), ..self }
+        Window { padding: Padding::Given { front: front.into(), behind: behind.into() }, ..self }
     }
 
-    /// The padding in front of the elements of dim number `at`, and behind them.
-    pub(crate) fn around(&self, at: usize) -> (usize, usize) {
-        (self.padding.at(at), self.behind.as_ref().unwrap_or(&self.padding).at(at))
+    /// As many elements are added as are needed for `ceil(n / stride)` windows along a dim of `n` elements: with a stride of 1, each dim keeps its size. The same
+    /// number is added on either side, or one more behind. Transposed convolutions refuse it.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct C = 1; struct H; struct K; }
+    /// let (x, w) = (from_vec((C, H.of(4)), vec![1, 2, 4, 8]), from_vec((C, K.of(3)), vec![1, 1, 1]));
+    /// let same = |steps: Window| conv(&x, &w, C, H, K, &steps.padding_same()).order(H);
+    /// assert_eq!(same(Window::new()), ndarray::array![3, 7, 14, 12]);
+    /// assert_eq!(same(Window::new().stride(2)), ndarray::array![7, 12]);
+    /// ```
+    pub fn padding_same(self) -> Self {
+        Window { padding: Padding::Same, ..self }
     }
 
     /// How far apart neighbours in a window are.
@@ -122,11 +150,84 @@ impl Window {
         Window { dilation: dilation.into(), ..self }
     }
 
+    /// How many positions a transposed convolution has behind those that its windows reach without it. A convolution with a stride maps several sizes to
+    /// one; this tells them apart. Convolutions and pooling do not look at it.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct C = 1; struct H; struct K; }
+    /// let (x, w) = (from_vec((C, H.of(2)), vec![1, 10]), from_vec((C, K.of(2)), vec![1, 2]));
+    /// let spread = conv_transpose(&x, &w, C, H, K, &Window::new().stride(2).output_padding(1));
+    /// assert_eq!(spread.order(H), ndarray::array![1, 2, 10, 20, 0]);
+    /// ```
+    pub fn output_padding(self, output_padding: impl Into<PerDim>) -> Self {
+        Window { output_padding: output_padding.into(), ..self }
+    }
+
+    /// Pooling has a further window at the end where elements are left over, if it begins before the padding behind: the number of windows is rounded up. What
+    /// this window has behind the padding does not count. Convolutions do not look at it.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct H; }
+    /// let x = from_vec(H.of(5), vec![1.0, 3.0, 5.0, 7.0, 9.0]);
+    /// let pairs = Window::new().stride(2);
+    /// assert_eq!((&x).avg_pool(H, 2, &pairs).order(H), ndarray::array![2.0, 6.0]);
+    /// assert_eq!((&x).avg_pool(H, 2, &pairs.ceil()).order(H), ndarray::array![2.0, 6.0, 9.0]);
+    /// ```
+    #[doc(alias = "ceil_mode")]
+    pub fn ceil(self) -> Self {
+        Window { ceil: true, ..self }
+    }
+
+    /// The padding in front of the `size` elements of dim number `at`, and behind them, for windows of `len` elements.
+    pub(crate) fn around(&self, at: usize, size: usize, len: usize) -> (usize, usize) {
+        match &self.padding {
+            Padding::Given { front, behind } => (front.at(at), behind.at(at)),
+            Padding::Same => {
+                let (stride, span) = (self.stride.at(at).max(1), self.span(at, len));
+                let positions = size.div_ceil(stride);
+                let reach = positions.saturating_sub(1).saturating_mul(stride).saturating_add(span);
+                let around = reach.saturating_sub(size);
+                (around / 2, around.div_ceil(2))
+            }
+        }
+    }
+
+    /// How many elements there are from the first to the last one of a window of `len` elements along dim number `at`.
+    pub(crate) fn span(&self, at: usize, len: usize) -> usize {
+        len.saturating_sub(1).saturating_mul(self.dilation.at(at)).saturating_add(1)
+    }
+
+    /// How many more elements pooling needs behind `len` of them, padding included, the last `behind` of which are padding.
+    pub(crate) fn rounded_up(&self, at: usize, len: usize, behind: usize, window: usize) -> usize {
+        let (stride, span) = (self.stride.at(at).max(1), self.span(at, window));
+        let Some(rest) = len.checked_sub(span).filter(|_| self.ceil) else { return 0 };
+        // The further window must begin before the padding behind.
+        let start = rest.div_ceil(stride).saturating_mul(stride);
+        if start < len - behind { start - rest } else { 0 }
+    }
+
+    /// The positions that a transposed convolution leaves out at the start and at the end of dim number `at`, and those that it has more at the end.
+    pub(crate) fn left_out(&self, at: usize) -> Option<[usize; 3]> {
+        match &self.padding {
+            Padding::Given { front, behind } => {
+                Some([front.at(at), behind.at(at), self.output_padding.at(at)])
+            }
+            Padding::Same => None,
+        }
+    }
+
     /// There must be one number of each kind, or one for each of `dims` dims.
     pub(crate) fn check(&self, dims: usize) -> Result<(), DimError> {
         self.stride.check("stride", dims)?;
-        self.padding.check("padding", dims)?;
-        self.behind.as_ref().map_or(Ok(()), |behind| behind.check("padding", dims))?;
+        if let Padding::Given { front, behind } = &self.padding {
+            front.check("padding", dims)?;
+            behind.check("padding", dims)?;
+        }
+        self.output_padding.check("output padding", dims)?;
         self.dilation.check("dilation", dims)
     }
 }

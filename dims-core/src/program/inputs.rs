@@ -21,7 +21,7 @@ use kernels::scalar::Element;
 /// Pass state that goes in and comes out, such as a network and its optimizer, by value. Pass data by reference.
 #[diagnostic::on_unimplemented(
     message = "a recorded function cannot take `{Self}`",
-    label = "expected a tensor, a struct with `#[derive(Parameters)]` or an optimizer, by value or by reference; or a tuple of such",
+    label = "expected a tensor, a struct with `#[derive(Parameters)]` or an optimizer, by value or by reference; or a tuple of up to 12 such",
     note = "a number that changes from call to call is a tensor without dims, `full((), x)`; other values are captured by the function"
 )]
 pub trait RecordInputs: Sized {
@@ -57,7 +57,7 @@ pub trait RecordInputs: Sized {
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a recorded function cannot take `{Self}`",
-    label = "expected a tensor, a struct with `#[derive(Parameters)]` or an optimizer, by value or by reference; or a tuple of such",
+    label = "expected a tensor, a struct with `#[derive(Parameters)]` or an optimizer, by value or by reference; or a tuple of up to 12 such",
     note = "a number that changes from call to call is a tensor without dims, `full((), x)`; other values are captured by the function"
 )]
 pub trait Hand<'t, Lives = &'t Self>: RecordInputs {
@@ -250,11 +250,4 @@ macro_rules! tuples {
     };
 }
 
-tuples!(A 0);
-tuples!(A 0 B 1);
-tuples!(A 0 B 1 C 2);
-tuples!(A 0 B 1 C 2 D 3);
-tuples!(A 0 B 1 C 2 D 3 E 4);
-tuples!(A 0 B 1 C 2 D 3 E 4 F 5);
-tuples!(A 0 B 1 C 2 D 3 E 4 F 5 G 6);
-tuples!(A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7);
+crate::types::tuples::each_tuple_of_inputs!(tuples);

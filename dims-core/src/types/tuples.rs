@@ -1,7 +1,7 @@
 //! Traits for tuples: one impl for each length up to 26, all written by these macros.
 
-/// Calls a macro with the type parameters and positions of each tuple length: `each! { D0 0 D1 1 }`.
-macro_rules! each_tuple {
+/// As `each_tuple!`, up to a length of 12: for what a function takes.
+macro_rules! each_tuple_of_inputs {
     ($each:ident) => {
         $each! { D0 0 }
         $each! { D0 0 D1 1 }
@@ -15,6 +15,13 @@ macro_rules! each_tuple {
         $each! { D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 }
         $each! { D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 }
         $each! { D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 }
+    };
+}
+
+/// Calls a macro with the type parameters and positions of each tuple length: `each! { D0 0 D1 1 }`.
+macro_rules! each_tuple {
+    ($each:ident) => {
+        $crate::types::tuples::each_tuple_of_inputs!($each);
         $each! { D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 }
         $each! { D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 }
         $each! { D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 }
@@ -51,4 +58,4 @@ macro_rules! fold_back {
     ($step:ident; $end:ty; $head:ident $($tail:ident)*) => { $head::$step<fold_back![$step; $end; $($tail)*]> };
 }
 
-pub(crate) use {each_tuple, fold, fold_back, nested};
+pub(crate) use {each_tuple, each_tuple_of_inputs, fold, fold_back, nested};

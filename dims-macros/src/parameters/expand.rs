@@ -1,10 +1,9 @@
 //! The implementation of `Parameters`.
 
 use super::ast::{FieldKind, ParameterField, parts};
-use crate::fields::{bounds, name};
+use crate::fields::{at, bounds, name};
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::spanned::Spanned;
 use syn::{DeriveInput, Generics, Result, parse_quote};
 
 /// Writes it: each field is walked, or cloned if it is constant.
@@ -52,7 +51,7 @@ fn implementation(input: &DeriveInput, parts: &[ParameterField]) -> TokenStream 
     let tensors = tensors.filter(|part| !names(part.ty.to_token_stream(), ident)).map(|part| &part.ty);
     let tensors: Vec<TokenStream> = tensors
         .map(
-            |ty| quote_spanned!(ty.span()=> <#ty as ::typed_dims::__private::grad::parameters::ParameterField>::TENSORS),
+            |ty| quote_spanned!(at(ty)=> <#ty as ::typed_dims::__private::grad::parameters::ParameterField>::TENSORS),
         )
         .collect();
     implemented(input, &generics, &quote!(#(#tensors),*), &walk, &visit)
@@ -158,20 +157,20 @@ fn implemented(
 
 fn value(ParameterField { member, ty, kind }: &ParameterField) -> TokenStream {
     let name = name(member);
-    let clone = quote_spanned!(ty.span()=> <#ty as ::core::clone::Clone>::clone(&of[0].#member));
-    let walked = quote_spanned! {ty.span()=>
+    let clone = quote_spanned!(at(ty)=> <#ty as ::core::clone::Clone>::clone(&of[0].#member));
+    let walked = quote_spanned! {at(ty)=>
         <#ty as ::typed_dims::__private::grad::parameters::ParameterField>::walk_field(
             of.map(|of| &of.#member), #name, path, walk,
         )?
     };
     match kind {
         FieldKind::Learned => walked,
-        FieldKind::State => quote_spanned! {ty.span()=>
+        FieldKind::State => quote_spanned! {at(ty)=>
             if <ParametersWalk as ::typed_dims::__private::grad::parameters::Walk<PARAMETERS_OF>>::STATE { #walked } else { #clone }
         },
         // Both traits have a method `tell`. rustc picks the first one whose bounds hold, so recorded functions compare numbers and ignore other types.
         FieldKind::Constant if borrows(ty.to_token_stream()) => clone,
-        FieldKind::Constant => quote_spanned! {ty.span()=> {
+        FieldKind::Constant => quote_spanned! {at(ty)=> {
             #[allow(unused_imports)] // Only one of them is used.
             use ::typed_dims::__private::grad::parameters::{ComparedSetting as _, OtherSetting as _};
             (&::typed_dims::__private::grad::parameters::Setting(of.map(|of| &of.#member))).tell(#name, path, walk)?;
@@ -200,7 +199,7 @@ fn borrows(ty: TokenStream) -> bool {
 
 fn visited(ParameterField { member, ty, .. }: &ParameterField) -> TokenStream {
     let name = name(member);
-    quote_spanned! {ty.span()=>
+    quote_spanned! {at(ty)=>
         <#ty as ::typed_dims::__private::grad::parameters::ParameterField>::visit_field(
             changed.each_mut().map(|of| &mut of.#member), read.map(|of| &of.#member), #name, path, visit,
         )?;

@@ -1,10 +1,9 @@
-//! The files of a model: `model.safetensors`, mapped into memory, and what `config.json` says of it.
+//! The files of a model: `model.safetensors`, read into memory, and what `config.json` says of it.
 
 use crate::model::{Encoder, Head};
 use serde::Deserialize;
 use std::error::Error;
 use std::path::Path;
-use typed_dims::file::MappedFile;
 use typed_dims::file::safetensors::SafetensorsReader;
 use typed_dims::prelude::*;
 
@@ -16,7 +15,7 @@ pub struct Settings {
     pub heads: usize,
     /// What is added to variances.
     #[serde(rename = "layer_norm_eps")]
-    pub epsilon: f32,
+    pub epsilon: f64,
     /// The most tokens of a sentence.
     #[serde(rename = "max_position_embeddings")]
     pub positions: usize,
@@ -24,7 +23,7 @@ pub struct Settings {
 
 /// A model's files.
 pub struct Files {
-    weights: SafetensorsReader<MappedFile>,
+    weights: SafetensorsReader,
     /// What `config.json` says.
     pub settings: Settings,
 }
@@ -32,19 +31,17 @@ pub struct Files {
 impl Files {
     /// Opens the files in a folder.
     pub fn open(folder: &Path) -> Result<Self, Box<dyn Error>> {
-        // SAFETY: nobody changes the file of a model while it is in use.
-        let bytes = unsafe { MappedFile::open(folder.join("model.safetensors"))? };
-        let settings = read_json(&folder.join("config.json"))?;
-        Ok(Files { weights: SafetensorsReader::new(bytes)?, settings })
+        let weights = SafetensorsReader::open(folder.join("model.safetensors"))?;
+        Ok(Files { weights, settings: read_json(&folder.join("config.json"))? })
     }
 
-    /// The model; its tables stay in the file.
+    /// The model; its tables stay in the bytes of the file.
     pub fn encoder(&self) -> Result<Encoder<'_>, Box<dyn Error>> {
         let weights = Weights::of(&self.weights)?
             .with(Head.of(self.settings.heads))?
             .ignoring("pooler") // for another task
             .ignoring("embeddings.position_ids"); // 0, 1, 2, ..
-        Ok(weights.load()?)
+        Ok(weights.load::<Encoder<'_>>()?.with_epsilon(self.settings.epsilon))
     }
 }
 

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let files = Files::open(&args.model)?;
-    let (encoder, epsilon) = (files.encoder()?, files.settings.epsilon);
+    let encoder = files.encoder()?;
     let reader = Reader::open(&args.model, files.settings)?;
     let batch = args.batch.into();
     if let (Some(file), Some(out)) = (&args.file, &args.out) {
@@ -59,7 +59,7 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         let lines: Vec<&str> = text.lines().collect();
         let start = Instant::now();
         let bar = progress(lines.len());
-        let embeddings = embed(&encoder, epsilon, &reader.words(&lines)?, batch, |n| bar.inc(n as u64));
+        let embeddings = embed(&encoder, &reader.words(&lines)?, batch, |n| bar.inc(n as u64));
         bar.finish_and_clear();
         write(out, &embeddings)?;
         let seconds = start.elapsed().as_secs_f64();
@@ -67,7 +67,7 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         println!("{count} lines in {seconds:.2} s ({rate:.0} per second): {}", out.display());
         return Ok(());
     }
-    let embeddings = embed(&encoder, epsilon, &reader.words(&args.sentences)?, batch, |_| ());
+    let embeddings = embed(&encoder, &reader.words(&args.sentences)?, batch, |_| ());
     let likeness = einsum!(embeddings[i, w] * embeddings[j, w] => [i, j]);
     println!("{}", table(&args.sentences, &likeness));
     Ok(())

@@ -3,9 +3,9 @@
 //! J. Devlin et al., 2019, "BERT"; W. Wang et al., 2020, "MiniLM"; N. Reimers, I. Gurevych, 2019, "Sentence-BERT".
 
 use typed_dims::nn::linear::Linear;
+use typed_dims::nn::norm::LayerNorm;
+use typed_dims::operators::attention::Attend;
 use typed_dims::prelude::*;
-use typed_dims::tensors::tensor::Evaluable;
-use typed_dims::types::rank::Rank0;
 
 dims! {
     /// Sentences that are looked at together.
@@ -33,22 +33,6 @@ dims! {
 /// Tokens of sentences, as features.
 pub type Features = Tensor<f32, (Batch, Token, Width)>;
 
-/// Mean 0 and variance 1 along `Width`, then scaled and moved.
-#[derive(Load)]
-struct LayerNorm {
-    weight: Tensor<f32, (Width,)>,
-    bias: Tensor<f32, (Width,)>,
-}
-
-impl LayerNorm {
-    fn of<X>(&self, x: X, epsilon: f32) -> Features
-    where
-        X: Evaluable<Elem = f32, Rank = Rank0, Dims = (Batch, Token, Width)>,
-    {
-        x.layer_norm_affine(Width, epsilon, &self.weight, &self.bias)
-    }
-}
-
 /// What a token is before it has looked at others.
 #[derive(Load)]
 struct Embeddings<'w> {
@@ -59,14 +43,14 @@ struct Embeddings<'w> {
     #[load(name = "token_type_embeddings.weight")]
     segments: TensorView<'w, f32, (Segment, Width)>,
     #[load(name = "LayerNorm")]
-    norm: LayerNorm,
+    norm: LayerNorm<(Width,)>,
 }
 
 impl Embeddings<'_> {
-    fn of(&self, tokens: &Tokens, epsilon: f32) -> Features {
+    fn of(&self, tokens: &Tokens) -> Features {
         let words = self.words.lookup(Word, &tokens.ids);
         let positions = self.positions.slice(Position, ..tokens.ids.size(Token)).rename(Position, Token);
-        self.norm.of(words + positions + self.segments.index(Segment, 0), epsilon)
+        self.norm.apply(words + positions + self.segments.index(Segment, 0))
     }
 }
 
@@ -82,25 +66,24 @@ struct Layer {
     #[load(name = "attention.output.dense")]
     heard: Linear<(Head, HeadDim), (Width,)>,
     #[load(name = "attention.output.LayerNorm")]
-    heard_norm: LayerNorm,
+    heard_norm: LayerNorm<(Width,)>,
     #[load(name = "intermediate.dense")]
     inner: Linear<(Width,), (Inner,)>,
     #[load(name = "output.dense")]
     outer: Linear<(Inner,), (Width,)>,
     #[load(name = "output.LayerNorm")]
-    outer_norm: LayerNorm,
+    outer_norm: LayerNorm<(Width,)>,
 }
 
 impl Layer {
-    fn of(&self, x: &Features, lengths: &Lengths, epsilon: f32) -> Features {
+    fn of(&self, x: &Features, lengths: &Lengths) -> Features {
         let query = self.query.apply(x);
         let (key, value) = (self.key.apply(x), self.value.apply(x));
-        let scale = (query.size(HeadDim) as f32).powf(-0.5);
         let (key, value) = (key.rename(Token, Key), value.rename(Token, Key));
-        let heard = attention(&query, key, value, HeadDim, Key, scale, Key.lt(lengths));
-        let x = self.heard_norm.of(x + self.heard.apply(&heard), epsilon);
+        let heard = Attend::new(HeadDim, Key).mask(Key.lt(lengths)).apply(&query, key, value);
+        let x = self.heard_norm.apply(x + self.heard.apply(&heard));
         let inner = self.inner.apply(&x).gelu().eval();
-        self.outer_norm.of(&x + self.outer.apply(&inner), epsilon)
+        self.outer_norm.apply(&x + self.outer.apply(&inner))
     }
 }
 
@@ -125,16 +108,26 @@ pub struct Encoder<'w> {
 }
 
 impl Encoder<'_> {
+    /// The same model with this number added to variances.
+    pub fn with_epsilon(mut self, epsilon: f64) -> Self {
+        self.embeddings.norm.epsilon = epsilon;
+        for layer in &mut self.layers {
+            layer.heard_norm.epsilon = epsilon;
+            layer.outer_norm.epsilon = epsilon;
+        }
+        self
+    }
+
     /// How many numbers a sentence becomes.
     pub fn width(&self) -> usize {
         self.embeddings.words.size(Width)
     }
 
     /// One direction for each sentence: sentences that mean the same have nearly the same.
-    pub fn encode(&self, tokens: &Tokens, epsilon: f32) -> Tensor<f32, (Batch, Width)> {
-        let mut x = self.embeddings.of(tokens, epsilon);
+    pub fn encode(&self, tokens: &Tokens) -> Tensor<f32, (Batch, Width)> {
+        let mut x = self.embeddings.of(tokens);
         for layer in &self.layers {
-            x = layer.of(&x, &tokens.lengths, epsilon);
+            x = layer.of(&x, &tokens.lengths);
         }
         let sum = select(Token.lt(&tokens.lengths), &x, 0.0).sum(Token);
         let mean = sum / (&tokens.lengths).cast::<f32>();

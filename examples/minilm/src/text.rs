@@ -55,7 +55,6 @@ pub fn padded(sentences: &[&[u32]]) -> Tokens {
 /// One row for each sentence, in their order; `done` is told how many were computed.
 pub fn embed(
     encoder: &Encoder<'_>,
-    epsilon: f32,
     sentences: &[Vec<u32>],
     batch: usize,
     mut done: impl FnMut(usize),
@@ -63,7 +62,7 @@ pub fn embed(
     let mut out = Array2::zeros((sentences.len(), encoder.width()));
     for numbers in batches(sentences, batch) {
         let together: Vec<&[u32]> = numbers.iter().map(|&at| sentences[at].as_slice()).collect();
-        let rows = encoder.encode(&padded(&together), epsilon);
+        let rows = encoder.encode(&padded(&together));
         out.at_mut((numbers.at(Batch), Width)).assign(rows);
         done(numbers.len());
     }

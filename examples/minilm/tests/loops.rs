@@ -14,7 +14,7 @@ use typed_dims::file::safetensors::SafetensorsReader;
 use typed_dims::prelude::*;
 use typed_dims::program::{jit, record};
 
-const EPSILON: f32 = 1e-12;
+const EPSILON: f64 = 1e-12;
 
 /// Sizes of a small model, no two of them equal.
 const WIDTH: usize = 12;
@@ -97,7 +97,7 @@ impl Loops<'_> {
         let bias = self.array(&format!("{name}.LayerNorm.bias"));
         let mean = x.iter().sum::<f64>() / WIDTH as f64;
         let variance = x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / WIDTH as f64;
-        let scale = 1.0 / (variance + EPSILON as f64).sqrt();
+        let scale = 1.0 / (variance + EPSILON).sqrt();
         (0..WIDTH).map(|w| (x[w] - mean) * scale * weight[w] as f64 + bias[w] as f64).collect()
     }
 
@@ -178,14 +178,14 @@ fn agrees_with_loops_whatever_the_padding() {
     let bytes = file(&arrays);
     let file = SafetensorsReader::new(&bytes).unwrap();
     let weights = Weights::of(&file).unwrap().with(Head.of(HEADS)).unwrap();
-    let encoder: Encoder<'_> = weights.load().unwrap();
+    let encoder = weights.load::<Encoder<'_>>().unwrap().with_epsilon(EPSILON);
     let lengths = [4, 1, POSITIONS, 2, 7];
     let sentences: Vec<Vec<u32>> = lengths
         .iter()
         .map(|&length| (0..length).map(|_| rng.random_range(0..WORDS as u32)).collect())
         .collect();
     for filler in [0, 5] {
-        let out = encoder.encode(&tokens(&sentences, filler), EPSILON).order((Batch, Width));
+        let out = encoder.encode(&tokens(&sentences, filler)).order((Batch, Width));
         for (sentence, row) in sentences.iter().zip(out.rows()) {
             for (ours, exact) in row.iter().zip(Loops(&arrays).encode(sentence)) {
                 assert!((*ours as f64 - exact).abs() < 2e-6, "{ours} {exact}");
@@ -218,19 +218,19 @@ fn a_recorded_encoder_is_the_encoder() {
     let bytes = file(&arrays(rng));
     let file = SafetensorsReader::new(&bytes).unwrap();
     let weights = Weights::of(&file).unwrap().with(Head.of(HEADS)).unwrap();
-    let encoder: Encoder<'_> = weights.load().unwrap();
+    let encoder = weights.load::<Encoder<'_>>().unwrap().with_epsilon(EPSILON);
     let mut sentences = |lengths: [usize; 3]| {
         tokens(&lengths.map(|length| (0..length).map(|_| rng.random_range(0..WORDS as u32)).collect()), 0)
     };
-    let program = record(|tokens: &Tokens| encoder.encode(tokens, EPSILON), &sentences([4, 7, 2])).unwrap();
-    let fast = jit::<&Tokens, _>(|tokens| encoder.encode(tokens, EPSILON));
+    let program = record(|tokens: &Tokens| encoder.encode(tokens), &sentences([4, 7, 2])).unwrap();
+    let fast = jit::<&Tokens, _>(|tokens| encoder.encode(tokens));
     for lengths in [[7, 1, 3], [7, 7, 7], [1, 2, 7], [3, 5, 4], [5, 1, 1]] {
         let tokens = sentences(lengths);
-        let expected = encoder.encode(&tokens, EPSILON);
+        let expected = encoder.encode(&tokens);
         assert_same(&fast.call(&tokens), &expected);
         #[cfg(feature = "pjrt")]
         if let Some(pjrt) = xla_tests::plugin(1) {
-            let program = record(|tokens: &Tokens| encoder.encode(tokens, EPSILON), &tokens).unwrap();
+            let program = record(|tokens: &Tokens| encoder.encode(tokens), &tokens).unwrap();
             let found = xla_tests::read(&pjrt.compile(&program).unwrap().call(&tokens).unwrap());
             xla_tests::assert_near(&found, &expected, 1e-5, "the encoder on XLA");
         }

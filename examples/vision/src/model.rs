@@ -1,22 +1,24 @@
 //! A residual network (K. He et al., 2016).
 
-use crate::layers::{Channel, Column, Conv, Maps, Mode, Row};
+use crate::layers::{Channel, Column, Maps, Mode, NormalConv, Row};
 use digits::{Class, Example, Labels};
+use typed_dims::creation::random::split;
 use typed_dims::grad::loss_and_grad_with;
+use typed_dims::nn::linear::Linear;
 use typed_dims::prelude::*;
 
 /// `y = relu(x + second(relu(first(x))))`
 #[derive(Clone, Parameters)]
 struct Block {
-    first: Conv,
-    second: Conv,
+    first: NormalConv,
+    second: NormalConv,
 }
 
 impl Block {
     fn random(channels: usize, seed: u64) -> Self {
         Block {
-            first: Conv::random(channels, channels, seed),
-            second: Conv::random(channels, channels, seed + 1),
+            first: NormalConv::random(channels, channels, split(seed, 0)),
+            second: NormalConv::random(channels, channels, split(seed, 1)),
         }
     }
 
@@ -29,24 +31,21 @@ impl Block {
 /// The weights of the network; also its gradient.
 #[derive(Clone, Parameters)]
 pub struct Network {
-    stem: Conv,
+    stem: NormalConv,
     /// At the resolution of the images, and at half of it.
     blocks: Vec<Block>,
-    weight: Tensor<f32, (Channel, Class)>,
-    bias: Tensor<f32, (Class,)>,
+    /// Scores of the classes.
+    head: Linear<(Channel,), (Class,)>,
 }
 
 impl Network {
     /// Random weights.
     pub fn random(channels: usize, blocks: usize, seed: u64) -> Self {
-        let seed = seed << 16;
-        let blocks = (0..blocks).map(|at| Block::random(channels, seed + 2 * at as u64 + 2)).collect();
-        let weight = randn((Channel.of(channels), Class), seed) * (1.0 / channels as f32).sqrt();
+        let blocks = (0..blocks).map(|at| Block::random(channels, split(seed, at as u64 + 2)));
         Network {
-            stem: Conv::random(1, channels, seed + 1),
-            blocks,
-            weight: weight.eval(),
-            bias: zeros(Class),
+            stem: NormalConv::random(1, channels, split(seed, 0)),
+            blocks: blocks.collect(),
+            head: Linear::new(Channel.of(channels), Class, split(seed, 1)),
         }
     }
 
@@ -59,31 +58,29 @@ impl Network {
             }
             x = block.apply(&x, mode);
         }
-        ((x.mean((Row, Column)) * &self.weight).sum(Channel) + &self.bias).eval()
+        self.head.apply(&x.mean((Row, Column)))
     }
 
     /// The most likely class of each image.
     pub fn classify(&self, images: &Maps) -> Labels {
-        self.scores(images, &mut Mode::Test).argmax(Class).cast().eval()
+        self.scores(images, &mut Mode::Inference).argmax(Class).cast().eval()
     }
 
     /// The mean cross-entropy of a batch, and its derivative by every weight. The running moments take up those of the batch.
     pub fn gradient(&mut self, images: &Maps, labels: &Labels) -> (Tensor<f32, ()>, Network) {
         let (loss, gradient, mode) = loss_and_grad_with(
             |network| {
-                let mut mode = Mode::Training(Vec::new());
+                let mut mode = Mode::training();
                 let scores = network.scores(images, &mut mode);
                 (scores.cross_entropy(Class, labels).mean(Example), mode)
             },
             &mut *self,
         );
-        if let Mode::Training(moments) = mode {
-            let mut moments = moments.into_iter();
-            self.stem.remember(&mut moments);
-            for block in &mut self.blocks {
-                block.first.remember(&mut moments);
-                block.second.remember(&mut moments);
-            }
+        let mut moments = mode.into_moments().into_iter();
+        self.stem.remember(&mut moments);
+        for block in &mut self.blocks {
+            block.first.remember(&mut moments);
+            block.second.remember(&mut moments);
         }
         (loss, gradient)
     }

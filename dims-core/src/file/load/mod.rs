@@ -20,6 +20,7 @@ use super::safetensors::SafetensorsReader;
 use crate::creation::create::Chained;
 use crate::error::DimError;
 use crate::expr::evaluate::evaluate_tensor_in;
+use crate::operators::nn::bias::NoBias;
 use crate::storage::{Evaluated, View};
 use crate::tensors::named::Named;
 use crate::types::dim::DimList;
@@ -208,7 +209,13 @@ impl<'a> Loader<'_, 'a> {
 
     /// The tensor of the present name, whose axes in the file are `A`.
     pub fn tensor<M: LoadTensor<'a>, A: FileAxes>(&mut self) -> Option<M> {
-        const { assert!(covers(A::GROUPS, M::Set::KEYS), "the axes of this field are not the dims of its tensor") };
+        if M::HAS_NO_ARRAY {
+            return M::from_elements(Vec::new(), &[], &[]);
+        }
+        const {
+            let fits = M::HAS_NO_ARRAY || covers(A::GROUPS, M::Set::KEYS);
+            assert!(fits, "the axes of this field are not the dims of its tensor");
+        };
         let Some(entry) = self.weights.arrays.get(&self.name) else {
             self.faults.push(Fault::Missing {
                 name: self.name.clone(),
@@ -449,6 +456,9 @@ pub trait LoadTensor<'a>: Sized {
     /// Whether it owns its elements, so that these can be others than the bytes of the file.
     #[doc(hidden)]
     const OWNS: bool = false;
+    /// Whether it takes no array of the file.
+    #[doc(hidden)]
+    const HAS_NO_ARRAY: bool = false;
     #[doc(hidden)]
     fn from_elements(_: Vec<Self::Elem>, _order: &[usize], _sizes: &[usize]) -> Option<Self> {
         None
@@ -500,6 +510,21 @@ impl<'a, T: Stored, S: Dims> LoadTensor<'a> for Named<T, S, Rank0, View<'a, T, S
             path: None,
         })?;
         Ok(Named::from_expr(View::in_order(elements, order, sizes)))
+    }
+}
+
+impl<'a> LoadTensor<'a> for NoBias {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Elem = u8;
+    type Set = ();
+    const HAS_NO_ARRAY: bool = true;
+
+    fn from_elements(_: Vec<u8>, _: &[usize], _: &[usize]) -> Option<Self> {
+        Some(NoBias)
+    }
+
+    fn from_bytes(_: &'a [u8], _: bool, _: &[usize], _: &[usize]) -> Result<Self, FileError> {
+        Ok(NoBias)
     }
 }
 

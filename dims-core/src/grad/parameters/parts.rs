@@ -1,6 +1,7 @@
 //! The types that are made of tensors because their parts are.
 
 use super::{DerivedParameters, Mismatch, ParameterField, Parameters, Path, TensorSets, Visitor, Walk};
+use crate::operators::nn::bias::NoBias;
 use crate::operators::nn::linear::{Linear, Projection};
 use crate::tensors::named::Named;
 use crate::types::dim::DimList;
@@ -169,38 +170,31 @@ impl<P: Parameters> DerivedParameters for Box<P> {
     }
 }
 
-/// No tensors.
-#[diagnostic::do_not_recommend]
-impl<T: ?Sized> Parameters for PhantomData<T> {
-    fn walk<const N: usize, W: Walk<N>>(_: [&Self; N], _: &mut Path, _: &mut W) -> Result<Self, W::Error> {
-        Ok(PhantomData)
-    }
+macro_rules! without_tensors {
+    ($([$($generics:tt)*] $of:ty = $value:expr;)*) => {$(
+        /// No tensors.
+        #[diagnostic::do_not_recommend]
+        impl<$($generics)*> Parameters for $of {
+            fn walk<const N: usize, W: Walk<N>>(_: [&Self; N], _: &mut Path, _: &mut W) -> Result<Self, W::Error> {
+                Ok($value)
+            }
 
-    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
-        _: [&mut Self; M],
-        _: [&Self; N],
-        _: &mut Path,
-        _: &mut V,
-    ) -> Result<(), V::Error> {
-        Ok(())
-    }
+            fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
+                _: [&mut Self; M],
+                _: [&Self; N],
+                _: &mut Path,
+                _: &mut V,
+            ) -> Result<(), V::Error> {
+                Ok(())
+            }
+        }
+    )*};
 }
 
-/// No tensors.
-#[diagnostic::do_not_recommend]
-impl Parameters for () {
-    fn walk<const N: usize, W: Walk<N>>(_: [&Self; N], _: &mut Path, _: &mut W) -> Result<Self, W::Error> {
-        Ok(())
-    }
-
-    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
-        _: [&mut Self; M],
-        _: [&Self; N],
-        _: &mut Path,
-        _: &mut V,
-    ) -> Result<(), V::Error> {
-        Ok(())
-    }
+without_tensors! {
+    [T: ?Sized] PhantomData<T> = PhantomData;
+    [] () = ();
+    [] NoBias = NoBias;
 }
 
 macro_rules! tuples {

@@ -94,12 +94,11 @@ fn slides<'a, P: DimList + 'a, K: DimList + 'a>(
 
 // Each function stands in one line with its bounds, because rustc quotes from there the function and the bound that is not met.
 macro_rules! convolutions {
-    ($($(#[$attribute:meta])* $try_name:ident $run:ident $extra:tt $bounds:tt;)*) => {$(
-        convolutions!(@one [$(#[$attribute])*] $try_name $run $extra $bounds);
+    ($($(#[$attribute:meta])* $try_name:ident $run:ident $bounds:tt;)*) => {$(
+        convolutions!(@one [$(#[$attribute])*] $try_name $run $bounds);
     )*};
     (
-        @one [$(#[$attribute:meta])*] $try_name:ident $run:ident
-        ($($extra:ident: $extra_type:ty)?) [$($bounds:tt)*]
+        @one [$(#[$attribute:meta])*] $try_name:ident $run:ident [$($bounds:tt)*]
     ) => {
         $(#[$attribute])*
         #[allow(clippy::too_many_arguments)]
@@ -110,9 +109,8 @@ macro_rules! convolutions {
             dims: P,
             window: K,
             steps: &Window,
-            $($extra: $extra_type,)?
         ) -> Result<Named<A::Elem, X>, DimError> {
-            $run::<A, W, C, P, K, U, X>(x, weight, &channels, &dims, &window, steps $(, $extra)?)
+            $run::<A, W, C, P, K, U, X>(x, weight, &channels, &dims, &window, steps)
         }
     };
 }
@@ -135,12 +133,13 @@ convolutions! {
     /// conv(&x, &weight, C, (H, W), (Kh, Kw), &Window::new().stride(2).padding(1))
     /// ```
     ///
-    /// It is one contraction over views: without padding nothing of the input is copied, with padding it is copied once.
+    /// It is one contraction over views: without padding nothing of the input is copied, with padding it is copied once. [`Convolve`] takes the
+    /// same arguments one by one.
     #[doc(alias = "conv1d")]
     #[doc(alias = "conv2d")]
     #[doc(alias = "conv3d")]
     #[panicking_twin("so is a window that is longer than what it slides along")]
-    try_conv convolve () [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOfBoth<A::Dims, W::Dims, U, V> + Plays<AnyChannel>, P: DimsOf<A::Dims, S> + Plays<DataFeature>, K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>, S: Dims, U: Dims, V: Dims, X: Dims];
+    try_conv convolve [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOfBoth<A::Dims, W::Dims, U, V> + Plays<AnyChannel>, P: DimsOf<A::Dims, S> + Plays<DataFeature>, K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>, S: Dims, U: Dims, V: Dims, X: Dims];
 
     /// The transpose of a convolution: every element is spread over a window, and what overlaps is added.
     ///
@@ -149,10 +148,92 @@ convolutions! {
     /// ```
     ///
     /// The arguments are those of [`conv`]; `channels` are summed over. The result has `(n - 1) * stride + (k - 1) * dilation + 1 - 2 * padding`
-    /// elements along a dim of `n`, for a window of `k`. `extra` more can be asked for at the end, which tells apart the sizes that a
-    /// convolution with a stride maps to one.
+    /// elements along a dim of `n`, for a window of `k`, and at the end as many more as [`Window::output_padding`] says.
     #[panicking_twin("so are a step of 0, and padding that leaves nothing")]
-    try_conv_transpose transpose (extra: usize) [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOfBoth<A::Dims, W::Dims, U, V> + Plays<AnyChannel>, P: DimsOf<A::Dims, S> + Plays<DataFeature>, K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>, S: Dims, U: Dims, V: Dims, X: Dims];
+    try_conv_transpose spread [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOfBoth<A::Dims, W::Dims, U, V> + Plays<AnyChannel>, P: DimsOf<A::Dims, S> + Plays<DataFeature>, K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>, S: Dims, U: Dims, V: Dims, X: Dims];
+}
+
+/// A convolution, setting by setting: over which channels, along which dims, and how its window moves, which is by steps of 1 without padding unless it is said.
+///
+/// ```
+/// use typed_dims::operators::nn::conv::Convolve;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct C; struct O; struct H; struct W; struct Kh; struct Kw; }
+/// let x = rand::<f32, _>((C.of(3), H.of(8), W.of(8)), 1);
+/// let weight = rand::<f32, _>((O.of(4), C.of(3), Kh.of(3), Kw.of(3)), 2);
+/// let same = Convolve::new(C, (H, W), (Kh, Kw)).steps(Window::new().padding_same());
+/// assert_eq!(same.clone().apply(&x, &weight).dims(), [("O", 4), ("H", 8), ("W", 8)]);
+/// assert_eq!(same.steps(Window::new().stride(2)).transpose(&x, &weight).size(H), 17);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Convolve<C, P, K> {
+    channels: C,
+    dims: P,
+    window: K,
+    steps: Window,
+}
+
+impl<C: DimList, P: DimList, K: DimList> Convolve<C, P, K> {
+    /// A convolution that sums over `channels`, and whose window has the dims `window` along `dims`: see [`conv`].
+    pub fn new(channels: C, dims: P, window: K) -> Self {
+        Convolve { channels, dims, window, steps: Window::new() }
+    }
+
+    /// How the window moves, and what is added around the elements.
+    pub fn steps(self, steps: Window) -> Self {
+        Convolve { steps, ..self }
+    }
+}
+
+macro_rules! settings {
+    ($($(#[$doc:meta])* $name:ident($run:ident) -> $out:ty;)*) => {
+        impl<C, P, K> Convolve<C, P, K> {$(
+            $(#[$doc])*
+            #[track_caller]
+            pub fn $name<A, W, S, U, V, X>(self, x: A, weight: W) -> $out
+            where
+                A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>,
+                W: Computable<Elem = A::Elem, Rank = Rank0>,
+                C: DimsOfBoth<A::Dims, W::Dims, U, V> + Plays<AnyChannel>,
+                P: DimsOf<A::Dims, S> + Plays<DataFeature>,
+                K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>,
+                S: Dims,
+                U: Dims,
+                V: Dims,
+                X: Dims,
+            {
+                $run(x, weight, self.channels, self.dims, self.window, &self.steps)
+            }
+        )*}
+    };
+}
+
+settings! {
+    /// The convolved tensor: see [`conv`].
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_conv`] returns an error.
+    apply(conv) -> Named<A::Elem, X>;
+    /// As [`apply`](Convolve::apply), but what sizes decide is an error.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`try_conv`].
+    try_apply(try_conv) -> Result<Named<A::Elem, X>, DimError>;
+    /// The tensor, spread by the window: see [`conv_transpose`].
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_conv_transpose`] returns an error.
+    transpose(conv_transpose) -> Named<A::Elem, X>;
+    /// As [`transpose`](Convolve::transpose), but what sizes decide is an error.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`try_conv_transpose`].
+    try_transpose(try_conv_transpose) -> Result<Named<A::Elem, X>, DimError>;
 }
 
 #[track_caller]
@@ -180,7 +261,7 @@ where
     let mut changes = Changes::new();
     let mut placings: SmallVec<[Placing; 3]> = SmallVec::new();
     for (at, slide) in slides.iter().enumerate() {
-        let (front, behind) = steps.around(at);
+        let (front, behind) = steps.around(at, slide.size, slide.len);
         let padded = widened(slide, front, behind, 1)?;
         let (stride, dilation) = (steps.stride.at(at), steps.dilation.at(at));
         let along = slid(slide.dim, padded, slide.window.key(), slide.len, stride, dilation)?;
@@ -222,14 +303,13 @@ where
 }
 
 #[track_caller]
-fn transpose<A, W, C, P, K, U, X>(
+fn spread<A, W, C, P, K, U, X>(
     x: A,
     weight: W,
     channels: &C,
     dims: &P,
     window: &K,
     steps: &Window,
-    extra: usize,
 ) -> Result<Named<A::Elem, X>, DimError>
 where
     A: Computable<Elem: Num, Rank = Rank0>,
@@ -249,11 +329,13 @@ where
         (Changes::new(), Changes::new(), SmallVec::<[Placing; 3]>::new());
     for (at, slide) in slides.iter().enumerate() {
         let (stride, dilation) = (steps.stride.at(at), steps.dilation.at(at));
-        let (front, behind) = steps.around(at);
         let fail = |why: &str| {
             Err(DimError::Shape {
                 what: format!("a transposed convolution along dim `{}`: {why}", slide.dim.name),
             })
+        };
+        let Some([front, behind, more]) = steps.left_out(at) else {
+            return fail("`padding_same` does not say how many elements it has");
         };
         if stride == 0 || dilation == 0 || slide.len == 0 {
             return fail("stride, dilation and window must be at least 1");
@@ -265,7 +347,7 @@ where
             return fail("the window's span is too large");
         };
         // What padding takes away goes from the windows' positions: a margin of the whole span is there in any case.
-        let spread = widened(slide, span, span.saturating_add(extra), stride)?;
+        let spread = widened(slide, span, span.saturating_add(more), stride)?;
         let mut along = slid(
             crate::types::brand::DimInfo { fixed: None, given: None, ..slide.dim },
             spread,

@@ -1,5 +1,6 @@
 //! What neural networks are made of: convolutions, linear maps, pooling, normalisation, losses, dropout.
 
+pub mod bias;
 pub mod conv;
 mod cross_entropy;
 pub mod dropout;

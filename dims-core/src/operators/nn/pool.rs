@@ -66,7 +66,10 @@ pub trait Pooling: Computable {
     where
         Self::Elem: Analytic,
     {
-        pool(self, &dims, &size.into(), steps, Around::Counted(Self::Elem::ZERO), reducers::Mean)
+        let (size, tensor) = (size.into(), self.into_named());
+        let own = tensor.unified_shape()?;
+        let means = pool(tensor, &dims, &size, steps, Around::Counted(Self::Elem::ZERO), reducers::Mean)?;
+        of_counted(means, &own, &dims, &size, steps, true)
     }
 
     /// The mean of those elements of each window that are no padding, as PyTorch's `avg_pool2d(count_include_pad=False)`. It rounds once more along each
@@ -97,7 +100,7 @@ pub trait Pooling: Computable {
         let (size, tensor) = (size.into(), self.into_named());
         let own = tensor.unified_shape()?;
         let means = pool(tensor, &dims, &size, steps, Around::Ignored(Self::Elem::ZERO), reducers::Mean)?;
-        without_padding(means, &own, &dims, &size, steps)
+        of_counted(means, &own, &dims, &size, steps, false)
     }
 
     /// The Euclidean norm of each window: `out[h] = sqrt(sum over kh of x[h * stride + kh * dilation - padding]^2)`.
@@ -155,26 +158,29 @@ enum Around<T> {
     Counted(T),
 }
 
-/// Means of windows whose padding counted, as those of their elements alone. `own` are the sizes before.
+/// Means of windows, all of whose positions counted, as those of the elements alone, or of these and their padding. `own` are the sizes before.
 #[track_caller]
-fn without_padding<T: Analytic, S: Dims, R: Rank>(
+fn of_counted<T: Analytic, S: Dims, R: Rank>(
     means: Named<T, S, R>,
     own: &Shape,
     dims: &impl DimList,
     size: &PerDim,
     steps: &Window,
+    padding_counts: bool,
 ) -> Result<Named<T, S, R>, DimError> {
     let shape = means.unified_shape()?;
     let mut means = means;
     let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
     dims.each(|dim| all.push(dim.resized()));
     for (at, &dim) in all.iter().enumerate() {
-        let (front, behind) = steps.around(at);
-        if front == 0 && behind == 0 {
+        let axis = position(&shape, dim);
+        let len = own.size(axis);
+        let (front, behind) = steps.around(at, len, size.at(at));
+        let more = steps.rounded_up(at, front + len + behind, behind, size.at(at));
+        if more == 0 && (padding_counts || front == 0 && behind == 0) {
             continue;
         }
-        let axis = position(&shape, dim);
-        let there = front..front + own.size(axis);
+        let there = if padding_counts { 0..front + len + behind } else { front..front + len };
         let (stride, dilation) = (steps.stride.at(at), steps.dilation.at(at));
         let scale = |window: usize| {
             let inside = |&at: &usize| there.contains(&(window * stride + at * dilation));
@@ -235,9 +241,12 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
     let mut changes = Changes::new();
     let mut placings: SmallVec<[Placing; 3]> = SmallVec::new();
     for (at, &dim) in all.iter().enumerate() {
-        let (own, (front, behind)) = (shape.size(position(&shape, dim)), steps.around(at));
+        let own = shape.size(position(&shape, dim));
+        let (front, behind) = steps.around(at, own, size.at(at));
         let padding = front.max(behind);
         let padded = front.checked_add(behind).and_then(|around| around.checked_add(own));
+        let more = padded.map_or(0, |padded| steps.rounded_up(at, padded, behind, size.at(at)));
+        let padded = padded.and_then(|padded| padded.checked_add(more));
         let padded = padded.filter(|&len| len <= isize::MAX as usize).ok_or_else(|| DimError::TooLarge {
             dims: format!("dim `{}` = {own} and its padding", dim.name),
         })?;
@@ -254,7 +263,7 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
         let along = slid(dim, padded, WindowPositions::key(at), size.at(at), stride, dilation)?;
         let positions = along.terms[0].2.expect("the number of windows is known");
         changes.push((dim.key(), along));
-        if padding > 0 {
+        if padding > 0 || more > 0 {
             if alone_is_wrong && misses(own, front, positions, stride, dilation) {
                 let what = format!(
                     "windows along dim `{}` = {own}: one of {}, {dilation} apart, has only padding ({padding}) in it",

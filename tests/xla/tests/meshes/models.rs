@@ -153,12 +153,12 @@ fn a_sentence_encoder_on_a_square() {
     let file = weights();
     let file = SafetensorsReader::new(&file).unwrap();
     let weights = Weights::of(&file).unwrap().with(Head.of(2)).unwrap();
-    let encoder: Encoder<'_> = weights.load().unwrap();
+    let encoder = weights.load::<Encoder<'_>>().unwrap().with_epsilon(1e-12);
     let tokens = Tokens {
         ids: from_vec((Batch.of(4), Token.of(6)), (0..24).map(|at: u32| (at * 5 + 2) % 17).collect()),
         lengths: from_vec(Batch.of(4), vec![6, 3, 5, 1]),
     };
-    let encode = |tokens: &Tokens| -> Tensor<f32, (Batch, Width)> { encoder.encode(tokens, 1e-12) };
+    let encode = |tokens: &Tokens| -> Tensor<f32, (Batch, Width)> { encoder.encode(tokens) };
     let program = record(encode, &tokens).unwrap();
     let sharding = square().shard(Batch, Data).shard(Head, Model).shard(Inner, Model);
     let plan = sharding.plan(&program).unwrap();

@@ -1,0 +1,197 @@
+//! Dims with other sizes, with numbers between the elements: `interpolate`.
+
+use crate::error::DimError;
+use crate::execute::reduce::{TensorOf, eval};
+use crate::expr::evaluate::evaluate_tensor;
+use crate::expr::{Binary, Expr};
+use crate::operators::shift::rearranged;
+use crate::operators::window::PerDim;
+use crate::storage::Evaluated;
+use crate::tensors::named::{Named, position};
+use crate::tensors::tensor::Computable;
+use crate::types::brand::DimInfo;
+use crate::types::rank::Rank;
+use crate::types::set::{Dims, DimsOf};
+use crate::types::size::Resizable;
+use alloc::vec::Vec;
+use core::panic::Location;
+use kernels::ops;
+use kernels::scalar::Real;
+use num_traits::Float;
+use twins::panicking_twin;
+
+/// How numbers between elements are computed, and which positions these are.
+///
+/// ```text
+/// Interpolation::linear()                    on the line through the two nearest elements
+/// Interpolation::cubic()                     on a curve through the four nearest ones
+/// Interpolation::linear().align_corners()    the first and the last element stay where they are
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interpolation {
+    curve: Curve,
+    corners: Corners,
+}
+
+/// What goes through the elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Curve {
+    Linear,
+    Cubic,
+}
+
+/// What the ends of a dim are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Corners {
+    /// The outer edges of the first and the last element, each of which is as wide as the distance of two.
+    Edges,
+    /// The middles of these elements.
+    Middles,
+}
+
+impl Interpolation {
+    /// The number on the line through the two nearest elements. Along two dims it is PyTorch's `bilinear`, along three its `trilinear`.
+    pub const fn linear() -> Self {
+        Interpolation { curve: Curve::Linear, corners: Corners::Edges }
+    }
+
+    /// The number on a curve through the four nearest elements, whose slope at an element is three quarters of that between its neighbours. Along two dims it is PyTorch's
+    /// `bicubic`.
+    ///
+    /// (R. Keys, 1981, "Cubic convolution interpolation for digital image processing", with `a = -0.75`.)
+    pub const fn cubic() -> Self {
+        Interpolation { curve: Curve::Cubic, corners: Corners::Edges }
+    }
+
+    /// The first and the last element stay where they are: `out[i]` is at the position `i * (n - 1) / (size - 1)`. Otherwise it is at
+    /// `(i + 1/2) * n / size - 1/2`, so that the elements cover the dim.
+    pub const fn align_corners(self) -> Self {
+        Interpolation { corners: Corners::Middles, ..self }
+    }
+
+    /// Where the element `at` of `len` is among `size`.
+    fn place(self, at: usize, size: usize, len: usize) -> f64 {
+        match self.corners {
+            Corners::Middles if len == 1 => 0.0,
+            Corners::Middles => at as f64 * ((size - 1) as f64 / (len - 1) as f64),
+            Corners::Edges => {
+                let place = (at as f64 + 0.5) * (size as f64 / len as f64) - 0.5;
+                if self.curve == Curve::Linear { place.max(0.0) } else { place }
+            }
+        }
+    }
+
+    /// The positions of the elements that the element `at` of `len` is computed from, before they are clamped to `0..size`, and their weights.
+    fn taps(self, at: usize, size: usize, len: usize) -> [(isize, f64); 4] {
+        let place = self.place(at, size, len);
+        let (first, share) = (Float::floor(place) as isize, place - Float::floor(place));
+        match self.curve {
+            Curve::Linear => [(first, 1.0 - share), (first + 1, share), (first, 0.0), (first, 0.0)],
+            Curve::Cubic => {
+                let steps = [share + 1.0, share, 1.0 - share, 2.0 - share];
+                let weight = |tap: usize| cubic_weight(steps[tap]);
+                [0, 1, 2, 3].map(|tap| (first - 1 + tap as isize, weight(tap)))
+            }
+        }
+    }
+}
+
+/// The weight of an element at this distance.
+fn cubic_weight(distance: f64) -> f64 {
+    const A: f64 = -0.75;
+    if distance <= 1.0 {
+        ((A + 2.0) * distance - (A + 3.0)) * distance * distance + 1.0
+    } else {
+        ((A * distance - 5.0 * A) * distance + 8.0 * A) * distance - 4.0 * A
+    }
+}
+
+/// What gives dims other sizes by numbers between the elements.
+pub trait Interpolating: Computable<Elem: Real> {
+    /// The dims with other sizes: each element is computed from those near its position, as [`Interpolation`] says. `sizes` is one number for all dims, or one for each.
+    ///
+    /// Along several dims it is one after the other. Beyond the ends, the first and the last element count. To take the nearest elements themselves:
+    /// [`interpolate_nearest`](crate::operators::shift::Rearranging::interpolate_nearest).
+    ///
+    /// ```
+    /// use typed_dims::operators::interpolate::Interpolation;
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct H; }
+    /// let x = from_vec(H.of(2), vec![0.0, 4.0]);
+    /// let edges = (&x).interpolate(H, 4, Interpolation::linear());
+    /// assert_eq!(edges.order(H), ndarray::array![0.0, 1.0, 3.0, 4.0]);
+    /// let corners = (&x).interpolate(H, 5, Interpolation::linear().align_corners());
+    /// assert_eq!(corners.order(H), ndarray::array![0.0, 1.0, 2.0, 3.0, 4.0]);
+    /// ```
+    #[panicking_twin("so is having no element")]
+    fn try_interpolate<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
+        self,
+        dims: D,
+        sizes: impl Into<PerDim>,
+        by: Interpolation,
+    ) -> Result<TensorOf<Self>, DimError> {
+        let sizes = sizes.into();
+        sizes.check("size", D::KEYS.as_slice().len())?;
+        let mut tensor = eval(self)?;
+        let (mut at, mut failed) = (0, None);
+        dims.each(|dim| {
+            let len = sizes.at(at);
+            at += 1;
+            if failed.is_none() {
+                match resized(&tensor, dim, len, by) {
+                    Ok(next) => tensor = next,
+                    Err(error) => failed = Some(error),
+                }
+            }
+        });
+        // (Within the closure the caller is this file.)
+        let origin = Some(Location::caller());
+        failed.map_or_else(|| Ok(Named::from_expr(tensor.expr.with_origin(origin))), Err)
+    }
+}
+impl<A: Computable<Elem: Real>> Interpolating for A {}
+
+/// A tensor with `len` elements along one dim.
+#[track_caller]
+fn resized<T: Real, S: Dims, R: Rank>(
+    tensor: &Named<T, S, R>,
+    dim: DimInfo<'_>,
+    len: usize,
+    by: Interpolation,
+) -> Result<Named<T, S, R>, DimError> {
+    let shape = tensor.unified_shape()?;
+    let axis = position(&shape, dim);
+    let size = shape.size(axis);
+    if size == 0 && len > 0 {
+        let what = format!("no elements to interpolate along dim `{}` of size 0", dim.name);
+        return Err(DimError::Shape { what });
+    }
+    // Each tap of all elements, times its weights.
+    let tap = |tap: usize| -> Result<_, DimError> {
+        let from =
+            |at: usize, size: usize| Some(by.taps(at, size, len)[tap].0.clamp(0, size as isize - 1) as usize);
+        let moved = rearranged(tensor, dim, |_| Ok(len), from, T::ZERO)?;
+        let weight =
+            |at: usize| T::from(by.taps(at, size, len)[tap].1).expect("a float can be any float, rounded");
+        let mut sizes = shape.sizes().to_vec();
+        sizes[axis] = len;
+        let weights = Evaluated::<T, S, R>::along((0..len).map(weight).collect::<Vec<_>>(), axis, &sizes);
+        Ok(Binary { op: ops::Mul, a: moved.expr, b: weights })
+    };
+    let pair = |first: usize| -> Result<_, DimError> {
+        Ok(Binary { op: ops::Add, a: tap(first)?, b: tap(first + 1)? })
+    };
+    match by.curve {
+        Curve::Linear => computed(pair(0)?),
+        Curve::Cubic => computed(Binary { op: ops::Add, a: pair(0)?, b: pair(2)? }),
+    }
+}
+
+/// The elements of an expression.
+#[track_caller]
+fn computed<T: Real, S: Dims, R: Rank, E: Expr<Elem = T>>(expr: E) -> Result<Named<T, S, R>, DimError> {
+    let sum: Named<T, S, R, E> = Named::from_expr(expr);
+    let shape = sum.unified_shape()?;
+    Ok(Named::from_expr(evaluate_tensor::<S, R, _>(sum.expr, &shape)?))
+}

@@ -1,0 +1,120 @@
+//! Layers with a bias, and without one.
+
+use crate::nn::element;
+use crate::nn::linear::{Linear, MappedBy, Projection};
+use crate::nn::norm::scaled_and_shifted;
+use crate::prelude::*;
+use crate::tensors::tensor::Evaluable;
+use crate::types::dim::DimList;
+use crate::types::rank::Rank0;
+use crate::types::set::Dims;
+pub use typed_dims_core::operators::nn::bias::NoBias;
+
+/// A layer has a bias, which is what its type says unless it is [`NoBias`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WithBias;
+
+/// Whether a layer has a bias: [`WithBias`] or [`NoBias`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say whether a layer has a bias",
+    label = "expected `NoBias` here, or nothing for a layer with a bias"
+)]
+pub trait BiasKind {
+    /// The bias along the dims `O`: a tensor, or [`NoBias`].
+    type Of<T, O: Dims>;
+
+    /// A map from the dims `I` to the dims `O`: a [`Linear`] or a [`Projection`].
+    type Map<I: Dims, O: Dims + Union<I>, T>;
+
+    /// `y + bias`
+    #[doc(hidden)]
+    #[track_caller]
+    fn added<T: Real, O: Dims, X: Union<O>>(bias: &Self::Of<T, O>, y: Named<T, X>) -> Named<T, X>;
+
+    /// `x` with mean 0 and variance 1 along the dims, times `weight`, plus the bias.
+    #[doc(hidden)]
+    #[track_caller]
+    fn normalized<A, D, T, O, X, Y>(
+        x: A,
+        dims: D,
+        epsilon: f64,
+        weight: &Named<T, O>,
+        bias: &Self::Of<T, O>,
+    ) -> Named<T, X>
+    where
+        A: Evaluable<Elem = T, Rank = Rank0, Dims = X>,
+        D: DimsOf<X, Y>,
+        T: Real,
+        O: Dims,
+        X: Union<O, Out: Union<O>>,
+        Y: Dims;
+
+    /// The map of a tensor.
+    #[doc(hidden)]
+    #[track_caller]
+    fn apply<I, O, T, X, Z>(map: &Self::Map<I, O, T>, x: &Named<T, X>) -> Named<T, Z>
+    where
+        I: Dims + DimList,
+        O: Dims + Union<I>,
+        T: Real,
+        X: MappedBy<I, O, Z>,
+        Z: Union<O>;
+}
+
+macro_rules! kinds {
+    ($($kind:ident $map:ident $of:ty,
+        |$bias:ident, $y:ident| $added:expr,
+        |$x:ident, $dims:ident, $epsilon:ident, $weight:ident| $normalized:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl BiasKind for $kind {
+            type Of<T, O: Dims> = $of;
+            type Map<I: Dims, O: Dims + Union<I>, T> = $map<I, O, T>;
+
+            fn added<T: Real, O: Dims, X: Union<O>>($bias: &$of, $y: Named<T, X>) -> Named<T, X> {
+                $added
+            }
+
+            fn normalized<A, D, T, O, X, Y>(
+                $x: A,
+                $dims: D,
+                $epsilon: f64,
+                $weight: &Named<T, O>,
+                $bias: &$of,
+            ) -> Named<T, X>
+            where
+                A: Evaluable<Elem = T, Rank = Rank0, Dims = X>,
+                D: DimsOf<X, Y>,
+                T: Real,
+                O: Dims,
+                X: Union<O, Out: Union<O>>,
+                Y: Dims,
+            {
+                $normalized
+            }
+
+            fn apply<I, O, T, X, Z>(map: &$map<I, O, T>, x: &Named<T, X>) -> Named<T, Z>
+            where
+                I: Dims + DimList,
+                O: Dims + Union<I>,
+                T: Real,
+                X: MappedBy<I, O, Z>,
+                Z: Union<O>,
+            {
+                map.apply(x)
+            }
+        }
+    )*};
+}
+
+kinds! {
+    WithBias Linear Named<T, O>,
+        |bias, y| (y + bias).eval().same_set(),
+        |x, dims, epsilon, weight| {
+            // One pass. (`layer_norm_affine` asks that the weight has no dims besides those of `x`, which the first bound says already.)
+            let y = scaled_and_shifted(x, dims, element(epsilon), weight, bias);
+            y.unwrap_or_else(|error| panic!("{error}")).same_set()
+        };
+    NoBias Projection NoBias,
+        |_bias, y| y,
+        |x, dims, epsilon, weight| (x.layer_norm(dims, element(epsilon)) * weight).eval().same_set();
+}
