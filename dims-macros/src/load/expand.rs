@@ -1,9 +1,10 @@
 //! The implementation of `Load`.
 
 use super::ast::{How, LoadField, LoadInput};
-use crate::fields::{at, bounds, is_generic};
+use crate::fields::{bounds, is_generic};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::{GenericParam, Lifetime, WherePredicate, parse_quote};
 
 /// Writes it: each field is tried, so that all problems are reported, and then all of them are needed.
@@ -64,17 +65,17 @@ fn value(part: &LoadField, file: &Lifetime) -> TokenStream {
     let ty = &part.ty;
     match &part.how {
         How::Tensor { name, axes, layout: None } => {
-            quote_spanned!(at(ty)=> from.field(#name, |from| from.tensor::<#ty, #axes>()))
+            quote_spanned!(ty.span()=> from.field(#name, |from| from.tensor::<#ty, #axes>()))
         }
         How::Tensor { name, axes, layout: Some(layout) } => {
-            quote_spanned!(at(ty)=> from.field(#name, |from| from.tensor_laid_out::<#ty, #axes, #layout>()))
+            quote_spanned!(ty.span()=> from.field(#name, |from| from.tensor_laid_out::<#ty, #axes, #layout>()))
         }
         How::Nested { name } => {
-            quote_spanned!(at(ty)=> from.field(#name, <#ty as ::typed_dims::__private::file::load::Load<#file>>::load))
+            quote_spanned!(ty.span()=> from.field(#name, <#ty as ::typed_dims::__private::file::load::Load<#file>>::load))
         }
         How::Default(Some(value)) => quote!(::core::option::Option::Some(#value)),
         How::Default(None) => {
-            quote_spanned!(at(ty)=> ::core::option::Option::Some(<#ty as ::core::default::Default>::default()))
+            quote_spanned!(ty.span()=> ::core::option::Option::Some(<#ty as ::core::default::Default>::default()))
         }
     }
 }
