@@ -154,7 +154,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     ) -> Self {
         let data: Buffer<T> = data.into();
         let axes = named.as_slice().iter().chain(positional.as_slice()).map(Axis::parts);
-        assert!(is_within(data.len(), start as i128, axes), "the axes reach elements alone");
+        assert!(is_within(data.len(), start as i128, axes), "the axes only reach elements");
         let own = Evaluated { data, start, named, positional, origin, marker: PhantomData };
         #[cfg(feature = "std")]
         if B::MAY_BE_MARKED {
@@ -221,7 +221,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     /// If their number differs.
     #[cfg(feature = "std")]
     pub(crate) fn with_buffer(&self, data: Buffer<T>) -> Self {
-        assert_eq!(data.len(), self.data.len(), "one element for each that there was");
+        assert_eq!(data.len(), self.data.len(), "the number of elements stays the same");
         let own = Evaluated { data, marker: PhantomData, ..*self };
         own.tell_axes();
         own
@@ -329,10 +329,10 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     /// If the position is out of range.
     pub(crate) fn at_last<X: Dims>(&self, at: &[usize]) -> Evaluated<T, X, R> {
         let (kept, last) = self.named.as_slice().split_at(X::Axes::LEN);
-        assert_eq!(last.len(), at.len(), "a position of all dims that go");
+        assert_eq!(last.len(), at.len(), "a position for each removed dim");
         let mut start = self.start;
         for (axis, &at) in last.iter().zip(at) {
-            assert!(at < axis.size, "the position is one of the axis'");
+            assert!(at < axis.size, "the position is within its axis");
             // (This may wrap if another axis is empty, because strides may then be anything. No
             // element is read then.)
             start = start.wrapping_add_signed((at as isize).wrapping_mul(axis.stride));

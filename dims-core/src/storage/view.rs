@@ -178,10 +178,10 @@ impl<'a, T, S: Dims, R: Rank> View<'a, T, S, R> {
     /// If the position is out of range.
     pub(crate) fn at_last<X: Dims>(&self, at: &[usize]) -> View<'a, T, X, R> {
         let (kept, last) = self.named.as_slice().split_at(X::Axes::LEN);
-        assert_eq!(last.len(), at.len(), "a position of all dims that go");
+        assert_eq!(last.len(), at.len(), "a position for each removed dim");
         let mut start = self.start;
         for (axis, &at) in last.iter().zip(at) {
-            assert!(at < axis.size, "the position is one of the axis'");
+            assert!(at < axis.size, "the position is within its axis");
             start = start.wrapping_offset(at as isize * axis.stride);
         }
         let mut named = X::Axes::filled(Axis::default());
