@@ -176,7 +176,7 @@ macro_rules! assignments {
     ($($(#[$doc:meta])* $name:ident $try_name:ident $op:expr, [$($bounds:tt)*];)*) => {
         impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {$(
             $(#[$doc])*
-            #[panicking_twin(but = "what sizes decide is an error. After an error some of the elements may have been assigned to")]
+            #[panicking_twin(but = "size mismatches are errors. After an error, some elements may already be assigned")]
             pub fn $try_name<B: Operand<T, Expr: Expr<Elem = T>>>(mut self, value: B) -> Result<(), DimError>
             where
                 $($bounds)*
@@ -431,7 +431,7 @@ pub trait OrderInto: AsTensor {
     /// If the shape of `out` differs, operands have different sizes for one dim, or an index is out
     /// of range.
     #[panicking_twin(
-        but = "what sizes decide is an error. If an index is out of range, some sums may have been written"
+        but = "size mismatches are errors. If an index is out of range, some sums may already be written"
     )]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn try_sum_into<D: DimsOf<Self::Dims, X>, X: Dims, O, L: OrderOf<X, Y>, Y: NoneLeft>(

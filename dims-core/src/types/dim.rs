@@ -160,7 +160,7 @@ impl<B: Brand> Dim<B> {
     /// # Panics
     ///
     /// If the dim already has another size.
-    #[panicking_twin(but = "another size is an error")]
+    #[panicking_twin(but = "a different size is an error")]
     pub fn try_set_size(&self, size: usize) -> Result<(), DimError> {
         self.info_ref().unify(size, Some(Location::caller()))
     }
