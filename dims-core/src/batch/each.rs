@@ -30,16 +30,16 @@ use smallvec::SmallVec;
 /// map_each(&x, f)          for n, m, .. behind the rest of x { out at (n, m, ..) = f(x at (n, m, ..)) }
 /// ```
 ///
-/// Functions of tensor operations do not need this loop: they run for all examples together. Use it
-/// for other functions: one of a crate that only knows arrays, or an iteration whose number of
-/// steps depends on the example. [`explain`](crate::plan::explain::explain) shows it as a loop of
-/// calls.
+/// Functions made of tensor operations do not need this loop: they run for all examples together.
+/// Use it for other functions: one of a crate that only knows arrays, or an iteration whose number
+/// of steps depends on the example. [`explain`](crate::plan::explain::explain) shows it as a loop
+/// of calls.
 ///
 /// `f` gets a view of one example. Pass several tensors with the same rest as a tuple; values that
 /// are the same for all examples can be captured by the closure. Random operations (`dropout`,
 /// `rand_like`) draw the same numbers as for all examples at once. The results must have the same
-/// sizes. Dims are sealed by [`seal`](Named::seal), or in a function with `#[batched]`, where all
-/// are:
+/// sizes. Pack the dims into `Rest` with [`seal`](Named::seal), or call `map_each` in a function
+/// with `#[batched]`:
 ///
 /// ```text
 /// #[batched]

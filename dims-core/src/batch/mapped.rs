@@ -297,7 +297,7 @@ pub trait Unmapped {
     const SEAL: crate::seal::Seal;
     /// The tensor in memory, without a rest.
     type Out;
-    /// The first dim that is behind the rest as well, or [`Nothing`](crate::types::set::Nothing).
+    /// The first dim that the rest has too, or [`Nothing`](crate::types::set::Nothing).
     type Clash: MaybeDim;
     #[doc(hidden)]
     #[track_caller]

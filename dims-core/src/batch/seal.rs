@@ -157,7 +157,7 @@ pub trait Opened: Dims {
     const SEAL: crate::seal::Seal;
     /// All dims.
     type All: Dims;
-    /// A dim that is behind the rest as well, or [`Nothing`](crate::types::set::Nothing).
+    /// A dim that the rest has too, or [`Nothing`](crate::types::set::Nothing).
     type Clash: MaybeDim;
     /// The position of each axis among those of the set.
     #[doc(hidden)]

@@ -59,10 +59,10 @@ where
 ///
 /// Parameters are tensors or references to tensors, `&Tensor<f32, (Seq,)>`. Either way, each
 /// argument is computed or copied once. In a loop, the examples and the tensors that are not mapped
-/// share that memory until the function modifies them. rustc fixes the dims of such a function, so
-/// its loop cannot become a single call. To avoid the loop, make the function generic over further
-/// dims, `fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, ..)`, or put `#[batched]` before it. A
-/// function of arrays, `fn(&Array2<f32>, ..)`, cannot be mapped, because it binds their axes
+/// share that memory until the function modifies them. The type of such a function fixes its dims,
+/// so its loop cannot become a single call. To avoid the loop, make the function generic over
+/// further dims, `fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, ..)`, or put `#[batched]` before
+/// it. A function of arrays, `fn(&Array2<f32>, ..)`, cannot be mapped, because it binds their axes
 /// itself.
 ///
 /// If `f` is generic over the set of a parameter, both ways fit, and rustc reports "type

@@ -204,9 +204,9 @@ assignments! {
     min_assign try_min_assign ops::Minimum, [T: Ordered, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
 }
 
-/// Writes an expression into `places` with the axes `own` for the dims `S`, if all operands have
-/// the same layout. (Their order is known from the types.) Returns whether it did: sizes can
-/// differ, and operands can be traced.
+/// Writes an expression into `places` with the axes `own` for the dims `S`. By their types, all
+/// operands are stored in the same order. Returns whether it ran; otherwise the general path is
+/// needed.
 #[track_caller]
 pub(crate) fn fill_typed<S: Dims, E: Expr>(
     expr: &E,

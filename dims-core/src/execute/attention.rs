@@ -40,9 +40,9 @@ pub(crate) struct AttentionStep<'e, Q: Computable, K: Computable, V: Computable,
     pub(crate) v: &'e V::Expr,
     /// The factor of the scores.
     pub(crate) scale: Q::Elem,
-    /// The scores that count.
+    /// The mask: whether each score counts.
     pub(crate) mask: &'e M,
-    /// Added to the scores.
+    /// The bias, added to the scores.
     pub(crate) bias: Option<&'e B>,
 }
 

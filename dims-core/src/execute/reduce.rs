@@ -106,9 +106,9 @@ pub trait Reductions: AsTensor {
     /// The sum: `out[..] = sum over dims of x[.., dims]`; 0 without elements.
     ///
     /// If the expression is a product of tensors, this is a contraction: `(a * b).sum(k)` is a
-    /// matrix product if `a` and `b` each have another dim, and a product of more tensors is
-    /// contracted pair by pair. Integers wrap around. Floats are summed pairwise, except inside
-    /// matrix products, whose kernels add in the order of their blocks.
+    /// matrix product if `a` and `b` each have a dim that the other lacks, and a product of more
+    /// tensors is contracted pair by pair. Integers wrap around. Floats are summed pairwise, except
+    /// inside matrix products, whose kernels add in the order of their blocks.
     /// [`sum_into`](crate::execute::assign::OrderInto::sum_into) writes to an existing array.
     ///
     /// ```

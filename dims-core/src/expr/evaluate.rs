@@ -394,7 +394,5 @@ pub(crate) fn in_place<U: Dims, R: Rank, W: StrideKind, E: Expr>(
     let own = expr.place::<E::Elem, U, R>(order, len);
     let to = own.as_ref().map_or(Destination::of_step(len), Destination::Reused);
     let new = collect_by::<W, E>(&expr, nest, to)?;
-    Ok(own.map_or(new, |place| {
-        expr.into_place(&place).expect("the expression owns this memory")
-    }))
+    Ok(own.map_or(new, |place| expr.into_place(&place).expect("the expression owns this memory")))
 }

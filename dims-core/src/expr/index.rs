@@ -24,7 +24,7 @@ pub trait IndexExprs {
     where
         Self: 'k;
 
-    /// Whether there are any.
+    /// Whether there are any indices.
     #[doc(hidden)]
     const ANY: bool;
 

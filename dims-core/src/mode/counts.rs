@@ -32,8 +32,8 @@ impl StepCount {
 /// For products and attention, each multiplication and addition is an operation; for other steps,
 /// each element is one, however many functions are applied to it: `(x * 2 + 1).exp()` over 10
 /// elements is one step of 10 operations. Copies count no operations. Bytes are those of all
-/// results, including copies made within an operation. A loop of calls is not counted as a step,
-/// but the steps of its calls are.
+/// results, including copies made within an operation. In a loop of calls, the steps of each call
+/// are counted too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts(BTreeMap<(bool, &'static str), StepCount>);
 

@@ -60,8 +60,8 @@ impl AxisList {
     /// which results are stored: the dims of a `Rest`, the other dims in the order of the set, the
     /// positional axes.
     ///
-    /// So the result for one example is contiguous, and a batch is a sequence of such results. (The
-    /// dims behind nested `Rest`s come before those behind fewer.)
+    /// So the result for one example is contiguous, and a batch is a sequence of such results.
+    /// (Dims behind more nested `Rest`s come first.)
     pub const fn in_memory(keys: &Keys, rank: usize) -> Self {
         let keys = keys.as_slice();
         let mut list = Self::EMPTY;

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 ///
 /// # Panics
 ///
-/// If the number of elements differs from that of the shape.
+/// If the number of elements does not match the shape.
 #[inline]
 pub(crate) fn array<T, D: Dimension>(shape: D, data: Vec<T>) -> Array<T, D> {
     let wanted = shape.slice().iter().try_fold(1usize, |len, &size| len.checked_mul(size));

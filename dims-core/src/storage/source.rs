@@ -82,7 +82,8 @@ pub(crate) fn elements_mut<A: SourceMut + ?Sized>(source: &mut A) -> (ElementsMu
     (elements, axes)
 }
 
-/// The elements of adjacent values, and their axes: that of the values, then those of each value.
+/// The elements of adjacent values, and their axes: first the axis of the values, then those of
+/// each value.
 pub(crate) fn elements_of_nested<A: Nested>(values: &[A]) -> (Elements<'_, A::Elem>, Axes) {
     let mut axes = Axes::from_slice(&[Axis::new(values.len(), A::LEN as isize)]);
     A::sizes(&mut axes);

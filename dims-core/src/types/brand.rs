@@ -3,7 +3,7 @@
 //! Stable Rust cannot ask whether two types differ, so the comparison is computed. Each brand
 //! carries a *key*, a list of base 16 digits as types, and [`CompareKeys`] walks two keys to the
 //! first digit that differs. The first digit is the dim's position inside its `dims!` invocation,
-//! so dims declared together sort in order of declaration. The others are a hash of the place of
+//! so dims declared together sort in order of declaration. The others are a hash of the location of
 //! the declaration and the dim's name.
 //!
 //! Hashes can collide, but two different brands with the same key never unify: where keys compare
@@ -318,7 +318,7 @@ macro_rules! loop_brand {
 // The macros truncate longer names.
 loop_brand!(A B C D E F G H I J K L M N O P);
 
-/// Text of at most `N` bytes, put together in a constant.
+/// Text of at most `N` bytes, built in a constant.
 pub(crate) struct Text<const N: usize> {
     bytes: [u8; N],
     len: usize,
@@ -327,7 +327,7 @@ pub(crate) struct Text<const N: usize> {
 impl<const N: usize> Text<N> {
     pub(crate) const EMPTY: Self = Text { bytes: [0; N], len: 0 };
 
-    /// The letters, without those that are none.
+    /// The letters without the padding.
     const fn of_letters(letters: &[char]) -> Self {
         let mut text = Self::EMPTY;
         let mut at = 0;
@@ -338,11 +338,11 @@ impl<const N: usize> Text<N> {
         text
     }
 
-    /// This text with `more` behind it.
+    /// This text with `more` appended.
     ///
     /// # Panics
     ///
-    /// If that is too long. (In a constant: rustc reports an error.)
+    /// If the text is too long. (In a constant, this is a compile error.)
     pub(crate) const fn and(mut self, more: &str) -> Self {
         let more = more.as_bytes();
         assert!(more.len() <= N - self.len, "the name of the dim is too long");
@@ -358,7 +358,7 @@ impl<const N: usize> Text<N> {
     pub(crate) const fn as_str(&self) -> &str {
         match core::str::from_utf8(self.bytes.split_at(self.len).0) {
             Ok(text) => text,
-            Err(_) => panic!("what is put together is text"),
+            Err(_) => panic!("the parts are UTF-8"),
         }
     }
 }
@@ -404,26 +404,26 @@ mod positions {
 /// The comparison of two elements of a set.
 pub(crate) type Compare<A, B> = <<A as SetElement>::Key as CompareKeys<<B as SetElement>::Key>>::Out;
 
-/// What is known of a dim at run time, once its type is gone.
+/// The facts about a dim at run time.
 #[derive(Clone, Copy, Debug)]
 pub struct DimInfo<'a> {
     /// See [`Brand::ID`].
     pub id: u64,
     /// See [`Brand::NAME`].
     pub name: &'static str,
-    /// The static size, if there is one.
+    /// The static size, if any.
     pub fixed: Option<usize>,
-    /// The size that comes with the value, `Batch.of(2)`, and where that was said.
+    /// The size that the value carries, `Batch.of(2)`, and where it was given.
     pub given: Option<(usize, Origin)>,
-    /// Where a local dim keeps its size; declared dims keep none.
+    /// The cell in which a local dim keeps its size; declared dims have none.
     pub cell: Option<&'a DimCell>,
 }
 
 /// The digits to base 16 as types, each followed by the rest of its key, and their comparison
 /// table.
 ///
-/// The table compares whole keys, so that a digit is one step for rustc, and the base
-/// is small because rustc tries each row of the table: both were measured.
+/// The table compares whole keys, so that a digit is one step for rustc. The base is small, because
+/// rustc tries each row of the table.
 pub mod digits {
     use super::{CompareKeys, Digits, Greater, Inner, Last, Less};
     use core::marker::PhantomData;

@@ -158,7 +158,7 @@ impl<B> MaybeDim for Rest<B> {
 pub type NoDim<D> = <D as MaybeDim>::IsNothing;
 
 /// Tests an element of a list against the condition `C`. Conditions are types, such as
-/// [`Within`](super::set::remove::Within), [`StaticSize`](super::size::StaticSize)and
+/// [`Within`](super::set::remove::Within), [`StaticSize`](super::size::StaticSize) and
 /// [`OfRole`](super::role::OfRole).
 pub trait Satisfies<C> {
     #[doc(hidden)]

@@ -253,7 +253,7 @@ pub trait DimRef: Copy {
     /// The dim's type.
     type Brand: Brand;
 
-    /// The dim if the value cannot have a size, else nothing.
+    /// The dim if the value cannot have a size, else `()`.
     #[doc(hidden)]
     type Open: Open;
 

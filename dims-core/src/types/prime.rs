@@ -22,7 +22,7 @@
 //! | type | `Prime<Item>`; for a local dim, rustc shows `Prime<i<'_>>` |
 //! | value | [`prime(Item)`](prime), `prime(Item.of(2))`, and `prime(i)` after `dims!(i);`. It can stand wherever a dim can |
 //! | name | `Item'`, in errors, in files, and wherever tensors are shown |
-//! | size | the size of `Item`: its static size, the size of the local dim `i`, or, where a tensor or an expression has both dims, the size of either. Different sizes give a [`DimError::PrimeConflict`](crate::error::DimError::PrimeConflict) |
+//! | size | the size of `Item`: its static size, the size of the local dim `i`, or, where a tensor or an expression has both dims, the size of either. Different sizes give a [`DimError::PrimeConflict`] |
 //! | role | the role of `Item` |
 //! | order | after all dims that are not primes; primes among themselves in the order of their dims. A `Rest` still comes last. So primes are the innermost axes in memory, unless `order` says otherwise |
 //!

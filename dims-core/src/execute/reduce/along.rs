@@ -61,7 +61,8 @@ where
 }
 
 /// Evaluates, and works along the axes `along`, which are adjacent in `order`, block by block. The
-/// result is stored in this order; if `along` is one axis and elements are reused, in their order.
+/// result is stored in this order. If `along` is one axis and elements are reused, they keep their
+/// order.
 #[track_caller]
 pub(crate) fn along_axes<A, W>(
     tensor: A,

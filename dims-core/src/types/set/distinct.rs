@@ -29,7 +29,7 @@ pub trait Unsatisfied<L> {
 }
 
 // Never holds. If a function's parameter violates the condition itself, rustc reports it twice: for
-// its type, and for the part that names the dims. If the violated bound is one behind the
+// its type, and for the part that names the dims. If the violated bound is a bound of the
 // condition, rustc reports only the type.
 #[diagnostic::do_not_recommend]
 impl<D: Unsatisfied<L>, L> OneAxisEach<D, L> for False {

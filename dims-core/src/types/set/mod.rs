@@ -5,8 +5,8 @@
 //! [`SetOf`] sorts the tuples that users write.
 //!
 //! The operations never fail. If a dim is missing, they yield that dim in place of [`Nothing`], and
-//! only the trait that carries the message ([`Bound`], [`NamedOnce`]) is implemented for [`True`]
-//! alone. So a mistake gives one error, in the user's terms, and no follow-up errors.
+//! the trait that carries the message ([`Bound`], [`NamedOnce`]) is implemented only for [`True`].
+//! So a mistake gives one error, in the user's terms, and no follow-up errors.
 
 pub mod distinct;
 pub mod keys;
