@@ -1,7 +1,7 @@
 //! Errors at run time, with names and sizes.
 //!
-//! Everything that sizes or indices decide has a `try_` form that returns [`DimError`]; the short form panics with the
-//! same text.
+//! Operations that depend on sizes or indices at run time have a `try_` form that returns
+//! [`DimError`]; the short form panics with the same text.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -18,26 +18,27 @@ pub enum DimError {
     SizeConflict {
         /// The dim's name.
         dim: &'static str,
-        /// The size that it had first.
+        /// The first size.
         first: usize,
-        /// Where it got the first size.
+        /// Where the first size came from.
         first_origin: Origin,
-        /// The size that it was given next.
+        /// The second size.
         second: usize,
         /// Where the second size came from.
         second_origin: Origin,
     },
-    /// A dim and its [prime](crate::types::prime), which have one size, were given two.
+    /// A dim and its [prime](crate::types::prime), which must have the same size, were given
+    /// different sizes.
     PrimeConflict {
-        /// The name of the one that had its size first.
+        /// The name of the dim that had its size first.
         dim: &'static str,
-        /// That size.
+        /// Its size.
         first: usize,
-        /// Where it got the size.
+        /// Where the first size came from.
         first_origin: Origin,
-        /// The name of the other one.
+        /// The name of the other dim.
         other: &'static str,
-        /// The size that this one was given.
+        /// Its size.
         second: usize,
         /// Where the second size came from.
         second_origin: Origin,
@@ -58,7 +59,7 @@ pub enum DimError {
         /// The dim's name.
         dim: &'static str,
     },
-    /// An index lies outside of the axis that it selects from.
+    /// An index is out of range for its axis.
     OutOfBounds {
         /// The dims that make up the index, or the position of the axis.
         what: String,
@@ -69,9 +70,9 @@ pub enum DimError {
         /// Where the array was bound.
         origin: Origin,
     },
-    /// A range does not lie inside of the axis that it selects from.
+    /// A range is out of bounds for its axis.
     RangeOutOfBounds {
-        /// The name of the dim, or the position of the axis.
+        /// The dim's name or the axis's position.
         what: String,
         /// Where the range starts.
         start: i128,
@@ -84,42 +85,42 @@ pub enum DimError {
     Split {
         /// The dim that was split, if the axis has a name.
         dim: Option<&'static str>,
-        /// The group as written, with the sizes that are known.
+        /// The group as written, with known sizes filled in.
         group: String,
         /// The size of the axis.
         size: usize,
-        /// Why not.
+        /// The reason.
         why: &'static str,
         /// Where it was bound.
         origin: Origin,
     },
-    /// An array does not have as many axes as were bound.
+    /// The number of axes differs from the number that was bound.
     Rank {
-        /// How many it has.
+        /// The array's number of axes.
         found: usize,
-        /// How many were bound.
+        /// The number of axes bound.
         bound: usize,
     },
-    /// One axis of a pattern has two sizes.
+    /// An axis of a pattern was given two sizes.
     AxisConflict {
         /// The axis, as the pattern names it.
         axis: &'static str,
-        /// The size that it had first.
+        /// The first size.
         first: usize,
-        /// Where it got the first size.
+        /// Where the first size came from.
         first_place: String,
-        /// The size that it was given next.
+        /// The second size.
         second: usize,
         /// Where the second size came from.
         second_place: String,
         /// The pattern.
         pattern: &'static str,
     },
-    /// An array does not have as many axes as a pattern names.
+    /// The number of axes differs from the number in a pattern.
     PatternRank {
-        /// How many it has.
+        /// The array's number of axes.
         found: usize,
-        /// How many the pattern names.
+        /// The number of axes that the pattern names.
         named: usize,
         /// Whether the pattern has `...` for more.
         spread: bool,
@@ -133,23 +134,23 @@ pub enum DimError {
         /// The size in another.
         second: usize,
     },
-    /// The data given do not fill the shape.
+    /// The number of elements does not match the shape.
     Length {
         /// The dims with their sizes.
         dims: String,
-        /// How many elements there should be.
+        /// The expected number of elements.
         expected: usize,
-        /// How many were given.
+        /// The number given.
         found: usize,
     },
-    /// A reduction that needs at least one element found none.
+    /// A reduction that needs at least one element got none.
     EmptyReduction {
         /// The reduction.
         op: &'static str,
-        /// The dims that it ran over.
+        /// The dims that were reduced.
         dims: String,
     },
-    /// A result would be too large for the address space or for the memory that can be had.
+    /// A result is too large for the address space or the available memory.
     TooLarge {
         /// The sizes of the result.
         dims: String,
@@ -160,37 +161,38 @@ pub enum DimError {
         operation: &'static str,
         /// Where it ran.
         origin: Origin,
-        /// The names of the parameters that it depends on, as far as they have names: those in a struct, a tuple or a list.
+        /// The names of the parameters it depends on. Parameters in a struct, a tuple or a list
+        /// have names.
         parameters: String,
     },
-    /// A function of the user's has no derivative.
+    /// A user-defined function has no derivative.
     NoOwnDerivative {
         /// Its name.
         operation: &'static str,
-        /// How one is given.
+        /// How to give it one.
         remedy: &'static str,
         /// Where it ran.
         origin: Origin,
-        /// The names of the parameters that it depends on, as for [`NoDerivative`](DimError::NoDerivative).
+        /// The parameters it depends on, as in [`NoDerivative`](DimError::NoDerivative).
         parameters: String,
     },
-    /// A function with a derivative of its own takes a traced tensor that is none of its inputs.
+    /// A function with a custom derivative uses a traced tensor that is not one of its inputs.
     NotAnInput {
         /// The function.
         operation: &'static str,
         /// Where it was called.
         origin: Origin,
-        /// The names of the parameters that the tensor depends on, as for [`NoDerivative`](DimError::NoDerivative).
+        /// The parameters the tensor depends on, as in [`NoDerivative`](DimError::NoDerivative).
         parameters: String,
     },
     /// A loss does not read a parameter.
     Unused {
-        /// The parameter, as `layers.3.weight`; empty for a single tensor.
+        /// The parameter's path, such as `layers.3.weight`; empty for a single tensor.
         parameter: String,
         /// Where the gradient was taken.
         origin: Origin,
     },
-    /// None of the parameters of a gradient has float elements.
+    /// No parameter of a gradient has float elements.
     NoFloats {
         /// Where the gradient was taken.
         origin: Origin,
@@ -208,12 +210,12 @@ pub enum DimError {
     },
     /// The sizes of an operation's parts do not fit together.
     Shape {
-        /// What was expected, and what was found.
+        /// The expected and the actual sizes.
         what: String,
     },
 }
 
-/// A place as it stands behind what came from there.
+/// A source location, appended to a message.
 pub(crate) struct OriginSuffix(pub(crate) Origin);
 
 impl fmt::Display for OriginSuffix {
@@ -225,7 +227,8 @@ impl fmt::Display for OriginSuffix {
     }
 }
 
-/// The place of a step, as it stands behind the step: `is_backward` if it computes a gradient.
+/// The source location of a step, appended to its name. `is_backward` if the step computes a
+/// gradient.
 pub(crate) struct StepSuffix {
     pub(crate) place: Origin,
     pub(crate) is_backward: bool,
@@ -243,7 +246,7 @@ impl fmt::Display for StepSuffix {
     }
 }
 
-/// The parameters that an operation depends on, as they stand behind it.
+/// The parameters that an operation depends on, appended to its name.
 struct ParametersSuffix<'a>(&'a str);
 
 impl fmt::Display for ParametersSuffix<'_> {
@@ -285,7 +288,7 @@ impl fmt::Display for DimError {
                     "index {index} of {what} is out of range for an axis of size {size}{}",
                     OriginSuffix(*origin)
                 )?;
-                // (An index that is no expression counts from the end as it is.)
+                // (A plain integer index already counts from the end.)
                 if *index < 0 && *index >= -(*size as i128) {
                     f.write_str("; write `index.from_end(size)` to count negative indices from the end")?;
                 }
@@ -339,7 +342,7 @@ impl fmt::Display for DimError {
             ),
             DimError::NotAnInput { operation, origin, parameters } => write!(
                 f,
-                "`{operation}`{} uses a traced tensor that is not one of its inputs{}: add it to them, or write `x.detach()` if no gradient by it is wanted",
+                "`{operation}`{} uses a traced tensor that is not one of its inputs{}: add it to them, or write `x.detach()` if no gradient with respect to it is wanted",
                 OriginSuffix(*origin),
                 ParametersSuffix(parameters)
             ),
@@ -380,7 +383,7 @@ pub(crate) struct SizeFrom {
 }
 
 impl DimError {
-    /// A dim, or a dim and its prime, got first the one size and then the other.
+    /// The error for two different sizes of one dim, or of a dim and its prime.
     #[cold]
     pub(crate) fn two_sizes(first: SizeFrom, second: SizeFrom) -> DimError {
         let (dim, other) = (first.dim, second.dim);
@@ -413,14 +416,14 @@ impl From<kernels::error::Error> for DimError {
     }
 }
 
-/// The error of an operation through which no gradient can be taken, and which depends on the variables of these names.
+/// The error for an operation without a gradient. `names` are the variables it depends on.
 #[cold]
 #[track_caller]
 pub(crate) fn no_derivative(operation: &'static str, names: &[String]) -> DimError {
     DimError::NoDerivative { operation, origin: Some(Location::caller()), parameters: list_names(names) }
 }
 
-/// The same for an operation of the user, who can give it a derivative.
+/// As [`no_derivative`], for a user-defined operation, which could be given a derivative.
 #[cold]
 #[track_caller]
 pub(crate) fn no_own_derivative(operation: &'static str, remedy: &'static str, names: &[String]) -> DimError {
@@ -428,7 +431,7 @@ pub(crate) fn no_own_derivative(operation: &'static str, remedy: &'static str, n
     DimError::NoOwnDerivative { operation, remedy, origin, parameters }
 }
 
-/// The first names, and how many more there are.
+/// The first few names, and the number of the others.
 pub(crate) fn list_names(names: &[String]) -> String {
     const SHOWN: usize = 3;
     let mut list: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
@@ -443,7 +446,7 @@ pub(crate) fn list_names(names: &[String]) -> String {
     }
 }
 
-/// The value, or a panic with the error's text, at the caller's place.
+/// The value, or a panic with the error's text at the caller's location.
 #[track_caller]
 #[inline]
 pub fn unwrap<T, E: fmt::Display>(result: Result<T, E>) -> T {
@@ -453,7 +456,7 @@ pub fn unwrap<T, E: fmt::Display>(result: Result<T, E>) -> T {
     }
 }
 
-/// Panics with the error's text, at the caller's place.
+/// Panics with the error's text at the caller's location.
 #[track_caller]
 #[cold]
 #[inline(never)]

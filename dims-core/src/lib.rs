@@ -1,11 +1,12 @@
-//! The types, expressions and plans of `typed-dims`. Use that crate; this one holds what it re-exports.
+//! The types, expressions and plans of `typed-dims`. Use that crate, which re-exports this one.
 
 #![no_std]
-// Memory is accessed where `unsafe_code` is allowed; what else is unsafe says so, and why.
+// Modules that access memory allow `unsafe_code`; any other exception states its reason.
 #![deny(unsafe_code)]
-// In `impl<A: AsTensor + ?Sized> .. for A`: rustc then shows the message of `AsTensor` where a method is called on something that is not a tensor.
+// `?Sized` in `impl<A: AsTensor + ?Sized> .. for A` makes rustc show the message of `AsTensor` when
+// a method is called on something that is not a tensor.
 #![allow(clippy::needless_maybe_sized)]
-// Without the standard library nobody listens to steps, and what only those need is not used.
+// Without `std` there are no listeners for steps, and the code for them is unused.
 #![cfg_attr(not(feature = "std"), allow(clippy::extra_unused_type_parameters, clippy::let_unit_value))]
 
 #[macro_use]
@@ -16,7 +17,8 @@ extern crate std;
 pub mod error;
 mod seal;
 
-// The layers, from the lowest to the highest: a folder imports only from those above it in this list (`tests/architecture`).
+// The layers, from the lowest to the highest: a folder imports only from folders above it in this
+// list (`tests/architecture`).
 pub mod types;
 
 #[cfg(feature = "std")]
@@ -46,7 +48,7 @@ pub mod laid;
 #[doc(hidden)]
 pub mod macros;
 
-// What nothing else imports.
+// Top level: no other module imports these.
 pub mod draw;
 #[cfg(any(feature = "safetensors", feature = "npy"))]
 pub mod file;

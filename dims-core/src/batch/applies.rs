@@ -1,8 +1,9 @@
-//! What `vmap` makes of a function: one call for all examples together, or a loop of calls.
+//! `vmap`: one call for all examples together, or a loop of calls.
 //!
-//! The parameters of the function decide. One with a `Rest` sees all examples at once; one without can only be given a single example, so if its
-//! argument has a mapped dim the function is called in a loop. Parameters are tensors that own their elements, so an argument is computed (or
-//! copied) whatever it is: a bound array, a reference, an expression.
+//! The parameters of the function decide. A parameter with a `Rest` takes all examples at once. A
+//! parameter without one takes a single example, so if its argument has a mapped dim, the function
+//! is called in a loop. Parameters are tensors that own their elements, so every argument is
+//! computed or copied: a bound array, a reference, an expression.
 //!
 //! ```text
 //! argument             parameter        way
@@ -11,7 +12,8 @@
 //! has none             any              Alike: as it is, in each call
 //! ```
 //!
-//! Where a parameter is generic over its whole set, both ways would be right, and rustc cannot choose. `batched` is always Together.
+//! If a parameter is generic over its whole set, both ways fit, and rustc cannot choose. `batched`
+//! is always Together.
 
 use super::argument::Further;
 use super::closed::{Apart, EndsInRest};
@@ -42,10 +44,10 @@ pub struct Together;
 pub struct OneByOne;
 /// The argument is the same for all examples.
 pub struct Alike;
-/// One parameter wants all examples, another one a single example: there is no way to run that.
+/// One parameter takes all examples, another one a single example: such a call cannot run.
 pub struct Mixed;
 
-/// How a parameter wants to be called.
+/// How the function must be called for a parameter.
 pub trait Way {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -55,7 +57,7 @@ pub trait Way {
     /// Each call gets one example.
     #[doc(hidden)]
     const ONE_BY_ONE: bool = false;
-    /// The way of two parameters.
+    /// The way for both parameters.
     type Or<O: Way>: Way;
     #[doc(hidden)]
     type OrTogether: Way;
@@ -94,7 +96,7 @@ impl Way for Mixed {
 pub trait Ways {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// What they come to.
+    /// The way for all parameters.
     type All: Way;
 }
 
@@ -108,7 +110,7 @@ impl<H: Way, T: Ways> Ways for (H, T) {
     type All = H::Or<T::All>;
 }
 
-/// An argument for a parameter of the type `P` of a mapped function; it does not see the dims `M`.
+/// An argument for a parameter of type `P` of a mapped function, which does not see the dims `M`.
 #[diagnostic::on_unimplemented(
     message = "this function takes `{P}`, not one example of `{Self}`",
     label = "the parameter's type is not that of one example",
@@ -121,22 +123,23 @@ pub trait Given<P, D, M: Dims>: Sized {
     type Way: Way;
     /// The argument in memory.
     type Held;
-    /// The argument with its rest, if it has a mapped dim.
+    /// The argument, sealed if it has a mapped dim.
     type Sealed;
-    // (No method: rustc looks for traits with a method of nearly the name of one that is not there, `fold`, and would not end.)
+    // (Not a method: for a missing method with a similar name, such as `fold`, rustc would search
+    // this trait without end.)
     #[doc(hidden)]
     fn hold(argument: Self) -> Result<Self::Held, DimError>;
     #[doc(hidden)]
     fn unify(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError>;
     #[doc(hidden)]
     fn seal(held: Self::Held, further: &Further<M>) -> Self::Sealed;
-    /// All examples.
+    /// The parameter for all examples.
     #[doc(hidden)]
     fn whole(sealed: Self::Sealed) -> P;
-    /// One example.
+    /// The parameter for one example.
     #[doc(hidden)]
     fn one(sealed: &Self::Sealed, at: &[usize]) -> P;
-    /// How large a dim of the examples is, if it is one.
+    /// The size of a dim, if the examples have it.
     #[doc(hidden)]
     fn size(sealed: &Self::Sealed, id: u64) -> Option<usize>;
 }
@@ -182,9 +185,11 @@ where
     }
 }
 
-/// The argument in memory, one example after the other: the elements of one, whose dims are `K`, are neighbours there.
+/// The argument in memory, one example after the other: each example, with the dims `K`, is
+/// contiguous.
 ///
-/// Copies, if any, are made here, once. An example is then a part of this memory, and a loop over its elements is one line.
+/// Copies are made here, once. An example is then a part of this memory, and its elements are one
+/// line.
 fn one_after_the_other<A: Computable, K: Dims>(argument: A) -> Result<TensorOf<A>, DimError> {
     let tensor = argument.into_named();
     let shape = tensor.unified_shape()?;
@@ -192,7 +197,8 @@ fn one_after_the_other<A: Computable, K: Dims>(argument: A) -> Result<TensorOf<A
     Ok(Named::from_expr(evaluate_tensor_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?))
 }
 
-/// The order of axes in which those of the dims `own` and the positional ones, which are in the order `inner`, come last.
+/// The order of axes in which those of the dims `own` and the positional axes come last, in the
+/// order `inner`.
 fn examples_outermost(all: &Keys, own: &Keys, inner: &[usize]) -> Order {
     let (all_len, own_len) = (all.as_slice().len(), own.as_slice().len());
     let in_all = |axis: usize| match own.as_slice().get(axis) {
@@ -205,11 +211,11 @@ fn examples_outermost(all: &Keys, own: &Keys, inner: &[usize]) -> Order {
 
 /// A parameter that is a reference to `P`, `fn(&Tensor<..>)`.
 ///
-/// The references that a function gets live as long as a call, so `P` is owned here.
+/// The reference is valid for one call, so `P` is owned here.
 pub enum Reference<P> {
-    /// All calls get this one.
+    /// Shared by all calls.
     Counted(Rc<P>),
-    /// This call alone does.
+    /// For this call only.
     Own(P),
 }
 
@@ -222,11 +228,11 @@ impl<P> Reference<P> {
     }
 }
 
-/// A tensor for a [`Reference`].
+/// The tensor of a [`Reference`] parameter.
 pub enum Referent<X, P> {
-    /// It is the same for all examples, and each call gets it.
+    /// The same tensor for all examples.
     Alike(Rc<P>),
-    /// The sealed tensor.
+    /// A sealed tensor with the examples.
     Each(X),
 }
 
@@ -276,7 +282,8 @@ where
     }
 }
 
-/// A parameter that is a tensor, not a reference to one. (With that bound rustc knows which impl of [`Callee`] a function has.)
+/// A parameter that is a tensor, not a reference. (With this bound rustc can choose the impl of
+/// [`Callee`].)
 pub trait ByValue {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -293,7 +300,8 @@ impl<T, S: Dims, R: Rank> ByValue for Named<T, S, R> {
     }
 }
 
-/// How a sealed tensor `X` becomes parameters of the type `P`: `Self` says whether it has a mapped dim, `H` whether the parameter has a rest.
+/// Converts a sealed tensor `X` to parameters of type `P`. `Self` says whether it has a mapped dim,
+/// `H` whether the parameter has a rest.
 pub trait Hands<H, X, P> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -367,7 +375,7 @@ impl<T: Clone, S: Dims, R: Rank, H> Hands<H, Named<T, S, R>, Named<T, S, R>> for
 
 const APART: &str = "parameters that see all examples and those that see one are told apart by their types";
 
-/// A function whose parameters are those of the tuple `P`, and which returns `Y`.
+/// A function with the parameters of the tuple `P` and the result `Y`.
 #[diagnostic::on_unimplemented(
     message = "this is not a function of up to 6 tensors",
     label = "expected a function of `Tensor<..>` or `&Tensor<..>`, one parameter for each tensor; not of arrays, and not of a tuple",
@@ -380,7 +388,8 @@ pub trait Callee<P, Y> {
     fn call(&self, params: P) -> Y;
 }
 
-/// A tensor or a tuple of them that a function with the parameters `P` can be mapped over, which returns `Y`; the caller gets `O`.
+/// A tensor or a tuple of tensors that a function with the parameters `P` and the result `Y` can be
+/// mapped over; the caller gets `O`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed to a mapped function of `{P}`",
     label = "this function takes other tensors",
@@ -391,7 +400,7 @@ pub trait Maps<D, P, Y, O> {
     const SEAL: crate::seal::Seal;
     /// The dims of all tensors.
     type All: Dims;
-    // (An associated function, as `Given::hold` is, so that rustc does not find it as a method.)
+    // (An associated function like `Given::hold`, so that rustc does not find it as a method.)
     #[doc(hidden)]
     #[track_caller]
     fn try_map(arguments: Self, dims: &D, function: &impl Callee<P, Y>) -> Result<O, DimError>
@@ -399,7 +408,8 @@ pub trait Maps<D, P, Y, O> {
         Self: Sized;
 }
 
-/// How a function with the parameters `P`, which returns `Y`, runs on the tuple `X`, where `M` are the dims that it does not see.
+/// Runs a function with the parameters `P` and the result `Y` on the tuple `X`. `M` are the dims
+/// that it does not see.
 #[diagnostic::on_unimplemented(
     message = "a mapped function cannot return `{Y}`",
     label = "a tensor, or a tuple of up to 6 tensors, is expected here, without the mapped dims"
@@ -407,7 +417,7 @@ pub trait Maps<D, P, Y, O> {
 pub trait Runs<X, P, D, M, Y> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// What it returns to the caller.
+    /// The result for the caller.
     type Out;
     #[doc(hidden)]
     fn run(tensors: X, dims: &D, function: &impl Callee<P, Y>) -> Result<Self::Out, DimError>;

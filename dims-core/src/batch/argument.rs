@@ -1,4 +1,4 @@
-//! Arguments of batched functions: held in memory, their further dims united, sealed.
+//! Arguments of batched functions: computed, their further dims united, then sealed.
 
 use super::example::{Alone, Example, Param};
 use crate::error::{DimError, Origin};
@@ -20,9 +20,10 @@ use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
 use smallvec::SmallVec;
 
-/// An argument for a parameter of type `W` of a batched function: it has the dims of `W`, and any others.
+/// An argument for a parameter of type `W` of a batched function: it has the dims of `W` and any
+/// others.
 ///
-/// The others, united with the further dims `Before` of the arguments in front of it, are `After`.
+/// `After` is the union of the others and the further dims `Before` of the previous arguments.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor",
     label = "a tensor is expected here",
@@ -35,7 +36,7 @@ pub trait Argument<W: Example, Before: Dims, After: Dims>: Computable {
     #[doc(hidden)]
     fn seal<'h, U: Dims, B: Dims>(held: &'h HeldArgument<Self>, further: &Further<U>) -> Param<'h, W, B>;
 
-    /// The argument with the dims of `W`, where it has no others.
+    /// The argument with the dims of `W`, if it has no others.
     #[doc(hidden)]
     fn alone(held: &HeldArgument<Self>) -> Alone<'_, W>;
 }
@@ -72,7 +73,7 @@ where
     }
 }
 
-/// An argument as a view whose axis `at` is the argument's axis `from[at]`, or one along which nothing varies.
+/// An argument as a view whose axis `at` is the argument's axis `from[at]` or a broadcast axis.
 #[inline]
 fn raw_view<'a, T: IsElem<W>, W, S: Dims, R: Rank>(
     raw: Raw<'a, T>,
@@ -83,7 +84,7 @@ fn raw_view<'a, T: IsElem<W>, W, S: Dims, R: Rank>(
     Named::from_expr(View::permuted(elements, (&raw.named, &raw.positional), from, sizes, raw.origin))
 }
 
-/// No further dims: what a parameter without `Rest` takes in a function that names `Rest<B>` itself.
+/// No further dims, for a parameter without `Rest` in a function that names `Rest<B>` itself.
 #[diagnostic::on_unimplemented(
     message = "this parameter takes no further dims, but its argument has `{Self}`",
     label = "this has further dims",
@@ -101,7 +102,7 @@ impl NoFurther for () {
 /// The dims of an example as nested pairs.
 type ExampleList<W> = <<W as Example>::Dims as Dims>::List;
 
-/// The element type is the one that the function was written for.
+/// The element type matches the function's parameter.
 #[diagnostic::on_unimplemented(
     message = "this function takes a tensor of `{T}`, not of `{Self}`",
     label = "the elements of this argument are `{Self}`: convert them, `.cast::<{T}>()`"
@@ -125,7 +126,7 @@ impl<T> IsElem<T> for T {
     }
 }
 
-/// The argument has as many positional axes as the function was written for.
+/// The number of positional axes matches the function's parameter.
 #[diagnostic::on_unimplemented(
     message = "this function takes a tensor with positional axes of `{R}`, not of `{Self}`",
     label = "this has `{Self}`: bind the axes that are further dims, and leave the others, `a.at((n, .., ..))`"
@@ -139,7 +140,7 @@ impl<R: Rank> IsRank<R> for R {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// An argument in memory: as it came, or computed.
+/// An argument in memory: as passed, or computed.
 pub struct HeldArgument<A: AsTensor>(Holding<A>);
 
 enum Holding<A: AsTensor> {
@@ -178,19 +179,20 @@ pub struct Further<U: Dims> {
 impl<U: Dims> Further<U> {
     /// No size known yet.
     #[inline]
-    #[allow(clippy::new_without_default)] // nothing is known by default, so nothing can be done with it
+    #[allow(clippy::new_without_default)] // a default value has no sizes, so it is useless
     pub fn new() -> Self {
         Further { shape: Shape::new::<U, Rank0>(), marker: PhantomData }
     }
 
-    /// One argument, for a parameter of type `W`, tells the sizes of its further dims.
+    /// Unifies the sizes of the further dims of an argument for a parameter of type `W`.
     #[inline]
     pub fn unify<W: Example, A: Computable>(&mut self, held: &HeldArgument<A>) -> Result<(), DimError> {
         let raw = held.raw();
         self.unify_axes::<A::Dims, W::Dims>(&raw.named, raw.origin)
     }
 
-    /// The same for the axes of a tensor with the dims `S`, of which the function sees `K`.
+    /// As [`unify`](Further::unify), for the axes of a tensor with the dims `S`, of which the
+    /// function sees `K`.
     #[inline]
     pub(super) fn unify_axes<S: Dims, K: Dims>(
         &mut self,
@@ -207,7 +209,7 @@ impl<U: Dims> Further<U> {
         Ok(())
     }
 
-    /// A dim tells the size that it has by itself, if any.
+    /// Unifies the size that a dim carries, if any.
     pub(super) fn unify_dim(&mut self, dim: DimInfo<'_>) -> Result<(), DimError> {
         match (self.shape.position(&dim.key()), dim.size()) {
             (Some(at), Some(size)) => self.shape.unify(at, size, dim.given.and_then(|(_, origin)| origin)),
@@ -215,7 +217,7 @@ impl<U: Dims> Further<U> {
         }
     }
 
-    /// Every dim must have a size by now.
+    /// Checks that every dim has a size.
     pub(super) fn finish(&mut self) -> Result<(), DimError> {
         self.shape.finish()
     }
@@ -226,7 +228,7 @@ impl<U: Dims> Further<U> {
         self.shape.sizes()
     }
 
-    /// The same for the function that was called, to whom the dims are a rest.
+    /// The sizes for the called function, to which the dims are the rest `B`.
     #[inline]
     pub fn closed<B: Dims>(&self) -> Batch<B> {
         debug_assert_eq!(B::KEYS.as_slice().len(), self.sizes().len(), "a rest stands for all further dims");
@@ -242,7 +244,7 @@ pub struct Batch<B> {
 }
 
 impl<B> Batch<B> {
-    /// A tensor whose last dims are those of the rest gets their sizes, though it may not vary along them.
+    /// Unifies the sizes of the rest with the last dims of a tensor, which may not vary along them.
     pub(super) fn unify(&self, shape: &mut Shape) -> Result<(), DimError> {
         let first = shape.named_len() - self.sizes.len();
         for (at, &(size, origin)) in self.sizes.iter().enumerate() {
@@ -254,14 +256,14 @@ impl<B> Batch<B> {
     }
 }
 
-/// Where the axes of a sealed tensor come from: those of the dims `K` of one example, then those of the further dims `U`, among those of a
-/// tensor with the dims `S`.
+/// The axes of a sealed tensor, as positions among those of a tensor with the dims `S`: the dims
+/// `K` of one example, then the further dims `U`.
 pub(super) struct SealedAxes<S, K, U>(PhantomData<(S, K, U)>);
 
 impl<S: Dims, K: Dims, U: Dims> SealedAxes<S, K, U> {
     pub(super) const FROM: [usize; MAX_DIMS] = from(S::KEYS, K::KEYS, U::KEYS);
 
-    /// Refuses a set that has no room for a rest.
+    /// Rejects a set that has no room for a rest.
     pub(super) const fn fits<Sealed: Dims>() {
         let len = K::KEYS.as_slice().len() + U::KEYS.as_slice().len();
         assert!(
@@ -277,7 +279,7 @@ const fn from(all: &Keys, own: &Keys, further: &Keys) -> [usize; MAX_DIMS] {
     let mut i = 0;
     while i < own_len + len && i < MAX_DIMS {
         let key = if i < own_len { &own.as_slice()[i] } else { &further.as_slice()[i - own_len] };
-        // A dim of one example is not a further one, though another argument may have it as such.
+        // A dim of one example is not a further dim, even if it is one of another argument.
         if (i < own_len || own.position(key).is_none())
             && let Some(at) = all.position(key)
         {

@@ -1,21 +1,21 @@
-//! Which rest a function sees, and dims that clash.
+//! The rest that a function sees, and dims that clash.
 
 use crate::types::brand::{Brand, Rest};
 use crate::types::condition::condition;
 use crate::types::set::list::NestedPairs;
 use crate::types::set::{Bool, Dims, False, True};
 
-/// A sorted list whose last element can be a rest.
+/// A sorted list whose last element may be a rest.
 pub trait EndsInRest {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The others.
+    /// The other elements.
     type Visible;
-    /// What the rest stands for; nothing if there is none.
+    /// The dims that the rest stands for; empty if there is none.
     type Behind: Dims;
-    /// The set of the rest alone.
+    /// The set of only the rest.
     type Rest: Dims;
-    /// Whether there is one.
+    /// Whether there is a rest.
     type HasRest: Bool;
 }
 
@@ -47,8 +47,8 @@ impl<H: Brand, T: EndsInRest> EndsInRest for (H, T) {
 
 /// `Rest<B>` stands for the dims of this set.
 ///
-/// Where the set is nothing but a rest itself, `B` is what that one stands for, not one rest more: so a function that calls itself with what it
-/// was given is instantiated once, and not without end.
+/// If the set is only a rest, `B` is what that rest stands for, not another rest. So a recursive
+/// function is instantiated once, not endlessly.
 #[diagnostic::on_unimplemented(message = "`{Self}` is not the set of dims that `Rest<{B}>` stands for")]
 pub trait Closes<B: Dims>: Dims {
     #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! The fallback: what cannot be planned for all examples together is called once for each of them.
+//! The fallback: functions that cannot run for all examples together are called once for each.
 
 use super::closed::EndsInRest;
 use crate::creation::positions::of_example;
@@ -23,19 +23,23 @@ use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
 
-/// Calls `f` once for each example: for each position of the dims behind `Rest`. The results are one tensor, with those dims.
+/// Calls `f` once for each example, that is, each position of the dims behind `Rest`. The results
+/// are one tensor with those dims.
 ///
 /// ```text
 /// map_each(&x, f)          for n, m, .. behind the rest of x { out at (n, m, ..) = f(x at (n, m, ..)) }
 /// ```
 ///
-/// A function made of the operations of this crate needs no such loop: what it does is planned for all examples together. This is for what
-/// is not made of them, a function of a crate that knows arrays alone, or one that goes on until its own example is done.
-/// [`explain`](crate::plan::explain::explain) shows it as what it is, a loop of calls.
+/// Functions made of tensor operations do not need this loop: they run for all examples together.
+/// Use it for other functions: one of a crate that only knows arrays, or an iteration whose number
+/// of steps depends on the example. [`explain`](crate::plan::explain::explain) shows it as a loop
+/// of calls.
 ///
-/// `f` sees a view of one example; several tensors with one rest go in as a tuple, and what is the same for all examples need not go
-/// in, but can be borrowed by the closure. Random operations (`dropout`, `rand_like`) draw the same numbers as they would for all examples at once. The results must be equally large. Dims are sealed by
-/// [`seal`](Named::seal), or in a function with `#[batched]`, where all are:
+/// `f` gets a view of one example. Pass several tensors with the same rest as a tuple; values that
+/// are the same for all examples can be captured by the closure. Random operations (`dropout`,
+/// `rand_like`) draw the same numbers as for all examples at once. The results must have the same
+/// sizes. Pack the dims into `Rest` with [`seal`](Named::seal), or call `map_each` in a function
+/// with `#[batched]`:
 ///
 /// ```text
 /// #[batched]
@@ -46,7 +50,7 @@ use smallvec::SmallVec;
 ///
 /// # Panics
 ///
-/// Where [`try_map_each`] returns an error, and where `f` panics.
+/// If [`try_map_each`] returns an error or `f` panics.
 #[track_caller]
 pub fn map_each<X: Apiece, Y: Computable>(
     tensors: X,
@@ -55,12 +59,13 @@ pub fn map_each<X: Apiece, Y: Computable>(
     unwrap(try_map_each(tensors, |one| Ok(f(one))))
 }
 
-/// As [`map_each`], but what sizes decide is an error, and `f` can fail.
+/// As [`map_each`], but size mismatches are errors, and `f` can fail.
 ///
 /// # Errors
 ///
-/// Whatever `f` returns first; if its results differ in size, or the tensors along the dims behind their rest; if there are no examples, and
-/// so no result that says how large its dims are: those of the tensors are as large there, and static sizes are known.
+/// The first error of `f`. Also an error if the results of `f` differ in size, or the tensors
+/// differ in size along the dims behind their rest. Without examples the sizes of a result's dims
+/// come from the tensors or are static; a size that neither gives is an error.
 #[track_caller]
 pub fn try_map_each<X: Apiece, Y: Computable>(
     tensors: X,
@@ -73,7 +78,8 @@ pub fn try_map_each<X: Apiece, Y: Computable>(
     looped::<X::Rest, NamedOf<Y>>("a closure", further.sizes(), call, |id| tensors.size(id))
 }
 
-/// Calls `f` for each position of dims with the sizes `counts`, and collects the results. `size` says how large a dim of the examples is.
+/// Calls `f` for each position of dims with the sizes `counts`, and collects the results. `size`
+/// returns the size of a dim of the examples.
 #[track_caller]
 pub(super) fn looped<B: Dims, Y: Collect<B>>(
     function: &'static str,
@@ -94,7 +100,8 @@ pub(super) fn looped<B: Dims, Y: Collect<B>>(
     Y::finish(results, counts, &size)
 }
 
-/// What a single call yields, and all of them: a tensor, or a tuple of tensors. `B` are the dims that there is an example for each position of.
+/// The result of a single call, and of all calls: a tensor, or a tuple of tensors. There is an
+/// example for each position of the dims `B`.
 #[diagnostic::on_unimplemented(
     message = "a function that is called for each example cannot return `{Self}`",
     label = "a tensor, or a tuple of up to 6 tensors, is expected here"
@@ -167,8 +174,8 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
             Some(sizes) => sizes,
             None => sizes_of_none(S::KEYS, R::N, size)?,
         };
-        // The results came one after the other. That is how results of the whole set lie, too, but where the examples are those of several
-        // rests, one inside of the other.
+        // The results are in order of the calls. This is the order of results too, unless the
+        // examples are those of several nested rests.
         let (named, further) = (S::KEYS.as_slice().len(), counts.len());
         let own_axes = AxisList::in_memory_of::<S, R>().as_slice().iter().copied();
         let (order, sizes): (Order, Sizes) = (named..named + further)
@@ -179,14 +186,14 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
     }
 }
 
-/// The results so far, one after the other.
+/// The results so far, concatenated.
 pub struct Results<T> {
     all: ResultsInSequence<T>,
-    /// Of each, those of its dims and then those of its positional axes.
+    /// The sizes of each result: its dims, then its positional axes.
     sizes: Option<SmallVec<[usize; 8]>>,
 }
 
-/// The sizes of a result, where there is none.
+/// The sizes of a result if there are no examples.
 fn sizes_of_none(
     keys: &Keys,
     rank: usize,
@@ -206,7 +213,8 @@ fn sizes_of_none(
     keys.as_slice().iter().map(size).collect()
 }
 
-/// A tensor in memory with a rest, or several with the same one, as a tuple: what [`map_each`] takes apart.
+/// The input of [`map_each`]: a tensor in memory with a rest, or a tuple of tensors with the same
+/// rest.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be split into examples",
     label = "expected a tensor in memory with a `Rest`, or a tuple of up to 6 of them",
@@ -217,18 +225,18 @@ pub trait Apiece {
     const SEAL: crate::seal::Seal;
     /// The dims behind the rest.
     type Rest: Dims;
-    /// One example of each.
+    /// One example of each tensor.
     type One;
     #[doc(hidden)]
     fn unify(&self, further: &mut Shape) -> Result<(), DimError>;
     #[doc(hidden)]
     fn one(&self, at: &[usize]) -> Self::One;
-    /// How large a dim of the examples is, if it is one.
+    /// The size of a dim, if the examples have it.
     #[doc(hidden)]
     fn size(&self, id: u64) -> Option<usize>;
 }
 
-/// The axes of a set are those that a function sees, and then those behind its rest.
+/// A set whose axes are those that a function sees, then those behind its rest.
 struct Sealed<'x> {
     keys: &'static Keys,
     axes: &'x [Axis],

@@ -1,4 +1,4 @@
-//! Types as they are written for one example, and the types that stand for them in a batch.
+//! Types as written for one example, and their types in a batch.
 
 use crate::storage::View;
 use crate::tensors::named::Named;
@@ -8,7 +8,8 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::scalar::Element;
 
-/// A tensor type, as the signature of a batched function has it: `Tensor<f32, (Seq,)>`, or a reference to one.
+/// A tensor type in the signature of a batched function: `Tensor<f32, (Seq,)>` or a reference to
+/// one.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor, so it cannot be batched",
     label = "`Tensor<..>` or `&Tensor<..>` is expected here"
@@ -41,10 +42,11 @@ impl<W: Example> Example for &W {
 /// The dims of an example, and a rest.
 type SealedDims<W, B> = <<W as Example>::Dims as Dims>::Sealed<B>;
 
-/// What a tensor type is with the further dims `B`: `Tensor<f32, (Seq,)>` becomes `Tensor<f32, (Seq, Rest<B>)>`.
+/// A tensor type with the further dims `B`: `Tensor<f32, (Seq,)>` becomes
+/// `Tensor<f32, (Seq, Rest<B>)>`.
 pub type In<W, B> = Named<<W as Example>::Elem, SealedDims<W, B>, <W as Example>::Rank>;
 
-/// What a parameter of that type is inside of a batched function: a view of the argument.
+/// The type of a parameter inside a batched function: a view of the argument.
 pub type Param<'a, W, B> = Named<
     <W as Example>::Elem,
     SealedDims<W, B>,
@@ -52,7 +54,7 @@ pub type Param<'a, W, B> = Named<
     View<'a, <W as Example>::Elem, SealedDims<W, B>, <W as Example>::Rank>,
 >;
 
-/// What a parameter is inside of a batched function, if it takes no further dims.
+/// The type of a parameter inside a batched function, if it takes no further dims.
 pub type Alone<'a, W> = Named<
     <W as Example>::Elem,
     <W as Example>::Dims,
@@ -60,12 +62,14 @@ pub type Alone<'a, W> = Named<
     View<'a, <W as Example>::Elem, <W as Example>::Dims, <W as Example>::Rank>,
 >;
 
-/// A look at the type of a parameter that `#[batched]` takes for no tensor: an attribute sees names alone, and cannot look through one that
-/// stands for a tensor type. `check` is the inherent method for such a type, which asks for what no type has, and that of [`NoTensor`] for all others.
+/// Checks a parameter type of `#[batched]` that is not written as a tensor: an attribute only sees
+/// names, so an alias of a tensor type looks like any other type. For a tensor type, `check` is the
+/// inherent method, whose bound nothing satisfies; for all other types it is the method of
+/// [`NoTensor`].
 pub struct Spelling<T: ?Sized>(PhantomData<T>);
 
 impl<T: ?Sized> Spelling<T> {
-    /// The look itself.
+    /// The value to call `check` on.
     pub const LOOK: Self = Spelling(PhantomData);
 }
 
@@ -86,7 +90,7 @@ impl<T: ?Sized> NoTensor for Spelling<T> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// Nothing is.
+/// Never implemented.
 #[diagnostic::on_unimplemented(
     message = "this parameter of a batched function is an alias of the tensor `{T}`",
     label = "write `Tensor<..>` or `&Tensor<..>` here",
@@ -97,10 +101,11 @@ pub trait Spelled<T> {
     const SEAL: crate::seal::Seal;
 }
 
-/// A part of a result that is the same for all examples: a type that is no tensor.
+/// A part of a result that is the same for all examples: a type other than a tensor.
 pub struct Plain<T>(PhantomData<T>);
 
-/// A result type as it is written for one example: a tensor, or tensors in a tuple, `Option`, `Result`, `Vec` or array.
+/// A result type as written for one example: a tensor, or tensors in a tuple, `Option`, `Result`,
+/// `Vec` or array.
 #[diagnostic::on_unimplemented(
     message = "a batched function cannot return `{Self}`",
     label = "`Tensor<..>`, or a tuple, `Option`, `Result`, `Vec` or array of tensors, is expected here"

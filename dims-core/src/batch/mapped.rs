@@ -1,4 +1,4 @@
-//! Tensors whose dims are mapped over: sealed for the function, and opened in what it returns.
+//! Tensors whose dims are mapped over: sealed for the function, and opened in its result.
 
 use super::argument::{Further, SealedAxes};
 use super::closed::EndsInRest;
@@ -18,7 +18,7 @@ use crate::types::set::{Bool, Dims, DimsOf, False, FirstWith, MaybeDim, NoDim, T
 use crate::types::tuples::nested;
 use kernels::scalar::Element;
 
-/// One tensor or a tuple of them, whose dims `D` are sealed.
+/// A tensor or a tuple of tensors whose dims `D` are sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be mapped over",
     label = "a tensor, or a tuple of up to 12 tensors, is expected here",
@@ -29,7 +29,7 @@ pub trait Mapped<D: DimList>: Sized {
     const SEAL: crate::seal::Seal;
     /// The dims of all tensors.
     type All: Dims;
-    /// Those that are not sealed.
+    /// The dims that are not sealed.
     type Others: Dims;
     /// The tensor or the tuple, sealed.
     type Sealed;
@@ -37,7 +37,7 @@ pub trait Mapped<D: DimList>: Sized {
     fn seal(self, dims: &D) -> Result<Self::Sealed, DimError>;
 }
 
-/// One tensor of several, whose rest stands for `M`.
+/// One of several tensors whose rest stands for `M`.
 #[diagnostic::on_unimplemented(
     message = "only tensors in memory can be mapped over",
     label = "this is an expression that has not been evaluated: call `.eval()` first"
@@ -53,7 +53,7 @@ pub trait MappedOne<D: DimList, M: Dims>: Sized {
     fn seal(self, further: &Further<M>) -> Self::Sealed;
 }
 
-/// The dims that a function sees of a tensor with the dims `S` of which `D` are sealed.
+/// The dims that a function sees of a tensor with the dims `S`, of which `D` are sealed.
 type Seen<S, D> =
     <<<<S as Dims>::List as Minus<<D as DimList>::Brands>>::Out as EndsInRest>::Visible as List>::Tuple;
 
@@ -77,7 +77,7 @@ macro_rules! tensors {
                 Named<T, <Seen<S, D> as Dims>::Sealed<M>, R, <$expr as Sealable<S, <Seen<S, D> as Dims>::Sealed<M>>>::Out>;
 
             fn unify(tensor: &$tensor, further: &mut Further<M>) -> Result<(), DimError> {
-                #[allow(clippy::needless_borrow)] // of the one that is no reference yet
+                #[allow(clippy::needless_borrow)] // for the tensor that is not a reference
                 let expr: &$expr = borrowed!($($life)? tensor.expr);
                 let (axes, origin) = expr.axes();
                 further.unify_axes::<S, Seen<S, D>>(axes, origin)
@@ -99,7 +99,7 @@ macro_rules! tensors {
             R: Rank,
             D: DimList<Brands: FirstWith<Within<S::List>>>,
             M: Dims,
-            // (A parameter: rustc then reports this trait, not that of the choice.)
+            // (A parameter, so that rustc reports this trait and not the bound of `V`.)
             V: SealIf<Self, D, M>,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -141,7 +141,7 @@ macro_rules! tensors {
     )*};
 }
 
-/// What becomes of a tensor `A`.
+/// Seals a tensor `A` if `Self` is [`True`].
 pub trait SealIf<A, D, M: Dims> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -193,7 +193,7 @@ tensors! {
     ('a) &'a Named<T, S, R, E>, &'a E;
 }
 
-/// The dims tell their own sizes, and all must be known.
+/// Unifies the sizes that the dims carry, and checks that all are known.
 pub(super) fn unify_all<M: Dims>(further: &mut Further<M>, dims: &impl DimList) -> Result<(), DimError> {
     let mut unified = Ok(());
     dims.each(|dim| {
@@ -287,7 +287,7 @@ macro_rules! tuples {
     };
 }
 
-/// What a mapped function returns: a tensor or an expression, or a tuple of such.
+/// The result of a mapped function: a tensor, an expression, or a tuple of these.
 #[diagnostic::on_unimplemented(
     message = "a mapped function cannot return `{Self}`",
     label = "a tensor, or a tuple of tensors, is expected here"
@@ -297,7 +297,7 @@ pub trait Unmapped {
     const SEAL: crate::seal::Seal;
     /// The tensor in memory, without a rest.
     type Out;
-    /// The first dim that is behind the rest as well, or [`Nothing`](crate::types::set::Nothing).
+    /// The first dim that the rest has too, or [`Nothing`](crate::types::set::Nothing).
     type Clash: MaybeDim;
     #[doc(hidden)]
     #[track_caller]

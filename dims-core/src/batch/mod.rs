@@ -1,6 +1,7 @@
 //! Batching: functions that are written for one example, and called with any further dims bound.
 //!
-//! `Rest<B>` stands for the dims of the caller. A call of a batched function takes three steps, none of which moves an element:
+//! `Rest<B>` stands for the dims of the caller. A call of a batched function has three steps, which
+//! copy no elements:
 //!
 //! ```text
 //! seal      (n, Seq, Feat)  becomes  (Seq, Feat, Rest<(n,)>)      for each argument
@@ -8,18 +9,19 @@
 //! unseal    (Seq, Rest<(n,)>)  becomes  (n, Seq)                  for the result
 //! ```
 //!
-//! An argument that lacks a further dim which another one has is the same all along that dim: its stride there is 0. So what the function
+//! If an argument lacks a further dim that another one has, it is broadcast along that dim with
+//! stride 0.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `example` | types as they are written for one example, and the types that stand for them in a batch |
-//! | `argument` | arguments: held in memory, their further dims united, sealed |
+//! | `example` | types as written for one example, and their types in a batch |
+//! | `argument` | arguments: computed, their further dims united, then sealed |
 //! | `result` | results: computed, and opened to the dims of the caller |
-//! | `closed` | which rest a function sees, and dims that clash |
+//! | `closed` | the rest that a function sees, and dims that clash |
 //! | `seal` | `seal` and `unseal`, for functions that name `Rest<B>` themselves |
-//! | `applies` | what `vmap` makes of a function: one call, or a loop of calls |
-//! | `mapped` | the tensors that `batched` and `vmap` map over, and what the function returns |
-//! | `vmap` | `batched` and `vmap`, for closures and for functions that were not made for batches |
+//! | `applies` | `vmap`: one call, or a loop of calls |
+//! | `mapped` | the tensors that `batched` and `vmap` map over, and the function's result |
+//! | `vmap` | `batched` and `vmap`, for closures and for functions written for one example |
 
 pub mod applies;
 pub mod argument;

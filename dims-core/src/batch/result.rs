@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::scalar::Element;
 
-/// What the body of a batched function yields can be the result `W` that it declares.
+/// The value of a batched function's body matches the declared result `W`.
 #[diagnostic::on_unimplemented(
     message = "the body of this batched function yields `{Self}`, not the `{W}` that it declares",
     label = "this is not the declared result"
@@ -51,7 +51,7 @@ where
         self.expr.unify::<K::Sealed<B>, Q>(&mut shape)?;
         batch.unify(&mut shape)?;
         Shape::finish(&mut shape)?;
-        // Memory that is in place is taken as it is, but not where the result lacks the rest and has to be repeated.
+        // Existing memory is reused, unless the result lacks the rest and must be repeated.
         let complete = S::KEYS.as_slice().len() == K::Sealed::<B>::KEYS.as_slice().len();
         let owned = if complete {
             evaluate_tensor::<K::Sealed<B>, Q, _>(self.expr, &shape)?
@@ -118,7 +118,8 @@ impl<Y: Finish<W, B>, W: Output, B: Dims, const N: usize> Finish<[W; N], B> for 
     }
 }
 
-/// The elements that are declared are those of the body's value. (Which are a parameter, so that rustc can infer them.)
+/// The declared element type is that of the body's value. (It is a parameter, so that rustc can
+/// infer it.)
 #[diagnostic::on_unimplemented(
     message = "this function declares a result of `{Self}`, but its body yields elements of `{T}`",
     label = "these elements are `{T}`",
@@ -140,7 +141,7 @@ impl<T> Returns<T> for T {
     }
 }
 
-/// As many positional axes are declared as the body's value has.
+/// The declared number of positional axes is that of the body's value.
 #[diagnostic::on_unimplemented(
     message = "this function declares a result with positional axes of `{Self}`, but its body yields `{R}`",
     label = "this has positional axes of `{R}`",
@@ -155,7 +156,7 @@ impl<R: Rank> ReturnsAxes<R> for R {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// No dims are left but the rest.
+/// No dims remain except the rest.
 #[diagnostic::on_unimplemented(
     message = "this function declares a result without `{Self}`, but its body yields a tensor with dims `{S}`",
     label = "dims are left over: reduce them, for example with `.sum(..)`, or declare them"
@@ -173,7 +174,8 @@ impl<B, S> NothingBut<B, S> for (Rest<B>,) {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The result `W` of a function that was called with the further dims `U`, to it the rest `B`, is `O` to the caller.
+/// A declared result that becomes `O` for the caller, when a function is called with the further
+/// dims `U` as its rest `B`.
 #[diagnostic::on_unimplemented(
     message = "a batched function cannot return `{Self}`",
     label = "`Tensor<..>`, or a tuple, `Option`, `Result`, `Vec` or array of tensors, is expected here"
@@ -199,7 +201,7 @@ where
     }
 }
 
-/// Where the axes of the dims `X` come from: those of `K`, then those of `U`.
+/// The axes of the dims `X` as positions among those of `K`, then those of `U`.
 pub(super) struct OpenedAxes<K, U, X>(PhantomData<(K, U, X)>);
 
 impl<K: Dims, U: Dims, X: Dims> OpenedAxes<K, U, X> {
@@ -256,7 +258,7 @@ macro_rules! tuples {
 
         impl<$($w: Opens<All, Further, $o>, $o,)* All: Dims, Further: Dims> Opens<All, Further, ($($o,)*)> for ($($w,)*) {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
-            #[allow(clippy::unused_unit)] // of the empty tuple
+            #[allow(clippy::unused_unit)] // for the empty tuple
             fn open(_inner: Self::In<Further>) -> ($($o,)*) {
                 ($($w::open(_inner.$n),)*)
             }

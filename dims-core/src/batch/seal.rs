@@ -1,4 +1,4 @@
-//! `seal` and `unseal`: the dims of a caller become a rest, and the rest becomes dims again.
+//! `seal` packs the dims of a caller into a rest, and `unseal` unpacks them.
 
 use super::argument::SealedAxes;
 use super::closed::{Apart, EndsInRest};
@@ -17,7 +17,7 @@ use crate::types::set::{Dims, DimsOf, FirstWith, MAX_DIMS, MaybeDim, Union};
 use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
 
-/// Elements in memory, whose dims can be sealed and unsealed.
+/// Elements in memory whose dims can be sealed and unsealed.
 #[diagnostic::on_unimplemented(
     message = "only tensors in memory can be sealed",
     label = "this is an expression that has not been evaluated: call `.eval()` first"
@@ -32,8 +32,8 @@ pub trait Sealable<S: Dims, X: Dims> {
     #[doc(hidden)]
     fn axes(&self) -> (&[Axis], Origin);
 
-    /// The elements with other dims: the axis `at` of the new ones is the axis `from[at]` of the old ones, each taken once, or a new one of
-    /// the size `sizes(at)`.
+    /// The elements with other dims: the new axis `at` is the old axis `from[at]`, each used once,
+    /// or a new axis of size `sizes(at)`.
     #[doc(hidden)]
     fn with_dims(self, from: &[usize; MAX_DIMS], sizes: impl Fn(usize) -> usize) -> Self::Out;
 }
@@ -98,24 +98,27 @@ impl<'a, T, S: Dims, R: Rank, X: Dims> Sealable<S, X> for &View<'a, T, S, R> {
 pub(super) type Visible<D> = SetNamed<D>;
 
 impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
-    /// The tensor with the dims that are named, and all others behind `Rest`: what a function generic over its caller's dims takes.
+    /// The tensor with the named dims, and all others packed into `Rest`, as a function generic
+    /// over its caller's dims takes it.
     ///
     /// ```text
     /// (Batch, Seq, Feat)  .seal((Seq, Feat))  (Seq, Feat, Rest<(Batch,)>)
     /// ```
     ///
-    /// Nothing is copied. [`unseal`](Named::unseal) is the way back. Functions with `#[batched]` do both themselves.
+    /// Nothing is copied. [`unseal`](Named::unseal) is the inverse. Functions with `#[batched]`
+    /// call both themselves.
     ///
     /// # Panics
     ///
-    /// If a dim comes with another size, `Seq.of(7)`, than it has.
+    /// If a dim carries another size than it has, as in `Seq.of(7)`.
     #[inline]
     #[track_caller]
     pub fn seal<D, B, Y>(self, visible: D) -> Named<T, <Visible<D> as Dims>::Sealed<B>, R, Y>
     where
         D: DimsOf<S, B> + DimList<Brands: SortOnce>,
         B: Dims,
-        // (The result is a parameter: with a projection in the result, rustc would say that there is no such method.)
+        // (The result is a parameter: with a projection, rustc would report that there is no such
+        // method.)
         E: Sealable<S, <Visible<D> as Dims>::Sealed<B>, Out = Y>,
     {
         const { SealedAxes::<S, Visible<D>, B>::fits::<<Visible<D> as Dims>::Sealed<B>>() };
@@ -131,13 +134,13 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
         Named::from_expr(self.expr.with_dims(&SealedAxes::<S, Visible<D>, B>::FROM, |_| 0))
     }
 
-    /// The tensor with the dims that its `Rest` stands for as dims again.
+    /// The tensor with its `Rest` unpacked into the dims that it stands for.
     ///
     /// ```text
     /// (Seq, Rest<(Batch,)>)  .unseal()  (Batch, Seq)
     /// ```
     ///
-    /// Nothing is copied. A tensor without a `Rest` stays as it is.
+    /// Nothing is copied. A tensor without a `Rest` is returned unchanged.
     #[inline]
     pub fn unseal<X: Dims, Y>(self) -> Named<T, X, R, Y>
     where
@@ -148,15 +151,15 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     }
 }
 
-/// A set with its rest opened, if it ends in one.
+/// A set whose rest, if any, can be unpacked.
 pub trait Opened: Dims {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The dims.
+    /// All dims.
     type All: Dims;
-    /// A dim that is behind the rest as well, or [`Nothing`](crate::types::set::Nothing).
+    /// A dim that the rest has too, or [`Nothing`](crate::types::set::Nothing).
     type Clash: MaybeDim;
-    /// Where the axes come from.
+    /// The position of each axis among those of the set.
     #[doc(hidden)]
     const FROM: &'static [usize; MAX_DIMS];
 }

@@ -1,4 +1,4 @@
-//! `at`: the binders of all axes together.
+//! `at` and the binders of all axes.
 
 use super::binder::{Binder, Reading, Single, Unread};
 use super::binding::Binding;
@@ -23,7 +23,7 @@ use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
 use twins::panicking_twin;
 
-/// One binder, or a tuple of them, for all axes of an array.
+/// A binder or a tuple of binders, for all axes of an array.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be bound to the axes of an array",
     label = "expected one binder for each axis: a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
@@ -34,7 +34,7 @@ pub trait BinderList {
     /// The dims that all binders introduce, sorted, as nested pairs.
     #[doc(hidden)]
     type Dims;
-    /// What all binders together read of the array's axes.
+    /// The result of applying all binders to the array's axes.
     #[doc(hidden)]
     type Reads: Reading;
     #[doc(hidden)]
@@ -84,7 +84,7 @@ macro_rules! binder_lists {
     };
 }
 
-/// Binds one axis after the other; each binder is told what those before it have read.
+/// Binds one axis after the other; each binder gets the result of the previous ones.
 macro_rules! bind_each {
     ($binding:ident, $indices:expr, $read:ty,) => { Ok($indices) };
     ($binding:ident, $indices:expr, $read:ty, $binder:expr, $d:ident; $($rest:tt)*) => {{
@@ -95,7 +95,7 @@ macro_rules! bind_each {
 
 each_tuple!(binder_lists);
 
-/// Whether an array has as many axes as are bound.
+/// Whether the number of binders fits the array.
 #[diagnostic::on_unimplemented(
     message = "an array of `{Self}` cannot be bound by binders for `{Taken}`",
     label = "expected one binder for each axis; `..` leaves one axis positional, `Ellipsis` all remaining ones (not of an `ArrayD`, whose rank is dynamic)"
@@ -103,7 +103,7 @@ each_tuple!(binder_lists);
 pub trait HasAxes<Taken, Ellipses> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// How many axes `Ellipsis` stands for.
+    /// The number of axes that `Ellipsis` stands for.
     type Rest: Rank;
 }
 
@@ -125,7 +125,7 @@ impl<Taken: Rank, R: Rank<Max<Taken> = R>> HasAxes<Taken, Rank1> for R {
     type Rest = Taken::TakenFrom<R>;
 }
 
-/// `Ellipsis` can be used once.
+/// `Ellipsis` is used at most once.
 #[diagnostic::on_unimplemented(
     message = "the binders of an array can have only one `Ellipsis`",
     label = "which axes each of them leaves would be unclear"
@@ -143,11 +143,12 @@ impl AtMostOneEllipsis for Rank1 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// `Rank0` without an `Ellipsis`, `Rank1` with one or more: more are one mistake, and give one error.
+/// `Rank0` without an `Ellipsis`, `Rank1` with one or more. (Several give one error elsewhere.)
 type AnyEllipsis<N> = <<N as Rank>::Pred as Rank>::TakenFrom<N>;
 
-/// Binders that fit an array of rank `R` whose elements have the dims `S` already. The bound tensor has the dims `X`, the
-/// positional axes `Q`, and the computed indices `I`, all of which rustc infers; see [`DimsOf`].
+/// Binders that fit an array of rank `R` whose elements already have the dims `S`. The bound tensor
+/// has the dims `X`, the positional axes `Q`, and the computed indices `I`, which rustc infers; see
+/// [`DimsOf`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be bound to the axes of an array",
     label = "expected one binder for each axis: a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
@@ -155,7 +156,7 @@ type AnyEllipsis<N> = <<N as Rank>::Pred as Rank>::TakenFrom<N>;
 pub trait Binds<R, S: Dims, X: Dims, Q: Rank, I>: BinderList<Reads: Reading<Indices = I>> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// How many axes `Ellipsis` stands for.
+    /// The number of axes that `Ellipsis` stands for.
     #[doc(hidden)]
     const REST: usize;
 }
@@ -171,10 +172,10 @@ where
     const REST: usize = <R::Rest as Rank>::N;
 }
 
-/// A tensor that an array of `T` is bound as: a view of it.
+/// The tensor that binding an array of `T` gives: a view of the array.
 pub type BoundView<'a, T, X, Q, I> = Named<T, X, Q, View<'a, T, X, Q, I>>;
 
-/// A tensor one of whose dims is bound anew, with the computed indices that it had already.
+/// A tensor with one dim bound again, and the computed indices that it already had.
 pub type Rebound<'s, T, S, X, I, E> =
     BoundView<'s, T, X, Rank0, <I as BeforeIndices<<E as Rebindable<T, S>>::Indices<'s>>>::Out>;
 
@@ -205,7 +206,8 @@ fn read<B: Binds<R, S, X, Q, I>, R, S: Dims, X: Dims, Q: Rank, I>(
 /// a.at((i, k))          element [i][k] of a, for all i and k
 /// ```
 pub trait At: Source {
-    /// The array as a tensor, each axis bound as its binder says; see [`Binder`]. Nothing is copied.
+    /// The array as a tensor, with each axis bound by its binder; see [`Binder`]. Nothing is
+    /// copied.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -222,7 +224,8 @@ pub trait At: Source {
     ///
     /// # Panics
     ///
-    /// If a dim already has another size, an integer or a range is out of range, or a group cannot split its axis.
+    /// If a dim already has another size, an integer or a range is out of range, or a group cannot
+    /// split its axis.
     #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn try_at<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(
@@ -241,11 +244,13 @@ pub trait At: Source {
 
 impl<A: Source + ?Sized> At for A {}
 
-/// Binds the axes of an array that is written to.
+/// Binds the axes of an array to write to.
 pub trait AtMut: SourceMut {
-    /// The elements as a place to assign to: `out.at_mut((i, j)).assign(x)`, or `add_assign` and the like.
+    /// The elements as a place to assign to: `out.at_mut((i, j)).assign(x)`, `add_assign` and so
+    /// on.
     ///
-    /// With a tensor of integers as a binder this scatters: `e.at_mut((ids.at(i), f)).add_assign(v.at((i, f)))`.
+    /// A tensor of integers as a binder scatters:
+    /// `e.at_mut((ids.at(i), f)).add_assign(v.at((i, f)))`.
     ///
     /// # Panics
     ///
@@ -271,7 +276,7 @@ impl<A: SourceMut + ?Sized> AtMut for A {}
 impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     /// The tensor with its positional axes bound, from the left. Nothing is copied.
     ///
-    /// An expression that is not yet evaluated cannot be bound: `eval` it first.
+    /// An expression must be `eval`uated before it can be bound.
     ///
     /// # Panics
     ///
@@ -294,15 +299,15 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
 }
 
 impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
-    /// The tensor with a dim bound anew, as its axis would be in [`At::at`]: to a tensor of integers, which looks up, or to any other binder.
-    /// Nothing is copied.
+    /// The tensor with one of its dims bound again, as an axis in [`At::at`]: to a tensor of
+    /// integers, which looks up elements, or to any other binder. Nothing is copied.
     ///
     /// ```text
     /// table.lookup(Word, &ids)        element [ids[batch, token], width] of the table, for all batch, token and width
     /// signal.lookup(Time, t + lag)    a window: a strided view
     /// ```
     ///
-    /// Several dims are bound anew one after the other, and nothing is copied either:
+    /// Bind several dims one after the other; nothing is copied either:
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -314,11 +319,11 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
     /// assert_eq!(windows.sum((Down, Right)).order((Top, Left)), ndarray::array![[8, 12], [20, 24]]);
     /// ```
     ///
-    /// An expression that is not yet evaluated has no axes to bind: `eval` it first.
+    /// An expression must be `eval`uated before it can be bound.
     ///
     /// # Panics
     ///
-    /// As [`At::at`]; an index that is out of range is found when the result is computed.
+    /// As [`At::at`]. An index that is out of range panics when the result is computed.
     #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn try_lookup<'s, D, O, B, X, I>(

@@ -1,4 +1,4 @@
-//! What can stand for an axis in `at`.
+//! Binders: what can be passed for an axis in `at`.
 
 use super::binding::Binding;
 use crate::error::{DimError, OriginSuffix};
@@ -15,11 +15,12 @@ use kernels::memory::axes::Axis;
 use kernels::scalar::IndexInt;
 use ndarray::NewAxis;
 
-/// Leaves all axes that no other binder takes positional.
+/// Leaves all axes positional that no other binder takes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ellipsis;
 
-/// Takes an axis of size 1 away, as NumPy's `squeeze` does; another size is an error. (`0` picks the first element of any axis.)
+/// Removes an axis of size 1, like NumPy's `squeeze`; another size is an error. (`0` picks the
+/// first element of any axis.)
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -33,21 +34,21 @@ pub struct Ellipsis;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UnitAxis;
 
-/// What stands for one axis of an array in `at`:
+/// A binder for one axis of an array in `at`:
 ///
 /// | binder | effect |
 /// |---|---|
 /// | a dim `i`, `Batch` | the axis becomes the dim; a dim used twice takes the diagonal |
 /// | `..` | the axis stays positional |
-/// | [`Ellipsis`] | all axes that are left stay positional |
-/// | `NewAxis` | none of the array's axes: a positional axis of size 1 is put in |
-/// | [`UnitAxis`] | takes away an axis of size 1 |
+/// | [`Ellipsis`] | all remaining axes stay positional |
+/// | `NewAxis` | inserts a positional axis of size 1; takes no axis of the array |
+/// | [`UnitAxis`] | removes an axis of size 1 |
 /// | an integer `3`, `-1` | picks one element; a negative one counts from the end |
-/// | a range `1..4` | the axis stays positional, cut to the range |
-/// | a tuple `(h, w)` | splits the axis; the last dim is the fastest, and one may be without a size |
+/// | a range `1..4` | the axis stays positional, sliced to the range |
+/// | a tuple `(h, w)` | splits the axis, last dim innermost; one size may be unknown |
 /// | [`Each((h, w))`](crate::types::dim::Each) | as `h, w`: one axis for each |
-/// | an index expression `2 * i + 1` | a strided view; one dim may be without a size, and gets the greatest one that fits (a declared dim only if no other operand has a size for it, so that its elements are looked up one by one: `I.of(n)` makes it a view). A dim that is shorter than the axis reads a part of it: `i + 0` the first elements, where `i` alone is an error |
-/// | a tensor of integers | selects by value; each value is checked when its element is read |
+/// | an index expression `2 * i + 1` | a strided view. One dim may have no size; it gets the largest that fits. (A declared dim gets it only if no other operand has a size, so its elements are looked up one by one; `I.of(n)` makes it a view.) A dim may be shorter than the axis: `i + 0` reads the first elements, where `i` alone is an error |
+/// | a tensor of integers | selects by value; each value is checked when it is used |
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be bound to an axis",
     label = "expected a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
@@ -58,7 +59,7 @@ pub trait Binder {
     /// The dims that the binder introduces, sorted, as nested pairs.
     #[doc(hidden)]
     type Dims;
-    /// What has been read of the array's axes after this binder, if `S` had been before it.
+    /// The state after this binder, from the state `S` before it.
     #[doc(hidden)]
     type Reads<S: Reading>: Reading;
     /// Binds the next axis.
@@ -75,34 +76,34 @@ pub trait Binder {
 /// The computed indices after a binder.
 pub type IndicesOf<B, S> = <<B as Binder>::Reads<S> as Reading>::Indices;
 
-/// What the binders so far have read of an array's axes, as a type.
+/// The state of reading binders, as a type.
 pub trait Reading {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// How many axes they have taken, `Ellipsis` aside.
+    /// The number of axes taken, without those of `Ellipsis`.
     type Taken: Rank;
-    /// How many of those have stayed positional.
+    /// The number of axes that stay positional.
     type Left: Rank;
-    /// How many times `Ellipsis` was among them.
+    /// The number of `Ellipsis` binders.
     type Ellipses: Rank;
     /// The computed indices.
     type Indices: IndexExprs;
-    /// One axis more has become a dim, or was picked from.
+    /// The state after an axis that becomes a dim or is picked from.
     type Goes: Reading<Indices = Self::Indices>;
-    /// One axis more stays positional.
+    /// The state after an axis that stays positional.
     type Stays: Reading<Indices = Self::Indices>;
-    /// A positional axis comes that the array does not have.
+    /// The state after a new positional axis.
     type Grows: Reading<Indices = Self::Indices>;
-    /// there was an `Ellipsis`.
+    /// The state after an `Ellipsis`.
     type Skips: Reading<Indices = Self::Indices>;
-    /// One axis more is selected from by the computed index `E`.
+    /// The state after an axis that the computed index `E` selects from.
     type Computes<E: Expr<Elem: IndexInt>>: Reading<Indices = ComputedIndex<E, Self::Indices>>;
 }
 
 /// See [`Reading`].
 pub struct Read<Taken, Left, Ellipses, Indices>(PhantomData<(Taken, Left, Ellipses, Indices)>);
 
-/// Before the first binder.
+/// The state before the first binder.
 pub type Unread = Read<Rank0, Rank0, Rank0, ()>;
 
 impl<T: Rank, L: Rank, E: Rank, X: IndexExprs> Reading for Read<T, L, E, X> {
@@ -118,7 +119,8 @@ impl<T: Rank, L: Rank, E: Rank, X: IndexExprs> Reading for Read<T, L, E, X> {
     type Computes<I: Expr<Elem: IndexInt>> = Read<T::Succ, L, E, ComputedIndex<I, X>>;
 }
 
-/// A binder that can stand alone: `a.at(i)`. A tuple cannot, because at the top it is the list of binders.
+/// A binder that can be used without a tuple: `a.at(i)`. A tuple cannot, because it is the list of
+/// binders there.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be bound to an axis",
     label = "expected a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
@@ -244,7 +246,7 @@ impl Single for UnitAxis {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// Integers with which one element or a range of an axis is picked; negative ones count from the end.
+/// Integers that pick one element or a range of an axis; negative ones count from the end.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a position",
     label = "expected an integer; a tensor of integers selects by `take`: `x.take(dim, ids)`"
@@ -261,7 +263,7 @@ fn from_start(position: i128, size: usize) -> i128 {
     if position < 0 { position + size as i128 } else { position }
 }
 
-/// Cuts an axis to the elements from `start` to `end`, exclusive.
+/// Slices an axis to the elements from `start` to `end`, exclusive.
 pub(crate) fn cut(
     axis: Axis,
     start: i128,
@@ -273,7 +275,7 @@ pub(crate) fn cut(
         return Err(DimError::RangeOutOfBounds { what: what(), start, end, size: axis.size });
     }
     let (from, to) = (from as usize, to as usize);
-    // (Where nothing is left, the start may lie farther behind than can be counted.)
+    // (If the range is empty, the offset of its start may overflow.)
     let offset = if from < to { from as isize * axis.stride } else { 0 };
     Ok((Axis::new(to - from, axis.stride), offset))
 }
@@ -357,7 +359,7 @@ ranges! {
     RangeToInclusive |r, size| 0, after(r.end.to_i128(), size);
 }
 
-/// The end behind an inclusive one; `-1` is the last element.
+/// The exclusive end for an inclusive one; `-1` is the last element.
 pub(crate) fn after(end: i128, size: i128) -> i128 {
     if end == -1 { size } else { end.saturating_add(1) }
 }
@@ -407,7 +409,7 @@ macro_rules! lists {
     };
 }
 
-/// One more axis has become a dim for each parameter.
+/// The state after one axis for each parameter became a dim.
 macro_rules! goes {
     ($read:ty;) => { $read };
     ($read:ty; $head:ident $($tail:ident)*) => { goes![<$read as Reading>::Goes; $($tail)*] };

@@ -8,26 +8,27 @@ use crate::types::dim::UNSIZED;
 use crate::types::set::{DimKey, Dims, Keys};
 use kernels::memory::axes::Axis;
 
-/// What the binders read so far have made of the source's axes.
+/// The axes as bound by the binders read so far.
 pub struct Binding<'b> {
     axes: Axes,
     next: usize,
-    /// How many axes `Ellipsis` stands for.
+    /// The number of axes that `Ellipsis` stands for.
     pub rest: usize,
-    /// How far the first element has moved.
+    /// The offset of the first element.
     pub offset: isize,
     /// Where `at` was called.
     pub origin: Origin,
-    /// The dims of the bound tensor, and the axis of each as far as it is known.
+    /// The dims of the bound tensor; `named` has the axis of each dim bound so far.
     keys: &'static [DimKey],
     named: &'b mut [Axis],
-    /// The positional axes, of which the first `left` are known.
+    /// The positional axes; the first `left` are known.
     positional: &'b mut [Axis],
     left: usize,
 }
 
 impl<'b> Binding<'b> {
-    /// Nothing read yet. What is read goes into `named`, one axis for each dim of `S`, and into `positional`.
+    /// The state before the first binder. Binders write into `named`, one axis for each dim of `S`,
+    /// and into `positional`.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn new<S: Dims>(
         axes: Axes,
@@ -59,21 +60,22 @@ impl<'b> Binding<'b> {
         (self.axes[at], at)
     }
 
-    /// An axis stays positional.
+    /// Leaves an axis positional.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn leave(&mut self, axis: Axis) {
         self.positional[self.left] = axis;
         self.left += 1;
     }
 
-    /// An axis becomes a dim. A dim that is bound twice moves along both axes at once: the diagonal.
+    /// Binds an axis to a dim. A dim that is bound twice moves along both axes at once: the
+    /// diagonal.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn bind(&mut self, dim: &DimInfo<'_>, axis: Axis) -> Result<(), DimError> {
         dim.unify(axis.size, self.origin)?;
         self.name(dim.key(), axis)
     }
 
-    /// As [`bind`](Binding::bind), for a dim whose size has been looked at.
+    /// As [`bind`](Binding::bind), for a dim whose size is already unified.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn name(&mut self, key: DimKey, axis: Axis) -> Result<(), DimError> {
         let at = self.keys.iter().position(|own| own.same(&key)).expect("the dim is one of the tensor's");
@@ -91,20 +93,21 @@ impl<'b> Binding<'b> {
         }
         own.stride = match own.stride.checked_add(axis.stride) {
             Some(stride) => stride,
-            // (Nothing moves along an axis of one element, so its stride can be any number.)
+            // (Nothing moves along an axis of size 1, so its stride does not matter.)
             None if own.size <= 1 => 0,
             None => return Err(too_far(&key, own.stride, axis.stride)),
         };
         Ok(())
     }
 
-    /// Dims and their primes among `keys`, those of the bound tensor, have one size.
+    /// Checks that dims and their primes among `keys`, the keys of the bound tensor, have the same
+    /// size.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn check_primes(&self, keys: &Keys) -> Result<(), DimError> {
         keys.check_primes(|at| (self.named[at].size, self.origin))
     }
 
-    /// The axes that the source's dims have already.
+    /// Adds the axes of the source's own dims.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn carry<S: Dims>(&mut self, axes: &S::Axes) -> Result<(), DimError> {
         for (key, &axis) in S::KEYS.as_slice().iter().zip(axes.as_slice()) {

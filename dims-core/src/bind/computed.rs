@@ -56,7 +56,8 @@ impl<T: IndexInt, S: Dims, E: Expr<Elem = T>> Single for &Named<T, S, Rank0, E> 
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// Binds an axis to an index expression: by strides if it is affine and stays within the axis, else element by element.
+/// Binds an axis to an index expression: by strides if it is affine and stays within the axis, else
+/// element by element.
 #[inline]
 fn computed<S: Dims, E: Expr, X: IndexExprs>(
     index: E,
@@ -89,16 +90,18 @@ fn computed<S: Dims, E: Expr, X: IndexExprs>(
     Ok(ComputedIndex { index, active, target, dims: S::KEYS.as_slice(), open, rest })
 }
 
-/// Where the values of an index lie.
+/// Whether the values of an index are within the axis.
 pub(crate) enum IndexReach {
-    /// All within the axis.
+    /// All are within the axis.
     Within,
-    /// Elsewhere, or nobody knows yet. A declared dim may be without a size, and then have the greatest with which they lie within.
+    /// Some may be outside, or it is not known yet. `open` is a declared dim without a size, and
+    /// the largest size with which all values are within the axis.
     Unknown { open: Option<(DimKey, usize)> },
 }
 
-/// Binds an axis to `offset + sum of coefficient x dim`. If not all its values are known to lie within the axis, the
-/// dims are bound without a stride, and the index has to be computed and checked where it is read.
+/// Binds an axis to `offset + sum of coefficient x dim`. If not all values are known to be within
+/// the axis, the dims are bound without a stride, and the index is computed and checked when it is
+/// read.
 pub(crate) fn bind_affine(
     affine: &Affine<'_>,
     axis: Axis,
@@ -123,7 +126,8 @@ pub(crate) fn bind_affine(
         for (dim, _) in &affine.terms {
             binding.name(dim.key(), Axis::new(dim.size().unwrap_or(UNSIZED), 0))?;
         }
-        // A declared dim without a size gets it from other operands, when all is run, or else the greatest that fits.
+        // When the expression runs, a declared dim without a size gets it from another operand, or
+        // else the largest that fits.
         let open = match declared[..] {
             [(dim, coefficient)] if open.is_none() => {
                 values.room(axis, coefficient).map(|size| (dim.key(), size))
@@ -133,7 +137,8 @@ pub(crate) fn bind_affine(
         return Ok(IndexReach::Unknown { open });
     }
     if let Some((dim, coefficient)) = open {
-        // The one dim without a size gets the greatest size with which the index stays within the axis.
+        // The only dim without a size gets the largest size with which the index stays within the
+        // axis.
         let size = match values.room(axis, coefficient) {
             Some(size) => size,
             None if coefficient == 0 => return Err(DimError::Unsized { dim: dim.name }),
@@ -159,7 +164,7 @@ pub(crate) fn bind_affine(
     Ok(if within { IndexReach::Within } else { IndexReach::Unknown { open: None } })
 }
 
-/// The values of an index: from the least to the greatest, or none if a dim of it is empty.
+/// The range of the values of an index, or none if one of its dims is empty.
 struct IndexValues {
     least: i128,
     greatest: i128,
@@ -171,10 +176,10 @@ impl IndexValues {
         IndexValues { least: offset as i128, greatest: offset as i128, empty: false }
     }
 
-    /// The values with one more term, of a dim of this size.
+    /// Adds a term for a dim of this size.
     fn add(&mut self, coefficient: isize, size: usize) {
         self.empty |= size == 0;
-        // A reach that `i128` cannot count lies outside of every axis, and so does one that saturates.
+        // A range that overflows `i128` is outside of every axis, and so is a saturated one.
         let reach = (coefficient as i128).saturating_mul((size as i128 - 1).max(0));
         self.least = self.least.saturating_add(reach.min(0));
         self.greatest = self.greatest.saturating_add(reach.max(0));
@@ -184,12 +189,13 @@ impl IndexValues {
         self.empty || (self.least >= 0 && self.greatest < axis.size as i128)
     }
 
-    /// A value that is not within an axis, if not all are.
+    /// A value that is not within an axis, given that not all are.
     fn outside(&self) -> i128 {
         if self.least < 0 { self.least } else { self.greatest }
     }
 
-    /// The greatest size of a dim with which `coefficient` times its index, added to any of the values, stays within an axis. None if not even index 0 does, or every size does.
+    /// The largest size of a dim with which `coefficient` times its index, added to any of the
+    /// values, stays within an axis. `None` if not even index 0 does, or if every size does.
     fn room(&self, axis: Axis, coefficient: isize) -> Option<usize> {
         if self.empty {
             return Some(0);

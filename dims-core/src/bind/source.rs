@@ -1,14 +1,15 @@
-//! What can be bound: ndarray arrays, slices, vectors, nested fixed-size arrays, and tensors with positional axes.
+//! Bindable sources: ndarray arrays, slices, vectors, nested fixed-size arrays, and tensors with
+//! positional axes.
 
 use crate::error::DimError;
 use crate::types::size::Dyn;
 
 pub use crate::storage::source::{Axes, NdRank, Nested, RankDyn, Source, SourceMut};
 
-/// The sizes of nested pairs of which nothing is known.
+/// The size of an axis that is known only at run time.
 pub type Unknown = Dyn;
 
-/// Checks a rank that only the run knows.
+/// Checks a rank that is known only at run time.
 pub(crate) fn check_rank(found: usize, bound: usize) -> Result<(), DimError> {
     if found == bound { Ok(()) } else { Err(DimError::Rank { found, bound }) }
 }

@@ -1,4 +1,4 @@
-//! Splitting an axis into the dims of a group: `(c, h2, w2)`, the last one fastest.
+//! Splitting an axis into the dims of a group: `(c, h2, w2)`, the last one innermost.
 
 use super::binding::Binding;
 use crate::error::{DimError, Origin};
@@ -9,7 +9,8 @@ use alloc::vec::Vec;
 use kernels::memory::axes::Axis;
 use smallvec::SmallVec;
 
-/// Binds the next axis to a group. The size of one dim may be unknown: it is what the others leave.
+/// Binds the next axis to a group. The size of one dim may be unknown; it is inferred from the
+/// others.
 pub fn split(dims: &[DimInfo<'_>], binding: &mut Binding<'_>) -> Result<(), DimError> {
     let (axis, _) = binding.take();
     let sizes = sizes(dims, axis.size, binding.origin)?;
@@ -21,7 +22,8 @@ pub fn split(dims: &[DimInfo<'_>], binding: &mut Binding<'_>) -> Result<(), DimE
     Ok(())
 }
 
-/// The sizes of the dims of a group for an axis of `size` elements. Each is unified with the size that the dim has.
+/// The sizes of the dims of a group for an axis of `size` elements. Each is unified with the dim's
+/// size.
 pub(crate) fn sizes_of<L: DimList>(
     dims: &L,
     size: usize,
@@ -41,7 +43,7 @@ pub(crate) fn sizes_of<L: DimList>(
     unified.map(|()| sizes)
 }
 
-/// As [`sizes_of`], for the parts of a dim, which an error names.
+/// As [`sizes_of`], for the parts of the dim `whole`, which errors name.
 pub(crate) fn sizes_within<L: DimList>(
     whole: &'static str,
     parts: &L,
@@ -63,7 +65,8 @@ fn sizes(dims: &[DimInfo<'_>], size: usize, origin: Origin) -> Result<SmallVec<[
     Ok(known.iter().map(|(size, _)| size.unwrap_or(found)).collect())
 }
 
-/// The size of the one dim of a group whose size is not known (0 if all are), given the size of the axis.
+/// The size of the only dim of a group with an unknown size (0 if all are known), from the size of
+/// the axis.
 fn solve(dims: &[(Option<usize>, &str)], size: usize, origin: Origin) -> Result<usize, DimError> {
     let fail = |why| {
         let part = |(size, name): &(Option<usize>, &str)| match size {

@@ -1,4 +1,4 @@
-//! Arrays that become tensors for good: `into_tensor` takes ownership and copies nothing.
+//! Owned arrays as tensors: `into_tensor` takes ownership and copies nothing.
 
 use crate::bind::at::HasAxes;
 use crate::bind::source::{NdRank, check_rank};
@@ -40,19 +40,19 @@ type SortedList<L> = <<L as DimList>::Brands as SortOnce>::Out;
 /// The first dim that `L` names twice, or [`Nothing`](crate::types::set::Nothing).
 type ListedTwice<L> = <SortedList<L> as SortedOnce>::Twice;
 
-/// How many dims are listed.
+/// The number of dims listed.
 pub type CountOf<L> = <<L as DimList>::Brands as NestedPairs>::Count;
 
-/// Turns owned arrays into tensors: those of ndarray, vectors, and with their features the arrays of
-/// mdarray, the matrices of nalgebra and the images of `image`.
+/// Converts owned arrays to tensors: ndarray arrays and vectors, and with their features mdarray
+/// arrays, nalgebra matrices and images of `image`.
 pub trait IntoTensor {
     /// The type of the elements.
     type Elem;
-    /// How many axes there are.
+    /// The number of axes.
     type Rank;
 
-    /// The array as a tensor with a dim for each axis. Nothing is copied (but what lies on the stack: matrices of nalgebra and arrays of
-    /// mdarray whose sizes are in their types).
+    /// The array as a tensor with a dim for each axis. Nothing is copied, except arrays stored
+    /// inline: nalgebra matrices and mdarray arrays with static sizes.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -113,7 +113,8 @@ impl<T> IntoTensor for Vec<T> {
     }
 }
 
-/// Elements that lie contiguously, with a dim for each axis: the last axis is the innermost one, or the first if they lie `by_columns`.
+/// Contiguous elements with a dim for each axis: the last axis is innermost, or the first with
+/// `by_columns`.
 ///
 /// # Panics
 ///
@@ -146,8 +147,9 @@ pub(crate) fn contiguous<T, R, L: AxisDims<R>>(
     Ok(Named::from_expr(Evaluated::in_order(data, &axes, &sizes)))
 }
 
-/// The elements of a tensor that has the dims `D` and no others, contiguous in their order or (`by_columns`) in the opposite one; and the
-/// sizes in their order. An owned tensor that lies so gives up its memory. It is an error of the operation if the tensor is traced.
+/// The elements of a tensor with exactly the dims `D`, contiguous in their order or, with
+/// `by_columns`, in the reverse order; and the sizes in the order of `D`. An owned tensor in that
+/// order gives up its memory. A traced tensor is an error.
 #[track_caller]
 pub(crate) fn elements_in<A, D, X>(
     tensor: A,

@@ -1,6 +1,9 @@
-//! Tensors from nothing: `zeros`, `ones`, `full`, `eye`, `tri`, `arange`, `linspace`, `from_fn`, `from_vec`.
+//! Constructors: `zeros`, `ones`, `full`, `eye`, `tri`, `arange`, `linspace`, `from_fn`,
+//! `from_vec`.
 //!
-//! Free functions, as in numpy and torch: the type alias [`Tensor`](crate::tensors::named::Tensor) sorts its dims, so rustc could not find them through it.
+//! They are free functions, as in NumPy and PyTorch: the type alias
+//! [`Tensor`](crate::tensors::named::Tensor) sorts its dims, so rustc could not resolve associated
+//! functions through it.
 
 use crate::error::{DimError, list_sizes};
 use crate::execute::reduce::TensorOf;
@@ -27,7 +30,7 @@ use kernels::scalar::{CastTo, Element, Num, Real};
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
-/// One dim or a tuple of them, as written: the axes that a constructor makes.
+/// A dim or a tuple of dims, as written: the axes that a constructor makes.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a list of dims with sizes",
     label = "expected dims with sizes",
@@ -44,7 +47,7 @@ pub trait Written {
     type Twice: MaybeDim;
     /// The first dim without a size, or [`Nothing`].
     type Unsized: MaybeDim;
-    /// How many there are.
+    /// The number of dims.
     const COUNT: usize;
     /// The indices of an element, in the order in which the dims are written.
     type Index: Copy;
@@ -55,7 +58,8 @@ pub trait Written {
     fn index(at: &[usize]) -> Self::Index;
 }
 
-/// Dims with sizes: `Batch.of(2)`, a dim with a static size, or a local dim that has one; and tuples of them.
+/// Dims with sizes: `Batch.of(2)`, a dim with a static size, a local dim with a size, and tuples of
+/// these.
 pub trait SizedDims: Written {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -68,7 +72,7 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The dim if the value comes without a size, or [`Nothing`].
+/// The dim if the value has no size, or [`Nothing`].
 type UnsizedOf<D> = <<D as DimRef>::Open as Open>::FirstUnsized;
 
 #[diagnostic::do_not_recommend]
@@ -144,10 +148,12 @@ macro_rules! usize_for {
 
 each_tuple!(sized_lists);
 
-/// The dims of two lists with their sizes, one list behind the other: `Chained((In.of(3),), (Out.of(2),))` makes what `(In.of(3), Out.of(2))` does.
+/// Two lists of dims with sizes, concatenated: `Chained((In.of(3),), (Out.of(2),))` is equivalent
+/// to `(In.of(3), Out.of(2))`.
 ///
-/// It is for layers over generic dims, whose constructors get some dims in one argument and some in another: the type of a tensor of both is
-/// `Named<T, <B as Union<A>>::Out>`, where `A` and `B` are the sets of the two lists.
+/// Use it in layers over generic dims whose constructors get dims in two arguments: a tensor with
+/// all of the dims has the type `Named<T, <B as Union<A>>::Out>`, where `A` and `B` are the sets of
+/// the two lists.
 ///
 /// ```
 /// use typed_dims::creation::create::Chained;
@@ -165,7 +171,8 @@ impl<A: Written, B: Written<Set: Union<A::Set>>> Written for Chained<A, B> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Set = <B::Set as Union<A::Set>>::Out;
     type Names = (A::Names, B::Names);
-    // (One that is in both lists is found by `sizes`: to find it here would take bounds in layers over generic dims.)
+    // (`sizes` finds a dim that is in both lists; finding it here would require bounds in layers
+    // over generic dims.)
     type Twice = <A::Twice as MaybeDim>::Or<B::Twice>;
     type Unsized = <A::Unsized as MaybeDim>::Or<B::Unsized>;
     const COUNT: usize = A::COUNT + B::COUNT;
@@ -210,13 +217,13 @@ pub(super) fn sizes<D: Written>(dims: &D) -> Result<SmallVec<[(DimKey, usize); 8
     Ok(sizes)
 }
 
-/// How many elements there are; `Err` if that cannot be counted.
+/// The number of elements; `Err` if it overflows.
 pub(super) fn volume<T>(sizes: &[(DimKey, usize)]) -> Result<usize, DimError> {
     crate::plan::shape::volume(sizes.iter().map(|&(_, size)| size), size_of::<T>())
         .ok_or_else(|| DimError::TooLarge { dims: describe(sizes) })
 }
 
-/// Memory for the elements of such dims.
+/// Memory for the elements of a tensor with these sizes.
 fn memory<T>(sizes: &[(DimKey, usize)]) -> Result<(Vec<T>, usize), DimError> {
     let len = volume::<T>(sizes)?;
     let data = reserve(len).map_err(|_| DimError::TooLarge { dims: describe(sizes) })?;
@@ -227,7 +234,7 @@ fn describe(sizes: &[(DimKey, usize)]) -> String {
     list_sizes(sizes.iter().map(|(key, size)| (key.name, *size)))
 }
 
-/// A tensor of elements in the order in which its dims are written.
+/// A tensor of elements in the order of its dims as written.
 #[track_caller]
 pub(super) fn build<T: Element, D: Written>(
     sizes: &[(DimKey, usize)],
@@ -243,11 +250,12 @@ pub(super) fn build<T: Element, D: Written>(
         axis.stride += stride;
         stride *= *size as isize;
     }
-    // (There is one element for each position along the dims as written, the last one fastest.)
+    // (One element for each position along the dims as written, the last one fastest.)
     Named::from_expr(Evaluated::strided(data, 0, axes, [], Some(Location::caller())))
 }
 
-/// A tensor with the value of `f` at each position, given the indices in the order in which the dims are written.
+/// A tensor with the value of `f` at each position. `f` gets the indices in the order of the dims
+/// as written.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -268,7 +276,7 @@ pub fn try_from_fn<T: Element, D: SizedDims>(
     each_position(&dims, f)
 }
 
-/// As [`try_from_fn`]; that a dim has no size is an error.
+/// As [`try_from_fn`], with an error if a dim has no size.
 #[track_caller]
 pub(super) fn each_position<T: Element, D: Written>(
     dims: &D,
@@ -286,7 +294,7 @@ pub(super) fn each_position<T: Element, D: Written>(
     Ok(build::<T, D>(&sizes, data))
 }
 
-/// A tensor of one value.
+/// A tensor filled with `value`.
 ///
 /// # Panics
 ///
@@ -343,7 +351,8 @@ where
     try_from_fn((rows, columns), |(i, j)| if i == j { T::ONE } else { T::ZERO })
 }
 
-/// 1 where the index along `columns` is at most that along `rows` plus `offset`, else 0: a lower triangle.
+/// 1 where the index along `columns` is at most that along `rows` plus `offset`, else 0: a lower
+/// triangle.
 ///
 /// # Panics
 ///
@@ -357,12 +366,13 @@ pub fn try_tri<T: Num, A: DimRef, B: DimRef>(
 where
     (A, B): SizedDims + Written<Index = (usize, usize)>,
 {
-    // Sizes are less than half of what can be counted, so the sum cannot wrap, and an offset that would is beyond all of them.
+    // Sizes fit into `isize`, and an offset for which the sum saturates is beyond all of them.
     let reach = |i: usize| (i as isize).saturating_add(offset);
     try_from_fn((rows, columns), |(i, j)| if j as isize <= reach(i) { T::ONE } else { T::ZERO })
 }
 
-/// `start + i * step` along a dim: `arange(i, 10, 2)` is 10, 12, 14, .. (The indices themselves are the dim as a value, `i`.)
+/// `start + i * step` along a dim: `arange(i, 10, 2)` is 10, 12, 14, .. (For the indices, use the
+/// dim as a value: `i`.)
 ///
 /// # Panics
 ///
@@ -376,13 +386,13 @@ pub fn try_arange<T: Num, D: SizedDims + Written<Index = usize>>(
 where
     usize: CastTo<T::Acc>,
 {
-    // In single precision where the type cannot count that far.
+    // In single precision if the type is too narrow for the indices.
     let (start, step) = (start.to_acc(), step.to_acc());
     try_from_fn(dim, |i| T::from_acc(start.add(step.mul(CastTo::<T::Acc>::cast_to(i)))))
 }
 
-/// Numbers from `start` to `end`, both included, evenly spaced along a dim: `start + i * (end - start) / (n - 1)`. Of one element it is
-/// `start`.
+/// `n` evenly spaced numbers from `start` to `end`, both included, along a dim of size `n`:
+/// `start + i * (end - start) / (n - 1)`. If `n` is 1, the number is `start`.
 ///
 /// # Panics
 ///
@@ -394,29 +404,30 @@ pub fn try_linspace<T: Real, D: DimRef + SizedDims + Written<Index = usize>>(
     end: T,
 ) -> Result<Named<T, <D as Written>::Set>, DimError> {
     let last = dim.info().size().map_or(0, |size| size.saturating_sub(1));
-    // In single precision where the type cannot count that far.
+    // In single precision if the type is too narrow for the indices.
     let number = |i: usize| <T::Wide as num_traits::NumCast>::from(i).expect("a float can be any size");
     let (first, end) = (start.widen(), end.widen());
     let whole = end - first;
     let finite = [first, whole, end].map(num_traits::Float::is_finite);
     if last > 0 && finite == [true, false, true] {
-        // The ends are farther apart than numbers go.
+        // `end - start` overflows.
         let share = |i: usize| number(i) / number(last);
         return try_from_fn(dim, |i| T::narrow(first * share(last - i) + end * share(i)));
     }
     let step = if last == 0 { <T::Wide as Num>::ZERO } else { whole / number(last) };
-    // From the nearer end, so that the last element is `end` itself.
+    // From the nearer end, so that the last element is exactly `end`.
     try_from_fn(dim, |i| match i <= last - i {
         true => T::narrow(first + step * number(i)),
         false => T::narrow(end - step * number(last - i)),
     })
 }
 
-/// A tensor of one value, with the dims and sizes of another.
+/// A tensor filled with `value`, with the dims and sizes of another tensor.
 ///
 /// # Panics
 ///
-/// If operands of the tensor have different sizes for one dim, or the result does not fit into memory.
+/// If operands of the tensor have different sizes for one dim, or the result does not fit into
+/// memory.
 #[panicking_twin]
 pub fn try_full_like<A: Computable>(tensor: A, value: A::Elem) -> Result<TensorOf<A>, DimError> {
     let shape = tensor.into_named().unified_shape()?;
@@ -428,7 +439,7 @@ pub fn try_full_like<A: Computable>(tensor: A, value: A::Elem) -> Result<TensorO
     Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
 }
 
-/// A tensor of the given elements, which lie in the order in which the dims are written, the last one fastest.
+/// A tensor of the given elements, in the order of the dims as written, the last one fastest.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -440,7 +451,7 @@ pub fn try_full_like<A: Computable>(tensor: A, value: A::Elem) -> Result<TensorO
 ///
 /// # Panics
 ///
-/// If there are not as many elements as the sizes say.
+/// If the number of elements differs from the product of the sizes.
 #[panicking_twin]
 pub fn try_from_vec<T: Element, D: SizedDims>(dims: D, data: Vec<T>) -> Result<Named<T, D::Set>, DimError> {
     let sizes = sizes(&dims)?;

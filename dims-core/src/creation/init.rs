@@ -1,7 +1,8 @@
-//! First values of parameters, from a seed.
+//! Initialisation of parameters, from a seed.
 //!
-//! The number of inputs of a weight (its *fan-in*) is the product of the sizes of the dims over which the layer sums, and the number of outputs (*fan-out*) that of those which it makes: the caller names
-//! them.
+//! The *fan-in* of a weight is its number of inputs: the product of the sizes of the dims that the
+//! layer sums over. The *fan-out* is its number of outputs: the product of the sizes of the dims
+//! that the layer makes. You name these dims in the call.
 //!
 //! ```
 //! use typed_dims::init::{he_normal, xavier_uniform};
@@ -24,7 +25,8 @@
 //! assert!(network.out.abs().max((Filter, Hidden)).order(()) <= (6.0_f32 / 20.0).sqrt());
 //! ```
 //!
-//! The same seed gives the same numbers, in the order in which the dims are written. Give each parameter a seed of its own, by [`split`](crate::creation::random::split).
+//! The same seed gives the same numbers, in the order of the dims as written. Give each parameter
+//! its own seed with [`split`](crate::creation::random::split).
 
 #[cfg(feature = "std")]
 use super::undrawn::undrawn;
@@ -68,18 +70,20 @@ fn check_deviation(name: &str, deviation: f64) -> Result<(), DimError> {
     Err(DimError::Shape { what })
 }
 
+/// Normally distributed numbers with mean 0.
 #[track_caller]
 fn normally<T: Real, D: Written>(dims: D, deviation: f64, seed: u64) -> Result<Named<T, D::Set>, DimError> {
     drawn(dims, |at| rounded(deviation * deviate(RandomStream::Normal, seed, at)))
 }
 
-/// Numbers that are drawn evenly between `-most` and `most`.
+/// Uniformly distributed numbers between `-most` and `most`.
 #[track_caller]
 fn uniform<T: Real, D: SizedDims>(dims: D, most: f64, seed: u64) -> Result<Named<T, D::Set>, DimError> {
     drawn(dims, |at| rounded(most * (2.0 * unit(RandomStream::Uniform, seed, at) - 1.0)))
 }
 
-/// The weights of a map from the dims `inputs` to the dims `outputs`, as [`lecun_normal`] makes them: the fan-in is the product of the sizes of `inputs`.
+/// The weights of a map from the dims `inputs` to the dims `outputs`, drawn as by [`lecun_normal`].
+/// The fan-in is the product of the sizes of `inputs`.
 #[track_caller]
 pub(crate) fn of_map<T: Real, A: Written, B: Written<Set: Union<A::Set>>>(
     inputs: A,
@@ -90,7 +94,7 @@ pub(crate) fn of_map<T: Real, A: Written, B: Written<Set: Union<A::Set>>>(
     normally(Chained(inputs, outputs), Float::sqrt(1.0 / fan_in), seed)
 }
 
-// The bounds stand in the line of the name, because rustc quotes it.
+// The bounds are in the line of the name, because rustc quotes it.
 macro_rules! by_fan_in {
     ($($(#[$doc:meta])* $try_name:ident $draw:ident $gain:literal [$($bounds:tt)*];)*) => {$(
         $(#[$doc])*
@@ -107,17 +111,20 @@ macro_rules! by_fan_in {
 }
 
 by_fan_in! {
-    /// Numbers with a normal distribution of mean 0 and variance `2 / fan_in`, for layers before a `relu`.
+    /// Normally distributed numbers with mean 0 and variance `2 / fan_in`, for layers followed by a
+    /// `relu`.
     ///
     /// (K. He and others, 2015, "Delving deep into rectifiers".)
     try_he_normal normally 2.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
-    /// Numbers that are drawn evenly between `-sqrt(6 / fan_in)` and `sqrt(6 / fan_in)`, so that their variance is that of [`he_normal`].
+    /// Uniformly distributed numbers between `-sqrt(6 / fan_in)` and `sqrt(6 / fan_in)`, with the
+    /// variance of [`he_normal`].
     try_he_uniform uniform 6.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
-    /// Numbers with a normal distribution of mean 0 and variance `1 / fan_in`.
+    /// Normally distributed numbers with mean 0 and variance `1 / fan_in`.
     ///
     /// (Y. LeCun and others, 1998, "Efficient backprop".)
     try_lecun_normal normally 1.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
-    /// Numbers that are drawn evenly between `-sqrt(3 / fan_in)` and `sqrt(3 / fan_in)`, so that their variance is that of [`lecun_normal`].
+    /// Uniformly distributed numbers between `-sqrt(3 / fan_in)` and `sqrt(3 / fan_in)`, with the
+    /// variance of [`lecun_normal`].
     try_lecun_uniform uniform 3.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
 }
 
@@ -142,17 +149,20 @@ macro_rules! by_both {
 }
 
 by_both! {
-    /// Numbers with a normal distribution of mean 0 and variance `2 / (fan_in + fan_out)`.
+    /// Normally distributed numbers with mean 0 and variance `2 / (fan_in + fan_out)`.
     ///
-    /// (X. Glorot, Y. Bengio, 2010, "Understanding the difficulty of training deep feedforward neural networks".)
+    /// (X. Glorot, Y. Bengio, 2010, "Understanding the difficulty of training deep feedforward
+    /// neural networks".)
     try_xavier_normal normally 2.0 [T: Real, D: SizedDims, I: DimList + DimsOf<D::Set, X>, O: DimList + DimsOf<D::Set, Y>, X: Dims, Y: Dims];
-    /// Numbers that are drawn evenly between `-a` and `a`, where `a = sqrt(6 / (fan_in + fan_out))`, so that their variance is that of [`xavier_normal`].
+    /// Uniformly distributed numbers between `-a` and `a`, where
+    /// `a = sqrt(6 / (fan_in + fan_out))`, with the variance of [`xavier_normal`].
     try_xavier_uniform uniform 6.0 [T: Real, D: SizedDims, I: DimList + DimsOf<D::Set, X>, O: DimList + DimsOf<D::Set, Y>, X: Dims, Y: Dims];
 }
 
-/// Numbers with a normal distribution of mean 0 and a standard deviation, drawn again as long as they are more than two deviations from 0.
+/// Normally distributed numbers with mean 0 and the given standard deviation. Each is drawn again
+/// while it is more than two deviations from 0.
 ///
-/// (Their own deviation is 0.88 of the given one.)
+/// (The standard deviation of the result is 0.88 times the given one.)
 ///
 /// ```
 /// use typed_dims::init::truncated_normal;
@@ -170,16 +180,18 @@ pub fn try_truncated_normal<T: Real, D: SizedDims>(
 ) -> Result<Named<T, D::Set>, DimError> {
     check_deviation("truncated_normal", deviation)?;
     drawn(dims, |at| {
-        // Each try has a seed of its own.
+        // Each try has its own seed.
         let mut tries = (0..)
             .map(|tried| deviate(RandomStream::Truncated, crate::creation::random::split(seed, tried), at));
         rounded(deviation * tries.find(|value| Float::abs(*value) <= 2.0).expect("a try succeeds in the end"))
     })
 }
 
-/// A matrix with orthonormal rows or columns, whichever are fewer, drawn evenly from all such matrices. Its rows are the positions of the dims `rows`, its columns those of all others.
+/// A uniformly distributed matrix with orthonormal rows or columns, whichever are fewer. Its rows
+/// are the positions of the dims `rows`, its columns those of all other dims.
 ///
-/// (A. M. Saxe, J. L. McClelland, S. Ganguli, 2014, "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks".)
+/// (A. M. Saxe, J. L. McClelland, S. Ganguli, 2014, "Exact solutions to the nonlinear dynamics of
+/// learning in deep linear neural networks".)
 ///
 /// ```
 /// use typed_dims::init::orthogonal;
@@ -208,13 +220,14 @@ pub fn try_orthogonal<T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: 
     let count = |row: bool| (0..sizes.len()).filter(|&at| is_row(at) == row).map(|at| sizes[at].1).product();
     let (rows, columns): (usize, usize) = (count(true), count(false));
     let (number, len) = (rows.min(columns), rows.max(columns));
-    // As many numbers as elements, so this fits into memory where the result does, up to the size of an element.
+    // As many numbers as the result has elements, so this fits into memory if the result does, up
+    // to the element size.
     let draw = |at: usize| deviate(RandomStream::Normal, seed, at as u64);
     let mut vectors = Destination::New(number * len).from_fn(draw)?;
     for at in 0..number {
         let (done, rest) = vectors.split_at_mut(at * len);
         let vector = &mut rest[..len];
-        // The method of Gram and Schmidt; the second pass removes what rounding has left.
+        // Gram-Schmidt. The second pass removes rounding errors.
         for _ in 0..2 {
             for other in done.chunks_exact(len) {
                 let along: f64 = vector.iter().zip(other).map(|(a, b)| a * b).sum();
@@ -225,7 +238,7 @@ pub fn try_orthogonal<T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: 
         vector.iter_mut().for_each(|a| *a /= norm);
     }
     drawn(dims, |at| {
-        // The position as a row and a column, the dims that are written last counted fastest.
+        // The position as a row and a column, with the dims written last counted fastest.
         let (mut at, mut row, mut column, mut step) = (at as usize, 0, 0, (1, 1));
         for (axis, &(_, size)) in sizes.iter().enumerate().rev() {
             let (place, step) =

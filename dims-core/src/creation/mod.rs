@@ -1,4 +1,4 @@
-//! Tensors from arrays, from nothing, from a seed, or from a distribution.
+//! Tensors from arrays, constructors, seeds and distributions.
 
 pub mod convert;
 pub mod create;

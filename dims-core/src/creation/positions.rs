@@ -1,7 +1,9 @@
-//! Which of a seed's numbers an element of a tensor draws.
+//! The number of a seed's sequence that an element of a tensor draws.
 //!
-//! The number follows from the names of the dims and the indices along them. So it is the same in whatever order the elements lie in memory, and however a function is
-//! batched: by binding further dims, behind a `Rest`, or by a loop of calls with one example each. In a loop, the indices of the example are those that [`of_example`] has noted.
+//! The number follows from the names of the dims and the indices along them. So it does not depend
+//! on the order of elements in memory or on how a function is batched: by binding further dims,
+//! behind a `Rest`, or by a loop of calls with one example each. In a loop, [`of_example`] records
+//! the indices of the example.
 
 use crate::plan::shape::Shape;
 use crate::types::set::{DimKey, Keys};
@@ -12,10 +14,12 @@ use core::cell::RefCell;
 use kernels::random::{DrawNumbers, mixed};
 use smallvec::SmallVec;
 
-/// The numbers of the elements of a tensor of this shape, whose dims have these keys, and whose elements lie contiguously in the order of axes.
+/// The numbers of the elements of a tensor of this shape, with dims of these keys, contiguous in
+/// this order of axes.
 pub(crate) fn draw_numbers(keys: &Keys, shape: &Shape, order: &[usize]) -> DrawNumbers {
     let keys = keys.as_slice();
-    // Axes of one name are counted from the inside: a dim of a function, then one of its caller.
+    // Axes with the same name are counted from the inside: a dim of a function, then one of its
+    // caller.
     let mut seen: SmallVec<[&str; 16]> = SmallVec::new();
     let mut factor = |name: &'static str| {
         let before = seen.iter().filter(|&&other| other == name).count();
@@ -35,7 +39,7 @@ pub(crate) fn draw_numbers(keys: &Keys, shape: &Shape, order: &[usize]) -> DrawN
     DrawNumbers::new(start, order.iter().map(|&at| (sizes[at], factors[at])))
 }
 
-/// An odd number that follows from the name of an axis, and from how many axes of that name come before.
+/// An odd number derived from the name of an axis and the number of axes with that name before it.
 fn factor_of(name: &str, before: u64) -> u64 {
     // G. Fowler, L. C. Noll, K.-P. Vo, 1991: the hash FNV-1a.
     let hash = name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
@@ -44,7 +48,7 @@ fn factor_of(name: &str, before: u64) -> u64 {
     mixed(hash.wrapping_add(before.wrapping_mul(0x9E37_79B9_7F4A_7C15))) | 1
 }
 
-/// The positions of the keys: first those of dims in the signature at hand, then those behind a `Rest`, and so on.
+/// The positions of the keys: first of the named dims, then of the dims behind a `Rest`, and so on.
 fn inside_out(keys: &[DimKey]) -> SmallVec<[usize; 16]> {
     let mut order: SmallVec<[usize; 16]> = (0..keys.len()).collect();
     order.sort_by_key(|&at| keys[at].depth);
@@ -53,13 +57,15 @@ fn inside_out(keys: &[DimKey]) -> SmallVec<[usize; 16]> {
 
 #[cfg(feature = "std")]
 std::thread_local! {
-    /// The names of the dims that are looped over, the outermost first, and the index of the example along each.
+    /// The names of the dims that are looped over, outermost first, and the index of the example
+    /// along each.
     static EXAMPLE: RefCell<Vec<(&'static str, usize)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls `f` with one example of many: the one at the index `at` along each of the dims.
+/// Calls `f` for one example, at the index `at` along each dim.
 ///
-/// (Without the standard library nothing belongs to a thread, so nothing is noted, and all examples draw the same numbers.)
+/// (Without the standard library there are no thread-locals, so all examples draw the same
+/// numbers.)
 pub(crate) fn of_example<X>(keys: &Keys, at: &[usize], f: impl FnOnce() -> X) -> X {
     #[cfg(feature = "std")]
     let _noted = {
@@ -76,7 +82,7 @@ pub(crate) fn of_example<X>(keys: &Keys, at: &[usize], f: impl FnOnce() -> X) ->
     f()
 }
 
-/// So many dims are looped over once this is dropped.
+/// Restores this number of looped dims when dropped.
 #[cfg(feature = "std")]
 struct Noted(usize);
 
@@ -87,7 +93,7 @@ impl Drop for Noted {
     }
 }
 
-/// The dims that are looped over, the innermost first.
+/// Calls `dim` for each dim that is looped over, innermost first.
 fn each_outer(dim: impl FnMut(&'static str, usize)) {
     #[cfg(feature = "std")]
     EXAMPLE.with_borrow(|example| {

@@ -1,12 +1,18 @@
-//! Tensors of random elements: from a seed, and by a generator and a distribution of the crate `rand` (`random`, with the feature `rand`).
+//! Tensors of random elements, from a seed, or (`random`, with the feature `rand`) from a generator
+//! and a distribution of the crate `rand`.
 //!
-//! A [`Seed`] is a number or a tensor without dims: `rand(dims, 7)`, `rand(dims, &seed)`. A recorded function can take a tensor as an input, and then draws from the seed of each call.
+//! A [`Seed`] is a number or a tensor without dims: `rand(dims, 7)`, `rand(dims, &seed)`. A
+//! recorded function that takes the seed as an input tensor draws from the seed of each call.
 //!
-//! The number that a seed gives at a position is a hash of both: it is the same on every machine, whatever the number of threads, and no generator
-//! has to be carried along. [`rand()`], [`randn`] and [`permutation`] count positions in the order in which dims are written. What draws for the elements of a tensor
-//! ([`rand_like`], [`randn_like`], [`bernoulli`], [`categorical`] and [`dropout`](crate::operators::nn::dropout::Dropout::dropout)) takes the names of the dims and the indices along them, so that
-//! every way of batching a function draws the same numbers: bound dims, `#[batched]`, [`batched`](crate::batch::batched), [`vmap`](crate::batch::vmap()) and
-//! [`map_each`](crate::batch::map_each). The hash is splitmix64: G. L. Steele, D. Lea, C. H. Flood, 2014, "Fast splittable pseudorandom number generators".
+//! The number that a seed gives at a position is a hash of both: it is the same on every machine
+//! and for any number of threads, and there is no generator state. [`rand()`], [`randn`] and
+//! [`permutation`] count positions in the order of the dims as written. Functions that draw for the
+//! elements of a tensor ([`rand_like`], [`randn_like`], [`bernoulli`], [`categorical`] and
+//! [`dropout`](crate::operators::nn::dropout::Dropout::dropout)) use the names of the dims and the
+//! indices along them. So every way of batching a function draws the same numbers: bound dims,
+//! `#[batched]`, [`batched`](crate::batch::batched), [`vmap`](crate::batch::vmap()) and
+//! [`map_each`](crate::batch::map_each). The hash is splitmix64: G. L. Steele, D. Lea, C. H. Flood,
+//! 2014, "Fast splittable pseudorandom number generators".
 
 pub use crate::creation::seed::Seed;
 use twins::panicking_twin;
@@ -43,9 +49,10 @@ use kernels::scalar::Element;
 use kernels::scalar::Real;
 use kernels::step::draw::{self, Distribution, DrawElements, DrawOrder, DrawTruths, Gumbel, Normal, Uniform};
 
-/// Numbers that are drawn evenly from 0 to 1, exclusive: `rand::<f32, _>((Batch.of(2), Seq.of(3)), seed)`.
+/// Uniformly distributed numbers from 0 to 1, exclusive:
+/// `rand::<f32, _>((Batch.of(2), Seq.of(3)), seed)`.
 ///
-/// The same seed gives the same numbers, in the order in which the dims are written, the last one fastest.
+/// The same seed gives the same numbers, in the order of the dims as written, the last one fastest.
 ///
 /// # Panics
 ///
@@ -55,7 +62,7 @@ pub fn try_rand<T: Real, D: SizedDims>(dims: D, seed: impl Into<Seed>) -> Result
     drawn_from::<T, D, Uniform>(dims, &seed.into())
 }
 
-/// Numbers with a normal distribution, of mean 0 and variance 1, as for [`rand()`].
+/// Normally distributed numbers with mean 0 and variance 1, otherwise as [`rand()`].
 ///
 /// # Panics
 ///
@@ -68,7 +75,7 @@ pub fn try_randn<T: Real, D: SizedDims>(
     drawn_from::<T, D, Normal>(dims, &seed.into())
 }
 
-/// A tensor whose elements are drawn one after the other, in the order of the dims as written.
+/// A tensor whose elements are drawn in the order of the dims as written.
 #[track_caller]
 pub(super) fn drawn<T: Real, D: Written>(
     dims: D,
@@ -102,7 +109,8 @@ fn drawn_from<T: Real, D: Written, Q: Distribution>(
     Ok(build::<T, D>(&sizes, data))
 }
 
-/// Derives the `at`th of many seeds from one seed: one for each parameter of a network, or for each training step. For seeds that may be tensors, see [`Seed::split`].
+/// Derives the `at`th seed from a seed, for example one for each parameter of a network or each
+/// training step. For seeds that may be tensors, see [`Seed::split`].
 ///
 /// ```
 /// use typed_dims::creation::random::split;
@@ -115,9 +123,11 @@ pub fn split(seed: u64, at: u64) -> u64 {
     draw::split(seed, at)
 }
 
-/// Elements that are drawn from a distribution by a generator of the crate `rand`, in the order in which the dims are written, the last one fastest.
+/// Elements drawn from a distribution with a generator of the crate `rand`, in the order of the
+/// dims as written, the last one fastest.
 ///
-/// Any distribution of `rand` or `rand_distr` will do: `random(Batch.of(8), &StandardUniform, &mut rng)`. In a loop of calls, each call goes on where the generator is.
+/// Takes any distribution of `rand` or `rand_distr`:
+/// `random(Batch.of(8), &StandardUniform, &mut rng)`. Each call advances the generator.
 ///
 /// # Panics
 ///
@@ -134,9 +144,11 @@ where
     crate::error::unwrap(try_from_fn(dims, |_| distribution.sample(rng)))
 }
 
-/// [`rand()`] with the dims and sizes of another tensor, further dims of the caller (`Rest<B>`) among them.
+/// [`rand()`] with the dims and sizes of another tensor, including further dims of the caller
+/// (`Rest<B>`).
 ///
-/// The numbers follow from the seed, the names of the dims and the indices along them, so each example of a batch draws its own, however it is batched.
+/// The numbers depend on the seed, the names of the dims and the indices along them, so each
+/// example of a batch draws its own numbers, the same in every way of batching.
 ///
 /// ```
 /// use typed_dims::creation::random::randn_like;
@@ -153,7 +165,8 @@ where
 ///
 /// # Panics
 ///
-/// If operands of the tensor have different sizes for one dim, or the result does not fit into memory.
+/// If operands of the tensor have different sizes for one dim, or the result does not fit into
+/// memory.
 #[panicking_twin]
 pub fn try_rand_like<A: Computable<Elem: Real>>(
     tensor: A,
@@ -162,11 +175,12 @@ pub fn try_rand_like<A: Computable<Elem: Real>>(
     drawn_like::<A, Uniform>(tensor, &seed.into())
 }
 
-/// [`randn`] with the dims and sizes of another tensor, as for [`rand_like`].
+/// [`randn`] with the dims and sizes of another tensor, otherwise as [`rand_like`].
 ///
 /// # Panics
 ///
-/// If operands of the tensor have different sizes for one dim, or the result does not fit into memory.
+/// If operands of the tensor have different sizes for one dim, or the result does not fit into
+/// memory.
 #[panicking_twin]
 pub fn try_randn_like<A: Computable<Elem: Real>>(
     tensor: A,
@@ -199,11 +213,13 @@ fn drawn_like<A: Computable<Elem: Real>, Q: Distribution>(
     Ok(Named::from_expr(Evaluated::laid_out(data, &shape.sizes_in(order))))
 }
 
-/// Draws one index along a dim for each position of the other dims, with probabilities proportional to `e^logits`:
-/// `out[..] = argmax over dim of logits[.., dim] - ln(-ln(u[.., dim]))`, where the `u` are drawn evenly from 0 to 1.
+/// Draws an index along a dim for each position of the other dims, with probabilities proportional
+/// to `e^logits`: `out[..] = argmax over dim of logits[.., dim] - ln(-ln(u[.., dim]))`, where the
+/// `u` are uniformly distributed between 0 and 1.
 ///
-/// This is how the next token is sampled from the scores of a model; `logits / temperature` makes the draw more or less certain, and an element
-/// of minus infinity is never drawn. (The trick is Gumbel's: E. J. Gumbel, 1954, "Statistical theory of extreme values".)
+/// Use it to sample the next token from the scores of a model. Divide the logits by a temperature
+/// to make the draw more or less random. An element of minus infinity is never drawn. (The method
+/// is Gumbel's: E. J. Gumbel, 1954, "Statistical theory of extreme values".)
 ///
 /// ```
 /// use typed_dims::creation::random::categorical;
@@ -231,7 +247,8 @@ where
     if !reads_recorded(&scores) {
         return reduce::<Noisy<'_, A>, D, X, _>(&scores, reducer, empty);
     }
-    // (The scores as elements, which are rounded to their type: programs compute with more digits in between.)
+    // (The scores are stored, to round them to their type: programs compute intermediate values
+    // more precisely.)
     let scores = Noisy::<'_, A>::from_expr(scores);
     let shape = scores.unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
@@ -248,9 +265,10 @@ type Noisy<'a, A> = Named<
     Binary<ops::Add, &'a <A as AsTensor>::Expr, &'a <TensorOf<A> as AsTensor>::Expr>,
 >;
 
-/// `true` with the probability that the tensor has at each position, else `false`.
+/// `true` with the probability `p` at each position, else `false`.
 ///
-/// The result follows from the seed, the names of the dims and the indices along them, further dims of the caller (`Rest<B>`) among them.
+/// The result depends on the seed, the names of the dims and the indices along them, including
+/// further dims of the caller (`Rest<B>`).
 ///
 /// ```
 /// use typed_dims::creation::random::bernoulli;
@@ -287,9 +305,10 @@ pub fn try_bernoulli<A: Computable<Elem: Real>>(
     Ok(Named::from_expr(Evaluated::laid_out(data, &shape.sizes_in(order))))
 }
 
-/// The indices of a dim in random order, each order with the same probability: `permutation(Example.of(100), seed)`.
+/// The indices of a dim in uniformly random order: `permutation(Example.of(100), seed)`.
 ///
-/// (R. Durstenfeld, 1964, "Algorithm 235: Random permutation".) One order for each position of other dims, further dims of the caller (`Rest<B>`) among them, is
+/// (R. Durstenfeld, 1964, "Algorithm 235: Random permutation".) For a separate order at each
+/// position of other dims, including further dims of the caller (`Rest<B>`), use
 /// `rand_like(&x, seed).argsort(Feat)`.
 ///
 /// ```
@@ -304,7 +323,7 @@ pub fn try_bernoulli<A: Computable<Elem: Real>>(
 ///
 /// # Panics
 ///
-/// If it does not fit into memory.
+/// If the tensor does not fit into memory.
 #[panicking_twin]
 pub fn try_permutation<D: SizedDims + Written<Index = usize>>(
     dim: D,

@@ -13,10 +13,12 @@ use kernels::step::draw::{SplitSeed, split};
 
 /// The seed of random numbers: a number, or a tensor without dims.
 ///
-/// Functions that draw take `impl Into<Seed>`: `rand(dims, 7)`, `rand(dims, &seed)`. A number and a tensor that holds it draw the same elements.
+/// Functions that draw take `impl Into<Seed>`: `rand(dims, 7)`, `rand(dims, &seed)`. A number and a
+/// tensor that holds it draw the same elements.
 ///
-/// They differ in [recorded](crate::program) functions. A number is a constant of the program, so every call draws the same elements. A tensor that is an input, or is computed from
-/// inputs, gives each call its own seed.
+/// They differ in [recorded](crate::program) functions. A number is a constant of the program, so
+/// every call draws the same elements. A tensor that is an input, or is computed from inputs, gives
+/// each call its own seed.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -55,7 +57,8 @@ pub(crate) enum DrawnSeed {
 }
 
 impl Seed {
-    /// Derives the `at`th of many seeds, as [`split`](crate::creation::random::split) does: one for each use in a function that draws several times.
+    /// Derives the `at`th seed, as [`split`](crate::creation::random::split) does: one for each use
+    /// in a function that draws several times.
     ///
     /// ```
     /// use typed_dims::prelude::*;

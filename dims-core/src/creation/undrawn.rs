@@ -1,4 +1,5 @@
-//! Draws without elements. Where only the sizes of a value matter, as in `spec(|| Network::new(..))`, its weights are reserved and not drawn.
+//! Draws without elements. If only the sizes of a value matter, as in `spec(|| Network::new(..))`,
+//! its weights are reserved but not drawn.
 
 use super::create::{build, each_position, sizes, volume};
 use crate::creation::create::Written;
@@ -14,11 +15,11 @@ use kernels::scalar::{Element, Real};
 use kernels::trace::{GradientCall, Node};
 
 std::thread_local! {
-    /// The call whose variables draws are, while a value is made for its sizes.
+    /// While a value is made for its sizes, the call whose variables the draws are.
     static CALL: RefCell<Option<Arc<GradientCall>>> = const { RefCell::new(None) };
 }
 
-/// A value that was made for its sizes. As long as this lives, whoever reads elements that were not drawn gets an error.
+/// A value made for its sizes. While this exists, reading elements that were not drawn is an error.
 pub(crate) struct ForSizes<X> {
     pub(crate) value: X,
     call: Arc<GradientCall>,
@@ -31,9 +32,9 @@ impl<X> Drop for ForSizes<X> {
 }
 
 impl<X> ForSizes<X> {
-    /// Calls `make`, without drawing what it draws.
+    /// Calls `make` without computing its draws.
     pub(crate) fn new(make: impl FnOnce() -> X) -> Self {
-        /// Ends the scope, also where `make` panics.
+        /// Ends the scope, even if `make` panics.
         struct Scope(Option<Arc<GradientCall>>);
         impl Drop for Scope {
             fn drop(&mut self) {

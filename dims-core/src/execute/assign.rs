@@ -1,4 +1,4 @@
-//! Assignment: expressions whose results are written to existing memory.
+//! Assignment: expressions written into existing memory.
 
 use crate::bind::source::{SourceMut, check_rank};
 use crate::error::{DimError, unwrap};
@@ -39,7 +39,8 @@ use kernels::scalar::{Element, Num, Ordered};
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
-/// The assigned tensor has no dims besides those of the place; scatters into computed places may have more.
+/// The target has all dims of the assigned tensor. (For a scatter, the dims of the indices count as
+/// the target's.)
 #[diagnostic::on_unimplemented(
     message = "a tensor with dims `{O}` cannot be assigned to one with dims `{Self}`",
     label = "this has dims that the target lacks; reduce them first, for example with `.sum(..)`"
@@ -53,7 +54,7 @@ impl<S: Dims + Union<O, Out = S>, O: Dims> Covers<O> for S {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The assigned tensor has no more positional axes than the place: the value broadcasts to the place, not the other way round.
+/// The assigned tensor has no more positional axes than the target: only the value broadcasts.
 #[diagnostic::on_unimplemented(
     message = "a tensor of `{O}` cannot be assigned to one of `{Self}`",
     label = "the assigned tensor has more positional axes than the target",
@@ -69,7 +70,8 @@ impl<R: Rank<Max<O> = R>, O: Rank> CoversAxes<O> for R {
 }
 
 impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
-    /// Runs `place = op(place, value)` over all dims of the place. That a traced value cannot be written there is an error, which calls this `name`.
+    /// Runs `place = op(place, value)` over all dims of the place. A traced value is an error,
+    /// which names the operation `name`.
     #[track_caller]
     pub(crate) fn update<B, O>(&mut self, value: B, op: O, name: &'static str) -> Result<(), DimError>
     where
@@ -80,8 +82,9 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         self.update_in(order, value.into_expr(), op, Some(name))
     }
 
-    /// As [`update`](Place::update), the loops one inside of the other in the order given: that of the axes that come up several times decides
-    /// which value comes last. Without a name, the caller records what is written.
+    /// As [`update`](Place::update), with loops nested in the order given. If positions repeat, the
+    /// order of the loops decides which value comes last. Without a name, the caller records what
+    /// is written.
     #[track_caller]
     pub(crate) fn update_in<E, O>(
         &mut self,
@@ -114,7 +117,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         let scatters = self.indices().any_active();
         note_update::<T>(&nest, scatters, || format!("{}(place, {})", O::NAME, value.describe()));
         let (mut place, indices) = self.elements();
-        // (Where values accumulate, one is there before the next is added.)
+        // (If values accumulate, each must be stored before the next is added.)
         let accumulates = scatters || nest.strides_of(0).contains(&0);
         if LOWERS
             && !accumulates
@@ -135,7 +138,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         Ok(())
     }
 
-    /// Tells those who listen what is there now.
+    /// Reports the new elements to listeners.
     fn tell_written(&mut self) {
         if is_listening() {
             let axes = self.named().as_slice().iter().chain(self.positional().as_slice());
@@ -157,7 +160,8 @@ fn check_broadcast(positional: &[Axis], shape: &Shape) -> Result<(), DimError> {
     Ok(())
 }
 
-/// Notes a pass over existing places. Computed places are written one after the other, on one thread.
+/// Notes a pass over existing memory. Computed positions are written one after the other, on one
+/// thread.
 #[track_caller]
 fn note_update<T>(nest: &Nest, scatters: bool, expression: impl FnOnce() -> String) {
     note(|| {
@@ -167,12 +171,12 @@ fn note_update<T>(nest: &Nest, scatters: bool, expression: impl FnOnce() -> Stri
     });
 }
 
-// The bounds stand in the line of the name, because rustc quotes it.
+// The bounds are in the line of the name, because rustc quotes it.
 macro_rules! assignments {
     ($($(#[$doc:meta])* $name:ident $try_name:ident $op:expr, [$($bounds:tt)*];)*) => {
         impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {$(
             $(#[$doc])*
-            #[panicking_twin(but = "what sizes decide is an error. After an error some of the elements may have been assigned to")]
+            #[panicking_twin(but = "size mismatches are errors. After an error, some elements may already be assigned")]
             pub fn $try_name<B: Operand<T, Expr: Expr<Elem = T>>>(mut self, value: B) -> Result<(), DimError>
             where
                 $($bounds)*
@@ -184,9 +188,9 @@ macro_rules! assignments {
 }
 
 assignments! {
-    /// Replaces the elements by those of `value`. Where a place comes up several times the last value stays.
+    /// Replaces the elements by those of `value`. If a position repeats, the last value stays.
     assign try_assign Replace, [T: Element, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
-    /// Adds `value` to the elements. Where a place comes up several times all values are added.
+    /// Adds `value` to the elements. If a position repeats, all values are added.
     add_assign try_add_assign ops::Add, [T: Num, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
     /// Subtracts `value` from the elements.
     sub_assign try_sub_assign ops::Sub, [T: Num, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
@@ -194,14 +198,15 @@ assignments! {
     mul_assign try_mul_assign ops::Mul, [T: Num, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
     /// Divides the elements by `value`.
     div_assign try_div_assign ops::Div, [T: Num, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
-    /// Replaces each element by the greater of it and `value`.
+    /// Replaces each element by the larger of it and `value`.
     max_assign try_max_assign ops::Maximum, [T: Ordered, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
-    /// Replaces each element by the lesser of it and `value`.
+    /// Replaces each element by the smaller of it and `value`.
     min_assign try_min_assign ops::Minimum, [T: Ordered, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
 }
 
-/// Writes an expression into `places`, whose axes are `own` for the dims `S`, where rustc knows that all operands lie as they do. Returns whether it
-/// did: sizes can differ, and operands can be traced.
+/// Writes an expression into `places` with the axes `own` for the dims `S`. By their types, all
+/// operands are stored in the same order. Returns whether it ran; otherwise the general path is
+/// needed.
 #[track_caller]
 pub(crate) fn fill_typed<S: Dims, E: Expr>(
     expr: &E,
@@ -224,7 +229,7 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
         Place::from(&mut self.expr)
     }
 
-    /// Replaces the elements by those of `value`, which is broadcast along the dims that it does not have.
+    /// Replaces the elements by those of `value`, which is broadcast along the dims that it lacks.
     ///
     /// # Panics
     ///
@@ -238,7 +243,8 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
         unwrap(self.update(value, Replace, "assign"));
     }
 
-    /// Runs `tensor = op(tensor, value)` in the memory of the tensor. In a recorded function the tensor gets new memory instead, because a program cannot write to memory.
+    /// Runs `tensor = op(tensor, value)` in the memory of the tensor. In a recorded function the
+    /// tensor gets new memory instead, because programs cannot write to existing memory.
     #[track_caller]
     fn update<B, O>(&mut self, value: B, op: O, name: &'static str) -> Result<(), DimError>
     where
@@ -281,7 +287,8 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     }
 }
 
-/// A tensor plus one that has no other dims, in the memory of the first. Traced tensors are not changed in place: where gradients are taken, the sum is a tensor of its own.
+/// A tensor plus one whose dims it has, in the memory of the first. The sum of traced tensors gets
+/// new memory.
 #[track_caller]
 pub(crate) fn added_in_place<T: Num, S: Dims, X: Dims>(
     mut tensor: Named<T, S>,
@@ -321,7 +328,7 @@ assign_operators! {
     RemAssign rem_assign Rem [Ordered];
 }
 
-/// The dims that an order leaves: none.
+/// The empty set of dims: an order names all of them.
 #[diagnostic::on_unimplemented(
     message = "the dims `{Self}` are left over",
     label = "name them here, or reduce them first, for example with `.sum(..)`"
@@ -337,13 +344,16 @@ impl NoneLeft for () {
 
 /// Writes the elements of a tensor to an existing array.
 pub trait OrderInto: AsTensor {
-    /// Writes the elements into `out`, whose axes are the named dims in this order; a tuple of dims is one axis.
+    /// Writes the elements into `out`, whose axes are the named dims in this order; a tuple of dims
+    /// is one axis.
     ///
-    /// No dim may be left. As [`order`](crate::execute::order::OrderExt::order), without the allocation.
+    /// `order` must name all dims. This is [`order`](crate::execute::order::OrderExt::order)
+    /// without the allocation.
     ///
     /// # Panics
     ///
-    /// If `out` has another shape, operands have different sizes for one dim, or an index is out of range.
+    /// If the shape of `out` differs, operands have different sizes for one dim, or an index is out
+    /// of range.
     #[panicking_twin]
     #[inline]
     fn try_order_into<L: OrderOf<Self::Dims, X>, X: NoneLeft, O>(
@@ -391,16 +401,18 @@ pub trait OrderInto: AsTensor {
             }
             OrderRoute::Nest => {}
         }
-        // (A call for the rest, not for the cases above: to hand over a tensor takes longer than to copy a few elements.)
+        // (Only this general case is a call: passing a tensor costs more than copying a few
+        // elements.)
         Self::run_into(tensor, out, dims)
     }
 
-    /// Writes the sums over `dims` into `out`, whose axes are the dims that are left in the order `order`; a tuple of dims is one axis:
-    /// `out[order] = sum over dims of x[.., dims]`. It is `x.sum(dims).order_into(out, order)` without the tensor in between: products are
-    /// computed where they shall be.
+    /// Writes the sums over `dims` into `out`, whose axes are the remaining dims in the order
+    /// `order`; a tuple of dims is one axis: `out[order] = sum over dims of x[.., dims]`. This is
+    /// `x.sum(dims).order_into(out, order)` without the intermediate tensor: matrix products are
+    /// computed in `out`.
     ///
-    /// What was in `out` is not read. `out` may lie in any order; sums that are no matrix product have memory of their own only if there is
-    /// something else between the elements of `out`.
+    /// The old elements of `out` are not read. `out` may have any strides. Other sums than matrix
+    /// products need temporary memory only if the elements of `out` have gaps.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -416,9 +428,10 @@ pub trait OrderInto: AsTensor {
     ///
     /// # Panics
     ///
-    /// If `out` has another shape, operands have different sizes for one dim, or an index is out of range.
+    /// If the shape of `out` differs, operands have different sizes for one dim, or an index is out
+    /// of range.
     #[panicking_twin(
-        but = "what sizes decide is an error. If an index is out of range, some sums may have been written"
+        but = "size mismatches are errors. If an index is out of range, some sums may already be written"
     )]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn try_sum_into<D: DimsOf<Self::Dims, X>, X: Dims, O, L: OrderOf<X, Y>, Y: NoneLeft>(
@@ -438,7 +451,7 @@ pub trait OrderInto: AsTensor {
         sum_into::<Self::Dims, Self::Rank, _, D, X, L, _>(&tensor.expr, out)
     }
 
-    /// As [`try_order_into`](OrderInto::try_order_into), planned in full.
+    /// As [`try_order_into`](OrderInto::try_order_into), by the general path.
     #[doc(hidden)]
     #[inline(never)]
     #[track_caller]

@@ -1,4 +1,4 @@
-//! Attention: queries, keys and values are used where they lie, mask and bias are computed tile by tile.
+//! Attention. Queries, keys and values are read in place; mask and bias are computed tile by tile.
 
 use crate::error::DimError;
 use crate::expr::lowered::{LOWERS, lowered};
@@ -32,32 +32,33 @@ use kernels::scalar::{Num, Real};
 use kernels::trace::{Field, Rule, rules};
 use smallvec::SmallVec;
 
-/// An attention of the tensors `Q`, `K` and `V`: their expressions, and what changes the scores.
+/// Attention of the tensors `Q`, `K` and `V`: their expressions, and the scale, mask and bias of
+/// the scores.
 pub(crate) struct AttentionStep<'e, Q: Computable, K: Computable, V: Computable, M, B> {
     pub(crate) q: &'e Q::Expr,
     pub(crate) k: &'e K::Expr,
     pub(crate) v: &'e V::Expr,
-    /// What scores are multiplied by.
+    /// The factor of the scores.
     pub(crate) scale: Q::Elem,
-    /// Which of them count.
+    /// The mask: whether each score counts.
     pub(crate) mask: &'e M,
-    /// What is added to them.
+    /// The bias, added to the scores.
     pub(crate) bias: Option<&'e B>,
 }
 
-/// Which of the loop axes are what.
+/// The roles of the loop axes.
 pub(crate) struct AttentionAxes {
-    /// Those of the queries, the keys, and the values.
+    /// The axes of the queries, the keys, and the values.
     pub(crate) operands: [&'static [usize]; 3],
-    /// Those of the mask and the bias. (Nothing is recorded without the standard library.)
+    /// The axes of the mask and the bias. (Only for recording, which needs the standard library.)
     #[cfg_attr(not(feature = "std"), allow(dead_code))]
     pub(crate) changes: &'static [usize],
     pub(crate) features: &'static [usize],
-    /// Those over which the mean is taken.
+    /// The axes over which the mean is taken.
     pub(crate) over: &'static [usize],
-    /// Those of the scores.
+    /// The axes of the scores.
     pub(crate) scores: &'static [usize],
-    /// Those of the result, as it lies.
+    /// The axes of the result, in memory order.
     pub(crate) kept: &'static [usize],
 }
 
@@ -69,7 +70,8 @@ where
     M: Expr<Elem = bool>,
     B: Expr<Elem = Q::Elem>,
 {
-    /// The result, over the loops of a shape with the dims `U`, and as a step of the program if an operand is traced.
+    /// Computes the result over the loops of a shape with the dims `U`, as a step of the program if
+    /// an operand is traced.
     #[track_caller]
     pub(crate) fn execute<U: Dims>(
         &self,
@@ -81,7 +83,7 @@ where
         #[cfg(feature = "std")]
         let rule = match rule {
             Some(rule) if rule.operands().iter().any(|field| field.is_hollow()) => {
-                // (A recording from sizes: nothing is computed.)
+                // (Recording from sizes: nothing is computed.)
                 let len = shape.volume(axes.kept, size_of::<Q::Elem>())?;
                 let data = hollow::reserved(len)?.expect("only real numbers are recorded");
                 return Ok(ruled(data, rule));
@@ -144,21 +146,22 @@ where
     }
 }
 
-/// An operand with the dims `S`, whose loops are `axes`, in memory, in the type that is computed with.
+/// An operand with the dims `S` and the loops `axes`, in memory and in the type of the computation.
 fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>>(
     expr: &'e E,
     shape: &Shape,
     axes: &[usize],
 ) -> Result<contract::ContractionFactor<'e, <E::Elem as Real>::Wide>, DimError> {
     if axes.iter().any(|&axis| shape.size(axis) == 0) {
-        // Arrays without an element have the stride 0 along all axes, as if one element were repeated; but there is none to convert.
+        // Empty arrays have stride 0 along all axes, like one repeated element, but there is no
+        // element to convert.
         return Ok(contract::ContractionFactor::empty(shape.sizes().len()));
     }
     let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
     if const { E::FACTS.memory.is_some() } {
         expr.factors::<U, Rank0>(shape, &mut factors)?;
     } else if expr.in_memory::<S>().is_some() {
-        // Renamed and sliced tensors are in memory as well: self-attention copies nothing.
+        // Renamed and sliced tensors are in memory too: self-attention copies nothing.
         expr.factors::<U, Rank0>(shape, &mut factors)?;
     } else {
         evaluate_factor::<U, Rank0, _>(expr, shape, &mut factors)?;
@@ -167,7 +170,8 @@ fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>>(
     Ok(widened(operand, shape.sizes())?)
 }
 
-/// The programs of a mask and a bias, if they can replace both kernels. (A mask that is the same everywhere needs none.)
+/// The programs of a mask and a bias, if they can replace both kernels. (A constant mask needs
+/// none.)
 fn lowered_change<'e, M: Expr<Elem = bool>, B: Expr<Elem: Real>>(
     mask: &'e M,
     bias: Option<&'e B>,
@@ -183,7 +187,7 @@ fn lowered_change<'e, M: Expr<Elem = bool>, B: Expr<Elem: Real>>(
     Some((lowered(mask, positions)?, bias))
 }
 
-/// Plans the attention, and runs it.
+/// Plans and runs the attention.
 #[track_caller]
 fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>>(
     shape: &Shape,

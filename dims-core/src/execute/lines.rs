@@ -1,7 +1,9 @@
-//! Lines: what a tensor has along some of its dims, one line for each position of the others.
+//! Lines: the elements of a tensor along some of its dims, one line for each position of the other
+//! dims.
 //!
-//! Sorting, normalising and the like need a whole line at a time. So the elements are computed with those dims innermost, each line
-//! is worked on, on several threads if that is worth it, and the result is put into the order in which results lie.
+//! Sorting, normalising and similar operations need a whole line at a time. So the elements are
+//! computed with those dims innermost, the lines are processed, on several threads if that pays
+//! off, and the result is put into the order of results.
 
 use crate::error::DimError;
 use crate::execute::reduce::{TensorOf, along_axes};
@@ -40,13 +42,14 @@ pub(crate) struct Lines<T> {
     pub data: Buffer<T>,
     /// The sizes of all loop axes, by number.
     pub shape: Shape,
-    /// The loop axes: those of the positions of lines, then those along a line.
+    /// The loop axes: first those that number the lines, then those along a line.
     pub order: Order,
-    /// How many of them are those of the positions.
+    /// The number of axes that number the lines.
     pub kept: usize,
 }
 
-/// The loop axes of a tensor with the dims `S` and the positional axes `R`: those that are not in `D`, as results lie, and those of `D`.
+/// The loop axes of a tensor with the dims `S` and the positional axes `R`: those not in `D`, in
+/// the order of results, and those of `D`.
 struct LineAxes<S, R, D>(PhantomData<(S, R, D)>);
 
 impl<S: Dims, R: Rank, D: DimList> LineAxes<S, R, D> {
@@ -55,7 +58,8 @@ impl<S: Dims, R: Rank, D: DimList> LineAxes<S, R, D> {
 }
 
 impl<T: Element> Lines<T> {
-    /// Computes a tensor with the dims `D` innermost, which it must have, for what has no derivative: it is an error if the elements are those of a step.
+    /// Computes a tensor with its dims `D` innermost, for operations without a derivative: a
+    /// recorded operand is an error.
     #[track_caller]
     pub(crate) fn of<A: Computable<Elem = T>, D: DimList>(
         tensor: A,
@@ -66,7 +70,7 @@ impl<T: Element> Lines<T> {
         Ok(lines)
     }
 
-    /// Computes a tensor with the dims `D` innermost, which it must have.
+    /// Computes a tensor with its dims `D` innermost.
     #[track_caller]
     pub(crate) fn recorded<A: Computable<Elem = T>, D: DimList>(tensor: A) -> Result<Self, DimError> {
         let tensor = tensor.into_named();
@@ -78,12 +82,12 @@ impl<T: Element> Lines<T> {
         Ok(Lines { data, shape, order, kept: kept.len() })
     }
 
-    /// How many elements a line has.
+    /// The number of elements of a line.
     pub(crate) fn len(&self) -> usize {
         self.order[self.kept..].iter().map(|&axis| self.shape.size(axis)).product()
     }
 
-    /// How many lines there are.
+    /// The number of lines.
     pub(crate) fn count(&self) -> usize {
         self.order[..self.kept].iter().map(|&axis| self.shape.size(axis)).product()
     }
@@ -93,7 +97,7 @@ impl<T: Element> Lines<T> {
         self.shape.describe(&self.order[self.kept..])
     }
 
-    /// Runs a step whose operand the lines are. It may write over them: they are not to be read afterwards.
+    /// Runs a step on the lines. It may overwrite them, so they must not be read afterwards.
     #[track_caller]
     pub(crate) fn execute<K: StepKind + Clone>(&mut self, kind: &K) -> Result<Executed, DimError> {
         execute(kind, &mut [&mut self.data]).map_err(|error| match error {
@@ -102,7 +106,7 @@ impl<T: Element> Lines<T> {
         })
     }
 
-    /// A result of `len` elements for each line, as a tensor with the dims `S` again.
+    /// A result of `len` elements for each line, as a tensor with the dims `S`.
     #[track_caller]
     pub(crate) fn tensor<U: Element, S: Dims, R: Rank>(
         &self,
@@ -112,13 +116,13 @@ impl<T: Element> Lines<T> {
         arranged(data, &self.order, &self.sizes(&[len]))
     }
 
-    /// Fails if a function is recorded that the elements depend on: the operation reads them by itself.
+    /// Fails if the elements depend on a function being recorded, because the operation reads them.
     #[track_caller]
     pub(crate) fn check_unrecorded(&self, operation: &'static str) -> Result<(), DimError> {
         check_buffer_unrecorded(&self.data, operation)
     }
 
-    /// Fails if `len` elements for each line cannot be counted.
+    /// Fails if the number of elements, `len` for each line, overflows.
     pub(crate) fn check_volume<U>(&self, len: usize) -> Result<(), DimError> {
         match volume(self.sizes(&[len]).into_iter(), size_of::<U>()) {
             Some(_) => Ok(()),
@@ -126,7 +130,7 @@ impl<T: Element> Lines<T> {
         }
     }
 
-    /// Works on each piece of `len` elements. Pieces are lines, or equal parts of them.
+    /// Applies the work to each piece of `len` elements. Pieces are lines, or equal parts of lines.
     #[track_caller]
     pub(crate) fn along<S: Dims, R: Rank, W: LineOp<T> + 'static>(
         mut self,
@@ -138,13 +142,14 @@ impl<T: Element> Lines<T> {
         self.alike(data)
     }
 
-    /// A result that has as many elements for each line, as a tensor with the dims `S` again.
+    /// A result with the same number of elements for each line, as a tensor with the dims `S`.
     #[track_caller]
     pub(crate) fn alike<S: Dims, R: Rank>(&self, data: Buffer<T>) -> Result<Named<T, S, R>, DimError> {
         arranged(data, &self.order, &self.shape.sizes_in(&self.order))
     }
 
-    /// One element for each line, as a tensor with the dims `X`, which are those of `S` but for the lines'.
+    /// One element for each line, as a tensor with the dims `X`, the dims of `S` without those of
+    /// the lines.
     #[track_caller]
     pub(crate) fn reduced<U: Element, X: Dims, R: Rank, S: Dims>(
         &self,
@@ -154,14 +159,15 @@ impl<T: Element> Lines<T> {
         arranged(data, &axes, &self.sizes(&[]))
     }
 
-    /// The sizes of the loop axes in `order`, where those along a line are replaced by `along`.
+    /// The sizes of the loop axes in `order`, with those along a line replaced by `along`.
     pub(crate) fn sizes(&self, along: &[usize]) -> Sizes {
         let kept = self.order[..self.kept].iter().map(|&axis| self.shape.size(axis));
         kept.chain(along.iter().copied()).collect()
     }
 }
 
-/// The loop axes of a tensor with the dims `S` along a line over the dims `D`, in the order in which [`along_lines`] has its elements.
+/// The loop axes of a tensor with the dims `S` along a line over the dims `D`, in the order of the
+/// elements in [`along_lines`].
 fn line_axes<S: Dims, R: Rank, D: DimList>() -> &'static [usize] {
     let along = LineAxes::<S, R, D>::ALONG.as_slice();
     let order = AxisList::in_memory_of::<S, R>().as_slice();
@@ -169,8 +175,9 @@ fn line_axes<S: Dims, R: Rank, D: DimList>() -> &'static [usize] {
     if last.iter().all(|axis| along.contains(axis)) { last } else { along }
 }
 
-/// The elements of an expression that does not vary but along a line over the dims `D` of a tensor with the dims `S`, one for each element
-/// of a line, in the order of [`along_lines`]. `U` are the dims of `S`. (They are a type of their own for calls that never run, where `U` has more.)
+/// The elements of an expression that varies only along a line over the dims `D` of a tensor with
+/// the dims `S`: one for each element of a line, in the order of [`along_lines`]. `U` are the dims
+/// of `S`. (A separate parameter for calls that never run, where `U` has more.)
 fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
     expr: &E,
     shape: &Shape,
@@ -184,8 +191,8 @@ fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
         .map_err(|error| shape.name_dims(error, axes))
 }
 
-/// Computes a tensor, and works along each line over the dims `D` by a kernel: line by line while it is in the cache, if results lie so that
-/// the elements of a line are neighbours.
+/// Computes a tensor and works along each line over the dims `D` by a kernel. If the elements of a
+/// line are contiguous in results, each line is processed while it is in the cache.
 #[track_caller]
 pub(crate) fn along_lines<A: Computable, D: DimList, W: LineOp<A::Elem> + 'static>(
     tensor: A,
@@ -201,9 +208,11 @@ pub(crate) fn along_lines<A: Computable, D: DimList, W: LineOp<A::Elem> + 'stati
     lines.along(len, work)
 }
 
-/// Standardises each line over the dims `D` of a tensor, then multiplies by a gain and adds a bias. The result has the dims `U` of all three.
+/// Standardises each line over the dims `D` of a tensor, then multiplies by a gain and adds a bias.
+/// The result has all dims of the three, `U`.
 ///
-/// It is one pass if gain and bias have no dims but those of a line. Where one of the three is traced, it is a pass for the lines and one for the rest, each of which has a derivative.
+/// If gain and bias only have dims of a line, this is one pass. If one of the three is traced, it
+/// is one pass for the lines and one for gain and bias, each with a derivative.
 #[track_caller]
 pub(crate) fn standardized_affine<A, D, G, B, U>(
     tensor: A,
@@ -242,7 +251,7 @@ where
     Ok(Named::from_expr(evaluate_tensor::<U, Rank0, _>(expr, &shape)?))
 }
 
-/// The same in one pass, with a gain and a bias for each element of a line.
+/// [`standardized_affine`] in one pass, with a gain and a bias for each element of a line.
 #[track_caller]
 fn standardized_affine_lines<A: Computable<Elem: Real>, D: DimList>(
     tensor: A,
@@ -262,7 +271,7 @@ fn standardized_affine_lines<A: Computable<Elem: Real>, D: DimList>(
     lines.alike(data)
 }
 
-/// Elements that lie contiguously in an order of all axes, put into the order in which results lie.
+/// Contiguous elements in an order of all axes, rearranged into the order of results.
 #[track_caller]
 pub(crate) fn arranged<T: Element, S: Dims, R: Rank>(
     data: impl Into<Buffer<T>>,
@@ -279,7 +288,8 @@ pub(crate) fn arranged<T: Element, S: Dims, R: Rank>(
     Ok(Named::from_expr(evaluate_tensor::<S, R, _>(tensor.expr, &shape)?))
 }
 
-/// The axes of some dims and positional axes among those of a tensor with the dims `Y`: the dims by their keys.
+/// The numbers that axes of a tensor with the dims `S` have in a tensor with the dims `Y`. Dims are
+/// found by their keys.
 pub(crate) fn axes_in<Y: Dims, S: Dims>(axes: impl Iterator<Item = usize>) -> Order {
     let (old, new) = (S::KEYS.as_slice(), Y::KEYS.as_slice());
     axes.map(|axis| match old.get(axis) {

@@ -1,6 +1,7 @@
-//! Loops whose number is known when they run: what patterns run.
+//! Loops whose number is known only at run time, as patterns need them.
 //!
-//! A pattern says how often each loop runs, how its operands lie along the loops, and which loops the result has. How the elements get there is said here.
+//! A pattern gives the size of each loop, the strides of its operands along the loops, and the
+//! loops of the result. This module computes the elements.
 
 use crate::error::DimError;
 use crate::expr::Factors;
@@ -32,7 +33,7 @@ pub(crate) use crate::expr::step::{
     WritesItself, check_elements_taken, check_operand_taken, check_taken, short_way, taken,
 };
 
-/// What has an element for each position of some loops.
+/// An operand with an element for each position of some loops.
 pub(crate) trait LoopOperand: WritesItself {
     /// The type of the elements.
     type Elem: Element;
@@ -40,29 +41,30 @@ pub(crate) trait LoopOperand: WritesItself {
     /// The elements in the order of a loop nest.
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError>;
 
-    /// In words, for plans.
+    /// The operand as text, for plans.
     fn describe(&self) -> String;
 }
 
-/// The same, read position by position.
+/// A [`LoopOperand`] that is read position by position.
 pub(crate) trait LoopKernel: LoopOperand {
-    /// What reads the elements.
+    /// The reader of the elements.
     type Kernel<'k>: Kernel<Elem = Self::Elem>
     where
         Self: 'k;
 
-    /// The reader, each array with its row of a loop nest.
+    /// The reader; each array takes its row of a loop nest.
     fn kernel<'k>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k>;
 }
 
-/// How often each loop runs, and the strides of operands along it.
+/// The size of each loop, and the strides of operands along it.
 #[derive(Clone, Copy)]
 pub(crate) struct RunLoops<'a> {
     pub(crate) sizes: &'a [usize],
     pub(crate) rows: &'a Rows,
 }
 
-/// The loops of a result with `len` elements in their order, each made of `count` positions of other loops; none if there are too many to be counted.
+/// The loops of a result with `len` elements, in order. Each element combines `count` positions of
+/// the other loops; `None` if that number overflows.
 #[derive(Clone, Copy)]
 pub(crate) struct KeptLoops<'a> {
     pub(crate) kept: &'a [usize],
@@ -92,7 +94,8 @@ pub(crate) fn mapped<A: LoopOperand>(
     Ok(step.map(data, order))
 }
 
-/// The same on a [short way](short_way): from elements in memory, one by one if they are `few`.
+/// As [`mapped`] on the [fast path](short_way): from elements in memory, one by one if they are
+/// `few`.
 #[inline]
 #[track_caller]
 pub(crate) fn mapped_short<A: LoopOperand>(
@@ -108,7 +111,7 @@ pub(crate) fn mapped_short<A: LoopOperand>(
     }
 }
 
-/// What a reduction makes of the elements along the loops that go.
+/// Reduces the elements along the loops that are not kept.
 #[track_caller]
 pub(crate) fn reduced<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
     operand: &A,
@@ -123,7 +126,7 @@ pub(crate) fn reduced<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
     step.reduce(data, result.kept, result.reduced, reducer.derivative(), Q::NAME)
 }
 
-/// The same on a [short way](short_way).
+/// As [`reduced`], on the [fast path](short_way).
 #[track_caller]
 pub(crate) fn reduced_short<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
     operand: &A,
@@ -135,7 +138,7 @@ pub(crate) fn reduced_short<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
     combined(operand, &nest, result.len, result.count()?, reducer)
 }
 
-/// The results of `count` elements each along the loops of a nest.
+/// The results along the loops of a nest, each of `count` elements.
 #[track_caller]
 fn combined<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
     operand: &A,
@@ -156,16 +159,16 @@ fn combined<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
     Ok(kernels::reduce::reduce(nest, &mut parts, lower, work, Destination::of_step(len), count, reducer)?)
 }
 
-/// The loops along which each factor of a product varies, and the factors.
+/// The factors of a product, and the loops along which each varies.
 pub(crate) trait LoopFactors<T: Num> {
-    /// For each factor the loops.
+    /// The loops of each factor.
     fn supports(&self) -> Result<Supports, DimError>;
 
     /// The factors, with strides along the loops.
     fn factors(&self) -> Result<Factors<'_, T>, DimError>;
 }
 
-/// Sums of products of operands along loops. `name` is that of a loop, for plans.
+/// Sums of products of operands along loops. `name` returns the name of a loop, for plans.
 #[track_caller]
 pub(crate) fn summed<A: LoopKernel<Elem: Num>>(
     product: &A,
@@ -184,7 +187,7 @@ pub(crate) fn summed<A: LoopKernel<Elem: Num>>(
     step.reduce(data, result.kept, result.reduced, ReductionKind::Sum, "einsum!")
 }
 
-/// A contraction where that shares work, else one fused pass.
+/// A contraction if that shares work, else one fused pass.
 fn contracted<A: LoopKernel<Elem: Num>>(
     product: &A,
     factors: &impl LoopFactors<A::Elem>,
@@ -217,7 +220,7 @@ fn fused<A: LoopKernel<Elem: Num>>(
 ) -> Result<Vec<A::Elem>, DimError> {
     let RunLoops { sizes, rows } = loops;
     let KeptLoops { kept, reduced, .. } = result;
-    // (Too many positions to be counted are an error also where few of them differ.)
+    // (If the number of positions overflows, it is an error even if few of them differ.)
     result.count()?;
     let Some(still) = Still::of_rows(rows, sizes, kept) else {
         return reduced_short(product, loops, result, Sum);
@@ -227,7 +230,8 @@ fn fused<A: LoopKernel<Elem: Num>>(
     still.sums(data, sizes, kept)
 }
 
-/// Sums of products on a [short way](short_way): of operands in memory, each with a row. Nothing if the general way has more to say.
+/// Sums of products on the [fast path](short_way), for operands in memory, each with a row. `None`
+/// if the general path is needed.
 #[track_caller]
 pub(crate) fn summed_short<A: LoopKernel<Elem: Num>>(
     product: &A,
@@ -261,7 +265,8 @@ pub(crate) fn summed_short<A: LoopKernel<Elem: Num>>(
     reduced_short(product, loops, result, Sum).ok()
 }
 
-/// Products of few elements in memory, one by one, on a [short way](short_way). `axes` are those of the factor with a number, in the order of the result.
+/// Products of few elements in memory, one by one, on the [fast path](short_way). `axes` returns
+/// the axes of the factor with a number, in the order of the result.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn few_products<A: LoopOperand<Elem: Num>>(
     product: &A,

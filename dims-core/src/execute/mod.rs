@@ -1,12 +1,15 @@
-//! What makes expressions and steps run: `order`, reductions, assignment, lines along dims, and steps of operators.
+//! Running expressions and steps: `order`, reductions, assignment, lines along dims, and steps of
+//! operators.
 //!
-//! Three verbs say what runs:
+//! Three verbs name what runs:
 //!
-//! * A *tensor* is `eval`ed, as users say: the result is a tensor that owns its elements ([`reduce::eval`]).
-//! * An *expression* is `evaluate`d ([`expr::evaluate`](crate::expr::evaluate)): the result is its elements. `evaluate` is a step of recorded programs, and
-//!   `evaluate_tensor` the same with elements as tensors own them. `evaluate_unrecorded` is no step. `evaluate_for` is for operations without a
-//!   derivative, and refuses the elements of recorded steps.
-//! * A *step* of an operator is `execute`d ([`step::execute`]): the result is what the step makes of its operands.
+//! * A *tensor* is `eval`ed, as in the public interface: the result is a tensor that owns its
+//!   elements ([`reduce::eval`]).
+//! * An *expression* is `evaluate`d ([`expr::evaluate`](crate::expr::evaluate)): the result is its
+//!   elements. `evaluate` is a step of recorded programs; `evaluate_tensor` is the same, with the
+//!   elements as tensors own them. `evaluate_unrecorded` records no step. `evaluate_for` is for
+//!   operations without a derivative: elements of recorded steps are an error.
+//! * A *step* of an operator is `execute`d ([`step::execute`]): the result is that of the step.
 
 pub mod assign;
 pub(crate) mod attention;

@@ -24,12 +24,14 @@ use route::few_sizes;
 
 /// Turns dims back into positional axes.
 pub trait OrderExt: AsTensor {
-    /// The tensor with the named dims as axes, in the order given; a tuple of dims becomes one axis.
+    /// The tensor with the named dims as axes, in the order given; a tuple of dims becomes one
+    /// axis.
     ///
-    /// Where no dim is left, the result is an ndarray array (`order(())` of a single element is that element); else it is
-    /// a tensor with the new axes on the left of its positional ones. The elements are computed in one pass, and lie contiguously in
-    /// the order asked for. `NewAxis` is an axis of size 1: a tensor without the dim `j` has the shape of NumPy's `keepdims` as
-    /// `order((i, NewAxis))`.
+    /// If no dim remains, the result is an ndarray array (`order(())` of a single element is that
+    /// element); otherwise a tensor with the new axes to the left of its positional ones. The
+    /// elements are computed in one pass and are contiguous in the order given. `NewAxis` is an
+    /// axis of size 1: for a tensor reduced over `j`, `order((i, NewAxis))` gives the shape of
+    /// NumPy's `keepdims`.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -47,21 +49,23 @@ pub trait OrderExt: AsTensor {
     ///
     /// # Panics
     ///
-    /// If operands have different sizes for one dim, an index is out of range, or the result does not fit into memory.
+    /// If operands have different sizes for one dim, an index is out of range, or the result does
+    /// not fit into memory.
     #[track_caller]
     #[cfg_attr(not(unoptimized), inline(always))]
     #[rustfmt::skip] // rustc quotes the line
     fn order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Out where Self: Evaluable,
         X: OrderResult<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>, Out = Out>,
     {
-        // (Not by way of `try_order`: a small result would pass through its `Result` in memory, in smaller pieces than it is read from there.)
+        // (Not through `try_order`: a small result would be stored in its `Result` in smaller
+        // pieces than it is then loaded in.)
         match unwrap(at_hand(self, dims)) {
             Ok((data, sizes)) => X::build(data, &sizes[..Self::Dims::KEYS.as_slice().len()]),
             Err(tensor) => unwrap(planned::<_, L, X>(tensor)),
         }
     }
 
-    /// As [`order`](OrderExt::order), but what sizes decide is an error.
+    /// As [`order`](OrderExt::order), but size mismatches are errors.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn try_order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Result<Out, DimError>
@@ -78,13 +82,14 @@ pub trait OrderExt: AsTensor {
 
 impl<A: AsTensor + ?Sized> OrderExt for A {}
 
-/// Tells those who listen the elements of a result with the dims `X`: without any, an array has them from now on.
+/// Reports the elements of a result with the dims `X` to listeners. Without dims, they become an
+/// array.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn told_as<X: Dims, T: Element>(data: &[T]) {
     if const { X::KEYS.as_slice().is_empty() } { told_array(data) } else { told(data) }
 }
 
-/// The elements and sizes of a tensor that owns them and has them in the order asked for; else the tensor.
+/// The elements and sizes of a tensor that owns them in the order asked for; otherwise the tensor.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn at_hand<A: Computable, L: OrderList>(
     tensor: A,
@@ -97,8 +102,8 @@ fn at_hand<A: Computable, L: OrderList>(
     Ok(Ordering::<A::Dims, A::Rank, L>::as_it_is(tensor.expr).map_err(NamedOf::<A>::from_expr))
 }
 
-/// [`OrderExt::try_order`] of what has to be computed or moved. (Apart, so that what already lies as it should costs nothing: that part is
-/// always inlined, as [`sum`](crate::execute::reduce::sum) explains.)
+/// [`OrderExt::try_order`] for elements that must be computed or moved. (A separate function,
+/// because the other part is always inlined, as [`sum`](crate::execute::reduce::sum) explains.)
 #[inline(never)]
 #[track_caller]
 fn planned<A, L, X>(tensor: A) -> Result<X::Out, DimError>
@@ -109,7 +114,7 @@ where
 {
     let tensor = tensor.into_named();
     match Ordering::<A::Dims, A::Rank, L>::route(&tensor.expr) {
-        // (The condition is that of this route, known to rustc.)
+        // (The condition of this route, as a constant.)
         OrderRoute::Few { elements, axes, len } if const { A::Expr::FACTS.memory.is_some() } => {
             let data = few(elements, &axes, Destination::New(len))?;
             told_as::<X, _>(&data);

@@ -1,4 +1,4 @@
-//! Results that are put together of elements in memory: each part is copied to its places.
+//! Results assembled from elements in memory: each part is copied to its positions.
 
 use crate::error::DimError;
 use crate::execute::loops::RunLoops;
@@ -16,21 +16,22 @@ use kernels::memory::elements::{Elements, OutputSlots};
 use kernels::scalar::Element;
 use smallvec::SmallVec;
 
-/// A result that is put together along loops, over zeros: a place that no part covers has a value, too.
+/// A result assembled along loops over zeros: a position that no part covers is 0.
 pub(crate) struct CopiedParts<T> {
     data: Vec<T>,
     step: StepOfParts,
 }
 
 impl<T: Element> CopiedParts<T> {
-    /// Zeros. The parts are elements that `operand` reads.
+    /// Starts with zeros. The parts are elements that `operand` reads.
     pub(crate) fn over_zeros(len: usize, operand: &impl WritesItself) -> Result<Self, DimError> {
-        // Memory of zeros costs nothing where it is new.
+        // New memory is zero without a pass over it.
         drop(reserve::<T>(len)?);
         Ok(CopiedParts { data: vec![T::default(); len], step: StepOfParts::of(operand) })
     }
 
-    /// Copies elements, of which the first one goes to the place `target`, along some loops: in `loops`, a row of strides for the elements, and one for the places.
+    /// Copies elements along some loops; the first one goes to the position `target`. `loops` has a
+    /// row of strides for the elements and one for their positions in the result.
     #[track_caller]
     pub(crate) fn copy(
         &mut self,
@@ -63,10 +64,12 @@ fn note_part<T: Element>(nest: &Nest, len: usize) {
     note(|| PlanStep::Copy { reason: "part of the result", loops: Loops::new::<T>(nest, len, 1) });
 }
 
-/// Elements of parts that lie alike, each with the place of its first element, on a [short way](crate::execute::loops::short_way). They have some of the `len` places each,
-/// and together all.
+/// Elements of parts that have the same layout, each with the position of its first element, on the
+/// [fast path](crate::execute::loops::short_way). The parts are disjoint and fill all `len`
+/// positions.
 ///
-/// In `loops`, a row of strides for the elements of a part, and one for their places.
+/// `loops` has a row of strides for the elements of a part and one for their positions in the
+/// result.
 #[track_caller]
 pub(crate) fn copied_alike<'e, T: Element>(
     parts: impl ExactSizeIterator<Item = (Elements<'e, T>, isize)>,
@@ -88,7 +91,7 @@ pub(crate) fn copied_alike<'e, T: Element>(
     Some(data)
 }
 
-/// The elements of parts, one part behind the other.
+/// The elements of parts, concatenated.
 pub(crate) fn chained<T: Element>(
     len: usize,
     parts: impl Iterator<Item = Result<Vec<T>, DimError>>,
@@ -101,22 +104,23 @@ pub(crate) fn chained<T: Element>(
     Ok(data)
 }
 
-/// Arrays side by side along one axis of a result.
+/// Arrays concatenated along one axis of a result.
 pub(crate) struct JoinedArrays<T> {
     out: InParts<T>,
-    /// From one position of the axes before that one to the next.
+    /// The distance between positions of the axes before that axis.
     row: usize,
-    /// Where the next array starts.
+    /// The start of the next array.
     start: usize,
 }
 
 impl<T: Element> JoinedArrays<T> {
-    /// A result of `len` elements, in rows of which each array has a part.
+    /// A result of `len` elements in rows; each array fills a part of every row.
     pub(crate) fn of(len: usize, row: usize) -> Result<Self, DimError> {
         Ok(JoinedArrays { out: InParts::of(len)?, row, start: 0 })
     }
 
-    /// Copies an array. At each position of the first `before` axes, its elements along the others lie contiguously in the result.
+    /// Copies an array. At each position of the first `before` axes, its elements along the others
+    /// are contiguous in the result.
     pub(crate) fn push(&mut self, elements: Elements<'_, T>, axes: &[Axis], before: usize) {
         let block: usize = axes[before..].iter().map(|axis| axis.size).product();
         let rows: usize = axes[..before].iter().map(|axis| axis.size).product();
@@ -134,7 +138,7 @@ impl<T: Element> JoinedArrays<T> {
     }
 }
 
-/// Copies an array, which has elements, to its blocks of the result, of which each lies `row` elements behind the one before.
+/// Copies a nonempty array to its blocks of the result, which are `row` elements apart.
 fn copy_blocks<T: Element>(
     elements: Elements<'_, T>,
     axes: &[Axis],

@@ -1,4 +1,5 @@
-//! Results that are made of parts: each part is computed, or copied, right into its place. And elements that are added up there.
+//! Results that consist of parts: each part is computed or copied directly into the result. Also
+//! sums of parts.
 
 use crate::error::{DimError, list_sizes};
 use crate::execute::step::execute;
@@ -38,7 +39,8 @@ pub(crate) fn describe(keys: &Keys, sizes: &[usize]) -> String {
     list_sizes(names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied()))
 }
 
-/// How many elements a result with the dims `S` has, whose sizes are in the order of the set, then those of the positional axes.
+/// The number of elements of a result with the dims `S`. Sizes are in the order of the set, then
+/// those of the positional axes.
 pub(crate) fn count<T, S: Dims>(sizes: &[usize]) -> Result<usize, DimError> {
     volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(|| too_large::<S>(sizes))
 }
@@ -48,7 +50,7 @@ fn too_large<S: Dims>(sizes: &[usize]) -> DimError {
     DimError::TooLarge { dims: describe(S::KEYS, sizes) }
 }
 
-/// Memory with as many elements as a result with the dims `S` has, all of them `fill`.
+/// Memory for a result with the dims `S`, with all elements `fill`.
 pub(crate) fn filled<T: Element, S: Dims>(sizes: &[usize], fill: T) -> Result<Vec<T>, DimError> {
     let len = count::<T, S>(sizes)?;
     let mut data = reserve(len).map_err(|_| too_large::<S>(sizes))?;
@@ -56,7 +58,7 @@ pub(crate) fn filled<T: Element, S: Dims>(sizes: &[usize], fill: T) -> Result<Ve
     Ok(data)
 }
 
-/// A result while its parts are put into their places.
+/// A result under construction from parts.
 pub(crate) struct PlacedResult<T> {
     memory: PartMemory<T>,
     sizes: Sizes,
@@ -68,18 +70,19 @@ pub(crate) struct PlacedResult<T> {
 pub(crate) type Strides = SmallVec<[isize; 8]>;
 
 enum PartMemory<T> {
-    /// Of a result that its parts fill: each place is written once.
+    /// New memory: the parts fill it, and each position is written once.
     New(InParts<T>),
-    /// Of elements, some of which parts replace.
+    /// Existing elements, some of which are replaced by parts.
     Filled(Vec<T>),
-    /// Of a recording from sizes: nothing is written. It has the elements around the parts, if there are any.
+    /// Recording from sizes: nothing is written. The elements around the parts, if any.
     #[cfg(feature = "std")]
     Hollow(Option<Vec<T>>),
 }
 
 impl<T: Element> PlacedResult<T> {
-    /// A result with the dims `S` and the positional axes `R`; its sizes are in the order of the set, then those of the positional axes. Where no part goes
-    /// it has the element `around`; without one the parts have to fill it.
+    /// A result with the dims `S` and the positional axes `R`; sizes are in the order of the set,
+    /// then those of the positional axes. Positions outside the parts are `around`; if it is
+    /// `None`, the parts must fill the result.
     pub(crate) fn of<S: Dims, R: Rank>(sizes: Sizes, around: Option<T>) -> Result<Self, DimError> {
         S::KEYS.check_primes(|at| (sizes[at], None))?;
         let memory = match around {
@@ -93,17 +96,18 @@ impl<T: Element> PlacedResult<T> {
         Ok(PlacedResult { memory, sizes, strides, step: StepOfPlaces::default() })
     }
 
-    /// How far apart neighbours along each axis are, in the order of the sizes.
+    /// The stride along each axis, in the order of the sizes.
     pub(crate) fn strides(&self) -> &[isize] {
         &self.strides
     }
 
-    /// Computes an expression with the dims `S` and the positional axes `R`, whose operands are unified, right into its place: its first element goes to `start`, and
-    /// neighbours along its axes as far apart as `strides` says. No two parts have a place in common.
+    /// Computes an expression with the dims `S` and the positional axes `R`, whose operands are
+    /// unified, directly into the result: its first element at `start`, with `strides` along its
+    /// axes. Parts must be disjoint.
     ///
     /// # Panics
     ///
-    /// If a place is none of the result's.
+    /// If a position is outside of the result.
     #[track_caller]
     pub(crate) fn put<S: Dims, R: Rank, E: Expr<Elem = T>>(
         &mut self,
@@ -141,7 +145,7 @@ impl<T: Element> PlacedResult<T> {
     ///
     /// # Panics
     ///
-    /// If its parts do not fill it.
+    /// If the parts do not fill it.
     #[track_caller]
     pub(crate) fn finish<S: Dims, R: Rank>(self) -> Named<T, S, R> {
         let (data, sizes) = self.elements();
@@ -171,8 +175,8 @@ impl<T: Element> PlacedResult<T> {
     }
 }
 
-/// Writes the elements of an expression, whose operands are unified, into a part of `out`: the one at a position of the loops goes `offset`
-/// elements behind the start, and the position's strides farther. Returns the part that these are, if an operand is traced.
+/// Writes the elements of an expression, whose operands are unified, into a part of `out`: each at
+/// `offset` plus its position times `strides`. Returns the recorded part, if an operand is traced.
 #[track_caller]
 fn write_into<S: Dims, R: Rank, E: Expr>(
     expr: &E,
@@ -213,8 +217,10 @@ fn write_into<S: Dims, R: Rank, E: Expr>(
     Ok(part)
 }
 
-/// The elements of a tensor added up, over zeros, where a view along `changes` reads what it shows: `out[offset + sum of step x position] += x[position]` for each dim of the result that is
-/// named there, along which it gets the size that stands there. The result has the dims `Y`; along the others its elements lie as the tensor's.
+/// The gradient of a view: over zeros, adds the elements of a tensor at the positions that a view
+/// along `changes` reads. `out[offset + sum of step x position] += x[position]` for each changed
+/// dim of the result, whose size is given in `changes`. The result has the dims `Y`; the other dims
+/// are those of the tensor.
 #[track_caller]
 pub(crate) fn added_up<A: Computable<Elem: Num>, Y: Dims>(
     name: &'static str,
@@ -249,7 +255,7 @@ pub(crate) fn added_up<A: Computable<Elem: Num>, Y: Dims>(
     Ok(Named::from_expr(Evaluated::of_sizes(sums, &sizes)))
 }
 
-/// Results that come one after the other, until there are as many as are wanted.
+/// A sequence of results, concatenated.
 pub(crate) struct ResultsInSequence<T> {
     data: Vec<T>,
     step: StepOfPlaces,
@@ -261,7 +267,7 @@ impl<T: Element> ResultsInSequence<T> {
         ResultsInSequence { data: Vec::new(), step: StepOfPlaces::default() }
     }
 
-    /// One more result, of the sizes `shape`.
+    /// Adds a result with the sizes `shape`.
     pub(crate) fn push(&mut self, result: &Buffer<T>, shape: &Shape) -> Result<(), DimError> {
         let too_large = |_| DimError::TooLarge { dims: shape.describe(&[]) };
         self.data.try_reserve(result.len()).map_err(too_large)?;
@@ -270,7 +276,7 @@ impl<T: Element> ResultsInSequence<T> {
         Ok(())
     }
 
-    /// How many bytes the results have.
+    /// The size of the results in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&self.data[..])
     }

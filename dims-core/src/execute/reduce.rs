@@ -1,4 +1,4 @@
-//! Reductions and softmax: what users call.
+//! The methods of reductions and softmax.
 
 mod along;
 mod combine;
@@ -28,13 +28,13 @@ pub(crate) use combine::{Empty, combined, fused, product_dims, reduce, reduced_i
 pub(crate) use cosine::cosine;
 pub(crate) use sum::{contracted_but, is_product, sum};
 
-/// What reducing a tensor `A` yields: a tensor of `U` with the dims `X` that are left.
+/// The result of reducing a tensor `A`: a tensor of `U` with the remaining dims `X`.
 pub type Reduced<U, A, X> = Named<U, X, <A as AsTensor>::Rank>;
 
-/// A tensor with the dims that it had.
+/// A tensor with the dims of `A` that owns its elements.
 pub type TensorOf<A> = Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank>;
 
-/// [`Reductions::try_eval`], where the types need not say that each dim has a size.
+/// [`Reductions::try_eval`] without the bound that each dim has a size.
 #[inline]
 #[track_caller]
 pub(crate) fn eval<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
@@ -44,7 +44,7 @@ pub(crate) fn eval<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
     }
 }
 
-/// The values of a tensor, traced no more.
+/// The values of a tensor, untraced.
 #[track_caller]
 fn detached<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
     let tensor = tensor.into_named();
@@ -58,18 +58,18 @@ fn detached<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
     Ok(Named::from_expr(Evaluated::laid_out(data, &shape.sizes_in(order))))
 }
 
-/// [`Reductions::try_eval`], planned in full.
+/// [`Reductions::try_eval`], by the general path.
 #[track_caller]
 fn eval_planned<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
     tensor: Named<T, S, R, E>,
 ) -> Result<Named<T, S, R>, DimError> {
-    // (Not by way of `unified_shape`: the shape would be moved through its `Result`.)
+    // (Not through `unified_shape`: the shape would be moved through its `Result`.)
     let mut shape = Shape::new::<S, R>();
     tensor.unify(&mut shape)?;
     Ok(Named::from_expr(evaluate_tensor::<S, R, _>(tensor.expr, &shape)?))
 }
 
-// The bound of the dims is written in each line, not in the macro, because rustc quotes it from there.
+// The bound of the dims is in each line, not in the macro, because rustc quotes it.
 macro_rules! reductions {
     ($($(#[$doc:meta])* $try_name:ident [$($dims:tt)*] [$($bound:tt)*] $out:ty, $reducer:expr, $empty:expr;)*) => {$(
         $(#[$doc])*
@@ -86,8 +86,9 @@ macro_rules! reductions {
 
 /// Operations along dims, for tensors and references to tensors.
 ///
-/// `dims` is one dim or a tuple of them; the result has the others, `X` (rustc infers it). A reduction runs at once, in one pass over the whole
-/// expression, whose elements are never stored. It borrows the tensor; operations whose result has as many elements as the tensor take it, and
+/// `dims` is a dim or a tuple of dims; the result has the other dims, `X`, which rustc infers. A
+/// reduction runs at once, in one pass over the whole expression, whose elements are never stored.
+/// It borrows the tensor. Operations whose result is as large as the tensor take it by value and
 /// reuse its memory.
 ///
 /// ```
@@ -102,13 +103,13 @@ macro_rules! reductions {
 /// assert!(x.gt(0.0).all((i, j)).order(()));
 /// ```
 pub trait Reductions: AsTensor {
-    /// The sum: `out[..] = sum over dims of x[.., dims]`; 0 where there is nothing to add.
+    /// The sum: `out[..] = sum over dims of x[.., dims]`; 0 without elements.
     ///
-    /// Where the expression is a product of tensors, this is a contraction: `(a * b).sum(k)` is a matrix product if `a` and
-    /// `b` have dims of their own besides `k`, and a product of more tensors is contracted pair by pair. Integers wrap
-    /// around. Sums of floats are accumulated pairwise, except inside of
-    /// matrix products, whose kernels add in the order of their blocks. [`sum_into`](crate::execute::assign::OrderInto::sum_into) writes to an array that
-    /// is there.
+    /// If the expression is a product of tensors, this is a contraction: `(a * b).sum(k)` is a
+    /// matrix product if `a` and `b` each have a dim that the other lacks, and a product of more
+    /// tensors is contracted pair by pair. Integers wrap around. Floats are summed pairwise, except
+    /// inside matrix products, whose kernels add in the order of their blocks.
+    /// [`sum_into`](crate::execute::assign::OrderInto::sum_into) writes to an existing array.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -126,28 +127,29 @@ pub trait Reductions: AsTensor {
     }
 
     reductions! {
-        /// The product; 1 where there is nothing to multiply.
+        /// The product; 1 without elements.
         try_prod [D: DimsOf<Self::Dims, X>, X: Dims] [Num] Self::Elem, reducers::Prod, Empty::Allowed;
-        /// The mean, `sum / count`; not-a-number where there is nothing.
+        /// The mean, `sum / count`; NaN without elements.
         try_mean [D: DimsOf<Self::Dims, X>, X: Dims] [Analytic] Self::Elem, reducers::Mean, Empty::Allowed;
-        /// The greatest element; not-a-number if there is one among them. Nothing to choose from is an error.
+        /// The largest element; NaN if one of them is NaN. No elements are an error.
         try_max [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] Self::Elem, reducers::Max, Empty::Refused("max");
-        /// The least element; not-a-number if there is one among them. Nothing to choose from is an error.
+        /// The smallest element; NaN if one of them is NaN. No elements are an error.
         try_min [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] Self::Elem, reducers::Min, Empty::Refused("min");
-        /// The index of the greatest element, of the first if there are several; for a tuple of dims the index into all of
-        /// them, the last dim fastest. Nothing to choose from is an error.
+        /// The index of the largest element, or of the first of several; for a tuple of dims, the
+        /// index into all of them together, the last dim fastest. No elements are an error.
         try_argmax [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<true>, Empty::Refused("argmax");
-        /// The index of the least element, as for `argmax`.
+        /// The index of the smallest element, as for `argmax`.
         try_argmin [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<false>, Empty::Refused("argmin");
-        /// The variance of a whole population, `mean of (x - mean)^2`; see [`var_with`](Reductions::var_with) for others.
+        /// The variance of a whole population, `mean of (x - mean)^2`; see
+        /// [`var_with`](Reductions::var_with) for others.
         try_var [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::Variance::<_, false> { ddof: Num::ZERO }, Empty::Allowed;
         /// The standard deviation, the square root of the variance.
         try_std [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::Variance::<_, true> { ddof: Num::ZERO }, Empty::Allowed;
-        /// `ln(sum of e^x)`, without overflow; minus infinity where there is nothing.
+        /// `ln(sum of e^x)`, without overflow; minus infinity without elements.
         try_logsumexp [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::LogSumExp(PhantomData), Empty::Allowed;
     }
 
-    /// Whether any element is true; false where there is none.
+    /// Whether any element is true; false without elements.
     #[panicking_twin]
     fn try_any<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Result<Reduced<bool, Self, X>, DimError>
     where
@@ -156,7 +158,7 @@ pub trait Reductions: AsTensor {
         reduce::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::Any, Empty::Allowed)
     }
 
-    /// Whether all elements are true; true where there is none.
+    /// Whether all elements are true; true without elements.
     #[panicking_twin]
     fn try_all<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Result<Reduced<bool, Self, X>, DimError>
     where
@@ -165,7 +167,7 @@ pub trait Reductions: AsTensor {
         reduce::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::All, Empty::Allowed)
     }
 
-    /// How many elements are true.
+    /// The number of elements that are true.
     #[panicking_twin]
     fn try_count<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
@@ -177,8 +179,8 @@ pub trait Reductions: AsTensor {
         reduce::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::Count, Empty::Allowed)
     }
 
-    /// The variance with `ddof` taken off the count: `sum of (x - mean)^2 / (count - ddof)`; 1 gives the unbiased estimate
-    /// for a sample.
+    /// The variance with `ddof` subtracted from the count: `sum of (x - mean)^2 / (count - ddof)`;
+    /// 1 gives the unbiased estimate for a sample.
     #[panicking_twin]
     fn try_var_with<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
@@ -195,7 +197,8 @@ pub trait Reductions: AsTensor {
         )
     }
 
-    /// `e^x / sum over dims of e^x`, without overflow: over one dim, or over all of a tuple of dims at once.
+    /// `e^x / sum over dims of e^x`, without overflow: over one dim, or over all of a tuple of dims
+    /// at once.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -213,7 +216,8 @@ pub trait Reductions: AsTensor {
         along::<_, D, _>(checked(self, &dims)?, scan::Softmax::<false>)
     }
 
-    /// `x - ln(sum over dims of e^x)`, over one dim or a tuple of dims: the logarithm of the softmax, without loss where that is small.
+    /// `x - ln(sum over dims of e^x)`, over one dim or a tuple of dims: the logarithm of the
+    /// softmax, without loss of precision for small values.
     #[panicking_twin]
     fn try_log_softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Result<TensorOf<Self>, DimError>
     where
@@ -222,7 +226,7 @@ pub trait Reductions: AsTensor {
         log_softmax(self, dims)
     }
 
-    /// The elements in memory of their own: dims in the order of the set, then the positional axes.
+    /// Computes the elements into memory: dims in the order of the set, then the positional axes.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -243,7 +247,7 @@ pub trait Reductions: AsTensor {
         eval(self)
     }
 
-    /// The values of the tensor, in a tensor of their own that is a constant to gradients: none is taken through it.
+    /// The values of the tensor as a new tensor that is a constant for gradients.
     ///
     /// ```
     /// use typed_dims::grad::grad;
@@ -264,10 +268,11 @@ pub trait Reductions: AsTensor {
         detached(self)
     }
 
-    /// As [`eval`](Reductions::eval), but the elements lie in the order in which the dims are named here, the last one fastest.
+    /// As [`eval`](Reductions::eval), but with the elements stored in the order of `dims`, the last
+    /// one fastest.
     ///
-    /// It is the same tensor, but how it lies decides how fast it is read: a matrix of weights that is used often is read best with the
-    /// dims first that are summed.
+    /// The tensor is the same, but its order in memory affects speed: if a matrix of weights is
+    /// used often, put the summed dims first.
     ///
     /// ```text
     /// w                            (Inner, Width), neighbours along Width

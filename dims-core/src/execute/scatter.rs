@@ -1,4 +1,4 @@
-//! Elements that go to computed places of a result.
+//! Scatter: elements written to computed positions of a result.
 
 use crate::error::DimError;
 use crate::execute::place::filled;
@@ -23,40 +23,42 @@ use kernels::ops::{Add, BinaryOp, Replace};
 use kernels::scalar::{IndexInt, Num};
 use smallvec::SmallVec;
 
-/// What becomes of elements that go to one place.
+/// How elements with the same position are combined.
 pub(crate) struct ScatterWork<T, O> {
-    /// What is in each place before.
+    /// The initial value of each position.
     fill: T,
-    /// Combines what is there with one more element.
+    /// Combines the current value with a new element.
     op: O,
-    /// Whether the last element stays; else they are added.
+    /// Whether the last element stays; otherwise they are added.
     last_stays: bool,
 }
 
 impl<T: Num> ScatterWork<T, Add> {
-    /// They are added up.
+    /// Adds the elements.
     pub(crate) const ADD: Self = ScatterWork { fill: T::ZERO, op: Add, last_stays: false };
 }
 
 impl<T> ScatterWork<T, Replace> {
-    /// The last one stays; where none goes, there is `fill`.
+    /// Keeps the last element. Positions without an element get `fill`.
     pub(crate) fn replacing(fill: T) -> Self {
         ScatterWork { fill, op: Replace, last_stays: true }
     }
 }
 
-/// The order of the loops over the dims `V` of which `D` are scattered.
+/// The order of the loops over the dims `V`, of which `D` are scattered.
 struct ScatterLoops<V, D>(PhantomData<(V, D)>);
 
 impl<V: Dims, D: DimList> ScatterLoops<V, D> {
     const ALONG: &'static AxisList = &AxisList::of(D::KEYS, V::KEYS);
-    /// Those that are scattered are outermost, so that what meets in one place comes in the order of the dims as named.
+    /// Scattered dims are outermost, so that elements with the same position come in the order of
+    /// the dims as named.
     const ORDER: &'static AxisList =
         &Self::ALONG.join(&AxisList::range(0, V::KEYS.as_slice().len()).without(Self::ALONG));
 }
 
-/// Runs `out[.., index] = op(out[.., index], value)` over the dims `V` of both, whose sizes are unified. The result has the dims `Y`: those of `V` without `D`, and `into`, which
-/// comes with its size.
+/// Runs `out[.., index] = op(out[.., index], value)` over the dims `V` of both, whose sizes are
+/// unified. The result has the dims `Y`: those of `V` without `D`, and `into`, which carries its
+/// size.
 #[track_caller]
 pub(crate) fn scattered<V, Y, D, S, E, Q, I, O>(
     value: Named<E::Elem, S, Rank0, E>,
@@ -81,7 +83,8 @@ where
     };
     let sizes: Sizes = Y::KEYS.as_slice().iter().map(size).collect();
     let mut out = Evaluated::<E::Elem, Y>::of_sizes(filled::<E::Elem, Y>(&sizes, fill)?, &sizes);
-    // Along the loops a place moves as the result's dims do, but stays where it is along those that are scattered.
+    // The position moves along the loops of the result's dims, but not along those that are
+    // scattered.
     let mut axes = V::Axes::filled(Axis::default());
     for (at, (axis, key)) in axes.as_mut_slice().iter_mut().zip(V::KEYS.as_slice()).enumerate() {
         let kept = D::KEYS.position(key).is_none();
@@ -117,7 +120,7 @@ where
     let selected = [Axis::new(places, target.stride)];
     let mut place: Place<'_, E::Elem, V, Rank0, _> =
         Place::within(&mut out, axes, [], (indices, &selected), None);
-    // (In a recording from sizes nothing is computed.)
+    // (When recording from sizes, nothing is computed.)
     if !is_hollow {
         place.update_in(order, value.expr, op, None)?;
     }

@@ -1,7 +1,7 @@
-//! Steps of operators that are no expressions: operands, and what runs.
+//! Steps of operators that are not expressions.
 //!
-//! An operator computes its operands here, says what is to run as a [`StepKind`], and gets the result as a tensor. It knows no memory, and nothing of
-//! plans and derivatives.
+//! An operator computes its operands here, describes its computation as a [`StepKind`], and gets
+//! the result as a tensor. It handles no memory, plans or derivatives.
 
 use crate::error::{DimError, list_sizes, no_derivative, no_own_derivative};
 use crate::expr::evaluate::evaluate;
@@ -22,7 +22,7 @@ use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
 use kernels::step::{AnyBuffer, Executed, Step, StepKind};
 
-/// Runs a step. Its place in the program is the caller's.
+/// Runs a step. Its source location is the caller's.
 #[track_caller]
 pub(crate) fn execute(step: &dyn Step, operands: &mut [&mut dyn AnyBuffer]) -> Result<Executed, DimError> {
     match kernels::step::execute(step, operands) {
@@ -35,17 +35,18 @@ pub(crate) fn execute(step: &dyn Step, operands: &mut [&mut dyn AnyBuffer]) -> R
     }
 }
 
-/// A tensor as blocks of rows along one of its dims: its elements, contiguous in the order in which results lie.
+/// A tensor as blocks of rows along one of its dims. The elements are contiguous in the order of
+/// results.
 pub(crate) struct RowBlocks<T> {
     data: Buffer<T>,
     /// The sizes of all axes, in that order.
     sizes: Sizes,
-    /// Which of them is that of the dim.
+    /// The axis of the dim, in that order.
     at: usize,
 }
 
 impl<T: Element> RowBlocks<T> {
-    /// The blocks of a tensor along a dim that it has.
+    /// The blocks of a tensor along one of its dims.
     #[track_caller]
     pub(crate) fn of<A: Computable<Elem = T>>(tensor: A, dim: DimInfo<'_>) -> Result<Self, DimError> {
         let tensor = tensor.into_named();
@@ -57,22 +58,23 @@ impl<T: Element> RowBlocks<T> {
         Ok(RowBlocks { data, sizes: shape.sizes_in(order).into_iter().collect(), at })
     }
 
-    /// How many blocks there are.
+    /// The number of blocks.
     pub(crate) fn outer(&self) -> usize {
         self.sizes[..self.at].iter().product()
     }
 
-    /// How many rows a block has: the size of the dim.
+    /// The number of rows of a block: the size of the dim.
     pub(crate) fn size(&self) -> usize {
         self.sizes[self.at]
     }
 
-    /// How many elements a row has.
+    /// The number of elements of a row.
     pub(crate) fn inner(&self) -> usize {
         self.sizes[self.at + 1..].iter().product()
     }
 
-    /// Runs a step that makes blocks of `len` rows of each block. It is the tensor's dims `S` again.
+    /// Runs a step that makes a block of `len` rows from each block. The result has the tensor's
+    /// dims `S`.
     #[track_caller]
     pub(crate) fn execute<S: Dims, R: Rank, K: StepKind + Clone>(
         mut self,
@@ -87,7 +89,7 @@ impl<T: Element> RowBlocks<T> {
         Ok(Named::from_expr(Evaluated::laid_out(result, &self.sizes)))
     }
 
-    /// Fails if a result of `len` rows in each block cannot be counted.
+    /// Fails if the size of a result with `len` rows in each block overflows.
     pub(crate) fn check_volume<S: Dims, R: Rank>(&mut self, len: usize) -> Result<(), DimError> {
         let own = core::mem::replace(&mut self.sizes[self.at], len);
         let fits = volume(self.sizes.iter().copied(), size_of::<T>()).is_some();
@@ -96,7 +98,8 @@ impl<T: Element> RowBlocks<T> {
         result
     }
 
-    /// A table of the rows of a result of `len` rows in each block, or an error if it does not fit into memory.
+    /// A table of the rows of a result of `len` rows in each block, or an error if it does not fit
+    /// into memory.
     pub(crate) fn table<S: Dims, R: Rank, X>(
         &mut self,
         len: usize,
@@ -119,7 +122,7 @@ impl<T: Element> RowBlocks<T> {
     }
 }
 
-/// Calls of a function, whose steps a plan shows as parts of one step.
+/// Calls of a function. Plans show their steps as parts of one step.
 pub(crate) struct NotedCalls {
     function: &'static str,
     calls: usize,
@@ -127,12 +130,12 @@ pub(crate) struct NotedCalls {
 }
 
 impl NotedCalls {
-    /// No calls yet of what plans call `function`.
+    /// Starts without calls. Plans show `function` as the name.
     pub(crate) fn of(function: &'static str) -> Self {
         NotedCalls { function, calls: 0, steps: Vec::new() }
     }
 
-    /// Calls the function once more.
+    /// Calls the function.
     pub(crate) fn call<T>(&mut self, call: impl FnOnce() -> T) -> T {
         let (result, steps) = aside(call);
         self.calls += 1;
@@ -140,7 +143,7 @@ impl NotedCalls {
         result
     }
 
-    /// Notes the calls, whose results have so many bytes.
+    /// Notes the calls; their results have `bytes` bytes together.
     #[track_caller]
     pub(crate) fn finish(self, bytes: usize) {
         let NotedCalls { function, calls, steps } = self;

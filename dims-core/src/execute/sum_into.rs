@@ -1,4 +1,4 @@
-//! Sums that are written to existing elements, without a tensor in between.
+//! Sums that are written to existing memory without an intermediate tensor.
 
 use crate::bind::source::{SourceMut, check_rank};
 use crate::error::DimError;
@@ -32,20 +32,22 @@ use kernels::reduce::reducers::Sum;
 use kernels::scalar::Num;
 use smallvec::SmallVec;
 
-/// Which loop axes a sum over the dims `D` of a tensor has, where the dims that are left are ordered as `L` says: known to rustc.
+/// The loop axes of a sum over the dims `D` of a tensor, with the remaining dims in the order `L`,
+/// as constants.
 struct SumAxes<S, R, D, L>(PhantomData<(S, R, D, L)>);
 
 impl<S: Dims, R: Rank, D: DimList, L: OrderList> SumAxes<S, R, D, L> {
-    /// The axes that go.
+    /// The summed axes.
     const REDUCED: &'static AxisList = &AxisList::of(D::KEYS, S::KEYS);
 
-    /// The axes that stay, in the order of the places.
+    /// The remaining axes, in the order of `out`.
     const KEPT: &'static AxisList = &{
         let dims = S::KEYS.as_slice().len();
         AxisList::of(L::KEYS, S::KEYS).join(&AxisList::range(dims, dims + R::N))
     };
 
-    /// The roles of the axes, if `E` is a product of two tensors in memory in which each role is clear.
+    /// The roles of the axes, if `E` is a product of two tensors in memory with a role for each
+    /// axis.
     const fn roles<E: Expr, X: Dims>() -> Option<Roles> {
         match E::FACTS.pair {
             Some([a, b]) if Ordering::<X, R, L>::PLAIN => {
@@ -55,14 +57,14 @@ impl<S: Dims, R: Rank, D: DimList, L: OrderList> SumAxes<S, R, D, L> {
         }
     }
 
-    /// The dims of such a product, for plans.
+    /// The dims of the product, for plans.
     fn dims<E: Expr>() -> ProductDims {
         product_dims(E::FACTS.pair, explain::names(L::KEYS))
     }
 }
 
-/// The sums over the dims `D` of an expression over the dims `S`, whose operands are not unified yet, to an array whose axes are the dims `X` that are
-/// left, ordered as `L` says.
+/// Writes the sums over the dims `D` of an expression over the dims `S`, whose operands are not
+/// unified yet, to an array whose axes are the remaining dims `X` in the order `L`.
 ///
 /// (Small products are always inlined, as [`sum`](crate::execute::reduce::sum) explains.)
 #[cfg_attr(not(unoptimized), inline(always))]
@@ -92,7 +94,7 @@ where
     Ok(())
 }
 
-/// [`sum_into`], planned in full.
+/// [`sum_into`], by the general path.
 #[inline(never)]
 #[track_caller]
 fn planned<S, R, E, D, L, O>(expr: &E, out: &mut O) -> Result<(), DimError>

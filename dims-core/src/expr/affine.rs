@@ -1,4 +1,5 @@
-//! Affine index expressions: `2 * i + kh - 1` is a sum of dims with constant coefficients, so it selects by strides.
+//! Affine index expressions: `2 * i + kh - 1` is a sum of dims with constant coefficients, so
+//! strides express it.
 
 use crate::types::brand::DimInfo;
 use smallvec::SmallVec;
@@ -18,7 +19,7 @@ impl<'a> Affine<'a> {
         Affine { offset, terms: SmallVec::new() }
     }
 
-    /// The position along one dim.
+    /// The index along one dim.
     pub fn dim(dim: DimInfo<'a>) -> Self {
         Affine { offset: 0, terms: SmallVec::from_iter([(dim, 1)]) }
     }

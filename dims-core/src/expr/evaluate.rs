@@ -1,6 +1,8 @@
-//! How an expression runs whose operands are unified: its elements, in an order of all its loop axes.
+//! Computes the elements of an expression in a given order of all its loop axes, after its operands
+//! are unified.
 //!
-//! Reductions, contractions, work along lines and assignments have plans of their own. Every other pass is planned here.
+//! Reductions, contractions, work along lines and assignments have their own plans. All other
+//! passes are planned here.
 
 use crate::error::DimError;
 use crate::expr::Expr;
@@ -27,7 +29,8 @@ use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
 use kernels::scalar::Element;
 
-/// The elements of an expression, contiguous in an order of all its loop axes. It is an error if they are those of a step: `operation` has no derivative.
+/// As [`evaluate`], for an `operation` without a derivative: an error if the expression is a
+/// recorded step.
 #[inline]
 #[track_caller]
 pub(crate) fn evaluate_for<S: Dims, R: Rank, E: Expr>(
@@ -54,7 +57,7 @@ pub(crate) fn evaluate<S: Dims, R: Rank, E: Expr>(
     Ok(step.map(data, order))
 }
 
-/// The same, which is no step.
+/// As [`evaluate`], without recording a step.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn evaluate_unrecorded<S: Dims, R: Rank, E: Expr>(
@@ -78,7 +81,7 @@ pub(crate) fn evaluate_unrecorded<S: Dims, R: Rank, E: Expr>(
     expr.finish::<S, R>(&nest, order, len).map_err(|error| shape.name_dims(error, order))
 }
 
-/// Whether elements in memory have all of the dims.
+/// Whether elements in memory have all the dims.
 const fn is_all_of(memory: Option<&Keys>, dims: &Keys) -> bool {
     match memory {
         Some(own) => own.is_same(dims),
@@ -86,7 +89,8 @@ const fn is_all_of(memory: Option<&Keys>, dims: &Keys) -> bool {
     }
 }
 
-/// The elements of a tensor in memory, contiguous in an order of its axes, which are all loop axes.
+/// The elements of a tensor in memory, copied to a contiguous order of its axes. All loop axes are
+/// axes of the tensor.
 #[track_caller]
 fn copied<T: Element>(
     elements: Elements<'_, T>,
@@ -103,12 +107,14 @@ fn copied<T: Element>(
         .map_err(|error| shape.name_dims(error.into(), order))
 }
 
-/// How many operands an expression over the dims `S` has, if rustc knows that all of them lie in this order.
+/// The number of operands of an expression over the dims `S`, if their types say that all are
+/// stored in this order.
 pub(crate) const fn typed_operands<S: Dims, E: Expr>(order: &AxisList) -> Option<usize> {
     E::FACTS.layout.operands_in(order, S::KEYS)
 }
 
-/// The elements of an expression in the order in which, as rustc knows, its operands lie: one loop over neighbours.
+/// The elements of an expression in the order in which, by their types, its operands are stored:
+/// one contiguous loop.
 #[track_caller]
 pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
     expr: E,
@@ -122,7 +128,7 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
         Ok(data) => return Ok(data.into()),
         Err(expr) => expr,
     };
-    let operands = operands.expect("rustc knows how the operands lie");
+    let operands = operands.expect("the layout of the operands is known");
     let scope = step.scope();
     let data = if const { E::FACTS.owns && E::FACTS.memory.is_none() } {
         in_place::<S, Rank0, UnitStride, _>(expr, &Nest::line::<UnitStride>(len, operands), order, len)
@@ -134,10 +140,12 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
     Ok(step.map(data, order))
 }
 
-/// So many elements at most are computed or moved one by one, without a plan, if each takes a few instructions.
+/// Up to this many elements are computed or moved one by one without a plan, if each takes a few
+/// instructions.
 pub(crate) const SMALL: usize = 64;
 
-/// The elements of an expression whose operands lie alike and contiguously: one loop, by a kernel for the known strides.
+/// The elements of an expression whose operands are all contiguous in the same order: one loop, by
+/// a kernel for the known strides.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn line<W: StrideKind, E: Expr>(
@@ -157,7 +165,7 @@ pub(crate) fn line<W: StrideKind, E: Expr>(
     if W::UNIT { collect_by::<W, E>(expr, &nest, to) } else { expr.collect(&nest, to) }
 }
 
-/// The same of elements in memory.
+/// [`line()`] for elements in memory.
 #[track_caller]
 fn line_in_memory<T: Element>(
     elements: Elements<'_, T>,
@@ -169,7 +177,7 @@ fn line_in_memory<T: Element>(
     Ok(collect_memory(elements, &nest, to, "order of the result")?)
 }
 
-/// As [`line()`], to places.
+/// As [`line()`], into `places`.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn line_into<W: StrideKind, E: Expr>(
@@ -205,7 +213,7 @@ fn note_line<W: StrideKind, E: Expr>(expr: &E, len: usize, operands: usize) {
     });
 }
 
-/// [`copy_few`], which a plan shows as any other copy.
+/// [`copy_few`], recorded in plans like any other copy.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn few<T: Copy + 'static>(
@@ -226,8 +234,8 @@ fn step_of_few(axes: &[Axis; FEW], bytes: usize) -> PlanStep {
     PlanStep::Copy { reason: "order of the result", loops: Loops::of_bytes(&nest, bytes, 1) }
 }
 
-/// The axes that all operands have, in the order of the set, and how many elements, where rustc knows that they lie alike; nothing if
-/// their sizes differ.
+/// The axes of all operands, in the order of the set, and the number of elements, for operands that
+/// have the same layout by their types. `None` if their sizes differ.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn typed_line<S: Dims, E: Expr>(expr: &E) -> Option<(&[Axis], usize)> {
     let (mut like, mut operands) = (None, 0);
@@ -239,8 +247,8 @@ pub(crate) fn typed_line<S: Dims, E: Expr>(expr: &E) -> Option<(&[Axis], usize)>
     Some((axes, len))
 }
 
-/// The axes that all operands have, in the order of the set, if their elements lie contiguously in `order`: then one loop is all there is to
-/// plan. And how many elements, and how many operands there are.
+/// The axes of all operands, in the order of the set, if all are contiguous in `order`, so that the
+/// plan is a single loop. Also the numbers of elements and of operands.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn in_line<'e, S: Dims, E: Expr>(
     expr: &'e E,
@@ -262,7 +270,8 @@ pub(crate) fn in_line<'e, S: Dims, E: Expr>(
     Some((axes, len, operands))
 }
 
-/// The sizes of some axes, in an order. (On its own: the callers are compiled for each expression.)
+/// The sizes of some axes, in an order. (A separate function, because the callers are compiled for
+/// each expression.)
 #[inline]
 pub(crate) fn sizes_of(axes: &[Axis], order: &[usize]) -> [usize; MAX_DIMS] {
     let mut sizes = [0; MAX_DIMS];
@@ -272,8 +281,9 @@ pub(crate) fn sizes_of(axes: &[Axis], order: &[usize]) -> [usize; MAX_DIMS] {
     sizes
 }
 
-/// [`evaluate_tensor`] without a plan, where there is nothing to plan: operands that all lie as the result will, or a tensor that owns its elements in that order. Else
-/// the expression. (What owns many elements is computed in their place, which is planned.)
+/// [`evaluate_tensor`] for cases that need no plan: all operands have the layout of the result, or
+/// a tensor owns its elements in that layout. Otherwise returns the expression. (Reusing the memory
+/// of many owned elements is planned.)
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn eval_unplanned<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Evaluated<E::Elem, S, R>, E> {
@@ -294,7 +304,7 @@ pub(crate) fn eval_unplanned<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Evalu
     };
     if let Some((axes, len, operands)) = in_line::<S, E>(&expr, list)
         && (!E::FACTS.owns || len <= SMALL)
-        // (If memory is short, the plan says for what.)
+        // (If memory is short, the planned path reports the sizes.)
         && let Ok(data) = line::<AnyStride, _>(&expr, operands, Destination::New(len))
     {
         told(&data);
@@ -303,7 +313,7 @@ pub(crate) fn eval_unplanned<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Evalu
     Err(expr)
 }
 
-/// The elements of an expression over the dims `S`, as results lie in memory.
+/// The elements of an expression over the dims `S`, in the order of results.
 #[inline]
 #[track_caller]
 pub(crate) fn evaluate_tensor<S: Dims, R: Rank, E: Expr>(
@@ -321,7 +331,7 @@ pub(crate) fn evaluate_tensor<S: Dims, R: Rank, E: Expr>(
     Ok(Evaluated::laid_out(data, &sizes))
 }
 
-/// The same in an order of all axes, dims first.
+/// As [`evaluate_tensor`], in a given order of all axes (numbered with dims first).
 #[track_caller]
 pub(crate) fn evaluate_tensor_in<S: Dims, R: Rank, E: Expr>(
     expr: E,
@@ -333,7 +343,7 @@ pub(crate) fn evaluate_tensor_in<S: Dims, R: Rank, E: Expr>(
     Ok(Evaluated::in_order(data, order, &sizes))
 }
 
-/// The elements of a loop nest, on as many threads as are worthwhile.
+/// The elements of a loop nest, on as many threads as pay off.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn collect_parts<E: Expr + ?Sized>(
@@ -344,7 +354,7 @@ pub(crate) fn collect_parts<E: Expr + ?Sized>(
     collect_by::<AnyStride, E>(expr, nest, to)
 }
 
-/// As [`collect_parts`], by a kernel for the strides that rustc knows.
+/// As [`collect_parts`], by a kernel for the strides known to rustc.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(
@@ -361,7 +371,7 @@ pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(
     if LOWERS && let Some(program) = lowered(expr, len) {
         return Ok(collect_lowered(&program, nest, to)?);
     }
-    // Where lines are computed in parts, some take less than others: whoever is done takes the next share.
+    // If lines are computed in parts, these take different times: idle threads take the next share.
     let shares = match threads {
         2.. if in_parts::<E::Kernel<'_, W>>(nest, 4 * threads) => 4 * threads,
         threads => threads,
@@ -371,7 +381,8 @@ pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(
     Ok(elementwise::collect(parts, |nest| expr.kernel::<W>(&mut nest.operands()), to)?)
 }
 
-/// The elements of an expression that owns some: in the place of those, if they lie as the result will, else in new memory.
+/// The elements of an expression that owns some: written over those, if they have the layout of the
+/// result, else into new memory.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn in_place<U: Dims, R: Rank, W: StrideKind, E: Expr>(
@@ -383,7 +394,5 @@ pub(crate) fn in_place<U: Dims, R: Rank, W: StrideKind, E: Expr>(
     let own = expr.place::<E::Elem, U, R>(order, len);
     let to = own.as_ref().map_or(Destination::of_step(len), Destination::Reused);
     let new = collect_by::<W, E>(&expr, nest, to)?;
-    Ok(own.map_or(new, |place| {
-        expr.into_place(&place).expect("the expression owns the elements at this place")
-    }))
+    Ok(own.map_or(new, |place| expr.into_place(&place).expect("the expression owns this memory")))
 }

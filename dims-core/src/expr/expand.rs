@@ -1,4 +1,4 @@
-//! The same elements along one more dim, which is a stride of 0 to whatever plans with them.
+//! Broadcasting along a new dim: a loop axis of stride 0.
 
 use super::sized::{Open, OpenInEither};
 use super::{Expr, Factors, Raw};
@@ -24,7 +24,7 @@ use kernels::scalar::Num;
 #[cfg(feature = "std")]
 use kernels::trace::record::Writer;
 
-/// An expression over the dims `S`, the same at all positions of the dim `B`, which `S` does not have.
+/// An expression over the dims `S`, broadcast along the dim `B`, which `S` does not have.
 pub struct Expand<'a, E, S, B, O = ()> {
     inner: E,
     dim: DimInfo<'a>,
@@ -40,7 +40,7 @@ impl<E: Clone, S, B, O> Clone for Expand<'_, E, S, B, O> {
 impl<E: Copy, S, B, O> Copy for Expand<'_, E, S, B, O> {}
 
 impl<'a, E, S, B: Brand, O> Expand<'a, E, S, B, O> {
-    /// `inner` along a further dim.
+    /// `inner`, broadcast along `dim`.
     pub(crate) fn new<D: DimRef<Brand = B, Open = O> + 'a>(inner: E, dim: D) -> Self {
         Expand { inner, dim: dim.info(), marker: PhantomData }
     }
@@ -60,7 +60,7 @@ impl<E: Expr, S: Dims, B: Brand, O: Open> Expr for Expand<'_, E, S, B, O> {
     #[inline]
     fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         self.inner.unify::<U, R>(shape)?;
-        let at = shape.position(&self.dim.key()).expect("the further dim is among the dims of the loops");
+        let at = shape.position(&self.dim.key()).expect("the loops have the broadcast dim");
         let origin = self.dim.given.and_then(|(_, origin)| origin);
         shape.unify(at, self.dim.size().unwrap_or(UNSIZED), origin)
     }

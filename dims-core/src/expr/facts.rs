@@ -1,30 +1,32 @@
-//! Facts about an expression that its type decides, for the code that chooses how it runs.
+//! Facts about an expression that follow from its type, for the code that chooses how to run it.
 
 use crate::plan::axes::Layout;
 use crate::plan::direct::Typed;
 use crate::types::set::Keys;
 
-/// The facts that rustc knows about an expression beside its dims.
+/// Static facts about an expression, apart from its dims.
 #[derive(Clone, Copy)]
 pub struct Facts {
     /// The number of factors that the expression is a product of.
     pub factors: usize,
-    /// Which of the factors are elements in memory, without a computation: a bit for each.
+    /// A bit for each factor: whether it is elements in memory.
     pub factors_in_memory: u64,
     /// The dims, if the expression is elements in memory without positional axes.
     pub memory: Option<&'static Keys>,
-    /// The dims and layouts of both factors, if the expression is a product of two such.
+    /// The dims and layouts of both factors, if the expression is a product of two such
+    /// expressions.
     pub pair: Option<[Typed; 2]>,
-    /// In which order the elements of all operands lie, if their types fix it.
+    /// The order of all operands' elements in memory, if their types determine it.
     pub layout: Layout,
-    /// Whether an element takes a few instructions, the same on every machine: short lines are then computed without a plan.
+    /// Whether an element takes only a few instructions, the same on every machine. Short lines are
+    /// then computed without a plan.
     pub simple: bool,
-    /// Whether operands own their elements, so that a result may be written in their place.
+    /// Whether operands own their elements, so that a result may be written over them.
     pub owns: bool,
 }
 
 impl Facts {
-    /// An expression with no known facts: one factor, which is computed.
+    /// Nothing is known: one factor, which must be computed.
     pub const COMPUTED: Facts = Facts {
         factors: 1,
         factors_in_memory: 0,

@@ -24,15 +24,15 @@ pub trait IndexExprs {
     where
         Self: 'k;
 
-    /// Whether there are any.
+    /// Whether there are any indices.
     #[doc(hidden)]
     const ANY: bool;
 
-    /// Whether any of them has to be computed per element.
+    /// Whether any of them must be computed per element.
     #[doc(hidden)]
     fn any_active(&self) -> bool;
 
-    /// Whether a dim is in an index that has to be computed.
+    /// Whether an index that must be computed uses the dim.
     #[doc(hidden)]
     fn computes_with(&self, dim: &DimKey) -> bool;
 
@@ -54,7 +54,7 @@ pub trait IndexExprs {
     #[doc(hidden)]
     fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows);
 
-    /// As [`Expr::write`]: the indices of the elements that a register has.
+    /// As [`Expr::write`], for the indices of the elements in a register.
     #[doc(hidden)]
     #[cfg(feature = "std")]
     fn write<'w>(&'w self, writer: &mut Writer<'w>, elements: Register);
@@ -99,21 +99,22 @@ impl IndexExprs for () {
     fn kernels<'k>(&'k self, _: &mut OperandRows<'k>) {}
 }
 
-/// One computed index, and the others.
+/// One computed index, and the remaining ones.
 #[derive(Clone, Copy)]
 pub struct ComputedIndex<E, X> {
     pub(crate) index: E,
-    /// Not for affine indices that stay within their axis: those are strides of the view already.
+    /// False for affine indices that stay within their axis, which are strides of the view.
     pub(crate) active: bool,
     pub(crate) target: IndexedAxis,
     /// The dims that the index depends on.
     pub(crate) dims: &'static [DimKey],
-    /// The dim that gets a size here if no operand has one for it, and the greatest with which the index stays within its axis.
+    /// A dim that gets a size here if no operand has one, and the largest size with which the index
+    /// stays within its axis.
     pub(crate) open: Option<(DimKey, usize)>,
     pub(crate) rest: X,
 }
 
-/// Indices of a view that become those of a view of it: `X` follow.
+/// Indices of a view, extended by the indices `X` of a view of it.
 pub trait BeforeIndices<X: IndexExprs>: IndexExprs {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -176,8 +177,8 @@ where
     }
 
     fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
-        // An index that is not active is strides by now: what sizes its dims have is for the view's axes to say, and a dim that
-        // was bound anew is not among the loops.
+        // An index that is not active is already part of the strides: the view's axes determine the
+        // sizes of its dims, and a dim that was bound again is not among the loops.
         if self.active {
             self.index.unify::<U, R>(shape)?;
         }
@@ -204,7 +205,7 @@ where
     }
 
     fn kernels<'k>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernels<'k> {
-        // An index that is not active has no rows to take; its kernel is never asked.
+        // An index that is not active has no rows, and its kernel is never used.
         let index = if self.active {
             self.index.kernel::<AnyStride>(operands)
         } else {

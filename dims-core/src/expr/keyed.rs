@@ -1,6 +1,7 @@
-//! Elements in memory whose axes are known at run time alone: a copy with padding, and the windows that slide over it.
+//! Elements in memory whose axes are known only at run time: a padded copy and the windows that
+//! slide over it.
 //!
-//! A dim can have a static size, which such a copy need not have: only its windows do.
+//! If a dim has a static size, the windows have it, but the padded copy may have another.
 
 use super::leaf::{positional_row, unify_positional};
 use super::remap::Changes;
@@ -25,7 +26,7 @@ use kernels::scalar::{Element, Num};
 use kernels::trace::record::Writer;
 use smallvec::SmallVec;
 
-/// Elements, with an axis for each of some dims, and positional axes.
+/// Elements with axes for some dims, and positional axes.
 pub struct Keyed<T> {
     data: Buffer<T>,
     start: usize,
@@ -34,11 +35,11 @@ pub struct Keyed<T> {
 }
 
 impl<T: Element> Keyed<T> {
-    /// Elements with axes anywhere among them, seen along the dims that `changes` says.
+    /// Elements with arbitrary axes, along the dims given by `changes`.
     ///
     /// # Panics
     ///
-    /// If a position of the new axes is none of the elements.
+    /// If a position of the new axes is not an element.
     pub(crate) fn new(
         data: impl Into<Buffer<T>>,
         axes: impl Iterator<Item = (DimKey, Axis)>,
@@ -55,7 +56,7 @@ impl<T: Element> Keyed<T> {
             };
             start += along.offset as i128 * axis.stride as i128;
             for (key, step, size) in &along.terms {
-                let stride = axis.stride.checked_mul(*step).expect("steps that are taken can be counted");
+                let stride = axis.stride.checked_mul(*step).expect("the stride does not overflow");
                 named.push((*key, Axis::new(size.unwrap_or(axis.size), stride)));
             }
         }
@@ -72,7 +73,7 @@ impl<T: Element> Keyed<T> {
         positional_row(&self.positional, row);
     }
 
-    /// The elements, of which the axes reach some.
+    /// The elements from the origin on.
     fn elements(&self) -> Elements<'_, T> {
         Elements::of_slice(&self.data).moved(self.start as isize)
     }

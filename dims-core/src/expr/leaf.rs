@@ -39,7 +39,8 @@ use kernels::scalar::{Element, Num};
 use kernels::trace::record::Writer;
 use smallvec::SmallVec;
 
-/// Where the dims of an operand stand among those of the loops; a constant, so that it costs nothing at run time.
+/// The positions of an operand's dims among the loops. They are a constant, so they cost nothing at
+/// run time.
 struct DimPositions<S, U>(PhantomData<(S, U)>);
 
 impl<S: Dims, U: Dims> DimPositions<S, U> {
@@ -57,7 +58,8 @@ pub(crate) fn unify_axes<S: Dims, U: Dims>(
     unify_at(named.as_slice(), &DimPositions::<S, U>::POSITIONS, positional, origin, shape)
 }
 
-/// The same, where the axes stand at these positions. (Inlined the positions are constants; in builds with debug assertions it is compiled once, as nothing here is generic.)
+/// As [`unify_axes`], with the positions of the axes. (When inlined, the positions are constants.
+/// In debug builds it is compiled once, because it is not generic.)
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn unify_at(
     named: &[Axis],
@@ -87,7 +89,7 @@ pub(crate) fn axes_row<S: Dims, U: Dims>(named: &S::Axes, positional: &[Axis], r
     row_at(named.as_slice(), &DimPositions::<S, U>::POSITIONS, positional, row);
 }
 
-/// The same, where the axes stand at these positions.
+/// As [`axes_row`], with the positions of the axes.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn row_at(named: &[Axis], positions: &[usize; MAX_DIMS], positional: &[Axis], row: &mut [isize]) {
     for (axis, &at) in named.iter().zip(positions) {
@@ -96,7 +98,8 @@ pub(crate) fn row_at(named: &[Axis], positions: &[usize; MAX_DIMS], positional: 
     positional_row(positional, row);
 }
 
-/// The strides of positional axes, which are the last loops. An axis of size 1 that is broadcast does not advance.
+/// The strides of positional axes, which are the last loops. A broadcast axis of size 1 gets stride
+/// 0.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn positional_row(positional: &[Axis], row: &mut [isize]) {
     let loops = row.len();
@@ -119,7 +122,7 @@ pub(crate) fn axes_factor<'s, S: Dims, U: Dims, T: Num>(
     factors.operands.push(factor(elements, row));
 }
 
-/// As [`Expr::alike`], for one operand with axes for the dims `S`.
+/// [`Expr::alike`] for one operand with axes for the dims `S`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn alike_axes<'s, S: Dims, U: Dims>(
     named: &'s S::Axes,
@@ -130,7 +133,7 @@ pub(crate) fn alike_axes<'s, S: Dims, U: Dims>(
     is_alike(named.as_slice(), U::KEYS.as_slice(), like)
 }
 
-/// The same, for the axes and the keys of `U`.
+/// The part of [`alike_axes`] that is not generic; `keys` are those of `U`.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn is_alike<'s>(own: &'s [Axis], keys: &[DimKey], like: &mut Option<&'s [Axis]>) -> bool {
     own.len() == keys.len()
@@ -223,13 +226,13 @@ impl<T: Element, S: Dims, R: Rank> Expr for Evaluated<T, S, R> {
 
     #[inline]
     fn finish<U: Dims, V: Rank>(self, nest: &Nest, _: &[usize], len: usize) -> Result<Vec<T>, DimError> {
-        // A copy: in its own place there is nothing to do.
+        // A copy into another order. (In its own order, `into_contiguous` returns the elements.)
         self.collect(nest, Destination::of_step(len))
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn place<W: Element, U: Dims, V: Rank>(&mut self, order: &[usize], len: usize) -> Option<Freed<W>> {
-        // Without an axis that others have, an element would be read at several positions.
+        // If this lacks an axis of the loops, an element is read at several positions.
         let all = S::KEYS.as_slice().len() == U::KEYS.as_slice().len() && R::N == V::N;
         let fits = all && self.all().len() == len && self.is_contiguous(order);
         if fits { self.free() } else { None }
@@ -344,7 +347,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     }
 }
 
-/// One value for all positions.
+/// One value at all positions.
 #[derive(Clone, Copy, Debug)]
 pub struct Scalar<T>(pub T);
 
@@ -408,7 +411,8 @@ impl<T: Element> Expr for Scalar<T> {
     }
 }
 
-/// A dim as a value: its index along itself, 0, 1, 2, .. Where rustc cannot know of a size, `O` lists the dim: see [`Open`].
+/// A dim as a value: its indices 0, 1, 2, .. If rustc cannot know that it has a size, `O` lists the
+/// dim: see [`Open`].
 pub struct Iota<'a, B, O = ()> {
     dim: DimInfo<'a>,
     marker: PhantomData<fn() -> (B, O)>,
@@ -439,14 +443,14 @@ impl<B: Brand, O: Open> Expr for Iota<'_, B, O> {
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
-        let at = shape.position(&self.dim.key()).expect("a dim as a value is among the dims of the loops");
+        let at = shape.position(&self.dim.key()).expect("the loops have each dim that is used as a value");
         let origin = self.dim.given.and_then(|(_, origin)| origin);
         shape.unify(at, self.dim.size().unwrap_or(UNSIZED), origin)
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
-        let at = shape.position(&self.dim.key()).expect("a dim as a value is among the dims of the loops");
+        let at = shape.position(&self.dim.key()).expect("the loops have each dim that is used as a value");
         rows.push()[at] = 1;
     }
 

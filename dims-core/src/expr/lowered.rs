@@ -1,9 +1,12 @@
-//! Expressions that run as programs, in builds where the kernels are optimized and the crate that has the expressions is not.
+//! Runs expressions as programs in builds that optimize the kernels but not the crate with the
+//! expressions.
 //!
-//! A kernel is a type of the crate that runs the expression, and its loops are compiled as that crate is. So where debug assertions are on and the kernels are
-//! optimized, which `[profile.dev.package."*"] opt-level = 3` makes of a development build, an expression [writes](Expr::write) a program, and the interpreter
-//! runs that: over the same nest, with the same results. What programs do not compute bit by bit as kernels do (closures, computed indices, half precisions)
-//! still runs as a kernel.
+//! A kernel is instantiated in the crate that runs the expression, so its loops are optimized only
+//! if that crate is. With `[profile.dev.package."*"] opt-level = 3`, a development build has
+//! optimized kernels but debug assertions in the user's crate. There an expression
+//! [writes](Expr::write) a program for the interpreter, which runs over the same nest with the same
+//! results. Expressions whose results would differ in any bit (closures, computed indices, half
+//! precisions) still run as kernels.
 
 use crate::expr::Expr;
 use kernels::memory::elements::ElementsMut;
@@ -11,10 +14,11 @@ use kernels::ops::BinaryOp;
 use kernels::program::lowered::LoweredProgram;
 use kernels::scalar::Element;
 
-/// Whether this build has programs in the place of kernels. (Code behind it is not even instantiated where it is false.)
+/// Whether this build runs programs instead of kernels. (If false, the code behind it is not
+/// instantiated.)
 pub(crate) const LOWERS: bool = cfg!(all(feature = "std", debug_assertions));
 
-/// Whether expressions of so many elements run as programs, if they can.
+/// Whether expressions with `positions` elements run as programs, if they can.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn is_lowered(positions: usize) -> bool {
     #[cfg(all(feature = "std", debug_assertions))]
@@ -26,14 +30,15 @@ pub(crate) fn is_lowered(positions: usize) -> bool {
     }
 }
 
-/// The program that replaces the kernel of an expression over so many positions, if one does.
+/// The program that replaces the kernel of an expression with `positions` elements, if any.
 #[cfg(all(feature = "std", debug_assertions))]
 #[inline(never)]
 pub(crate) fn lowered<E: Expr + ?Sized>(expr: &E, positions: usize) -> Option<LoweredProgram<'_>> {
     written(expr, positions, false)
 }
 
-/// The program of an expression. If its nest is one `for_places`, the first row is theirs.
+/// The program of an expression. With `for_places`, the first row of the nest belongs to the
+/// places.
 #[cfg(all(feature = "std", debug_assertions))]
 fn written<E: Expr + ?Sized>(expr: &E, positions: usize, for_places: bool) -> Option<LoweredProgram<'_>> {
     use kernels::trace::record::Writer;
@@ -54,7 +59,8 @@ pub(crate) fn lowered<E: Expr + ?Sized>(_: &E, _: usize) -> Option<LoweredProgra
     None
 }
 
-/// The same for `op(old, new)` of the elements of a place and an expression: the place has the first row.
+/// As [`lowered`], for `op(old, new)` on the elements of a place and an expression. The place has
+/// the first row.
 #[cfg(all(feature = "std", debug_assertions))]
 #[inline(never)]
 pub(crate) fn lowered_update<'w, T, E, O>(
@@ -95,7 +101,7 @@ where
     None
 }
 
-/// The same for a nest whose first row is that of places, which are not read.
+/// As [`lowered`], for a nest whose first row belongs to places, which are not read.
 #[cfg(all(feature = "std", debug_assertions))]
 #[inline(never)]
 pub(crate) fn lowered_for_places<E: Expr + ?Sized>(expr: &E, positions: usize) -> Option<LoweredProgram<'_>> {

@@ -1,9 +1,10 @@
-//! Expressions: what a tensor's elements are made of, before anything runs.
+//! Expressions: lazy descriptions of a tensor's elements.
 //!
-//! An elementwise operation on tensors builds a value of one of the types here. Reductions, `order`, `eval` and
-//! assignments run it: they unify the sizes of the operands ([`Expr::unify`]), collect their strides ([`Expr::rows`]), plan the
-//! loops, and lower the expression to a kernel ([`Expr::kernel`]). The dims of the loops are a parameter of the first two
-//! steps; an expression does not know its own dims, only its leaves do.
+//! An elementwise operation on tensors builds one of the types in this module. Reductions, `order`,
+//! `eval` and assignments run it: they unify the sizes of the operands ([`Expr::unify`]), collect
+//! their strides ([`Expr::rows`]), plan the loops, and lower the expression to a kernel
+//! ([`Expr::kernel`]). The dims of the loops are a parameter of the first two steps: only the
+//! leaves of an expression know their dims.
 
 use crate::storage::unchecked::InLine;
 use alloc::string::String;
@@ -66,7 +67,7 @@ pub struct Raw<'a, T> {
     pub named: SmallVec<[Axis; 8]>,
     /// The positional axes.
     pub positional: SmallVec<[Axis; 4]>,
-    /// Where they were bound.
+    /// Where the elements were bound.
     pub origin: Origin,
 }
 
@@ -88,57 +89,58 @@ impl<'a, T> Raw<'a, T> {
     }
 }
 
-/// Something with an element for each position of some loops.
+/// An element for each position of some loops.
 pub trait Expr {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     /// The type of the elements.
     type Elem: Element;
 
-    /// The declared dims that are values here and take their sizes from other operands.
+    /// The declared dims that are used as values and take their sizes from other operands.
     #[doc(hidden)]
     type Open: sized::Open;
 
-    /// The kernel that runs in the loops, for the strides that rustc knows.
+    /// The kernel that runs in the loops, for the strides known to rustc.
     #[doc(hidden)]
     type Kernel<'k, W: StrideKind>: Kernel<Elem = Self::Elem>
     where
         Self: 'k;
 
-    /// What the type decides about how the expression runs.
+    /// Static facts that decide how the expression runs.
     #[doc(hidden)]
     const FACTS: Facts = Facts::COMPUTED;
 
-    /// Where the elements are, if [`Facts::memory`] says so.
+    /// The elements, if [`Facts::memory`] is `Some`.
     #[doc(hidden)]
     fn memory(&self) -> ElementsAlong<'_, Self::Elem> {
         unreachable!("the expression is not memory alone")
     }
 
-    /// Where the factors are, if [`Facts::pair`] says so.
+    /// The factors, if [`Facts::pair`] is `Some`.
     #[doc(hidden)]
     fn pair(&self) -> (ElementsAlong<'_, Self::Elem>, ElementsAlong<'_, Self::Elem>) {
         unreachable!("the expression is not a product of two tensors in memory")
     }
 
-    /// The element at a place of the line that all operands are, contiguously, where they lie [`alike`](Expr::alike); if the expression is
-    /// [simple](Facts::simple).
+    /// The element at a position of a line, if the expression is [simple](Facts::simple) and all
+    /// operands are contiguous lines with the [same layout](Expr::alike).
     #[doc(hidden)]
     fn nth(&self, _at: InLine) -> Self::Elem {
         unreachable!("the expression is not simple")
     }
 
-    /// The elements as a tensor with the dims `U`, if they lie in memory as they are, without computed indices.
+    /// The elements as a tensor with the dims `U`, if they are in memory and there are no computed
+    /// indices.
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn in_memory<U: Dims>(&self) -> Option<Raw<'_, Self::Elem>> {
         None
     }
 
-    /// Whether all operands with elements lie in memory alike, each with all dims of `U` and nothing else: with the axes `like`, which the
-    /// first of them sets. Counts them.
+    /// Whether all operands in memory have the same layout: the axes `like`, which are exactly the
+    /// dims `U`. The first operand sets `like`. Counts the operands.
     ///
-    /// Where [`Facts::layout`] says so much of the strides that they are known to be alike (`W`), sizes are all that is compared.
+    /// If the strides are known to agree by [`Facts::layout`] (`W`), only sizes are compared.
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn alike<'s, U: Dims, W: StrideKind>(
@@ -149,20 +151,21 @@ pub trait Expr {
         false
     }
 
-    /// Tells the sizes of the operands to loops over the dims `U` and the positional axes `R`.
+    /// Unifies the operands' sizes with those of loops over the dims `U` and the positional axes
+    /// `R`.
     #[doc(hidden)]
     fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError>;
 
-    /// Tells the strides of the operands along the same loops.
+    /// Adds the operands' strides along the same loops to `rows`.
     #[doc(hidden)]
     fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows);
 
-    /// The expression as a kernel, each operand with its row of the loop nest.
+    /// The expression as a kernel; each operand takes its row of the loop nest.
     #[doc(hidden)]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W>;
 
-    /// The factors of a product as operands of a contraction, and its constant factor. Factors that do not lie in
-    /// memory are computed, over the axes along which they vary.
+    /// The factors of a product as operands of a contraction, and its constant factor. Factors that
+    /// are not in memory are computed, over the axes along which they vary.
     #[doc(hidden)]
     #[track_caller]
     fn factors<'s, U: Dims, R: Rank>(
@@ -176,24 +179,25 @@ pub trait Expr {
         evaluate_factor::<U, R, _>(self, shape, factors)
     }
 
-    /// For each factor of a product the set of loop axes along which it varies.
+    /// For each factor of a product, the set of loop axes along which it varies.
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn supports<U: Dims, R: Rank>(&self, shape: &Shape, supports: &mut contract::Supports) {
         support::<U, R, _>(self, shape, supports);
     }
 
-    /// The index as a sum of dims, each with a constant coefficient, if it is one.
+    /// The expression as a sum of dims with constant coefficients, if it is one.
     #[doc(hidden)]
     fn affine(&self) -> Option<Affine<'_>> {
         None
     }
 
-    /// The expression in words, for plans.
+    /// The expression as text, for plans.
     #[doc(hidden)]
     fn describe(&self) -> String;
 
-    /// The expression as a program, its operands in the order of their [`rows`](Expr::rows); asked where something may be traced.
+    /// The expression as a program, its operands in the order of their [`rows`](Expr::rows). Called
+    /// if something may be traced.
     #[doc(hidden)]
     #[cfg(feature = "std")]
     fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register;
@@ -206,8 +210,8 @@ pub trait Expr {
         collect_parts(self, nest, to)
     }
 
-    /// As [`collect`](Expr::collect), for the dims `U` and the positional axes `R` in this order; in the place of elements that are no longer
-    /// needed, if there are any.
+    /// As [`collect`](Expr::collect), for the dims `U` and the positional axes `R` in this order.
+    /// Writes over owned elements if possible.
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
@@ -227,15 +231,15 @@ pub trait Expr {
         }
     }
 
-    /// Where `len` elements of the type `T` are that the expression owns, each of which is read at its own position alone, if they lie
-    /// contiguously in this order of all axes.
+    /// Memory of `len` elements of the type `T` that the expression owns, if each is read only at
+    /// its own position and they are contiguous in this order of all axes.
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn place<T: Element, U: Dims, R: Rank>(&mut self, _order: &[usize], _len: usize) -> Option<Freed<T>> {
         None
     }
 
-    /// The elements that are at [`place`](Expr::place).
+    /// The elements in the memory that [`place`](Expr::place) returned.
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn into_place<T: Element>(self, _place: &Freed<T>) -> Option<Vec<T>>
@@ -245,7 +249,8 @@ pub trait Expr {
         None
     }
 
-    /// The elements without a copy, if the expression has the dims `U`, owns its elements, and these lie contiguously in this order of axes.
+    /// The elements without a copy, if the expression has the dims `U` and owns its elements,
+    /// contiguous in this order of axes.
     #[doc(hidden)]
     fn into_contiguous<U: Dims>(self, _order: &[usize]) -> Result<Vec<Self::Elem>, Self>
     where
@@ -259,7 +264,7 @@ pub trait Expr {
 pub struct Factors<'s, T> {
     /// The constant factor.
     pub scale: T,
-    /// The others.
+    /// The other factors.
     pub operands: SmallVec<[contract::ContractionFactor<'s, T>; 4]>,
 }
 
@@ -270,7 +275,8 @@ impl<'s> Lists for FactorLists<'s> {
     type Of<T: Element> = Factors<'s, T>;
 }
 
-/// An operand of a product, over the loops of an expression with the dims `U` and the positional axes `R`.
+/// An operand of a product, over the loops of an expression with the dims `U` and the positional
+/// axes `R`.
 pub(crate) struct FactorOf<'s, 'p, U, R, E> {
     expr: &'s E,
     shape: &'p Shape,
@@ -297,9 +303,9 @@ impl<'s, U: Dims, R: Rank, E: Expr> Factor<E::Elem, FactorLists<'s>> for FactorO
     }
 }
 
-/// Which loop runs along a dim.
+/// The loop along a dim.
 pub(crate) fn outer(shape: &Shape, key: &DimKey) -> usize {
-    shape.position(key).expect("the dim is one of the loops'")
+    shape.position(key).expect("the loops have the dim")
 }
 
 /// The whole expression as one factor, computed over the axes along which it varies.

@@ -247,7 +247,7 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     }
 }
 
-/// One of two expressions at each position, as a condition says.
+/// One of two expressions at each position, chosen by a condition.
 #[derive(Clone, Copy, Debug)]
 pub struct Select<C, A, B> {
     pub(crate) cond: C,

@@ -1,4 +1,4 @@
-//! What can stand on either side of an operation: tensors, references to them, scalars, and dims.
+//! Operands of operations: tensors, references to them, scalars, and dims.
 
 use super::sized::NoSize;
 use super::{Iota, Scalar};
@@ -11,10 +11,10 @@ use crate::types::set::shared::Covered;
 use crate::types::set::{Dims, Fails, FirstWith, NoDim};
 use kernels::scalar::Element;
 
-/// A value that takes part in operations on tensors of `T`.
+/// An operand of operations on tensors of `T`.
 ///
-/// Tensors and references to tensors of the same element type; a single `T`, which is the same everywhere; and for
-/// `T = isize` dims, which stand for their indices.
+/// Tensors with elements of type `T` and references to them; a single `T`, the same at all
+/// positions; and, for `T = isize`, dims, which stand for their indices.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be combined with a tensor of `{T}`",
     label = "expected a tensor of `{T}`, or one value of type `{T}`",
@@ -27,7 +27,7 @@ pub trait Operand<T> {
     type Dims: Dims;
     /// Its positional axes.
     type Rank: Rank;
-    /// Its elements: an [`Expr`](super::Expr), which is looked at where the operation runs.
+    /// Its elements: an [`Expr`](super::Expr). (The operation that runs it has that bound.)
     type Expr;
     /// The elements.
     #[doc(hidden)]
@@ -99,7 +99,8 @@ impl<D: Declared> Operand<isize> for Of<D> {
     }
 }
 
-/// An operand for tensors of `T` with the dims `S`, which has no other dims: targets of predictions, a gain, a bias. A number has none.
+/// An operand for tensors of `T` whose dims are all in `S`, such as targets of predictions, a gain,
+/// a bias, or a number.
 pub trait Subset<T, S: Dims>: Operand<T> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -1,4 +1,4 @@
-//! Elements whose type says in which order they lie ([`Packed`]), as a leaf of expressions.
+//! Elements whose type determines their order in memory ([`Packed`]), as a leaf of expressions.
 
 use crate::error::DimError;
 use crate::expr::Facts;
@@ -28,11 +28,11 @@ use kernels::scalar::{Element, Num};
 #[cfg(feature = "std")]
 use kernels::trace::record::Writer;
 
-/// What `Packed` can be: a tensor in memory, owned or borrowed.
+/// Elements that can be `Packed`: a tensor in memory, owned or borrowed.
 pub trait Packable: Expr {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// All elements as they lie, if they are owned.
+    /// All elements in memory order, if they are owned.
     fn into_all(self) -> Result<Vec<Self::Elem>, Self>
     where
         Self: Sized,
@@ -40,7 +40,7 @@ pub trait Packable: Expr {
         Err(self)
     }
 
-    /// The place of the elements, as such of the type `W`, if they are owned and of that type.
+    /// The memory of the elements for reuse, if they are owned and of the type `W`.
     fn free<W: Element>(&mut self) -> Option<Freed<W>> {
         None
     }
@@ -67,7 +67,7 @@ impl<E: Packable> Packable for &E {
 }
 
 impl<E, L: SetOf + Dims> Packed<E, L> {
-    /// The axes of the set in the order in which they lie.
+    /// The axes of the set in memory order.
     const ORDER: &'static AxisList = &AxisList::of(L::KEYS, <L::Set as Dims>::KEYS);
 }
 
@@ -170,7 +170,7 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn place<W: Element, U: Dims, R: Rank>(&mut self, order: &[usize], _: usize) -> Option<Freed<W>> {
-        // That they lie in this order is known; that no axis is missing is, too, where the number of axes is the same.
+        // The type guarantees the order. If the number of axes is the same, no axis is missing.
         if R::N == 0 && order == Self::ORDER.as_slice() { self.0.free() } else { None }
     }
 

@@ -1,4 +1,4 @@
-//! Binding elements again: a computed index selects along a dim that they have already.
+//! Binding elements again: a computed index selects along a dim that they already have.
 
 use crate::expr::index::IndexExprs;
 use crate::storage::{Evaluated, View};
@@ -6,7 +6,7 @@ use crate::types::rank::Rank0;
 use crate::types::set::Dims;
 use kernels::memory::elements::Elements;
 
-/// Elements in memory along dims, any of which can be bound again.
+/// Elements in memory whose dims can be bound again.
 #[diagnostic::on_unimplemented(
     message = "only tensors in memory can be bound to further dims",
     label = "this is an expression that has not been evaluated: call `.eval()` first"
@@ -14,7 +14,7 @@ use kernels::memory::elements::Elements;
 pub trait Rebindable<T, S: Dims> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The computed indices that the elements have already.
+    /// The computed indices that the elements already have.
     #[doc(hidden)]
     type Indices<'s>: IndexExprs
     where

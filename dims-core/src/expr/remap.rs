@@ -1,7 +1,7 @@
-//! Other axes over the same elements: renaming, slicing, picking and splitting dims of any expression, without running it.
+//! Lazy renaming, slicing, picking and splitting of the dims of any expression.
 //!
-//! Each axis of the inner expression is an affine function of the outer axes. That carries over to every operand's strides,
-//! whatever the expression is made of.
+//! Each axis of the inner expression is an affine function of the outer axes. This applies to every
+//! operand's strides, for any kind of expression.
 
 use super::{Expr, Factors, Raw, outer};
 use crate::error::DimError;
@@ -25,26 +25,27 @@ use kernels::scalar::Num;
 use kernels::trace::record::Writer;
 use smallvec::SmallVec;
 
-/// Adds strides. (Those of axes of one element can be any number, so that a sum of them may be too great; nothing moves along them.)
+/// Adds strides. (An axis of size 1 can have any stride, so the sum may overflow; nothing moves
+/// along it.)
 fn add(sum: &mut isize, stride: isize) {
     *sum = sum.wrapping_add(stride);
 }
 
-/// What one inner dim is along the outer dims: `offset + sum of step x dim`.
+/// One inner dim as a function of the outer dims: `offset + sum of step x dim`.
 #[derive(Clone, Debug)]
 pub struct Along {
-    /// The inner position where all outer ones are 0.
+    /// The inner position if all outer positions are 0.
     pub offset: usize,
-    /// How many elements the inner dim must have, if that has been looked at.
+    /// The size that the inner dim must have, if this was built for a known size.
     pub inner: Option<usize>,
-    /// The outer dims, each with its step and its size (or none, if that is the inner dim's).
+    /// The outer dims, each with its step and its size (`None` for the inner dim's size).
     pub terms: Terms,
 }
 
 /// Outer dims, each with its step and its size.
 pub type Terms = SmallVec<[(DimKey, isize, Option<usize>); 2]>;
 
-/// One outer dim. (As a sequence of one, it would be moved thrice, and a key is large.)
+/// One outer dim. (Pushed, because collecting an iterator would move the large key three times.)
 #[inline]
 pub fn term(key: DimKey, step: isize, size: Option<usize>) -> Terms {
     let mut terms = Terms::new();
@@ -52,22 +53,23 @@ pub fn term(key: DimKey, step: isize, size: Option<usize>) -> Terms {
     terms
 }
 
-/// The dims that are changed, and what each is.
+/// The changed dims, each with its function of the outer dims.
 pub type Changes = SmallVec<[(DimKey, Along); 1]>;
 
-/// An expression over the dims `S`, seen along other dims. The dims that are not changed stay as they are.
+/// An expression over the dims `S`, along other dims. Dims without a change stay.
 pub struct Remap<E, S, R> {
     inner: E,
     changes: Changes,
     marker: PhantomData<fn() -> (S, R)>,
 }
 
-/// The change of a dim, if there is one.
+/// The change of a dim, if any.
 fn change<'c>(changes: &'c Changes, key: &DimKey) -> Option<&'c Along> {
     changes.iter().find(|(changed, _)| changed.same(key)).map(|(_, along)| along)
 }
 
-/// Adds the strides along the axes `keys`, and along positional axes, to those along the loops. Returns how far the first element moves.
+/// Adds strides along the axes `keys` and along positional axes to the strides along the loops.
+/// Returns the offset of the first element.
 pub(crate) fn spread(
     changes: &Changes,
     keys: &[DimKey],
@@ -102,27 +104,29 @@ impl<E: Clone, S, R> Clone for Remap<E, S, R> {
 }
 
 impl<E: Expr, S: Dims, R: Rank> Remap<E, S, R> {
-    /// `inner` with its dim `changed` along other dims.
+    /// `inner` with the dim `changed` along other dims.
     pub(crate) fn new(inner: E, changed: DimKey, along: Along) -> Self {
         Remap { inner, changes: Changes::from_buf([(changed, along)]), marker: PhantomData }
     }
 
-    /// `inner` with several of its dims along others.
+    /// `inner` with several dims along others.
     pub(crate) fn of(inner: E, changes: Changes) -> Self {
         Remap { inner, changes, marker: PhantomData }
     }
 
-    /// What has become of an inner dim, if it is changed.
+    /// The change of an inner dim, if any.
     fn change(&self, key: &DimKey) -> Option<&Along> {
         change(&self.changes, key)
     }
 
-    /// Adds an operand's strides along the inner axes to those along the loops. Returns how far its first element moves.
+    /// Adds an operand's strides along the inner axes to those along the loops. Returns the offset
+    /// of its first element.
     fn spread(&self, strides: &[isize], shape: &Shape, row: &mut [isize]) -> isize {
         spread(&self.changes, S::KEYS.as_slice(), strides, shape, row)
     }
 
-    /// The positions of the inner dims whose loops are the axes of `order`, if dims are only renamed.
+    /// The positions of the inner dims whose loops are the axes of `order`, if dims are only
+    /// renamed.
     fn renamed<U: Dims>(&self, order: &[usize]) -> Option<SmallVec<[usize; 8]>> {
         let (own, inner) = (U::KEYS.as_slice(), S::KEYS.as_slice());
         let is_name = |along: &Along, of: &DimKey| match &along.terms[..] {
@@ -139,7 +143,7 @@ impl<E: Expr, S: Dims, R: Rank> Remap<E, S, R> {
         if own.len() == inner.len() { order.iter().map(place).collect() } else { None }
     }
 
-    /// The inner expression's own sizes, where the outer ones are not given by it.
+    /// The sizes of the inner expression.
     fn inner_shape(&self) -> Result<Shape, DimError> {
         let mut shape = Shape::new::<S, R>();
         self.inner.unify::<S, R>(&mut shape)?;
@@ -165,7 +169,7 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
                 continue;
             };
             if let (Some(expected), true) = (along.inner, size != UNSIZED) {
-                assert_eq!(expected, size, "the size of `{}` has been looked at", key.name);
+                assert_eq!(expected, size, "the size of `{}` is the one that was checked", key.name);
             }
             for (key, _, own) in &along.terms {
                 shape.unify(outer(shape, key), own.unwrap_or(size), origin)?;
@@ -175,7 +179,7 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
             let key = &S::KEYS.as_slice()[at];
             match self.change(key).map(|along| &along.terms[..]) {
                 None => shape.propose(outer(shape, key), size),
-                // A dim under another name.
+                // A renamed dim.
                 Some([(key, 1, None)]) => shape.propose(outer(shape, key), size),
                 Some(_) => {}
             }
@@ -204,7 +208,8 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
         let mut offset = 0;
         let mut along = |key: &DimKey, size, stride: isize| {
             let own = &mut named[U::KEYS.position(key)?];
-            // Two inner dims that become one outer dim must agree in size: that is for the general path to say.
+            // Two inner dims that become one outer dim must agree in size. The general path reports
+            // it if not.
             if own.size != UNSIZED && own.size != size {
                 return None;
             }
@@ -250,7 +255,7 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
     where
         E::Elem: Num,
     {
-        // Windows and slices of what lies in memory go into a contraction as they are.
+        // Windows and slices of elements in memory go into a contraction without a copy.
         let Some(raw) = self.inner.in_memory::<S>() else {
             return super::evaluate_factor::<U, V, _>(self, shape, factors);
         };

@@ -1,8 +1,10 @@
 //! Whether each dim of an expression has a size, as far as rustc can tell.
 //!
-//! A declared dim is a value, its indices, and need not have a size: `x * Seq.cast::<f32>()` takes that of `x`. Where no operand has the dim,
-//! the expression cannot be computed. So each expression lists the dims that wait for a size ([`Expr::Open`](super::Expr::Open)), and says whether it
-//! gives one ([`Gives`]). The list is nearly always empty, and then rustc asks no further.
+//! A declared dim used as a value (its indices) need not have a size: `x * Seq.cast::<f32>()` takes
+//! the size from `x`. If no operand has the dim, the expression cannot be computed. So each
+//! expression lists the dims that still need a size ([`Expr::Open`](super::Expr::Open)), and says
+//! which dims it gives a size ([`Gives`]). The list is nearly always empty, and then rustc checks
+//! nothing else.
 
 use super::index::ComputedIndex;
 use super::{Binary, Expand, Iota, Remap, Scalar, Select, Unary};
@@ -25,7 +27,7 @@ pub trait Gives<D> {
     type Found: MaybeDim;
 }
 
-/// The first of the open dims for which the expression `E` has no size.
+/// The first of the open dims that the expression `E` gives no size.
 #[diagnostic::on_unimplemented(
     message = "rustc does not know whether all dims of this tensor have a size",
     label = "if the tensor is a parameter of the function, bound it by `Evaluable`"
@@ -47,7 +49,7 @@ impl<D: Brand, T: Without<E>, E: Gives<D>> Without<E> for NoSize<D, T> {
     type First = <<LacksSize<D, E> as Bool>::OrNothing<D> as MaybeDim>::Or<T::First>;
 }
 
-/// Whether neither the expression `E` nor the dim `D` itself has a size for it.
+/// Whether neither the expression `E` nor the dim `D` itself determines the dim's size.
 type LacksSize<D, E> =
     <NoDim<<E as Gives<D>>::Found> as Bool>::And<<<<D as Brand>::Size as Size>::IsStatic as Bool>::Not>;
 
@@ -91,13 +93,13 @@ impl<D> Gives<D> for () {
     type Found = Nothing;
 }
 
-// The dims of an index can have their sizes from the axis that it looks at.
+// The dims of an index can get their sizes from the axis that it selects from.
 impl<D: Brand, E, X> Gives<D> for ComputedIndex<E, X> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Found = D;
 }
 
-// Which dims these have is known at run time alone.
+// Their dims are known only at run time.
 impl<D: Brand, T> Gives<D> for Keyed<T> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Found = D;

@@ -1,13 +1,16 @@
-//! What an expression is where it runs: a step, for those who listen.
+//! Running an expression as a step that listeners can observe. Listeners are gradients, recorded
+//! programs and modes.
 //!
 //! ```text
 //! bind  ->  expression  ->  ExprStep  ->  kernel of the expression's own type  ->  results, which the step goes with
 //! ```
 //!
-//! An expression runs by a kernel that is compiled for its type. Before that it becomes an [`ExprStep`], which tests one flag while nobody listens. Else the expression
-//! [writes itself](Expr::write) as a program; if an operand is known to those who listen, the results are a [step](kernels::trace) of theirs.
+//! An expression runs by a kernel that is compiled for its type. Before that it becomes an
+//! [`ExprStep`], which only tests a flag if there are no listeners. Otherwise the expression
+//! [writes itself](Expr::write) as a program. If a listener knows one of the operands, the results
+//! become a [step](kernels::trace).
 //!
-//! Without `std` nobody listens, and the methods do nothing.
+//! Without `std` there are no listeners, and the methods do nothing.
 
 #[cfg(feature = "std")]
 mod node;
@@ -58,13 +61,13 @@ use node::{last_of_each, lines_node, mapped, new_node, part_node, reduction_of};
 #[cfg(feature = "std")]
 use refusal::{WRITES, refused};
 
-/// A part of a result: elements at some of its places.
+/// A part of a result: elements at some positions.
 #[cfg(feature = "std")]
 pub(crate) use kernels::trace::Part;
 #[cfg(not(feature = "std"))]
 pub(crate) type Part = core::convert::Infallible;
 
-/// Whether anybody listens to what runs.
+/// Whether there are listeners.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn is_heard() -> bool {
     #[cfg(feature = "std")]
@@ -73,20 +76,20 @@ pub(crate) fn is_heard() -> bool {
     false
 }
 
-/// What a short way starts from, which runs without being a step: nothing if anybody listens.
+/// The input of a fast path that records no step, or `None` if there are listeners.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn short_way<X>(start: impl FnOnce() -> Option<X>) -> Option<X> {
     if is_heard() { None } else { start() }
 }
 
-/// What has an element for each position of some loops, and can write itself as a program.
+/// An element for each position of some loops that can be written as a program.
 pub(crate) trait WritesItself {
-    /// The program, for operands in the order of their rows.
+    /// Writes the program, with operands in the order of their rows.
     #[cfg(feature = "std")]
     fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register;
 }
 
-/// The program of an expression along its loops, if anybody listens who knows one of its operands.
+/// The program of an expression along its loops, if a listener knows one of its operands.
 pub(crate) struct ExprStep(pub(super) Option<OwnProgram>);
 
 #[cfg(feature = "std")]
@@ -100,17 +103,18 @@ pub(crate) type StepScope = Option<kernels::memory::hollow::HollowScope>;
 #[cfg(not(feature = "std"))]
 pub(crate) type StepScope = Option<Box<core::convert::Infallible>>;
 
-/// An expression that has written itself.
+/// An expression written as a program.
 #[cfg(feature = "std")]
 pub(crate) struct WrittenExpr {
     /// The program along the loops.
     pub(super) field: Field,
-    /// The dims of the loops, if these are dims.
+    /// The dims of the loops, if they have dims.
     keys: Option<&'static Keys>,
 }
 
 impl ExprStep {
-    /// The step of an expression that yields elements of the type `T`. If they are no floats, which have no derivatives, there is none.
+    /// The step of an expression with elements of the type `T`. `None` if they are not floats,
+    /// because only floats have derivatives.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn of<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
@@ -125,7 +129,8 @@ impl ExprStep {
         Ok(ExprStep(None))
     }
 
-    /// The step of what has these strides along loops of these sizes, and yields elements of the type `T`.
+    /// The step of an operand with these strides along loops of these sizes, and elements of the
+    /// type `T`.
     #[inline]
     #[track_caller]
     pub(crate) fn of_loops<T: Element>(
@@ -145,7 +150,7 @@ impl ExprStep {
         Ok(ExprStep(None))
     }
 
-    /// The step of elements that lie contiguously along loops of these sizes.
+    /// The step of contiguous elements along loops of these sizes.
     #[inline]
     pub(crate) fn of_memory<T: Element>(buffer: &Buffer<T>, sizes: &[usize]) -> Self {
         #[cfg(feature = "std")]
@@ -158,7 +163,8 @@ impl ExprStep {
         ExprStep(None)
     }
 
-    /// The step of an expression through which no gradient flows, if a function is recorded that it depends on. (The gradient by its operands is 0.)
+    /// The step of an expression without a gradient, if it depends on a function being recorded.
+    /// (The gradient with respect to its operands is 0.)
     #[inline]
     #[track_caller]
     pub(crate) fn of_recorded<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
@@ -177,7 +183,7 @@ impl ExprStep {
         Ok(ExprStep(None))
     }
 
-    /// While the result lives, kernels compute nothing, if the operands have no elements.
+    /// If the operands have no elements, kernels compute nothing while the returned scope exists.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn scope(&self) -> StepScope {
         #[cfg(feature = "std")]
@@ -189,7 +195,8 @@ impl ExprStep {
         None
     }
 
-    /// The elements, contiguous in an order of all loops along which they vary.
+    /// The result of an elementwise step, contiguous in an order of all loops along which it
+    /// varies.
     #[inline]
     #[track_caller]
     pub(crate) fn map<T: Element>(self, data: Vec<T>, order: &[usize]) -> Buffer<T> {
@@ -204,7 +211,7 @@ impl ExprStep {
         }
     }
 
-    /// As [`map`](ExprStep::map), as constants for gradients.
+    /// As [`map`](ExprStep::map), but constant for gradients.
     #[inline]
     #[track_caller]
     pub(crate) fn detach<T: Element>(self, data: Vec<T>, order: &[usize]) -> Buffer<T> {
@@ -224,7 +231,7 @@ impl ExprStep {
         }
     }
 
-    /// What a reduction made of the elements, contiguous in the order of the loops that are kept.
+    /// The result of a reduction, contiguous in the order of the kept loops.
     #[inline]
     #[track_caller]
     pub(crate) fn reduce<T: Element>(
@@ -246,7 +253,7 @@ impl ExprStep {
         }
     }
 
-    /// What work along the loops `lines` made of the elements, contiguous in an order of all loops.
+    /// The result of work along the loops `lines`, contiguous in an order of all loops.
     #[inline]
     #[track_caller]
     pub(crate) fn along<T: Element>(
@@ -271,7 +278,8 @@ impl ExprStep {
         }
     }
 
-    /// The elements as a part of a result: the one at a position goes `offset` elements behind the first one, and the position's strides farther.
+    /// The elements as a part of a result: each is stored at `offset` plus its position times
+    /// `strides`.
     #[inline]
     pub(crate) fn part_at(self, offset: usize, strides: &[isize]) -> Option<Part> {
         match self.0 {
@@ -287,8 +295,9 @@ impl ExprStep {
         }
     }
 
-    /// Elements that are written to places which are looked up: the strides along the loops, and offsets that vary along some of them. Where several have one
-    /// place they are added, or the last one stays, the loops one inside of the other in an order.
+    /// Elements that are written to computed positions: `strides` along the loops, plus `offsets`
+    /// that vary along some of them. Elements with the same position are added, or, with
+    /// `last_stays`, the last one in this order of loops stays.
     pub(crate) fn scattered(
         self,
         strides: &[isize],
@@ -318,7 +327,7 @@ impl ExprStep {
         self.0.is_some()
     }
 
-    /// An error if there is a step: the results leave what is recorded.
+    /// An error if there is a step, because its results would leave the recording.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn refuse(self, operation: &'static str) -> Result<(), DimError> {
@@ -359,7 +368,8 @@ fn written<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
     Ok(ExprStep(field.map(|field| Box::new(WrittenExpr::of_dims(field, U::KEYS)))))
 }
 
-/// The field that `write` writes, if an operand is traced and the elements are floats; `name` is that of their type. (Apart, as it is compiled with this crate.)
+/// The field that `write` writes, if an operand is traced and the elements are floats; `name` is
+/// the name of their type. (A separate function, compiled once with this crate.)
 #[cfg(feature = "std")]
 #[track_caller]
 fn written_as<'w>(
@@ -370,7 +380,7 @@ fn written_as<'w>(
     write: &mut dyn FnMut(&mut Writer<'w>) -> Register,
 ) -> Result<Option<Field>, DimError> {
     let mut writer = Writer::new();
-    // (The writer notes which variables are read: the gradient by them is 0.)
+    // (The writer notes which variables are read, also if their gradient is 0.)
     let mut value = write(&mut writer);
     if writer.is_recorded() {
         writer = Writer::repeatable();
@@ -386,7 +396,7 @@ fn written_as<'w>(
 
 #[cfg(feature = "std")]
 impl WrittenExpr {
-    /// A field whose loops are those of dims, and of positional axes behind them.
+    /// A field whose loops are dims followed by positional axes.
     fn of_dims(mut field: Field, keys: &'static Keys) -> Self {
         if is_listening() {
             field.names = Some((0..field.sizes.len()).map(|axis| explain::name(keys, axis)).collect());
@@ -394,7 +404,7 @@ impl WrittenExpr {
         WrittenExpr { field, keys: Some(keys) }
     }
 
-    /// The axes of results that lie contiguously in an order of loops, if the loops are dims.
+    /// The axes of results that are contiguous in an order of loops, if the loops have dims.
     fn axes(&self, order: &[usize]) -> Option<NodeAxes> {
         let keys = self.keys?;
         let axis = |&axis: &usize| explain::node_axis(keys, axis, self.field.sizes[axis]);
@@ -402,8 +412,9 @@ impl WrittenExpr {
     }
 }
 
-/// The field of an expression, which need not be traced, over the loops of a shape. What programs do not know is computed, along the loops `axes` as the expression
-/// varies along no others; it is an error if it is traced.
+/// The field of an expression, traced or not, over the loops of a shape. An expression that
+/// programs cannot represent is computed along the loops `axes`, the only ones along which it
+/// varies; if it is traced, that is an error.
 #[cfg(feature = "std")]
 #[track_caller]
 pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
@@ -413,7 +424,8 @@ pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
 ) -> Result<Field, DimError> {
     let mut rows = Rows::new(shape.sizes().len());
     expr.rows::<U, Rank0>(shape, &mut rows);
-    // (Programs know constants and elements in memory: no kernel is instantiated to compute these.)
+    // (Programs represent constants and elements in memory, so no kernel is instantiated for
+    // these.)
     let known = const { E::FACTS.factors == 0 || E::FACTS.memory.is_some() };
     if let Some(field) =
         field_of(DType::of::<T>(), shape.sizes(), &rows, known, &mut |writer| expr.write(writer))?
@@ -421,7 +433,7 @@ pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
         return Ok(field);
     }
     if const { E::FACTS.factors == 0 || E::FACTS.memory.is_some() } {
-        unreachable!("programs know it");
+        unreachable!("programs represent it");
     }
     let sizes = shape.sizes();
     let len = shape.volume(axes, size_of::<T>())?;
@@ -429,7 +441,8 @@ pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
     Ok(Field::held(sizes, &Buffer::from(data).held(), StridedPlace::contiguous(sizes, axes)))
 }
 
-/// The same for elements of any type; nothing where programs do not know the expression, and no gradient is lost if it is computed.
+/// The part of [`field`] that is compiled once. `None` if programs cannot represent the expression
+/// but computing it loses no gradient.
 #[cfg(feature = "std")]
 #[track_caller]
 fn field_of<'w>(
@@ -454,7 +467,8 @@ fn field_of<'w>(
     finished(writer.finish_any(value, sizes, rows)).map(Some)
 }
 
-/// Computes `code(tensor, value)` as a step of the recorded function. The elements are contiguous in `order`.
+/// Computes `code(tensor, value)` as a step of the recorded function. The elements are contiguous
+/// in `order`.
 #[track_caller]
 pub(crate) fn renewed<T: Element, S: Dims, R: Rank, E: Expr + ?Sized>(
     tensor: &Evaluated<T, S, R>,
@@ -485,7 +499,7 @@ pub(crate) fn renewed<T: Element, S: Dims, R: Rank, E: Expr + ?Sized>(
     }
 }
 
-/// Elements that were computed by a step with a [`Rule`].
+/// Elements computed by a step with a [`Rule`].
 #[cfg(feature = "std")]
 #[cold]
 #[track_caller]

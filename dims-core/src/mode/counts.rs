@@ -6,15 +6,15 @@ use alloc::string::{String, ToString};
 use core::fmt;
 use kernels::loops::steps::PlanStep;
 
-/// What steps of one kind did.
+/// Totals over the steps of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StepCount {
-    /// How many there were.
+    /// The number of steps.
     pub steps: usize,
-    /// How much they computed: see [`PlanStep::operations`].
+    /// The number of operations: see [`PlanStep::operations`].
     pub operations: usize,
-    /// The bytes of their results.
+    /// The size of their results in bytes.
     pub bytes: usize,
 }
 
@@ -26,41 +26,44 @@ impl StepCount {
     }
 }
 
-/// Steps, operations and bytes by [kind of step](PlanStep::kind): a mode, and what [`count`] returns. It prints as a table.
+/// Steps, operations and bytes by [kind of step](PlanStep::kind): a mode, and what [`count`]
+/// returns. It prints as a table.
 ///
-/// An operation is a multiplication or an addition of a product or of attention, or one element that another step works on, whatever it does with it: `(x * 2 + 1).exp()` over 10
-/// elements is one step of 10 operations. Copies compute nothing. Bytes are those of results, also of copies within an operation. Of a loop of calls, the steps of the calls count
-/// by themselves.
+/// For products and attention, each multiplication and addition is an operation; for other steps,
+/// each element is one, however many functions are applied to it: `(x * 2 + 1).exp()` over 10
+/// elements is one step of 10 operations. Copies count no operations. Bytes are those of all
+/// results, including copies made within an operation. In a loop of calls, the steps of each call
+/// are counted too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts(BTreeMap<(bool, &'static str), StepCount>);
 
 impl Counts {
-    /// What the steps of a kind did, those of gradients among them.
+    /// Totals over the steps of a kind, including steps that compute gradients.
     pub fn of(&self, kind: &str) -> StepCount {
         self.sum(|(_, own)| *own == kind)
     }
 
-    /// What the steps did that compute gradients.
+    /// Totals over the steps that compute gradients.
     pub fn backward(&self) -> StepCount {
         self.sum(|(is_backward, _)| *is_backward)
     }
 
-    /// What all steps did.
+    /// Totals over all steps.
     pub fn total(&self) -> StepCount {
         self.sum(|_| true)
     }
 
-    /// How many steps there were.
+    /// The number of steps.
     pub fn steps(&self) -> usize {
         self.total().steps
     }
 
-    /// How much they computed.
+    /// The number of operations.
     pub fn operations(&self) -> usize {
         self.total().operations
     }
 
-    /// The bytes of their results.
+    /// The size of the results in bytes.
     pub fn bytes(&self) -> usize {
         self.total().bytes
     }
@@ -99,7 +102,7 @@ impl fmt::Display for Counts {
     }
 }
 
-/// A number with a comma before each three digits.
+/// The number with commas between groups of three digits.
 fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -112,7 +115,8 @@ fn grouped(number: usize) -> String {
     text
 }
 
-/// Runs `f`, and returns what it returns with the steps, operations and bytes of what it ran on this thread.
+/// Runs `f` and returns its result with the steps, operations and bytes of what it ran on this
+/// thread.
 ///
 /// ```
 /// use typed_dims::mode;

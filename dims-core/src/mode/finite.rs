@@ -11,17 +11,18 @@ use kernels::loops::steps::PlanStep;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct NotFinite {
-    /// What it computed.
+    /// The step.
     pub step: Box<PlanStep>,
-    /// The place in the program that asked for it, or for the step whose gradient it computes, if that is known.
+    /// The source location of the operation, if known. For a gradient, that of the operation it
+    /// differentiates.
     pub place: Origin,
     /// Whether it computes a gradient.
     pub is_backward: bool,
-    /// Which element of the result it is, in the order in which these lie: the first one that is not finite.
+    /// The index in memory order of the first element that is not finite.
     pub element: usize,
-    /// How many elements the result has.
+    /// The number of elements of the result.
     pub len: usize,
-    /// The element: NaN or an infinity.
+    /// The element's value: NaN or an infinity.
     pub value: f64,
 }
 
@@ -38,14 +39,14 @@ impl fmt::Display for NotFinite {
 
 impl Error for NotFinite {}
 
-/// Finds the first step with NaN or an infinity in its result: a mode, as [`check_finite`] runs it.
+/// Finds the first step with NaN or an infinity in its result: the mode of [`check_finite`].
 #[derive(Clone, Debug, Default)]
 pub struct CheckFinite {
     found: Option<NotFinite>,
 }
 
 impl CheckFinite {
-    /// The first step with NaN or an infinity in its result, if there was one.
+    /// The first step with NaN or an infinity in its result, if any.
     pub fn found(&self) -> Option<&NotFinite> {
         self.found.as_ref()
     }
@@ -68,7 +69,8 @@ impl Mode for CheckFinite {
     }
 }
 
-/// Runs `f`, and returns what it returns, or the first step on this thread with NaN or an infinity in its result.
+/// Runs `f` and returns its result, or the first step on this thread with NaN or an infinity in its
+/// result.
 ///
 /// ```
 /// use typed_dims::mode;
@@ -81,12 +83,13 @@ impl Mode for CheckFinite {
 /// assert!(error.place.is_some_and(|place| place.file() == file!()));
 /// ```
 ///
-/// `f` runs to its end in either case. An infinity that is meant, as in a mask, is found as well: results of floats and complex numbers are to be finite. Elements that no step computed, such as
-/// those of an array, count where a step copies or reads them into its result.
+/// `f` runs to its end in either case. Intended infinities, as in a mask, are reported too: all
+/// float and complex results must be finite. An element that no step computed, such as an element
+/// of an array, counts when a step copies or reads it into its result.
 ///
 /// # Errors
 ///
-/// The step, the place in the program that asked for it, and the element.
+/// The step, its source location, and the element.
 pub fn check_finite<T>(f: impl FnOnce() -> T) -> Result<T, NotFinite> {
     let mut mode = CheckFinite::default();
     let result = with(&mut mode, f);

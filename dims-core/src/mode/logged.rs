@@ -1,4 +1,4 @@
-//! Steps, each on a line.
+//! A log of steps, one per line.
 
 use super::{Mode, Ran, with};
 use crate::error::StepSuffix;
@@ -8,18 +8,18 @@ use alloc::vec::Vec;
 use core::fmt;
 use std::io;
 
-/// Writes each step on a line as it runs: a mode, as [`log`] runs it. What cannot be written is left out.
+/// Writes each step on a line as it runs: the mode of [`log`]. Write errors are ignored.
 pub struct Log<'w> {
     write: Box<dyn FnMut(&str) + 'w>,
 }
 
 impl<'w> Log<'w> {
-    /// To a file, a stream or a vector of bytes.
+    /// Writes to a file, a stream or a vector of bytes.
     pub fn to_writer(mut to: impl io::Write + 'w) -> Self {
         Log { write: Box::new(move |line| _ = to.write_all(line.as_bytes())) }
     }
 
-    /// To a string, or to another sink of text.
+    /// Writes to a string or another text sink.
     pub fn to_text(mut to: impl fmt::Write + 'w) -> Self {
         Log { write: Box::new(move |line| _ = to.write_str(line)) }
     }
@@ -42,7 +42,8 @@ impl Mode for Log<'_> {
     }
 }
 
-/// Runs `f`, and writes each step that it runs on this thread on a line. What cannot be written is left out. For text, see [`Log::to_text`].
+/// Runs `f` and writes each step that it runs on this thread on a line. Write errors are ignored.
+/// To write to a string, see [`Log::to_text`].
 ///
 /// ```
 /// use typed_dims::mode;

@@ -1,6 +1,6 @@
-//! Modes: see what runs, with the memory of the results.
+//! Modes: observe the steps that run and the memory of their results.
 //!
-//! A [`Mode`] hears each step that runs on its thread while [`with`] runs a function:
+//! While [`with`] runs a function, a [`Mode`] is called for each step that runs on its thread:
 //!
 //! ```
 //! use typed_dims::mode::{self, Mode, Ran};
@@ -22,26 +22,31 @@
 //! assert_eq!((c[[0, 0]], products.0), (16.0, 1));
 //! ```
 //!
-//! Four modes are here. Each is a function, and a type for [`with`]:
+//! This module has four modes. Each is a function, and a type for [`with`]:
 //!
-//! | function | type | what it says |
+//! | function | type | what it reports |
 //! |---|---|---|
 //! | [`count`] | [`Counts`] | steps, operations and bytes, by kind of step |
 //! | [`check_finite`] | [`CheckFinite`] | the first step with NaN or an infinity in its result |
 //! | [`log`] | [`Log`] | each step on a line, as it runs |
-//! | [`peak_memory`] | [`PeakMemory`] | how many bytes the results had at most at one time |
+//! | [`peak_memory`] | [`PeakMemory`] | the peak size of the results in bytes |
 //!
-//! [`explain`](crate::plan::explain::explain) is one more: [`Plan`](crate::plan::explain::Plan) is a mode.
+//! [`explain`](crate::plan::explain::explain) is another: [`Plan`](crate::plan::explain::Plan) is a
+//! mode.
 //!
-//! * **A step is one pass of a kernel**, or one family of matrix products: what `explain` lists. Several operations on elements can be one step, and one operation can be
-//!   several steps, as a product that copies an operand first.
-//! * **Order.** Steps come in the order in which they ran, each after it ran, and before the memory that it was the last to read is freed.
-//! * **Nesting.** Modes can be nested: all of them hear each step, the outermost one first.
-//! * **Gradients.** Their steps are heard as well. [`Ran::place`] is then the place of the step that they are the gradient of. The cotangents of some operations, such as softmax, are
-//!   computed without a step of their own.
-//! * **Threads.** A mode belongs to its thread. What other threads run, it does not hear. (A kernel that is split for threads is a step of the thread that called it.)
-//! * **Panics.** If the function panics, the mode no longer listens.
-//! * **Cost.** Where nobody listens, a step tests one flag.
+//! * **A step is one pass of a kernel**, or one group of matrix products, as `explain` lists them.
+//!   Several elementwise operations can be one step, and one operation can be several steps: a
+//!   product may copy an operand first.
+//! * **Order.** A mode is called after each step, in the order in which they run, and before
+//!   operands that are not needed afterwards are freed.
+//! * **Nesting.** Modes can be nested: each is called for each step, the outermost one first.
+//! * **Gradients.** A mode is called for the steps of gradients too. [`Ran::place`] is then the
+//!   location of the step that they differentiate. Some cotangents, such as that of softmax, are
+//!   computed without a separate step.
+//! * **Threads.** A mode belongs to its thread and does not see the steps of other threads. (A
+//!   kernel that runs on several threads is a step of the thread that called it.)
+//! * **Panics.** If the function panics, the mode is removed.
+//! * **Cost.** Without a mode, each step tests one flag.
 //!
 //! This needs the feature `std`.
 
@@ -56,7 +61,8 @@ pub use kernels::loops::modes::{FreedMemory, Mode, Ran, ResultMemory};
 pub use logged::{Log, log};
 pub use peak::{PeakMemory, peak_memory};
 
-/// Runs `f`, and returns what it returns. Meanwhile the mode hears each step that runs on this thread.
+/// Runs `f` and returns its result. The mode is called for each step that runs on this thread
+/// meanwhile.
 ///
 /// ```
 /// use typed_dims::mode::{self, Counts, PeakMemory};
@@ -69,7 +75,7 @@ pub use peak::{PeakMemory, peak_memory};
 /// # drop(twice);
 /// ```
 pub fn with<T>(mode: &mut (dyn Mode + '_), f: impl FnOnce() -> T) -> T {
-    // Calls inside the library are no place in the program.
+    // Source locations inside the library are not reported.
     const OWN: &str = file!();
     kernels::loops::modes::with(mode, const { OWN.split_at(OWN.len() - "mode/mod.rs".len()).0 }, f)
 }

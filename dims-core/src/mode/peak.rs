@@ -1,25 +1,25 @@
-//! Memory.
+//! Peak memory.
 
 use super::{FreedMemory, Mode, Ran, with};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// How many bytes the results of steps have now, and had at most at one time: a mode, as [`peak_memory`] runs it.
+/// The current and the peak size of the results of steps in bytes: the mode of [`peak_memory`].
 #[derive(Clone, Debug, Default)]
 pub struct PeakMemory {
-    /// The bytes of each result that is not freed, by its address.
+    /// The size of each live result, by its address.
     held: BTreeMap<usize, usize>,
     bytes: usize,
     peak: usize,
 }
 
 impl PeakMemory {
-    /// The bytes of the results that are not freed.
+    /// The size of the live results in bytes.
     pub fn now(&self) -> usize {
         self.bytes
     }
 
-    /// The bytes that results had at most at one time.
+    /// The peak size of the results in bytes.
     pub fn peak(&self) -> usize {
         self.peak
     }
@@ -33,7 +33,7 @@ impl Mode for PeakMemory {
     fn ran(&mut self, ran: &Ran<'_>) {
         for result in ran.results.iter().filter(|result| !result.is_given() && result.bytes() > 0) {
             let (start, end) = (result.address(), result.address() + result.bytes());
-            // Memory that the result overlaps has been freed where it was not heard, or is that of the result itself.
+            // A recorded result that this one overlaps was freed unnoticed, or is the same memory.
             let before = self.held.range(..start).next_back().filter(|&(&at, &bytes)| at + bytes > start);
             let freed: Vec<usize> =
                 before.into_iter().chain(self.held.range(start..end)).map(|(&at, _)| at).collect();
@@ -49,7 +49,7 @@ impl Mode for PeakMemory {
     }
 }
 
-/// Runs `f`, and returns what it returns with the bytes that the results of its steps had at most at one time.
+/// Runs `f` and returns its result with the peak size in bytes of the results of its steps.
 ///
 /// ```
 /// use typed_dims::mode;
@@ -66,8 +66,10 @@ impl Mode for PeakMemory {
 /// # drop(sum);
 /// ```
 ///
-/// This is the memory of tensors that steps on this thread computed: not of those that were there before, not of constructors such as `zeros`, and not what a kernel needs while it runs, such as copies
-/// of the operands of a product. A result that is written over an operand takes no more memory. An array that `order` returns counts until it is handed over.
+/// This counts the memory of tensors that steps on this thread computed. It does not count tensors
+/// that existed before, constructors such as `zeros`, or temporary memory of a kernel, such as
+/// copies of the operands of a product. A result that reuses an operand's memory adds nothing. The
+/// array that `order` makes counts until `order` returns it.
 pub fn peak_memory<T>(f: impl FnOnce() -> T) -> (T, usize) {
     let mut mode = PeakMemory::default();
     let result = with(&mut mode, f);

@@ -1,9 +1,10 @@
-//! Lists of loop axes that follow from the types alone: constants, so that they cost nothing at run time.
+//! Lists of loop axes that follow from the types alone. They are constants, so they cost nothing at
+//! run time.
 
 use crate::types::rank::Rank;
 use crate::types::set::{Dims, Keys, MAX_DIMS};
 
-/// The most loop axes: dims and positional ones.
+/// The maximum number of loop axes: dims and positional ones.
 const MOST: usize = MAX_DIMS + 26;
 
 /// Some of the loop axes, in some order.
@@ -27,13 +28,14 @@ impl AxisList {
         list
     }
 
-    /// Where the dims of `keys` stand among those of `all`.
+    /// The positions of the dims of `keys` in `all`.
     ///
-    /// Plans read elements along these axes, so each may be there once. The types say so, too; here it is checked where it is trusted.
+    /// Plans read elements along these axes, so each may occur once. The types guarantee it; this
+    /// checks it again, because plans trust it.
     ///
     /// # Panics
     ///
-    /// If a dim is named twice, or is not among `all`. (In a constant: rustc reports an error.)
+    /// If a dim is repeated or missing in `all`. (In a constant, this is a compile error.)
     pub const fn of(keys: &Keys, all: &Keys) -> Self {
         let positions = keys.positions_in(all);
         let mut list = Self::EMPTY;
@@ -54,11 +56,12 @@ impl AxisList {
         i < self.len
     }
 
-    /// The loop axes of a tensor with the dims of `keys` and `rank` positional axes, as results lie in memory: the dims in the order of
-    /// the set, then the positional axes; but a rest comes first.
+    /// The loop axes of a tensor with the dims of `keys` and `rank` positional axes in the order in
+    /// which results are stored: the dims of a `Rest`, the other dims in the order of the set, the
+    /// positional axes.
     ///
-    /// What a function does for one example so lies together, and a batch is many of these, one behind the other. (What is behind
-    /// several rests is the batch of a batch.)
+    /// So the result for one example is contiguous, and a batch is a sequence of such results.
+    /// (Dims behind more nested `Rest`s come first.)
     pub const fn in_memory(keys: &Keys, rank: usize) -> Self {
         let keys = keys.as_slice();
         let mut list = Self::EMPTY;
@@ -84,13 +87,14 @@ impl AxisList {
         list.join(&Self::range(keys.len(), keys.len() + rank))
     }
 
-    /// [`in_memory`](AxisList::in_memory) for a tensor with the dims `S` and the positional axes `R`.
+    /// [`in_memory`](AxisList::in_memory) for a tensor with the dims `S` and the positional axes
+    /// `R`.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn in_memory_of<S: Dims, R: Rank>() -> &'static AxisList {
         const { &AxisList::in_memory(S::KEYS, R::N) }
     }
 
-    /// What stands at these positions of `list`.
+    /// The axes at these positions of `list`.
     pub const fn among(&self, list: &AxisList) -> Self {
         let mut found = Self::EMPTY;
         while found.len < self.len {
@@ -99,7 +103,7 @@ impl AxisList {
         found
     }
 
-    /// These axes but those of `other`.
+    /// These axes without those of `other`.
     pub const fn without(&self, other: &AxisList) -> Self {
         let mut list = Self::EMPTY;
         let mut i = 0;
@@ -146,24 +150,24 @@ impl AxisList {
     }
 }
 
-/// In which order the elements of an expression lie in memory, as far as its type says.
+/// The order of an expression's elements in memory, as far as its type determines it.
 #[derive(Clone, Copy, Debug)]
 pub enum Layout {
-    /// It has none: its values are scalars, which are the same everywhere.
+    /// The operands are scalars: any order.
     Free,
-    /// Each of its `operands` has all its dims, and elements that lie contiguously in this order of them.
+    /// Each of its `operands` has all its dims and is contiguous in this order of dims.
     In {
         /// The dims, the outermost first.
         order: &'static Keys,
-        /// How many operands there are, scalars aside.
+        /// The number of operands, not counting scalars.
         operands: usize,
     },
-    /// Its type does not say.
+    /// The type does not determine the order.
     Unknown,
 }
 
 impl Layout {
-    /// That of an expression whose operands are those of two.
+    /// The layout of an expression with the operands of both.
     pub const fn and(self, other: Layout) -> Layout {
         match (self, other) {
             (Layout::Free, known) | (known, Layout::Free) => known,
@@ -176,7 +180,8 @@ impl Layout {
         }
     }
 
-    /// Where the dim along which elements are neighbours stands among those of `all`, which are all that the one operand has.
+    /// The position in `all` of the dim with stride 1, if there is only one operand. `all` are all
+    /// of its dims.
     pub const fn innermost(self, all: &Keys) -> Option<usize> {
         match self {
             Layout::In { order, operands: 1 } => match order.as_slice() {
@@ -187,7 +192,8 @@ impl Layout {
         }
     }
 
-    /// How many operands lie in the order `wanted` of the dims of `all`; nothing if rustc does not know that all of them do.
+    /// The number of operands stored in the order `wanted` of the dims of `all`; `None` unless the
+    /// types say this of every operand.
     pub const fn operands_in(self, wanted: &AxisList, all: &Keys) -> Option<usize> {
         match self {
             Layout::In { order, operands } if order.as_slice().len() == all.as_slice().len() => {

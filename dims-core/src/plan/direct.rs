@@ -1,8 +1,9 @@
-//! Products of two tensors in memory whose roles rustc knows: one axis for the sum, and for batch, rows and columns as many as lie one
-//! behind the other, as the further dims of a batched function do.
+//! Products of two tensors in memory whose axis roles are known from their types. The sum has one
+//! axis. Batch, rows and columns may each span several axes, as long as they are adjacent, like the
+//! further dims of a batched function.
 //!
-//! Which axis is what follows from the types, so it is a constant; at run time only sizes and strides are looked up. A small
-//! product so costs little more than its multiplications.
+//! The roles of the axes follow from the types, so they are a constant; at run time only sizes and
+//! strides are looked up. A small product costs little more than its multiplications.
 
 use crate::error::DimError;
 use crate::plan::axes::{AxisList, Layout};
@@ -16,33 +17,34 @@ use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
 use kernels::scalar::Num;
 
-/// Elements in memory, with the axes of their dims.
+/// Elements in memory with the axes of their dims.
 pub type ElementsAlong<'s, T> = (Elements<'s, T>, &'s [Axis]);
 
-/// A product that is to run.
+/// A product that is ready to run.
 pub(crate) struct Planned<T> {
     /// The products: sizes, and strides along the axes of the operands and of the result.
     pub(crate) batch: StridedBatch,
-    /// How the operands and the result lie, if their types say so.
+    /// The layout of the operands and the result, if their types determine it.
     pub(crate) layout: Option<KnownLayout>,
-    /// Room for the result.
+    /// Memory for the result.
     pub(crate) out: Vec<T>,
-    /// How many elements that has.
+    /// The number of elements of the result.
     pub(crate) len: usize,
-    /// The sizes of its axes.
+    /// The sizes of the result's axes.
     pub(crate) sizes: ResultSizes,
 }
 
-/// The sizes of the axes of a result, and 1 behind them.
+/// The sizes of a result's axes, padded with 1.
 pub(crate) type ResultSizes = [usize; MOST];
 
-/// A tensor in memory as its type tells of it: its dims, and in which order they lie if the type says that, too.
+/// What a type says of a tensor in memory: its dims, and their order in memory if the type
+/// determines it.
 pub type Typed = (&'static Keys, Layout);
 
-/// The most axes of a result.
+/// The maximum number of axes of a result.
 const MOST: usize = 6;
 
-/// Axes of one operand that can be one loop.
+/// Axes of one operand that may be merged into one loop.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     axes: [usize; MOST],
@@ -58,10 +60,10 @@ impl Group {
         self
     }
 
-    /// One axis for all of them, if each starts where the one behind it ends.
+    /// The axes merged into one, if each stride is the extent of the next axis.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn merged(&self, axes: &[Axis]) -> Option<Axis> {
-        // (Loops, here and below: closures of iterators were not always inlined.)
+        // (Loops, here and below: iterator closures are not always inlined.)
         let mut all = Axis::new(1, 0);
         for at in (0..self.count).rev() {
             all = merged(axes[self.axes[at]], all)?;
@@ -69,7 +71,7 @@ impl Group {
         Some(all)
     }
 
-    /// One axis for all of them, where they are known to be so.
+    /// The axes merged into one, if they are known to be contiguous.
     #[cfg_attr(not(debug_assertions), inline(always))]
     #[track_caller]
     fn run(&self, last: Axis, axes: &[Axis]) -> Option<Axis> {
@@ -80,12 +82,12 @@ impl Group {
         Some(Axis::new(size, last.stride))
     }
 
-    /// The last of them.
+    /// The last axis.
     const fn last(&self) -> Option<usize> {
         if self.count == 0 { None } else { Some(self.axes[self.count - 1]) }
     }
 
-    /// Whether these axes, of those of `all`, lie one behind the other in a layout whose order is `order`.
+    /// Whether these axes of `all` are adjacent in a layout with the order `order`.
     const fn is_run_of(&self, order: &Keys, all: &Keys) -> bool {
         let mut at = 1;
         while at < self.count {
@@ -100,7 +102,7 @@ impl Group {
     }
 }
 
-/// Two axes as one, if the outer one's elements are as far apart as the inner one is long.
+/// Two axes merged into one, if the outer stride is the extent of the inner axis.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn merged(outer: Axis, inner: Axis) -> Option<Axis> {
     if inner.size == 1 {
@@ -114,29 +116,29 @@ fn merged(outer: Axis, inner: Axis) -> Option<Axis> {
     (outer.stride == behind).then_some(Axis::new(size, inner.stride))
 }
 
-/// Which axis of each operand is what in a product.
+/// The roles of the operands' axes in a product.
 #[derive(Clone, Copy, Debug)]
 pub struct Roles {
     m: Group,
     n: Group,
     k: (usize, usize),
-    /// Of the left operand, and of the right one.
+    /// The batch axes of the left and the right operand.
     batch: (Group, Group),
-    /// The axes of the result in order, and which it is of those of its role.
+    /// The result's axes in order: the role of each, and its number within the role.
     result: [(AxisRole, usize); MOST],
-    /// Which axes of the result the batch, the rows and the columns are.
+    /// The result's axes that are the batch, the rows and the columns.
     out: [Group; 3],
-    /// The axis of each operand along which elements are neighbours, where the operand's type says so, and says that the axes of each role lie
-    /// one behind the other.
+    /// The axis of each operand with stride 1, if the operand's type determines it and also makes
+    /// the axes of each role adjacent.
     unit: [Option<usize>; 2],
-    /// How the matrices lie, if the types of the operands say so.
+    /// The layout of the matrices, if the operands' types determine it.
     lies: Option<KnownLayout>,
 }
 
 /// An axis of the result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum AxisRole {
-    /// There is no such axis.
+    /// No axis.
     None,
     /// Both operands have it.
     Batch,
@@ -146,7 +148,7 @@ enum AxisRole {
     Column,
 }
 
-/// Roles that are being found, axis by axis of the result.
+/// Roles under construction, axis by axis of the result.
 struct Finding {
     m: Group,
     n: Group,
@@ -166,7 +168,8 @@ impl Finding {
         count: 0,
     };
 
-    /// Notes the next axis: which it is of the left operand and of the right one, and whether it is summed. Returns whether it can have a role.
+    /// Adds the next axis: its numbers in the left and the right operand, and whether it is summed.
+    /// Returns whether it can have a role.
     const fn note(&mut self, left: Option<usize>, right: Option<usize>, is_summed: bool) -> bool {
         if is_summed {
             return match (left, right, self.k) {
@@ -222,7 +225,7 @@ impl Finding {
     }
 }
 
-/// Where a number is in a list.
+/// The position of a number in a list.
 const fn position(list: &[usize], number: usize) -> Option<usize> {
     let mut at = 0;
     while at < list.len() {
@@ -235,11 +238,12 @@ const fn position(list: &[usize], number: usize) -> Option<usize> {
 }
 
 impl Roles {
-    /// The roles in the product of the operands `a` and `b`, summed over the dims `reduced`, whose result has the dims
-    /// `all` without those; nothing if the sum has not one axis, there are no columns, neither rows nor a batch, which may turn out to be rows,
-    /// or the axes of a role are not side by side in the result.
+    /// The roles in the product of `a` and `b`, summed over the dims `reduced`. The result has the
+    /// remaining dims of `all`. `None` unless the sum is a single axis, there are columns, there
+    /// are rows or a batch axis that can serve as rows, and the axes of each role are adjacent in
+    /// the result.
     ///
-    /// `order` is that of the axes of `all` in memory.
+    /// `order` is the order of the axes of `all` in memory.
     pub const fn of(
         (a, a_lies): Typed,
         (b, b_lies): Typed,
@@ -267,7 +271,7 @@ impl Roles {
         Some(roles)
     }
 
-    /// See [`unit`](Roles::unit): for an operand with the dims `all`.
+    /// The [`unit`](Roles::unit) of an operand with the dims `all`.
     const fn unit_of(all: &Keys, lies: Layout, lines: &Group, batch: &Group) -> Option<usize> {
         match lies {
             Layout::In { order, .. } if lines.is_run_of(order, all) && batch.is_run_of(order, all) => {
@@ -277,7 +281,8 @@ impl Roles {
         }
     }
 
-    /// The same for operands whose axes have numbers, none of them twice, and a result of some of these.
+    /// As [`of`](Roles::of), for axes given by number: each operand has each number once, and the
+    /// result has some of them.
     pub const fn of_axes(a: &[usize], b: &[usize], result: &[usize]) -> Option<Roles> {
         let mut found = Finding::NONE;
         let mut i = 0;
@@ -304,14 +309,15 @@ impl Roles {
         found.roles()
     }
 
-    /// Whether batch and rows are side by side in the result, in this order, or there are no rows.
+    /// Whether batch and rows are adjacent in the result, in this order, or there are no rows.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn batch_is_before_rows(&self) -> bool {
         let first_row = self.result.iter().position(|&(role, _)| role == AxisRole::Row);
         first_row.is_none_or(|at| at > 0 && self.result[at - 1].0 == AxisRole::Batch)
     }
 
-    /// Whether there are matrices, and neighbours in the result are results of different products.
+    /// Whether there are matrices, and neighbouring elements of the result come from different
+    /// products.
     pub const fn ends_in_batch(&self) -> bool {
         let mut at = 0;
         while at + 1 < MOST && !matches!(self.result[at + 1].0, AxisRole::None) {
@@ -320,7 +326,8 @@ impl Roles {
         self.m.count > 0 && matches!(self.result[at].0, AxisRole::Batch)
     }
 
-    /// How the matrices lie, if the types of the operands say so. The result lies in the order of its axes.
+    /// The layout of the matrices, if the operands' types determine it. The result is in the order
+    /// of its axes.
     const fn as_typed(&self) -> Option<KnownLayout> {
         let mut last = AxisRole::None;
         let mut at = 0;
@@ -339,7 +346,8 @@ impl Roles {
         }
     }
 
-    /// The axis `at` of the operand with this number. A stride of 1 that rustc knows is a constant in what runs.
+    /// The axis `at` of the operand with this number. If rustc knows that its stride is 1, the
+    /// stride is a constant in the compiled code.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn axis(&self, operand: usize, axes: &[Axis], at: usize) -> Axis {
         match self.unit[operand] {
@@ -348,7 +356,7 @@ impl Roles {
         }
     }
 
-    /// All axes of a group as one.
+    /// All axes of a group merged into one.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn merged(&self, operand: usize, axes: &[Axis], group: &Group) -> Option<Axis> {
         match group.last() {
@@ -359,7 +367,7 @@ impl Roles {
         }
     }
 
-    /// How far it is in the result, with these sizes, from one element to the next along a role, whose axes are side by side.
+    /// The stride in a result of these sizes along a role, whose axes are adjacent.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn step(&self, sizes: &[usize; MOST], role: AxisRole) -> isize {
         let mut step = 1;
@@ -372,8 +380,8 @@ impl Roles {
         0
     }
 
-    /// The loops of the product of operands with these axes, or nothing if those call for the general path: their sizes conflict, are zero or
-    /// great, or their elements are half precisions.
+    /// The loops of the product of operands with these axes. `None` if they need the general path:
+    /// sizes conflict, are zero or large, or elements are half precision.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn loops<T: Num>(&self, a: &[Axis], b: &[Axis]) -> Option<PlannedProduct> {
         // Half precisions are summed in another type.
@@ -403,14 +411,16 @@ impl Roles {
         }
         let mut rows = AxisRole::Row;
         let typed = self.unit[0].is_some() || self.unit[1].is_some();
-        // An operand that is the same for the whole batch, as an argument of a batched function can be: the batch is rows of one product.
-        // (What is laid out varies along each axis.)
+        // An operand is the same for the whole batch, as the argument of a batched function can be:
+        // the batch becomes rows of one product. (Operands with a known layout vary along each
+        // axis.)
         if a_batch.size > 1 && b_batch.stride == 0 && !typed && self.batch_is_before_rows() {
             row = merged(a_batch, row)?;
             rows = if self.m.count == 0 { AxisRole::Batch } else { AxisRole::Row };
             (a_batch, b_batch) = (Axis::new(1, 0), Axis::new(1, 0));
         }
-        // (Or columns, or a product with a vector: what is best for those is planned in full.)
+        // (If the batch would become columns, or a product with a vector, the general path
+        // chooses.)
         let same = |operand: usize, batch: Axis| self.unit[operand].is_none() && batch.stride == 0;
         if a_batch.size > 1 && (same(0, a_batch) || same(1, b_batch))
             || self.m.count == 0 && matches!(rows, AxisRole::Row)
@@ -418,7 +428,7 @@ impl Roles {
             return None;
         }
         let len = a_batch.size.checked_mul(row.size)?.checked_mul(column.size)?;
-        // What may be worth several threads, or another kernel, is planned in full.
+        // A product that may need several threads or another kernel takes the general path.
         if len.checked_mul(a_sum.size)? > 64 * 64 * 64 {
             return None;
         }
@@ -440,8 +450,8 @@ impl Roles {
         Some(PlannedProduct { batch, rows, sizes, len })
     }
 
-    /// The matrices of a product of operands with these axes, and memory for the result. Plans show the product as `dims` names it. `None` if the operands need
-    /// the general path.
+    /// The matrices of a product of operands with these axes, and memory for the result. Plans show
+    /// the product as `dims` names it. `None` if the operands need the general path.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn planned<T: Num>(
@@ -464,8 +474,8 @@ impl Roles {
         Some(Ok(Planned { batch, layout: self.lies, out, len, sizes }))
     }
 
-    /// The same for a product to places with the axes `axes`, which are those of the result in order. Nothing if operands or places call for the general
-    /// path.
+    /// As [`planned`](Roles::planned), writing to memory along `axes`, the result's axes in order.
+    /// `None` if operands or destination need the general path.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn planned_onto<T: Num>(
@@ -481,8 +491,8 @@ impl Roles {
         Some(batch)
     }
 
-    /// How far it is, along these axes, from one place to the next of the batch, the rows and the columns; nothing if they have other sizes
-    /// than the result, or the axes of a role are no single loop.
+    /// The strides of `axes` along the batch, the rows and the columns. `None` if their sizes
+    /// differ from the result's, or the axes of a role do not merge into one loop.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn strides_of(&self, axes: &[Axis], sizes: &[usize; MOST], batch: &StridedBatch) -> Option<[isize; 3]> {
         let [batches, rows, columns] = &self.out;
@@ -500,7 +510,7 @@ impl Roles {
         }
         let (mut batches, mut rows) = (batches.merged(axes)?, rows.merged(axes)?);
         if batch.count == 1 {
-            // It has one element, or it has become rows, which it comes before then.
+            // The batch has one element, or it has become rows; then it comes before the rows.
             rows = merged(batches, rows)?;
             batches = Axis::new(1, 0);
         }
@@ -508,7 +518,7 @@ impl Roles {
     }
 }
 
-/// The products as a step of a plan.
+/// The product as a step of a plan.
 fn step<T>(batch: &StridedBatch, typed: bool, dims: ProductDims) -> PlanStep {
     let &StridedBatch { count, m, k, n, a, b, c } = batch;
     PlanStep::Product {
@@ -527,13 +537,13 @@ fn step<T>(batch: &StridedBatch, typed: bool, dims: ProductDims) -> PlanStep {
     }
 }
 
-/// A product of matrices in memory, whose results are still to be given places.
+/// A planned product of matrices in memory, without memory for its result.
 struct PlannedProduct {
     batch: StridedBatch,
-    /// Of which role of the result the rows are the first.
+    /// The role of the result's axes that the rows start with.
     rows: AxisRole,
-    /// The sizes of the axes of the result.
+    /// The sizes of the result's axes.
     sizes: [usize; MOST],
-    /// How many elements those are.
+    /// The number of elements of the result.
     len: usize,
 }

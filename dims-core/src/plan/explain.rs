@@ -15,41 +15,43 @@ pub(crate) fn names(keys: &Keys) -> Vec<&'static str> {
     keys.as_slice().iter().map(|key| key.name).collect()
 }
 
-/// The name of a loop axis: that of a dim, or `..` of a positional axis, which comes behind those of dims.
+/// The name of a loop axis: the dim's name, or `..` for a positional axis. (Positional axes come
+/// after the dims.)
 pub(crate) fn name(keys: &Keys, axis: usize) -> &'static str {
     keys.as_slice().get(axis).map_or("..", |key| key.name)
 }
 
-/// A loop axis of a size as one of a recorded step.
+/// A loop axis with a size, as an axis of a recorded step.
 #[cfg(feature = "std")]
 pub(crate) fn node_axis(keys: &Keys, axis: usize, size: usize) -> NodeAxis {
     NodeAxis { name: name(keys, axis), id: keys.as_slice().get(axis).map(|key| key.id), size }
 }
 
-/// The steps of a piece of code, in their order.
+/// The steps of a piece of code, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// The steps.
     pub steps: Vec<PlanStep>,
-    /// For each step the place in the program that asked for it, where that is known; for a gradient, the place of the step that it differentiates.
+    /// For each step its source location, if known; for a gradient, the location of the step that
+    /// it differentiates.
     pub places: Vec<Origin>,
-    /// For each step whether it computes a gradient.
+    /// For each step, whether it computes a gradient.
     pub backward: Vec<bool>,
 }
 
 impl Plan {
-    /// Bytes of all results, intermediate ones and packed operands included.
+    /// The size in bytes of all results, including intermediate ones and packed operands.
     pub fn bytes(&self) -> usize {
         self.steps.iter().map(PlanStep::bytes).sum()
     }
 
-    /// Where a step comes from, as it stands behind the step.
+    /// The source location of a step, appended to it.
     pub(crate) fn place(&self, step: usize) -> StepSuffix {
         let is_backward = self.backward.get(step).copied().unwrap_or(false);
         StepSuffix { place: self.places.get(step).copied().flatten(), is_backward }
     }
 
-    /// Multiplications and additions of all matrix products, each counted as one operation; [`usize::MAX`] if there are more.
+    /// The number of multiplications and additions of all matrix products, at most [`usize::MAX`].
     pub fn flops(&self) -> usize {
         total(&self.steps)
     }
@@ -58,7 +60,7 @@ impl Plan {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, step) in self.steps.iter().enumerate() {
-            // The place stands behind the first line of the step.
+            // The location goes after the first line of the step.
             let text = step.to_string();
             let (first, others) = text.split_once('\n').unwrap_or((&text, ""));
             writeln!(f, "{}. {first}{}", at + 1, self.place(at))?;
@@ -70,7 +72,8 @@ impl fmt::Display for Plan {
     }
 }
 
-/// Runs `f`, and returns what it returns with the plan of every tensor operation that it ran on this thread.
+/// Runs `f` and returns its result with the plan of every tensor operation that it ran on this
+/// thread.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -83,9 +86,10 @@ impl fmt::Display for Plan {
 /// assert_eq!((plan.bytes(), plan.flops()), (8 * 32 * 4, 2 * 8 * 16 * 32));
 /// ```
 ///
-/// A product is written with the dims of both operands and of the result, then its rows, sum and columns. A step ends with the place that asked for it, where the
-/// call says that: those of `Operator` syntax, `x += &y`, do not. Steps of a [gradient](crate::grad) say so, and name the place of the step that they are the
-/// gradient of:
+/// A product shows the dims of both operands and of the result, then its rows, sum and columns. A
+/// step ends with the source location of the operation, which operators that run at once, such as
+/// `x += &y`, cannot report. Steps of a [gradient](crate::grad) are marked as such and name the
+/// location of the step that they differentiate:
 ///
 /// ```
 /// use typed_dims::grad::grad;
@@ -98,7 +102,8 @@ impl fmt::Display for Plan {
 /// assert_eq!(plan.backward.last(), Some(&true)); // the product of `x` and the cotangent
 /// ```
 ///
-/// Calls can be nested; each sees its own steps. Steps of other threads are not seen. This is a [mode](crate::mode) as others are, and needs the feature `std`.
+/// Calls can be nested; each sees its own steps. Steps of other threads are not seen. Like other
+/// [modes](crate::mode), this needs the feature `std`.
 #[cfg(feature = "std")]
 pub fn explain<T>(f: impl FnOnce() -> T) -> (T, Plan) {
     let mut plan = Plan::default();
@@ -106,7 +111,7 @@ pub fn explain<T>(f: impl FnOnce() -> T) -> (T, Plan) {
     (result, plan)
 }
 
-/// The plan of what runs. The steps of calls in a loop are among those of the loop.
+/// Records the plan. The steps of calls in a loop are part of the loop's steps.
 #[cfg(feature = "std")]
 impl crate::mode::Mode for Plan {
     fn ran(&mut self, ran: &crate::mode::Ran<'_>) {

@@ -1,7 +1,8 @@
-//! Plans: which loops run in which order, over which strides. Plain data, without any type of a dim.
+//! Plans: the loops of an operation, their order and strides. Plain data without dim types.
 //!
-//! An expression first says which sizes its operands have (`Shape`) and with which strides they lie along the
-//! loop axes (`Rows`); from that follows the loop nest (`Nest`) or the contraction (`contract`).
+//! An expression first unifies the sizes of its operands (`Shape`) and writes their strides along
+//! the loop axes (`Rows`). The loop nest (`Nest`) or the contraction (`contract`) follows from
+//! these.
 
 pub(crate) mod axes;
 pub(crate) mod direct;

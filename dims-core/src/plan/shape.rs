@@ -1,4 +1,4 @@
-//! The sizes of the loop axes: those of all operands of an expression, unified.
+//! The sizes of the loop axes, unified over all operands of an expression.
 
 use crate::error::{DimError, Origin, list_sizes};
 use crate::types::brand::DimInfo;
@@ -10,10 +10,10 @@ use alloc::vec::Vec;
 use kernels::memory::axes::Axis;
 use smallvec::SmallVec;
 
-/// The product of sizes, if it and its bytes can be counted.
+/// The product of the sizes, if it and its bytes do not overflow.
 ///
-/// As in ndarray, this holds for the product of the sizes that are not 0, so that strides can be counted as well, and the
-/// sizes of any of the axes multiplied, though there may be no elements.
+/// As in ndarray, sizes of 0 are skipped in the overflow check, so that strides and products of any
+/// of the axes do not overflow either, even if there are no elements.
 #[inline]
 pub fn volume(sizes: impl Iterator<Item = usize>, bytes: usize) -> Option<usize> {
     let mut volume: usize = 1;
@@ -28,28 +28,29 @@ pub fn volume(sizes: impl Iterator<Item = usize>, bytes: usize) -> Option<usize>
     fits.then_some(if empty { 0 } else { volume })
 }
 
-/// How many axes need no allocation.
+/// The number of axes that need no allocation.
 const INLINE: usize = 8;
 
-/// Sizes of loop axes, and where each came from.
+/// The sizes of the loop axes and where each came from.
 pub struct Shape {
     keys: &'static Keys,
-    /// Of the dims, then of the positional axes.
+    /// Sizes of the dims, then of the positional axes.
     sizes: SmallVec<[usize; INLINE]>,
-    /// Of the dims.
+    /// Origins of the dims' sizes.
     origins: SmallVec<[Origin; INLINE]>,
     /// The sizes that dims get if no operand has one for them.
     proposed: SmallVec<[(usize, usize); 2]>,
 }
 
 impl Shape {
-    /// Loop axes for the dims `U` and the positional axes `R`, with no size known.
+    /// Loop axes for the dims `U` and the positional axes `R`, with all sizes unknown.
     #[inline]
     pub fn new<U: Dims, R: Rank>() -> Self {
         Shape::of_keys(U::KEYS, R::N)
     }
 
-    /// Loop axes for dims with these keys and for `positional` further axes. No size is known yet.
+    /// Loop axes for dims with these keys and for `positional` positional axes, with all sizes
+    /// unknown.
     #[inline]
     pub fn of_keys(keys: &'static Keys, positional: usize) -> Self {
         let named = keys.as_slice().len();
@@ -67,7 +68,7 @@ impl Shape {
         Shape { keys, sizes, origins, proposed: SmallVec::new() }
     }
 
-    /// Loop axes for the dims `U`, with no size known, and for positional axes of these sizes.
+    /// Loop axes for the dims `U`, with unknown sizes, and for positional axes of these sizes.
     #[inline]
     pub fn of_axes<U: Dims>(positional: &[usize]) -> Self {
         let mut shape = Shape::of_keys(U::KEYS, positional.len());
@@ -80,7 +81,7 @@ impl Shape {
         self.sizes[named..].copy_from_slice(sizes);
     }
 
-    /// An operand has `size` elements along the `at`th dim.
+    /// Unifies the size of the `at`th dim with an operand's.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn unify(&mut self, at: usize, size: usize, origin: Origin) -> Result<(), DimError> {
         let first = self.sizes[at];
@@ -111,11 +112,12 @@ impl Shape {
         }
     }
 
-    /// An operand has `size` elements along the positional axis `from_right`; size 1 broadcasts.
+    /// Unifies the size of the positional axis `from_right` with an operand's; size 1 broadcasts.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn unify_positional(&mut self, from_right: usize, size: usize) -> Result<(), DimError> {
-        // Its type says how many positional axes an operand has, and those of the loops are at least as many. The sizes of dims come before
-        // those of positional axes, and no axis may be taken for one of them.
+        // An operand's type fixes its number of positional axes, and the loops have at least as
+        // many. Sizes of dims come before those of positional axes, so an index beyond the
+        // positional axes would hit a dim.
         let loops = self.sizes.len() - self.named_len();
         assert!(from_right < loops, "an operand has more positional axes than its type says");
         let at = self.sizes.len() - 1 - from_right;
@@ -128,18 +130,18 @@ impl Shape {
         Ok(())
     }
 
-    /// The `at`th dim gets `size` elements, or fewer, if no operand has a size for it.
+    /// Proposes a size for the `at`th dim if no operand has one. The smallest proposal wins.
     pub fn propose(&mut self, at: usize, size: usize) {
         self.proposed.push((at, size));
     }
 
-    /// What is [proposed](Shape::propose): dims and sizes.
+    /// The [proposed](Shape::propose) dims and sizes.
     pub fn proposed(&self) -> &[(usize, usize)] {
         &self.proposed
     }
 
-    /// Every dim must have a size by now; else it is that of its prime, the static one of the dim,
-    /// or the least that is proposed.
+    /// Gives each dim without a size the size of its prime, its static size, or the smallest
+    /// proposed size. It is an error if it has none of these.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn finish(&mut self) -> Result<(), DimError> {
         if self.keys.has_primes() {
@@ -148,7 +150,7 @@ impl Shape {
         if self.sizes.contains(&UNSIZED) { self.set_unsized() } else { Ok(()) }
     }
 
-    /// A dim has the size of its prime, and the other way round.
+    /// Gives a dim the size of its prime and the reverse.
     fn unify_primes(&mut self) -> Result<(), DimError> {
         self.keys.check_primes(|at| self.known(at))?;
         for at in 0..self.named_len() {
@@ -171,7 +173,7 @@ impl Shape {
         Ok(())
     }
 
-    /// How many named axes there are; the positional ones follow.
+    /// The number of dims; the positional axes follow them.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn named_len(&self) -> usize {
         self.origins.len()
@@ -182,13 +184,13 @@ impl Shape {
         self.keys
     }
 
-    /// The sizes of all loop axes: the named ones, then the positional ones.
+    /// The sizes of all loop axes: the dims, then the positional axes.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn sizes(&self) -> &[usize] {
         &self.sizes
     }
 
-    /// Where the dim with this key stands, if it is one of the loop axes.
+    /// The position of the dim with this key, if it is one of the loop axes.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn position(&self, key: &DimKey) -> Option<usize> {
         self.keys.position(key)
@@ -206,7 +208,7 @@ impl Shape {
         (self.sizes[at], self.origins[at])
     }
 
-    /// The size that comes with a dim, `Batch.of(2)`, must be that of the dim here.
+    /// Checks that the size given with a dim, `Batch.of(2)`, is the dim's size here.
     pub fn check_given(&self, dim: &DimInfo<'_>) -> Result<(), DimError> {
         match (dim.given, self.position(&dim.key())) {
             (Some((second, second_origin)), Some(at)) if self.sizes[at] != second => {
@@ -248,19 +250,19 @@ impl Shape {
         (0..self.sizes.len()).collect()
     }
 
-    /// The product of the sizes of some axes, if it and its bytes can be counted. See [`volume`].
+    /// The product of the sizes of some axes, if it and its bytes do not overflow. See [`volume`].
     pub fn volume(&self, axes: &[usize], bytes: usize) -> Result<usize, DimError> {
         let sizes = self.sizes();
         volume(axes.iter().map(|&at| sizes[at]), bytes)
             .ok_or_else(|| DimError::TooLarge { dims: self.describe(axes) })
     }
 
-    /// The sizes of axes, in this order.
+    /// The sizes of these axes, in this order.
     pub fn sizes_in(&self, order: &[usize]) -> SmallVec<[usize; INLINE]> {
         order.iter().map(|&axis| self.size(axis)).collect()
     }
 
-    /// The error of a run whose result has the axes `kept`: where memory was short, the result's sizes are named.
+    /// If the error is about memory, it names the sizes of the result, which has the axes `kept`.
     #[cold]
     pub fn name_dims(&self, error: DimError, kept: &[usize]) -> DimError {
         match error {
@@ -270,7 +272,7 @@ impl Shape {
     }
 }
 
-/// The error of a result that does not fit into an array.
+/// The error for a result that does not fit into an array.
 #[cold]
 pub fn misfit(axes: &[Axis], order: &[usize], shape: &Shape) -> DimError {
     let found: Vec<_> = axes.iter().map(|axis| axis.size).collect();

@@ -1,6 +1,6 @@
-//! Loop axes along which no operand varies, as those of `expand`: they are planned as axes of one element.
+//! Loop axes along which no operand varies, as with `expand`. They are planned as axes of size 1.
 //!
-//! A sum along such an axis is a product with its size, and a result along it is one element, repeated.
+//! A sum along such an axis multiplies by its size; a result repeats one element along it.
 
 use crate::error::DimError;
 use alloc::vec::Vec;
@@ -12,22 +12,23 @@ use kernels::scalar::Num;
 
 /// The loops without the axes along which no operand varies.
 pub(crate) struct Still {
-    /// The sizes of all loop axes, 1 where nothing varies.
+    /// The sizes of all loop axes, with 1 where nothing varies.
     pub(crate) sizes: Sizes,
     /// The axes of the result along which something varies, in the order of the result.
     pub(crate) kept: Order,
-    /// How often each element counts in the reduction.
+    /// The number of times that each element counts in the reduction.
     times: usize,
 }
 
 impl Still {
-    /// The axes along which no factor varies, where each has the axes of a set; nothing if there are none.
+    /// The loops without the axes that none of the `supports` has: the sets of axes along which the
+    /// factors vary. `None` if there are no such axes.
     pub(crate) fn of_supports(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> Option<Still> {
         let union = supports.iter().fold(0, |union, axes| union | axes);
         Still::of(|axis| union >> axis & 1 == 1, sizes, kept)
     }
 
-    /// The axes along which no operand has a stride.
+    /// The loops without the axes along which no operand has a stride. `None` if there are none.
     pub(crate) fn of_rows(rows: &Rows, sizes: &[usize], kept: &[usize]) -> Option<Still> {
         Still::of(|axis| rows.varies(axis), sizes, kept)
     }
@@ -35,7 +36,7 @@ impl Still {
     fn of(varies: impl Fn(usize) -> bool, sizes: &[usize], kept: &[usize]) -> Option<Still> {
         #[cfg(feature = "std")]
         if kernels::memory::hollow::is_hollow() {
-            // Nothing is computed, so there is nothing to repeat.
+            // Nothing is computed here.
             return None;
         }
         let is_still = |axis: usize| sizes[axis] > 1 && !varies(axis);
@@ -55,12 +56,13 @@ impl Still {
         axes.iter().map(|&axis| self.sizes[axis]).product()
     }
 
-    /// How often each element counts in the reduction.
+    /// The number of times that each element counts in the reduction.
     pub(crate) fn times(&self) -> usize {
         self.times
     }
 
-    /// Sums of elements that count once, as those of all loops, contiguous in the order `kept`.
+    /// Turns sums over the remaining loops into sums over all loops, contiguous in the order
+    /// `kept`.
     pub(crate) fn sums<T: Num>(
         &self,
         mut data: Vec<T>,
@@ -73,14 +75,14 @@ impl Still {
         self.repeated(data, sizes, kept)
     }
 
-    /// Elements along the axes of the result that vary, repeated along the others.
+    /// Repeats elements along the axes of the result that do not vary.
     pub(crate) fn repeated<T: Copy>(
         &self,
         mut data: Vec<T>,
         sizes: &[usize],
         kept: &[usize],
     ) -> Result<Vec<T>, DimError> {
-        // One axis after the other, from the innermost: the axes inside it have their sizes by then.
+        // From the innermost axis outwards: the inner axes then have their full sizes.
         let mut inner = 1;
         for &axis in kept.iter().rev() {
             if self.sizes[axis] != sizes[axis] {

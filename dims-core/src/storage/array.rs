@@ -1,4 +1,4 @@
-//! Results, and views, as ndarray's arrays.
+//! Results and views as ndarray arrays.
 
 use crate::plan::shape::volume;
 use alloc::vec::Vec;
@@ -7,13 +7,14 @@ use kernels::memory::elements::Reaches;
 use ndarray::{Array, ArrayView, Axis, Dimension, IxDyn, RawArrayView, ShapeBuilder};
 use smallvec::SmallVec;
 
-/// The array of these elements in the standard layout.
+/// An array of these elements in standard layout.
 ///
-/// It is `Array::from_shape_vec` for what is known to fit, without what that costs: about as much as a product of two 4 x 4 matrices.
+/// `Array::from_shape_vec` without its checks, for data known to fit. (The checks cost about as
+/// much as a product of two 4 x 4 matrices.)
 ///
 /// # Panics
 ///
-/// If the elements are not as many as the shape has.
+/// If the number of elements does not match the shape.
 #[inline]
 pub(crate) fn array<T, D: Dimension>(shape: D, data: Vec<T>) -> Array<T, D> {
     let wanted = shape.slice().iter().try_fold(1usize, |len, &size| len.checked_mul(size));
@@ -24,13 +25,15 @@ pub(crate) fn array<T, D: Dimension>(shape: D, data: Vec<T>) -> Array<T, D> {
     unsafe { Array::from_shape_vec_unchecked(shape, data) }
 }
 
-/// Panics unless these are the sizes of so many elements. (Sizes beside a zero may be any, below ndarray's limit for them.)
+/// Panics unless the sizes multiply to `len`. (If one size is zero, the others are only subject to
+/// ndarray's limit.)
 #[cold]
 fn assert_counted(sizes: &[usize], len: usize) {
     assert_eq!(volume(sizes.iter().copied(), 1), Some(len), "the sizes are the shape of the data");
 }
 
-/// Elements as an array's view along these axes, each a size and a stride, all of which move along theirs.
+/// The elements as an array view along these axes, each a size and a stride. Every axis must move
+/// along the elements' own axes.
 pub(crate) fn view<'a, T, D: Dimension>(
     elements: Elements<'a, T>,
     axes: &[(usize, isize)],
@@ -38,7 +41,7 @@ pub(crate) fn view<'a, T, D: Dimension>(
     let (sizes, strides): (SmallVec<[usize; 6]>, SmallVec<[isize; 6]>) = axes.iter().copied().unzip();
     elements.assert_reach(0, &sizes, &strides);
     let start = elements.as_ptr();
-    // ndarray takes strides that go forwards; the axes that go backwards are turned around afterwards.
+    // ndarray takes nonnegative strides; axes with negative strides are reversed afterwards.
     let back =
         |&(size, stride): &(usize, isize)| if stride < 0 { stride * (size as isize - 1).max(0) } else { 0 };
     let empty = axes.iter().any(|&(size, _)| size == 0);
@@ -47,7 +50,8 @@ pub(crate) fn view<'a, T, D: Dimension>(
     for (at, &(size, stride)) in axes.iter().enumerate() {
         (sizes[at], strides[at]) = (size, if empty { 0 } else { stride.unsigned_abs() });
     }
-    // SAFETY: the axes move along those of the elements, which are borrowed for `'a`: from the element at the far end of the axes that go backwards, all others lie forwards.
+    // SAFETY: the axes move along those of the elements, which are borrowed for `'a`. From the
+    // element at the far end of the reversed axes, all others are at nonnegative offsets.
     let mut view = unsafe { RawArrayView::from_shape_ptr(sizes.strides(strides), first).deref_into_view() };
     for (at, _) in axes.iter().enumerate().filter(|(_, (_, stride))| *stride < 0) {
         view.invert_axis(Axis(at));

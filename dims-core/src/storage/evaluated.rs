@@ -27,10 +27,12 @@ use kernels::memory::held::Mark;
 use kernels::trace::Node;
 use smallvec::SmallVec;
 
-/// Elements, with a size and a stride for each dim of the set `S` and for each of the positional axes `R`.
+/// Elements, with a size and a stride for each dim of the set `S` and for each of the positional
+/// axes `R`.
 pub struct Evaluated<T, S: Dims, R: Rank = Rank0> {
     data: Buffer<T>,
-    /// Where the element at the origin is; behind others where strides are negative.
+    /// The index of the element at the origin. (With negative strides, other elements come before
+    /// it.)
     start: usize,
     named: S::Axes,
     positional: R::Axes,
@@ -38,16 +40,17 @@ pub struct Evaluated<T, S: Dims, R: Rank = Rank0> {
     marker: PhantomData<fn() -> S>,
 }
 
-/// Shares the elements, until one of the tensors is changed.
+/// Shares the elements until one of the tensors is modified.
 impl<T: Clone, S: Dims, R: Rank> Clone for Evaluated<T, S, R> {
     fn clone(&self) -> Self {
         Evaluated { data: self.data.clone(), marker: PhantomData, ..*self }
     }
 }
 
-/// What a tensor can own: a vector, or a buffer, which a recorded program may know.
+/// Memory that a tensor can own: a vector, or a buffer, which may be traced.
 pub(crate) trait IntoElements<T>: Into<Buffer<T>> {
-    /// Whether a step may have computed the elements. (A vector has no mark: small results need not look for one.)
+    /// Whether the memory may be marked by the step that computed it. (A vector never is, so small
+    /// results skip the check.)
     #[cfg(feature = "std")]
     const MAY_BE_MARKED: bool;
 }
@@ -63,9 +66,11 @@ impl<T> IntoElements<T> for Buffer<T> {
 }
 
 impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
-    /// Elements that lie contiguously in the order in which results lie: see [`AxisList::in_memory`]. `sizes` is in that order.
+    /// Contiguous elements in the order of results: see [`AxisList::in_memory`]. `sizes` is in that
+    /// order.
     ///
-    /// The sizes come from the caller, for messages: from the line of the user's program, if all functions between are `#[track_caller]`. Where they cannot be, see
+    /// Messages name the caller as the origin of the sizes: the line of the user's program, if all
+    /// functions in between are `#[track_caller]`. Otherwise use
     /// [`with_origin`](Evaluated::with_origin).
     ///
     /// # Panics
@@ -77,7 +82,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         Self::in_order(data, AxisList::in_memory_of::<S, R>().as_slice(), sizes)
     }
 
-    /// As [`laid_out`](Evaluated::laid_out), with the sizes of the dims in the order of the set, then those of the positional axes.
+    /// As [`laid_out`](Evaluated::laid_out), but with sizes in the order of the set, then those of
+    /// the positional axes.
     ///
     /// # Panics
     ///
@@ -90,7 +96,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         Self::in_order(data, order, &sizes)
     }
 
-    /// Elements that lie contiguously in an order of all axes, dims first; `sizes` is in that order.
+    /// Contiguous elements in the given order of all axes (numbered with dims first); `sizes` is in
+    /// that order.
     ///
     /// # Panics
     ///
@@ -122,18 +129,18 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         {
             tell_axes(mark, S::KEYS, order.iter().copied().zip(sizes.iter().copied()));
         }
-        // (Put together at the end: what is written piece by piece, and moved as a whole, waits in between.)
+        // (Built at the end: moving a struct right after writing its fields one by one stalls.)
         let origin = Some(Location::caller());
         Evaluated { data, start: 0, named, positional, origin, marker: PhantomData }
     }
 
-    /// The same elements, with sizes from elsewhere: those of another tensor, or of a file (`None`).
+    /// The same elements with another origin of the sizes: another tensor, or `None` for a file.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn with_origin(self, origin: Origin) -> Self {
         Evaluated { origin, ..self }
     }
 
-    /// Elements with axes anywhere among them; that of the origin is `start`.
+    /// Elements with arbitrary axes; `start` is the index of the element at the origin.
     ///
     /// # Panics
     ///
@@ -147,7 +154,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     ) -> Self {
         let data: Buffer<T> = data.into();
         let axes = named.as_slice().iter().chain(positional.as_slice()).map(Axis::parts);
-        assert!(is_within(data.len(), start as i128, axes), "the axes reach elements alone");
+        assert!(is_within(data.len(), start as i128, axes), "the axes only reach elements");
         let own = Evaluated { data, start, named, positional, origin, marker: PhantomData };
         #[cfg(feature = "std")]
         if B::MAY_BE_MARKED {
@@ -156,11 +163,11 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         own
     }
 
-    /// Elements that vary along one axis alone, of all axes of these sizes, dims first.
+    /// Elements that vary only along `axis`. `sizes` are those of all axes, dims first.
     ///
     /// # Panics
     ///
-    /// If there are not as many elements as the axis has positions.
+    /// If the number of elements is not the size of the axis.
     #[track_caller]
     pub(crate) fn along(data: Vec<T>, axis: usize, sizes: &[usize]) -> Self {
         let own = |at: usize| Axis::new(sizes[at], if at == axis { 1 } else { 0 });
@@ -174,14 +181,15 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     /// The elements, for plans and kernels.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn elements(&self) -> Elements<'_, T> {
-        // SAFETY: the axes reach nothing but what `self` owns, as each constructor sees to.
+        // SAFETY: each constructor makes sure that the axes only reach elements that `self` owns.
         unsafe { Elements::new(self.as_ptr(), self.named.as_slice(), self.positional.as_slice()) }
     }
 
     /// The elements, borrowed.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn view(&self) -> View<'_, T, S, R> {
-        // SAFETY: the axes of an owned tensor reach its elements alone, which are borrowed as long as the view; there are no indices.
+        // SAFETY: the axes of an owned tensor only reach its elements, which are borrowed as long
+        // as the view; there are no indices.
         unsafe { View::new(self.as_ptr(), self.named, self.positional, (), self.origin) }
     }
 
@@ -191,7 +199,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         self.data.as_ptr().wrapping_add(self.start)
     }
 
-    /// The element at the origin, to change it and those that the axes reach from it.
+    /// The element at the origin, mutable with all elements that the axes reach from it.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(super) fn as_mut_ptr(&mut self) -> *mut T
@@ -210,16 +218,17 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     ///
     /// # Panics
     ///
-    /// If there are not as many.
+    /// If their number differs.
     #[cfg(feature = "std")]
     pub(crate) fn with_buffer(&self, data: Buffer<T>) -> Self {
-        assert_eq!(data.len(), self.data.len(), "one element for each that there was");
+        assert_eq!(data.len(), self.data.len(), "the number of elements stays the same");
         let own = Evaluated { data, marker: PhantomData, ..*self };
         own.tell_axes();
         own
     }
 
-    /// The elements become those of a step of a recorded program, in the same memory unless others share it.
+    /// Makes the elements the result of a step of a recorded program, in the same memory unless it
+    /// is shared.
     #[cfg(feature = "std")]
     pub(crate) fn trace(&mut self, node: Arc<Node>)
     where
@@ -229,7 +238,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         self.tell_axes();
     }
 
-    /// Tells the step that computed the elements, if there is one, along which axes they lie, unless they have gaps between them or lie along one another.
+    /// Records the axes of the elements in the step that computed them, if any, unless the axes
+    /// have gaps or overlap.
     #[cfg(feature = "std")]
     fn tell_axes(&self) {
         let Some(mark) = self.data.mark() else { return };
@@ -240,7 +250,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         }
     }
 
-    /// The numbers of all axes, from the outermost in memory to the innermost. Dims are numbered before positional axes.
+    /// The numbers of all axes, from the outermost in memory to the innermost. Dims are numbered
+    /// before positional axes.
     pub(crate) fn order_in_memory(&self) -> SmallVec<[usize; 8]> {
         let strides: SmallVec<[usize; 8]> = self.axes().map(|axis| axis.stride.unsigned_abs()).collect();
         let mut order: SmallVec<[usize; 8]> = (0..strides.len()).collect();
@@ -249,7 +260,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         order
     }
 
-    /// The elements become constants, in the same memory unless others share it.
+    /// Makes the elements constants, in the same memory unless it is shared.
     #[cfg(feature = "std")]
     pub(crate) fn end_trace(&mut self)
     where
@@ -258,18 +269,18 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         self.data.remove_mark();
     }
 
-    /// Whether nobody else has the memory of the elements, and no recorded program knows them.
+    /// Whether the memory is not shared and the elements are not traced.
     #[cfg(feature = "std")]
     pub(crate) fn is_unshared(&mut self) -> bool {
         self.data.is_unshared()
     }
 
-    /// Where the element at the origin is among all elements.
+    /// The index of the element at the origin.
     pub(crate) fn start(&self) -> usize {
         self.start
     }
 
-    /// Whether a recorded program knows the elements.
+    /// Whether the elements are traced by a recorded program.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn is_traced(&self) -> bool {
         self.data.is_traced()
@@ -292,8 +303,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         self.origin
     }
 
-    /// The same elements with other dims along the same axes: the new axis `at` is the old axis `from[at]`, or one of the size `sizes(at)`
-    /// along which nothing varies; see [`permuted`].
+    /// The same elements with other dims along the same axes: the new axis `at` is the old axis
+    /// `from[at]`, or a broadcast axis of size `sizes(at)`; see [`permuted`].
     ///
     /// # Panics
     ///
@@ -309,20 +320,21 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         Evaluated { data, start, named, positional, origin, marker: PhantomData }
     }
 
-    /// The elements at one position of the last dims: `at`, which says where along each of them. The first dims, `X`, stay.
+    /// The elements at the position `at` of the last dims. The first dims, `X`, stay.
     ///
     /// Nothing is copied: the part shares the elements, as a clone does.
     ///
     /// # Panics
     ///
-    /// If the position is none of theirs.
+    /// If the position is out of range.
     pub(crate) fn at_last<X: Dims>(&self, at: &[usize]) -> Evaluated<T, X, R> {
         let (kept, last) = self.named.as_slice().split_at(X::Axes::LEN);
-        assert_eq!(last.len(), at.len(), "a position of all dims that go");
+        assert_eq!(last.len(), at.len(), "a position for each removed dim");
         let mut start = self.start;
         for (axis, &at) in last.iter().zip(at) {
-            assert!(at < axis.size, "the position is one of the axis'");
-            // (It wraps where other axes are empty and strides may be anything. Then no element is read.)
+            assert!(at < axis.size, "the position is within its axis");
+            // (This may wrap if another axis is empty, because strides may then be anything. No
+            // element is read then.)
             start = start.wrapping_add_signed((at as isize).wrapping_mul(axis.stride));
         }
         let mut named = X::Axes::filled(Axis::default());
@@ -331,8 +343,9 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         Evaluated { data: self.data.clone(), start, named, positional, origin, marker: PhantomData }
     }
 
-    /// Makes the tensor ready to be changed: afterwards no two positions share an element. If the tensor is a part of memory that others share, it gets a copy of that part.
-    /// (Otherwise the change would copy all of the memory.)
+    /// Prepares the tensor for modification: afterwards no two positions share an element. If the
+    /// tensor is a part of shared memory, it gets a copy of that part. (Otherwise the modification
+    /// would copy all of the memory.)
     ///
     /// # Panics
     ///
@@ -341,14 +354,14 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     where
         T: Clone,
     {
-        // (What a recorded program knows is not to be changed: whoever does is told so.)
+        // (Traced elements must not be modified; the modification itself reports that.)
         if !self.data.is_traced() {
             self.separate();
             self.detach_part();
         }
     }
 
-    /// One element for each position, where positions along an axis had one in common: a stride of 0.
+    /// Gives each position its own element where positions along an axis share one (stride 0).
     fn separate(&mut self)
     where
         T: Clone,
@@ -402,12 +415,12 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         self.named.as_slice().iter().chain(self.positional.as_slice()).copied()
     }
 
-    /// All elements, as they lie.
+    /// All elements, in memory order.
     pub(crate) fn all(&self) -> &[T] {
         &self.data
     }
 
-    /// All elements, as they lie, to change them.
+    /// All elements, in memory order, mutable.
     #[track_caller]
     pub(crate) fn all_mut(&mut self) -> &mut [T]
     where
@@ -416,8 +429,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         &mut self.data
     }
 
-    /// The elements, if they lie contiguously in this order of axes (dims first, then positional axes), and nothing
-    /// else with them.
+    /// The elements, if they are contiguous in this order of axes (dims first, then positional
+    /// axes) and there are no others.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn into_contiguous(self, order: &[usize]) -> Result<Vec<T>, Self>
     where
@@ -426,7 +439,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         if self.is_contiguous(order) && !self.is_traced() { Ok(self.into_vec()) } else { Err(self) }
     }
 
-    /// All elements, as they lie.
+    /// All elements, in memory order.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn into_vec(self) -> Vec<T>
     where
@@ -441,7 +454,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         self.data
     }
 
-    /// Whether the elements lie contiguously in this order of axes (dims first, then positional axes), and nothing else with them.
+    /// Whether the elements are contiguous in this order of axes (dims first, then positional axes)
+    /// and there are no others.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn is_contiguous(&self, order: &[usize]) -> bool {
         let axis = |at: usize| {
@@ -459,7 +473,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     }
 }
 
-/// Tells the step that computed marked memory along which axes its elements lie: their numbers, dims first, and their sizes.
+/// Records the axes of marked memory in the step that computed it: their numbers, dims first, and
+/// sizes.
 #[cfg(feature = "std")]
 #[cold]
 #[inline(never)]
@@ -472,19 +487,20 @@ fn tell_axes(mark: &Mark, keys: &Keys, axes: impl Iterator<Item = (usize, usize)
 }
 
 impl<T: Clone + 'static, S: Dims, R: Rank> Evaluated<T, S, R> {
-    /// The place of all elements, as such of the type `W`, if that is what they are and no other tensor has them.
+    /// The memory of all elements for reuse, if `T` is `W` and the memory is not shared.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn free<W: 'static>(&mut self) -> Option<Freed<W>> {
         let same = TypeId::of::<T>() == TypeId::of::<W>();
         if !same || !self.data.is_unshared() {
             return None;
         }
-        // SAFETY: `W` is `T`. No other tensor has the elements, and the expression that has this one keeps it until it gives the memory up, by `into_freed`; it reads each element at
-        // its own position alone, which is where the result's is written.
+        // SAFETY: `W` is `T`. No other tensor has the elements. The expression that has this tensor
+        // keeps it until `into_freed` gives the memory up, and reads each element only at its own
+        // position, where the result's element is written.
         Some(unsafe { Freed::of(&mut self.data[..]) })
     }
 
-    /// What was written to the place, if it is this tensor's.
+    /// The elements written to the memory, if it is this tensor's.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn into_freed<W: 'static>(self, place: &Freed<W>) -> Option<Vec<W>> {
         if self.data.as_ptr().cast() != place.start().cast_const() {

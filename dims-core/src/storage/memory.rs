@@ -1,3 +1,3 @@
-//! The pool of memory that large intermediate results come from and go to.
+//! The memory pool for large intermediate results.
 
 pub use kernels::memory::pool::{empty_pool, pool_bytes, pool_limit, set_pool_limit};

@@ -1,4 +1,4 @@
-//! Memory: who owns the elements of a tensor, and where its axes lie in it.
+//! Memory: the elements of tensors, owned or borrowed, and their axes.
 
 pub(crate) mod array;
 pub mod evaluated;

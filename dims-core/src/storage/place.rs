@@ -10,7 +10,7 @@ use core::marker::PhantomData;
 use kernels::memory::axes::{Axis, is_within};
 use kernels::memory::elements::ElementsMut;
 
-/// Exclusively borrowed elements with the dims `S` and the positional axes `R`, to assign to.
+/// Exclusively borrowed elements with the dims `S` and the positional axes `R`, for assignment.
 ///
 /// `X` lists the computed indices, as for [`View`](super::View).
 pub struct Place<'a, T, S: Dims, R: Rank = Rank0, X = ()> {
@@ -28,7 +28,8 @@ impl<'a, T: Clone, S: Dims, R: Rank> From<&'a mut Evaluated<T, S, R>> for Place<
     fn from(owned: &'a mut Evaluated<T, S, R>) -> Self {
         owned.prepare_change();
         let (named, positional, origin) = (*owned.named(), *owned.positional(), owned.origin());
-        // SAFETY: the axes of an owned tensor reach its elements alone, and the tensor is borrowed exclusively.
+        // SAFETY: the axes of an owned tensor only reach its elements, and the tensor is borrowed
+        // exclusively.
         unsafe { Place::new(owned.as_mut_ptr(), named, positional, (), origin) }
     }
 }
@@ -50,26 +51,29 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
         Place { start, named, positional, indices, origin, memory: PhantomData }
     }
 
-    /// As [`View::bound`](super::View::bound), of elements that are borrowed exclusively.
+    /// As [`View::bound`](super::View::bound), for exclusively borrowed elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn bound(elements: ElementsMut<'a, T>, read: BoundAxes<S, R, X>, origin: Origin) -> Self {
         let BoundAxes { offset, named, positional, indices } = read;
         let mut elements = elements.moved(offset);
         elements.assert_axes(named.as_slice(), positional.as_slice());
-        // SAFETY: binders take each new axis from the old ones, so each position is one of theirs, and different positions are different elements where the old ones' were;
-        // indices have the size and the stride of the axis that they select from. The elements are borrowed exclusively for `'a`.
+        // SAFETY: binders take each new axis from the old ones, so each position is one of theirs,
+        // and different positions are different elements if they were so along the old axes.
+        // Indices have the size and the stride of the axis that they select from. The elements are
+        // borrowed exclusively for `'a`.
         unsafe { Place::new(elements.as_mut_ptr(), named, positional, indices, origin) }
     }
 
-    /// The elements at `len` positions from `start` on along the dim `at`.
+    /// The elements at positions `start` to `start + len` along the dim `at`.
     ///
     /// # Panics
     ///
-    /// If these are not positions of the dim.
+    /// If the range is out of bounds.
     pub(crate) fn part(mut self, at: usize, start: usize, len: usize) -> Self {
         let axis = &mut self.named.as_mut_slice()[at];
         assert!(start <= axis.size && len <= axis.size - start, "the part is within the dim");
-        // (The axes reach a part of the elements that they reached before. A part without elements may begin behind the last element; nothing is accessed.)
+        // (The axes reach a subset of their previous elements. An empty part may begin after the
+        // last element; nothing is accessed.)
         self.start = self.start.wrapping_offset((start as isize).wrapping_mul(axis.stride));
         axis.size = len;
         self
@@ -79,7 +83,8 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
     ///
     /// # Panics
     ///
-    /// If the axes, and those that `selected` from by the indices, reach beyond the tensor's elements.
+    /// If the axes, together with the axes that indices select from, reach beyond the tensor's
+    /// elements.
     #[track_caller]
     pub(crate) fn within<Y: Dims, Q: Rank>(
         owned: &'a mut Evaluated<T, Y, Q>,
@@ -93,7 +98,7 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
     {
         let all = owned.all_mut();
         let axes = named.as_slice().iter().chain(positional.as_slice()).chain(selected);
-        assert!(is_within(all.len(), 0, axes.map(Axis::parts)), "the axes reach elements alone");
+        assert!(is_within(all.len(), 0, axes.map(Axis::parts)), "the axes only reach elements");
         // SAFETY: what was asserted; the tensor is borrowed exclusively.
         unsafe { Place::new(all.as_mut_ptr(), named, positional, indices, origin) }
     }
@@ -110,14 +115,15 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
         assert_eq!(R::N, 0, "all axes are those of dims");
         let named = crate::types::axes::in_order(data.len(), order, sizes);
         let positional = R::Axes::filled(Axis::default());
-        // SAFETY: the strides count the elements of the slice, which is borrowed exclusively for `'a`, row by row; there are no indices.
+        // SAFETY: the strides count the elements of the slice, which is borrowed exclusively for
+        // `'a`, row by row; there are no indices.
         unsafe { Place::new(data.as_mut_ptr(), named, positional, X::default(), None) }
     }
 
-    /// The elements, for plans and kernels, and the computed indices, which move on from there.
+    /// The elements for plans and kernels, and the computed indices, whose offsets come on top.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn elements(&mut self) -> (ElementsMut<'_, T>, &X) {
-        // SAFETY: what `new` was promised.
+        // SAFETY: the caller of `new` promised this.
         let elements =
             unsafe { ElementsMut::new(self.start, self.named.as_slice(), self.positional.as_slice()) };
         (elements, &self.indices)

@@ -1,4 +1,5 @@
-//! Elements that several tensors share, each with axes of its own: cutting, broadcasting and splitting copy nothing.
+//! Elements that several tensors share, each with its own axes: slicing, broadcasting and splitting
+//! copy nothing.
 
 use crate::storage::View;
 use crate::storage::axes::AxisBlock;
@@ -9,19 +10,20 @@ use alloc::vec::Vec;
 use kernels::memory::axes::{Axis, is_within, row_major};
 use kernels::memory::buffer::Buffer;
 
-/// Elements in memory that is shared, with a size and a stride for each axis.
+/// Elements in shared memory, with a size and a stride for each axis.
 ///
-/// If no axis is empty, then for every position the element at `start` plus the strides is one of `data`.
+/// Invariant: if no axis is empty, then for every position the element at `start` plus the strides
+/// is an element of `data`.
 #[derive(Clone)]
 pub(crate) struct SharedElements<T> {
     data: Arc<Buffer<T>>,
-    /// Where the element at the origin is.
+    /// The index of the element at the origin.
     start: usize,
     axes: Axes,
 }
 
 impl<T> SharedElements<T> {
-    /// Elements that lie contiguously in the order of their axes.
+    /// Contiguous elements in the order of their axes.
     ///
     /// # Panics
     ///
@@ -43,7 +45,7 @@ impl<T> SharedElements<T> {
         self.axes.iter().map(|axis| axis.size)
     }
 
-    /// The same elements with other axes; the origin is `offset` elements further on.
+    /// The same elements with other axes, and the origin moved by `offset` elements.
     ///
     /// # Panics
     ///
@@ -51,11 +53,11 @@ impl<T> SharedElements<T> {
     pub(crate) fn with_axes(&self, offset: usize, axes: Axes) -> Self {
         let start = self.start + offset;
         let within = is_within(self.data.len(), start as i128, axes.iter().map(Axis::parts));
-        assert!(within, "the axes reach elements alone");
+        assert!(within, "the axes only reach elements");
         SharedElements { data: Arc::clone(&self.data), start, axes }
     }
 
-    /// Whether the elements lie contiguously in the order of their axes.
+    /// Whether the elements are contiguous in the order of their axes.
     pub(crate) fn is_contiguous(&self) -> bool {
         let mut step: usize = 1;
         self.axes.iter().rev().all(|axis| {
@@ -65,7 +67,7 @@ impl<T> SharedElements<T> {
         })
     }
 
-    /// A view whose dim `at` lies along the axis `from[at]`.
+    /// A view whose dim `at` is the axis `from[at]`.
     ///
     /// # Panics
     ///
@@ -78,13 +80,13 @@ impl<T> SharedElements<T> {
         }
         let named_once = (0..self.axes.len()).all(|axis| from.contains(&axis));
         assert!(named_once && from.len() == self.axes.len(), "each axis once");
-        // SAFETY: these are all of our axes in another order, so every position is one of ours: an element of the data, which `self`
-        // keeps alive. There are no indices.
+        // SAFETY: these are all of our axes in another order, so every position is one of ours: an
+        // element of the data, which `self` keeps alive. There are no indices.
         unsafe { View::new(self.data.as_ptr().wrapping_add(self.start), named, [], (), None) }
     }
 }
 
-/// The axes of elements that lie contiguously, the last one fastest.
+/// The axes of contiguous elements, the last one innermost.
 pub(crate) fn contiguous(sizes: &[usize]) -> Axes {
     sizes.iter().zip(row_major(sizes)).map(|(&size, stride)| Axis::new(size, stride)).collect()
 }

@@ -1,4 +1,5 @@
-//! Memory that others own and that can be bound: ndarray arrays, slices, vectors, nested fixed-size arrays.
+//! Borrowed memory that can be bound to dims: ndarray arrays, slices, vectors, nested fixed-size
+//! arrays.
 
 use crate::types::rank::*;
 use crate::types::size::Static;
@@ -8,13 +9,13 @@ use kernels::memory::elements::{Elements, ElementsMut};
 use ndarray::{ArrayBase, Data, DataMut, Dimension, Ix0, Ix1, Ix2, Ix3, Ix4, Ix5, Ix6, IxDyn};
 use smallvec::SmallVec;
 
-/// How many axes need no allocation.
+/// The number of axes that need no allocation.
 const INLINE: usize = 6;
 
-/// Axes as they lie in memory.
+/// Axes in memory.
 pub type Axes = SmallVec<[Axis; INLINE]>;
 
-/// A number of axes that only the run knows.
+/// A number of axes that is known only at run time.
 #[derive(Clone, Copy, Debug)]
 pub struct RankDyn;
 
@@ -32,18 +33,18 @@ macro_rules! nd_ranks {
 
 nd_ranks!(Ix0 Rank0, Ix1 Rank1, Ix2 Rank2, Ix3 Rank3, Ix4 Rank4, Ix5 Rank5, Ix6 Rank6, IxDyn RankDyn);
 
-/// Something with elements along axes that can be bound.
+/// A source of elements whose axes can be bound.
 ///
 /// # Safety
 ///
-/// If no axis that [`raw`](Source::raw) returns is empty, then for every position of the axes the pointer offset by the strides is a
-/// valid element for as long as the source is borrowed.
+/// If no axis that [`raw`](Source::raw) returns is empty, then for every position of the axes the
+/// pointer offset by the strides is a valid element for as long as the source is borrowed.
 pub unsafe trait Source {
     /// The type of the elements.
     type Elem;
     /// [`Rank0`] to [`Rank6`], or [`RankDyn`].
     type Rank;
-    /// The sizes of the axes that rustc knows, as nested pairs; `()` where it knows none of the rest.
+    /// The static sizes of the axes, as nested pairs; `()` where the remaining sizes are unknown.
     type Sizes;
     /// The first element and the axes.
     #[doc(hidden)]
@@ -65,7 +66,8 @@ pub unsafe trait SourceMut: Source {
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn elements<A: Source + ?Sized>(source: &A) -> (Elements<'_, A::Elem>, Axes) {
     let (start, axes) = source.raw();
-    // SAFETY: the implementor of `Source` promises elements at every position of these axes while the source is borrowed.
+    // SAFETY: the implementor of `Source` promises elements at every position of these axes while
+    // the source is borrowed.
     let elements = unsafe { Elements::new(start, &axes, &[]) };
     (elements, axes)
 }
@@ -74,21 +76,24 @@ pub(crate) fn elements<A: Source + ?Sized>(source: &A) -> (Elements<'_, A::Elem>
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn elements_mut<A: SourceMut + ?Sized>(source: &mut A) -> (ElementsMut<'_, A::Elem>, Axes) {
     let (start, axes) = source.raw_mut();
-    // SAFETY: the implementor of `SourceMut` promises distinct elements at every position of these axes, and the borrow is exclusive.
+    // SAFETY: the implementor of `SourceMut` promises distinct elements at every position of these
+    // axes, and the borrow is exclusive.
     let elements = unsafe { ElementsMut::new(start, &axes, &[]) };
     (elements, axes)
 }
 
-/// The elements of several values, one behind the other, and their axes: that of the values, and those of each.
+/// The elements of adjacent values, and their axes: first the axis of the values, then those of
+/// each value.
 pub(crate) fn elements_of_nested<A: Nested>(values: &[A]) -> (Elements<'_, A::Elem>, Axes) {
     let mut axes = Axes::from_slice(&[Axis::new(values.len(), A::LEN as isize)]);
     A::sizes(&mut axes);
-    // SAFETY: a slice has `len` values one behind the other, each of which is `A::LEN` elements, as the implementor of `Nested` promises.
+    // SAFETY: a slice has `len` adjacent values, each of which is `A::LEN` elements, as the
+    // implementor of `Nested` promises.
     let elements = unsafe { Elements::new(values.as_ptr().cast(), &axes, &[]) };
     (elements, axes)
 }
 
-/// (Apart, as it is compiled with this crate.)
+/// (A separate function, compiled once with this crate.)
 #[cold]
 #[inline(never)]
 fn many_axes(sizes: &[usize], strides: &[isize]) -> Axes {
@@ -101,7 +106,7 @@ fn nd_axes(sizes: &[usize], strides: &[isize]) -> Axes {
     if sizes.len() > INLINE {
         return many_axes(sizes, strides);
     }
-    // For a rank that rustc knows this is straight-line code.
+    // For a static rank this is straight-line code.
     let mut inline = [Axis::default(); INLINE];
     for (own, axis) in inline.iter_mut().zip(axes) {
         *own = axis;
@@ -121,8 +126,9 @@ unsafe impl<S: Data, D: NdRank> Source for ArrayBase<S, D> {
     }
 }
 
-// SAFETY: every index within the shape is an element of the array, and different ones are different elements of what `DataMut` owns or borrows exclusively;
-// `as_mut_ptr` makes shared elements this array's own first.
+// SAFETY: every index within the shape is an element of the array, and different indices are
+// different elements, which `DataMut` owns or borrows exclusively; `as_mut_ptr` first unshares
+// shared elements.
 unsafe impl<S: DataMut, D: NdRank> SourceMut for ArrayBase<S, D> {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn raw_mut(&mut self) -> (*mut S::Elem, Axes) {
@@ -133,7 +139,7 @@ unsafe impl<S: DataMut, D: NdRank> SourceMut for ArrayBase<S, D> {
 
 macro_rules! slices {
     ($(($($params:tt)*) $slice:ty, $elem:ty;)*) => {$(
-        // SAFETY: neighbouring elements of a slice lie one apart.
+        // SAFETY: adjacent elements of a slice are one apart.
         unsafe impl<$($params)*> Source for $slice {
             type Elem = $elem;
             type Rank = Rank1;
@@ -145,7 +151,8 @@ macro_rules! slices {
             }
         }
 
-        // SAFETY: neighbouring elements of a slice lie one apart, and are distinct; the slice is borrowed exclusively.
+        // SAFETY: adjacent elements of a slice are one apart and distinct; the slice is borrowed
+        // exclusively.
         unsafe impl<$($params)*> SourceMut for $slice {
             #[cfg_attr(not(unoptimized), inline(always))]
             fn raw_mut(&mut self) -> (*mut $elem, Axes) {
@@ -165,15 +172,15 @@ slices! {
 ///
 /// # Safety
 ///
-/// A value consists of `product of the sizes` elements, one after the other.
+/// A value must consist of `LEN` elements, the product of the sizes, one after the other.
 pub unsafe trait Nested {
     /// The innermost type.
     type Elem;
-    /// How deep the nesting is.
+    /// The nesting depth.
     type Rank: Rank;
     /// The lengths, as nested pairs.
     type Sizes;
-    /// How many elements a value has.
+    /// The number of elements of a value.
     const LEN: usize;
     /// Appends the lengths.
     fn sizes(axes: &mut Axes);
@@ -197,7 +204,8 @@ scalars!(num_complex::Complex32, num_complex::Complex64);
 #[cfg(feature = "half")]
 scalars!(half::f16, half::bf16);
 
-// SAFETY: an array is its elements, one after the other, each of which is `T::LEN` innermost elements.
+// SAFETY: an array is its elements, one after the other, each of which is `T::LEN` innermost
+// elements.
 unsafe impl<T: Nested, const N: usize> Nested for [T; N] {
     type Elem = T::Elem;
     type Rank = <T::Rank as Rank>::Succ;
@@ -210,7 +218,8 @@ unsafe impl<T: Nested, const N: usize> Nested for [T; N] {
     }
 }
 
-// SAFETY: an array is `N` values one behind the other, each of which is `T::LEN` elements that lie as `T::sizes` describes.
+// SAFETY: an array is `N` adjacent values, each of which is `T::LEN` elements with the axes of
+// `T::sizes`.
 unsafe impl<T: Nested, const N: usize> Source for [T; N] {
     type Elem = T::Elem;
     type Rank = <T::Rank as Rank>::Succ;

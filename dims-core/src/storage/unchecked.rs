@@ -2,16 +2,21 @@
 //!
 //! The strides stay within the elements for three reasons:
 //!
-//! 1. *Elements come with the axes that reach them.* The types that hold both (`Evaluated`, `View`, `Place` and the operands of patterns) have private fields. Their values are
-//!    made by functions of `storage`, or by one that asserts that the axes lie within the memory.
-//! 2. *A row has the strides of those axes, at loops of their sizes.* [`Shape`](crate::plan::shape::Shape) is made by unifying the sizes of all operands' axes: a
-//!    size that differs is an error before anything runs. [`Expr::rows`](crate::expr::Expr::rows) writes, for each operand, the stride of each axis at the loop that
-//!    was unified with it, and 0 at the others. Both are methods of sealed traits, so no other crate has an implementation.
-//! 3. *A nest keeps them.* [`Nest`] merges, splits and orders loops, and takes none beyond its size; [`Expr::kernel`](crate::expr::Expr::kernel) is called with the
-//!    rows of the nest over which the kernel runs.
+//! 1. *Elements come with the axes that reach them.* The types that hold both (`Evaluated`, `View`,
+//!    `Place` and the operands of patterns) have private fields. Only functions of `storage` make
+//!    values of them, or functions that assert that the axes stay within the memory.
+//! 2. *A row has the strides of those axes, at loops of their sizes.*
+//!    [`Shape`](crate::plan::shape::Shape) unifies the sizes of all operands' axes: a different
+//!    size is an error before anything runs. [`Expr::rows`](crate::expr::Expr::rows) writes, for
+//!    each operand, the stride of each axis at the loop that the axis was unified with, and 0 at
+//!    the others. Both are methods of sealed traits, so no other crate implements them.
+//! 3. *A nest keeps them.* [`Nest`] merges, splits and orders loops, and never exceeds their sizes.
+//!    [`Expr::kernel`](crate::expr::Expr::kernel) is called with the rows of the nest over which
+//!    the kernel runs.
 //!
-//! So each position of the loops is, along a row, a position of the axes, which is an element. Builds with debug assertions check that
-//! for each row; the functions below say what else they rely on.
+//! So each position of the loops is, through a row, a position of the axes, which is an element.
+//! Builds with debug assertions check this for each row. The functions below state what else they
+//! rely on.
 
 use crate::error::DimError;
 use crate::plan::direct::{ElementsAlong, Planned, ResultSizes, Roles};
@@ -39,11 +44,13 @@ use kernels::scalar::{Element, Num, Real};
 use kernels::{reduce, scan};
 use smallvec::SmallVec;
 
-/// A position of the line that all operands of an expression are. Only [`each_in_line`] and [`each_into_line`] make one.
+/// A position in an expression whose operands are all one line. Only [`each_in_line`] and
+/// [`each_into_line`] make one.
 #[derive(Clone, Copy)]
 pub struct InLine(usize);
 
-/// The elements of an expression one by one, whose operands lie alike, each a line of as many elements as the result has: `element` reads them at a position.
+/// Computes an expression one element at a time. All operands have the same layout, each a line as
+/// long as the result. `element` computes the element at a position.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn each_in_line<T: Copy + 'static>(
     to: Destination<'_, T>,
@@ -52,7 +59,8 @@ pub(crate) fn each_in_line<T: Copy + 'static>(
     to.from_fn(|at| element(InLine(at)))
 }
 
-/// As [`each_in_line`], to places. (Few elements take so few instructions that a [`Destination`] would cost more than they do.)
+/// As [`each_in_line`], into `places`. (For few elements, a [`Destination`] costs more than the
+/// elements.)
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn each_into_line<T>(places: &mut [T], element: impl Fn(InLine) -> T) {
     places.iter_mut().enumerate().for_each(|(at, place)| *place = element(InLine(at)));
@@ -61,11 +69,12 @@ pub(crate) fn each_into_line<T>(places: &mut [T], element: impl Fn(InLine) -> T)
 /// The element at a position of a line.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn nth<T: Copy>(elements: Elements<'_, T>, InLine(at): InLine) -> T {
-    // SAFETY: `each_in_line` and `each_into_line` run where the axes of all operands were found to be those of one line, as long as the result, whose positions it counts.
+    // SAFETY: `each_in_line` and `each_into_line` only run if the axes of all operands are those of
+    // one line as long as the result; `at` is a position in the result.
     unsafe { elements.nth(at as isize) }
 }
 
-/// All elements along these axes, which are their own, if they lie one behind the other in this order.
+/// All elements along these axes, which must be their own, if they are contiguous in this order.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn line<T>(
     elements: Elements<'_, T>,
@@ -79,14 +88,14 @@ pub(crate) fn line<T>(
     if !is_line {
         return None;
     }
-    // SAFETY: fact 1: the axes reach these elements, which are neighbours.
+    // SAFETY: fact 1: the axes reach these elements, which are contiguous.
     Some(unsafe { elements.line(0, len) })
 }
 
-// (Products of sizes wrap around below: those of axes that reach elements do not, unless an axis is empty, and then the product is 0.)
+// (The products of sizes below may wrap only if an axis is empty, and then the product is 0.)
 
-/// Copies elements along axes to places along axes, both their own, if there are as many of each, of the same sizes, and both lie one behind the other. Returns how many
-/// elements they are.
+/// Copies elements along axes to places along axes, both their own, if the sizes agree and both are
+/// contiguous in this order. Returns the number of elements.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn copy_line<'a, T: Copy>(
     elements: Elements<'_, T>,
@@ -102,13 +111,15 @@ pub(crate) fn copy_line<'a, T: Copy>(
     if !same {
         return None;
     }
-    // SAFETY: fact 1: the axes reach these elements and these places, which are neighbours on either side.
+    // SAFETY: fact 1: the axes reach these elements and these places, and both sides are
+    // contiguous.
     let (elements, places) = unsafe { (elements.line(0, len), places.line(len)) };
     places.copy_from_slice(elements);
     Some(len)
 }
 
-/// All places along these axes, which are their own, if they have these sizes and lie one behind the other.
+/// All places along these axes, which must be their own, if they have these sizes and are
+/// contiguous in this order.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn line_mut<'a, T>(
     places: ElementsMut<'a, T>,
@@ -123,19 +134,20 @@ pub(crate) fn line_mut<'a, T>(
     if !fits {
         return None;
     }
-    // SAFETY: fact 1: the axes reach these places, which are neighbours.
+    // SAFETY: fact 1: the axes reach these places, which are contiguous.
     Some(unsafe { places.line(len) })
 }
 
-/// A reader of elements along the next row of a nest; where indices are active, they select from further axes of the elements.
+/// A reader of elements along the next row of a nest. Active indices select from further axes of
+/// the elements.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn strided<'k, T: Element, X: GatherIndices, W: StrideKind>(
     elements: Elements<'k, T>,
     row: Row<'k>,
     indices: X,
 ) -> Strided<'k, T, X, W> {
-    // SAFETY: facts 1 to 3. An index is made with the size and the stride of the axis that it selects from. `W` is `UnitStride` only where all operands
-    // were found to lie alike and contiguously, or their types say so.
+    // SAFETY: facts 1 to 3. An index is made with the size and the stride of the axis that it
+    // selects from. `W` is `UnitStride` only if all operands are contiguous in the same order.
     unsafe { Strided::along_row(elements, row, indices) }
 }
 
@@ -161,7 +173,8 @@ pub(crate) fn copy_onto<T: Element>(
     result: Row<'_>,
     sizes: &[usize],
 ) {
-    // SAFETY: facts 1 to 3, for both rows: that of the target was made of its axes, whose sizes were compared with those of the loops.
+    // SAFETY: facts 1 to 3, for both rows: the target's row was made from its axes, whose sizes
+    // were compared with the loops'.
     unsafe { copy::copy_onto(elements, row, target, result, sizes) };
 }
 
@@ -185,13 +198,16 @@ pub(crate) fn copy_few<T: Copy + 'static>(
     axes: &[Axis; FEW],
     to: Destination<'_, T>,
 ) -> Result<Vec<T>, Error> {
-    // SAFETY: fact 1: the axes are those of the elements in another order, and axes of one element or of the stride 0.
+    // SAFETY: fact 1: the axes are those of the elements in another order, and axes of size 1 or
+    // stride 0.
     unsafe { copy::copy_few(elements, axes, to) }
 }
 
-/// The elements and the sizes of a product of tensors in memory. Plans show it as `dims` names it. `None` if the operands need the general path.
+/// The elements and the sizes of a product of tensors in memory. Plans show it with the names in
+/// `dims`. `None` if the operands need the general path.
 ///
-/// (This and [`product_onto`] are two functions: where one chose between new memory and places, small products took up to half more instructions.)
+/// (This and [`product_onto`] are two functions, because a choice between new memory and places at
+/// run time is costly for small products.)
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn product<T: Num>(
@@ -206,8 +222,10 @@ pub(crate) fn product<T: Num>(
     };
     assert_eq!(batch.count * batch.m * batch.n, len, "the products are the result");
     assert!(len <= out.capacity(), "there is room for the results");
-    // SAFETY: fact 1: the plan has the sizes and strides of the operands' own axes, or of several that are one loop, and has compared the sizes of both. The strides of
-    // the result count through its axes in their order, so its `len` elements, for which there is room, are each written once. The layout is that of the operands' types.
+    // SAFETY: fact 1: the plan has the sizes and strides of the operands' own axes, or of several
+    // merged into one loop, and has compared the sizes of both operands. The strides of the result
+    // run through its axes in order, so its `len` elements, for which there is memory, are each
+    // written once. The layout is that of the operands' types.
     unsafe {
         batch.multiply(layout, a, b, out.as_mut_ptr());
         out.set_len(len);
@@ -215,7 +233,7 @@ pub(crate) fn product<T: Num>(
     Some(Ok((out, sizes)))
 }
 
-/// As [`product`], to places with the axes `axes`, which are those of the result in order. Returns whether it ran.
+/// As [`product`], into places along `axes`, the result's axes in order. Returns whether it ran.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn product_onto<T: Num>(
@@ -228,19 +246,21 @@ pub(crate) fn product_onto<T: Num>(
 ) -> bool {
     let Some(batch) = roles.planned_onto::<T>(a_axes, b_axes, axes, dims) else { return false };
     places.assert_reach(0, &[batch.count, batch.m, batch.n], &batch.c);
-    // SAFETY: fact 1: the plan has the sizes and strides of the operands' own axes, or of several that are one loop, and has compared the sizes of both; and the
-    // strides of the places' axes, whose sizes it has compared with those of the result. Places are distinct, as whoever implements `SourceMut` promises.
+    // SAFETY: fact 1: the plan has the sizes and strides of the operands' own axes, or of several
+    // merged into one loop, and has compared the sizes of both operands. It also has the strides of
+    // the places' axes, and has compared their sizes with the result's. Places are distinct, as the
+    // implementor of `SourceMut` promises.
     unsafe { batch.multiply(None, a, b, places.as_mut_ptr()) };
     true
 }
 
-/// A factor of a contraction; the strides are along the loops.
+/// A factor of a contraction with its strides along the loops.
 #[inline]
 pub(crate) fn factor<T: Num>(
     elements: Elements<'_, T>,
     strides: SmallVec<[isize; 8]>,
 ) -> ContractionFactor<'_, T> {
-    // SAFETY: facts 1 and 2; it is contracted over the loops of the shape that the strides are for.
+    // SAFETY: facts 1 and 2; the factor is contracted over the loops that the strides belong to.
     unsafe { ContractionFactor::borrowed(elements, strides) }
 }
 
@@ -249,8 +269,8 @@ pub(crate) fn factor_over<'a, T: Num>(
     factor: ContractionFactor<'a, T>,
     strides: impl FnOnce(&[isize]) -> SmallVec<[isize; 8]>,
 ) -> ContractionFactor<'a, T> {
-    // SAFETY: the pattern's sizes are solved from those of the operand's axes, and the strides of an axis that is a group are spread over its loops, whose sizes
-    // multiply to that of the axis.
+    // SAFETY: the pattern's sizes are solved from those of the operand's axes. The strides of an
+    // axis that is a group are spread over its loops, whose sizes multiply to that of the axis.
     unsafe { factor.over(strides) }
 }
 
@@ -261,12 +281,12 @@ pub(crate) fn places<'a, T: Num>(
     sizes: &[usize],
     kept: &[usize],
 ) -> Target<'a, T> {
-    // SAFETY: the strides are those that `spread` made of the axes of the places, whose sizes it compared with those of the loops; places are distinct, as
-    // whoever implements `SourceMut` promises.
+    // SAFETY: `spread` made the strides from the axes of the places, whose sizes it compared with
+    // the loops'. Places are distinct, as the implementor of `SourceMut` promises.
     unsafe { Target::places(places, strides, sizes, kept) }
 }
 
-/// The input of a reduction: elements, the nest's only operand.
+/// The input of a reduction: the elements are the nest's only operand.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn to_reduce<'a, T>(
     elements: Elements<'a, T>,
@@ -278,7 +298,7 @@ pub(crate) fn to_reduce<'a, T>(
     unsafe { reduce::ReduceInput::new(elements, nest, work, count) }
 }
 
-/// The input of work along lines: elements, the nests' only operand.
+/// The input of work along lines: the elements are the nests' only operand.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn to_scan<'a, T>(
     elements: Elements<'a, T>,
@@ -304,7 +324,8 @@ where
     X: GatherIndices,
     O: BinaryOp<T, K::Elem, Out = T> + Copy,
 {
-    // SAFETY: facts 1 to 3, of the place, whose row is the first of the nest. Its indices are made with the sizes and strides of the axes that they select from.
+    // SAFETY: facts 1 to 3, for the place too: its row is the first of the nest. Its indices are
+    // made with the sizes and strides of the axes that they select from.
     unsafe { update::update(nest, parts, place, lower, op) }
 }
 
@@ -335,7 +356,8 @@ pub(crate) fn update_lowered<T: Element>(
     nest: &Nest,
     place: ElementsMut<'_, T>,
 ) {
-    // SAFETY: facts 1 to 3, of the place as well, whose row is the first of the nest, and which is the program's first operand.
+    // SAFETY: facts 1 to 3, for the place too: it is the program's first operand, and its row is
+    // the first of the nest.
     unsafe { lowered::update(program, nest, place) };
 }
 
@@ -357,8 +379,10 @@ pub(crate) fn attend<'w, T: Real>(
     threads: usize,
     lower: &dyn Fn() -> Box<dyn Change<T> + 'w>,
 ) -> Result<Vec<T>, Error> {
-    // SAFETY: facts 1 to 3: the rows are the strides of the three operands along the loops of one shape, and those of the result, which count through its axes in
-    // their order. Of an operand without elements none is read, since a loop that it varies along is empty. There is one thread unless the kernels of mask and bias may run on several.
+    // SAFETY: facts 1 to 3: the rows are the strides of the three operands along the loops of one
+    // shape, and the result's strides, which run through its axes in order. An operand without
+    // elements is never read, because a loop that it varies along is empty. There is one thread
+    // unless the kernels of mask and bias may run on several.
     unsafe { attention::attend(work, len, threads, lower) }
 }
 

@@ -1,4 +1,4 @@
-//! Tensors that borrow their elements: what binding an array to dims yields.
+//! Tensors that borrow their elements: the result of binding an array to dims.
 
 use crate::error::Origin;
 use crate::storage::axes::{AxisBlock, permuted};
@@ -8,9 +8,10 @@ use core::marker::PhantomData;
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
 
-/// Borrowed elements, with a size and a stride for each dim of `S` and for each of the positional axes `R`.
+/// Borrowed elements, with a size and a stride for each dim of `S` and for each of the positional
+/// axes `R`.
 ///
-/// `X` lists the computed indices, for `w.at((ids.at(i), j))`; it is `()` where there are none.
+/// `X` lists the computed indices, as in `w.at((ids.at(i), j))`; it is `()` if there are none.
 pub struct View<'a, T, S: Dims, R: Rank = Rank0, X = ()> {
     start: *const T,
     named: S::Axes,
@@ -20,10 +21,11 @@ pub struct View<'a, T, S: Dims, R: Rank = Rank0, X = ()> {
     memory: PhantomData<(&'a [T], fn() -> S)>,
 }
 
-// SAFETY: a view is a shared borrow of its elements, whose types are `Sync` where `&[T]` may go to another thread; the
-// pointer adds nothing to that.
+// SAFETY: a view is a shared borrow of its elements, which may go to another thread because `T` is
+// `Sync`. The pointer adds nothing to that.
 unsafe impl<T: Sync, S: Dims, R: Rank, X: Send> Send for View<'_, T, S, R, X> {}
-// SAFETY: a shared reference to a view is one to its elements, as `&&[T]` is; the indices are `Sync`.
+// SAFETY: a shared reference to a view is like `&&[T]`, a shared reference to its elements; the
+// indices are `Sync`.
 unsafe impl<T: Sync, S: Dims, R: Rank, X: Sync> Sync for View<'_, T, S, R, X> {}
 
 impl<T, S: Dims, R: Rank, X: Clone> Clone for View<'_, T, S, R, X> {
@@ -34,7 +36,8 @@ impl<T, S: Dims, R: Rank, X: Clone> Clone for View<'_, T, S, R, X> {
 
 impl<T, S: Dims, R: Rank, X: Copy> Copy for View<'_, T, S, R, X> {}
 
-/// What binders make of the axes of a source: how far the first element moves, the axes, and the computed indices.
+/// The result of applying binders to a source's axes: the offset of the first element, the axes,
+/// and the computed indices.
 pub(crate) struct BoundAxes<S: Dims, R: Rank, X> {
     pub(crate) offset: isize,
     pub(crate) named: S::Axes,
@@ -47,8 +50,8 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
     ///
     /// # Safety
     ///
-    /// If no axis is empty, then for every position of the axes, and every in-range value of the active indices, `start`
-    /// offset by the strides is a valid element for `'a`.
+    /// If no axis is empty, then for every position of the axes, and every in-range value of the
+    /// active indices, `start` offset by the strides is a valid element for `'a`.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) unsafe fn new(
         start: *const T,
@@ -60,15 +63,18 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
         View { start, named, positional, indices, origin, memory: PhantomData }
     }
 
-    /// What binders have read of the axes of these elements. They split, pick, cut and move along those axes, so each position of the
-    /// new axes is one of the old ones; indices are checked against the axis that they select from.
+    /// A view of `elements` along the axes that binders have read. Binders split, pick, slice and
+    /// step along the elements' axes, so each position of the new axes is one of the old ones;
+    /// indices are checked against the axis that they select from.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn bound(elements: Elements<'a, T>, read: BoundAxes<S, R, X>, origin: Origin) -> Self {
         let BoundAxes { offset, named, positional, indices } = read;
         let elements = elements.moved(offset);
         elements.assert_axes(named.as_slice(), positional.as_slice());
-        // SAFETY: binders take each new axis from the old ones: a part of one, several that it splits into, or its positions in larger steps or backwards, with `offset`
-        // leading to the first element. So each position is one of the old axes; indices have the size and the stride of the axis that they select from.
+        // SAFETY: binders take each new axis from the old ones: a part of one, several that it
+        // splits into, or its positions in larger or negative steps, with `offset` leading to the
+        // first element. So each position is one of the old axes; indices have the size and the
+        // stride of the axis that they select from.
         unsafe { View::new(elements.as_ptr(), named, positional, indices, origin) }
     }
 
@@ -85,14 +91,15 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
         assert_eq!(R::N, 0, "all axes are those of dims");
         let named = crate::types::axes::in_order(data.len(), order, sizes);
         let positional = R::Axes::filled(Axis::default());
-        // SAFETY: the strides count the elements of the slice, which is borrowed for `'a`, row by row; there are no indices.
+        // SAFETY: the strides count the elements of the slice, which is borrowed for `'a`, row by
+        // row; there are no indices.
         unsafe { View::new(data.as_ptr(), named, positional, X::default(), None) }
     }
 
-    /// The elements, for plans and kernels; computed indices move on from there.
+    /// The elements for plans and kernels; the offsets of computed indices come on top.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn elements(&self) -> Elements<'a, T> {
-        // SAFETY: what `new` was promised.
+        // SAFETY: the caller of `new` promised this.
         unsafe { Elements::new(self.start, self.named.as_slice(), self.positional.as_slice()) }
     }
 
@@ -121,11 +128,12 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
 }
 
 impl<'a, T, S: Dims, R: Rank> View<'a, T, S, R> {
-    /// Elements whose axes are `own`, with those in another order and others beside them: see [`permuted`]. The positional axes stay.
+    /// Elements whose axes are `own`, with these in another order and possibly new broadcast axes:
+    /// see [`permuted`]. The positional axes stay.
     ///
     /// # Panics
     ///
-    /// If `from` does not name each axis once, or the number of positional axes is another.
+    /// If `from` does not name each axis once, or the number of positional axes differs.
     #[inline]
     pub(crate) fn permuted(
         elements: Elements<'a, T>,
@@ -137,8 +145,8 @@ impl<'a, T, S: Dims, R: Rank> View<'a, T, S, R> {
         let named: S::Axes = permuted(own, from, sizes);
         let mut kept = R::Axes::filled(Axis::default());
         kept.as_mut_slice().copy_from_slice(positional);
-        // SAFETY: these are all axes of the elements in another order, and some along which nothing varies, so that each position is one of
-        // theirs; where one of the latter is empty, nothing is read.
+        // SAFETY: these are all axes of the elements in another order, and broadcast axes, so each
+        // position is one of theirs. If a broadcast axis is empty, nothing is read.
         unsafe { View::new(elements.as_ptr(), named, kept, (), origin) }
     }
 
@@ -163,22 +171,23 @@ impl<'a, T, S: Dims, R: Rank> View<'a, T, S, R> {
         View::permuted(self.elements(), own, from, sizes, self.origin)
     }
 
-    /// The elements at one position of the last dims: `at`, which says where along each of them. The first dims, `X`, stay.
+    /// The elements at the position `at` of the last dims. The first dims, `X`, stay.
     ///
     /// # Panics
     ///
-    /// If the position is none of theirs.
+    /// If the position is out of range.
     pub(crate) fn at_last<X: Dims>(&self, at: &[usize]) -> View<'a, T, X, R> {
         let (kept, last) = self.named.as_slice().split_at(X::Axes::LEN);
-        assert_eq!(last.len(), at.len(), "a position of all dims that go");
+        assert_eq!(last.len(), at.len(), "a position for each removed dim");
         let mut start = self.start;
         for (axis, &at) in last.iter().zip(at) {
-            assert!(at < axis.size, "the position is one of the axis'");
+            assert!(at < axis.size, "the position is within its axis");
             start = start.wrapping_offset(at as isize * axis.stride);
         }
         let mut named = X::Axes::filled(Axis::default());
         named.as_mut_slice().copy_from_slice(kept);
-        // SAFETY: with the positions of the others fixed, those of the axes that stay are positions of the view.
+        // SAFETY: with the positions of the others fixed, those of the axes that stay are positions
+        // of the view.
         unsafe { View::new(start, named, self.positional, (), self.origin) }
     }
 }

@@ -1,4 +1,4 @@
-//! The tensor type, and the operations that run nothing.
+//! The tensor type, and methods that compute nothing.
 
 use crate::error::{DimError, unwrap};
 use crate::expr::{Expr, Operand};
@@ -13,7 +13,7 @@ use core::marker::PhantomData;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
 
-/// A tensor of `T` with the dims `D`, in whatever order they are written, and `R` positional axes.
+/// A tensor of `T` with the dims `D`, written in any order, and `R` positional axes.
 ///
 /// ```text
 /// Tensor<f32, (Batch, Seq)>            two dims
@@ -32,22 +32,24 @@ use smallvec::SmallVec;
 /// assert_eq!(total(&x).order(Batch), ndarray::array![5.0, 5.0]);
 /// ```
 ///
-/// This is an alias of [`Named`] that sorts the dims. Because it sorts, rustc cannot infer `D` through it; functions
-/// generic over all dims of a tensor name `Named<T, S>`.
+/// This is an alias of [`Named`] that sorts the dims. rustc cannot infer `D` through the sorting,
+/// so functions generic over all dims of a tensor take `Named<T, S>`.
 pub type Tensor<T, D, R = typenum::U0> = Named<T, <D as SetOf>::Set, <R as RankOf>::Rank>;
 
-/// A tensor that borrows its elements, with the dims `D` in whatever order they are written: `a.at((i, j))` is one.
+/// A tensor that borrows its elements, with the dims `D` written in any order: the type of
+/// `a.at((i, j))`.
 ///
 /// ```text
 /// TensorView<'w, f32, (Word, Width)>   a table in a file that is mapped into memory
 /// ```
 pub type TensorView<'a, T, D> = Named<T, <D as SetOf>::Set, Rank0, View<'a, T, <D as SetOf>::Set>>;
 
-/// A tensor of `T` with the set of dims `S` (sorted), the positional axes `R`, and elements that `E` yields.
+/// A tensor of `T` with the set of dims `S` (sorted), the positional axes `R`, and the elements of
+/// `E`.
 ///
-/// Where `E` is left out the tensor owns its elements. Bound arrays and the results of elementwise operations
-/// are tensors too, with an `E` that says where their elements come from; they are computed when the tensor is
-/// reduced, ordered, assigned or `eval`uated.
+/// By default the tensor owns its elements. Bound arrays and the results of elementwise operations
+/// are tensors too, with an `E` that borrows or computes the elements. They are computed when the
+/// tensor is reduced, ordered, assigned or `eval`uated.
 pub struct Named<T, S: Dims, R: Rank = Rank0, E = Evaluated<T, S, R>> {
     pub(crate) expr: E,
     marker: PhantomData<fn() -> (T, S, R)>,
@@ -69,7 +71,7 @@ impl<T, S: Dims, R: Rank, E> Named<T, S, R, E> {
 }
 
 impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
-    /// The sizes of all axes, once the operands are unified.
+    /// The sizes of all axes, unified over the operands.
     #[inline]
     pub(crate) fn unified_shape(&self) -> Result<Shape, DimError> {
         let mut shape = Shape::new::<S, R>();
@@ -84,11 +86,11 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
         shape.finish()
     }
 
-    /// How many elements lie along a dim.
+    /// The size of a dim.
     ///
     /// # Panics
     ///
-    /// If operands of the tensor have different sizes for one dim, or the dim comes with another size.
+    /// If operands of the tensor have different sizes for one dim, or `dim` carries another size.
     #[track_caller]
     pub fn size<D: DimRef + DimsOf<S, X>, X: Dims>(&self, dim: D) -> usize {
         let shape = unwrap(self.unified_shape());
@@ -119,9 +121,10 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
         shape.sizes()[shape.named_len()..].to_vec()
     }
 
-    /// The sizes of all axes of a tensor whose axes are all positional, as `shape` of an array has them.
+    /// The sizes of all axes, like an array's `shape`, for a tensor that only has positional axes.
     ///
-    /// Axes of dims have no order: [`size`](Named::size) is the size of one, and [`dims`](Named::dims) has all by name.
+    /// Dims have no order: use [`size`](Named::size) for one dim, [`dims`](Named::dims) for all by
+    /// name.
     ///
     /// # Panics
     ///
@@ -134,11 +137,11 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
         self.positional_sizes()
     }
 
-    /// How many elements the tensor has.
+    /// The number of elements.
     ///
     /// # Panics
     ///
-    /// If operands of the tensor have different sizes for one dim, or if the number is too great to count.
+    /// If operands of the tensor have different sizes for one dim, or the number overflows.
     #[track_caller]
     pub fn len(&self) -> usize {
         let shape = unwrap(self.unified_shape());
@@ -154,10 +157,11 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
 }
 
 impl<T, S: Dims, R: Rank> Named<T, S, R> {
-    /// The tensor with the set of dims `X`, which is the same as `S`. Nothing is computed.
+    /// The tensor with its dims `S` written as the same set `X`. Nothing is computed.
     ///
-    /// It is for generic code, where rustc cannot see that two sets are one: that a tensor which has the dim `D` has the same dims after it is multiplied by
-    /// one of `D` alone, for example. Where the code is compiled for given dims, rustc checks it.
+    /// Use it in generic code where rustc cannot see that two sets are equal: for example, that a
+    /// tensor with the dim `D` has the same dims after it is multiplied by a tensor that only has
+    /// `D`. Equality is checked at compile time, when the code is instantiated with concrete dims.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -182,7 +186,7 @@ impl<T, S: Dims, R: Rank> Named<T, S, R> {
     /// let x: Tensor<f32, (Batch,)> = ones::<f32, _>((Batch.of(1), Feat.of(2))).same_set();
     /// ```
     ///
-    /// The dims of `Named` are in the order in which they were declared:
+    /// The dims of `Named` are in order of declaration:
     ///
     /// ```compile_fail
     /// # use typed_dims::prelude::*;
@@ -190,7 +194,7 @@ impl<T, S: Dims, R: Rank> Named<T, S, R> {
     /// let x: Named<f32, (Feat, Batch)> = ones::<f32, _>((Batch.of(1), Feat.of(2))).same_set();
     /// ```
     pub fn same_set<X: Dims>(self) -> Named<T, X, R> {
-        // (The axes stay where they are.)
+        // (The axes are the same.)
         const { assert!(S::KEYS.is_same(X::KEYS), "these are two different sets of dims, or one in another order") }
         let axes: SmallVec<[usize; 8]> = (0..S::KEYS.as_slice().len()).collect();
         Named::from_expr(self.expr.with_dims(&axes, |_| 1))
@@ -212,7 +216,7 @@ impl AllOrdered for () {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// Where a dim that the types say is bound stands among the loops.
+/// The position among the loops of a dim that is bound according to the types.
 #[inline]
 pub(crate) fn position(shape: &Shape, dim: DimInfo<'_>) -> usize {
     shape.position(&dim.key()).expect("the dim is one of the tensor's")

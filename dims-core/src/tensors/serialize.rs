@@ -1,7 +1,9 @@
-//! Tensors in the formats of `serde` (feature `serde`): the names and sizes of the dims, and the elements in their order.
+//! `serde` support (feature `serde`): a tensor is the names and sizes of its dims and its elements
+//! in that order.
 //!
-//! Reading checks names and sizes: a tensor of other dims is an error, not a tensor. The set of dims is sorted, as that of any `Tensor<T, ..>` is; rustc refuses a `Named<T, ..>`
-//! whose dims are not in the order in which they were declared.
+//! Deserialising checks names and sizes: a tensor with other dims is an error. The dims of the type
+//! must be sorted, as those of every `Tensor<T, ..>` are; a `Named<T, ..>` with dims out of order
+//! does not compile.
 
 use crate::expr::Expr;
 use crate::expr::step::check_unrecorded;

@@ -1,4 +1,4 @@
-//! How tensors are shown and compared.
+//! `Debug`, `Display` and `PartialEq` of tensors.
 
 use crate::error::unwrap;
 use crate::expr::Expr;
@@ -24,7 +24,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
         Ok((data, shape))
     }
 
-    /// The elements, then `axes` with their sizes.
+    /// Writes the elements, then `axes` with their sizes.
     pub(crate) fn show(
         &self,
         f: &mut fmt::Formatter<'_>,
@@ -51,9 +51,10 @@ fn dims<S: Dims>(sizes: &[usize]) -> String {
     format!("dims ({})", dims.join(", "))
 }
 
-/// Elements by their `Debug`. (ndarray's own adds shape and strides, which say less than the dims do.)
+/// Writes elements by their `Debug`. (ndarray's own `Debug` adds shape and strides, which the dims
+/// make redundant.)
 pub(crate) fn debugged<T: Element>(view: &ArrayViewD<'_, T>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    // Here, because a precision of text would cut it off.
+    // Formatted here, because a precision would truncate the text.
     let shown = view.map(|element| {
         Shown(match (f.width(), f.precision()) {
             (Some(width), Some(precision)) => format!("{element:width$.precision$?}"),
@@ -65,21 +66,23 @@ pub(crate) fn debugged<T: Element>(view: &ArrayViewD<'_, T>, f: &mut fmt::Format
     fmt::Display::fmt(&shown, f)
 }
 
-/// The elements, as ndarray shows them, then the dims with their sizes. An expression is evaluated for it.
+/// The elements, as ndarray shows them, then the dims with their sizes. An expression is evaluated
+/// first.
 impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> fmt::Debug for Named<T, S, R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.show(f, debugged, dims::<S>)
     }
 }
 
-/// The elements, as ndarray shows them, then the dims with their sizes. An expression is evaluated for it.
+/// The elements, as ndarray shows them, then the dims with their sizes. An expression is evaluated
+/// first.
 impl<T: Element + fmt::Display, S: Dims, R: Rank, E: Expr<Elem = T>> fmt::Display for Named<T, S, R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.show(f, |view, f| fmt::Display::fmt(view, f), dims::<S>)
     }
 }
 
-/// Text as it is.
+/// Text whose `Debug` and `Display` are the text itself.
 #[derive(Clone)]
 struct Shown(String);
 
@@ -89,7 +92,8 @@ impl fmt::Display for Shown {
     }
 }
 
-/// Panics if a function is recorded on whose inputs a tensor depends: what it does next would depend on elements that a program does not read.
+/// Panics if a function is being recorded and a tensor depends on its inputs: the program cannot
+/// branch on the result.
 #[track_caller]
 fn check_compared<T: Element, S: Dims, R: Rank, E1: Expr<Elem = T>, E2: Expr<Elem = T>>(
     a: &Named<T, S, R, E1>,
@@ -100,7 +104,8 @@ fn check_compared<T: Element, S: Dims, R: Rank, E1: Expr<Elem = T>, E2: Expr<Ele
     unwrap(check_unrecorded(&b.expr, operation));
 }
 
-/// Two tensors are equal if their sizes and all their elements are. In a function that is [recorded](crate::program::record) they cannot be compared: a panic says so.
+/// Two tensors are equal if their sizes and all their elements are. In a function that is
+/// [recorded](crate::program::record), comparing panics.
 impl<T, S, R, E1, E2> PartialEq<Named<T, S, R, E2>> for Named<T, S, R, E1>
 where
     T: Element + PartialEq,

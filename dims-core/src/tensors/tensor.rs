@@ -1,4 +1,4 @@
-//! What methods of tensors can be called on: tensors, references to tensors, and dims.
+//! The receivers of tensor methods: tensors, references to tensors, and dims.
 
 use crate::error::DimError;
 use crate::expr::sized::{NoSize, Without};
@@ -13,7 +13,7 @@ use crate::types::size::HasSize;
 use core::ops::Deref;
 use kernels::scalar::Element;
 
-/// A tensor, a reference to one, or a dim, which stands for its indices 0, 1, 2, .. along itself.
+/// A tensor, a reference to one, or a dim, which stands for its indices 0, 1, 2, ..
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor",
     label = "a tensor is expected here",
@@ -28,17 +28,18 @@ pub trait AsTensor: Sized {
     type Dims: Dims;
     /// The positional axes.
     type Rank: Rank;
-    /// Where the elements come from: an [`Expr`], which is looked at where the tensor is computed.
+    /// The source of the elements: an [`Expr`]. (Operations that compute the tensor have that
+    /// bound.)
     type Expr;
     /// The tensor.
     #[doc(hidden)]
     fn into_named(self) -> NamedOf<Self>;
-    /// The expression, for operations that run at once and leave the tensor to its owner.
+    /// The expression, for operations that run at once and only borrow the tensor.
     #[doc(hidden)]
     fn borrowed(&self) -> BorrowedExpr<'_, Self::Expr>;
 }
 
-/// An expression that is read and stays as it is. That of a dim is made where it is read.
+/// A borrowed expression, or the expression made for a dim.
 #[doc(hidden)]
 pub enum BorrowedExpr<'a, E> {
     Reference(&'a E),
@@ -57,8 +58,9 @@ impl<E> Deref for BorrowedExpr<'_, E> {
     }
 }
 
-/// A tensor whose elements can be computed. Every [`AsTensor`] is one; the bound is apart because rustc would prove it anew, down to
-/// the leaves of the expression, at every operation.
+/// A tensor whose elements can be computed. Every [`AsTensor`] is one. It is a separate bound,
+/// because otherwise rustc would prove it again at every operation, down to the leaves of the
+/// expression.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor",
     label = "a tensor is expected here",
@@ -75,10 +77,10 @@ impl<A: AsTensor<Elem: Element, Expr: Expr<Elem = <A as AsTensor>::Elem>>> Compu
 
 /// A tensor that can be computed on its own: each of its dims has a size.
 ///
-/// A declared dim as a value has the size of the tensors that it is combined with, `x * Seq.cast::<f32>()`. Without such a tensor it needs one of its own,
-/// `Seq.of(8).cast::<f32>()`.
+/// A declared dim used as a value takes its size from the tensors that it is combined with, as in
+/// `x * Seq.cast::<f32>()`. Without such a tensor, give it a size: `Seq.of(8).cast::<f32>()`.
 ///
-/// It is the bound of functions that compute a tensor of any kind:
+/// Use it as the bound of functions that compute any kind of tensor:
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -103,12 +105,13 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The declared dims that are values in an expression, whose sizes other operands must have.
+/// The declared dims that are used as values in an expression and need a size from another operand.
 type OpenOf<A> = <<A as AsTensor>::Expr as Expr>::Open;
-/// The first dim for which there is no size, or [`Nothing`](crate::types::set::Nothing).
+/// The first dim without a size, or [`Nothing`](crate::types::set::Nothing).
 type Unsized<A> = <OpenOf<A> as Without<<A as AsTensor>::Expr>>::First;
 
-/// The tensor, once the sizes that come with `dims` are found to be its own: see [`Of`](crate::types::dim::Of).
+/// The tensor, after checking that sizes carried by `dims` are its own: see
+/// [`Of`](crate::types::dim::Of).
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn checked<A: Computable, D: DimList>(tensor: A, dims: &D) -> Result<NamedOf<A>, DimError> {
     let tensor = tensor.into_named();
@@ -116,7 +119,7 @@ pub(crate) fn checked<A: Computable, D: DimList>(tensor: A, dims: &D) -> Result<
     Ok(tensor)
 }
 
-/// The expression of the tensor, once the sizes that come with `dims` are found to be its own.
+/// The expression of the tensor, after checking that sizes carried by `dims` are the tensor's.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn read_checked<'t, A: Computable, D: DimList>(
     tensor: &'t A,
@@ -129,13 +132,13 @@ pub(crate) fn read_checked<'t, A: Computable, D: DimList>(
     Ok(expr)
 }
 
-/// A tensor that reads the expression of another one.
+/// A tensor that borrows an expression.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn reference<A: AsTensor>(expr: &A::Expr) -> Named<A::Elem, A::Dims, A::Rank, &A::Expr> {
     Named::from_expr(expr)
 }
 
-/// The tensor that a value is.
+/// The tensor type of a value.
 pub type NamedOf<A> =
     Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank, <A as AsTensor>::Expr>;
 

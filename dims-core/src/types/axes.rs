@@ -1,20 +1,23 @@
 //! Fixed-size blocks of axes, one block for each set of dims.
 //!
-//! The axes of a set with an unknown rest (`Rest<B>`) are the axes of the named dims followed by those of `B`. Their
-//! number is known once `B` is, so they stay on the stack; [`Cons`] lays the two parts out one after the other.
+//! The axes of a set with an unknown rest (`Rest<B>`) are those of the named dims followed by those
+//! of `B`. Their number is known once `B` is, so they stay on the stack. [`Cons`] puts one block
+//! after the other.
 
 pub use kernels::memory::axes::Axis;
 
-/// The one axis of a dim. (Macros write its name: an array's length would be one more expression for rustc to check.)
+/// The one axis of a dim. (A name for macros to write: an array length is another expression for
+/// rustc to check.)
 pub type OneAxis = [Axis; 1];
 
 /// A fixed number of axes that can be seen as a slice.
 ///
 /// # Safety
 ///
-/// The type must consist of exactly [`AxisBlock::LEN`] values of [`Axis`], one after the other, with no other bytes.
+/// The type must consist of exactly [`AxisBlock::LEN`] values of [`Axis`], one after the other,
+/// with no other bytes.
 pub unsafe trait AxisBlock: Copy + Send + Sync + 'static {
-    /// How many axes.
+    /// The number of axes.
     const LEN: usize;
 
     /// A block of `LEN` copies of `axis`.
@@ -24,16 +27,17 @@ pub unsafe trait AxisBlock: Copy + Send + Sync + 'static {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn as_slice(&self) -> &[Axis] {
         // (A pointer rather than `from_raw_parts`, which checks it in each unoptimized call.)
-        // SAFETY: an implementor consists of exactly `LEN` axes without padding, so `self` is valid for reading them,
-        // and the slice borrows `self`.
+        // SAFETY: an implementor consists of exactly `LEN` axes without padding, so `self` is valid
+        // for reading them, and the slice borrows `self`.
         unsafe { &*core::ptr::slice_from_raw_parts((self as *const Self).cast(), Self::LEN) }
     }
 
-    /// The axes in order, to change them.
+    /// The axes in order, mutable.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn as_mut_slice(&mut self) -> &mut [Axis] {
-        // SAFETY: an implementor consists of exactly `LEN` axes without padding, so `self` is valid for reading and writing them; the borrow of `self` is exclusive, and a
-        // block of any axes is one.
+        // SAFETY: an implementor consists of exactly `LEN` axes without padding, so `self` is valid
+        // for reading and writing them; the borrow of `self` is exclusive, and a block of any axes
+        // is one.
         unsafe { &mut *core::ptr::slice_from_raw_parts_mut((self as *mut Self).cast(), Self::LEN) }
     }
 }
@@ -53,8 +57,8 @@ unsafe impl<const N: usize> AxisBlock for [Axis; N] {
 #[repr(C)]
 pub struct Cons<H, T>(H, T);
 
-// SAFETY: `repr(C)` puts `T` directly behind `H`: both have the alignment of `Axis` (or are empty and no more aligned),
-// whose size is a multiple of it, so there is no padding.
+// SAFETY: `repr(C)` puts `T` directly behind `H`: both have the alignment of `Axis` (or are empty
+// and no more aligned), whose size is a multiple of it, so there is no padding.
 unsafe impl<H: AxisBlock, T: AxisBlock> AxisBlock for Cons<H, T> {
     const LEN: usize = H::LEN + T::LEN;
 
@@ -64,12 +68,12 @@ unsafe impl<H: AxisBlock, T: AxisBlock> AxisBlock for Cons<H, T> {
     }
 }
 
-/// The axes of elements that lie contiguously: `order` says which axis is the outermost, and so on, and `sizes` how long they are, in
-/// the same order.
+/// The axes of contiguous elements. `order` lists the axes from the outermost to the innermost;
+/// `sizes` has their sizes in that order.
 ///
 /// # Panics
 ///
-/// If the sizes are not those of `len` elements, or `order` does not name each axis once.
+/// If the sizes do not multiply to `len`, or `order` does not name each axis once.
 pub(crate) fn in_order<X: AxisBlock>(len: usize, order: &[usize], sizes: &[usize]) -> X {
     let mut axes = X::filled(Axis::new(usize::MAX, 0));
     assert!(order.len() == X::LEN && sizes.len() == X::LEN, "one size for each axis");
@@ -84,11 +88,11 @@ pub(crate) fn in_order<X: AxisBlock>(len: usize, order: &[usize], sizes: &[usize
     axes
 }
 
-/// No such axis, in a list of those that [`permuted`] takes.
+/// Stands for a new axis in the list that [`permuted`] takes.
 pub(crate) const ABSENT: usize = usize::MAX;
 
-/// The same axes in another order: the axis `at` is `axes[from[at]]`, or where that is [`ABSENT`], one along which nothing varies, of the
-/// size `sizes(at)`.
+/// The same axes in another order: the axis `at` is `axes[from[at]]`. Where `from[at]` is
+/// [`ABSENT`], it is a broadcast axis of size `sizes(at)`.
 ///
 /// # Panics
 ///

@@ -1,12 +1,13 @@
 //! Brands: zero-sized types, one for each dimension, and the keys that order them.
 //!
-//! Stable Rust cannot ask whether two types differ, so the question is computed: each brand carries a *key*, a list of
-//! digits to base 16 as types, and [`CompareKeys`] walks two keys until the first digit that differs. The first
-//! digit is the position of the dim inside its `dims!` invocation, so that dims declared together sort in the order in
-//! which they were declared; the others are a hash of where the dim was declared and of its name.
+//! Stable Rust cannot ask whether two types differ, so the comparison is computed. Each brand
+//! carries a *key*, a list of base 16 digits as types, and [`CompareKeys`] walks two keys to the
+//! first digit that differs. The first digit is the dim's position inside its `dims!` invocation,
+//! so dims declared together sort in order of declaration. The others are a hash of the location of
+//! the declaration and the dim's name.
 //!
-//! A hash can collide. Two different brands with one key never unify in silence: wherever two keys compare as
-//! [`Equal`], the impl behind it demands the very same type, and rustc refuses anything else.
+//! Hashes can collide, but two different brands with the same key never unify: where keys compare
+//! as [`Equal`], the impl requires the very same type, and rustc rejects anything else.
 
 use crate::error::Origin;
 use crate::types::axes::{AxisBlock, OneAxis};
@@ -17,10 +18,11 @@ use crate::types::set::{DimKey, Dims, Keys};
 use crate::types::size::{Dyn, Size};
 use core::marker::PhantomData;
 
-/// A dimension, as a type. Made by `dims!` alone.
+/// A dimension, as a type. Only `dims!` makes them.
 ///
-/// A declared dim (`pub struct Batch;`) is its own brand and value. A local dim `i` has the brand `i<'_>`, whose
-/// invariant lifetime is unique to one execution of the `dims!` that made it, and the value `&Dim<i<'_>>`.
+/// A declared dim (`pub struct Batch;`) is its own brand and value. A local dim `i` has the brand
+/// `i<'_>`, whose invariant lifetime is unique to one execution of the `dims!` that made it, and
+/// the value `&Dim<i<'_>>`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dimension",
     label = "a dim is expected here",
@@ -35,23 +37,24 @@ pub trait Brand: SetElement + Sized {
     /// The static size as a typenum, or [`Dyn`].
     #[doc(hidden)]
     type Num;
-    /// What the dim means: a [`Role`](crate::types::role::Role), or [`Undenoted`]. (The bound is where a dim's name is made, so that
-    /// what is no role is one error.)
+    /// The dim's meaning: a [`Role`](crate::types::role::Role), or [`Undenoted`]. (The bound is
+    /// checked where a dim is named, so a type that is not a role gives one error.)
     type Role;
-    /// The value that a dim is made from: for a local dim, one with the brand's lifetime.
+    /// The value that a dim is made from; for a local dim, it has the brand's lifetime.
     #[doc(hidden)]
     type Anchor;
     /// The name, as written where the dim was declared.
     const NAME: &'static str = Self::KEYS.only().name;
 }
 
-/// A brand that can be named anywhere: one made by `dims! { pub struct Batch; }`, or the
+/// A brand that can be named anywhere: made by `dims! { pub struct Batch; }`, or the
 /// [prime](crate::types::prime) of one.
 ///
 /// The unit struct that `dims!` makes is both the type and the value of the dim.
 pub trait Declared: Brand + Copy + Default + 'static {}
 
-/// Any declared dim: the bound of a function or a struct that is generic over which dim it works along.
+/// Any declared dim: the bound of a function or a struct that is generic over which dim it works
+/// along.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -67,15 +70,17 @@ pub trait Declared: Brand + Copy + Default + 'static {}
 /// assert_eq!(y.order((Batch, Feat)), ndarray::array![[-1.0, 1.0], [-2.0, 2.0]]);
 /// ```
 ///
-/// The dim as a value is `D::default()`. A call names the dim, since rustc does not infer it through the sorted set of `Tensor`. Of two generic dims in one tensor rustc must also know the order: see [`Before`].
+/// The dim as a value is `D::default()`. Calls must name the dim, because rustc cannot infer it
+/// through the sorted set of `Tensor`. If a tensor has two generic dims, rustc also needs their
+/// order: see [`Before`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a declared dim",
     label = "expected a dim declared with `dims! {{ pub struct Batch; }}`"
 )]
 pub trait AnyDim:
     Declared
-    // (rustc needs to know of the key of a generic dim that it equals itself, and is less than that
-    // of its prime and that of `Rest`.)
+    // (rustc must know that the key of a generic dim equals itself, and is less than the keys of
+    // its prime and of `Rest`.)
     + SetElement<
         Key: Digits
                  + CompareKeys<<Self as SetElement>::Key, Out = Equal>
@@ -103,9 +108,10 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A dim that sorts before the dim `O`: declared before it in the same `dims!`.
+/// A dim that sorts before the dim `O`: it is declared earlier in the same `dims!`.
 ///
-/// A set of dims is sorted, so a tensor with two generic dims needs their order, told from both sides:
+/// A set of dims is sorted, so a tensor with two generic dims needs their order, stated for both
+/// dims:
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -141,7 +147,7 @@ impl<O: SetElement, D: SetElement<Key: CompareKeys<O::Key, Out = Less>>> Before<
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A dim that sorts behind the dim `O`: see [`Before`].
+/// A dim that sorts after the dim `O`: see [`Before`].
 #[diagnostic::on_unimplemented(
     message = "the dim `{Self}` does not sort after the dim `{O}`",
     label = "`{Self}` must be declared after `{O}`, in the same `dims!`"
@@ -156,10 +162,10 @@ impl<O: SetElement, D: SetElement<Key: CompareKeys<O::Key, Out = Greater>>> Afte
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// Stands for whatever dims the caller has bound besides those that a signature names.
+/// Stands for the dims of the caller that a signature does not name.
 ///
-/// `fn f<B: Dims>(x: Tensor<f32, (Seq, Rest<B>)>)` takes a tensor that has `Seq` and any other dims `B`. The function
-/// cannot look inside, so its own dims never clash with the caller's.
+/// `fn f<B: Dims>(x: Tensor<f32, (Seq, Rest<B>)>)` takes a tensor with `Seq` and any other dims
+/// `B`. The function cannot look inside `B`, so its own dims never clash with the caller's.
 pub struct Rest<B>(PhantomData<B>);
 
 /// An element of a set of dims: a brand, or [`Rest<B>`].
@@ -175,24 +181,25 @@ pub trait SetElement {
     /// Sizes and strides of the element's dims.
     #[doc(hidden)]
     type Axes: AxisBlock;
-    /// What is left of the element at run time.
+    /// The element's keys, for use at run time.
     #[doc(hidden)]
     const KEYS: Keys;
 }
 
-/// The one key of a brand. (Plans read this alone: the other constants of a [`Brand`] can be overwritten where it is implemented.)
+/// The key of a brand. (Plans read only this: an impl of [`Brand`] can override the other
+/// constants.)
 pub(crate) struct KeyOf<B>(PhantomData<B>);
 
 impl<B: Brand> KeyOf<B> {
     /// The key.
     pub(crate) const KEY: &'static DimKey = B::KEYS.only();
-    /// The key, as that of a list of one dim.
+    /// The keys of a list of this one dim.
     pub(crate) const KEYS: &'static Keys = {
         B::KEYS.only();
         &B::KEYS
     };
 
-    /// The facts about the dim that hold at run time, apart from the size that a value carries.
+    /// The facts about the dim that are needed at run time, apart from a size that a value carries.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) const fn info<'a>() -> DimInfo<'a> {
         let &DimKey { id, name, fixed, .. } = Self::KEY;
@@ -211,7 +218,7 @@ pub struct Last;
 
 /// The result of a comparison: the left key sorts first.
 pub struct Less;
-/// The result of a comparison: the two keys are the same, and so must be their types.
+/// The result of a comparison: the keys are the same, so the types must be too.
 pub struct Equal;
 /// The result of a comparison: the right key sorts first.
 pub struct Greater;
@@ -234,7 +241,7 @@ impl CompareKeys<Last> for Last {
     type Out = Equal;
 }
 
-/// The key of a brand, which is less than that of `Rest`: digits, or those of a prime.
+/// The key of a brand: digits, or those of a prime. It is less than the key of `Rest`.
 pub trait Digits {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -245,7 +252,7 @@ impl<K: Digits> CompareKeys<K> for Last {
     type Out = Greater;
 }
 
-/// The end of the key of a loop variable: less than any other, and equal to itself.
+/// The end of the key of a loop variable: equal to itself and less than any other.
 pub struct Inner;
 
 impl CompareKeys<Inner> for Inner {
@@ -255,12 +262,14 @@ impl CompareKeys<Inner> for Inner {
 
 macro_rules! loop_brand {
     ($($letter:ident)*) => {
-        /// The brand of a loop variable of `tensor!` or `einsum!`: its position among the loops, and the letters of its name.
+        /// The brand of a loop variable of `tensor!` or `einsum!`: its position among the loops and
+        /// the letters of its name.
         ///
-        /// Such a dim is combined with those of its own comprehension and those that operands have already, never those of another
-        /// comprehension, since it is gone before the macro returns. So its key needs no hash: the position, then [`Inner`].
-        /// Being one type for all comprehensions, it costs rustc nothing to declare. Its number has a bit that those of other
-        /// dims lack: see `key.rs` of the macros.
+        /// Such a dim only meets the dims of its own comprehension and of the operands, never those
+        /// of another comprehension: it is gone before the macro returns. So its key needs no hash:
+        /// it is the position, then [`Inner`]. All comprehensions share the type, so rustc does not
+        /// check a new declaration for each. Its number has a bit that those of other dims lack:
+        /// see `key.rs` of the macros.
         pub enum LoopVar<const AT: usize, $(const $letter: char = '\0'),*> {}
 
         impl<const AT: usize, $(const $letter: char),*> LoopVar<AT, $($letter),*> {
@@ -271,13 +280,13 @@ macro_rules! loop_brand {
         where
             AtPlace<AT>: HasPlace,
         {
-            /// The loop variable, whose size is yet to be found.
+            /// The loop variable, whose size is not known yet.
             #[cfg_attr(not(unoptimized), inline(always))]
             pub fn minted() -> Dim<Self> {
                 Dim::minted(())
             }
 
-            /// The loop variable with a range of so many indices.
+            /// The loop variable with this many indices.
             #[cfg_attr(not(unoptimized), inline(always))]
             #[track_caller]
             pub fn minted_with(size: usize) -> Dim<Self> {
@@ -306,10 +315,10 @@ macro_rules! loop_brand {
     };
 }
 
-// The macros cut longer names off.
+// The macros truncate longer names.
 loop_brand!(A B C D E F G H I J K L M N O P);
 
-/// Text of at most `N` bytes, put together in a constant.
+/// Text of at most `N` bytes, built in a constant.
 pub(crate) struct Text<const N: usize> {
     bytes: [u8; N],
     len: usize,
@@ -318,7 +327,7 @@ pub(crate) struct Text<const N: usize> {
 impl<const N: usize> Text<N> {
     pub(crate) const EMPTY: Self = Text { bytes: [0; N], len: 0 };
 
-    /// The letters, without those that are none.
+    /// The letters without the padding.
     const fn of_letters(letters: &[char]) -> Self {
         let mut text = Self::EMPTY;
         let mut at = 0;
@@ -329,11 +338,11 @@ impl<const N: usize> Text<N> {
         text
     }
 
-    /// This text with `more` behind it.
+    /// This text with `more` appended.
     ///
     /// # Panics
     ///
-    /// If that is too long. (In a constant: rustc reports an error.)
+    /// If the text is too long. (In a constant, this is a compile error.)
     pub(crate) const fn and(mut self, more: &str) -> Self {
         let more = more.as_bytes();
         assert!(more.len() <= N - self.len, "the name of the dim is too long");
@@ -349,7 +358,7 @@ impl<const N: usize> Text<N> {
     pub(crate) const fn as_str(&self) -> &str {
         match core::str::from_utf8(self.bytes.split_at(self.len).0) {
             Ok(text) => text,
-            Err(_) => panic!("what is put together is text"),
+            Err(_) => panic!("the parts are UTF-8"),
         }
     }
 }
@@ -395,25 +404,26 @@ mod positions {
 /// The comparison of two elements of a set.
 pub(crate) type Compare<A, B> = <<A as SetElement>::Key as CompareKeys<<B as SetElement>::Key>>::Out;
 
-/// What is known of a dim at run time, once its type is gone.
+/// The facts about a dim at run time.
 #[derive(Clone, Copy, Debug)]
 pub struct DimInfo<'a> {
     /// See [`Brand::ID`].
     pub id: u64,
     /// See [`Brand::NAME`].
     pub name: &'static str,
-    /// The static size, if there is one.
+    /// The static size, if any.
     pub fixed: Option<usize>,
-    /// The size that comes with the value, `Batch.of(2)`, and where that was said.
+    /// The size that the value carries, `Batch.of(2)`, and where it was given.
     pub given: Option<(usize, Origin)>,
-    /// Where a local dim keeps its size; declared dims keep none.
+    /// The cell in which a local dim keeps its size; declared dims have none.
     pub cell: Option<&'a DimCell>,
 }
 
-/// The digits to base 16 as types, each followed by the rest of its key, and their comparison table.
+/// The digits to base 16 as types, each followed by the rest of its key, and their comparison
+/// table.
 ///
-/// The table compares whole keys, so that a digit is one step for rustc, and the base
-/// is small because rustc tries each row of the table: both were measured.
+/// The table compares whole keys, so that a digit is one step for rustc. The base is small, because
+/// rustc tries each row of the table.
 pub mod digits {
     use super::{CompareKeys, Digits, Greater, Inner, Last, Less};
     use core::marker::PhantomData;

@@ -1,15 +1,16 @@
-//! Type-level booleans, dims that may be absent, and conditions on the elements of lists: what rustc computes of sets, roles, layouts, streams and
-//! batches is made of these.
+//! Type-level booleans, dims that may be absent, and conditions on list elements. The computations
+//! on sets, roles, layouts, streams and batches build on these.
 
 use crate::types::brand::{Brand, Rest};
 use crate::types::role::Undenoted;
 use core::marker::PhantomData;
 use typenum::{B0, B1};
 
-/// Writes conditions: traits with a message, each implemented for [`True`] alone, or for [`False`] alone.
+/// Declares conditions: traits with a message, each implemented only for [`True`] or only for
+/// [`False`].
 ///
-/// Each is sealed, for plans trust what a condition says: a dim that is named twice would be an axis that is read twice. `type Then<X>;` is `X` where the
-/// condition holds.
+/// Each is sealed, because plans trust what a condition says: a dim named twice would be an axis
+/// read twice. `type Then<X>;` is `X` where the condition holds.
 macro_rules! condition {
     (
         $(#[$about:meta])*
@@ -56,15 +57,15 @@ pub struct True;
 #[derive(Debug)]
 pub struct False;
 
-/// [`True`] or [`False`]; typenum's bits are booleans too, which combine to these.
+/// [`True`] or [`False`]; typenum's bits implement it too, and combine to these.
 pub trait Bool {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     /// Whether it is [`True`].
     const VALUE: bool;
-    /// `Y` if it is [`True`], else `N`. (Both are computed: a choice of what to compute next takes a trait of its own.)
+    /// `Y` if it is [`True`], else `N`. (Both are evaluated; to evaluate only one, use a trait.)
     type If<Y, N>;
-    /// As [`If`](Bool::If), of brands.
+    /// [`If`](Bool::If) for brands.
     type Pick<Y: Brand, N: Brand>: Brand;
     /// `Y` if it is [`True`], else [`Nothing`].
     type OrNothing<Y: MaybeDim>: MaybeDim;
@@ -76,7 +77,7 @@ pub trait Bool {
     type Implies<V: Bool>: Bool;
     /// [`True`] if either this or `V` is, but not both.
     type Differs<V: Bool>: Bool;
-    /// The other one.
+    /// The negation.
     type Not: Bool;
 }
 
@@ -112,13 +113,14 @@ macro_rules! booleans {
 
 booleans!(True False, B1 B0);
 
-/// In place of a dim: no dim violates the condition.
+/// Stands in place of a dim: no dim violates the condition.
 pub struct Nothing;
 
 /// The dim that violates a condition, or [`Nothing`].
 ///
-/// The traits that carry messages are implemented for [`True`], not for the dim or the set: rustc reports the trait whose `Self` is that of the
-/// method's own bound, and it guesses a parameter of a trait that has only one impl.
+/// The traits that carry messages are implemented for [`True`], not for the dim or the set: rustc
+/// reports the trait whose `Self` is the one of the method's own bound, and it guesses a parameter
+/// of a trait that has only one impl.
 pub trait MaybeDim {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -144,7 +146,7 @@ impl<D: Brand> MaybeDim for D {
     type Role = D::Role;
 }
 
-/// A rest that violates the condition.
+/// A `Rest` that violates the condition.
 impl<B> MaybeDim for Rest<B> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type IsNothing = False;
@@ -155,8 +157,9 @@ impl<B> MaybeDim for Rest<B> {
 /// Whether no dim violates a condition.
 pub type NoDim<D> = <D as MaybeDim>::IsNothing;
 
-/// Tests an element of a list against the condition `C`. Conditions are types: [`Within`](super::set::remove::Within),
-/// [`StaticSize`](super::size::StaticSize), [`OfRole`](super::role::OfRole) and the like.
+/// Tests an element of a list against the condition `C`. Conditions are types, such as
+/// [`Within`](super::set::remove::Within), [`StaticSize`](super::size::StaticSize) and
+/// [`OfRole`](super::role::OfRole).
 pub trait Satisfies<C> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -13,12 +13,13 @@ use core::marker::PhantomData;
 use core::panic::Location;
 use twins::panicking_twin;
 
-/// Stands for a size that nothing has given yet.
+/// Stands for a size that is not known yet.
 pub const UNSIZED: usize = usize::MAX;
 
-/// The size of a local dim, set by the first binding, and where that was.
+/// The size of a local dim and where it came from. The first binding sets it.
 ///
-/// (It is one cell, and named as it is, since rustc says of each cell that it cannot be shared with another thread.)
+/// (One cell with a telling name, because rustc reports each cell that cannot be shared with
+/// another thread.)
 pub type DimCell = Cell<SizeOfLocalDim>;
 
 /// The contents of a [`DimCell`].
@@ -48,13 +49,14 @@ impl DimInfo<'_> {
         }
     }
 
-    /// The dim without what a local one remembers: an operation gives it a size of its own.
+    /// The dim without the remembered size of a local dim, for operations that give it another
+    /// size.
     #[inline]
     pub fn resized(&self) -> DimInfo<'static> {
         DimInfo { id: self.id, name: self.name, fixed: self.fixed, given: self.given, cell: None }
     }
 
-    /// Unifies the size of the dim with that of an axis: the first one sets it, later ones must agree.
+    /// Unifies the dim's size with an axis's size: the first call sets it, later ones must agree.
     #[inline]
     pub fn unify(&self, size: usize, origin: Origin) -> Result<(), DimError> {
         if let Some((first, first_origin)) = self.given
@@ -84,14 +86,14 @@ impl DimInfo<'_> {
         Ok(())
     }
 
-    /// The dim's key among those of a tensor that names it.
+    /// The dim's key in a set that names it.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub const fn key(&self) -> DimKey {
         DimKey { depth: 0, id: self.id, name: self.name, fixed: self.fixed, roles: &[] }
     }
 }
 
-/// A local dim, made by `dims!(i, j);`. Its type `B` is unique to one execution of that line.
+/// A local dim, made by `dims!(i, j);`. Each execution of that line makes a different type `B`.
 ///
 /// `i` is a `&Dim<..>`, so it can be used as often as needed.
 pub struct LocalDim<B> {
@@ -99,7 +101,7 @@ pub struct LocalDim<B> {
     brand: PhantomData<B>,
 }
 
-/// The condition that the local dim `B` can be used from another thread: there is none.
+/// The condition that the local dim `B` can be used from another thread. It never holds.
 #[diagnostic::on_unimplemented(
     message = "the local dim `{B}` stays in its thread",
     label = "call `dims!` in the other thread, or declare the dim: `dims! {{ struct Batch; }}`"
@@ -109,17 +111,18 @@ pub trait InAnyThread<B> {
     const SEAL: crate::seal::Seal;
 }
 
-// Without this impl the cell already keeps a dim in its thread, but rustc's message is about `Cell`.
+// The cell already makes a dim `!Sync`. This impl replaces rustc's message about `Cell`.
 #[expect(unsafe_code, reason = "the bound never holds, so no type becomes `Sync`")]
-// SAFETY: `InAnyThread` has no impl here, and no other crate can write one, not even for a dim of its own: it could not name the type of `SEAL`. So the bound
-// holds for no dim, and no `LocalDim` is `Sync`.
+// SAFETY: `InAnyThread` has no impl here, and no other crate can write one, not even for its own
+// dim, because it cannot name the type of `SEAL`. So the bound holds for no dim, and no `LocalDim`
+// is `Sync`.
 unsafe impl<B> Sync for LocalDim<B> where False: InAnyThread<B> {}
 
-/// A local dim; the longer name is for rustc's messages, where `Dim` could be ndarray's.
+/// A local dim. (rustc's messages show the longer name, because `Dim` could be ndarray's.)
 pub type Dim<B> = LocalDim<B>;
 
 impl<B: Brand> Dim<B> {
-    /// A dim without a size. For `dims!` alone.
+    /// A dim without a size. Only for `dims!`.
     #[doc(hidden)]
     pub fn minted(_: B::Anchor) -> Self {
         Dim {
@@ -128,7 +131,7 @@ impl<B: Brand> Dim<B> {
         }
     }
 
-    /// A dim with a size. For `dims!` alone.
+    /// A dim with a size. Only for `dims!`.
     #[doc(hidden)]
     #[track_caller]
     pub fn minted_with(anchor: B::Anchor, size: usize) -> Self {
@@ -137,17 +140,17 @@ impl<B: Brand> Dim<B> {
         dim
     }
 
-    /// How many elements lie along the dim.
+    /// The dim's size.
     ///
     /// # Panics
     ///
-    /// If the dim has not been bound and was given no size.
+    /// If the dim is neither bound nor given a size.
     #[track_caller]
     pub fn size(&self) -> usize {
         unwrap(size_in(&self.cell).ok_or(DimError::Unsized { dim: B::NAME }))
     }
 
-    /// How many elements lie along the dim, if it has been bound or given a size.
+    /// The dim's size, if it has been bound or given one.
     pub fn try_size(&self) -> Option<usize> {
         size_in(&self.cell)
     }
@@ -157,12 +160,12 @@ impl<B: Brand> Dim<B> {
     /// # Panics
     ///
     /// If the dim already has another size.
-    #[panicking_twin(but = "another size is an error")]
+    #[panicking_twin(but = "a different size is an error")]
     pub fn try_set_size(&self, size: usize) -> Result<(), DimError> {
         self.info_ref().unify(size, Some(Location::caller()))
     }
 
-    /// The dim's key among those of a tensor that names it.
+    /// The dim's key in a set that names it.
     pub(crate) fn key(&self) -> DimKey {
         self.info_ref().key()
     }
@@ -181,11 +184,12 @@ impl<B: Brand> fmt::Debug for Dim<B> {
     }
 }
 
-/// A declared dim together with a size, `Batch.of(2)`: for constructors, and where a dim is used as a value.
+/// A declared dim together with a size, `Batch.of(2)`: for constructors and wherever a dim is used
+/// as a value.
 ///
-/// It can stand wherever a dim can, and the size is always checked. Where a tensor has the dim, it has that size, or there is a
-/// [`DimError::SizeConflict`] with both sizes and the places where they come from. Where an operation changes the size, as
-/// `slice` and `concat` do, this is the one that the result has.
+/// It can stand wherever a dim can. If the tensor has the dim, its size must match: otherwise you
+/// get a [`DimError::SizeConflict`] with both sizes and where they come from. Operations that
+/// change a size, such as `slice` and `concat`, use it as the size of the result.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -205,12 +209,12 @@ pub struct Of<D> {
 }
 
 impl<D: Declared> Of<D> {
-    /// How many elements lie along the dim.
+    /// The dim's size.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// The dim alone.
+    /// The dim without the size.
     pub fn dim(&self) -> D {
         self.dim
     }
@@ -249,14 +253,14 @@ pub trait DimRef: Copy {
     /// The dim's type.
     type Brand: Brand;
 
-    /// The dim, unless the value has or may have a size.
+    /// The dim if the value cannot have a size, else `()`.
     #[doc(hidden)]
     type Open: Open;
 
     /// The value that stands for the dim's [prime](crate::types::prime).
     type Prime: DimRef<Brand = Prime<Self::Brand>>;
 
-    /// Whether a size comes with each value, which is compared where a tensor has the dim.
+    /// Whether each value carries a size, to be compared with that of a tensor's dim.
     #[doc(hidden)]
     const GIVES_SIZE: bool = false;
 
@@ -264,13 +268,13 @@ pub trait DimRef: Copy {
     #[doc(hidden)]
     fn primed(self) -> Self::Prime;
 
-    /// What is known of the dim.
+    /// The facts about the dim.
     #[doc(hidden)]
     fn info<'a>(self) -> DimInfo<'a>
     where
         Self: 'a;
 
-    /// The size that comes with the value, if any.
+    /// The size that the value carries, if any.
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn known_size(self) -> Option<usize> {
@@ -340,7 +344,7 @@ impl<D: Declared> DimRef for Of<D> {
     }
 }
 
-/// A size: that of a dim, or a number.
+/// A size: a number, or a dim that has a size.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a size",
     label = "expected a dim that has a size, or a number of type `usize`"
@@ -372,7 +376,7 @@ impl Extent for usize {
     }
 }
 
-/// One dim, or a tuple of dims: what reductions take.
+/// A dim or a tuple of dims, as reductions take them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dim or a tuple of dims",
     label = "a dim or a tuple of dims is expected here"
@@ -392,7 +396,7 @@ pub trait DimList {
     #[doc(hidden)]
     const KEYS: &'static Keys;
 
-    /// Whether a size comes with any of them.
+    /// Whether any of them carries a size.
     #[doc(hidden)]
     const GIVES_SIZE: bool;
 
@@ -447,10 +451,11 @@ impl DimList for () {
     fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
 }
 
-/// A tuple of dims that stand for one axis each, wherever they are named: where a tuple among other binders splits one axis, and a tuple in an
-/// order is one axis, `Each((h, w))` is two. It can also stand where a tuple can: in `sum`, `softmax`, and so on.
+/// A tuple of dims that stand for one axis each. A plain tuple among binders splits one axis, and a
+/// plain tuple in an order is one axis; `Each((h, w))` is two axes in both places. Where a tuple of
+/// dims is expected (`sum`, `softmax`), `Each` works too.
 ///
-/// `dims!(l: [3])` makes three dims `l0`, `l1` and `l2`, and `l`, which is `Each((l0, l1, l2))`.
+/// `dims!(l: [3])` makes the dims `l0`, `l1` and `l2`, and `l`, which is `Each((l0, l1, l2))`.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -482,7 +487,7 @@ impl<L: DimList> DimList for Each<L> {
     }
 }
 
-/// The dims of two lists, one behind the other.
+/// The dims of two lists, concatenated.
 pub(crate) struct JoinedKeys<C, K>(PhantomData<(C, K)>);
 
 impl<C: DimList, K: DimList> DimList for JoinedKeys<C, K> {
@@ -495,27 +500,29 @@ impl<C: DimList, K: DimList> DimList for JoinedKeys<C, K> {
     fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
 }
 
-/// The anchor of a local dim's lifetime. For `dims!` alone.
+/// The anchor of a local dim's lifetime. Only for `dims!`.
 #[doc(hidden)]
 pub fn anchor<'id>() -> Id<'id> {
     Id(PhantomData)
 }
 
-/// An invariant lifetime, which [`tie`] makes unique: the technique of the crate `generativity`. (Memory safety does not depend on it: sizes are compared
-/// whenever two tensors are combined.)
+/// An invariant lifetime, which [`tie`] makes unique: the technique of the crate `generativity`.
+/// (Memory safety does not depend on it: sizes are compared whenever two tensors are combined.)
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct Id<'id>(PhantomData<fn(&'id ()) -> &'id ()>);
 
-/// Ties a local dim's lifetime to the variable that holds the dim, and to the scope's end. For `dims!` alone.
+/// Ties a local dim's lifetime to the variable that holds the dim, and to the end of the scope.
+/// Only for `dims!`.
 ///
-/// It is the one borrow of that variable, so a dim that leaves its block is one error.
+/// It is the only borrow of that variable, so using the dim outside its block gives one error.
 #[doc(hidden)]
 pub fn tie<'id, B: Brand<Anchor = Id<'id>>>(_: &'id LocalDim<B>) -> Tie<'id> {
     Tie(PhantomData)
 }
 
-/// Has drop glue, so the lifetime ends between its drop and that of the dim's variable, which no other execution of `dims!` shares.
+/// Has drop glue, so the lifetime must end between the drop of this value and the drop of the dim's
+/// variable. No other execution of `dims!` shares that point.
 #[doc(hidden)]
 pub struct Tie<'id>(PhantomData<&'id Id<'id>>);
 

@@ -1,4 +1,4 @@
-//! What rustc computes: dims, their sizes and roles, sets of them, and the blocks of axes that belong to sets.
+//! Type-level computation: dims, their sizes and roles, sets of dims, and the axis blocks of sets.
 
 #[allow(unsafe_code)]
 pub mod axes;

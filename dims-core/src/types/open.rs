@@ -5,10 +5,10 @@ use crate::types::condition::{Bool, MaybeDim, Nothing};
 use crate::types::size::Size;
 use core::marker::PhantomData;
 
-/// The dim `D`, and the dims `T`, which wait for a size.
+/// The dim `D` and the dims `T`, which have no size yet.
 pub struct NoSize<D, T = ()>(PhantomData<(D, T)>);
 
-/// Dims that wait for a size: `()`, or [`NoSize`].
+/// Dims that have no size yet: `()`, or [`NoSize`].
 pub trait Open {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -1,7 +1,7 @@
 //! Two axes over one set: `Prime<N>` is a second dim that always has the size of `N`.
 //!
-//! A tensor has each dim once. What has an axis twice, such as a covariance, a Gram matrix, an
-//! adjacency or a Hessian, has the dims `(N, Prime<N>)`:
+//! A tensor has each dim once. Where two axes are over the same set, as in a covariance, a Gram
+//! matrix, an adjacency matrix or a Hessian, the dims are `(N, Prime<N>)`:
 //!
 //! ```
 //! use typed_dims::prelude::*;
@@ -19,23 +19,23 @@
 //!
 //! | | |
 //! |---|---|
-//! | type | `Prime<Item>`; of a local dim too: rustc shows `Prime<i<'_>>` |
+//! | type | `Prime<Item>`; for a local dim, rustc shows `Prime<i<'_>>` |
 //! | value | [`prime(Item)`](prime), `prime(Item.of(2))`, and `prime(i)` after `dims!(i);`. It can stand wherever a dim can |
 //! | name | `Item'`, in errors, in files, and wherever tensors are shown |
-//! | size | that of `Item`: its static size, the size of the local dim `i`, or, where a tensor or an expression has both dims, the size of either. If the sizes differ, you get a [`DimError::PrimeConflict`](crate::error::DimError::PrimeConflict) |
-//! | role | that of `Item`: it is another axis over the same things |
-//! | order | behind all dims that are not primes; two primes in the order of their dims. A `Rest` still comes last. So primes are the innermost axes of a result in memory, unless `order` says otherwise |
+//! | size | the size of `Item`: its static size, the size of the local dim `i`, or, where a tensor or an expression has both dims, the size of either. Different sizes give a [`DimError::PrimeConflict`] |
+//! | role | the role of `Item` |
+//! | order | after all dims that are not primes; primes among themselves in the order of their dims. A `Rest` still comes last. So primes are the innermost axes in memory, unless `order` says otherwise |
 //!
-//! [`Priming`](crate::operators::priming::Priming) has the methods: `x.prime(Item)`, `x.unprime(Item)`, the
-//! transpose `x.transpose(Item)`, and the matrix product `a.compose(&b, Item)`. To cut a part out of
-//! both axes, pass another dim:
+//! [`Priming`](crate::operators::priming::Priming) has the methods: `x.prime(Item)`,
+//! `x.unprime(Item)`, the transpose `x.transpose(Item)`, and the matrix product
+//! `a.compose(&b, Item)`. To take a part of both axes, pass another dim:
 //! `x.slice_to(Item, 1.., Part).slice_to(prime(Item), 1.., prime(Part))`.
 //!
 //! A prime has a prime: `Prime<Prime<Item>>`, `Item''`, is a third dim of the same size.
 //!
-//! In a function over a generic dim `D: AnyDim`, `Prime<D>` can be used as it is (`compose` aside).
-//! Where a tensor has other generic dims, rustc needs their order, as it does without primes:
-//! `O: AnyDim + Before<Prime<I>>` and `Prime<I>: After<O>`.
+//! In a function over a generic dim `D: AnyDim`, you can use `Prime<D>` without further bounds
+//! (except in `compose`). If a tensor has other generic dims, rustc needs their order, as without
+//! primes: `O: AnyDim + Before<Prime<I>>` and `Prime<I>: After<O>`.
 
 use crate::error::{DimError, unwrap};
 use crate::types::axes::OneAxis;
@@ -53,7 +53,7 @@ use core::marker::PhantomData;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Prime<N>(PhantomData<N>);
 
-/// The dim [`Prime`] of a dim, as a value.
+/// The [`Prime`] of a dim, as a value.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -79,7 +79,7 @@ const LONGEST_NAME: usize = 256;
 impl<N: Brand> Prime<N> {
     const NAME: &'static Text<LONGEST_NAME> = &Text::EMPTY.and(KeyOf::<N>::KEY.name).and("'");
 
-    /// The value of a declared dim, or of one that is generic.
+    /// The value for a declared or generic dim.
     pub(crate) const VALUE: Self = Prime(PhantomData);
 }
 
@@ -98,8 +98,8 @@ impl<N: Brand> Brand for Prime<N> {
 
 impl<N: Declared> Declared for Prime<N> {}
 
-/// The key of a prime: it is greater than that of every dim without one, and less than that of
-/// `Rest`. Two primes compare as the dims that they are made of.
+/// The key of a prime: greater than the key of every dim that is not a prime, and less than the key
+/// of `Rest`. Two primes compare as their dims do.
 pub struct Primed<K>(PhantomData<K>);
 
 impl<K> Digits for Primed<K> {
@@ -111,12 +111,13 @@ impl<J, K: UnderPrime<J>> CompareKeys<K> for Primed<J> {
     type Out = K::Out;
 }
 
-/// A key with which that of a prime, [`Primed<J>`](Primed), is compared. (With it on this side, a
-/// generic dim can say that it sorts before its prime: see [`AnyDim`](crate::types::brand::AnyDim).)
+/// A key that is compared with the key of a prime, [`Primed<J>`](Primed). (This trait is on the
+/// other key, so that a generic dim can say that it sorts before its prime: see
+/// [`AnyDim`](crate::types::brand::AnyDim).)
 pub trait UnderPrime<J> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The comparison of `Primed<J>` with this key.
+    /// The result of comparing `Primed<J>` with this key.
     type Out;
 }
 
@@ -146,8 +147,7 @@ macro_rules! digits_before_primes {
 
 digits_before_primes!(H0 H1 H2 H3 H4 H5 H6 H7 H8 H9 H10 H11 H12 H13 H14 H15);
 
-/// The prime of a local dim, as a value: `B` is [`Prime<i<'_>>`](Prime). It has the size of `i`, or
-/// gives it one.
+/// The prime of a local dim, as a value: `B` is [`Prime<i<'_>>`](Prime). It shares the size of `i`.
 pub struct LocalPrime<'a, B> {
     cell: &'a DimCell,
     brand: PhantomData<&'a B>,
@@ -162,16 +162,16 @@ impl<B> Clone for LocalPrime<'_, B> {
 impl<B> Copy for LocalPrime<'_, B> {}
 
 impl<'a, B: Brand> LocalPrime<'a, B> {
-    /// The prime of the dim that keeps its size here.
+    /// The prime of the dim that keeps its size in `cell`.
     pub(crate) fn of(cell: &'a DimCell) -> Self {
         LocalPrime { cell, brand: PhantomData }
     }
 
-    /// How many elements lie along the dim.
+    /// The dim's size.
     ///
     /// # Panics
     ///
-    /// If neither the dim nor its prime has been bound, and it was given no size.
+    /// If neither the dim nor its prime is bound or given a size.
     #[track_caller]
     pub fn size(self) -> usize {
         unwrap(self.info().size().ok_or(DimError::Unsized { dim: B::NAME }))

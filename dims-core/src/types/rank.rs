@@ -1,7 +1,7 @@
 //! Ranks: how many positional axes a tensor has.
 //!
-//! User code writes typenum's `U2`; the types that messages show are [`Rank0`] to [`Rank26`]. The prelude has [`U1`] to [`U4`]; this module has the
-//! others too.
+//! User code writes typenum's `U2`; messages show [`Rank0`] to [`Rank26`]. The prelude has [`U1`]
+//! to [`U4`], this module the others too.
 
 use crate::types::axes::AxisBlock;
 use crate::types::condition::{Bool, False, True};
@@ -18,7 +18,7 @@ pub trait Rank: Copy + Default + core::fmt::Debug + Send + Sync + 'static {
     const SEAL: crate::seal::Seal;
     /// The number.
     const N: usize;
-    /// One more. (26 is the last: no array of a higher rank can be made.)
+    /// One more. (The largest is 26: no array of a higher rank can be made.)
     type Succ: Rank;
     /// One less, or `Rank0`.
     type Pred: Rank;
@@ -34,7 +34,7 @@ pub trait Rank: Copy + Default + core::fmt::Debug + Send + Sync + 'static {
     /// `self + other`.
     #[doc(hidden)]
     type Plus<O: Rank>: Rank;
-    /// The greater of both, to which positional axes broadcast.
+    /// The larger of both: positional axes broadcast to it.
     #[doc(hidden)]
     type Max<O: Rank>: Rank;
     /// `other - self`, or `Rank0`.
@@ -42,7 +42,7 @@ pub trait Rank: Copy + Default + core::fmt::Debug + Send + Sync + 'static {
     type TakenFrom<O: Rank>: Rank;
 }
 
-/// The [`Rank`] of a typenum, which is how user code writes it: `Tensor<f32, (), U2>`.
+/// The [`Rank`] of a typenum, as user code writes it: `Tensor<f32, (), U2>`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a number of positional axes",
     note = "write `U0` to `U26`"

@@ -1,4 +1,4 @@
-//! What a dim means: its *role*, the Dimension Denotation of ONNX as a type.
+//! The *role* of a dim is what it means: ONNX's Dimension Denotation as a type.
 //!
 //! ```text
 //! dims! {
@@ -8,24 +8,25 @@
 //! }
 //! ```
 //!
-//! **Definition** is on the dim. **Propagation** is by construction: whatever permutes, reduces or creates axes, each dim of the result is
-//! one whose role is known from where it was declared. Another name keeps what a dim means, and so do parts and wholes:
+//! **Definition** is on the dim. **Propagation** follows from the types: an operation may permute,
+//! reduce or create axes, but each dim of the result keeps the role it was declared with. Renaming
+//! must keep the meaning, and so must splitting and merging:
 //!
 //! | operation | compiles if |
 //! |---|---|
-//! | `rename(old, new)` | `old` means what `new` does: it has the same role, or one that refines it |
-//! | `flatten(parts, whole)` | one of the parts means what `whole` does |
-//! | `unflatten(whole, parts)` | `whole` means what one of the parts does |
-//! | [`Stream::reshape`](crate::stream::Stream::reshape) | each new dim means what one of the axes before does |
-//! | an axis of a file, read as a dim | the axis means what the dim does (found when the file is read) |
-//! | [`redefine(old, new)`](crate::operators::restructure::Restructure::redefine) | always: this is how to say that a dim means something else from here on |
+//! | `rename(old, new)` | the role of `old` is that of `new` or refines it |
+//! | `flatten(parts, whole)` | the role of one of the parts is that of `whole` or refines it |
+//! | `unflatten(whole, parts)` | the role of `whole` is that of one of the parts or refines it |
+//! | [`Stream::reshape`](crate::stream::Stream::reshape) | each new dim keeps the role of one of the old axes |
+//! | an axis of a file, read as a dim | the role of the axis is that of the dim or refines it (checked when the file is read) |
+//! | [`redefine(old, new)`](crate::operators::restructure::Restructure::redefine) | always: it changes the meaning |
 //!
-//! A [prime](crate::types::prime) has the role of its dim. A dim without a role on either side is always
-//! accepted, and so are [`DataChannel`], [`FilterInChannel`] and [`FilterOutChannel`] for one
-//! another: they are defined as the channels of what a filter takes and yields, so one layer's
-//! `FilterOutChannel` is the next one's `DataChannel`.
+//! A [prime](crate::types::prime) has the role of its dim. A dim without a role is always accepted
+//! on either side. [`DataChannel`], [`FilterInChannel`] and [`FilterOutChannel`] are accepted for
+//! one another: ONNX defines them as the channels that a filter takes and yields, so the
+//! `FilterOutChannel` of one layer is the `DataChannel` of the next.
 //!
-//! **Verification** is where an operation expects a role: pooling along a channel does not compile.
+//! **Verification** is at operations that expect a role: pooling along a channel does not compile.
 //!
 //! | operation | expects |
 //! |---|---|
@@ -33,10 +34,11 @@
 //! | `conv`, along dims | [`DataFeature`] |
 //! | `conv`, its channels | [`AnyChannel`]: [`DataChannel`] or [`FilterInChannel`] |
 //! | `conv`, positions in the window | [`FilterSpatial`] |
-//! | `batch_norm`, what is left | [`DataChannel`] |
+//! | `batch_norm`, the other dims | [`DataChannel`] |
 //! | [`scan`](crate::operators::scan::scan) over a dim | [`DataTime`] |
 //!
-//! A dim without a role is accepted everywhere. Roles of one's own are declared by `roles!`, and can refine another:
+//! A dim without a role is accepted everywhere. Declare your own roles with `roles!`. A role can
+//! refine another:
 //!
 //! ```text
 //! roles! {
@@ -45,8 +47,8 @@
 //! }
 //! ```
 //!
-//! A dim of the role `Pixel` is accepted where a `DataFeature` is expected, and a function of one's own can expect a `Pixel`, or what
-//! refines it: `D: Plays<Pixel>`.
+//! A dim of the role `Pixel` is accepted where a `DataFeature` is expected. Your functions can
+//! expect a `Pixel`, or a role that refines it, with `D: Plays<Pixel>`.
 
 use crate::types::brand::{Brand, CompareKeys, Rest, digits::*};
 use crate::types::condition::condition;
@@ -64,7 +66,8 @@ use core::marker::PhantomData;
     note = "roles are `DataBatch`, `DataChannel`, .., and those of `roles! {{ pub struct Pixel: DataFeature; }}`; write a size after `=`"
 )]
 pub trait Role: Sized + 'static {
-    /// Its name, and the names of the roles that it refines, from the nearest on. Those of ONNX are written as there: `DATA_CHANNEL`.
+    /// Its name and the names of the roles that it refines, nearest first. ONNX's roles have ONNX's
+    /// names: `DATA_CHANNEL`.
     const NAMES: &'static [&'static str] = {
         let (names, _) =
             <<Self as WithPath>::Path as Names>::ALL.split_at(<<Self as WithPath>::Path as Names>::COUNT);
@@ -79,31 +82,33 @@ pub trait Role: Sized + 'static {
     /// [`IsDeclared`], or [`Undenoted`].
     #[doc(hidden)]
     type Kind: OnPath;
-    /// The role itself: as `roles!` names the one that another refines, so that what is none has no further consequence.
+    /// The role itself. `roles!` names a refined role through this type, so that a type that is not
+    /// a role gives no further errors.
     #[doc(hidden)]
     type Itself: Role;
 }
 
 /// A role that was declared: it can be compared with others.
 pub trait DeclaredRole: Role {
-    /// The digits that tell the role from others.
+    /// The digits that identify the role.
     #[doc(hidden)]
     type Key;
 }
 
-/// How many roles a role can refine, one after the other. The path of roles that refine one another in a circle would never end.
+/// The maximum length of a chain of refinements. (The path of roles that refine one another in a
+/// circle would never end.)
 pub const MOST_REFINED: usize = 16;
 
-/// A step for the role itself, [`MOST_REFINED`] for others, and one for the end.
+/// One step for the role itself, [`MOST_REFINED`] for those it refines, and one for the end.
 type RoleSteps = (((((((((((((((((((),),),),),),),),),),),),),),),),),),);
 
 /// Steps along the roles that a role refines.
 pub trait RoleWalk {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The role and those that it refines, as nested pairs; cut off where there are no more steps.
+    /// The role and those that it refines, as nested pairs; truncated where the steps end.
     type Path<R: Role>: Names;
-    /// [`True`] if the path is not cut off.
+    /// [`True`] if the path is not truncated.
     type Ends<R: Role>;
 }
 impl RoleWalk for () {
@@ -131,7 +136,7 @@ impl OnPath for Undenoted {
     type Path<R: Role, N: RoleWalk> = ();
     type Ends<R: Role, N: RoleWalk> = True;
 }
-/// The kind of role that was declared.
+/// The kind of a declared role.
 pub struct IsDeclared;
 impl OnPath for IsDeclared {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -152,7 +157,7 @@ impl<R: Role> WithPath for R {
     type Path = <RoleSteps as RoleWalk>::Path<R>;
 }
 
-/// A role that the role `R` can refine: this leads to no circle.
+/// A role that the role `R` can refine without a cycle.
 pub trait RefinedBy<R>: Role {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -165,7 +170,7 @@ where
 }
 
 condition! {
-    /// The condition that the roles that `R` refines end somewhere.
+    /// The condition that the chain of roles that `R` refines ends.
     #[diagnostic::on_unimplemented(
         message = "the role `{R}` refines itself, or its chain of roles is longer than 16",
         label = "the chain of roles that starts at `{R}` does not end"
@@ -177,9 +182,9 @@ condition! {
 pub trait Names: NestedPairs {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// How many there are.
+    /// The number of names.
     const COUNT: usize;
-    /// The names, and nothing behind them.
+    /// The names, padded with empty ones.
     const ALL: &'static [&'static str; MOST_REFINED + 2];
 }
 impl Names for () {
@@ -193,7 +198,7 @@ impl<H: Role, T: Names> Names for (H, T) {
     const ALL: &'static [&'static str; MOST_REFINED + 2] = &prepended(H::NAME, T::ALL);
 }
 
-/// Names with another one in front, and without the last.
+/// The names with `first` in front and without the last one.
 const fn prepended<const N: usize>(first: &'static str, others: &[&'static str; N]) -> [&'static str; N] {
     let mut names = [first; N];
     let mut at = 1;
@@ -210,7 +215,7 @@ pub const fn role_names<R: Role>() -> &'static [&'static str] {
     R::NAMES
 }
 
-/// No role: what a dim has that was declared without one. It is accepted everywhere.
+/// No role: the role of a dim declared without one. It is accepted everywhere.
 pub struct Undenoted;
 
 #[diagnostic::do_not_recommend]
@@ -235,7 +240,8 @@ macro_rules! standard {
         }
 
         impl DeclaredRole for $name {
-            // Roles that are declared elsewhere start with other digits: see `key.rs` of the macros.
+            // Roles that are declared elsewhere start with other digits: see `key.rs` of the
+            // macros.
             type Key = H15<H15<H15<$digit<()>>>>;
         }
     )*};
@@ -248,7 +254,8 @@ standard! {
     DataChannel "DATA_CHANNEL" H1;
     /// `DATA_TIME`: steps of time.
     DataTime "DATA_TIME" H2;
-    /// `DATA_FEATURE`: positions in space, the `H` and `W` of `NCHW`, or the features of a recurrent network.
+    /// `DATA_FEATURE`: positions in space, the `H` and `W` of `NCHW`, or the features of a
+    /// recurrent network.
     DataFeature "DATA_FEATURE" H3;
     /// `FILTER_IN_CHANNEL`: channels that a filter takes.
     FilterInChannel "FILTER_IN_CHANNEL" H4;
@@ -258,10 +265,11 @@ standard! {
     FilterSpatial "FILTER_SPATIAL" H6;
 }
 
-/// [`DataChannel`] or [`FilterInChannel`]: expected of the dim that a convolution contracts, which the data and the filter share.
+/// [`DataChannel`] or [`FilterInChannel`]: the role expected of the dim that a convolution
+/// contracts and that the data and the filter share.
 pub struct AnyChannel;
 
-/// Whether a path of roles has `E` in it.
+/// Whether a path of roles contains `E`.
 pub trait Refines<E> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -295,7 +303,8 @@ where
     type Out = <<P as Refines<DataChannel>>::Out as Bool>::Or<<P as Refines<FilterInChannel>>::Out>;
 }
 
-/// The condition on an element of a set that it plays the role `E`: it has it, or one that refines it, or none.
+/// The condition that an element of a set plays the role `E`: it has the role, has one that refines
+/// it, or has none.
 pub struct OfRole<E>(PhantomData<E>);
 
 #[diagnostic::do_not_recommend]
@@ -307,14 +316,14 @@ where
     type Holds = <<PathOf<D> as NestedPairs>::IsEmpty as Bool>::Or<<PathOf<D> as Refines<E>>::Out>;
 }
 
-// What is behind a rest cannot be looked at: it was the caller's to choose.
+// The dims behind a `Rest` are not checked: the caller chose them.
 #[diagnostic::do_not_recommend]
 impl<B: Dims, E> Satisfies<OfRole<E>> for Rest<B> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Holds = True;
 }
 
-/// Channels of any kind: of data, or of what a filter takes or yields. They are the same channels, seen from either side of a filter.
+/// Channels of any kind: of data, or those that a filter takes or yields.
 pub struct EveryChannel;
 
 #[diagnostic::do_not_recommend]
@@ -326,7 +335,8 @@ where
     type Out = <<P as Refines<AnyChannel>>::Out as Bool>::Or<<P as Refines<FilterOutChannel>>::Out>;
 }
 
-/// The condition on a path of roles, or none, where a dim gets another name whose path is `Q`: does it mean that already?
+/// Whether a dim with this path of roles means what a dim with the path `Q` does: one of the paths
+/// is empty, this one contains the first role of `Q`, or both are channels.
 pub trait Means<Q> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -355,14 +365,13 @@ where
     type Out = <<(H, T) as Refines<R>>::Out as Bool>::Or<ChannelsBoth<(H, T), R>>;
 }
 
-/// Whether the role itself is one of the channels.
+/// Whether the role itself is a channel.
 type IsChannel<R> = <(R, ()) as Refines<EveryChannel>>::Out;
 
 /// Whether a path and a role are both channels.
 type ChannelsBoth<P, R> = <<P as Refines<EveryChannel>>::Out as Bool>::And<IsChannel<R>>;
 
-/// Whether something with the role `there`, and those that it refines, means what one with the role `here` does, by their
-/// [names](Role::NAMES): [`Means`] for what rustc does not see.
+/// [`Means`] at run time: `there` and `here` are [names of roles](Role::NAMES).
 #[cfg(any(feature = "safetensors", feature = "npy"))]
 pub(crate) fn means<R: AsRef<str>>(there: &[R], here: &[&str]) -> bool {
     const CHANNELS: [&str; 3] = ["DATA_CHANNEL", "FILTER_IN_CHANNEL", "FILTER_OUT_CHANNEL"];
@@ -374,16 +383,17 @@ pub(crate) fn means<R: AsRef<str>>(there: &[R], here: &[&str]) -> bool {
     }
 }
 
-/// The path of the role of a brand.
+/// The path of a brand's role.
 type PathOf<D> = <<D as Brand>::Role as WithPath>::Path;
 
-/// The condition on the brand `Old` under the name `New`.
+/// [`Means`] for the brand `Old` renamed to `New`.
 type Renamed<Old, New> = <PathOf<Old> as Means<PathOf<New>>>::Out;
 
 /// [`True`] if the set `S` does not have the brand `D`.
 type Free<D, S> = <<<<S as Dims>::List as Remove<D>>::Out as RemovalStep>::Had as Bool>::Not;
 
-/// A name for the dim `Old` that does not change what it means: see the [table](self). (Where a dim of the set `S` has the name, the error is about that.)
+/// A name for the dim `Old` that keeps its meaning: see the [table](self). (If a dim of the set `S`
+/// already has the name, that is the error.)
 pub trait KeepsRole<Old, S = ()>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -401,7 +411,7 @@ where
 }
 
 condition! {
-    /// The condition that the dim `Old` of the role `R` means what `New` does, which has the role `Q`.
+    /// The condition that the dim `Old` with the role `R` means what `New` with the role `Q` does.
     #[diagnostic::on_unimplemented(
         message = "dimension `{Old}` has the role `{R}`, but its new name `{New}` has the role `{Q}`",
         label = "expected a dim with the role `{R}` or without a role; to change the meaning: `.redefine(old, new)`"
@@ -409,13 +419,13 @@ condition! {
     pub trait SameMeaning<Old, New, R, Q> for True;
 }
 
-/// Whether brands of a list, if there are any, mean what the brand `W` does, or `W` what they do.
+/// Compares the meanings of the brands of a list and the brand `W`.
 pub trait Meanings<W> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// [`True`] if one of them means what `W` does, or there is none.
+    /// [`True`] if one of the list means what `W` does, or the list is empty.
     type AnyMeans: Bool;
-    /// [`True`] if `W` means what one of them does, or there is none.
+    /// [`True`] if `W` means what one of the list does, or the list is empty.
     type MeantByAny: Bool;
 }
 impl<W> Meanings<W> for () {
@@ -448,7 +458,8 @@ where
 /// The brands of a list of dims, as a tuple.
 type NamesOf<P> = <<P as DimList>::Brands as List>::Tuple;
 
-/// Dims of which one means what the dim `W` does, into which they are flattened: see the [table](self).
+/// Dims that can be flattened into the dim `W`: one of them means what `W` does. See the
+/// [table](self).
 pub trait RolesFlatten<W>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -466,7 +477,8 @@ where
 }
 
 condition! {
-    /// The condition that a dim of `P` and the dim `W` of the role `R` mean the same, where one becomes the other.
+    /// The condition that the meaning is kept when dims `P` become the dim `W` with the role `R`,
+    /// or the reverse.
     #[diagnostic::on_unimplemented(
         message = "`{W}` has the role `{R}`, which none of `{P}` has",
         label = "one of them must have the role `{R}`; to change the meaning: `.redefine(old, new)`"
@@ -474,7 +486,8 @@ condition! {
     pub trait MeaningKept<P, W, R> for True;
 }
 
-/// Dims that the dim `W` is unflattened into, one of which keeps what it means: see the [table](self).
+/// Dims that the dim `W` can be unflattened into: `W` means what one of them does. See the
+/// [table](self).
 pub trait RolesUnflatten<W>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -493,7 +506,7 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The condition on a brand that it means what one of the list `L` does.
+/// The condition that a brand means what one of the list `L` does.
 pub struct MeansOneOf<L>(PhantomData<L>);
 
 #[diagnostic::do_not_recommend]
@@ -502,7 +515,7 @@ impl<D, L: Meanings<D>> Satisfies<MeansOneOf<L>> for D {
     type Holds = L::AnyMeans;
 }
 
-/// Dims for which a tensor's axes `L` are exchanged: each means what one of those does.
+/// Dims that can replace a tensor's axes `L`: each means what one of the axes does.
 pub trait RolesKept<L>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -520,9 +533,9 @@ where
 /// The first brand of the dims `P` that means what none of the axes `L` does.
 type Unmeant<P, L> = <<P as DimList>::Brands as FirstWith<Fails<MeansOneOf<<L as Dims>::List>>>>::Found;
 
-/// The dims play the role `E`: each has it, or one that refines it, or none.
+/// The dims play the role `E`: each has the role, has one that refines it, or has none.
 ///
-/// A function of one's own can ask for it: `fn blur<D: Plays<Pixel> + DimsOf<..>, ..>`.
+/// Use it as a bound of your own functions: `fn blur<D: Plays<Pixel> + DimsOf<..>, ..>`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` lacks the role `{E}`",
     label = "expected dims with the role `{E}` or without a role"
@@ -543,7 +556,7 @@ where
 /// The first dim of a list whose role is not `E`.
 type First<L, E> = <<L as DimList>::Brands as FirstWith<Fails<OfRole<E>>>>::Found;
 
-/// All dims of the set play the role `E`: each has it, or one that refines it, or none.
+/// All dims of the set [play](Plays) the role `E`.
 pub trait AllPlay<E>: Dims {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -561,7 +574,7 @@ where
 type FirstOf<S, E> = <<S as Dims>::List as FirstWith<Fails<OfRole<E>>>>::Found;
 
 condition! {
-    /// The dim `D` of the role `R` is one that plays `E`.
+    /// The condition that the dim `D` with the role `R` plays `E`.
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` has the role `{R}`, but `{E}` is expected here",
         label = "expected the role `{E}`, or no role"

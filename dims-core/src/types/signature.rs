@@ -1,4 +1,4 @@
-//! What `onnx_dims!` calls besides the public interface.
+//! Functions that only `onnx_dims!` calls.
 
 use crate::error::DimError;
 use crate::types::brand::Brand;
@@ -17,7 +17,7 @@ pub const fn has_size<D: Brand>(size: usize) -> bool {
     }
 }
 
-/// Whether the dim has the role of this denotation, or one that refines it, or none.
+/// Whether the dim has no role, or the role of this denotation or a refinement of it.
 pub const fn has_role<D: Brand<Role: Role>>(denotation: &str) -> bool {
     let names = <D::Role as Role>::NAMES;
     let mut at = 0;
@@ -39,12 +39,13 @@ const fn same(a: &str, b: &str) -> bool {
     at == a.len() && at == b.len()
 }
 
-/// Each dim has one size in all tensors, which are given by their names with their dims and sizes; and so have two dims that the model has
-/// one name for, which are given with that name.
+/// Checks that each dim has the same size in all `tensors`, which are names with dims and sizes. An
+/// entry of `aliases` is two dims that share one name in the model, and that name; their sizes must
+/// be equal too.
 ///
 /// # Errors
 ///
-/// If one does not; the error says in which two tensors.
+/// If two sizes differ; the error names the two tensors.
 pub fn unify_sizes(
     tensors: &[(&str, Vec<(&'static str, usize)>)],
     aliases: &[(&str, &str, &str)],

@@ -1,7 +1,7 @@
-//! Sizes of dims: known to rustc, or to the run alone.
+//! Sizes of dims: static, or known only at run time.
 //!
-//! [`Static<N>`] is what people read in messages; typenum does the arithmetic behind it, where one static size must be
-//! the product of others.
+//! Messages show [`Static<N>`]. Where a static size must be a product of others, typenum does the
+//! arithmetic.
 
 use crate::types::brand::Brand;
 use crate::types::condition::condition;
@@ -12,7 +12,7 @@ use crate::types::set::{Bool, False, FirstWith, NoDim, Satisfies, True};
 use core::ops::{Add, Mul};
 use typenum::{IsEqual, Prod, Sum, U1, UInt, UTerm};
 
-/// The size of a dim that only the run knows.
+/// A size that is known only at run time.
 #[derive(Clone, Copy, Debug)]
 pub struct Dyn;
 
@@ -43,7 +43,7 @@ impl<const N: usize> Size for Static<N> {
     type IsStatic = True;
 }
 
-/// The sizes of two dims that may be names of one axis: equal ones, or at least one that only the run knows.
+/// Whether two dims can name the same axis: their sizes are equal, or at least one is [`Dyn`].
 #[diagnostic::on_unimplemented(
     message = "`{Old}` has the size `{Self}` and `{New}` has the size `{Other}`: one cannot be renamed to the other",
     label = "the static sizes differ"
@@ -99,10 +99,11 @@ impl<O: Size, Rows, Columns> SameLength<O, Rows, Columns> for Dyn {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// Dims, one or a tuple of them, that can get another size: those without a static one.
+/// A dim or a tuple of dims whose size can change: none has a static size.
 ///
-/// The bound of operations that change a size, such as [`repeat`](crate::operators::shift::Rearranging::repeat). A dim with a static size is renamed first, to one
-/// without.
+/// The bound of operations that change a size, such as
+/// [`repeat`](crate::operators::shift::Rearranging::repeat). Rename a dim with a static size first,
+/// to a dim without one.
 pub trait Resizable: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -127,7 +128,8 @@ impl<D: Brand> Satisfies<StaticSize> for D {
 }
 
 condition! {
-    /// Every dim of a list has a size; `D` is the first one without a size, or [`Nothing`](crate::types::set::Nothing).
+    /// Every dim of a list has a size; `D` is the first without one, or
+    /// [`Nothing`](crate::types::set::Nothing).
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` has no size",
         label = "give it a size, `{D}.of(2)`; it needs none if it is local, has a static size, or a tensor of the expression has it"
@@ -136,7 +138,7 @@ condition! {
 }
 
 condition! {
-    /// The condition that no dim whose size changes has a static one.
+    /// The condition that no dim with a static size changes its size.
     #[diagnostic::on_unimplemented(
         message = "`{D}` has a static size, which this would change",
         label = "rename it to a dim without a static size first: `x.rename({D}, ..)`; a part can have its own dim: `x.slice_to({D}, .., Part)`"
@@ -244,13 +246,14 @@ where
     type Total = <H::Num as Plus<T::Total>>::Out;
 }
 
-/// The product of the sizes of a list, as far as rustc knows them. (The stride of an axis is that of the list behind it.)
+/// The product of the sizes of a list, as far as rustc knows them. (The stride of an axis is the
+/// volume of the axes after it.)
 pub trait VolumeOf {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     /// The product of the static sizes, as a typenum.
     type Static;
-    /// The dims without one.
+    /// The dims without a static size.
     type Others;
 }
 impl VolumeOf for () {
@@ -275,7 +278,7 @@ type IsStatic<D> = <<D as Brand>::Size as Size>::IsStatic;
 pub type ProductOf<L> =
     <<<L as VolumeOf>::Others as NestedPairs>::IsEmpty as Bool>::If<<L as VolumeOf>::Static, Dyn>;
 
-/// Whether two sizes as typenums may be the same; they may if one of them is [`Dyn`].
+/// Whether two typenum sizes may be equal. [`Dyn`] may equal any size.
 pub trait MaySame<O> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -313,6 +316,6 @@ where
     typenum::Eq<Self, UInt<U2, B2>>: Bool,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    // (The same as a boolean of ours, for which the traits with messages are implemented.)
+    // (Converts to our booleans, on which the traits with messages are implemented.)
     type Out = <typenum::Eq<Self, UInt<U2, B2>> as Bool>::And<True>;
 }

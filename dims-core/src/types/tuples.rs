@@ -39,20 +39,22 @@ macro_rules! each_tuple {
     };
 }
 
-/// Types as nested pairs: `nested![A, B]` is `(A, (B, ()))`; with `; Z` at the end, `Z` takes the place of `()`.
+/// Types as nested pairs: `nested![A, B]` is `(A, (B, ()))`; with `; Z` at the end, `Z` takes the
+/// place of `()`.
 macro_rules! nested {
     ($($t:ty),*) => { nested![$($t),*; ()] };
     (; $end:ty) => { $end };
     ($head:ty $(, $tail:ty)*; $end:ty) => { ($head, nested![$($tail),*; $end]) };
 }
 
-/// Applies an associated type of each parameter in turn: `fold![Succ; Zero; A B]` is `B::Succ<A::Succ<Zero>>`.
+/// Applies an associated type of each parameter in turn: `fold![Succ; Zero; A B]` is
+/// `B::Succ<A::Succ<Zero>>`.
 macro_rules! fold {
     ($step:ident; $so_far:ty;) => { $so_far };
     ($step:ident; $so_far:ty; $head:ident $($tail:ident)*) => { fold![$step; $head::$step<$so_far>; $($tail)*] };
 }
 
-/// As `fold!`, from the last parameter to the first: `A::Before<B::Before<End>>`.
+/// Like `fold!`, but from the last parameter to the first: `A::Before<B::Before<End>>`.
 macro_rules! fold_back {
     ($step:ident; $end:ty;) => { $end };
     ($step:ident; $end:ty; $head:ident $($tail:ident)*) => { $head::$step<fold_back![$step; $end; $($tail)*]> };

@@ -1,4 +1,4 @@
-//! Lists of the axes that `order` makes.
+//! Lists of axes for `order`.
 
 use crate::error::DimError;
 use crate::plan::shape::Shape;
@@ -10,8 +10,9 @@ use crate::types::set::{Bound, Dims, Keys, NamedOnce, NoDim};
 use crate::types::tuples::{each_tuple, fold, fold_back, nested};
 use ndarray::NewAxis;
 
-/// The axes that `order` makes: each a dim, or a tuple of dims that are flattened into one axis, the last one fastest, or `NewAxis`, an axis of
-/// size 1. [`Each`] is a tuple of dims that become one axis each.
+/// The axes that `order` makes. Each is a dim, a tuple of dims flattened into one axis (last dim
+/// fastest), or `NewAxis`, an axis of size 1. [`Each`] is a tuple of dims that become one axis
+/// each.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an order of dims",
     label = "expected a dim, or a tuple of dims and of tuples of dims: `(b, (h, h2), w)`; `NewAxis` in it is an axis of size 1"
@@ -22,19 +23,19 @@ pub trait OrderList {
     /// All brands as nested pairs.
     #[doc(hidden)]
     type Brands;
-    /// How many axes there will be.
+    /// The number of axes.
     #[doc(hidden)]
     type Count: Rank;
     /// The run-time form of the brands.
     #[doc(hidden)]
     const KEYS: &'static Keys;
-    /// How many dims each axis has.
+    /// The number of dims of each axis.
     #[doc(hidden)]
     const GROUPS: &'static Groups;
-    /// Whether a size comes with any of the dims.
+    /// Whether any of the dims carries a size.
     #[doc(hidden)]
     const GIVES_SIZE: bool = false;
-    /// Compares the sizes that come with dims.
+    /// Checks the sizes that dims carry.
     #[doc(hidden)]
     fn check_given(&self, _: &Shape) -> Result<(), DimError> {
         Ok(())
@@ -52,24 +53,25 @@ pub trait OrderAxis {
     /// `Tail` with the brands of this axis in front, as nested pairs.
     #[doc(hidden)]
     type Before<Tail>;
-    /// `N` axes, and those of this element.
+    /// `N` plus the number of axes of this element.
     #[doc(hidden)]
     type Behind<N: Rank>: Rank;
-    /// How many dims each of its axes has.
+    /// The number of dims of each of its axes.
     #[doc(hidden)]
     const GROUPS: Groups;
     /// The run-time form of the brands.
     #[doc(hidden)]
     const KEYS: Keys;
-    /// Whether a size comes with any of the dims.
+    /// Whether any of the dims carries a size.
     #[doc(hidden)]
     const GIVES_SIZE: bool;
-    /// Compares the sizes that come with dims.
+    /// Checks the sizes that dims carry.
     #[doc(hidden)]
     fn check_given(&self, shape: &Shape) -> Result<(), DimError>;
 }
 
-/// How many dims each axis of a result has, known to rustc: most have one, a tuple of dims has several, `NewAxis` none.
+/// The number of dims of each axis of a result, as a constant: 1 for a dim, several for a tuple, 0
+/// for `NewAxis`.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Groups {
@@ -77,18 +79,18 @@ pub struct Groups {
     dims: [usize; MOST_AXES],
 }
 
-/// The most axes that an order can have; see [`Rank`].
+/// The maximum number of axes of an order; see [`Rank`].
 const MOST_AXES: usize = 26;
 
 impl Groups {
     const EMPTY: Self = Groups { len: 0, dims: [0; MOST_AXES] };
 
-    /// One axis of so many dims.
+    /// One axis with this number of dims.
     const fn one(dims: usize) -> Self {
         Self::EMPTY.with(dims)
     }
 
-    /// So many axes of one dim each.
+    /// `count` axes with one dim each.
     const fn singles(count: usize) -> Self {
         let mut groups = Self::EMPTY;
         while groups.len < count {
@@ -134,7 +136,7 @@ impl<D: DimRef> OrderAxis for D {
     }
 }
 
-/// One more axis for each parameter.
+/// The successor of a rank for each parameter.
 macro_rules! more {
     ($rank:ty;) => { $rank };
     ($rank:ty; $head:ident $($tail:ident)*) => { more![<$rank as Rank>::Succ; $($tail)*] };
@@ -174,7 +176,7 @@ macro_rules! groups {
 
 each_tuple!(groups);
 
-/// An axis of size 1, which no dim becomes.
+/// An axis of size 1 without a dim.
 #[diagnostic::do_not_recommend]
 impl OrderAxis for NewAxis {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -259,8 +261,8 @@ macro_rules! lists {
 
 each_tuple!(lists);
 
-/// An order of dims of `S`: every dim named is bound, and named once. The dims that are left are `Rest`, which rustc infers;
-/// see [`DimsOf`](crate::types::set::DimsOf).
+/// An order of dims of `S`: every dim named is bound, and named once. `Rest` are the remaining
+/// dims, which rustc infers; see [`DimsOf`](crate::types::set::DimsOf).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an order of dims",
     label = "expected a dim, or a tuple of dims and of tuples of dims: `(b, (h, h2), w)`; `NewAxis` in it is an axis of size 1"

@@ -1,4 +1,4 @@
-//! What `order` yields: an array, or a tensor with the dims that are left.
+//! Results of `order`: an array, or a tensor with the remaining dims.
 
 use crate::error::DimError;
 use crate::expr::step::taken;
@@ -13,8 +13,8 @@ use alloc::vec::Vec;
 use kernels::memory::buffer::Buffer;
 use ndarray::{Array, ArrayD, Dim, IxDyn};
 
-/// What `order` yields, by the dims that are left: without any, an array (a single element if it has no axes); else a
-/// tensor whose new positional axes stand on the left.
+/// The result of `order`, by the remaining dims: without any, an array (a single element if it has
+/// no axes); otherwise a tensor with the new positional axes on the left.
 pub trait OrderResult<T, R: Rank>: Dims {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -22,7 +22,7 @@ pub trait OrderResult<T, R: Rank>: Dims {
     type Out;
     #[doc(hidden)]
     fn build(data: Vec<T>, sizes: &[usize]) -> Self::Out;
-    /// As `build`, of elements that may be those of a step, which an array cannot have: that is an error of the operation.
+    /// As `build`. It is an error if the elements are traced and the result is an array.
     #[doc(hidden)]
     fn build_of(data: Buffer<T>, sizes: &[usize], operation: &'static str) -> Result<Self::Out, DimError>;
 }
@@ -45,7 +45,7 @@ impl<T: kernels::scalar::Element, R: ArrayRank> OrderResult<T, R> for () {
     }
 }
 
-/// What array a tensor without dims is.
+/// The array of a tensor without dims.
 pub trait ArrayRank: Rank {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -1,4 +1,5 @@
-//! How an expression is brought into an order of its axes: which of the ways that need no plan there are.
+//! Chooses how to compute an expression in an order of its axes: by a loop that needs no plan, or
+//! by a nest.
 
 use crate::error::DimError;
 use crate::execute::order::OrderList;
@@ -19,31 +20,34 @@ use kernels::memory::destination::Destination;
 use kernels::memory::elements::{Elements, ElementsMut};
 use smallvec::SmallVec;
 
-/// How an expression is brought into an order of its axes.
+/// How to compute an expression in an order of its axes.
 pub(crate) enum OrderRoute<'e, T> {
-    /// A tensor with few elements in memory: they are copied one by one. The axes of the result stand behind others of one element.
+    /// A tensor with few elements in memory, which are copied one by one. `axes` are those of the
+    /// result, after axes of size 1 as padding.
     Few { elements: Elements<'e, T>, axes: [Axis; FEW], len: usize },
-    /// All operands lie alike, contiguously in this order: one loop, which needs no plan.
+    /// All operands are contiguous in this order: one loop, which needs no plan.
     Line { axes: &'e [Axis], len: usize, operands: usize },
-    /// A nest of loops, which is planned.
+    /// A planned nest of loops.
     Nest,
 }
 
-/// How a tensor with the dims `S` and the positional axes `R` is ordered as `L` says: known to rustc, but for the sizes.
+/// The ordering of a tensor with the dims `S` and the positional axes `R` by `L`, as constants.
+/// Only the sizes are known at run time.
 pub(crate) struct Ordering<S, R, L>(PhantomData<(S, R, L)>);
 
 impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
-    /// The loop axes in the order of the result: the dims that are left, the named ones, the positional axes.
+    /// The loop axes in the order of the result: the remaining dims, the named ones, the positional
+    /// axes.
     pub(crate) const ORDER: &'static AxisList = &{
         let named = AxisList::of(L::KEYS, S::KEYS);
         let all = S::KEYS.as_slice().len();
         AxisList::in_memory(S::KEYS, 0).without(&named).join(&named).join(&AxisList::range(all, all + R::N))
     };
 
-    /// How many dims are left.
+    /// The number of remaining dims.
     const LEFT: usize = S::KEYS.as_slice().len() - L::KEYS.as_slice().len();
 
-    /// Whether every dim becomes an axis of its own.
+    /// Whether every named dim becomes a separate axis.
     pub(crate) const PLAIN: bool = {
         let groups = L::GROUPS.as_slice();
         let mut plain = R::N == 0 && Self::LEFT == 0 && groups.len() <= MAX_DIMS;
@@ -55,15 +59,16 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         plain
     };
 
-    /// Whether there are so few axes that few elements are copied one by one.
+    /// Whether there are few enough axes to copy few elements one by one.
     const IS_FEW: bool = Self::PLAIN && Self::ORDER.as_slice().len() <= FEW;
 
-    /// How many operands `E` has, if rustc knows that all of them lie in this order.
+    /// The number of operands of `E`, if their types say that all are stored in this order.
     pub(crate) const fn typed<E: Expr>() -> Option<usize> {
         if Self::PLAIN { E::FACTS.layout.operands_in(Self::ORDER, S::KEYS) } else { None }
     }
 
-    /// The elements and sizes of a tensor that owns them and has them in this order, which is what most reductions yield.
+    /// The elements and sizes of a tensor that owns them in this order, as most results of
+    /// reductions do.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(super) fn as_it_is<E: Expr>(expr: E) -> Result<(Vec<E::Elem>, [usize; MAX_DIMS]), E> {
         if const { !Self::PLAIN || E::FACTS.memory.is_none() } {
@@ -73,7 +78,8 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         expr.into_contiguous::<S>(Self::ORDER.as_slice()).map(|data| (data, sizes))
     }
 
-    /// Copies the elements to places with these axes, if they are in memory, and both lie alike and one behind the other. Returns how many they are.
+    /// Copies the elements to places with these axes, if they are in memory and both are contiguous
+    /// in the same order. Returns the number of elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn copy_line<E: Expr>(
         expr: &E,
@@ -87,7 +93,8 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         unchecked::copy_line(elements, Self::ordered(own), places, axes)
     }
 
-    /// A tensor in memory with few elements and axes: the axes in the order of the result, behind others of one element.
+    /// A tensor in memory with few elements and axes. The axes are in the order of the result,
+    /// after axes of size 1 as padding.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn small<E: Expr>(expr: &E) -> Option<(Elements<'_, E::Elem>, [Axis; FEW], usize)> {
         let order = Self::ORDER.as_slice();
@@ -104,7 +111,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         (fits && len <= SMALL).then_some((elements, own, len))
     }
 
-    /// How an expression is brought into this order.
+    /// Chooses how to compute an expression in this order.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn route<E: Expr>(expr: &E) -> OrderRoute<'_, E::Elem> {
         if is_heard() {
@@ -114,7 +121,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
             return OrderRoute::Few { elements, axes, len };
         }
         let line = if let Some(operands) = const { Self::typed::<E>() } {
-            // (If sizes conflict, the plan names them.)
+            // (If sizes conflict, the general path reports them.)
             typed_line::<S, E>(expr).map(|(axes, len)| (axes, len, operands))
         } else if const { Self::PLAIN } {
             in_line::<S, E>(expr, Self::ORDER)
@@ -139,7 +146,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         }
     }
 
-    /// As [`line`](Ordering::line), to places.
+    /// As [`line`](Ordering::line), into places.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn line_into<E: Expr>(
@@ -167,7 +174,8 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     }
 }
 
-/// The sizes of the result's axes: the first `left` axes of the order stay as they are, and each group of the next ones becomes one axis.
+/// The sizes of the result's axes: the first `left` axes of the order stay, and each group of the
+/// following ones becomes one axis.
 fn grouped_sizes(
     shape: &Shape,
     order: &[usize],

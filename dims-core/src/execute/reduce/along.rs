@@ -1,4 +1,4 @@
-//! Work along the lines of an expression: softmax, norms, running sums.
+//! Work along the lines of an expression: softmax, norms, cumulative sums.
 
 use crate::error::DimError;
 use crate::execute::reduce::TensorOf;
@@ -27,7 +27,8 @@ use kernels::memory::destination::Destination;
 use kernels::scalar::{Element, Real};
 use kernels::scan::{self, LineOp};
 
-/// [`Reductions::try_log_softmax`](crate::execute::reduce::Reductions::try_log_softmax), where the types need not say that each dim has a size.
+/// [`Reductions::try_log_softmax`](crate::execute::reduce::Reductions::try_log_softmax), without
+/// the bound that each dim has a size.
 #[track_caller]
 pub(crate) fn log_softmax<A: Computable<Elem: Real>, D: DimsOf<A::Dims, X>, X: Dims>(
     tensor: A,
@@ -36,10 +37,11 @@ pub(crate) fn log_softmax<A: Computable<Elem: Real>, D: DimsOf<A::Dims, X>, X: D
     along::<_, D, _>(checked(tensor, &dims)?, scan::Softmax::<true>)
 }
 
-/// Evaluates, and works along the elements of the dims `D` together, block by block.
+/// Evaluates, and works along the dims `D` together, block by block.
 ///
-/// Elements that the expression owns are worked on where they are, in the order in which they lie; the result else lies as results do, but for
-/// several dims that are no neighbours there: these lie innermost.
+/// Elements that the expression owns are processed in place and keep their order in memory.
+/// Otherwise the result has the order of results, except that several dims in `D` that are not
+/// adjacent there become innermost.
 #[track_caller]
 pub(crate) fn along<A, D, W>(tensor: A, work: W) -> Result<TensorOf<A>, DimError>
 where
@@ -58,8 +60,9 @@ where
     along_axes(tensor, &order, listed, work)
 }
 
-/// Evaluates, and works along the axes `along`, which are neighbours in `order`, block by block; the result lies in this order, or in that of
-/// the elements whose place it takes if `along` is one axis.
+/// Evaluates, and works along the axes `along`, which are adjacent in `order`, block by block. The
+/// result is stored in this order. If `along` is one axis and elements are reused, they keep their
+/// order.
 #[track_caller]
 pub(crate) fn along_axes<A, W>(
     tensor: A,
@@ -107,20 +110,22 @@ where
     Ok(Named::from_expr(Evaluated::in_order(data, order, &sizes)))
 }
 
-/// The blocks of a result. A block has the axes of the lines and those behind them, at one position of the axes before them.
+/// The blocks of a result. A block is the axes of the lines and those after them, at one position
+/// of the axes before.
 struct Blocks {
     /// The loops over blocks, and those over the elements of one.
     nest: Nest,
-    /// How many elements the result has.
+    /// The number of elements of the result.
     len: usize,
-    /// How many elements a line has.
+    /// The number of elements of a line.
     line: usize,
-    /// How far apart neighbours on a line are.
+    /// The stride along a line.
     inner: usize,
 }
 
 impl Blocks {
-    /// The blocks of a result of `len` elements, whose axes lie in this order, with lines along some neighbours of them.
+    /// The blocks of a result of `len` elements with axes in this order; the axes `along` of its
+    /// lines are adjacent.
     fn new(sizes: &[usize], order: &[usize], along: &[usize], rows: &Rows, len: usize) -> Self {
         let first = order.iter().position(|axis| along.contains(axis)).unwrap_or(order.len());
         let volume = |axes: &[usize]| axes.iter().map(|&axis| sizes[axis]).product::<usize>();
@@ -144,7 +149,7 @@ impl Blocks {
         });
     }
 
-    /// Works on elements that are in memory already.
+    /// Works on elements in memory, in place.
     #[track_caller]
     fn in_place<T: Element, W: LineOp<T>>(&self, mut data: Vec<T>, work: W) -> Vec<T> {
         let threads = threads::parts(self.len);
@@ -154,7 +159,8 @@ impl Blocks {
     }
 }
 
-/// The elements of an expression after the work: in the place of elements that it owns, if it owns any, else in new memory.
+/// The elements of an expression after the work: written over elements that it owns, or else into
+/// new memory.
 #[track_caller]
 fn evaluate_along<A: Computable, W: LineOp<A::Elem>>(
     mut expr: A::Expr,
@@ -168,14 +174,14 @@ fn evaluate_along<A: Computable, W: LineOp<A::Elem>>(
     blocks.note::<A::Elem, W>(|| expr.describe(), threads);
     let parts = nest.split(0, threads);
     if const { A::Expr::FACTS.memory.is_some() } {
-        // (Elements that it owns in the order of the result were taken before.)
+        // (Owned elements in the order of the result were taken before.)
         let (elements, _) = expr.memory();
         return work.collect_memory(to_scan(elements, &parts, len, inner));
     }
     let own = expr.place::<A::Elem, A::Dims, A::Rank>(order, len);
     let to = own.as_ref().map_or(Destination::of_step(len), Destination::Reused);
     let finish = |expr: A::Expr, new| match &own {
-        Some(place) => expr.into_place(place).expect("the expression owns the elements at this place"),
+        Some(place) => expr.into_place(place).expect("the expression owns this memory"),
         None => new,
     };
     if LOWERS && let Some(program) = lowered(&expr, len) {

@@ -37,18 +37,19 @@ pub(crate) fn product_dims(pair: Option<[Typed; 2]>, result: Vec<&'static str>) 
     ProductDims::new(left, right, result)
 }
 
-/// Which loop axes a reduction of the dims `D` of a tensor keeps, and which it removes: known to rustc.
+/// The loop axes that a reduction over the dims `D` of a tensor keeps and removes, as constants.
 pub(super) struct ReductionAxes<S, R, D>(PhantomData<(S, R, D)>);
 
 impl<S: Dims, R: Rank, D: DimList> ReductionAxes<S, R, D> {
-    /// The axes that go, in the order in which they are named.
+    /// The reduced axes, in the order in which they are named.
     pub(super) const REDUCED: &'static AxisList = &AxisList::of(D::KEYS, S::KEYS);
 
-    /// The axes that stay, in their order.
+    /// The kept axes, in order.
     pub(super) const KEPT: &'static AxisList = &AxisList::in_memory(S::KEYS, R::N).without(Self::REDUCED);
 
-    /// How many operands `E` has, and the axes as they lie in memory, if rustc knows that all operands lie alike, with the axes that are
-    /// kept in the order of the result, and those that go in the order in which they are named if their elements are `counted`.
+    /// The number of operands of `E`, and their axes in memory order, if the types say that all
+    /// operands have the same layout. The kept axes must be in the order of the result, and, if
+    /// elements are `counted`, the reduced axes in the order in which they are named.
     const fn lines<E: Expr>(counted: bool) -> Option<(usize, AxisList)> {
         match E::FACTS.layout {
             Layout::In { order, operands }
@@ -63,13 +64,14 @@ impl<S: Dims, R: Rank, D: DimList> ReductionAxes<S, R, D> {
         }
     }
 
-    /// The roles of the axes, if `E` is a product of two tensors in memory in which each role is clear.
+    /// The roles of the axes, if `E` is a product of two tensors in memory with a role for each
+    /// axis.
     pub(super) const fn roles<E: Expr>() -> Option<Roles> {
         match (E::FACTS.pair, R::N) {
-            // (Of primes, sizes are to be compared that plans without a shape do not look at.)
+            // (Primes need a comparison of sizes that only a shape makes.)
             (Some([a, b]), 0) if !S::KEYS.has_primes() => {
                 match Roles::of(a, b, S::KEYS, D::KEYS, &AxisList::in_memory(S::KEYS, 0)) {
-                    // (In which order the result lies then is to be planned.)
+                    // (If it ends in the batch, the general path chooses the order of the result.)
                     Some(roles) if !roles.ends_in_batch() => Some(roles),
                     _ => None,
                 }
@@ -78,14 +80,14 @@ impl<S: Dims, R: Rank, D: DimList> ReductionAxes<S, R, D> {
         }
     }
 
-    /// The dims of such a product, for plans.
+    /// The dims of the product, for plans.
     pub(super) fn dims<E: Expr>() -> ProductDims {
         let name = |&axis: &usize| explain::name(S::KEYS, axis);
         product_dims(E::FACTS.pair, Self::KEPT.as_slice().iter().map(name).collect())
     }
 }
 
-/// Whether a reduction has a result where there is nothing to reduce.
+/// Whether a reduction without elements has a result.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Empty {
     Allowed,
@@ -93,7 +95,8 @@ pub(crate) enum Empty {
     Refused(&'static str),
 }
 
-/// Runs a reduction over the dims `D` of a tensor in one pass over the expression, without a temporary; `X` are the dims that are left.
+/// Runs a reduction over the dims `D` of a tensor in one pass over the expression, without a
+/// temporary; `X` are the remaining dims.
 #[inline]
 #[track_caller]
 pub(crate) fn reduce<A, D, X, Q>(
@@ -112,7 +115,8 @@ where
     fused::<A::Dims, A::Rank, _, D, X, _>(expr, &shape, reducer, empty)
 }
 
-/// As [`reduce`], for an expression whose operands are unified; `X` are the dims of `S` without those of `D`.
+/// As [`reduce`], for an expression whose operands are unified; `X` are the dims of `S` without
+/// those of `D`.
 #[inline]
 #[track_caller]
 pub(crate) fn fused<S, R, E, D, X, Q>(
@@ -139,7 +143,7 @@ where
     Ok(result_of(data, kept, shape.sizes()))
 }
 
-/// The elements of what [`fused`] yields, as results lie in memory.
+/// The elements of the result of [`fused`], in the order of results.
 #[inline]
 #[track_caller]
 pub(crate) fn combined<S, R, E, D, Q>(
@@ -192,7 +196,7 @@ where
     Ok(data)
 }
 
-/// The results of `count` elements each that a nest yields, by a kernel for the known strides.
+/// The results of a nest, each of `count` elements, by a kernel for the known strides.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Element>>(

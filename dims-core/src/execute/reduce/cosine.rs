@@ -15,16 +15,18 @@ use kernels::ops;
 use kernels::reduce::reducers;
 use kernels::scalar::Real;
 
-/// How many positional axes two tensors have together.
+/// The number of positional axes of two tensors together.
 type JointRank<A, B> = <<A as AsTensor>::Rank as Rank>::Max<<B as AsTensor>::Rank>;
 
 /// The elements of two tensors, combined by `O` to elements of `T`; `U` are the dims of both.
 type Both<'a, O, T, A, B, U> =
     Named<T, U, JointRank<A, B>, Binary<O, &'a <A as AsTensor>::Expr, &'a <B as AsTensor>::Expr>>;
 
-/// `sum of x * y / (norm of x * norm of y)` over the dims `D`, where a norm counts as `eps` at least. `U` are the dims of both tensors, `X` those that are left.
+/// `sum of x * y / (norm of x * norm of y)` over the dims `D`, where norms are at least `eps`. `U`
+/// are the dims of both tensors, `X` the remaining ones.
 ///
-/// It is one pass. Where an operand is traced, it is a product and two norms, each of which has a derivative.
+/// This is one pass. If an operand is traced, it is a product and two norms, each with a
+/// derivative.
 #[track_caller]
 pub(crate) fn cosine<A, B, D, U, X>(
     a: &A::Expr,
@@ -57,7 +59,7 @@ where
     )
 }
 
-/// The cosine made of a product and of norms.
+/// The cosine composed of a product and norms.
 #[track_caller]
 fn composed<A, B, D, U, X>(
     a: &A::Expr,

@@ -1,4 +1,4 @@
-//! Sums: contractions where the expression is a product.
+//! Sums: contractions if the expression is a product.
 
 use crate::error::DimError;
 use crate::execute::reduce::Reduced;
@@ -30,10 +30,12 @@ use kernels::reduce::reducers;
 use kernels::scalar::Num;
 use smallvec::SmallVec;
 
-/// A sum: a contraction where the expression is a product whose factors lack dims of one another, else one fused pass.
+/// A sum: a contraction if the expression is a product whose factors lack dims of one another, else
+/// one fused pass.
 ///
-/// Small products are always inlined. Where several calls of one type share one function, the tensor and the result go through memory: they are stored in small
-/// pieces and loaded in larger ones, which the processor cannot forward from its store buffer. The stall takes three times as long as a small product.
+/// Small products are always inlined. If several calls shared one function, the tensor and the
+/// result would go through memory, stored in small pieces and loaded in larger ones, which store
+/// forwarding cannot handle. The stall takes longer than a small product.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn sum<A, D, X>(expr: &A::Expr) -> Result<Reduced<A::Elem, A, X>, DimError>
@@ -42,7 +44,7 @@ where
     D: DimList,
     X: Dims,
 {
-    // (A reference, since so large a constant would be copied in each call.)
+    // (A reference, because a constant this large would be copied in each call.)
     if let Some(roles) = const { &ReductionAxes::<A::Dims, A::Rank, D>::roles::<A::Expr>() }
         && !is_heard()
     {
@@ -57,7 +59,7 @@ where
     planned_sum::<A::Dims, A::Rank, _, D, X>(expr)
 }
 
-/// [`sum`], planned in full.
+/// [`sum`], by the general path.
 #[inline(never)]
 #[track_caller]
 fn planned_sum<S, R, E, D, X>(expr: &E) -> Result<Named<E::Elem, X, R>, DimError>
@@ -109,7 +111,7 @@ where
     Ok(result_of(step.map(data, kept), kept, sizes))
 }
 
-/// Where the dims of both factors of such a product stand among all dims.
+/// The positions among all dims of the dims of both factors of a product.
 const fn positions_of_pair(pair: Option<[Typed; 2]>, all: &Keys) -> [[usize; MAX_DIMS]; 2] {
     match pair {
         Some([(a, _), (b, _)]) => [a.positions_in(all), b.positions_in(all)],
@@ -117,8 +119,9 @@ const fn positions_of_pair(pair: Option<[Typed; 2]>, all: &Keys) -> [[usize; MAX
     }
 }
 
-/// The sum of a product of two tensors in memory, whose axes stand at these positions among the loops, and the order of its axes in which it lies. (What depends on
-/// no dims is compiled for each element type, and most of it in `dims-kernels`.)
+/// The sum of a product of two tensors in memory, whose axes have these positions among the loops,
+/// and the order of its axes in memory. (The part that does not depend on dims is compiled once for
+/// each element type, mostly in `dims-kernels`.)
 #[track_caller]
 fn sum_of_memory<T: Num>(
     ((a, a_axes), (b, b_axes)): (ElementsAlong<'_, T>, ElementsAlong<'_, T>),
@@ -156,14 +159,14 @@ fn sum_of_memory<T: Num>(
     Ok((data, order.unwrap_or_else(|| kept.into())))
 }
 
-/// The strides of axes that stand at these positions among so many loops.
+/// A row of strides for `loops` loops, from axes at these positions.
 fn row(axes: &[Axis], positions: &[usize; MAX_DIMS], loops: usize) -> SmallVec<[isize; 8]> {
     let mut row = SmallVec::from_elem(0, loops);
     row_at(axes, positions, &[], &mut row);
     row
 }
 
-/// As [`result_of`], for elements that lie in another order of the axes that are left. All axes are dims.
+/// As [`result_of`], for elements stored in another order of the kept axes. All axes are dims.
 #[track_caller]
 fn result_in<T, S: Dims, R: Rank>(
     data: impl IntoElements<T>,
@@ -174,14 +177,15 @@ fn result_in<T, S: Dims, R: Rank>(
     Named::from_expr(Evaluated::in_order(data, &own, &sizes))
 }
 
-/// The axes of a result, in the order in which they lie: where each stands among those that are left, and its size.
+/// The axes of a result in memory order: the position of each among the kept axes, and its size.
 fn among_kept(order: &[usize], sizes: &[usize]) -> (Order, Order) {
-    // Sets are sorted, so the dims that are left stand in the order in which they stood among all.
+    // Sets are sorted, so the kept dims have the same order as among all dims.
     let own = order.iter().map(|axis| order.iter().filter(|&other| other < axis).count()).collect();
     (own, order.iter().map(|&axis| sizes[axis]).collect())
 }
 
-/// The sum of a product, and the order of its axes in which it lies. (Apart, as it is the same for all products of one element type.)
+/// The sum of a product, and the order of its axes in memory. (A separate function, compiled once
+/// for each element type.)
 #[inline(never)]
 #[track_caller]
 fn contracted<T: Num>(
@@ -202,7 +206,7 @@ fn contracted<T: Num>(
     Ok((data, order))
 }
 
-/// The sum of a product in the order `kept`, where nothing varies along some axes.
+/// The sum of a product in the order `kept`, with axes along which nothing varies.
 #[inline(never)]
 #[track_caller]
 pub(crate) fn contracted_but<T: Num>(
@@ -218,7 +222,8 @@ pub(crate) fn contracted_but<T: Num>(
     still.sums(data, shape.sizes(), kept).map_err(|error| shape.name_dims(error, kept))
 }
 
-/// The axes of the factors, if the sum over all axes but `kept` is best run as a contraction, and the axes along which none of them varies.
+/// The axes of the factors, if the sum over all axes except `kept` is best run as a contraction,
+/// and the axes along which no factor varies.
 #[inline]
 pub(crate) fn is_product<S: Dims, R: Rank, E: Expr<Elem: Num>>(
     expr: &E,

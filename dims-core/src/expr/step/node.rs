@@ -1,4 +1,4 @@
-//! The nodes that expressions become in recorded programs.
+//! The nodes of expressions in recorded programs.
 
 use super::refusal::refused;
 use super::{OwnProgram, Part};
@@ -25,7 +25,7 @@ pub(super) fn mapped<T: Element>(data: Vec<T>, own: OwnProgram, order: &[usize])
 
 /// The node of a result that holds the elements of one field, contiguous in an order of its loops.
 #[track_caller]
-#[expect(clippy::boxed_local, reason = "callers hand a pointer on")]
+#[expect(clippy::boxed_local, reason = "callers pass a pointer on")]
 pub(super) fn part_node(dtype: Option<DType>, len: usize, own: OwnProgram, order: &[usize]) -> Arc<Node> {
     let place = StridedPlace::contiguous(&own.field.sizes, order);
     let axes = own.axes(order);

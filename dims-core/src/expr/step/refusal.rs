@@ -1,4 +1,5 @@
-//! Errors for operations that would take elements out of a gradient or a recorded function, and the checks that find them.
+//! Errors for operations that would take elements out of a gradient or a recorded function, and the
+//! checks that find them.
 
 use super::WritesItself;
 #[cfg(feature = "std")]
@@ -165,7 +166,8 @@ pub(super) fn refused(own: &WrittenExpr, operation: &'static str) -> DimError {
     no_derivative(operation, &names_of_variables(own.field.nodes()))
 }
 
-/// Returns an error if an operand depends on inputs of a recorded function: `operation` would read elements that differ from call to call.
+/// Returns an error if an operand depends on inputs of a recorded function: `operation` would read
+/// elements that differ from call to call.
 #[track_caller]
 pub(crate) fn check_unrecorded<E: Expr + ?Sized>(
     operand: &E,
@@ -252,7 +254,8 @@ pub(crate) fn unrecorded(operation: &'static str) -> DimError {
     )
 }
 
-/// The error for an operation that cannot be recorded. `why` says why not, and how to write it instead.
+/// The error for an operation that cannot be recorded. `why` says why not, and how to write it
+/// instead.
 #[cfg(feature = "std")]
 #[cold]
 #[track_caller]

@@ -1,4 +1,4 @@
-//! Steps of results that are made of parts.
+//! Steps of results that consist of parts.
 
 #[cfg(feature = "std")]
 use super::node::new_node;
@@ -18,7 +18,7 @@ use kernels::scalar::Element;
 #[cfg(feature = "std")]
 use kernels::trace::{NodeStep, StridedPlace, record::Writer, rules};
 
-/// Elements that are added up at places of a result, if a listener knows one of their operands.
+/// Elements that are added into positions of a result, if a listener knows one of their operands.
 #[derive(Default)]
 pub(crate) struct StepOfSum(pub(super) Option<Part>);
 
@@ -37,22 +37,22 @@ impl StepOfSum {
     }
 }
 
-/// The parts of a result at separate places, if a listener knows their operands.
+/// The parts of a result at disjoint positions, if a listener knows their operands.
 #[derive(Default)]
 pub(crate) struct StepOfPlaces(Vec<Part>);
 
 impl StepOfPlaces {
-    /// One more part.
+    /// Adds a part.
     pub(crate) fn add(&mut self, part: Option<Part>) {
         self.0.extend(part);
     }
 
-    /// All elements of a buffer, which begin at `start`.
+    /// Adds all elements of a buffer at `start`.
     pub(crate) fn add_whole<T: Element>(&mut self, data: &Buffer<T>, start: usize) {
         self.add(ExprStep::of_memory(data, &[data.len()]).part_at(start, &[1]));
     }
 
-    /// The result, which has other elements where no part is.
+    /// The result. Positions outside the parts keep the elements of `data`.
     #[track_caller]
     pub(crate) fn finish<T: Element>(self, data: Vec<T>) -> Buffer<T> {
         told(&data);
@@ -65,14 +65,15 @@ impl StepOfPlaces {
         data.into()
     }
 
-    /// As [`finish`](StepOfPlaces::finish) for a result without elements, which has the elements `around` where no part is.
+    /// As [`finish`](StepOfPlaces::finish), for a result without elements. Positions outside the
+    /// parts have the elements `around`.
     #[cfg(feature = "std")]
     #[track_caller]
     pub(crate) fn finish_hollow<T: Element>(self, len: usize, around: Option<Vec<T>>) -> Buffer<T> {
-        let data = kernels::memory::hollow::reserved(len).expect("there are addresses");
+        let data = kernels::memory::hollow::reserved(len).expect("address space is available");
         let data: Vec<T> = data.expect("programs know only real numbers and `bool`");
         let dtype = DType::of::<T>().expect("only types that programs know are recorded");
-        // (Zeros, whose pages are not touched.)
+        // (Zeros; their pages are not touched.)
         let around = around.unwrap_or_else(|| vec![T::default(); len]);
         let step = rules::placed_around(self.0, around);
         Buffer::traced(data, new_node(dtype, len, step, None))
@@ -83,7 +84,7 @@ impl StepOfPlaces {
 pub(crate) struct StepOfParts(Option<Vec<Part>>);
 
 impl StepOfParts {
-    /// No parts yet of what reads this operand.
+    /// Starts without parts, for a result that reads this operand.
     pub(crate) fn of(operand: &impl WritesItself) -> Self {
         #[cfg(feature = "std")]
         if is_heard() {
@@ -95,7 +96,8 @@ impl StepOfParts {
         StepOfParts(None)
     }
 
-    /// Adds elements with these strides along loops of these sizes, which lie in the result at `start` with the strides `to`.
+    /// Adds elements with these strides along loops of these sizes. They are stored in the result
+    /// at `start` with the strides `to`.
     #[track_caller]
     pub(crate) fn add<T: Element>(
         &mut self,
@@ -110,7 +112,7 @@ impl StepOfParts {
             rows.push().copy_from_slice(from);
             let mut writer = Writer::new();
             let value = writer.elements(elements, None);
-            // (The sum of all parts is the result: those that are constant belong to it.)
+            // (The result is the sum of all parts, including constant ones.)
             let field = finished(writer.finish_any(value, sizes, &rows))?;
             let strides = sizes.iter().zip(to).map(|(&size, &stride)| if size == 1 { 0 } else { stride });
             parts.push(Part { field, place: StridedPlace::strided(start, strides) });

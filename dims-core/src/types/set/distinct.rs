@@ -1,7 +1,8 @@
-//! Sorting dims, each of which may be named once.
+//! Sorting dims and finding dims that are named twice.
 //!
-//! A dim that is named twice is found by the comparisons that sorting makes, not by others: of two generic dims rustc knows one comparison,
-//! [`Before`](crate::types::brand::Before), and need not know the reverse one.
+//! Sorting's own comparisons find a dim that is named twice, and no others are made. For two
+//! generic dims rustc knows only one comparison, [`Before`](crate::types::brand::Before), not the
+//! reverse one.
 
 use super::list::List;
 use super::union::Merge;
@@ -11,7 +12,8 @@ use crate::types::condition::condition;
 use core::marker::PhantomData;
 
 condition! {
-    /// No dim of `L`, which are the dims of a tensor, is named twice; `D` is the first one that is, or [`Nothing`].
+    /// No dim of `L`, a tensor's dims, is named twice; `D` is the first one that is, or
+    /// [`Nothing`].
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` is named twice in `{L}`",
         label = "each dim can be named once here",
@@ -20,14 +22,15 @@ condition! {
     pub trait OneAxisEach<D, L> for True;
 }
 
-/// Nothing satisfies it.
+/// Nothing implements it.
 pub trait Unsatisfied<L> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
 }
 
-// Never holds. Where a parameter of a function violates the condition itself, rustc reports it twice: once of its type, and once of the part that names the
-// dims. Where what the condition rests on is violated, it reports the type alone.
+// Never holds. If a function's parameter violates the condition itself, rustc reports it twice: for
+// its type, and for the part that names the dims. If the violated bound is a bound of the
+// condition, rustc reports only the type.
 #[diagnostic::do_not_recommend]
 impl<D: Unsatisfied<L>, L> OneAxisEach<D, L> for False {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -41,7 +44,7 @@ impl<D: Unsatisfied<L>, L> OneAxisEach<D, L> for False {
 pub trait SortOnce {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The sorted list. Where an element is there twice, the list ends in [`Repeated`].
+    /// The sorted list. If an element is repeated, the list ends in [`Repeated`].
     type Out: SortedOnce;
 }
 
@@ -60,24 +63,24 @@ where
     type Out = <T::Out as Insert<H>>::Out;
 }
 
-/// The list `L`, or the end of one, whose element `D` was there twice.
+/// The list `L`, or the end of a list, in which the element `D` was repeated.
 pub struct Repeated<D, L>(PhantomData<(D, L)>);
 
-/// The elements of the list `L` in canonical order. One that is there twice is there once.
+/// The elements of the list `L` in canonical order. Repeated elements appear once.
 pub type Canonical<L> = <<L as SortOnce>::Out as SortedOnce>::List;
 
-/// The list `L` as a tuple; `()` if an element is there twice, which another bound reports.
+/// The list `L` as a tuple; `()` if an element is repeated, which another bound reports.
 pub type Once<L> = <<<L as SortOnce>::Out as SortedOnce>::Given<L> as List>::Tuple;
 
 /// The result of sorting: a list, which may end in [`Repeated`].
 pub trait SortedOnce {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The element that is there twice, or [`Nothing`].
+    /// The repeated element, or [`Nothing`].
     type Twice: MaybeDim;
-    /// The list, which has each element once.
+    /// The list with each element once.
     type List: List;
-    /// `L` if no element is there twice, else the empty list.
+    /// `L` if no element is repeated, else the empty list.
     type Given<L: List>: List;
 }
 
@@ -88,7 +91,8 @@ impl SortedOnce for () {
     type Given<L: List> = L;
 }
 
-// (The other dims are as if it had been named once, so that code which expects them gets no second error.)
+// (The result is the same as if the dim had been named once, so that code that expects it gets no
+// second error.)
 impl<D: MaybeDim, L: List> SortedOnce for Repeated<D, L> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Twice = D;
@@ -107,11 +111,12 @@ where
     type Given<L: List> = T::Given<L>;
 }
 
-/// A sorted list into which the element `H` goes. (The list is `Self`, as rustc infers nothing by an impl for an element that it has yet to infer.)
+/// Inserts the element `H` into a sorted list. (The list is `Self`, because rustc infers nothing
+/// through an impl for an element that it has yet to infer.)
 pub trait Insert<H> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The list with the element; one that ends in [`Repeated`] if it was there.
+    /// The list with the element. It ends in [`Repeated`] if it already had the element.
     type Out;
 }
 
@@ -140,7 +145,7 @@ where
     type Out = <Compare<H, G> as InsertStep<H, G, T>>::Out;
 }
 
-/// Puts `H` in front of `G`, or behind it.
+/// Inserts `H` before or after `G`.
 pub trait InsertStep<H, G, T> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -160,7 +165,7 @@ impl<H, G, T: Insert<H>> InsertStep<H, G, T> for Greater {
     type Out = (G, T::Out);
 }
 
-// (Equal keys of two types are refused, as everywhere.)
+// (As everywhere, equal keys of two different types do not compile.)
 #[diagnostic::do_not_recommend]
 impl<H, T> InsertStep<H, H, T> for Equal {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;

@@ -1,17 +1,17 @@
-//! What is left of a set of dims once its types are gone: constants that the compiler folds away.
+//! A set of dims at run time: constants that the compiler folds away.
 
 use crate::error::{DimError, Origin, SizeFrom};
 use crate::types::brand::DimInfo;
 use crate::types::dim::UNSIZED;
 
-/// The most dims a tensor can have, those behind a `Rest` included.
+/// The maximum number of dims of a tensor, including those behind a `Rest`.
 pub const MAX_DIMS: usize = 32;
 
 /// Identifies one dim of a set at run time.
 #[derive(Clone, Copy, Debug)]
 pub struct DimKey {
-    /// Behind how many `Rest`s the dim lies. Two dims with one id at different depths are different dims: a function
-    /// that calls itself under `Rest<B>` mints its dims anew each time.
+    /// The number of `Rest`s that the dim is behind. Two dims with one id at different depths are
+    /// different dims: a function that calls itself under `Rest<B>` makes new dims each time.
     pub depth: u32,
     /// [`Brand::ID`](crate::types::brand::Brand::ID).
     pub id: u64,
@@ -19,39 +19,40 @@ pub struct DimKey {
     pub name: &'static str,
     /// The static size, if there is one.
     pub fixed: Option<usize>,
-    /// The name of its role, and of those that this one refines; none if it has no role, or if nobody asked a type for it.
+    /// The name of its role and of the roles that it refines. Empty if it has no role or the key
+    /// was not made from a type.
     pub roles: &'static [&'static str],
 }
 
 impl DimKey {
     const BLANK: DimKey = DimKey { depth: 0, id: 0, name: "", fixed: None, roles: &[] };
 
-    /// The place in [`id`](DimKey::id) that counts how many primes a dim has. (Numbers of `dims!`
-    /// are smaller, and those of loops have greater bits.)
+    /// The bits of [`id`](DimKey::id) that count the dim's primes. (Ids from `dims!` are smaller,
+    /// and ids of loop variables have higher bits.)
     const PRIMES: u64 = 0xff << 48;
 
-    /// The key of the dim's prime, which has this name.
+    /// The key of the dim's prime, with the given name.
     ///
     /// # Panics
     ///
-    /// If the dim has 255 primes already. (In a constant: rustc reports an error.)
+    /// If the dim already has 255 primes. (In a constant, this is a compile error.)
     pub(crate) const fn primed(self, name: &'static str) -> DimKey {
         assert!(self.id & Self::PRIMES != Self::PRIMES, "a dim can have at most 255 primes");
         DimKey { id: self.id + (1 << 48), name, ..self }
     }
 
-    /// Whether both are one dim but for their primes, and so have one size.
+    /// Whether both are the same dim up to primes, so that they have the same size.
     pub(crate) const fn is_kin(&self, other: &DimKey) -> bool {
         (self.id ^ other.id) & !Self::PRIMES == 0 && self.depth == other.depth
     }
 
-    /// Whether both stand for the same dim of one set.
+    /// Whether both identify the same dim of a set.
     #[inline]
     pub const fn same(&self, other: &DimKey) -> bool {
         self.id == other.id && self.depth == other.depth
     }
 
-    /// The key of a dim that is named in the signature at hand.
+    /// The key of a dim that is named, not behind a `Rest`.
     #[inline]
     pub const fn of(info: &DimInfo<'_>) -> DimKey {
         DimKey { depth: 0, id: info.id, name: info.name, fixed: info.fixed, roles: &[] }
@@ -63,7 +64,7 @@ impl DimKey {
 pub struct Keys {
     len: usize,
     keys: [DimKey; MAX_DIMS],
-    /// Whether any of them is that of a prime.
+    /// Whether any dim is a prime.
     has_primes: bool,
 }
 
@@ -81,7 +82,7 @@ impl Keys {
         self
     }
 
-    /// These keys seen from outside a `Rest` that holds them.
+    /// These keys as the dims of a `Rest`.
     pub(crate) const fn behind_rest(mut self) -> Keys {
         let mut i = 0;
         while i < self.len {
@@ -91,7 +92,7 @@ impl Keys {
         self
     }
 
-    /// These keys, without the size of one dim.
+    /// These keys without the static size of one dim.
     pub(crate) const fn resized(mut self, key: &DimKey) -> Keys {
         let mut i = 0;
         while i < self.len {
@@ -103,18 +104,20 @@ impl Keys {
         self
     }
 
-    /// The keys of a set of one dim.
+    /// The keys of a one-dim set.
     pub(crate) const fn one(key: DimKey) -> Keys {
         Keys::EMPTY.with(key)
     }
 
-    /// These keys, which are those of a set with so many axes.
+    /// These keys, checked to be those of a set with `axes` axes.
     ///
-    /// A brand is a user's type, made by `dims!`; one that was written by hand could have any keys. Plans find axes by their keys.
+    /// A brand is a user type, normally made by `dims!`. One written manually could have any keys,
+    /// and plans find axes by keys.
     ///
     /// # Panics
     ///
-    /// If there is not one axis for each key, or if a key is there twice. (In a constant: rustc reports an error.)
+    /// If there is not one axis for each key, or a key is repeated. (In a constant, this is a
+    /// compile error.)
     pub(crate) const fn checked(self, axes: usize) -> Keys {
         assert!(self.len == axes, "a dim has one axis");
         let mut i = 0;
@@ -129,11 +132,11 @@ impl Keys {
         self
     }
 
-    /// The one key of a dim that is named.
+    /// The only key.
     ///
     /// # Panics
     ///
-    /// If there is not one, or it is that of a dim behind a `Rest`.
+    /// If there is not exactly one key, or its dim is behind a `Rest`.
     pub(crate) const fn only(&self) -> &DimKey {
         assert!(self.len == 1 && self.keys[0].depth == 0, "a dim has one key");
         &self.keys[0]
@@ -159,15 +162,15 @@ impl Keys {
         self.has_primes
     }
 
-    /// Where the dims stand that must have the size of the `at`th one, that one among them: itself,
-    /// what it is a prime of, and primes of it.
+    /// The positions of the dims that must have the same size as the dim at `at`: itself, the dim
+    /// it is a prime of, and primes of either.
     pub(crate) fn kin_of(&self, at: usize) -> impl Iterator<Item = usize> {
         let keys = self.as_slice();
         (0..keys.len()).filter(move |&other| keys[other].is_kin(&keys[at]))
     }
 
-    /// Dims and their primes must have one size, as far as it is known: `known` says the size of
-    /// the dim that stands there, and where it came from.
+    /// Checks that dims and their primes have the same size. `known` returns the size of the dim at
+    /// a position and where it came from.
     pub(crate) fn check_primes(&self, known: impl Fn(usize) -> (usize, Origin)) -> Result<(), DimError> {
         if !self.has_primes {
             return Ok(());
@@ -186,11 +189,11 @@ impl Keys {
         Ok(())
     }
 
-    /// Where each of these keys stands in `outer`.
+    /// The position of each of these keys in `outer`.
     ///
     /// # Panics
     ///
-    /// If a key is not in `outer`: the types would not have let that pass.
+    /// If a key is not in `outer`, which the types rule out.
     pub const fn positions_in(&self, outer: &Keys) -> [usize; MAX_DIMS] {
         let mut map = [0; MAX_DIMS];
         let mut i = 0;
@@ -224,7 +227,8 @@ impl Keys {
         i == others.len
     }
 
-    /// Whether the keys are in the order of a set, that in which the dims were declared. (`dims!` gives each dim a number that grows with its key.)
+    /// Whether the keys are in the order of a set, the order of declaration. (`dims!` gives each
+    /// dim a number that grows with its key.)
     #[cfg(any(feature = "safetensors", test))]
     pub(crate) const fn is_sorted(&self) -> bool {
         let mut i = 1;
@@ -238,7 +242,7 @@ impl Keys {
         true
     }
 
-    /// Where `key` stands, if it is there.
+    /// The position of `key`, if present.
     #[cfg_attr(not(debug_assertions), inline)]
     pub const fn position(&self, key: &DimKey) -> Option<usize> {
         let mut i = 0;
@@ -267,7 +271,7 @@ mod tests {
         let (a, b) = (key(1), key(2));
         let both = a.join(&b);
         assert_eq!(both.checked(2).as_slice().len(), 2);
-        // A dim behind a `Rest` is another dim.
+        // A dim behind a `Rest` is a different dim.
         assert_eq!(a.join(&both.behind_rest()).checked(3).as_slice().len(), 3);
         for (keys, axes, why) in [
             (a.join(&a), 2, "a set has each dim once"),

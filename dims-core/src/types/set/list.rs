@@ -1,4 +1,4 @@
-//! Nested pairs `(A, (B, ()))`, on which the operations recurse, and the flat tuples that people read.
+//! Nested pairs `(A, (B, ()))`, on which operations recurse, and the flat tuples that users write.
 
 use super::keys::Keys;
 use super::{Bool, Dims, False, True};
@@ -8,21 +8,21 @@ use crate::types::rank::{Rank, Rank0};
 use crate::types::tuples::{each_tuple, nested};
 use kernels::memory::axes::Axis;
 
-/// Types as nested pairs, in their order.
+/// Types as nested pairs.
 pub trait NestedPairs {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// [`True`] if there are none.
+    /// [`True`] if the list is empty.
     type IsEmpty: Bool;
-    /// [`True`] if there is one.
+    /// [`True`] if it has exactly one element.
     type IsOne: Bool;
-    /// How many there are.
+    /// The number of elements.
     type Count: Rank;
-    /// These, with `T` behind them.
+    /// The list with `T` appended.
     type Then<T>;
-    /// The last one; `E` if there are none.
+    /// The last element; `E` if there are none.
     type LastOr<E>;
-    /// The one that there is; `E` if there are none or several.
+    /// The only element; `E` if there are none or several.
     type OnlyOr<E>;
 }
 
@@ -97,7 +97,7 @@ macro_rules! axes {
     ($head:ident $($tail:ident)*) => { Cons<$head::Axes, axes![$($tail)*]> };
 }
 
-/// A tuple of the most dims has no room for a rest; `batch::route` refuses what comes of that.
+/// The longest tuple has no room for a `Rest`; `batch::route` rejects the result.
 macro_rules! sealed {
     ($b:ident D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22 D23 D24 D25) => { Self };
     ($b:ident $($d:ident)*) => { ($($d,)* Rest<$b>,) };

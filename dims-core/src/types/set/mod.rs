@@ -1,10 +1,12 @@
-//! Sets of dims as flat tuples, `(Batch, Seq)`, and what can be done with them.
+//! Sets of dims as flat tuples, `(Batch, Seq)`, and operations on them.
 //!
-//! People read flat tuples; the recursion wants nested pairs, `(Batch, (Seq, ()))`. [`Dims::List`] goes one way and
-//! [`list::List::Tuple`] the other. A set is canonical when it is sorted by key; [`SetOf`] sorts what users write.
+//! Users write flat tuples; the recursion needs nested pairs, `(Batch, (Seq, ()))`. [`Dims::List`]
+//! converts to pairs and [`list::List::Tuple`] back. A set is canonical when it is sorted by key;
+//! [`SetOf`] sorts the tuples that users write.
 //!
-//! The operations never fail: where a dim is missing, they yield that dim in place of [`Nothing`], and the one trait that carries the message
-//! ([`Bound`], [`NamedOnce`]) is implemented for [`True`] alone. So a mistake gives one error, in the user's words, and nothing cascades from it.
+//! The operations never fail. If a dim is missing, they yield that dim in place of [`Nothing`], and
+//! the trait that carries the message ([`Bound`], [`NamedOnce`]) is implemented only for [`True`].
+//! So a mistake gives one error, in the user's terms, and no follow-up errors.
 
 pub mod distinct;
 pub mod keys;
@@ -29,7 +31,8 @@ use list::List;
 
 /// A set of dims, as a tuple: `()`, `(Batch,)`, `(Batch, Seq)`, `(Seq, Rest<B>)`.
 ///
-/// The one bound that a function generic over its caller's dims needs: `fn f<B: Dims>(x: Tensor<f32, (Seq, Rest<B>)>)`.
+/// The only bound that a function generic over its caller's dims needs:
+/// `fn f<B: Dims>(x: Tensor<f32, (Seq, Rest<B>)>)`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a set of dims",
     label = "a tuple of dims is expected here",
@@ -47,12 +50,12 @@ pub trait Dims {
     /// The same set with `Rest<B>` at its end, where it sorts.
     #[doc(hidden)]
     type Sealed<B: Dims>: Dims;
-    /// What is left of the dims' types at run time.
+    /// The dims' keys, for use at run time.
     #[doc(hidden)]
     const KEYS: &'static Keys;
 }
 
-/// The canonical set of the dims in a tuple, in whatever order they are written.
+/// The canonical set of the dims in a tuple, written in any order.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a set of dims",
     label = "a tuple of dims is expected here",
@@ -94,19 +97,19 @@ pub trait Sortable {
 #[diagnostic::do_not_recommend]
 impl<D: Dims<List: SortOnce<Out = Out>>, Out: SortedOnce> Sortable for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    // (By a parameter, not by projections: those would be errors about `D::List`, in place of one about `D`.)
+    // (Through a parameter: with projections the errors would be about `D::List` instead of `D`.)
     type Sorted = Out;
 }
 
-/// A set of dims as a tensor has it: in the order in which the dims were declared, each once. What infers a set from a `Tensor<T, ..>` has
-/// one; what names it by hand might not.
+/// A set of dims as a tensor has it: each dim once, in order of declaration. A set inferred from a
+/// `Tensor<T, ..>` is sorted; one written out might not be.
 pub trait Sorted: Dims {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
 }
 impl<S: Sortable + SetOf + Dims> Sorted for S
 where
-    // (Where a dim is named twice, that alone is to be said.)
+    // (If a dim is named twice, only that is reported.)
     <NoDim<Repetition<S>> as Bool>::If<<S as SetOf>::Set, S>: SortedFrom<S>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -127,13 +130,13 @@ impl<S> SortedFrom<S> for S {
 }
 
 condition! {
-    /// `D` is one of the dims of the set `S`, or [`Nothing`] that was asked for is missing.
+    /// No dim is missing in the set `S`; `D` is the first one that is, or [`Nothing`].
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` is not bound in a tensor with dims `{S}`",
         label = "`{D}` is not a dim of this tensor"
     )]
     pub trait Bound<D, S> for True {
-        /// `X`, if the condition holds. A bound on this type gives no second error.
+        /// `X` if the condition holds. A bound on this type gives no second error.
         type Then<X>;
     }
 }

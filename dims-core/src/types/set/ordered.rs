@@ -1,6 +1,7 @@
-//! Lists of dims in the order of axes: which one is where, and others in its place.
+//! Lists of dims in the order of axes: finding and replacing elements.
 //!
-//! As with sets of dims, nothing here fails: a mistake yields a type-level boolean, and one trait with a message is implemented for `True` alone.
+//! As with sets of dims, nothing here fails: a mistake yields a type-level boolean, and a trait
+//! with a message is implemented only for `True`.
 
 use super::list::{List, NestedPairs};
 use super::{Bool, Bound, Dims, False, MaybeDim, Nothing, True};
@@ -38,14 +39,14 @@ where
     type Out = <<A::Key as CompareKeys<D::Key>>::Out as Same<A, D>>::Out;
 }
 
-/// Whether `A` and `D`, whose keys compare so, are one.
+/// Whether `A` and `D` are the same type, given how their keys compare.
 pub trait Same<A, D> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     /// [`True`] or [`False`].
     type Out: Bool;
 }
-// Two dims, or two roles, with one key never pass for one another.
+// Two different dims or roles with the same key do not compile.
 #[diagnostic::do_not_recommend]
 impl<A> Same<A, A> for Equal {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -62,7 +63,7 @@ impl<A, D> Same<A, D> for Greater {
     type Out = False;
 }
 
-/// The first of the brands `B` that a list has already, or that `B` names twice.
+/// The first of the brands `B` that the list already has or that `B` repeats.
 pub trait Shares<B> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -93,7 +94,7 @@ pub type NamedTwice<P> = <() as Shares<<P as DimList>::Brands>>::Found;
 pub trait Minus<B> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// What is left.
+    /// The remaining list.
     type Out: List;
 }
 impl<X: List> Minus<()> for X {
@@ -118,13 +119,13 @@ condition! {
     pub trait NamesSome<P> for False;
 }
 
-/// A list in which the brands `B` are to stand one behind the other.
+/// A list in which the brands `B` must be adjacent and in order.
 pub trait MergesIn<B, W> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The list with `W` in their place.
+    /// The list with `W` in place of the brands.
     type Out: List;
-    /// [`True`], or [`False`] if they do not stand so.
+    /// [`True`] if the brands are adjacent and in order.
     type Holds: Bool;
 }
 
@@ -134,7 +135,7 @@ impl<B, W> MergesIn<B, W> for () {
     type Holds = False;
 }
 
-// (That no brand is named is said elsewhere.)
+// (An empty `B` is reported elsewhere.)
 #[diagnostic::do_not_recommend]
 impl<X, T, W> MergesIn<(), W> for (X, T)
 where
@@ -158,13 +159,13 @@ where
         <<X::Out as Bool>::And<<T as StartsWith<BT>>::Holds> as Bool>::Or<<T as MergesIn<(B, BT), W>>::Holds>;
 }
 
-/// A list whose first elements are to be those of `B`.
+/// A list that must start with the elements of `B`.
 pub trait StartsWith<B> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The others.
+    /// The remaining elements.
     type Rest;
-    /// [`True`], or [`False`] if they are not.
+    /// [`True`] if it starts with them.
     type Holds: Bool;
 }
 impl<X> StartsWith<()> for X {
@@ -185,15 +186,15 @@ impl<X: SameBrand<B>, T: StartsWith<BT>, B, BT> StartsWith<(B, BT)> for (X, T) {
     type Holds = <X::Out as Bool>::And<T::Holds>;
 }
 
-/// A list that is to have the brand `W`.
+/// A list that must have the brand `W`.
 pub trait DividesInto<W, B> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The list with the brands `B` in its place.
+    /// The list with the brands `B` in place of `W`.
     type Out: List;
-    /// The elements behind it; none if it is not there.
+    /// The elements after `W`; empty if the list lacks `W`.
     type Behind;
-    /// [`True`], or [`False`] if it is not there.
+    /// [`True`] if the list has `W`.
     type Holds: Bool;
 }
 

@@ -1,7 +1,7 @@
-//! Removing dims from a set: what reductions and `order` do.
+//! Removing dims from a set, for reductions and `order`.
 //!
-//! Each step has one result type that holds all there is to say of it; rustc works out a projection each time it finds
-//! one, so one is much less work than three.
+//! Each step has one result type that holds all of its results: rustc evaluates every occurrence of
+//! a projection, so one projection is much cheaper than three.
 
 use super::list::List;
 use super::{
@@ -11,13 +11,13 @@ use crate::types::brand::{Compare, CompareKeys, Equal, Greater, Less, SetElement
 use crate::types::dim::DimList;
 use core::marker::PhantomData;
 
-/// Dims, one or a tuple of them, that a tensor with the dims `S` has: each is bound, and named once. The other dims of `S`
-/// are `Others`, which rustc infers.
+/// A dim or a tuple of dims that a tensor with the dims `S` has: each is bound, and named once.
+/// `Others` are the other dims of `S`, which rustc infers.
 ///
-/// The bound of everything that works along dims of a tensor: reductions, `softmax`, `index`. It is a bound of the dims
-/// that a method is given, not of the tensor's, because rustc then reports it without quoting the method's signature.
-/// `Others` is a parameter, not an associated type: a method's result then is a plain type, and rustc works out the
-/// removal once for each call, not once more for each mention.
+/// The bound of everything that works along dims of a tensor: reductions, `softmax`, `index`. It is
+/// a bound on the dims passed to a method, not on the tensor's, because rustc then reports it
+/// without quoting the method's signature. `Others` is a parameter rather than an associated type,
+/// so a method's result is a plain type and rustc evaluates the removal once for each call.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dim",
     label = "a dim of the tensor, or a tuple of its dims, is expected here",
@@ -37,9 +37,11 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A set whose dims are known well enough to take `D`, whose brands are `L`, out of it.
+/// A set from which the dims `D` with the brands `L` can be removed, because enough of its dims are
+/// known.
 ///
-/// (`Others` decides nothing. While rustc has yet to infer it, it does not propose this trait as a bound of the user's function.)
+/// (`Others` is not used: as long as rustc has not inferred it, it does not suggest this trait as a
+/// bound of the user's function.)
 #[diagnostic::on_unimplemented(
     message = "a tensor with any dims `{Self}` may lack `{D}`",
     label = "the signature does not say that the tensor has this dim",
@@ -67,7 +69,7 @@ where
     type Left = Left<S, L>;
 }
 
-/// All that is to be said of removing the brands `L` from the set `S`.
+/// The result of removing the brands `L` from the set `S`.
 type RemovalOf<S, L> = <<S as Dims>::List as RemoveAll<L, S>>::Out;
 /// The first brand of `L` that `S` does not have, or [`Nothing`].
 pub type Missing<S, L> = <RemovalOf<S, L> as Removal>::Missing;
@@ -90,7 +92,7 @@ pub struct Taken<X>(PhantomData<X>);
 /// The list `X` does not have the brand `D`.
 pub struct Absent<D, X>(PhantomData<(D, X)>);
 
-/// What came of removing one brand.
+/// The result of removing one brand.
 pub trait RemovalStep {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -120,7 +122,7 @@ impl<D: MaybeDim, X> RemovalStep for Absent<D, X> {
     type Behind<H> = Absent<D, (H, X)>;
 }
 
-/// The condition on an element that the sorted list `L` has it.
+/// The condition that an element is in the sorted list `L`.
 pub struct Within<L>(PhantomData<L>);
 
 #[diagnostic::do_not_recommend]
@@ -154,7 +156,7 @@ where
     type Out = <Compare<D, H> as RemoveStep<D, H, T>>::Out;
 }
 
-/// Stops at the brand, or at an element behind it, or goes on.
+/// Stops at the brand or at an element after it, or goes on.
 pub trait RemoveStep<D, H, T> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -183,7 +185,7 @@ where
     type Out = <T::Out as RemovalStep>::Behind<H>;
 }
 
-/// Removes each brand of the list `L` from a sorted list that was that of the set `S` at first.
+/// Removes each brand of the list `L` from a sorted list, originally the list of the set `S`.
 #[diagnostic::on_unimplemented(
     message = "a tensor with any dims `{S}` may lack the dims `{L}`",
     label = "the signature does not say that the tensor has this dim",
@@ -196,7 +198,8 @@ pub trait RemoveAll<L, S> {
     type Out;
 }
 
-/// What came of removing several brands: the list `X` is left; `M` was not in it, `W` was named twice.
+/// The result of removing several brands: `X` is the remaining list, `M` was missing, `W` was named
+/// twice.
 pub struct Removed<X, M, W>(PhantomData<(X, M, W)>);
 
 /// The parts of [`Removed`].
@@ -205,7 +208,7 @@ pub trait Removal {
     const SEAL: crate::seal::Seal;
     /// The list that is left.
     type Left;
-    /// The first brand that was not there, or [`Nothing`].
+    /// The first missing brand, or [`Nothing`].
     type Missing: MaybeDim;
     /// The first brand that was named twice, or [`Nothing`].
     type Twice: MaybeDim;
@@ -224,7 +227,8 @@ impl<S, X> RemoveAll<(), S> for X {
     type Out = Removed<X, Nothing, Nothing>;
 }
 
-/// A list that is never asked for. (With `()` as the only list that every set can lose, rustc would propose that one where a dim is missing.)
+/// A list that is never used. (If `()` were the only list that every set can lose, rustc would
+/// suggest it when a dim is missing.)
 pub enum NoList {}
 
 #[diagnostic::do_not_recommend]
@@ -242,7 +246,7 @@ where
     type Out = <X::Out as AndThen<T, S>>::Out;
 }
 
-/// Goes on after a brand was taken; else finds out whether it was named twice or never bound.
+/// If the brand was taken, goes on. Otherwise finds out whether it was named twice or never bound.
 pub trait AndThen<T, S> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -256,8 +260,9 @@ impl<X: RemoveAll<T, S>, T, S> AndThen<T, S> for Taken<X> {
     type Out = X::Out;
 }
 
-// A brand that the original set has was named twice; one that it does not have was never bound. The remainder is the one that the list would
-// leave if it named each brand once, so that code which expects that set gets no second error.
+// If the original set has the brand, it was named twice; otherwise it was never bound. What remains
+// is the same as if each brand had been named once, so that code that expects that set gets no
+// second error.
 #[diagnostic::do_not_recommend]
 impl<D: MaybeDim, X, T, S: Dims> AndThen<T, S> for Absent<D, X>
 where

@@ -9,7 +9,8 @@ use crate::types::condition::condition;
 use crate::types::dim::DimRef;
 use crate::types::size::SameSize;
 
-/// A name for the dim `Old` of the set `S`: `Old` must be bound, the name must not, and their static sizes must not differ.
+/// A new name for the dim `Old` of the set `S`: `Old` must be bound, the name must be free, and
+/// their static sizes must not differ.
 pub trait NameFor<Old: DimRef, S: Dims>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -30,11 +31,11 @@ where
     type Out = <<(New::Brand, ()) as Merge<WithoutOld<S, Old>>>::Out as List>::Tuple;
 }
 
-/// A name for a part of the dim `Old` of the set `S`: as [`NameFor`], but of any size.
+/// A name for a part of the dim `Old` of the set `S`: as [`NameFor`], but with any size.
 pub trait PartOf<Old: DimRef, S: Dims>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The set with the part in the place of the dim.
+    /// The set with the part in place of the dim.
     type Out: Dims;
 }
 
@@ -50,14 +51,14 @@ where
     type Out = <<(New::Brand, ()) as Merge<WithoutOld<S, Old>>>::Out as List>::Tuple;
 }
 
-/// What came of taking the dim `Old` out of the set `S`.
+/// The result of removing the dim `Old` from the set `S`.
 type TakingOld<S, Old> = <<S as Dims>::List as Remove<<Old as DimRef>::Brand>>::Out;
 /// The list that is left.
 type WithoutOld<S, Old> = <TakingOld<S, Old> as RemovalStep>::Left;
-/// `Old`, if it was not there.
+/// `Old` if it was missing, else [`Nothing`](super::Nothing).
 type MissingOld<S, Old> = <TakingOld<S, Old> as RemovalStep>::Missing;
 
-/// `New`, if another dim than `Old` has that name.
+/// `New` if a dim other than `Old` has that name, else [`Nothing`](super::Nothing).
 type OtherThanOld<S, Old, New> =
     <<<WithoutOld<S, Old> as Remove<<New as DimRef>::Brand>>::Out as RemovalStep>::Had as Bool>::OrNothing<
         <New as DimRef>::Brand,

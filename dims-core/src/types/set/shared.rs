@@ -1,4 +1,4 @@
-//! Dims that several tensors have: those along which a product is summed, and sets that lie within others.
+//! Dims that several tensors share, as in a contraction, and subsets.
 
 use super::Bool;
 use super::list::List;
@@ -7,10 +7,13 @@ use super::{Bound, Dims, NamedOnce, NoDim};
 use crate::types::condition::condition;
 use crate::types::dim::DimList;
 
-/// Dims, one or a tuple of them, that a tensor with the dims `A` and one with the dims `B` both have; each is named once. `U` are the dims of
-/// both tensors together, and `Others` those of `U` that are not named, which rustc infers.
+/// A dim or a tuple of dims that a tensor with the dims `A` and one with the dims `B` both have;
+/// each is named once. `U` are the dims of both tensors together. `Others` are the remaining dims
+/// of `U`, which rustc infers.
 ///
-/// A dim that only one of them has is summed by `(x * y).sum(dim)`. The bound of what sums products over dims: [`contract`](crate::operators::linalg::LinearAlgebra::contract), `cdist`, convolutions.
+/// The bound of operations that sum products over dims:
+/// [`contract`](crate::operators::linalg::LinearAlgebra::contract), `cdist`, convolutions. To sum
+/// over a dim that only one tensor has, write `(x * y).sum(dim)`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dim",
     label = "a dim of both tensors, or a tuple of such dims, is expected here",
@@ -33,11 +36,13 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The first brand of `L` that `B` does not have, if `A` has them all: where both tensors lack dims, one error says so of the first.
+/// The first brand of `L` that `B` lacks, if `A` has them all: if both tensors lack dims, one error
+/// reports the first.
 type Second<A, B, L> = <NoDim<Missing<A, L>> as Bool>::OrNothing<Missing<B, L>>;
 
 condition! {
-    /// No dim of an operand goes beyond the dims `S`; `D` is the first one that does, or [`Nothing`](super::Nothing).
+    /// All dims of an operand are in `S`; `D` is the first one that is not, or
+    /// [`Nothing`](super::Nothing).
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` of this operand is not bound in a tensor with dims `{S}`",
         label = "it can only have the dims `{S}`; if `{D}` is another name of one of them, rename it: `.rename({D}, ..)`"

@@ -6,7 +6,7 @@ use super::list::List;
 use crate::types::brand::{Compare, CompareKeys, Equal, Greater, Less, SetElement};
 use crate::types::dim::DimList;
 
-/// The dims of either set: what an operation on two tensors loops over.
+/// The union of two sets: the dims that an operation on two tensors loops over.
 ///
 /// ```text
 /// (Batch, Seq) with (Seq, Feat) gives (Batch, Seq, Feat)
@@ -64,7 +64,7 @@ where
     type Out = <Compare<H1, H2> as MergeStep<H1, T1, H2, T2>>::Out;
 }
 
-/// Takes the lesser head, or one of two equal ones.
+/// Takes the smaller head, or one of two equal heads.
 pub trait MergeStep<H1, T1, H2, T2> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -90,7 +90,8 @@ where
     type Out = (H2, <(H1, T1) as Merge<T2>>::Out);
 }
 
-// Equal keys must be one type: this is where a collision of hashes, or a dim of another execution, is refused.
+// Equal keys must be the same type: a hash collision, or a dim of another execution, does not
+// compile.
 #[diagnostic::do_not_recommend]
 impl<H, T1, T2> MergeStep<H, T1, H, T2> for Equal
 where
