@@ -1,4 +1,4 @@
-//! Windows that slide along dims: what convolutions and pooling have in common.
+//! Windows that slide along dims, for convolutions and pooling.
 
 use crate::error::DimError;
 use crate::execute::place::{PlacedResult, Strides};
@@ -17,7 +17,7 @@ use crate::types::size::Dyn;
 use alloc::string::String;
 use smallvec::SmallVec;
 
-/// A number for each of several dims: one number for all, or one each, `2` or `(2, 1)` or `[2, 1]`.
+/// A number for each of several dims: `2` for all, or `(2, 1)` or `[2, 1]` for one each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PerDim(SmallVec<[usize; 4]>);
 
@@ -51,7 +51,7 @@ impl PerDim {
         self.0[if self.0.len() == 1 { 0 } else { at }]
     }
 
-    /// There must be one number, or one for each of `dims` dims.
+    /// Checks that there is one number, or one for each of `dims` dims.
     pub(crate) fn check(&self, what: &str, dims: usize) -> Result<(), DimError> {
         if self.0.len() == 1 || self.0.len() == dims {
             return Ok(());
@@ -60,7 +60,7 @@ impl PerDim {
     }
 }
 
-/// How a window moves: its steps, what is added around the elements, and how far apart those in a window are.
+/// How a window moves: stride, padding and dilation.
 ///
 /// ```text
 /// Window::new()                                    stride 1, padding 0, dilation 1
@@ -70,7 +70,7 @@ impl PerDim {
 pub struct Window {
     pub(crate) stride: PerDim,
     pub(crate) padding: PerDim,
-    /// The padding behind the elements, if it is not `padding`.
+    /// The padding after the elements, if it differs from `padding`.
     pub(crate) behind: Option<PerDim>,
     pub(crate) dilation: PerDim,
 }
@@ -87,18 +87,19 @@ impl Window {
         Window { stride: 1.into(), padding: 0.into(), behind: None, dilation: 1.into() }
     }
 
-    /// How far the window moves from one position to the next.
+    /// Sets how far the window moves from one position to the next.
     pub fn stride(self, stride: impl Into<PerDim>) -> Self {
         Window { stride: stride.into(), ..self }
     }
 
-    /// How many elements are added on either side.
+    /// Sets the number of elements that are added on either side.
     pub fn padding(self, padding: impl Into<PerDim>) -> Self {
         Window { padding: padding.into(), behind: None, ..self }
     }
 
-    /// How many elements are added in front of those of each dim, and how many behind them. Transposed convolutions leave as many positions of their
-    /// result out at its start and its end.
+    /// Sets the number of elements that are added before and after the elements of each dim. A
+    /// transposed convolution instead removes this number of positions from the start and the end
+    /// of its result.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -112,17 +113,17 @@ impl Window {
         Window { padding: front.into(), behind: Some(behind.into()), ..self }
     }
 
-    /// The padding in front of the elements of dim number `at`, and behind them.
+    /// The padding before and after the elements of dim number `at`.
     pub(crate) fn around(&self, at: usize) -> (usize, usize) {
         (self.padding.at(at), self.behind.as_ref().unwrap_or(&self.padding).at(at))
     }
 
-    /// How far apart neighbours in a window are.
+    /// Sets how far apart neighbours in a window are.
     pub fn dilation(self, dilation: impl Into<PerDim>) -> Self {
         Window { dilation: dilation.into(), ..self }
     }
 
-    /// There must be one number of each kind, or one for each of `dims` dims.
+    /// Checks that there is one number of each kind, or one for each of `dims` dims.
     pub(crate) fn check(&self, dims: usize) -> Result<(), DimError> {
         self.stride.check("stride", dims)?;
         self.padding.check("padding", dims)?;
@@ -131,7 +132,8 @@ impl Window {
     }
 }
 
-/// A dim of `size` elements as positions of a window of `len` elements, and positions in it: `position * stride + at * dilation`.
+/// Splits a dim of `size` elements into positions of a window of `len` elements and positions
+/// within it: `position * stride + at * dilation`.
 pub(crate) fn slid(
     dim: DimInfo<'_>,
     size: usize,
@@ -153,7 +155,7 @@ pub(crate) fn slid(
     }
     let positions = (size - span) / stride + 1;
     dim.resized().unify(positions, None)?;
-    // Where there is one position, the step is never taken, and may be greater than can be counted.
+    // With one position the step is never taken, so it may overflow.
     let steps = |step: usize, count: usize| if count > 1 { step as isize } else { 0 };
     let terms = SmallVec::from_iter([
         (dim.key(), steps(stride, positions), Some(positions)),
@@ -162,7 +164,8 @@ pub(crate) fn slid(
     Ok(Along { offset: 0, inner: Some(size), terms })
 }
 
-/// Where the elements along a dim go in a larger one of `len` elements: the first to `start`, the others `step` apart.
+/// The positions of a dim's elements in a larger dim of `len` elements: the first at `start`, the
+/// others `step` apart.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placing {
     pub dim: DimKey,
@@ -208,7 +211,8 @@ pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
     Ok(place::<S, R, E>(expr, shape, placings, fill)?.finish())
 }
 
-/// The same, seen along the dims that `changes` says, whatever static size the padded dims have.
+/// As [`placed`], viewed along the dims of `changes`. The static sizes of the padded dims do not
+/// matter.
 pub(crate) fn placed_windows<S: Dims, R: Rank, E: Expr>(
     expr: &E,
     shape: &Shape,
@@ -230,7 +234,7 @@ macro_rules! positions {
         impl SetElement for $name {
             type Key = digits::$digit<Inner>;
             type Axes = OneAxis;
-            // No loop of a comprehension has this number: those can be behind a rest as well.
+            // No loop of a comprehension has this number: loops can be in a rest as well.
             const KEYS: Keys = keys_of::<Dyn>(1 << 63 | 1 << 62 | $at, $text, &[]);
         }
 
@@ -249,7 +253,8 @@ positions! {
     Window2 2 H2 "window 2";
 }
 
-/// The dims of the positions in windows that no user's dim stands for. They are behind a rest, so they clash with no other.
+/// The dims of positions in windows that have no user-defined dim. They are inside a rest, so they
+/// cannot clash with other dims.
 pub(crate) type Inside = (Window0, Window1, Window2);
 
 /// The dims `S`, and those of the positions in a window.
@@ -272,12 +277,12 @@ impl WindowPositions {
     /// How many there are.
     pub(crate) const COUNT: usize = 3;
 
-    /// The key of the `at`th among those of [`Windowed`].
+    /// The key of the `at`th window dim of [`Windowed`].
     pub(crate) fn key(at: usize) -> DimKey {
         Self::KEYS.as_slice()[at]
     }
 
-    /// Refuses a set of dims that has no room for more.
+    /// Fails to compile for a set of dims that has no room for the window dims.
     pub(crate) const fn fit<S: Dims>() {
         assert!(
             Windowed::<S>::KEYS.as_slice().len() == S::KEYS.as_slice().len() + Self::COUNT,
