@@ -1,5 +1,5 @@
-//! Tensors with two axes over one set: [`prime`](Priming::prime), [`compose`](Priming::compose) and others.
-//! See [`Prime`](crate::types::prime).
+//! Tensors with two axes over one set: [`prime`](Priming::prime), [`compose`](Priming::compose) and
+//! others. See [`Prime`](crate::types::prime).
 
 use crate::error::DimError;
 use crate::execute::reduce::sum;
