@@ -1,5 +1,5 @@
-//! Names of axes as text: `Batch, Feat: DATA_FEATURE = 64`, as they stand in `dims!`. The roles
-//! that a role refines are behind it: `Row: Pixel/DATA_FEATURE`.
+//! Names of axes as text: `Batch, Feat: DATA_FEATURE = 64`, as in `dims!`. A role is followed by
+//! the roles that it refines: `Row: Pixel/DATA_FEATURE`.
 
 use super::FileError;
 use crate::types::set::DimKey;
