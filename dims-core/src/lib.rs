@@ -1,11 +1,13 @@
-//! The types, expressions and plans of `typed-dims`. Use that crate; this one holds what it re-exports.
+//! The core of `typed-dims`, which re-exports it. Use that crate.
 
 #![no_std]
-// Memory is accessed where `unsafe_code` is allowed; what else is unsafe says so, and why.
+// Modules that access memory allow `unsafe_code`. All other unsafe code is allowed and justified
+// individually.
 #![deny(unsafe_code)]
-// In `impl<A: AsTensor + ?Sized> .. for A`: rustc then shows the message of `AsTensor` where a method is called on something that is not a tensor.
+// With `impl<A: AsTensor + ?Sized> .. for A`, rustc shows the message of `AsTensor` if a method is
+// called on a value that is not a tensor.
 #![allow(clippy::needless_maybe_sized)]
-// Without the standard library nobody listens to steps, and what only those need is not used.
+// Without the standard library, steps have no listeners, and code for these is unused.
 #![cfg_attr(not(feature = "std"), allow(clippy::extra_unused_type_parameters, clippy::let_unit_value))]
 
 #[macro_use]
@@ -16,7 +18,8 @@ extern crate std;
 pub mod error;
 mod seal;
 
-// The layers, from the lowest to the highest: a folder imports only from those above it in this list (`tests/architecture`).
+// The layers, from the lowest to the highest: a folder imports only from those above it in this
+// list (`tests/architecture`).
 pub mod types;
 
 #[cfg(feature = "std")]
@@ -46,7 +49,7 @@ pub mod laid;
 #[doc(hidden)]
 pub mod macros;
 
-// What nothing else imports.
+// No other module imports these.
 pub mod draw;
 #[cfg(any(feature = "safetensors", feature = "npy"))]
 pub mod file;
@@ -61,7 +64,7 @@ pub mod training;
 pub use kernels::blas;
 pub use kernels::ops;
 
-/// What macros expand to. Not part of the public interface.
+/// Items that macros expand to. Not part of the public interface.
 #[doc(hidden)]
 pub mod __private {
     pub mod batch {

@@ -178,8 +178,8 @@ impl<In, Out: Parameters> Program<In, Out> {
         Ok(self.run(held, Vec::new()))
     }
 
-    /// As [`try_call_into`](Program::try_call_into), or the inputs, if they do not have this very
-    /// signature.
+    /// As [`try_call_into`](Program::try_call_into), or returns the inputs if they
+    /// do not have exactly this signature.
     pub(super) fn call_exactly_into<I: RecordInputs>(
         &self,
         inputs: I,
