@@ -25,7 +25,7 @@ pub enum FileError {
         /// The file, if it was opened by its path.
         path: Option<Box<Path>>,
     },
-    /// The format cannot represent what was to be written.
+    /// The format cannot represent the value to write.
     Unwritable {
         /// The problem.
         what: String,

@@ -25,7 +25,7 @@ use kernels::trace::{Field, Part, StridedPlace, evaluate, gradients};
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
-/// The dims of a Jacobian: those of the output, and those of the input `S`. A dim `N` of both is
+/// The dims of a Jacobian: the dims of the output and of the input `S`. A dim `N` of both is
 /// `Prime<N>` for the input.
 pub trait JacobianOf<S: Dims>: Dims {
     #[doc(hidden)]

@@ -57,7 +57,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// # Panics
     ///
-    /// If the sizes do not multiply to that of `whole`.
+    /// If the product of the sizes is not the size of `whole`.
     #[panicking_twin]
     pub fn try_unflatten<W: AxisOf<L>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesUnflatten<W>>(
         self,

@@ -26,7 +26,7 @@ type ScoreDims<Q, K> = <<Q as AsTensor>::Dims as Union<<K as AsTensor>::Dims>>::
 /// The dims of scores and values.
 type Weighed<S, V> = <S as Union<<V as AsTensor>::Dims>>::Out;
 
-/// A mask has no dims besides those of the scores.
+/// A mask has only dims of the scores.
 #[diagnostic::on_unimplemented(
     message = "a mask with dims `{M}` does not fit scores with dims `{Self}`",
     label = "the mask has dims that the scores do not have"
@@ -91,7 +91,7 @@ condition! {
 ///
 /// | | scores |
 /// |---|---|
-/// | `true` | stay as they are |
+/// | `true` | unchanged |
 /// | a tensor of `bool` | become minus infinity where it is `false` |
 /// | a tensor of `T` | plus the tensor |
 /// | `(mask, bias)`, one of each | plus the bias, minus infinity where the mask is `false` |

@@ -241,7 +241,7 @@ pub trait PartsBeside<L, N>: Sized {
     fn joined_along(self, dims: L, whole: N) -> Result<Self::Out, DimError>;
 }
 
-/// [`PartsBeside`] whose static sizes add up to that of `N`.
+/// [`PartsBeside`] whose static sizes add up to the size of `N`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be joined along the dims `{L}`",
     label = "expected 2 to 8 tensors, one for each dim: each has its dim, but not the new one; the element type and all other dims are the same"

@@ -422,7 +422,7 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If the sizes do not multiply to that of `whole`.
+    /// If the product of the sizes is not the size of `whole`.
     #[panicking_twin]
     fn try_unflatten<W: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: PartsIn<W, X>>(
         self,

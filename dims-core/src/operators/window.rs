@@ -257,7 +257,7 @@ positions! {
 /// cannot clash with other dims.
 pub(crate) type Inside = (Window0, Window1, Window2);
 
-/// The dims `S`, and those of the positions in a window.
+/// The dims `S`, and the dims of the positions in a window.
 pub(crate) type Windowed<S> = <S as Dims>::Sealed<Inside>;
 
 /// The dims of the positions in a window.

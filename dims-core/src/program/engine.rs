@@ -45,7 +45,7 @@ pub struct EngineProgram {
 /// A setting of a value: see [`settings_of`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineSetting {
-    /// Where it is: `1.rate`.
+    /// Its path: `1.rate`.
     pub path: String,
     /// Its name.
     pub name: String,
@@ -76,7 +76,7 @@ pub struct EngineResult {
 /// The type and the axes of a tensor.
 #[derive(Clone, Debug)]
 pub struct EngineTensor {
-    /// Where it is in the inputs or results: `0.weight`.
+    /// Its path in the inputs or results: `0.weight`.
     pub path: String,
     /// The element type.
     pub dtype: DType,

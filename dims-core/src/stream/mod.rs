@@ -183,7 +183,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.in_memory().unified_shape()?.check_all_given(dims)
     }
 
-    /// Records the operation of which this is the result.
+    /// Records the operation whose result this is.
     fn note(
         &self,
         cost: CostClass,

@@ -52,7 +52,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the sizes do not multiply to that of `whole`.
+    /// If the product of the sizes is not the size of `whole`.
     #[panicking_twin]
     pub fn try_unflatten<W: DimRef, P: PartsOf<W> + PartsOfAxis<W, L, D> + RolesUnflatten<W>>(
         &self,

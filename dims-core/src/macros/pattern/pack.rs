@@ -40,7 +40,7 @@ pub struct Several<const N: usize>;
 pub struct Many;
 
 impl<R, K> PackedShape<R, K> {
-    /// The sizes of the axes that `*` stands for, for each array.
+    /// The sizes of the axes of `*`, for each array.
     pub fn sizes(&self) -> &[Vec<usize>] {
         &self.parts
     }
@@ -322,13 +322,13 @@ impl<A> Unpacked<A> for Many {
     }
 }
 
-/// The shape of what was packed.
+/// The shape of packed arrays.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the shape of packed arrays",
     label = "expected the `PackedShape` that `pack!` returns beside the packed array"
 )]
 pub trait AsPackedShape {
-    /// How many axes `*` stands for.
+    /// The number of axes of `*`.
     type Rank;
     /// [`Several`] or [`Many`].
     type Kind;

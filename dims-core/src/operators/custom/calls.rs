@@ -88,7 +88,7 @@ struct ArrayStep<'a, O, Args> {
     args: PhantomData<Args>,
 }
 
-/// What the last run found.
+/// The results of the last run.
 #[derive(Default)]
 struct FoundByCalls {
     /// The sizes of one result.

@@ -33,8 +33,8 @@ pub type PullBackOf<O, Args> =
     PullBack<Args, <O as ArrayOp<Args>>::In, <O as ArrayOp<Args>>::Elem, <O as ArrayOp<Args>>::Out>;
 
 /// A pull-back without ranks in its type. Its arguments are all tensors and their layouts, the
-/// position of an example, its result, and the cotangent. It appends the gradients to those of
-/// other examples; their shapes must be those of the arrays.
+/// position of an example, its result, and the cotangent. It appends the gradients to the gradients
+/// of other examples. They must have the shapes of the arrays.
 type Pull<Flat, E> = Arc<
     dyn Fn(
             &StepOperands<'_, '_>,

@@ -174,7 +174,7 @@ pub trait Takes<Args: 'static>: 'static {
         layouts: &'a [ArrayLayout],
         counts: &'a [usize],
     ) -> Self::Examples<'a>;
-    /// Appends the elements of each array to those of its tensor.
+    /// Appends the elements of each array to the vector of its tensor.
     #[doc(hidden)]
     fn flatten(
         arrays: Self::Arrays,
