@@ -239,7 +239,7 @@ where
     slopes_of_slopes(f, by, |gradient| unwrap(unwrap(gradient.try_rename_all(old, new)).try_eval()))
 }
 
-/// The Jacobian of the gradient of a loss. `rows` renames the gradient to the dims of the rows.
+/// The Jacobian of the gradient of a loss. `named` renames the gradient to the dims of the rows.
 #[track_caller]
 fn slopes_of_slopes<T: Real, S: Dims, L: ScalarLoss, O: JacobianOf<S>>(
     f: impl Fn(&Named<T, S>) -> L,

@@ -171,7 +171,8 @@ impl<In, Out: Parameters> Program<In, Out> {
         self.run_into(held, out)
     }
 
-    /// As [`try_call`](Program::try_call), or returns the inputs if they do not have exactly this signature.
+    /// As [`try_call`](Program::try_call), or returns the inputs if they do not have exactly this
+    /// signature.
     pub(super) fn call_exactly<I: RecordInputs>(&self, inputs: I) -> Result<Result<Out, DimError>, I> {
         let Ok(held) = self.bound(&inputs, GivenInputs::exactly(&self.signature)) else { return Err(inputs) };
         drop(inputs);

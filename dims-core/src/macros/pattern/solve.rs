@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 /// it.
 pub(super) const OPEN: usize = 1 << (usize::BITS - 1);
 
-/// The size that a dim of the surrounding scope gives to an axis, or [`OPEN`] if it has none yet.
+/// The size that a dim of the surrounding scope gives to an axis, or `OPEN` if it has none yet.
 #[inline]
 pub fn dim_size<D: DimRef>(dim: D) -> usize {
     dim.known_size().unwrap_or(OPEN)

@@ -29,8 +29,8 @@ use kernels::trace::{Field, Node, Part};
 use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, CowArray, IxDyn};
 use smallvec::{SmallVec, smallvec};
 
-/// One argument of [`ArrayOp::batch`] of an operation on several arrays: the arrays of all
-/// examples.
+/// One argument of [`ArrayOp::batch`](super::ArrayOp::batch) of an operation on several arrays: the
+/// arrays of all examples.
 pub struct Examples<'a, T> {
     data: &'a [T],
     layout: &'a ArrayLayout,
