@@ -217,7 +217,7 @@ impl CustomCall {
     }
 }
 
-/// The floats of a value. The walk yields the same value.
+/// The floats of a value. The walk returns the same value.
 #[derive(Default)]
 struct FloatElements(Vec<Elements>);
 

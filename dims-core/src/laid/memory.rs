@@ -45,7 +45,7 @@ pub trait Memory: Sized {
     /// Panics if the product of the sizes is not the number of elements.
     #[doc(hidden)]
     fn store<S: Dims>(self, order: &[usize], sizes: &[usize]) -> Self::Tensor<S>;
-    /// The elements alone.
+    /// The elements without axes.
     #[doc(hidden)]
     fn release<S: Dims>(tensor: Self::Tensor<S>) -> Self;
     /// The same elements with other axes.

@@ -8,7 +8,7 @@
 //! ```text
 //! fn encode(image: &Laid<u8, (H, W, C)>) -> Vec<u8> { codec::encode(image.as_slice()) }
 //!
-//! encode(&image.laid((H, W, C)))          moves elements only if they do not lie so already
+//! encode(&image.laid((H, W, C)))          copies elements only if they are in another order
 //! encode(&image.laid((C, H, W)))          expected `&Laid<u8, (H, W, C)>`, found `&Laid<u8, (C, H, W)>`
 //! ```
 

@@ -129,7 +129,7 @@ where
     type Axes = Once<Flattened<L, P, W>>;
 }
 
-/// The order `L` with the dim `W` in the place of `P`.
+/// The order `L` with the dim `W` in place of `P`.
 type Flattened<L, P, W> = <ListOf<L> as MergesIn<<P as DimList>::Brands, <W as DimRef>::Brand>>::Out;
 
 /// The first brand of `B` that is an axis of `L` outside `P`, or

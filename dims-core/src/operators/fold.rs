@@ -11,7 +11,7 @@ use crate::types::size::Resizable;
 use kernels::scalar::Num;
 use twins::panicking_twin;
 
-/// The inverse direction of `unfold`.
+/// `fold`, the transpose of `unfold`.
 pub trait Folding: Computable<Elem: Num> {
     /// Adds up windows where they overlap: `out[i * stride + w * dilation] += x[i, w]`, starting
     /// from zeros. `dim` is `i`; in the result it has `size` elements, the size from which

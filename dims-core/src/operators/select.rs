@@ -102,8 +102,7 @@ pub trait Selecting: Computable {
         Ok(Named::from_expr(Take::new(self, dim, index.into_named().expr)?))
     }
 
-    /// Indices that count from the end where they are negative: `v` where `v >= 0`, else
-    /// `size + v`. Lazy.
+    /// Lets negative indices count from the end: `v` where `v >= 0`, else `size + v`. Lazy.
     ///
     /// `size` must be the size of the axis that the indices select from: a dim that has a size
     /// (bound, static, or `D.of(n)`), or a number. It cannot be checked against the axis, because

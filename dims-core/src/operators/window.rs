@@ -274,7 +274,7 @@ impl DimList for WindowPositions {
 }
 
 impl WindowPositions {
-    /// How many there are.
+    /// The number of window dims.
     pub(crate) const COUNT: usize = 3;
 
     /// The key of the `at`th window dim of [`Windowed`].

@@ -55,7 +55,7 @@ pub trait Input {
     type Elem: Element;
     /// The dims over which the pattern is batched.
     type Dims: Dims;
-    /// How many axes there are.
+    /// The number of axes.
     type Rank: AnyRank;
     #[doc(hidden)]
     type Values<'a>: Values<Elem = Self::Elem>

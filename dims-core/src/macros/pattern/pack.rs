@@ -417,7 +417,7 @@ impl<R, K> AsPackedShape for ListedShape<'_, R, K> {
     }
 }
 
-/// How many elements of the axis `*` arrays of these sizes take.
+/// The size of the axis `*` for arrays of these sizes.
 fn total(parts: &[Vec<usize>]) -> Option<usize> {
     parts.iter().try_fold(0_usize, |total, part| {
         volume(part.iter().copied(), 1).and_then(|count| total.checked_add(count))

@@ -79,7 +79,7 @@ impl<E: Element> ArrayResults<E> {
 /// An operation for each position of all dims, as a step. Its operands are the tensors.
 struct ArrayStep<'a, O, Args> {
     op: &'a O,
-    /// How many examples there are.
+    /// The number of examples.
     count: usize,
     /// The sizes of all dims.
     counts: &'a [usize],

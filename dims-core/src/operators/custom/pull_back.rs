@@ -187,7 +187,7 @@ mod derivative {
             Ok(slopes)
         }
 
-        /// How many elements one result has.
+        /// The number of elements of one result.
         fn len(&self) -> usize {
             self.y_shape.iter().product()
         }

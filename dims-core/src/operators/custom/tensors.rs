@@ -38,7 +38,7 @@ pub struct Examples<'a, T> {
 }
 
 impl<'a, T: Element> Examples<'a, T> {
-    /// How many examples there are.
+    /// The number of examples.
     pub fn count(&self) -> usize {
         self.counts.iter().product()
     }

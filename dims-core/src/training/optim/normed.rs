@@ -197,7 +197,7 @@ fn recorded_norms<T: Element, S: Dims, R: Rank, const K: usize, const M: usize>(
     _: &[StateTensor],
     _: Option<&StateTensor>,
 ) -> Result<StepScalars<2>, DimError> {
-    unreachable!("nobody records")
+    unreachable!("recording needs the feature `std`")
 }
 
 /// The norms as results of steps.

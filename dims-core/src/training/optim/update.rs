@@ -473,7 +473,7 @@ fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const 
     _: [&Named<T, S, R>; N],
     _: KeptTensors<'_>,
 ) -> Result<(), DimError> {
-    unreachable!("nobody records")
+    unreachable!("recording needs the feature `std`")
 }
 
 /// The step in a recorded function: the tensor and its state get new elements, computed by recorded
