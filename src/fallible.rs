@@ -1,8 +1,8 @@
-//! The `try_` forms of the functions in the [prelude](crate::prelude): they return a [`DimError`](crate::DimError) where the short form
-//! panics with its text.
+//! The `try_` forms of the functions in the [prelude](crate::prelude). They return a
+//! [`DimError`](crate::DimError); the short forms panic with its text.
 //!
-//! `use typed_dims::fallible::*;` imports them all. Methods have `try_` forms beside them (`a.try_at(..)`), and so do macros (`try_tensor!`): both come
-//! with the prelude.
+//! `use typed_dims::fallible::*;` imports them all. The `try_` forms of methods (`a.try_at(..)`)
+//! and macros (`try_tensor!`) are in the prelude.
 //!
 //! ```
 //! use typed_dims::fallible::*;

@@ -1,7 +1,7 @@
 //! First-class, statically checked tensor dimensions.
 //!
-//! Name the axes of arrays with Rust types, called *dims*. Operations match axes by dim, and rustc checks that a tensor has each dim that you name, and that no dim
-//! is left over.
+//! Name the axes of arrays with Rust types, called *dims*. Operations match axes by dim, and rustc
+//! checks that a tensor has each dim that you name, and that no dim is left over.
 //!
 //! ```
 //! use typed_dims::prelude::*;
@@ -28,9 +28,11 @@
 //! assert_eq!(out.order((Batch, Output)), ndarray::array![[1.0, 2.1], [3.4, 4.5]]);
 //! ```
 //!
-//! `contract` multiplies and sums over a dim that both tensors must have. `eval` computes the expression.
+//! `contract` multiplies and sums over a dim that both tensors must have. `eval` computes the
+//! expression.
 //!
-//! A line does not compile if it forgets a dim, reduces a dim that the tensor does not have, or passes a tensor with other dims:
+//! A line does not compile if it forgets a dim, reduces a dim that the tensor does not have, or
+//! passes a tensor with other dims:
 //!
 //! ```compile_fail
 //! # use typed_dims::prelude::*;
@@ -73,17 +75,21 @@
 //!
 //! # When expressions run, and what they allocate
 //!
-//! Operators, elementwise methods, views and comparisons build an expression. Reductions, `order`, `eval` and assignment compute it:
-//! `((a - b).abs()).sum(k)` is one pass without a temporary. `(a * b * c).sum((j, k))` is one contraction, which runs as matrix products in the cheapest order.
+//! Operators, elementwise methods, views and comparisons build an expression. Reductions, `order`,
+//! `eval` and assignment compute it: `((a - b).abs()).sum(k)` is one pass without a temporary.
+//! `(a * b * c).sum((j, k))` is one contraction, which runs as matrix products in the cheapest
+//! order.
 //!
-//! [`contract`](operators::linalg::LinearAlgebra::contract) demands the dim in both operands. `(x * w).sum(In)` also compiles if only one of them has `In`, and then sums that one alone.
+//! [`contract`](operators::linalg::LinearAlgebra::contract) requires the dim in both operands.
+//! `(x * w).sum(In)` also compiles if only one of them has `In`, and then sums only over that one.
 //!
 //! A result is contiguous. Its axes are in the order that you passed to `order`, or else in the
-//! order in which the dims were declared, with [primes](types::prime) behind all others. In a
+//! order in which the dims were declared, with [primes](types::prime) after all others. In a
 //! batched product, shared dims become outermost if the last dim is shared, so that each product is
 //! contiguous; softmax and scans keep that order. The memory order never changes the result.
 //!
-//! [`attention`](operators::attention::attention) fuses the softmax with both products, and works tile by tile:
+//! [`attention`](operators::attention::attention) fuses the softmax with both products, and works
+//! tile by tile:
 //!
 //! ```
 //! use typed_dims::prelude::*;
@@ -96,8 +102,8 @@
 //!
 //! # The operator library
 //!
-//! Operators take dims instead of axis numbers. They loop over all other dims of the tensor, so a convolution of one image is also a
-//! convolution of a batch.
+//! Operators take dims instead of axis numbers. They loop over all other dims of the tensor, so a
+//! convolution of one image is also a convolution of a batch.
 //!
 //! ```
 //! use typed_dims::prelude::*;
@@ -131,34 +137,40 @@
 //!
 //! # Features
 //!
-//! * `gemm` (on by default): matrix products use the crate `gemm`, which is 15 to 45 % faster than `matrixmultiply` for most shapes with
-//!   AVX-512, and takes longer to build.
-//! * `rayon` (on by default): large results are computed on several threads. Results do not depend on their number, except for the rounding
-//!   of matrix products.
+//! * `gemm` (on by default): matrix products use the crate `gemm`, which is 15 to 45 % faster than
+//!   `matrixmultiply` for most shapes with AVX-512, and takes longer to build.
+//! * `rayon` (on by default): large results are computed on several threads. Results do not depend
+//!   on their number, except for the rounding of matrix products.
 //! * `blas`: matrix products use a BLAS that the program links and installs: [`blas`].
-//! * `std` (on by default): kernels are chosen at run time for the processor's instructions, large results come from a memory pool
-//!   (`storage::memory`), and there are [`explain`](pipeline::plan::explain::explain), [modes](mode) and [`ledger`](tensors::stream::ledger()). `gemm`, `rayon`, `image`, `linalg`, `onnx` and the
-//!   features for files need `std`. Without it the crate needs `core` and `alloc`: see below.
-//! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and the like.
+//! * `std` (on by default): kernels are chosen at run time for the processor's instructions, large
+//!   results come from a memory pool (`storage::memory`), and there are
+//!   [`explain`](pipeline::plan::explain::explain), [modes](mode) and
+//!   [`ledger`](tensors::stream::ledger()). `gemm`, `rayon`, `image`, `onnx` and the features for
+//!   files need `std`. Without it the crate needs `core` and `alloc`: see below.
+//! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and similar macros.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
-//! * `linalg`: matrices are factorized, inverted, solved with and diagonalized, on the crate `faer`: `operators::linalg`.
-//! * `image`, `mdarray`, `nalgebra`, `candle`: conversions from and to the images, arrays, matrices and tensors of these crates: `creation::foreign`.
-//! * `safetensors`, `npy`: tensors in files, with the names of their dims (`file`; npz belongs to `npy`). `memmap` maps files into memory.
-//!   With `safetensors`, `#[derive(Load)]` loads structs of tensors from files of weights.
-//! * `onnx`: `onnx_dims!`, which makes dims and structs of the inputs and outputs of an ONNX model, and a checker of what the axes in a
-//!   model mean (`onnx`).
+//! * `image`, `mdarray`, `nalgebra`, `candle`: conversions from and to the images, arrays, matrices
+//!   and tensors of these crates: `creation::foreign`.
+//! * `safetensors`, `npy`: tensors in files, with the names of their dims (`file`; npz belongs to
+//!   `npy`). `memmap` maps files into memory. With `safetensors`, `#[derive(Load)]` loads structs
+//!   of tensors from files of weights.
+//! * `onnx`: `onnx_dims!`, which generates dims and structs for the inputs and outputs of an ONNX
+//!   model, and a checker for the meaning of axes in a model (`onnx`).
 //! * `rand`: `random`, tensors of random elements.
-//! * `serde`: tensors with the names of their dims, in any format of serde's; reading checks the names.
+//! * `serde`: tensors with the names of their dims, in any serde format. The names are checked when
+//!   a tensor is read.
 //!
 //! # Without the standard library, and on other machines
 //!
-//! With `default-features = false` the crate is `no_std`, and its macros work in `no_std` crates. Everything except files and threads is available,
-//! including errors and allocation failures. Kernels use the instructions that the target guarantees, so set `-C target-cpu`. Functions of floats
-//! come from the crate `libm`. (ndarray's `array!` needs `alloc::vec` in scope.)
+//! With `default-features = false` the crate is `no_std`, and its macros work in `no_std` crates.
+//! Everything except files and threads is available, including errors and allocation failures.
+//! Kernels use the instructions that the target guarantees, so set `-C target-cpu`. Functions of
+//! floats come from the crate `libm`. (ndarray's `array!` needs `alloc::vec` in scope.)
 //!
-//! CI builds for x86-64 with and without AVX2 and AVX-512, AArch64 (NEON), and WebAssembly (with all features but `candle` and `blas`). On WebAssembly without
-//! threads, `rayon` computes on the calling thread; add `-C target-feature=+simd128` for vector instructions. A size that does not fit into `usize` is a
-//! [`DimError`], on 32-bit and 64-bit targets.
+//! CI builds for x86-64 with and without AVX2 and AVX-512, AArch64 (NEON), and WebAssembly (with
+//! all features but `candle` and `blas`). On WebAssembly without threads, `rayon` computes on the
+//! calling thread; add `-C target-feature=+simd128` for vector instructions. A size that does not
+//! fit into `usize` is a [`DimError`], on 32-bit and 64-bit targets.
 
 #![no_std]
 
@@ -199,7 +211,7 @@ pub use typed_dims_macros::{
 };
 #[cfg(feature = "onnx")]
 pub use typed_dims_onnx as onnx;
-// (By name as well: where a feature is missing, rustc then names it.)
+// (Also by name, so that rustc names the feature that is missing.)
 #[cfg(any(feature = "safetensors", feature = "npy"))]
 #[doc(inline)]
 pub use typed_dims_core::file;
@@ -210,8 +222,8 @@ mod macro_pages;
 pub mod nn;
 
 pub mod tensors {
-    //! Tensors: with their dims as types, with the order of their axes as a type ([`laid`]), and as streams
-    //! ([`stream`]); how they are shown and drawn.
+    //! Tensors, tensors with a typed layout ([`laid`]), and streams ([`stream`]); printing and
+    //! drawing.
 
     pub use typed_dims_core::tensors::*;
     pub use typed_dims_core::{draw, laid, stream};
@@ -234,20 +246,21 @@ pub mod optim {
 }
 
 pub mod pipeline {
-    //! How an operation runs: **bind** the axes of arrays to dims, make an **expression**, **plan** it, **execute** the
-    //! plan, and put the elements in **order**.
+    //! The steps of an operation: **bind** the axes of arrays to dims, build an **expression**,
+    //! **plan** it, **execute** the plan, and put the elements in **order**.
     //!
-    //! You need these modules to write generic signatures and operators, and to see what runs.
+    //! You need these modules to write generic signatures and operators, and to inspect plans.
 
     pub use typed_dims_core::{bind, execute, expr, ops, plan, storage};
 }
 
 pub mod prelude {
-    //! What most programs need: `use typed_dims::prelude::*;`
+    //! The items that most programs need: `use typed_dims::prelude::*;`
     //!
-    //! Traits with methods are imported without their names (`as _`). To write one in a bound, or call it by its full name, import
-    //! it from its module, such as [`elementwise::Elementwise`](crate::operators::elementwise::Elementwise). The `try_` forms of functions are in
-    //! [`fallible`](crate::fallible).
+    //! Traits with methods are imported without their names (`as _`). To name one, for example in a
+    //! bound, import it from its module, such as
+    //! [`elementwise::Elementwise`](crate::operators::elementwise::Elementwise). The `try_` forms
+    //! of functions are in [`fallible`](crate::fallible).
 
     pub use crate::DimError;
     pub use crate::batch::{batched, vmap};

@@ -17,7 +17,7 @@ extern crate std;
 pub mod error;
 mod seal;
 
-// The layers, from the lowest to the highest: a folder imports only from folders above it in this
+// The layers, from the lowest to the highest: a folder imports only from those above it in this
 // list (`tests/architecture`).
 pub mod types;
 
@@ -48,7 +48,7 @@ pub mod laid;
 #[doc(hidden)]
 pub mod macros;
 
-// Top level: no other module imports these.
+// No other module imports these.
 pub mod draw;
 #[cfg(any(feature = "safetensors", feature = "npy"))]
 pub mod file;
@@ -63,7 +63,7 @@ pub mod training;
 pub use kernels::blas;
 pub use kernels::ops;
 
-/// What macros expand to. Not part of the public interface.
+/// Items that macros expand to. Not part of the public interface.
 #[doc(hidden)]
 pub mod __private {
     pub mod batch {

@@ -15,17 +15,19 @@ use kernels::scalar::CastTo;
 use num_traits::Float;
 use twins::panicking_twin;
 
-/// The most lines and columns of a heat map in the terminal, and of a drawn one.
+/// The most lines and columns of a heat map in the terminal and in an SVG.
 const IN_TERMINAL: usize = 60;
 const DRAWN: usize = 200;
-/// The sides of a cell.
+/// The side length of a cell.
 const CELL: usize = 16;
 
-/// Tensors of two dims as pictures: one dim downwards, the other one to the right, the greater the darker.
+/// Heat maps of tensors with two dims: one dim downwards, the other one to the right. Greater
+/// elements are darker.
 ///
-/// The scale goes from the least finite element to the greatest. NaN is `??` in the terminal, and red in a picture.
+/// The scale goes from the least finite element to the greatest. NaN is `??` in the terminal, and
+/// red in an SVG.
 pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
-    /// A heat map of characters for the terminal, two to an element, in five shades.
+    /// A heat map for the terminal, with two characters for each element, in five shades.
     ///
     /// ```text
     /// println!("{}", i.maximum(j).heat_map(i, j));
@@ -37,7 +39,8 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     /// ████████
     /// ```
     ///
-    /// Of more than 60 lines or columns every second, third, .. is shown, and the first line says so.
+    /// If there are more than 60 lines or columns, only every second, third, .. is shown, and the
+    /// first line says so.
     ///
     /// # Panics
     ///
@@ -61,9 +64,11 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
         Ok(text)
     }
 
-    /// A heat map as an SVG document: a square for each element, which shows indices and value where a reader points at it.
+    /// A heat map as an SVG document with a square for each element. Its tooltip shows indices and
+    /// value.
     ///
-    /// Of more than 200 lines or columns every second, third, .. is shown, and the caption says so.
+    /// If there are more than 200 lines or columns, only every second, third, .. is shown, and the
+    /// caption says so.
     ///
     /// # Panics
     ///
@@ -90,7 +95,7 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
                 svg.rect("cell", place, &colour(map.level(value)), &title);
             }
         }
-        // The least values look like the page.
+        // The least values have the colour of the page.
         svg.rect("frame", [left, top, CELL * map.shown(1), CELL * map.shown(0)], "", "");
         Ok(svg.finish(&map.title()))
     }
@@ -98,7 +103,7 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
 
 impl<A: Computable<Rank = Rank0, Elem: CastTo<f64>>> Draw for A {}
 
-/// No dims are left beside the two of a picture.
+/// No dims are left except for the two of a picture.
 #[diagnostic::on_unimplemented(
     message = "a picture has two dims, but the tensor also has `{Self}`",
     label = "expected two dims",
@@ -117,16 +122,16 @@ impl Flat for (Rest<()>,) {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// Elements of two dims.
+/// The elements of a heat map and their scale.
 struct HeatMap {
     names: [&'static str; 2],
     sizes: [usize; 2],
-    /// The step between lines, and between columns, that are shown.
+    /// The steps between the lines and columns that are shown.
     step: [usize; 2],
     elements: Vec<f64>,
     least: f64,
     greatest: f64,
-    /// Whether the elements are floats of no more digits than `f32` has.
+    /// Whether the elements are floats with at most the precision of `f32`.
     is_single: bool,
 }
 
@@ -153,24 +158,24 @@ impl HeatMap {
         self.sizes[axis].div_ceil(self.step[axis])
     }
 
-    /// The element that is shown there.
+    /// The element shown in this cell.
     fn at(&self, i: usize, j: usize) -> f64 {
         self.elements[i * self.step[0] * self.sizes[1] + j * self.step[1]]
     }
 
-    /// Where a value lies between the least, 0, and the greatest, 1.
+    /// The position of a value on the scale, from 0 for the least to 1 for the greatest.
     fn level(&self, value: f64) -> Option<f64> {
         let range = self.greatest - self.least;
         match value {
             _ if value.is_nan() => None,
             _ if value >= self.greatest && range > 0.0 => Some(1.0),
             _ if value <= self.least || range <= 0.0 => Some(0.0),
-            // The range of numbers near the greatest that there are is infinite; halves are not.
+            // The range of very large numbers can overflow; that of their halves cannot.
             _ => Some((value / 2.0 - self.least / 2.0) / (self.greatest / 2.0 - self.least / 2.0)),
         }
     }
 
-    /// An element with the fewest digits that tell it apart from all others of its type.
+    /// An element with the fewest digits that distinguish it from all other values of its type.
     fn digits(&self, value: f64) -> String {
         if self.is_single { (value as f32).to_string() } else { value.to_string() }
     }
@@ -200,7 +205,7 @@ fn is_single<T: 'static>() -> bool {
     id == TypeId::of::<f32>()
 }
 
-/// From nearly white over blue to nearly black; each step as far from the last as it looks.
+/// From nearly white over blue to nearly black, perceptually uniform.
 fn colour(level: Option<f64>) -> String {
     const STOPS: [[f64; 3]; 4] =
         [[247.0, 251.0, 255.0], [158.0, 202.0, 225.0], [33.0, 113.0, 181.0], [8.0, 29.0, 68.0]];

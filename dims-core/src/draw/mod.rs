@@ -1,7 +1,8 @@
-//! Pictures: tensors as heat maps, for the terminal and as SVG, and plans as SVG.
+//! Drawings: heat maps of tensors for the terminal and as SVG, and plans as SVG.
 //!
-//! A plan is drawn by [`Plan::to_svg`](crate::plan::explain::Plan::to_svg), the path of an einsum by
-//! [`EinsumPath::to_svg`](crate::macros::pattern::EinsumPath::to_svg). All of them are whole documents: write them to a file, or put them into a page.
+//! [`Plan::to_svg`](crate::plan::explain::Plan::to_svg) draws a plan, and
+//! [`EinsumPath::to_svg`](crate::macros::pattern::EinsumPath::to_svg) the path of an einsum. They
+//! return complete documents, which you can write to a file or embed in a page.
 
 mod heat;
 mod plan;

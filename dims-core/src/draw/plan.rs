@@ -10,12 +10,14 @@ use kernels::loops::steps::PlanStep;
 use kernels::trace::Listing;
 use num_traits::Float;
 
-/// The lines of a step are cut there.
+/// The text of a step is cut to this length.
 const WIDEST: usize = 100;
 
 impl Plan {
-    /// The plan as an SVG document: a box for each step, one below the other in the order in which they run; a bar beside each says which share of
-    /// all bytes it writes. Steps of calls stand to the right of them. Steps of a gradient have another colour, and name the step of the program that they differentiate.
+    /// The plan as an SVG document with a box for each step, from top to bottom in the order in
+    /// which they run. The bar next to a box shows its share of all bytes written. Steps of calls
+    /// are indented. Steps of a gradient have another colour, and name the step of the program that
+    /// they differentiate.
     ///
     /// ```text
     /// let (_, plan) = explain(|| (a.at((i, k)) * b.at((k, j))).sum(k));
@@ -55,7 +57,8 @@ pub(crate) fn program(listing: &Listing) -> String {
     svg.finish("program")
 }
 
-/// Boxes from (`left`, `top`) downwards; where they end. Steps of a gradient have a place.
+/// Draws boxes from (`left`, `top`) downwards and returns the bottom. Steps of a gradient have a
+/// source location.
 fn steps(
     svg: &mut Svg,
     (steps, gradient): (&[PlanStep], &dyn Fn(usize) -> Option<String>),

@@ -1,16 +1,16 @@
-//! Writing SVG: the few shapes that the drawings are made of.
+//! Writing SVG.
 
 use alloc::string::String;
 use core::fmt::{Display, Write};
 
 /// Height of a line of text.
 pub const LINE: usize = 18;
-/// About how wide a character is.
+/// The approximate width of a character.
 pub const CHARACTER: usize = 8;
-/// About how wide one of small text is.
+/// The approximate width of a character of small text.
 pub const SMALL: usize = 7;
 
-/// A drawing that grows with what is put on it.
+/// A drawing that grows with its contents.
 #[derive(Default)]
 pub struct Svg {
     body: String,
@@ -24,7 +24,7 @@ impl Svg {
         self.height = self.height.max(y);
     }
 
-    /// A rectangle of a class; `fill` goes before the style of the class. `title` is shown where a reader points at it.
+    /// A rectangle of a class. `fill` overrides the style of the class, and `title` is the tooltip.
     pub fn rect(&mut self, class: &str, [x, y, width, height]: [usize; 4], fill: &str, title: &str) {
         self.reach(x + width, y + height);
         let class = if class.is_empty() { String::new() } else { format!(r#" class="{class}""#) };
@@ -36,7 +36,7 @@ impl Svg {
         };
     }
 
-    /// A line of text, whose first character stands on (`x`, `y`).
+    /// A line of text that starts at (`x`, `y`) on its baseline.
     pub fn text(&mut self, small: bool, x: usize, y: usize, text: &str) {
         let class = if small { r#" class="small""# } else { "" };
         self.reach(x + if small { SMALL } else { CHARACTER } * text.chars().count(), y + LINE / 3);
@@ -50,7 +50,8 @@ impl Svg {
         self.body += &format!("<polyline points=\"{points}\"/>\n");
     }
 
-    /// The whole document; `name` is what it is called. Its styles are for itself alone, also where it stands in a page.
+    /// The complete document. `name` is its accessible label. Its styles do not affect a page that
+    /// embeds it.
     pub fn finish(self, name: &str) -> String {
         let Svg { body, width, height } = self;
         let (width, height) = (width + 8, height + 8);
@@ -68,7 +69,7 @@ impl Svg {
     }
 }
 
-/// Text as it stands in XML.
+/// Text escaped for XML.
 struct Escaped<'a>(&'a str);
 
 impl Display for Escaped<'_> {
@@ -79,7 +80,7 @@ impl Display for Escaped<'_> {
                 '<' => f.write_str("&lt;")?,
                 '>' => f.write_str("&gt;")?,
                 '"' => f.write_str("&quot;")?,
-                // XML has no place for other control characters, not even escaped.
+                // XML does not allow other control characters, not even escaped.
                 '\n' | '\t' => f.write_char(char)?,
                 char if char.is_control() => f.write_char('\u{fffd}')?,
                 char => f.write_char(char)?,

@@ -6,7 +6,7 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Between neighbouring operands, and between a product and what it is made of.
+/// The gaps between neighbouring operands, and between a product and its factors.
 const GAP: usize = 16;
 const DOWN: usize = 64;
 
@@ -15,14 +15,14 @@ struct TreeNode {
     label: String,
     note: String,
     parts: Option<(usize, usize)>,
-    /// How many products lie below.
+    /// The height of the subtree.
     height: usize,
     middle: usize,
 }
 
 impl EinsumPath {
-    /// The path as an SVG document: a tree with the operands at its top and the result at its bottom; each product shows its pattern and its
-    /// multiplications and additions.
+    /// The path as an SVG document: a tree with the operands at its top and the result at its
+    /// bottom; each product shows its pattern and its multiplications and additions.
     ///
     /// ```text
     /// std::fs::write("path.svg", einsum_path!("ij,jk,kl->il", a, b, c).to_svg())?;
@@ -43,7 +43,7 @@ impl EinsumPath {
         for node in &nodes {
             if let Some((a, b)) = node.parts {
                 for part in [&nodes[a], &nodes[b]] {
-                    // Straight down to the gap above the product: nothing else stands below a part, but beside it.
+                    // Straight down to the gap above the product. Nothing is drawn below a part.
                     let bend = (part.middle, top(node) - (DOWN - 2 * LINE));
                     svg.line([(part.middle, top(part) + 2 * LINE), bend, (node.middle, top(node))]);
                 }
@@ -65,7 +65,7 @@ impl EinsumPath {
         let operands = self.steps.len() + 1;
         let mut nodes: Vec<TreeNode> = (0..operands)
             .map(|at| {
-                // A pattern can be written in ways in which it does not show its operands one by one.
+                // Some ways to write a pattern do not list its operands separately.
                 let label = if inputs.len() == operands { inputs[at].to_owned() } else { String::new() };
                 TreeNode { label, note: format!("operand {at}"), parts: None, height: 0, middle: 0 }
             })
@@ -95,7 +95,7 @@ impl TreeNode {
     }
 }
 
-/// Puts a node and what it is made of to the right of all that have a place.
+/// Places a node and its subtree to the right of all placed nodes.
 fn place(nodes: &mut [TreeNode], at: usize, right: &mut usize) {
     let half = nodes[at].width() / 2;
     let middle = match nodes[at].parts {

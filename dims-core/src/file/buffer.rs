@@ -7,7 +7,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// The bytes of a file, at an address where elements of any type can lie: what is aligned in the file is aligned here.
+/// The bytes of a file, at an address that is aligned for elements of any type. Elements that are
+/// aligned in the file are aligned in memory.
 #[derive(Default)]
 pub struct AlignedBytes {
     words: Vec<u64>,
@@ -24,12 +25,12 @@ impl AlignedBytes {
         let path = path.as_ref();
         let failed = |error| FileError::Io { what: path.display().to_string(), error };
         let mut buffer = AlignedBytes::default();
-        // What the system says of a file's size can be wrong; what it yields is not.
+        // Do not rely on the size that the system reports; it can be wrong.
         File::open(path).and_then(|file| buffer.extend_from(file)).map_err(failed)?;
         Ok(buffer)
     }
 
-    /// Puts all that is read behind the bytes. Memory is taken as it comes.
+    /// Appends everything that is read. Memory grows with the bytes read.
     pub(super) fn extend_from(&mut self, mut from: impl Read) -> Result<(), std::io::Error> {
         let mut part = vec![0; 1 << 16];
         loop {
@@ -46,7 +47,7 @@ impl AlignedBytes {
     ///
     /// # Errors
     ///
-    /// If there is no memory for it.
+    /// If memory is exhausted.
     pub fn copied(bytes: &[u8]) -> Result<Self, FileError> {
         let mut buffer = AlignedBytes::default();
         buffer.extend(bytes).map_err(|error| FileError::Io { what: "a buffer".into(), error })?;

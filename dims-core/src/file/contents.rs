@@ -1,4 +1,4 @@
-//! The contents of files: tensors, in an order of their dims, and arrays.
+//! Tensors and arrays as the contents of files.
 
 use super::FileError;
 use super::element::Stored;
@@ -11,7 +11,8 @@ use crate::types::set::{DimKey, Dims, DimsOf, MAX_DIMS};
 use alloc::vec::Vec;
 use ndarray::{ArrayBase, Data, Dimension};
 
-/// A tensor that can be in a file: its elements are numbers or `bool`, and each of its axes is a dim. Expressions are computed.
+/// A tensor that can be written to a file: its elements are numbers or `bool`, and all its axes are
+/// dims. Expressions are computed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor that can be in a file",
     label = "expected a tensor of numbers or `bool` without positional axes",
@@ -27,12 +28,12 @@ impl<A: Computable<Rank = Rank0, Elem: Stored>> Storable for A {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// What a file has of a tensor or an array.
+/// The contents of a file for a tensor or an array.
 pub(super) struct Contents<T> {
     /// The dims in the order of the axes, if these have names.
     pub keys: Option<Vec<DimKey>>,
     pub sizes: Vec<usize>,
-    /// The elements, those of the last axis side by side.
+    /// The elements, with the last axis fastest.
     pub elements: Vec<T>,
 }
 
@@ -84,12 +85,12 @@ impl<T: Stored> Contents<T> {
         Contents { keys: None, sizes: array.shape().to_vec(), elements: array.iter().copied().collect() }
     }
 
-    /// The names of the dims, as a file has them.
+    /// The names of the dims in the file's format.
     pub fn names(&self) -> Result<Option<alloc::string::String>, FileError> {
         self.keys.as_ref().map(|keys| super::names::written(keys.iter())).transpose()
     }
 
-    /// The elements as a file has them.
+    /// The elements in the file's format.
     #[cfg(feature = "npy")]
     pub fn bytes(&self) -> Vec<u8> {
         encoded(&self.elements)

@@ -7,25 +7,25 @@ use bytemuck::{CheckedBitPattern, NoUninit};
 use kernels::scalar::Element;
 use num_complex::Complex;
 
-/// What an element is in a file.
+/// The type of an element in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementKind {
     /// `false` or `true`, one byte.
     Bool,
-    /// An integer without a sign, of so many bytes.
+    /// An unsigned integer with this number of bytes.
     Unsigned(usize),
-    /// An integer with a sign.
+    /// A signed integer.
     Signed(usize),
-    /// A float of IEEE 754.
+    /// An IEEE 754 float.
     Float(usize),
     /// `bfloat16`
     Brain,
-    /// Two floats, of so many bytes together.
+    /// Two floats with this total number of bytes.
     Complex(usize),
 }
 
 impl ElementKind {
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub fn bytes(self) -> usize {
         match self {
             ElementKind::Bool => 1,
@@ -37,7 +37,7 @@ impl ElementKind {
         }
     }
 
-    /// The type of such elements.
+    /// The name of the element type.
     pub fn name(self) -> &'static str {
         match self {
             ElementKind::Bool => "bool",
@@ -58,7 +58,7 @@ impl ElementKind {
         }
     }
 
-    /// Bytes whose order is that of the machine that wrote them.
+    /// The number of bytes to which the byte order applies.
     fn part(self) -> usize {
         match self {
             ElementKind::Complex(bytes) => bytes / 2,
@@ -67,7 +67,7 @@ impl ElementKind {
     }
 }
 
-/// A type whose elements can be in files: numbers and `bool`.
+/// A type whose elements can be stored in files: numbers and `bool`.
 #[diagnostic::on_unimplemented(
     message = "files cannot store tensors of `{Self}`",
     label = "files store numbers and `bool`s; half precisions need the feature `half`"
@@ -77,7 +77,7 @@ pub trait Stored: Element + CheckedBitPattern + NoUninit {
     const KIND: ElementKind;
     #[doc(hidden)]
     const NAME: &'static str;
-    /// The nearest value of the type, if it is one of floats.
+    /// The nearest value of the type, if it is a float.
     #[doc(hidden)]
     fn nearest(_: f64) -> Option<Self> {
         None
@@ -123,7 +123,7 @@ stored! {
     half::bf16, "bf16", ElementKind::Brain, half::bf16::from_f64;
 }
 
-/// The elements as the bytes of a little-endian machine.
+/// The elements as little-endian bytes.
 pub fn encoded<T: Stored>(elements: &[T]) -> Vec<u8> {
     let mut bytes = bytemuck::cast_slice::<T, u8>(elements).to_vec();
     if cfg!(target_endian = "big") {
@@ -132,7 +132,7 @@ pub fn encoded<T: Stored>(elements: &[T]) -> Vec<u8> {
     bytes
 }
 
-/// The elements where they are, if they can be looked at there.
+/// The elements in place, if their alignment and byte order permit.
 pub fn in_place<T: Stored>(bytes: &[u8], foreign: bool) -> Result<&[T], &'static str> {
     if foreign && T::KIND.part() > 1 {
         return Err("its byte order is not this machine's");
@@ -143,7 +143,7 @@ pub fn in_place<T: Stored>(bytes: &[u8], foreign: bool) -> Result<&[T], &'static
     })
 }
 
-/// The elements copied.
+/// A copy of the elements.
 pub fn decoded<T: Stored>(bytes: &[u8], foreign: bool) -> Result<Vec<T>, FileError> {
     let mut elements = Vec::new();
     reserve(&mut elements, bytes.len() / size_of::<T>())?;
@@ -151,7 +151,8 @@ pub fn decoded<T: Stored>(bytes: &[u8], foreign: bool) -> Result<Vec<T>, FileErr
     Ok(elements)
 }
 
-/// Elements read one behind the other, `count` of them. Memory is taken as they come: what is merely said to be there takes none.
+/// Reads `count` elements in sequence. Memory grows with the elements read, so that a false `count`
+/// does not allocate.
 #[cfg(feature = "npy")]
 pub fn streamed<T: Stored>(
     mut part: impl FnMut(&mut [u8]) -> Result<(), FileError>,
@@ -160,7 +161,7 @@ pub fn streamed<T: Stored>(
     tensor: &str,
 ) -> Result<Vec<T>, FileError> {
     let mut elements = Vec::new();
-    // Words, where elements of any type are aligned.
+    // Words, so that elements of any type are aligned.
     let mut window = vec![0u64; WINDOW];
     let at_once = WINDOW * size_of::<u64>() / size_of::<T>();
     while elements.len() < count {
@@ -177,7 +178,7 @@ pub fn streamed<T: Stored>(
     Ok(elements)
 }
 
-/// How many words of a file are looked at at once.
+/// The number of words that are read at once.
 #[cfg(feature = "npy")]
 const WINDOW: usize = 1 << 13;
 
@@ -187,7 +188,7 @@ fn reserve<T>(elements: &mut Vec<T>, more: usize) -> Result<(), FileError> {
     elements.try_reserve_exact(more).map_err(short)
 }
 
-/// Puts the elements behind others, for which there is room.
+/// Appends the elements. Their memory must be reserved.
 fn append<T: Stored>(elements: &mut Vec<T>, bytes: &[u8], foreign: bool) -> Result<(), FileError> {
     if let Ok(all) = in_place::<T>(bytes, foreign) {
         elements.extend_from_slice(all);
@@ -206,7 +207,8 @@ fn append<T: Stored>(elements: &mut Vec<T>, bytes: &[u8], foreign: bool) -> Resu
     Ok(())
 }
 
-/// The elements copied, floats of type `F` as the nearest of type `T`, if that is one of floats.
+/// A copy of the elements, with floats of type `F` converted to the nearest floats of type `T`.
+/// `None` if `T` is not a float.
 #[cfg(feature = "safetensors")]
 pub fn converted<F: Stored + Into<f64>, T: Stored>(
     bytes: &[u8],

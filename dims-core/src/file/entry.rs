@@ -16,12 +16,12 @@ use kernels::loops::axes::{Order, Sizes};
 use ndarray::{ArrayD, IxDyn, ShapeBuilder};
 use std::path::Path;
 
-/// A tensor as it stands in a file.
+/// A tensor in a file.
 pub struct Entry<'f> {
     pub(super) tensor: String,
     /// The file, if it was opened by its path.
     pub(super) path: Option<&'f Path>,
-    /// What the elements are, and what the file calls it.
+    /// The element type, and its name in the file.
     pub(super) kind: Option<ElementKind>,
     pub(super) called: String,
     /// Whether they are read as their bytes.
@@ -29,7 +29,7 @@ pub struct Entry<'f> {
     pub(super) sizes: Vec<usize>,
     /// Whether the first axis is the innermost one, as in Fortran.
     pub(super) reversed: bool,
-    /// Whether the bytes of an element are in the order of another machine.
+    /// Whether the byte order differs from this machine's.
     pub(super) foreign: bool,
     pub(super) names: Option<Vec<AxisName>>,
     pub(super) bytes: &'f [u8],
@@ -55,17 +55,19 @@ impl<'f> Entry<'f> {
     ///
     /// # Errors
     ///
-    /// [`FileError::Dims`] if the file has no names, others, or an axis whose size is not the static size of its dim;
-    /// [`FileError::Elements`] if its elements are of another type.
+    /// [`FileError::Dims`] if the file has no names, others, or an axis whose size is not the
+    /// static size of its dim; [`FileError::Elements`] if its elements are of another type.
     pub fn load<T: Stored, S: Sorted>(&self) -> Result<Named<T, S>, FileError> {
         self.located(self.named::<S>().and_then(|order| self.owned(&order)))
     }
 
-    /// The tensor with a dim for each axis, in the order of the file's axes. If the file has names, they must be these.
+    /// The tensor with a dim for each axis, in the order of the file's axes. If the file has names,
+    /// they must be the names of these dims.
     ///
     /// # Errors
     ///
-    /// As for [`load`](Entry::load), and if there are not as many axes as dims, or a dim has another size already.
+    /// As for [`load`](Entry::load), and if the number of axes is not the number of dims, or a dim
+    /// already has another size.
     pub fn load_as<T: Stored, L>(&self, dims: L) -> Result<Named<T, L::Set>, FileError>
     where
         L: AxisDims<CountOf<L>>,
@@ -98,17 +100,18 @@ impl<'f> Entry<'f> {
         self.located(array)
     }
 
-    /// As [`load`](Entry::load), but the tensor is a view of the file's bytes: nothing is copied.
+    /// As [`load`](Entry::load), but without copying: the tensor is a view of the file's bytes.
     ///
     /// # Errors
     ///
-    /// As for [`load`](Entry::load), and [`FileError::NotInPlace`] if the elements are not aligned, or their bytes in the order of another
-    /// machine.
+    /// As for [`load`](Entry::load), and [`FileError::NotInPlace`] if the elements are not aligned,
+    /// or have the byte order of another machine.
     pub fn view<T: Stored, S: Sorted>(&self) -> Result<Named<T, S, Rank0, View<'f, T, S>>, FileError> {
         self.located(self.named::<S>().and_then(|order| self.viewed(&order)))
     }
 
-    /// As [`load_as`](Entry::load_as), but the tensor is a view of the file's bytes: nothing is copied.
+    /// As [`load_as`](Entry::load_as), but without copying: the tensor is a view of the file's
+    /// bytes.
     ///
     /// # Errors
     ///
@@ -123,7 +126,7 @@ impl<'f> Entry<'f> {
         self.located(self.stated::<L>(&dims).and_then(|order| self.viewed(&order)))
     }
 
-    /// The result. Its error names the tensor and the file.
+    /// Adds the tensor and the file to the error.
     fn located<X>(&self, result: Result<X, FileError>) -> Result<X, FileError> {
         result.map_err(|error| error.about(&self.tensor).of(self.path))
     }
@@ -132,13 +135,13 @@ impl<'f> Entry<'f> {
         Ok(self.of_elements(self.elements()?, order))
     }
 
-    /// The elements, as they lie in the file.
+    /// The elements, in the file's order.
     pub(crate) fn elements<T: Stored>(&self) -> Result<Vec<T>, FileError> {
         self.check_elements::<T>()?;
         element::decoded(self.bytes, self.foreign).map_err(|error| error.of_tensor(&self.tensor))
     }
 
-    /// The tensor of these elements, which are those of the file.
+    /// The tensor of these elements, which are in the file's order.
     pub(super) fn of_elements<T: Stored, S: Dims>(&self, data: Vec<T>, order: &[usize]) -> Named<T, S> {
         let (order, sizes) = self.outermost_first(order);
         Named::from_expr(Evaluated::in_order(data, &order, &sizes).with_origin(None))
@@ -155,7 +158,7 @@ impl<'f> Entry<'f> {
         Ok(Named::from_expr(View::in_order(data, &order, &sizes)))
     }
 
-    /// The positions and the sizes of the axes, as they lie in memory.
+    /// The positions and the sizes of the axes, outermost first.
     pub(crate) fn outermost_first(&self, order: &[usize]) -> (Order, Sizes) {
         let (mut order, mut sizes) = (Order::from(order), Sizes::from(&self.sizes[..]));
         if self.reversed {
@@ -165,7 +168,8 @@ impl<'f> Entry<'f> {
         (order, sizes)
     }
 
-    /// The elements as the nearest floats of type `T`, if both the file's and these are floats.
+    /// The elements converted to the nearest floats of type `T`. `None` unless both types are
+    /// floats.
     #[cfg(feature = "safetensors")]
     pub(crate) fn converted<T: Stored>(&self) -> Result<Option<Vec<T>>, FileError> {
         match self.kind {
@@ -185,7 +189,7 @@ impl<'f> Entry<'f> {
         element::converted::<F, T>(self.bytes, self.foreign)
     }
 
-    /// The elements are of the type `T`.
+    /// Checks that the elements are of the type `T`.
     pub(super) fn check_kind<T: Stored>(&self) -> Result<(), FileError> {
         if self.kind != Some(T::KIND) {
             let file = match self.kind {
@@ -198,7 +202,7 @@ impl<'f> Entry<'f> {
         Ok(())
     }
 
-    /// The elements are of the type `T`, and as many as the sizes say.
+    /// Checks that the elements are of the type `T`, and that their number matches the sizes.
     pub(super) fn check_elements<T: Stored>(&self) -> Result<(), FileError> {
         self.check_kind::<T>()?;
         let elements = volume(self.sizes.iter().copied(), size_of::<T>());
@@ -213,7 +217,7 @@ impl<'f> Entry<'f> {
         Err(FileError::format(what))
     }
 
-    /// Where each of the file's axes stands in the set `S`, by their names.
+    /// The position of each of the file's axes in the set `S`, by name.
     pub(crate) fn named<S: Dims>(&self) -> Result<Order, FileError> {
         let keys = S::KEYS.as_slice();
         let Some(names) = &self.names else {
@@ -242,7 +246,7 @@ impl<'f> Entry<'f> {
         }
     }
 
-    /// Where each of the dims, as they are stated, stands in their set.
+    /// The position of each of the given dims in their set.
     pub(super) fn stated<L>(&self, dims: &L) -> Result<Order, FileError>
     where
         L: AxisDims<CountOf<L>>,
@@ -288,7 +292,8 @@ impl<'f> Entry<'f> {
         }
     }
 
-    /// The axis means what the dim does, as where a dim gets another name: see [`role`](crate::types::role).
+    /// Checks that the role of the axis fits the dim's, as for a rename: see
+    /// [`role`](crate::types::role).
     fn check_role(&self, keys: &[DimKey], key: &DimKey, axis: &AxisName) -> Result<(), FileError> {
         match (axis.roles.first(), key.roles.first()) {
             (Some(there), Some(here)) if !means(&axis.roles, key.roles) => {

@@ -7,34 +7,34 @@ use alloc::vec::Vec;
 use core::fmt;
 use std::path::Path;
 
-/// Why a tensor could not be read from a file, or written to one.
+/// An error when a tensor is read from a file or written to one.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The system refused.
+    /// An error of the system.
     Io {
         /// The file.
         what: String,
-        /// What the system says.
+        /// The error.
         error: std::io::Error,
     },
-    /// The bytes are not such a file: cut off, contradictory, or something else.
+    /// The bytes are not a valid file of the format.
     Format {
         /// The problem.
         what: String,
         /// The file, if it was opened by its path.
         path: Option<Box<Path>>,
     },
-    /// A file cannot have this: what was to be written is the reason, not a file.
+    /// The format cannot represent the value to write.
     Unwritable {
         /// The problem.
         what: String,
     },
-    /// There is no tensor of that name.
+    /// There is no tensor with this name.
     Missing {
         /// The name.
         tensor: String,
-        /// Those that there are.
+        /// The names of the tensors in the file.
         has: Vec<String>,
         /// The file, if it was opened by its path.
         path: Option<Box<Path>>,
@@ -45,25 +45,25 @@ pub enum FileError {
         tensor: String,
         /// The type in the file.
         file: String,
-        /// The type that was asked for.
+        /// The requested type.
         wanted: &'static str,
         /// The file, if it was opened by its path.
         path: Option<Box<Path>>,
     },
-    /// The axes in the file are not the dims that were asked for.
+    /// The axes in the file are not the requested dims.
     Dims {
         /// The tensor.
         tensor: String,
         /// The axes in the file, with their names if it has any, and their sizes.
         file: String,
-        /// The dims that were asked for.
+        /// The requested dims.
         wanted: String,
-        /// What does not fit.
+        /// The mismatch.
         why: String,
         /// The file, if it was opened by its path.
         path: Option<Box<Path>>,
     },
-    /// The file's elements cannot be looked at where they are.
+    /// The file's elements cannot be viewed in place.
     NotInPlace {
         /// The tensor.
         tensor: String,
@@ -74,9 +74,9 @@ pub enum FileError {
     },
     /// A size does not fit, or there is no memory for the tensor.
     Size {
-        /// The tensor, if it is known which one.
+        /// The tensor, if it is known.
         tensor: Option<String>,
-        /// What does not fit.
+        /// The mismatch.
         error: Box<DimError>,
         /// The file, if it was opened by its path.
         path: Option<Box<Path>>,
@@ -84,12 +84,12 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// Bytes that are not such a file.
+    /// The error for bytes that are not a valid file.
     pub(crate) fn format(what: impl Into<String>) -> Self {
         FileError::Format { what: what.into(), path: None }
     }
 
-    /// The same error, with the path of the file, unless it has one.
+    /// Adds the path of the file to the error, unless it has one.
     pub(crate) fn of(mut self, file: Option<&Path>) -> Self {
         match &mut self {
             FileError::Format { path, .. }
@@ -107,7 +107,7 @@ impl FileError {
         self
     }
 
-    /// The same about what a file says of a tensor.
+    /// Adds the tensor to an error of the format.
     pub(crate) fn of_tensor(mut self, name: &str) -> Self {
         if let FileError::Format { what, .. } = &mut self {
             *what = format!("tensor `{name}`: {what}");
@@ -115,7 +115,7 @@ impl FileError {
         self
     }
 
-    /// The same about a tensor, where a size is what does not fit.
+    /// Adds the tensor to an error about a size.
     pub(crate) fn about(mut self, name: &str) -> Self {
         if let FileError::Size { tensor: tensor @ None, .. } = &mut self {
             *tensor = Some(name.into());
@@ -136,7 +136,7 @@ impl FileError {
     }
 }
 
-/// The types of elements between which `cast` converts.
+/// The element types between which `cast` converts.
 const NUMBERS: [&str; 14] =
     ["bool", "u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize", "f32", "f64", "f16"];
 

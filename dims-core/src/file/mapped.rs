@@ -1,4 +1,4 @@
-//! Files in the address space.
+//! Memory-mapped files.
 
 use super::FileError;
 use alloc::string::ToString;
@@ -6,7 +6,7 @@ use memmap2::Mmap;
 use std::fs::File;
 use std::path::Path;
 
-/// The bytes of a file, mapped into the address space: the system reads them from disk when they are looked at.
+/// A memory-mapped file. The system reads its bytes from disk when they are accessed.
 pub struct MappedFile(Mmap);
 
 impl MappedFile {
@@ -14,17 +14,17 @@ impl MappedFile {
     ///
     /// # Safety
     ///
-    /// As long as the value lives, nobody changes the file or makes it shorter, this process or another: its bytes are seen as
-    /// memory that does not change.
+    /// While the value is alive, no process may change or truncate the file, because its bytes are
+    /// treated as immutable memory.
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// If the file cannot be opened or mapped.
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
         let failed = |error| FileError::Io { what: path.display().to_string(), error };
         let file = File::open(path).map_err(failed)?;
-        // SAFETY: the caller's promise is what `Mmap` asks for.
+        // SAFETY: the caller guarantees what `Mmap` requires.
         unsafe { Mmap::map(&file) }.map(MappedFile).map_err(failed)
     }
 }

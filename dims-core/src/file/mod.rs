@@ -1,17 +1,20 @@
-//! Tensors in files (features `safetensors`, `npy`, `memmap`): the names of their dims go with them, and are checked when they come back.
+//! Tensors in files (features `safetensors`, `npy`, `memmap`). The names of dims are written to the
+//! file, and checked when it is read.
 //!
-//! | module | files | where the names are |
+//! | module | files | names of dims |
 //! |---|---|---|
 //! | [`safetensors`] | `.safetensors`, many tensors | in the file's metadata, under `dims of` and the tensor's name |
 //! | [`npy`] | `.npy`, one tensor | in a comment of the header, which numpy skips |
-//! | [`npz`] | `.npz`, many | as in npy |
+//! | [`npz`] | `.npz`, many tensors | as in npy |
 //!
-//! A name is written as in `dims!`: `Batch`, `Feat = 64` for a dim with a static size, `Channel: DATA_CHANNEL` for one with a role. A file that somebody else wrote has none;
-//! then the order of its axes must be said.
+//! A name is written as in `dims!`: `Batch`, `Feat = 64` for a dim with a static size,
+//! `Channel: DATA_CHANNEL` for a dim with a role. For a file without names, list the dims in the
+//! order of its axes, with `load_as` or `view_as`.
 //!
-//! Reading an axis as a dim gives it that name, so the rule is that of `rename`: the axis has the dim's role, or one that refines it; either
-//! may have none; and the channels of data and of filters are the same. To read something as what it does not mean, read it
-//! with a dim that has its role or none, and [`redefine`](crate::operators::restructure::Restructure::redefine) that.
+//! Reading an axis as a dim follows the rule of `rename`: the axis must have the dim's role or one
+//! that refines it, or one of them has no role. Channels of data and of filters are
+//! interchangeable. To read an axis with a different role, read it as a dim with the same role or
+//! none, and [`redefine`](crate::operators::restructure::Restructure::redefine) it.
 //!
 //! ```text
 //! let file = safetensors::SafetensorsReader::open("model.safetensors")?;
@@ -20,27 +23,31 @@
 //! let w: Tensor<f32, (Out, In)> = file.get("w")?.view()?.eval(); // `view` copies nothing
 //! ```
 //!
-//! The axes in a file are the dims in the order in which they were declared. To choose another order, name the dims: `npy::save_as("x.npy", &x, (Column, Row))`, and `put_as`. Arrays are written
-//! without names by `save_array` and `put_array`, and [`Entry::array`] reads any tensor as an `ArrayD`.
+//! The axes in a file are in the order in which the dims were declared. For another order, pass the
+//! dims: `npy::save_as("x.npy", &x, (Column, Row))`, or `put_as`. `save_array` and `put_array`
+//! write arrays without names, and [`Entry::array`] reads any tensor as an `ArrayD`.
 //!
-//! A struct of tensors is loaded as a whole with `#[derive(Load)]`: see [`load`].
+//! To load a struct of tensors, use `#[derive(Load)]`: see [`load`].
 //!
-//! A file is read with suspicion: one that is cut off, or lies, or claims what it has not, is a [`FileError`]. Nothing is
-//! allocated for what a file merely says; only what is there is read.
+//! Files are not trusted: a truncated or inconsistent file is a [`FileError`]. Memory is only
+//! allocated for bytes that the file contains, not for sizes that it claims.
 //!
 //! # Saving
 //!
-//! `save` and `save_npz` write a temporary file in the same folder, and put it in the place of the old one when all of it is on disk. If the disk is full, or the
-//! program ends in the middle, the old file is as it was. (A program that is killed can leave a file `.saving-..` behind.)
+//! `save` and `save_npz` write a temporary file in the same folder, and replace the old file when
+//! the new one is completely on disk. If the disk is full, or the program is interrupted, the old
+//! file is unchanged. (A program that is killed can leave a file `.saving-..` behind.)
 //!
-//! * A file that is replaced keeps its mode and, if the system allows it, its owner. Other hard links to the old file keep the old content.
-//! * A symbolic link stays one: the file that it leads to is replaced.
-//! * Pipes, devices and what a process has open (`/dev/stdout`, `/dev/fd/3`) are written directly.
-//! * The program needs permission to write the old file, and to make a file in its folder.
-//! * A mapped file can be replaced: readers see the old content until they map it again. Windows refuses that; the error says so.
+//! * The new file has the old file's mode and, if the system allows it, its owner. Other hard links
+//!   to the old file keep the old content.
+//! * For a symbolic link, its target is replaced.
+//! * Pipes, devices and open files of a process (`/dev/stdout`, `/dev/fd/3`) are written directly.
+//! * The program needs permission to write the old file, and to create a file in its folder.
+//! * A mapped file can be replaced: readers see the old content until they map it again. On Windows
+//!   this is an error.
 //!
-//! With `memmap`, [`MappedFile`] is a file in the address space: a reader of one yields views that the system reads from disk when they
-//! are looked at.
+//! With `memmap`, [`MappedFile`] is a memory-mapped file. Views from its reader are loaded from
+//! disk when they are accessed.
 
 mod buffer;
 #[cfg(any(feature = "npy", feature = "safetensors"))]

@@ -1,5 +1,5 @@
-//! Names of axes as text: `Batch, Feat: DATA_FEATURE = 64`, as they stand in `dims!`. The roles that a role refines are behind it:
-//! `Row: Pixel/DATA_FEATURE`.
+//! Names of axes as text: `Batch, Feat: DATA_FEATURE = 64`, as in `dims!`. A role is followed by
+//! the roles that it refines: `Row: Pixel/DATA_FEATURE`.
 
 use super::FileError;
 use crate::types::set::DimKey;
@@ -7,18 +7,18 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::Write;
 
-/// What a file says of an axis.
+/// The name, roles and static size of an axis in a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AxisName {
     /// The dim's name.
     pub name: String,
-    /// Its role, and those that this one refines.
+    /// Its role, followed by the roles that it refines.
     pub roles: Vec<String>,
-    /// Its static size, if it had one when it was written.
+    /// Its static size, if it has one.
     pub fixed: Option<usize>,
 }
 
-/// The names of dims, for a file.
+/// The names of dims in the format of a file.
 pub fn written<'k>(keys: impl Iterator<Item = &'k DimKey> + Clone) -> Result<String, FileError> {
     let mut text = String::new();
     for (at, key) in keys.clone().enumerate() {
@@ -47,7 +47,7 @@ pub fn one(name: &str, roles: &[impl AsRef<str>], size: Option<usize>) -> String
     text
 }
 
-/// The names that a file has for axes of these sizes.
+/// Parses the names in a file for axes of these sizes.
 pub fn read(text: &str, sizes: &[usize]) -> Result<Vec<AxisName>, FileError> {
     let invalid = |what: String| FileError::format(format!("the names of dims `{}` {what}", shortened(text)));
     let mut axes: Vec<AxisName> = Vec::new();
@@ -84,12 +84,12 @@ pub fn read(text: &str, sizes: &[usize]) -> Result<Vec<AxisName>, FileError> {
     Ok(axes)
 }
 
-/// Text of a file in a message: not all of it, if it is long.
+/// Text of a file for a message, truncated if it is long.
 pub fn shortened(text: &str) -> String {
     const MOST: usize = 60;
     let mut out = String::new();
     for c in text.chars().take(MOST) {
-        // Quotes stand as they are: what is quoted stands between backquotes.
+        // Quotes need no escape, because messages quote with backticks.
         if matches!(c, '\'' | '"') { out.push(c) } else { out.extend(c.escape_debug()) }
     }
     if text.chars().nth(MOST).is_some() {

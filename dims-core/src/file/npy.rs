@@ -1,4 +1,4 @@
-//! Files of numpy's with one tensor, `.npy`.
+//! NumPy's files with one tensor, `.npy`.
 //!
 //! A file is a header and the elements. The header is a Python dictionary with three entries:
 //!
@@ -6,8 +6,8 @@
 //! {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }  # dims: Batch, Feat = 3
 //! ```
 //!
-//! The comment is ours: numpy skips it. What is read here is that dictionary and nothing else of Python, by hand, because a parser of all
-//! literals goes as deep as a file nests its brackets.
+//! NumPy ignores the comment. The parser only accepts this dictionary and no other Python literals,
+//! so its recursion does not depend on the file.
 
 use super::contents::{Contents, Storable};
 use super::element::{ElementKind, Stored};
@@ -24,13 +24,13 @@ use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// What precedes the names in a header.
+/// The prefix of the names in a header.
 const COMMENT: &str = "# dims:";
 
-/// Headers are padded to so many bytes, that elements are aligned.
+/// Headers are padded to a multiple of this, so that elements are aligned.
 const ALIGNED: usize = 64;
 
-/// No longer header is read. (Numpy draws the line at 10000.)
+/// The longest header that is read. (NumPy's limit is 10000.)
 const LONGEST: usize = 1 << 16;
 
 fn invalid(what: impl Into<String>) -> FileError {
@@ -39,7 +39,7 @@ fn invalid(what: impl Into<String>) -> FileError {
 
 /// A file for reading.
 pub struct NpyReader<B = AlignedBytes> {
-    /// What messages call the tensor.
+    /// The name of the tensor in messages.
     name: String,
     /// The file, if it was opened by its path.
     path: Option<PathBuf>,
@@ -56,7 +56,7 @@ impl NpyReader {
     /// If the file cannot be read, or is not a valid one.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
-        // (The tensor is called as the file is, without its ending.)
+        // (The name of the tensor is the file's without its extension.)
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let reader = Self::named(&name, AlignedBytes::read(path)?).map_err(|error| error.of(Some(path)))?;
         Ok(reader.within(Some(path.into())))
@@ -64,11 +64,11 @@ impl NpyReader {
 }
 
 impl<B: AsRef<[u8]>> NpyReader<B> {
-    /// A file that is in memory already, or mapped into it.
+    /// A reader for a file in memory.
     ///
     /// # Errors
     ///
-    /// If it is not a valid one.
+    /// If the file is not valid.
     pub fn new(bytes: B) -> Result<Self, FileError> {
         Self::named("npy", bytes)
     }
@@ -78,13 +78,13 @@ impl<B: AsRef<[u8]>> NpyReader<B> {
         Ok(NpyReader { name: name.into(), path: None, bytes, header, start })
     }
 
-    /// The same tensor, of a file that was opened by its path.
+    /// Adds the path of the file.
     pub(super) fn within(self, path: Option<PathBuf>) -> Self {
         NpyReader { path, ..self }
     }
 
-    /// How many bytes the elements take, as the header says; none if it says that they are of a type that is not known here, as nobody will
-    /// look at them.
+    /// The size of the elements in bytes according to the header. It is 0 for an unknown element
+    /// type, whose elements cannot be read.
     pub(super) fn len(&self) -> Result<usize, FileError> {
         let bytes = kind(&self.header.descr).map_or(0, |(kind, _)| kind.bytes());
         let len = volume(self.header.sizes.iter().copied(), bytes).map(|elements| elements * bytes);
@@ -95,7 +95,7 @@ impl<B: AsRef<[u8]>> NpyReader<B> {
     ///
     /// # Errors
     ///
-    /// If the names of its dims are not right.
+    /// If the names of its dims are invalid.
     pub fn get(&self) -> Result<Entry<'_>, FileError> {
         let Header { descr, reversed, sizes, names } = &self.header;
         let (kind, foreign) = kind(descr).map_or((None, false), |(kind, foreign)| (Some(kind), foreign));
@@ -118,10 +118,10 @@ impl<B: AsRef<[u8]>> NpyReader<B> {
     }
 }
 
-/// The bytes of a file up to its elements, from what yields a file.
+/// Reads the bytes of a file up to its elements.
 pub(super) fn head(mut file: impl Read) -> Result<AlignedBytes, std::io::Error> {
     let mut head = AlignedBytes::default();
-    // What is wrong with a header, or that it ends too soon, is found when it is looked at.
+    // Errors in the header, and a header that is cut off, are found when it is parsed.
     head.extend_from(file.by_ref().take(SHORTEST as u64))?;
     let len = match *head.as_ref() {
         [.., 1, 0, a, b] => usize::from(u16::from_le_bytes([a, b])),
@@ -138,10 +138,11 @@ pub(super) fn head(mut file: impl Read) -> Result<AlignedBytes, std::io::Error> 
     Ok(head)
 }
 
-/// The first bytes of a file: what it is, its version, and the length of the header or half of that.
+/// The first bytes of a file: the magic number, the version, and the length of the header or its
+/// first half.
 const SHORTEST: usize = MAGIC.len() + 4;
 
-/// What a header says.
+/// A parsed header.
 #[derive(Debug, PartialEq)]
 struct Header {
     descr: String,
@@ -151,7 +152,7 @@ struct Header {
 }
 
 impl Header {
-    /// The header, and where the elements start.
+    /// The header, and the position of the elements.
     fn read(bytes: &[u8]) -> Result<(Self, usize), FileError> {
         let cut = || invalid("the file ends before its header does");
         let version =
@@ -205,7 +206,7 @@ impl Header {
     }
 }
 
-/// The rest of a header.
+/// The unparsed rest of a header.
 struct Words<'t>(&'t str);
 
 impl<'t> Words<'t> {
@@ -269,7 +270,7 @@ impl<'t> Words<'t> {
     }
 }
 
-/// What `descr` says: the kind of the elements, and whether their bytes are in the order of another machine.
+/// The element type of a `descr`, and whether its byte order differs from this machine's.
 fn kind(descr: &str) -> Option<(ElementKind, bool)> {
     let mut chars = descr.chars();
     let foreign = match chars.next()? {
@@ -311,22 +312,23 @@ fn descr(kind: ElementKind) -> Option<String> {
     Some(format!("{order}{letter}{}", kind.bytes()))
 }
 
-/// The tensor as the bytes of a file, computed if it is an expression. Its axes are its dims in the order in which they were declared;
-/// [`to_bytes_as`] takes another order.
+/// The bytes of a file with the tensor, which is computed if it is an expression. Its axes are in
+/// the order in which its dims were declared; [`to_bytes_as`] takes another order.
 ///
 /// # Errors
 ///
-/// If two of its dims have one name, if numpy does not have its elements (`bf16`), or if its sizes do not fit together.
+/// If two of its dims have the same name, if NumPy lacks the element type (`bf16`), or if sizes
+/// conflict.
 #[track_caller]
 pub fn to_bytes<A: Storable>(tensor: A) -> Result<Vec<u8>, FileError> {
     of_contents(&Contents::tensor(tensor, "npy")?)
 }
 
-/// As [`to_bytes`], with the axes in the order of `dims`, which are all that the tensor has.
+/// As [`to_bytes`], with the axes in the order of `dims`, which must be all dims of the tensor.
 ///
 /// # Errors
 ///
-/// As for [`to_bytes`], and if a size that comes with a dim is not that of the tensor.
+/// As for [`to_bytes`], and if a dim has another size than in the tensor.
 #[track_caller]
 pub fn to_bytes_as<A, L, X>(tensor: A, dims: L) -> Result<Vec<u8>, FileError>
 where
@@ -337,12 +339,12 @@ where
     of_contents(&Contents::ordered(tensor, &dims, "npy")?)
 }
 
-/// What a tensor or an array is as a file.
+/// The bytes of a file with a tensor or an array.
 pub(super) fn of_contents<T: Stored>(contents: &Contents<T>) -> Result<Vec<u8>, FileError> {
     of_elements(T::KIND, contents.names()?.as_deref(), &contents.sizes, &contents.bytes())
 }
 
-/// The bytes of a file whose elements, the last axis fastest, are these bytes.
+/// The bytes of a file with these bytes as elements, the last axis fastest.
 pub(super) fn of_elements(
     kind: ElementKind,
     names: Option<&str>,
@@ -358,7 +360,8 @@ pub(super) fn of_elements(
     if let Some(names) = names {
         text.push_str(&format!("  {COMMENT} {names}"));
     }
-    // The second version has room for longer headers, which the names of many dims may take; names need not be ASCII, which is the third's.
+    // Version 2 allows longer headers, for the names of many dims. Version 3 allows names that are
+    // not ASCII.
     let version = if !text.is_ascii() { 3 } else { 1 + u8::from(text.len() + ALIGNED > u16::MAX.into()) };
     let before = MAGIC.len() + if version == 1 { 4 } else { 6 };
     let len = (before + text.len() + 1).next_multiple_of(ALIGNED) - before;
@@ -374,9 +377,10 @@ pub(super) fn of_elements(
     Ok(bytes)
 }
 
-/// Writes the tensor to a file. If that fails, a file that was there stays: see [saving](super#saving).
+/// Writes the tensor to a file. If that fails, an existing file is unchanged: see
+/// [saving](super#saving).
 ///
-/// The axes are the dims in the order in which they were declared; [`save_as`] takes another order.
+/// The axes are in the order in which the dims were declared; [`save_as`] takes another order.
 ///
 /// # Errors
 ///
@@ -386,7 +390,7 @@ pub fn save<A: Storable>(path: impl AsRef<Path>, tensor: A) -> Result<(), FileEr
     save::save(path.as_ref(), &to_bytes(tensor)?)
 }
 
-/// As [`save`], with the axes in the order of `dims`, which are all that the tensor has.
+/// As [`save`], with the axes in the order of `dims`, which must be all dims of the tensor.
 ///
 /// ```
 /// use typed_dims::file::npy::{self, NpyReader};
@@ -414,7 +418,8 @@ where
     save::save(path.as_ref(), &to_bytes_as(tensor, dims)?)
 }
 
-/// Writes an array of any rank to a file, without names of dims. [`Entry::array`] reads it, and [`Entry::load_as`] as a tensor.
+/// Writes an array of any rank to a file, without names of dims. Read it with [`Entry::array`], or
+/// as a tensor with [`Entry::load_as`].
 ///
 /// ```
 /// use typed_dims::file::npy::{self, NpyReader};
@@ -430,7 +435,7 @@ where
 ///
 /// # Errors
 ///
-/// If numpy does not have the elements (`bf16`), or the file cannot be written.
+/// If NumPy lacks the element type (`bf16`), or the file cannot be written.
 pub fn save_array<S, D>(path: impl AsRef<Path>, array: &ArrayBase<S, D>) -> Result<(), FileError>
 where
     S: Data<Elem: Stored>,

@@ -1,4 +1,4 @@
-//! Files of numpy's with many tensors, `.npz`: an archive of the crate `zip`, whose members are [`npy`] files.
+//! NumPy's files with many tensors, `.npz`: zip archives of [`npy`] files.
 
 use super::contents::{Contents, Storable};
 use super::element::{Stored, streamed};
@@ -18,7 +18,7 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-/// In the name of an array of bytes that is text, this precedes the name of the text.
+/// The prefix in the name of an array of bytes that stores text.
 #[cfg(feature = "safetensors")]
 pub(crate) const TEXT_OF: &str = "text of ";
 
@@ -26,19 +26,21 @@ fn invalid(error: &ZipError) -> FileError {
     FileError::format(shortened(&error.to_string()))
 }
 
-/// A file for reading, from which tensors are taken one by one.
+/// A reader for a file, from which tensors are taken one by one.
 ///
-/// A small compressed file can unpack to more than there is memory for. So a compressed tensor may unpack to 256 MiB, or to 100 times its compressed size if that is more;
-/// what unpacks to more is an error, unless [`unpacking_up_to`](NpzReader::unpacking_up_to) allows it.
+/// A small compressed file could exhaust memory when it is unpacked. So a compressed tensor may
+/// unpack to at most 256 MiB, or 100 times its compressed size if that is more. Change this limit
+/// with [`unpacking_up_to`](NpzReader::unpacking_up_to).
 pub struct NpzReader<B: AsRef<[u8]> = AlignedBytes> {
     archive: ZipArchive<Cursor<B>>,
     /// The file, if it was opened by its path.
     path: Option<PathBuf>,
-    /// How many bytes a compressed tensor may unpack to, if the program says so.
+    /// The limit for a compressed tensor in bytes, if it was set.
     most: Option<u64>,
 }
 
-/// The most bytes that a compressed array of this size may unpack to. (Measured or learnt numbers expand a few times, zeros a thousand times.)
+/// The default limit in bytes for a compressed array of this size. (Measured or learnt numbers
+/// expand a few times, zeros a thousand times.)
 fn allowed(compressed: u64) -> u64 {
     compressed.saturating_mul(100).max(256 << 20)
 }
@@ -57,17 +59,17 @@ impl NpzReader {
 }
 
 impl<B: AsRef<[u8]>> NpzReader<B> {
-    /// A file that is in memory already, or mapped into it.
+    /// A reader for a file in memory.
     ///
     /// # Errors
     ///
-    /// If it is not a valid one.
+    /// If the file is not valid.
     pub fn new(bytes: B) -> Result<Self, FileError> {
         let archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| invalid(&error))?;
         Ok(NpzReader { archive, path: None, most: None })
     }
 
-    /// Sets the most bytes that a compressed tensor may unpack to.
+    /// Sets the limit to which a compressed tensor may unpack.
     ///
     /// ```
     /// use typed_dims::file::npz::{NpzReader, NpzWriter};
@@ -86,7 +88,7 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
         NpzReader { most: Some(bytes), ..self }
     }
 
-    /// Refuses an archive whose tensors, all unpacked together, take much more memory than the file.
+    /// Rejects an archive whose tensors together unpack to more than the limit.
     #[cfg(feature = "safetensors")]
     pub(crate) fn check_whole(&mut self) -> Result<(), FileError> {
         let (mut unpacked, mut packed) = (0u64, 0u64);
@@ -115,7 +117,8 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
         names
     }
 
-    /// The tensor of that name with the dims `S`, read right into the memory of the tensor: see [`Entry::load`].
+    /// Loads the tensor with this name and the dims `S`. It is unpacked directly into the tensor's
+    /// memory: see [`Entry::load`].
     ///
     /// # Errors
     ///
@@ -129,7 +132,8 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
         })
     }
 
-    /// As [`load`](NpzReader::load), with a dim for each axis, in the order of the file's axes: see [`Entry::load_as`].
+    /// As [`load`](NpzReader::load), with a dim for each axis, in the order of the file's axes: see
+    /// [`Entry::load_as`].
     ///
     /// # Errors
     ///
@@ -146,7 +150,7 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
         })
     }
 
-    /// The elements as an array whose rank only the file knows: see [`Entry::array`].
+    /// The elements as an array of dynamic rank: see [`Entry::array`].
     ///
     /// # Errors
     ///
@@ -155,12 +159,13 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
         self.get(tensor)?.get()?.array()
     }
 
-    /// The tensor of that name, unpacked: for views of it, or where the sizes are to be looked at first. Else [`load`](NpzReader::load) takes
-    /// half the memory.
+    /// Unpacks the tensor with this name. Use it for views, or to examine the sizes first.
+    /// Otherwise use [`load`](NpzReader::load), which takes half the memory.
     ///
     /// # Errors
     ///
-    /// If there is none, or it is not valid, is longer or shorter than its header says, or has not the checksum that the archive says.
+    /// If there is no such tensor, or it is not valid, its length differs from its header's, or its
+    /// checksum is wrong.
     pub fn get(&mut self, tensor: &str) -> Result<npy::NpyReader, FileError> {
         let path = self.path.clone();
         self.located(tensor, |member| {
@@ -202,7 +207,7 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
 struct Member<'r, B: AsRef<[u8]>> {
     name: String,
     file: ZipFile<'r, Cursor<B>>,
-    /// How many bytes it may unpack to, if it is compressed.
+    /// The limit to which it may unpack, if it is compressed.
     most: Option<u64>,
 }
 
@@ -222,7 +227,7 @@ impl<B: AsRef<[u8]>> Member<'_, B> {
         self.reader(head)
     }
 
-    /// How many bytes the elements take, if these are not too many to be unpacked.
+    /// The size of the elements in bytes, if it is within the limit.
     fn checked_len<H: AsRef<[u8]>>(&self, head: &npy::NpyReader<H>) -> Result<usize, FileError> {
         let len = head.len()?;
         match self.most {
@@ -234,7 +239,7 @@ impl<B: AsRef<[u8]>> Member<'_, B> {
         }
     }
 
-    /// The elements, of which there must be as many as the header says.
+    /// The elements. Their number must match the header.
     fn elements<T: Stored>(&mut self, head: &npy::NpyReader, entry: &Entry<'_>) -> Result<Vec<T>, FileError> {
         entry.check_kind::<T>()?;
         let count = self.checked_len(head)? / size_of::<T>();
@@ -245,7 +250,7 @@ impl<B: AsRef<[u8]>> Member<'_, B> {
         Ok(elements)
     }
 
-    /// Nothing is left. (Here the checksum is looked at.)
+    /// Checks that nothing is left. (This also verifies the checksum.)
     fn end(&mut self) -> Result<(), FileError> {
         match self.file.read(&mut [0]) {
             Ok(0) => Ok(()),
@@ -255,7 +260,7 @@ impl<B: AsRef<[u8]>> Member<'_, B> {
     }
 }
 
-/// A file for writing: tensors, with the names of their dims.
+/// A writer for a file of tensors with the names of their dims.
 pub struct NpzWriter {
     archive: ZipWriter<Cursor<Vec<u8>>>,
     tensors: Vec<String>,
@@ -269,12 +274,12 @@ impl Default for NpzWriter {
 }
 
 impl NpzWriter {
-    /// No tensors yet; what is put in is stored as it is, as `numpy.savez` does.
+    /// An empty file that stores tensors uncompressed, like `numpy.savez`.
     pub fn new() -> Self {
         Self::with(CompressionMethod::Stored)
     }
 
-    /// No tensors yet; what is put in is compressed, as `numpy.savez_compressed` does.
+    /// An empty file that compresses tensors, like `numpy.savez_compressed`.
     pub fn compressed() -> Self {
         Self::with(CompressionMethod::Deflated)
     }
@@ -284,23 +289,24 @@ impl NpzWriter {
         NpzWriter { archive: ZipWriter::new(Cursor::default()), tensors: Vec::new(), options }
     }
 
-    /// Adds a tensor, computed if it is an expression. Its axes are its dims in the order in which they were declared;
-    /// [`put_as`](NpzWriter::put_as) takes another order.
+    /// Adds a tensor, which is computed if it is an expression. Its axes are in the order in which
+    /// its dims were declared; [`put_as`](NpzWriter::put_as) takes another order.
     ///
     /// # Errors
     ///
-    /// If there is a tensor of that name already, and as for [`npy::to_bytes`].
+    /// If there already is a tensor with this name, and as for [`npy::to_bytes`].
     #[track_caller]
     pub fn put<A: Storable>(&mut self, name: &str, tensor: A) -> Result<&mut Self, FileError> {
         self.put_file(name, &npy::of_contents(&Contents::tensor(tensor, "NpzWriter::put")?)?)?;
         Ok(self)
     }
 
-    /// As [`put`](NpzWriter::put), with the axes in the order of `dims`, which are all that the tensor has.
+    /// As [`put`](NpzWriter::put), with the axes in the order of `dims`, which must be all dims of
+    /// the tensor.
     ///
     /// # Errors
     ///
-    /// As for [`put`](NpzWriter::put), and if a size that comes with a dim is not that of the tensor.
+    /// As for [`put`](NpzWriter::put), and if a dim has another size than in the tensor.
     #[track_caller]
     pub fn put_as<A, L, X>(&mut self, name: &str, tensor: A, dims: L) -> Result<&mut Self, FileError>
     where
@@ -312,11 +318,12 @@ impl NpzWriter {
         Ok(self)
     }
 
-    /// Adds an array of any rank, without names of dims. [`Entry::array`] reads it, and [`Entry::load_as`] as a tensor.
+    /// Adds an array of any rank, without names of dims. Read it with [`Entry::array`], or as a
+    /// tensor with [`Entry::load_as`].
     ///
     /// # Errors
     ///
-    /// If there is a tensor of that name already, or the format does not have the elements.
+    /// If there already is a tensor with this name, or the format lacks the element type.
     pub fn put_array<S, D>(&mut self, name: &str, array: &ArrayBase<S, D>) -> Result<&mut Self, FileError>
     where
         S: Data<Elem: Stored>,
@@ -343,12 +350,12 @@ impl NpzWriter {
     ///
     /// # Errors
     ///
-    /// If the archive cannot hold what was put in.
+    /// If the contents exceed the limits of the archive.
     pub fn into_bytes(self) -> Result<Vec<u8>, FileError> {
         Ok(self.archive.finish().map_err(|error| invalid(&error))?.into_inner())
     }
 
-    /// Writes the file. If that fails, a file that was there stays: see [saving](super#saving).
+    /// Writes the file. If that fails, an existing file is unchanged: see [saving](super#saving).
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Files of [safetensors](https://github.com/huggingface/safetensors), by the crate of that name.
+//! [safetensors](https://github.com/huggingface/safetensors) files.
 
 use super::contents::{Contents, Storable};
 use super::element::{ElementKind, Stored, encoded};
@@ -18,7 +18,7 @@ use safetensors::{Dtype, SafeTensorError, SafeTensors, serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Where the names of a tensor's dims are in the metadata.
+/// The key of a tensor's dims in the metadata.
 fn names_of(tensor: &str) -> String {
     format!("dims of {tensor}")
 }
@@ -74,7 +74,7 @@ fn invalid(error: &SafeTensorError) -> FileError {
     FileError::format(shortened(&error.to_string()))
 }
 
-/// A file for reading: its bytes, and what its header says of them.
+/// A reader for a file: its bytes and its parsed header.
 pub struct SafetensorsReader<B = AlignedBytes> {
     bytes: B,
     header: usize,
@@ -97,11 +97,11 @@ impl SafetensorsReader {
 }
 
 impl<B: AsRef<[u8]>> SafetensorsReader<B> {
-    /// A file that is in memory already, or mapped into it.
+    /// A reader for a file in memory.
     ///
     /// # Errors
     ///
-    /// If it is not a valid one: the header must describe all bytes behind it, each once.
+    /// If the file is not valid. The header must cover all bytes after it exactly once.
     pub fn new(bytes: B) -> Result<Self, FileError> {
         let (header, metadata) =
             SafeTensors::read_metadata(bytes.as_ref()).map_err(|error| invalid(&error))?;
@@ -120,7 +120,7 @@ impl<B: AsRef<[u8]>> SafetensorsReader<B> {
         names
     }
 
-    /// The text under a name in the metadata, as [`SafetensorsWriter::note`] puts it there.
+    /// The text under a name in the metadata, as written by [`SafetensorsWriter::note`].
     ///
     /// ```
     /// use typed_dims::file::safetensors::{SafetensorsReader, SafetensorsWriter};
@@ -134,13 +134,13 @@ impl<B: AsRef<[u8]>> SafetensorsReader<B> {
         Some(self.metadata.metadata().as_ref()?.get(name)?.as_str())
     }
 
-    /// The tensor of that name.
+    /// The tensor with this name.
     ///
     /// Floats of eight bits (`F8_E4M3`, `F8_E5M2` and the like) are read as `u8`, the bytes as they stand in the file; [`Entry::element_type`] says which they are.
     ///
     /// # Errors
     ///
-    /// If there is none, or the names of its dims are not right.
+    /// If there is no such tensor, or the names of its dims are invalid.
     pub fn get(&self, tensor: &str) -> Result<Entry<'_>, FileError> {
         let path = self.path.as_deref();
         let Some(info) = self.metadata.info(tensor) else {
@@ -170,7 +170,7 @@ impl<B: AsRef<[u8]>> SafetensorsReader<B> {
     }
 }
 
-/// A file for writing: tensors, with the names of their dims.
+/// A writer for a file of tensors with the names of their dims.
 ///
 /// ```text
 /// let mut file = safetensors::SafetensorsWriter::new();
@@ -184,29 +184,30 @@ pub struct SafetensorsWriter {
 }
 
 impl SafetensorsWriter {
-    /// No tensors yet.
+    /// An empty file.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a tensor, computed if it is an expression. Its axes are its dims in the order in which they were declared;
-    /// [`put_as`](SafetensorsWriter::put_as) takes another order.
+    /// Adds a tensor, which is computed if it is an expression. Its axes are in the order in which
+    /// its dims were declared; [`put_as`](SafetensorsWriter::put_as) takes another order.
     ///
     /// # Errors
     ///
-    /// If there is a tensor of that name already, if two of its dims have one name, if the format does not have the elements (complex
-    /// numbers of `f64`), or if its sizes do not fit together.
+    /// If there already is a tensor with this name, if two of its dims have the same name, if the
+    /// format lacks the element type (complex numbers of `f64`), or if sizes conflict.
     #[track_caller]
     pub fn put<A: Storable>(&mut self, name: &str, tensor: A) -> Result<&mut Self, FileError> {
         self.put_contents(name, &Contents::tensor(tensor, "SafetensorsWriter::put")?)?;
         Ok(self)
     }
 
-    /// As [`put`](SafetensorsWriter::put), with the axes in the order of `dims`, which are all that the tensor has.
+    /// As [`put`](SafetensorsWriter::put), with the axes in the order of `dims`, which must be all
+    /// dims of the tensor.
     ///
     /// # Errors
     ///
-    /// As for [`put`](SafetensorsWriter::put), and if a size that comes with a dim is not that of the tensor.
+    /// As for [`put`](SafetensorsWriter::put), and if a dim has another size than in the tensor.
     #[track_caller]
     pub fn put_as<A, L, X>(&mut self, name: &str, tensor: A, dims: L) -> Result<&mut Self, FileError>
     where
@@ -218,11 +219,12 @@ impl SafetensorsWriter {
         Ok(self)
     }
 
-    /// Adds an array of any rank, without names of dims. [`Entry::array`] reads it, and [`Entry::load_as`] as a tensor.
+    /// Adds an array of any rank, without names of dims. Read it with [`Entry::array`], or as a
+    /// tensor with [`Entry::load_as`].
     ///
     /// # Errors
     ///
-    /// If there is a tensor of that name already, or the format does not have the elements.
+    /// If there already is a tensor with this name, or the format lacks the element type.
     pub fn put_array<S, D>(&mut self, name: &str, array: &ArrayBase<S, D>) -> Result<&mut Self, FileError>
     where
         S: Data<Elem: Stored>,
@@ -277,7 +279,7 @@ impl SafetensorsWriter {
     ///
     /// # Errors
     ///
-    /// If there is text under that name already.
+    /// If there already is text under this name.
     pub fn note(&mut self, name: &str, text: &str) -> Result<&mut Self, FileError> {
         if self.metadata.contains_key(name) {
             return Err(FileError::Unwritable { what: format!("`{name}` is in the metadata already") });
@@ -286,11 +288,12 @@ impl SafetensorsWriter {
         Ok(self)
     }
 
-    /// The same tensors and entries of the metadata as an archive of numpy's: an entry is an array of bytes.
+    /// The same tensors and metadata as an `.npz` archive, in which a metadata entry is an array of
+    /// bytes.
     ///
     /// # Errors
     ///
-    /// If numpy does not have the elements of a tensor.
+    /// If NumPy lacks the element type of a tensor.
     #[cfg(feature = "npy")]
     pub(crate) fn to_npz(&self) -> Result<Vec<u8>, FileError> {
         let mut archive = super::npz::NpzWriter::new();
@@ -313,7 +316,7 @@ impl SafetensorsWriter {
     ///
     /// # Errors
     ///
-    /// If the header is too large for the format, which takes 100 MB.
+    /// If the header exceeds the format's limit of 100 MB.
     pub fn to_bytes(&self) -> Result<Vec<u8>, FileError> {
         let mut views = Vec::with_capacity(self.tensors.len());
         for (name, dtype, sizes, bytes) in &self.tensors {
@@ -323,7 +326,7 @@ impl SafetensorsWriter {
         serialize(views, Some(self.metadata.clone())).map_err(|error| invalid(&error))
     }
 
-    /// Writes the file. If that fails, a file that was there stays: see [saving](super#saving).
+    /// Writes the file. If that fails, an existing file is unchanged: see [saving](super#saving).
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! How files are saved: as a whole, or the old one stays.
+//! Saving files atomically.
 
 use super::FileError;
 use alloc::string::ToString;
@@ -7,13 +7,14 @@ use std::io::{self, Error, Write};
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, NamedTempFile};
 
-/// The most symbolic links that a path is followed along, as on Linux.
+/// The most symbolic links that are followed, as on Linux.
 const MOST_LINKS: usize = 40;
 
-/// Files that stand for what a process has open: they are written, not replaced, even where that is an ordinary file.
+/// Paths to open files of a process. These are written and not replaced, even if they are ordinary
+/// files.
 const OPENED: [&str; 4] = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
 
-/// Writes a file of these bytes. [The page of the module](super) has the guarantees.
+/// Writes these bytes to a file, with the guarantees in the [module's documentation](super).
 pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     save_with(path, |file| file.write_all(bytes))
         .map_err(|error| FileError::Io { what: path.display().to_string(), error })
@@ -25,11 +26,11 @@ fn save_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io
     };
     let old = match fs::metadata(&target) {
         Ok(old) if old.is_file() => {
-            // A file that must not be written must not be replaced either.
+            // Do not replace a file without permission to write it.
             OpenOptions::new().write(true).open(&target)?;
             Some(old)
         }
-        // A pipe, or a device. (Of a folder the system says that it is one.)
+        // A pipe or a device. (For a folder, the system returns an error.)
         Ok(_) => return write(&mut File::create(&target)?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
@@ -45,13 +46,14 @@ fn save_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io
     write(new.as_file_mut())?;
     new.as_file().sync_all()?;
     new.persist(&target).map_err(|refused| of_replacing(refused.error))?;
-    // So that the new name outlasts a power failure, where the file system can promise that.
+    // Sync the folder, so that the new name survives a power failure if the file system supports
+    // that.
     #[cfg(unix)]
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     Ok(())
 }
 
-/// What the path leads to along symbolic links; nothing if that is something which a process has open.
+/// Follows symbolic links. `None` if they lead to an open file of a process.
 fn followed(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_path_buf();
     for _ in 0..MOST_LINKS {
@@ -61,26 +63,27 @@ fn followed(path: &Path) -> io::Result<Option<PathBuf>> {
         match fs::read_link(&path) {
             // (Relative to the folder of the link. An absolute path replaces it.)
             Ok(next) => path = path.parent().unwrap_or(Path::new("")).join(next),
-            // It is no link, or nothing is there yet.
+            // It is not a link, or does not exist yet.
             Err(_) => return Ok(Some(path)),
         }
     }
     Err(Error::other("there are too many levels of symbolic links"))
 }
 
-/// An empty file beside the one that it will replace.
+/// An empty file in the same folder as the one that it will replace.
 fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    // (Errors of the crate name the temporary file.)
+    // (Errors of `tempfile` would name the temporary file.)
     fs::metadata(folder)?;
     let mut builder = Builder::new();
     builder.prefix(".saving-");
-    // The mode of a new file; the umask applies. (By default only its owner can read a temporary file.)
+    // The mode of a new file; the umask applies. (By default only its owner can read a temporary
+    // file.)
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder.tempfile_in(folder).map_err(|error| Error::from(error.kind()))
 }
 
-/// The new file gets the mode of the old one and, where the system lets us, its owner.
+/// Copies the mode of the old file to the new one and, if the system permits, its owner.
 fn as_before(new: &File, old: &Metadata) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -93,7 +96,8 @@ fn as_before(new: &File, old: &Metadata) -> io::Result<()> {
     new.set_permissions(old.permissions())
 }
 
-/// The error of a replacement. On Windows, a file that is mapped or open elsewhere stays, and the system says no more than that access is denied.
+/// The error of a replacement. On Windows, a file that is mapped or open elsewhere cannot be
+/// replaced, and the system only reports that access is denied.
 fn of_replacing(error: Error) -> Error {
     const ACCESS_DENIED: i32 = 5;
     const SHARING_VIOLATION: i32 = 32;

@@ -1,10 +1,12 @@
-//! Tensors of candle (feature `candle`).
+//! candle's tensors (feature `candle`).
 //!
-//! [`t.to_tensor((Batch, Feat))`](ToTensor::to_tensor) makes a tensor of the elements of one of candle's,
-//! [`x.into_candle((Batch, Feat))`](IntoCandle::into_candle) the other way round. candle knows the type of the elements, the number of axes
-//! and the device only at run time, so that all of these can be errors. Gradients stop here: what comes back is a tensor without a graph.
+//! [`t.to_tensor((Batch, Feat))`](ToTensor::to_tensor) converts from candle, and
+//! [`x.into_candle((Batch, Feat))`](IntoCandle::into_candle) converts to candle. candle checks the
+//! element type, the number of axes and the device at run time, so these can be errors. Gradients
+//! do not pass through: candle's tensor has no graph.
 //!
-//! The elements are those that both know: `f32`, `f64`, `f16`, `bf16`, `u8`, `u32`, `i64`, and whatever else is candle's `WithDType`.
+//! The element types are `f32`, `f64`, `f16`, `bf16`, `u8`, `u32`, `i64`, and any other [`Element`]
+//! that is also candle's `WithDType`.
 
 use crate::creation::convert::{AxisDims, contiguous, elements_in};
 use crate::error::DimError;
@@ -21,15 +23,16 @@ use kernels::memory::allocate::reserve;
 use kernels::scalar::Element;
 use twins::panicking_twin;
 
-/// An error of candle's.
+/// Converts candle's error.
 fn of_candle(error: &candle_core::Error) -> DimError {
     DimError::Shape { what: format!("candle: {}", error.to_string().trim_end()) }
 }
 
-/// Makes tensors of candle's.
+/// Converts candle's tensors to tensors.
 pub trait ToTensor {
-    /// The elements, with a dim for each axis: `out[i, j, ..] = self[i, j, ..]`. They are copied: once, or twice where they do not lie
-    /// contiguously. Those of a tensor on another device are fetched from there.
+    /// The elements, with a dim for each axis: `out[i, j, ..] = self[i, j, ..]`. They are copied
+    /// once, or twice if they are not contiguous. The elements of a tensor on another device are
+    /// transferred.
     ///
     /// ```text
     /// let t = candle_core::Tensor::new(&[[1f32, 2.0], [3.0, 4.0]], &Device::Cpu)?;
@@ -71,11 +74,12 @@ impl ToTensor for Tensor {
     }
 }
 
-/// Turns tensors into candle's.
+/// Converts tensors to candle's.
 pub trait IntoCandle: Computable<Rank = Rank0, Elem: WithDType> {
-    /// The tensor as one of candle's, on the CPU, with the dims as its axes in this order.
+    /// Converts to a candle tensor on the CPU, with the dims as its axes in this order.
     ///
-    /// If the tensor owns elements that lie so, none is copied; an expression is computed in that order.
+    /// If the tensor owns elements in this order, they are not copied. An expression is computed in
+    /// this order.
     ///
     /// ```text
     /// let scores: candle_core::Tensor = (&x * 2.0).into_candle((Feat, Batch));

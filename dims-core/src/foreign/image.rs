@@ -1,10 +1,12 @@
-//! Images of the crate `image` (feature `image`).
+//! Images from the crate `image` (feature `image`).
 //!
-//! An image in colours has three axes: lines, columns, and the channels of a pixel. A grey one has two. Images are bound as arrays are,
-//! `picture.at((y, x, colour))`; [`into_tensor`](IntoTensor) takes one for good, and [`into_image`](IntoImage::into_image) is the way back. No elements are
-//! copied but where a tensor lies in another order.
+//! A colour image has three axes: lines, columns, and the channels of a pixel. A grey one has only
+//! lines and columns. Bind images like arrays, `picture.at((y, x, colour))`.
+//! [`into_tensor`](IntoTensor) converts an owned image, and [`into_image`](IntoImage::into_image)
+//! converts back. Elements are only copied if a tensor has another order of axes.
 //!
-//! The feature brings no formats of files along: name those that you read in your own dependency, `image = { features = ["png"] }`.
+//! The feature enables no file formats. Enable those that you need in your own dependency,
+//! `image = { features = ["png"] }`.
 
 use crate::creation::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
 use crate::error::{DimError, Origin, list_sizes};
@@ -19,9 +21,9 @@ use alloc::vec::Vec;
 use core::panic::Location;
 use twins::panicking_twin;
 
-/// Kinds of pixels: those with one channel make images of two axes, the others such of three.
+/// Kinds of pixels. Images with one channel have two axes, all others have three.
 pub trait Channels: Pixel {
-    /// How many axes there are.
+    /// The number of axes.
     type Rank: Rank;
 }
 
@@ -54,13 +56,14 @@ impl<P: Channels> IntoTensor for ImageOf<P> {
         let origin = Some(Location::caller());
         let sizes = sizes(&self);
         let mut samples = self.into_raw();
-        // A buffer that was handed to `image` can be longer than the picture.
+        // A buffer passed to `image` can be longer than the picture.
         samples.truncate(sizes.iter().product());
         contiguous(samples, &sizes[..P::Rank::N], false, dims, origin)
     }
 }
 
-/// What a tensor with so many dims can become: `GrayImage` and the like of two, `RgbImage`, `RgbaImage` and the like of three.
+/// Images that a tensor can be converted to: with two dims `GrayImage` and similar types, with
+/// three dims `RgbImage`, `RgbaImage` and similar types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` must have one axis for each dim",
     label = "an image in colours has the axes lines, columns and channels; a grey one, the first two"
@@ -77,7 +80,7 @@ pub trait Lined<T, N>: Sized {
     ) -> Result<Self, DimError>;
 }
 
-// One impl for each kind of pixel, and not one for all: rustc then says which trait is missing, and not which types differ.
+// One impl for each kind of pixel, so that rustc reports the missing trait and not different types.
 macro_rules! lined {
     ($($pixel:ident $rank:ident),*) => {$(
         #[diagnostic::do_not_recommend]
@@ -121,12 +124,13 @@ fn image_of<P: Pixel>(
     ImageBuffer::from_raw(columns, lines, data).ok_or_else(too_large)
 }
 
-/// Turns tensors into images.
+/// Converts tensors to images.
 pub trait IntoImage: Computable<Rank = Rank0> {
-    /// The tensor as an image. The dims are lines, columns and, unless the image is grey, channels.
+    /// Converts the tensor to an image. The dims are lines, columns and, unless the image is grey,
+    /// channels.
     ///
-    /// Pixel (`x`, `y`) has in channel `c` the element `tensor[y, x, c]`. If the tensor owns elements that lie so, none is copied; an
-    /// expression is computed in that order.
+    /// The channel `c` of pixel (`x`, `y`) is `tensor[y, x, c]`. If the tensor owns elements in
+    /// this order, they are not copied. An expression is computed in this order.
     ///
     /// ```text
     /// let picture = RgbImage::from_pixel(4, 2, Rgb([10, 20, 30]));
@@ -137,8 +141,8 @@ pub trait IntoImage: Computable<Rank = Rank0> {
     ///
     /// # Panics
     ///
-    /// If the last dim has not as many elements as a pixel has channels, if there are more than 2^32 - 1 lines or columns, or if the
-    /// tensor is an expression that cannot be computed.
+    /// If the size of the last dim is not the number of channels, if there are more than 2^32 - 1
+    /// lines or columns, or if the tensor is an expression that cannot be computed.
     #[panicking_twin]
     fn try_into_image<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Result<M, DimError>
     where

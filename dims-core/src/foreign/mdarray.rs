@@ -1,8 +1,8 @@
-//! Arrays of mdarray (feature `mdarray`).
+//! mdarray's arrays (feature `mdarray`).
 //!
-//! Arrays and views are bound as those of ndarray are, `m.at((i, j))`; [`into_tensor`](IntoTensor) takes an array for good, and
-//! [`into_mdarray`](IntoMdarray::into_mdarray) is the way back. No elements are copied, but those of arrays whose sizes are all in their
-//! types, which lie in the arrays themselves.
+//! Bind arrays and views like those of ndarray, `m.at((i, j))`. [`into_tensor`](IntoTensor)
+//! converts an owned array, and [`into_mdarray`](IntoMdarray::into_mdarray) converts back. Elements
+//! are only copied for arrays whose sizes are all static, because these store them inline.
 
 use crate::bind::source::RankDyn;
 use crate::creation::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
@@ -18,18 +18,18 @@ use alloc::vec::Vec;
 use core::panic::Location;
 use twins::panicking_twin;
 
-/// A shape of mdarray's with as many axes as a rank says, or as many as only the run knows.
+/// A shape of mdarray with a static or dynamic rank.
 pub trait MdShape: Shape {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// How many axes there are.
+    /// The number of axes.
     type Rank;
-    /// The sizes that the type says.
+    /// The static sizes.
     #[doc(hidden)]
     const FIXED: &'static [Option<usize>];
 }
 
-/// What a tensor with `N` dims can become: an array of so many axes.
+/// Shapes of arrays that a tensor with `N` dims can be converted to.
 #[diagnostic::on_unimplemented(
     message = "an array of the shape `{Self}` must have one axis for each dim",
     label = "as many axes as dims are needed, or `DynRank`"
@@ -85,12 +85,12 @@ impl<T, S: MdShape> IntoTensor for Array<T, S> {
     }
 }
 
-/// Turns tensors into arrays of mdarray.
+/// Converts tensors to mdarray's arrays.
 pub trait IntoMdarray: Computable<Rank = Rank0> {
-    /// The tensor as an array with the dims as its axes, in this order: `m[[i, j]] = x[i, j]`.
+    /// Converts to an array with the dims as its axes, in this order: `m[[i, j]] = x[i, j]`.
     ///
-    /// If the tensor owns elements that lie so, none is copied; an expression is computed in that order. The array's sizes may be
-    /// in its type.
+    /// If the tensor owns elements in this order, they are not copied. An expression is computed in
+    /// this order. The array's sizes may be static.
     ///
     /// ```text
     /// dims!(i, j);
@@ -100,7 +100,8 @@ pub trait IntoMdarray: Computable<Rank = Rank0> {
     ///
     /// # Panics
     ///
-    /// If the array has static sizes, and these are others; or if the tensor is an expression that cannot be computed.
+    /// If the array's static sizes differ, or if the tensor is an expression that cannot be
+    /// computed.
     #[panicking_twin]
     fn try_into_mdarray<S: ShapeOf<CountOf<D>>, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
         self,

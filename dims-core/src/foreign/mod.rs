@@ -1,4 +1,4 @@
-//! The arrays, matrices, images and tensors of other crates, from and to tensors.
+//! Conversions between tensors and the arrays, matrices, images and tensors of other crates.
 
 #[cfg(feature = "candle")]
 pub mod candle;

@@ -1,8 +1,9 @@
-//! Matrices of nalgebra (feature `nalgebra`).
+//! nalgebra's matrices (feature `nalgebra`).
 //!
-//! Matrices, vectors and views are bound as arrays are, `m.at((i, j))`, and nothing is copied: nalgebra's elements lie column by column, which for a
-//! tensor is one layout among others. `m.into_tensor((Row, Col))` takes a matrix for good, [`into_matrix`](IntoMatrix::into_matrix) is the way
-//! back. A matrix has two axes. One whose type says that it has one column is a vector and has one axis.
+//! Bind matrices, vectors and views like arrays, `m.at((i, j))`. Nothing is copied: tensors support
+//! nalgebra's column-major layout. `m.into_tensor((Row, Col))` converts an owned matrix, and
+//! [`into_matrix`](IntoMatrix::into_matrix) converts back. A matrix has two axes. A matrix type
+//! with one static column is a vector, and has one axis.
 
 use crate::creation::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
 use crate::error::{DimError, Origin};
@@ -20,11 +21,12 @@ use core::panic::Location;
 use twins::panicking_twin;
 use typenum::{IsEqual, U1};
 
-/// A number of columns as nalgebra's types have it: with exactly one, there is one axis, else there are two.
+/// A number of columns in nalgebra's types. With one static column there is one axis, else there
+/// are two.
 pub trait Columns: Dim {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// How many axes there are.
+    /// The number of axes.
     type Rank: Rank;
 }
 
@@ -42,10 +44,10 @@ where
     type Rank = <IsOne<C> as Bool>::If<Rank1, Rank2>;
 }
 
-/// Whether there is one column.
+/// Whether there is exactly one static column.
 type IsOne<const C: usize> = <<Const<C> as ToTypenum>::Typenum as IsEqual<U1>>::Output;
 
-/// Storages that own their elements, whose places are all distinct.
+/// Storages that own their elements, all of which are distinct.
 macro_rules! owning {
     ($(($($params:tt)*) $matrix:ty, $rows:ty, $columns:ty, $storage:ty, $elements:expr;)*) => {$(
         impl<T, $($params)*> IntoTensor for $matrix
@@ -74,7 +76,8 @@ owning! {
     };
 }
 
-/// What a tensor with so many dims can become: `DMatrix` and `SMatrix` of two, `DVector` and `SVector` of one.
+/// Matrices that a tensor can be converted to: with two dims `DMatrix` and `SMatrix`, with one dim
+/// `DVector` and `SVector`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` must have one axis for each dim",
     label = "a vector has one axis, a matrix has two"
@@ -138,12 +141,12 @@ where
     }
 }
 
-/// Turns tensors into matrices of nalgebra.
+/// Converts tensors to nalgebra's matrices.
 pub trait IntoMatrix: Computable<Rank = Rank0> {
-    /// The tensor as a matrix whose rows and columns are the two dims, or as a vector along one.
+    /// Converts to a matrix whose rows and columns are the two dims, or to a vector along one dim.
     ///
-    /// `m[(i, j)] = x[i, j]`. If the tensor owns elements that lie column by column, as those of a matrix that became a tensor do,
-    /// none is copied; an expression is computed in that order.
+    /// `m[(i, j)] = x[i, j]`. If the tensor owns column-major elements, for example from a matrix,
+    /// they are not copied. An expression is computed in this order.
     ///
     /// ```text
     /// dims!(i = 2, j = 3);
@@ -153,7 +156,8 @@ pub trait IntoMatrix: Computable<Rank = Rank0> {
     ///
     /// # Panics
     ///
-    /// If the matrix has static sizes, and these are others; or if the tensor is an expression that cannot be computed.
+    /// If the matrix's static sizes differ, or if the tensor is an expression that cannot be
+    /// computed.
     #[panicking_twin]
     fn try_into_matrix<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Result<M, DimError>
     where

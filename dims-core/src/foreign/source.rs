@@ -1,4 +1,4 @@
-//! Where the elements of other crates' arrays lie: see [`foreign`](crate::foreign).
+//! Access to the elements of other crates' arrays: see [`foreign`](crate::foreign).
 
 use crate::storage::source::{Axes, Source, SourceMut};
 use kernels::memory::axes::Axis;
@@ -12,7 +12,8 @@ mod image {
 
     /// # Panics
     ///
-    /// If there are fewer samples than the axes reach. (A `Pixel` that is not of the crate `image` could say anything.)
+    /// If there are fewer samples than the axes reach. (A `Pixel` implemented by another crate
+    /// could report any number of channels.)
     fn axes<P: Channels>(image: &ImageOf<P>) -> Axes {
         let [lines, columns, channels] = sizes(image);
         let reached = volume([lines, columns, channels].into_iter(), 1);
@@ -28,7 +29,8 @@ mod image {
         Axes::from_slice(&all[..P::Rank::N])
     }
 
-    // SAFETY: the vector has at least lines x columns x channels elements, as was asserted; fewer axes are some of those.
+    // SAFETY: `axes` asserts that the vector has at least lines x columns x channels elements. With
+    // fewer axes, a subset of these is reached.
     unsafe impl<P: Channels> Source for ImageOf<P> {
         type Elem = P::Subpixel;
         type Rank = P::Rank;
@@ -39,8 +41,8 @@ mod image {
         }
     }
 
-    // SAFETY: the vector has at least lines x columns x channels elements, as was asserted, and each position of the axes is one of them; the image is borrowed
-    // exclusively.
+    // SAFETY: `axes` asserts that the vector has at least lines x columns x channels elements, and
+    // each position of the axes is one of them. The image is borrowed exclusively.
     unsafe impl<P: Channels> SourceMut for ImageOf<P> {
         fn raw_mut(&mut self) -> (*mut P::Subpixel, Axes) {
             let axes = axes(self);
@@ -62,7 +64,8 @@ mod mdarray {
 
     macro_rules! sources {
         ($(($($params:tt)*) $array:ty;)*) => {$(
-            // SAFETY: mdarray guarantees that each position of the shape is an element, by the strides from the pointer.
+            // SAFETY: mdarray guarantees that each position of the shape is an element, by the
+            // strides from the pointer.
             unsafe impl<$($params)*> Source for $array {
                 type Elem = T;
                 type Rank = S::Rank;
@@ -83,7 +86,8 @@ mod mdarray {
 
     macro_rules! mutable_sources {
         ($(($($params:tt)*) $array:ty;)*) => {$(
-            // SAFETY: mdarray guarantees that each position of the shape is an element of its own; the array is borrowed exclusively.
+            // SAFETY: mdarray guarantees that each position of the shape is a distinct element. The
+            // array is borrowed exclusively.
             unsafe impl<$($params)*> SourceMut for $array {
                 fn raw_mut(&mut self) -> (*mut T, Axes) {
                     let axes = axes(self);
@@ -111,8 +115,8 @@ mod nalgebra {
         Axes::from_slice(&both[..C::Rank::N])
     }
 
-    // SAFETY: `RawStorage` demands that each position of the shape is an element, by its strides from its pointer. With one axis there is one
-    // column, so that the rows are all elements.
+    // SAFETY: `RawStorage` requires that each position of the shape is an element, by its strides
+    // from its pointer. With one axis there is one column, so the rows are all elements.
     unsafe impl<T, R: Dim, C: Columns, S: RawStorage<T, R, C>> Source for Matrix<T, R, C, S> {
         type Elem = T;
         type Rank = C::Rank;
@@ -125,8 +129,8 @@ mod nalgebra {
 
     macro_rules! owning {
         ($(($($params:tt)*) $rows:ty, $columns:ty, $storage:ty;)*) => {$(
-            // SAFETY: such a storage owns its elements, which lie column by column, so each position of the shape is an element of its own. With one axis
-            // there is one column.
+            // SAFETY: the storage owns its column-major elements, so each position of the shape is
+            // a distinct element. With one axis there is one column.
             unsafe impl<T, $($params)*> SourceMut for Matrix<T, $rows, $columns, $storage>
             where
                 $columns: Columns,

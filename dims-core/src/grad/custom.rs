@@ -1,4 +1,4 @@
-//! Functions with a pull-back of their own, and functions that run again in the backward pass.
+//! Functions with a custom pull-back, and functions that run again in the backward pass.
 
 use crate::error::{DimError, list_names};
 use crate::expr::evaluate::evaluate_unrecorded;
@@ -28,14 +28,16 @@ use kernels::trace::{
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
-/// A function with a pull-back of its own: the value is `f(inputs)`, and the gradient by the inputs is what `pull_back` makes of the inputs, the value, and
-/// the cotangent of the value.
+/// A function with a custom pull-back. The value is `f(inputs)`. The gradient by the inputs is
+/// `pull_back` of the inputs, the value, and the cotangent of the value.
 ///
-/// `f` runs once, and nothing of it is recorded. `pull_back` runs in each backward pass; it is recorded where gradients of gradients are taken, so it
-/// has derivatives itself as far as the operations in it do.
+/// `f` runs once, and its operations are not recorded. `pull_back` runs in each backward pass. It
+/// is recorded if gradients of gradients are taken, so it can be differentiated if its operations
+/// can.
 ///
-/// All tensors through which a gradient flows must be among the inputs. Both functions are `'static`: a closure owns what it captures (clones of tensors
-/// share their elements), and dims are declared ones.
+/// All tensors through which a gradient flows must be among the inputs. Both functions must be
+/// `'static`: closures must own their captures (clones of tensors share their elements), and dims
+/// must be declared.
 ///
 /// ```
 /// use typed_dims::grad::{custom_vjp, grad};
@@ -55,7 +57,8 @@ use twins::panicking_twin;
 ///
 /// # Panics
 ///
-/// Where [`try_custom_vjp`] returns an error; and in the backward pass, if the gradient has other sizes than the inputs.
+/// Where [`try_custom_vjp`] returns an error, and in the backward pass if the gradient has other
+/// sizes than the inputs.
 ///
 /// # Errors
 ///
@@ -80,10 +83,12 @@ pub fn try_custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
     call.run(f, pull, inputs)
 }
 
-/// `f(inputs)`, which keeps the inputs alone for the backward pass, and runs `f` again there: memory for time.
+/// Computes `f(inputs)`, keeps only the inputs for the backward pass, and runs `f` again there.
+/// This saves memory and costs time.
 ///
-/// The gradient is the same as that of `f` itself. As for [`custom_vjp`], everything that the value depends on by a gradient is among the inputs, `f` is
-/// `'static`, and dims are declared ones. `f` must yield the same each time: random numbers come from a seed.
+/// The gradient equals the gradient of `f`. As for [`custom_vjp`], all tensors through which a
+/// gradient flows must be among the inputs, `f` must be `'static`, and dims must be declared. `f`
+/// must return the same value each time, so draw random numbers from a seed.
 ///
 /// ```
 /// use typed_dims::grad::{checkpoint, grad};
@@ -113,7 +118,8 @@ pub fn try_checkpoint<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
     let again = Arc::clone(&f);
     let pull =
         move |inputs: &P::Value, _: &dyn Fn() -> Result<Y, DimError>, cotangent: &Y, recorded: bool| {
-            // The gradient is constant unless it is recorded: then the variables depend on the inputs.
+            // The gradient is constant unless it is recorded: then the variables depend on the
+            // inputs.
             let constants;
             let inputs = if recorded {
                 inputs
@@ -142,7 +148,7 @@ struct CustomCall {
 }
 
 impl CustomCall {
-    /// An error if a value that is to be constant is traced.
+    /// Returns an error if the value, which must be constant, is traced.
     fn check_constant<Y: Parameters>(self, value: &Y) -> Result<(), DimError> {
         let mut floats = FloatElements::default();
         Y::walk([value], &mut Path::new(), &mut floats)?;
@@ -154,7 +160,8 @@ impl CustomCall {
         Err(DimError::NotAnInput { operation, origin, parameters: list_names(&names_of_variables(nodes)) })
     }
 
-    /// The value of `f`, as a step whose pull-back is `pull`: of the inputs, the value, its cotangent, and whether the gradient is recorded.
+    /// The value of `f`, as a step with the pull-back `pull`. Its arguments are the inputs, the
+    /// value, the value's cotangent, and whether the gradient is recorded.
     #[track_caller]
     fn run<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + Send + Sync + 'static>(
         self,
@@ -170,7 +177,8 @@ impl CustomCall {
         let mut recorded = IsRecorded(false);
         P::walk_value(&inputs, &mut Path::new(), &mut recorded)?;
         if recorded.0 && self.operation == "checkpoint" {
-            // (A function that is recorded keeps no values between its steps, so there is nothing to save.)
+            // (A function that is recorded keeps no values between its steps, so there is nothing
+            // to save.)
             return Ok(f(&inputs));
         }
         if recorded.0 {
@@ -209,7 +217,7 @@ impl CustomCall {
     }
 }
 
-/// The floats of a value. The walk yields the same value.
+/// The floats of a value. The walk returns the same value.
 #[derive(Default)]
 struct FloatElements(Vec<Elements>);
 
@@ -234,7 +242,7 @@ impl Walk<1> for FloatElements {
     }
 }
 
-/// Whether a function is recorded that a tensor of a value depends on.
+/// Whether a tensor of a value belongs to a function that is being recorded.
 struct IsRecorded(bool);
 
 impl Walk<1> for IsRecorded {
@@ -250,20 +258,21 @@ impl Walk<1> for IsRecorded {
     }
 }
 
-/// The floats of a value, one tensor behind the other. The walk yields tensors of the same sizes that have hardly any memory.
+/// The concatenated floats of a value. The walk returns tensors of the same sizes with almost no
+/// memory.
 #[derive(Default)]
 struct FlatFloats {
     tensors: Vec<(Arc<dyn Held>, DType)>,
 }
 
 impl FlatFloats {
-    /// The type that holds the elements of all.
+    /// The element type of the concatenation.
     fn dtype(&self) -> Option<DType> {
         let (_, first) = *self.tensors.first()?;
         Some(if self.tensors.iter().all(|&(_, own)| own == first) { first } else { DType::F64 })
     }
 
-    /// All elements as one buffer, which `rule` computed.
+    /// All elements as one buffer, as the result of `rule`.
     fn memory(mut self, rule: impl Rule + 'static) -> Result<Option<Arc<dyn Held>>, DimError> {
         let Some(dtype) = self.dtype() else { return Ok(None) };
         if let [_] = self.tensors[..]
@@ -313,7 +322,7 @@ impl Walk<1> for FlatFloats {
     }
 }
 
-/// The floats of a value from a flat buffer, which has them in the order of [`FlatFloats`].
+/// Restores the floats of a value from a buffer in the order of [`FlatFloats`].
 struct Filled<'h> {
     flat: &'h Arc<dyn Held>,
     start: usize,

@@ -13,7 +13,8 @@ use core::panic::Location;
 use kernels::trace::{Gradients, Held, Node, gradients};
 use twins::panicking_twin;
 
-/// The value of a function, and its directional derivative: `d f(by + t * direction) / d t` at `t = 0`.
+/// The value of a function, and its directional derivative: `d f(by + t * direction) / d t` at
+/// `t = 0`.
 ///
 /// ```
 /// use typed_dims::grad::jvp;
@@ -38,7 +39,8 @@ pub fn try_jvp<P: Inputs, Y: Parameters>(
     let mut variables = Variables::default();
     let traced = by.walk(&mut Path::new(), &mut variables)?;
     let value = f(<P as Lend<'_>>::lend(&traced));
-    // The pull-back is linear in its cotangent, and its own pull-back is the derivative in a direction. So any cotangent will do.
+    // The pull-back is linear in its cotangent, and the pull-back of the pull-back is the
+    // directional derivative. So any cotangent will do.
     let mut cotangents = Variables::default();
     let cotangent = Y::walk([&value.try_zero()?], &mut Path::new(), &mut cotangents)?;
     let own = [&*variables.call, &*cotangents.call];
@@ -56,7 +58,8 @@ pub fn try_jvp<P: Inputs, Y: Parameters>(
     Ok((shown(&value, &variables.call)?, slope))
 }
 
-/// The Hessian of a loss times a direction: `d (gradient of f at by + t * direction) / d t` at `t = 0`.
+/// The Hessian of a loss times a direction: `d (gradient of f at by + t * direction) / d t` at
+/// `t = 0`.
 ///
 /// ```
 /// use typed_dims::grad::hvp;
@@ -70,7 +73,8 @@ pub fn try_jvp<P: Inputs, Y: Parameters>(
 ///
 /// # Errors
 ///
-/// If the direction has other sizes than the input, the loss does not depend on a parameter, or there is no memory.
+/// If the direction has other sizes than the input, the loss does not depend on a parameter, or
+/// there is no memory.
 #[panicking_twin]
 pub fn try_hvp<P: Inputs, L: ScalarLoss>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,

@@ -1,4 +1,4 @@
-//! By what gradients are taken.
+//! The inputs of gradients.
 
 use crate::batch::closed::EndsInRest;
 use crate::error::DimError;
@@ -14,13 +14,17 @@ use crate::types::rank::Rank;
 use crate::types::set::Dims;
 use kernels::scalar::Element;
 
-/// By what a gradient is taken: a reference to [`Parameters`], or a tuple of such.
+/// The inputs by which a gradient is taken: a reference to [`Parameters`], or a tuple of
+/// references.
 ///
-/// The function gets the same: `|w| ..` for `&w`, `|(w, b)| ..` for `(&w, &b)`. The gradient is owned: of the type of `w`, or a tuple.
+/// The function gets the inputs in the same form: `|w| ..` for `&w`, `|(w, b)| ..` for `(&w, &b)`.
+/// The gradient is an owned value of the type of `w`, or a tuple.
 ///
-/// A variable needs memory of its own, to be told from a constant, so parameters are copied. By `&mut w` they are not, where
-/// [`grad`](crate::grad::grad) or [`value_and_grad`](crate::grad::value_and_grad) is called and nothing else shares the memory of `w`: nobody but the function can read it
-/// meanwhile. The function gets `&w` then, too, and `w` has the same elements afterwards. Other functions, such as [`vjp`](crate::grad::vjp), treat `&mut w` as `&w`.
+/// Each call copies the parameters, so that they can be told apart from constants that share their
+/// memory. [`grad`](crate::grad::grad) and [`value_and_grad`](crate::grad::value_and_grad) do not
+/// copy for `&mut w`, unless the memory of `w` is shared. The function still gets `&w`, and `w` is
+/// unchanged afterwards. Other functions, such as [`vjp`](crate::grad::vjp), treat `&mut w` as
+/// `&w`.
 ///
 /// ```
 /// use typed_dims::grad::value_and_grad;
@@ -40,10 +44,11 @@ use kernels::scalar::Element;
 pub trait Inputs: Referring<Value: Parameters> + for<'t> Lend<'t> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The values of `&mut` references, which are variables in their own memory as long as this lives.
+    /// Guards for the values of `&mut` references, which are variables in their own memory until
+    /// the guards are dropped.
     #[doc(hidden)]
     type InPlace;
-    /// The values as variables: in the memory of `&mut` references, in copies of others.
+    /// The values as variables, in place for `&mut` references, copied for others.
     #[doc(hidden)]
     fn variables(
         self,
@@ -53,21 +58,21 @@ pub trait Inputs: Referring<Value: Parameters> + for<'t> Lend<'t> {
     /// [`Parameters::walk`] of the values.
     #[doc(hidden)]
     fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;
-    /// The same for what the function gets.
+    /// [`Parameters::walk`] of the owned values.
     #[doc(hidden)]
     fn walk_value<W: Walk<1>>(
         value: &Self::Value,
         path: &mut Path,
         walk: &mut W,
     ) -> Result<Self::Value, W::Error>;
-    /// Two values at once.
+    /// [`Parameters::walk`] of two owned values.
     #[doc(hidden)]
     fn walk_pair<W: Walk<2>>(
         values: [&Self::Value; 2],
         path: &mut Path,
         walk: &mut W,
     ) -> Result<Self::Value, W::Error>;
-    /// A value, and these inputs.
+    /// [`Parameters::walk`] of an owned value and these inputs.
     #[doc(hidden)]
     fn walk_with<W: Walk<2>>(
         &self,
@@ -116,7 +121,7 @@ impl<T: Element, S: Dims, R: Rank> Inputs for Named<T, S, R, View<'_, T, S, R>> 
     }
 }
 
-/// Tensors of each example: all of them have the rest `B`.
+/// Tensors that all have the rest `B`, so that each example has its own.
 #[diagnostic::on_unimplemented(
     message = "the loss has the further dims `Rest<{B}>`, but `{Self}` lacks them",
     label = "for the gradient of each example, pass a tensor with `Rest<{B}>`: `&Tensor<f32, (.., Rest<{B}>)>`, or a tuple of them"

@@ -25,12 +25,12 @@ use kernels::trace::{Field, Part, StridedPlace, evaluate, gradients};
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
-/// The dims of a Jacobian: those of the output, and those of the input `S`. A dim `N` of both is
+/// The dims of a Jacobian: the dims of the output and of the input `S`. A dim `N` of both is
 /// `Prime<N>` for the input.
 pub trait JacobianOf<S: Dims>: Dims {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// All of them.
+    /// The dims of the Jacobian.
     type Out: Dims;
 }
 
@@ -49,14 +49,14 @@ pub type JacobianDims<O, S> = <O as JacobianOf<S>>::Out;
 
 /// The dims of the input in the Jacobian, sorted.
 type InputSorted<O, S> = <<<S as Dims>::List as PrimedWithin<<O as Dims>::List>>::Out as SortOnce>::Out;
-/// The same as a list.
+/// [`InputSorted`] as a list.
 type InputDims<O, S> = <InputSorted<O, S> as SortedOnce>::List;
 /// The first dim that the Jacobian would have twice, or [`Nothing`](crate::types::set::Nothing).
 type DimTwice<O, S> = <<<O as Dims>::List as FirstWith<Within<InputDims<O, S>>>>::Found as MaybeDim>::Or<
     <InputSorted<O, S> as SortedOnce>::Twice,
 >;
 
-/// Elements of a set, of which those that the list `L` has become primes.
+/// The elements of a set, with primes in place of those in the list `L`.
 pub trait PrimedWithin<L> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -75,11 +75,11 @@ impl<H: Satisfies<Within<L>> + OtherAxis, T: PrimedWithin<L>, L> PrimedWithin<L>
     type Out = (<H::Holds as Bool>::If<H::Prime, H>, T::Out);
 }
 
-/// An element of a set, and what stands for a second axis over the same.
+/// An element of a set that can have a second axis.
 pub trait OtherAxis {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The prime of a dim; a rest has none, and stays as it is.
+    /// The prime of a dim. A rest has none, and is unchanged.
     type Prime;
 }
 
@@ -96,7 +96,7 @@ impl<B> OtherAxis for Rest<B> {
 }
 
 condition! {
-    /// No dim is there twice.
+    /// The condition that no dim occurs twice.
     #[diagnostic::on_unimplemented(
         message = "the Jacobian would have the dim `{D}` twice",
         label = "a dim of the output and of the input is a prime in the Jacobian, and `{D}` is there already: rename a dim of the output, `y.rename(dim, other)`"
@@ -107,8 +107,8 @@ condition! {
 /// All derivatives of a tensor by a tensor: `out[o, i] = d f(by)[o] / d by[i]`.
 ///
 /// If the output and the input share a dim `N`, the Jacobian has `N` for the output and its
-/// [prime](crate::types::prime), `Prime<N>`, for the input: `out[n, n'] = d f(by)[n] / d by[n']`. This
-/// takes one backward pass for each element of the output.
+/// [prime](crate::types::prime), `Prime<N>`, for the input: `out[n, n'] = d f(by)[n] / d by[n']`.
+/// This takes one backward pass for each element of the output.
 ///
 /// ```
 /// use typed_dims::grad::jacobian;
@@ -137,7 +137,8 @@ pub fn try_jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
     let value = f(&traced);
     let (shape, input) = (value.unified_shape()?, traced.unified_shape()?);
     let (from, to) = (Elements::of(&traced.expr), Elements::of(&value.expr));
-    // The result lies as the output's dims, then the input's, in the order of each set.
+    // The result is stored with the output's dims first, then the input's, each in the order of its
+    // set.
     let columns = S::KEYS.as_slice().iter().map(|key| match O::KEYS.position(key) {
         Some(_) => key.primed(key.name),
         None => *key,
@@ -220,7 +221,7 @@ pub fn try_hessian_primed<T: Real, S: JacobianOf<S, Out = H>, H: Dims, L: Scalar
 ///
 /// If the loss does not depend on the input, or the result does not fit into memory.
 #[panicking_twin]
-#[rustfmt::skip] // rustc quotes from here the function and the bound that is not met: in one line, if they stand in one.
+#[rustfmt::skip] // On one line because rustc quotes the function and the unmet bound from here.
 pub fn try_hessian<T: Real, S: Dims, L: ScalarLoss, Old: DimsOf<S, X> + Copy, X: Dims, New: NamesFor<Old, S, X, Out: JacobianOf<S>> + Copy>(
     f: impl Fn(&Named<T, S>) -> L,
     by: &Named<T, S>,
@@ -231,7 +232,7 @@ pub fn try_hessian<T: Real, S: Dims, L: ScalarLoss, Old: DimsOf<S, X> + Copy, X:
     slopes_of_slopes(f, by, |gradient| unwrap(unwrap(gradient.try_rename_all(old, new)).try_eval()))
 }
 
-/// The Jacobian of the gradient of a loss, whose dims get the names that they have along the rows.
+/// The Jacobian of the gradient of a loss. `named` renames the gradient to the dims of the rows.
 #[track_caller]
 fn slopes_of_slopes<T: Real, S: Dims, L: ScalarLoss, O: JacobianOf<S>>(
     f: impl Fn(&Named<T, S>) -> L,

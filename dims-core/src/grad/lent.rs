@@ -1,4 +1,4 @@
-//! The values that gradients are taken by, as functions get them.
+//! The form in which functions get the values that gradients are taken by.
 
 use crate::storage::View;
 use crate::tensors::named::Named;
@@ -7,14 +7,16 @@ use crate::types::set::Dims;
 
 /// The values that [`Inputs`](crate::grad::Inputs) refer to, owned.
 ///
-/// This trait and [`Lend`] are implemented for all references, and for parameters without the `&`, though no gradient is taken by these: so a wrong input is one
-/// error, that of [`Inputs`](crate::grad::Inputs); the other two traits report no further errors.
+/// This trait and [`Lend`] are also implemented for types that are not
+/// [`Inputs`](crate::grad::Inputs), such as any reference, and parameters without `&`. So rustc
+/// reports a wrong input only once, for [`Inputs`](crate::grad::Inputs).
 pub trait Referring {
     /// The values.
     type Value;
 }
 
-/// [`Inputs`](crate::grad::Inputs), as the function gets them for the lifetime `'t`. (The last parameter says that they live so long.)
+/// The form in which the function gets [`Inputs`](crate::grad::Inputs) for the lifetime `'t`. (The
+/// parameter `Lives` implies that they live that long.)
 pub trait Lend<'t, Lives = &'t Self>: Referring {
     /// References to the values.
     type Lent;
@@ -22,7 +24,7 @@ pub trait Lend<'t, Lives = &'t Self>: Referring {
     fn lend(value: &'t Self::Value) -> Self::Lent;
 }
 
-/// What the function gets.
+/// The argument of the function.
 pub type LentOf<'t, P> = <P as Lend<'t>>::Lent;
 
 impl<P> Referring for &P {
@@ -64,7 +66,8 @@ impl<'t, T, S: Dims, R: Rank> Lend<'t> for Named<T, S, R> {
     }
 }
 
-/// A view is a reference to a tensor, with other axes: the function gets a tensor in memory of its own. (What `#[batched]` hands to a body are views.)
+/// A view can be passed like a reference. The function gets an owned copy. (`#[batched]` passes
+/// views to a function's body.)
 impl<T, S: Dims, R: Rank> Referring for Named<T, S, R, View<'_, T, S, R>> {
     type Value = Named<T, S, R>;
 }

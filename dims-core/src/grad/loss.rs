@@ -1,4 +1,4 @@
-//! What a gradient is taken of.
+//! The losses that gradients are taken of.
 
 use crate::error::DimError;
 use crate::execute::reduce::eval;
@@ -16,8 +16,9 @@ use kernels::trace::Held;
 
 /// A loss: one float, as a tensor without dims.
 ///
-/// All results that have no dims and floats as elements; each of the two conditions has a message of its own. Where a gradient is taken by `P`, and `P` has the
-/// further dims of a batch, the loss can have these as well: then it is one float for each example, and so is the gradient.
+/// Two separate conditions, no dims and floats as elements, have separate messages. If the inputs
+/// `P` have the further dims `Rest<B>` of a batch, the loss may have them too: then there is one
+/// loss and one gradient for each example.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a loss",
     label = "the function must return a tensor of one float, such as `.sum(..)` or `.mean(..)` over all dims",
@@ -44,7 +45,7 @@ impl<P, L: LossTensor<Elem: LossElem, Dims: NoneReduced<P>>> ScalarLoss<P> for L
     }
 }
 
-/// A loss in memory.
+/// An evaluated loss.
 pub struct LossInMemory<T, S: Dims> {
     /// The memory.
     pub(super) held: Arc<dyn Held>,
@@ -61,7 +62,7 @@ pub(super) fn number_of<T: Element, S: Dims>(loss: &Named<T, S>) -> Option<T> {
     Some(loss.expr.all()[elements.at(last)])
 }
 
-/// A tensor that a function returns: of any dims and elements, computed or not.
+/// Any tensor or expression, as the result of a function.
 pub trait LossTensor {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -88,7 +89,8 @@ impl<T: Element, S: Dims, E: Expr<Elem = T>> LossTensor for Named<T, S, Rank0, E
     }
 }
 
-/// No dims: the loss is reduced. By [`OfEach`] example also `Rest<B>`.
+/// The dims of a loss: none, or `Rest<B>` if the gradient is taken by tensors of [each
+/// example](OfEach).
 #[diagnostic::on_unimplemented(
     message = "the loss has the dims `{Self}` left",
     label = "the loss must be one number: reduce it over these dims, for example by `.mean(..)`",
@@ -105,7 +107,8 @@ impl<P> NoneReduced<P> for () {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The further dims of a batch: examples do not depend on one another, so the gradient of each is part of that of their sum.
+/// The further dims of a batch. Examples are independent, so the gradient of each is a part of the
+/// gradient of their sum.
 #[diagnostic::do_not_recommend]
 impl<B: Dims, P: OfEach<B>> NoneReduced<P> for (Rest<B>,) {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;

@@ -1,7 +1,7 @@
 //! Gradients of functions of tensors.
 //!
-//! A function is differentiated as it is: it is called once with traced tensors, and the operations that run are recorded
-//! ([`kernels::trace`]), and the steps are gone through from the last one to the first.
+//! The function is called once with traced tensors, and its operations are recorded
+//! ([`kernels::trace`]). Then the steps are replayed in reverse.
 //!
 //! ```
 //! use typed_dims::grad::{grad, value_and_grad};
@@ -19,11 +19,12 @@
 //! assert_eq!(value, 0.5);
 //! ```
 //!
-//! * The gradient of a parameter has its type. [`Parameters`] says which tensors a value is made of.
-//! * Tensors that the function takes from elsewhere are constants.
-//! * Comparisons, rounding and integers have no slope; values computed from them are constants.
-//! * What leaves the recorded program is an error, not a gradient of zero: arrays (`order`), numbers, files, closures (`map`). `x.detach()` says that
-//!   none is wanted.
+//! * The gradient has the type of its parameter, which implements [`Parameters`].
+//! * Captured tensors are constants.
+//! * Comparisons, rounding and integers have no gradient; values computed from them are constants.
+//! * Converting a traced tensor to an array (`order`) or a number, writing it to a file or passing
+//!   it to a closure (`map`) is an error, because the gradient would be lost. Use `x.detach()` if
+//!   no gradient is wanted.
 
 #[doc(hidden)]
 pub mod lent;
@@ -62,7 +63,8 @@ pub use reverse::{
 };
 
 impl<T, S: crate::types::set::Dims, R: crate::types::rank::Rank> crate::tensors::named::Named<T, S, R> {
-    /// All elements as they lie in memory, also those that the dims leave out. (Tests bind them in other ways: the trace belongs to the memory.)
+    /// All elements in memory order, including those that the axes skip. (For tests that bind them
+    /// differently: the trace belongs to the memory.)
     #[doc(hidden)]
     pub fn memory(&self) -> &[T] {
         self.expr.all()

@@ -1,6 +1,7 @@
-//! Values that are made of tensors, such as the weights of a network.
+//! Values made of tensors, such as the weights of a network.
 //!
-//! The trait [`Parameters`] is for all of them, and `#[derive(Parameters)]` implements it for a struct. A [`Walk`] goes through their tensors.
+//! They implement [`Parameters`], which you can derive for a struct with `#[derive(Parameters)]`. A
+//! [`Walk`] visits their tensors.
 
 mod parts;
 mod path;
@@ -33,17 +34,19 @@ use kernels::ops::Map;
 use kernels::scalar::{Element, Real};
 use path::values_at;
 
-/// Values that are made of tensors: tensors that own their elements; tuples, arrays, `Vec`, `Option` and `Box` of such; and structs with
-/// `#[derive(Parameters)]`.
+/// Values made of tensors: tensors that own their elements; tuples, arrays, `Vec`, `Option` and
+/// `Box` of these; and structs with `#[derive(Parameters)]`.
 ///
-/// The value has the type of its gradient: the gradient of a `Network` is a `Network`.
+/// A gradient has the type of its parameters: the gradient by a `Network` is a `Network`.
 ///
 /// * Tensors of floats are learned.
-/// * Tensors of other elements, such as indices and masks, are visited too: they have a name, and are counted. They are not learned
-///   ([`is_learned`]): `map_elements` and `zip_elements` keep them, [`zero`](Parameters::zero) has zeros in their place, and each [`Walk`] has a rule of its own for
-///   them. Mark the field `#[parameters(constant)]` to exclude them from walks.
+/// * Tensors of other elements, such as indices and masks, are visited, named and counted, but not
+///   learned ([`is_learned`]): `map_elements` and `zip_elements` keep them, and
+///   [`zero`](Parameters::zero) replaces them with zeros. Other [walks](Walk) may treat them
+///   differently. Mark the field `#[parameters(constant)]` to exclude them from walks.
 /// * Fields with `#[parameters(constant)]` are not visited. A new value gets a clone of them.
-/// * Fields with `#[parameters(state)]` are tensors that change but are not learned, such as running means. [Recorded functions](crate::program) take and return them. Everything else
+/// * Fields with `#[parameters(state)]` are tensors that change but are not learned, such as
+///   running means. [Recorded functions](crate::program) take and return them. Everything else
 ///   treats them as constants.
 ///
 /// ```
@@ -74,11 +77,13 @@ use path::values_at;
     note = "compute an expression first: `x.eval()`"
 )]
 pub trait Parameters: Sized {
-    /// The dims of the tensors, so far as the type tells them. A type that is written by hand need not tell them.
+    /// The dims of the tensors, as far as they follow from the type. A manual implementation may
+    /// omit them.
     #[doc(hidden)]
     const TENSORS: TensorSets = TensorSets::UNKNOWN;
 
-    /// Calls `walk` with each tensor of the values `of`, and makes a value of the results. The constants are clones of those in the first value.
+    /// Calls `walk` with each tensor of the values `of`, and makes a value from the results.
+    /// Constants are cloned from the first value.
     ///
     /// # Errors
     ///
@@ -90,7 +95,8 @@ pub trait Parameters: Sized {
         walk: &mut W,
     ) -> Result<Self, W::Error>;
 
-    /// Calls `visit` with each tensor of the values: those to be changed, and those to be read. Constants are not visited.
+    /// Calls `visit` with each tensor of the values to change and the values to read. Constants are
+    /// not visited.
     ///
     /// # Errors
     ///
@@ -103,7 +109,7 @@ pub trait Parameters: Sized {
         visit: &mut V,
     ) -> Result<(), V::Error>;
 
-    /// How many elements all tensors have together.
+    /// The total number of elements of all tensors.
     ///
     /// # Panics
     ///
@@ -113,7 +119,7 @@ pub trait Parameters: Sized {
         totals(self).elements
     }
 
-    /// How many bytes the elements of all tensors take.
+    /// The total size of all elements in bytes.
     ///
     /// # Panics
     ///
@@ -123,7 +129,8 @@ pub trait Parameters: Sized {
         totals(self).bytes
     }
 
-    /// The names of all tensors, like `layers.3.attention.query`: those of the fields that lead there, and positions in tuples, arrays and `Vec`s.
+    /// The names of all tensors, such as `layers.3.attention.query`. They consist of the names of
+    /// fields, and positions in tuples, arrays and `Vec`s.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -152,7 +159,8 @@ pub trait Parameters: Sized {
         names.0
     }
 
-    /// The same with zeros for all elements; `false` is the zero of `bool`s. The axes of each tensor lie in the same order.
+    /// A copy with all elements set to zero, or `false` for `bool`. The memory order of axes is
+    /// kept.
     ///
     /// # Panics
     ///
@@ -183,7 +191,7 @@ pub trait Parameters: Sized {
         Self::walk([self], &mut Path::new(), &mut Zeros)
     }
 
-    /// `f` of each element of the tensors of `T`. Tensors that are not learned stay as they are.
+    /// Applies `f` to each element of the tensors of `T`. Tensors that are not learned are kept.
     ///
     /// # Panics
     ///
@@ -210,12 +218,14 @@ pub trait Parameters: Sized {
         Self::walk([self], &mut Path::new(), &mut Each(f, PhantomData))
     }
 
-    /// `f` of each element of the tensors of `T`, and of the element of `other` at the same place. Tensors that are not learned stay as they are.
+    /// Applies `f` to each element of the tensors of `T` and the element of `other` at the same
+    /// position. Tensors that are not learned are kept.
     ///
     /// # Panics
     ///
-    /// If the values differ in the length of a `Vec`, in whether an `Option` is `None`, or in the size of a dim; if a tensor has floats of another
-    /// type than `T`; or if the result does not fit into memory.
+    /// If the values differ in the length of a `Vec`, in whether an `Option` is `None`, or in the
+    /// size of a dim; if a tensor has floats of another type than `T`; or if the result does not
+    /// fit into memory.
     #[panicking_twin(but = "returns an error where that panics")]
     fn try_zip_elements<T: Real, F: Fn(T, T) -> T>(&self, other: &Self, f: F) -> Result<Self, DimError> {
         struct Pairs<T, F>(F, PhantomData<fn(T)>);
@@ -241,10 +251,11 @@ pub trait Parameters: Sized {
     }
 }
 
-/// What `#[derive(Parameters)]` implements: a struct, field by field. All of them are [`Parameters`].
+/// The trait that `#[derive(Parameters)]` implements. All implementors are [`Parameters`].
 ///
-/// (A trait apart, since `#[diagnostic::do_not_recommend]` cannot be in code that a derive writes: a module with `#![no_implicit_prelude]` does not know `diagnostic`. And rustc
-/// lists all implementations of [`Parameters`] that lack it.)
+/// (It is separate because derived code cannot use `#[diagnostic::do_not_recommend]`: `diagnostic`
+/// does not resolve in a module with `#![no_implicit_prelude]`. Without it, rustc would list every
+/// derived implementation of [`Parameters`] in its messages.)
 #[doc(hidden)]
 pub trait DerivedParameters: Sized {
     /// See [`Parameters::TENSORS`].
@@ -290,7 +301,8 @@ impl<P: DerivedParameters> Parameters for P {
     }
 }
 
-/// A function over the tensors of a value, or of `N` values of one type at once. (`N` is at least 1.)
+/// A function over the tensors of a value, or of `N` values of one type at once. (`N` is at least
+/// 1.)
 ///
 /// ```
 /// use typed_dims::grad::Parameters;
@@ -326,20 +338,23 @@ impl<P: DerivedParameters> Parameters for P {
 /// # Ok::<(), DimError>(())
 /// ```
 pub trait Walk<const N: usize> {
-    /// Why a walk ends early.
+    /// The error that ends a walk early.
     type Error: From<DimError>;
 
-    /// Whether the walk includes fields with `#[parameters(state)]`. Otherwise the new value gets clones of them.
+    /// Whether the walk includes fields with `#[parameters(state)]`. Otherwise the new value gets
+    /// clones of them.
     const STATE: bool = false;
 
-    /// The tensor of the new value, from the tensors `of` the given values. Their sizes may differ. [`is_learned`] tells whether tensors of `T` are learned.
+    /// Returns the tensor of the new value, from the tensors `of` the given values. Their sizes may
+    /// differ. [`is_learned`] tells whether tensors of `T` are learned.
     fn tensor<T: Element, S: Dims, R: Rank>(
         &mut self,
         path: &Path,
         of: [&Named<T, S, R>; N],
     ) -> Result<Named<T, S, R>, Self::Error>;
 
-    /// Called with each setting, such as the decay of an average. The new value gets the setting of the first value. A recorded function runs only with the settings it was recorded with.
+    /// Called with each setting, such as the decay of an average. The new value gets the setting of
+    /// the first value. A recorded function runs only with the settings it was recorded with.
     #[doc(hidden)]
     fn setting<X: Clone + PartialEq + Debug + Send + Sync + 'static>(
         &mut self,
@@ -351,7 +366,8 @@ pub trait Walk<const N: usize> {
         Ok(())
     }
 
-    /// Called before [`tensor`](Walk::tensor) gets the state of an optimizer as one line of elements: the dims and the sizes of the axes along which they lie, the last one innermost.
+    /// Called before [`tensor`](Walk::tensor) gets the state of an optimizer as one line of
+    /// elements, with the dims and the sizes of the state's axes, the last one innermost.
     #[doc(hidden)]
     fn line_along(&mut self, keys: &'static Keys, sizes: &[usize]) {
         let _ = (keys, sizes);
@@ -363,9 +379,10 @@ pub trait Walk<const N: usize> {
     }
 }
 
-/// A function over the tensors of `M` values of one type, which it can change, and of `N` further ones.
+/// A function over the tensors of `M` values of one type, which it can change, and of `N` further
+/// ones.
 ///
-/// Where a [`Walk`] makes a new value, this changes values in place, or only looks at them (`M` is 0).
+/// A [`Walk`] makes a new value. This changes values in place, or only reads them if `M` is 0.
 ///
 /// ```
 /// use typed_dims::grad::Parameters;
@@ -401,7 +418,7 @@ pub trait Walk<const N: usize> {
 /// # Ok::<(), DimError>(())
 /// ```
 pub trait Visitor<const M: usize, const N: usize> {
-    /// Why a visit ends early.
+    /// The error that ends a visit early.
     type Error: From<DimError>;
 
     /// Changes the tensors of the first values. All sizes may differ.
@@ -418,7 +435,8 @@ pub trait Visitor<const M: usize, const N: usize> {
     }
 }
 
-/// A field, as `#[derive(Parameters)]` needs it. All [`Parameters`] can be one; the trait is apart, and does not extend that one, for the sake of its message.
+/// A field of a struct with `#[derive(Parameters)]`. All [`Parameters`] implement it. It is a
+/// separate trait for its error message.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a parameter: mark the field `#[parameters(constant)]`",
@@ -485,7 +503,8 @@ pub fn is_learned<T: Element>() -> bool {
     id == TypeId::of::<f32>() || id == TypeId::of::<f64>()
 }
 
-/// Whether a walk over elements of `T` changes tensors of `U`; an error if it would have to, and cannot.
+/// Whether a walk over elements of `T` changes tensors of `U`. An error if `U` is another type of
+/// floats.
 fn to_be_changed<U: Element, T: Element>(path: &Path) -> Result<bool, DimError> {
     if TypeId::of::<U>() == TypeId::of::<T>() {
         return Ok(true);
@@ -499,13 +518,14 @@ fn to_be_changed<U: Element, T: Element>(path: &Path) -> Result<bool, DimError> 
     Err(DimError::Shape { what: format!("{what} has elements of type {found}, not {expected}") })
 }
 
-/// A value of `A` as one of `B`, which is the same type. (The comparison of the types is a constant to the compiler.)
+/// A value of `A` as a value of `B`, which is the same type. (The comparison is resolved at compile
+/// time.)
 #[cfg_attr(not(unoptimized), inline(always))]
 fn same<A: Element, B: Element>(value: A) -> B {
     *(&value as &dyn Any).downcast_ref().expect("the types were compared")
 }
 
-/// All tensors have the same sizes, or an error that names the part.
+/// Checks that all tensors have the same sizes. The error names the part.
 pub(crate) fn same_sizes<T: Element, S: Dims, R: Rank, const N: usize>(
     path: &Path,
     of: [&Named<T, S, R>; N],
@@ -534,7 +554,7 @@ pub(crate) fn sizes_differ(path: &Path, keys: &Keys, axis: usize, one: usize, an
     DimError::Shape { what: format!("{values} differ: {name} has size {one} in one, {another} in another") }
 }
 
-/// The elements of an expression of the same sizes, with the axes in the order in which those of the tensor lie.
+/// The elements of an expression of the same sizes, in the memory order of the tensor.
 fn like<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
     tensor: &Named<T, S, R>,
     expr: E,

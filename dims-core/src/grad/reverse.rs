@@ -16,7 +16,7 @@ use twins::panicking_twin;
 
 /// The gradient of a loss: `d f / d by`, of the type of `by`.
 ///
-/// `f` is called once, with tensors of the same types and sizes; tensors that it takes from elsewhere are constants.
+/// `f` is called once, with tensors of the same types and sizes. Captured tensors are constants.
 ///
 /// ```
 /// use typed_dims::grad::grad;
@@ -31,8 +31,9 @@ use twins::panicking_twin;
 ///
 /// # Errors
 ///
-/// If the loss does not read a parameter, no parameter has floats, or a result does not fit into memory. (An operation without a derivative panics in `f`, unless `f` uses
-/// the `try_` form.)
+/// If the loss does not depend on a parameter, if no parameter has floats, or if a result does not
+/// fit into memory. (An operation without a derivative panics in `f`, unless `f` uses the `try_`
+/// form.)
 #[panicking_twin]
 pub fn try_grad<P: Inputs, L: ScalarLoss<P>>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
@@ -53,8 +54,9 @@ pub fn try_value_and_grad<P: Inputs, L: ScalarLoss>(
 
 /// The loss as a tensor, and its gradient.
 ///
-/// As [`value_and_grad`], but the loss stays a tensor: `Tensor<f32, ()>` for a loss of `f32`. So it can be part of a further function, and of an outer gradient. If the tensors
-/// in `by` have the further dims `Rest<B>` of a batch, the loss can have them as well: one loss for each example.
+/// As [`value_and_grad`], but returns the loss as a tensor, such as `Tensor<f32, ()>`, so it can be
+/// differentiated or recorded by an outer function. If the tensors in `by` have the further dims
+/// `Rest<B>` of a batch, the loss can have them too: one loss for each example.
 ///
 /// ```
 /// use typed_dims::grad::loss_and_grad;
@@ -89,7 +91,8 @@ pub fn try_loss_and_grad_with<P: Inputs, L: ScalarLoss<P>, X>(
     differentiated::<P, P, L, X, _>(f, by, of_loss)
 }
 
-/// The loss, its gradient, and what the function returns beside it. Tensors beside the loss are constant after the call.
+/// The loss, its gradient, and the second value that the function returns. The tensors of this
+/// value are constants after the call.
 ///
 /// ```
 /// use typed_dims::grad::value_and_grad_with;
@@ -106,7 +109,7 @@ pub fn try_value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
     by: P,
 ) -> Result<(L::Elem, P::Value, X), DimError> {
-    // (A number is no part of a program that others record.)
+    // (A number cannot be part of an outer recording.)
     let of_loss = |loss: Named<L::Elem, L::Dims>, depends_on_others: bool| {
         let value = if depends_on_others { None } else { number_of(&loss) };
         (value, is_recorded(loss.expr.buffer()))
@@ -120,7 +123,8 @@ pub fn try_value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
     Ok((value, gradient, beside))
 }
 
-/// The result of `of_loss`, and the gradient. `of_loss` gets the traced tensor, and whether it depends on variables of an outer gradient.
+/// The result of `of_loss`, and the gradient. `of_loss` gets the traced tensor, and whether it
+/// depends on variables of an outer gradient.
 #[track_caller]
 pub(super) fn differentiated<P: Inputs, Q, L: ScalarLoss<Q>, X, K>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
@@ -130,19 +134,20 @@ pub(super) fn differentiated<P: Inputs, Q, L: ScalarLoss<Q>, X, K>(
     let mut variables = Variables::default();
     let (_in_place, traced) = by.variables(&mut Path::new(), &mut variables)?;
     variables.check()?;
-    // (Dropped before `_in_place`, as all that is declared below it: memory that nothing else shares becomes that of constants again without a copy.)
+    // (Dropped before `_in_place`, like everything declared below, so that memory is not shared
+    // when it becomes constant again, and need not be copied.)
     let variables = variables;
     let (loss, beside) = f(<P as Lend<'_>>::lend(&traced));
     let LossInMemory { held, one, tensor } = loss.into_loss()?;
     let of_others = held.node().is_some_and(|node| depends_on_others(node, &[&variables.call]));
-    // (Before the steps are gone through, which are freed on the way: the tensor would keep them.)
+    // (Before the steps are replayed. They are freed on the way, which the tensor would prevent.)
     let wanted = of_loss(tensor, of_others);
     let mut found = gradients(vec![(held, one)], &variables.nodes, &[&variables.call], false)?;
     let gradient = collected::<P>(&traced, &mut found, &variables.nodes, Some(Location::caller()))?;
     Ok((wanted, gradient, beside))
 }
 
-/// The gradients by the variables that `traced` is made of.
+/// The gradients by the variables in `traced`.
 pub(super) fn collected<P: Inputs>(
     traced: &P::Value,
     gradients: &mut Gradients,
@@ -152,7 +157,8 @@ pub(super) fn collected<P: Inputs>(
     P::walk_value(traced, &mut Path::new(), &mut Collected { gradients, nodes: nodes.iter(), refused })
 }
 
-/// What [`vjp`] returns beside the value: takes a cotangent of the value back to one of the inputs.
+/// The pull-back that [`vjp`] returns. It maps a cotangent of the value to a cotangent of the
+/// inputs.
 pub struct Pullback<P: Inputs, Y> {
     traced: P::Value,
     variables: Variables,
@@ -160,7 +166,8 @@ pub struct Pullback<P: Inputs, Y> {
 }
 
 impl<P: Inputs, Y: Parameters> Pullback<P, Y> {
-    /// `cotangent * d f / d by`: for a cotangent of the type and sizes of the value. Inputs on which the value does not depend get zeros.
+    /// `cotangent * d f / d by`. The cotangent has the type and sizes of the value. Inputs on which
+    /// the value does not depend get zeros.
     ///
     /// # Errors
     ///
@@ -171,7 +178,7 @@ impl<P: Inputs, Y: Parameters> Pullback<P, Y> {
     }
 }
 
-/// A cotangent of the value, taken back to the variables that `traced` is made of.
+/// Pulls a cotangent of the value back to the variables in `traced`.
 fn pulled<P: Inputs, Y: Parameters>(
     traced: &P::Value,
     Variables { nodes, call, .. }: &Variables,
@@ -184,7 +191,8 @@ fn pulled<P: Inputs, Y: Parameters>(
     collected::<P>(traced, &mut found, nodes, None)
 }
 
-/// The value of a function, and its pull-back: `dx = pullback(&dy)` with the cotangent `dy`, which has the dims of the value.
+/// The value of a function, and its pull-back: `dx = pullback(&dy)` with the cotangent `dy`, which
+/// has the dims of the value.
 ///
 /// ```
 /// use typed_dims::grad::vjp;
@@ -199,7 +207,7 @@ fn pulled<P: Inputs, Y: Parameters>(
 /// assert_eq!(dx.order(In), ndarray::array![21.0, 43.0]);
 /// ```
 ///
-/// The pull-back can be called after `f` and `by` are gone. For other threads there is that of [`try_vjp`].
+/// The pull-back can outlive `f` and `by`. To send it to another thread, use [`try_vjp`].
 ///
 /// # Panics
 ///
@@ -214,7 +222,7 @@ pub fn vjp<'p, P: Inputs<Value: 'p>, Y: Parameters + 'p>(
     (shown, Box::new(pull))
 }
 
-/// As [`vjp`], but what sizes decide is an error, also that of the pull-back.
+/// As [`vjp`], but returns errors instead of panicking, and so does the pull-back.
 ///
 /// # Errors
 ///
@@ -232,7 +240,8 @@ pub fn try_vjp<P: Inputs, Y: Parameters>(
     Ok((shown, Pullback { traced, variables, value }))
 }
 
-/// The value of a function of variables, as the caller gets it: traced where it depends on what others trace.
+/// The value that the caller gets. It stays traced only where it depends on variables of other
+/// calls.
 pub(super) fn shown<Y: Parameters>(value: &Y, call: &GradientCall) -> Result<Y, DimError> {
     Y::walk([value], &mut Path::new(), &mut Detached(|node: &Arc<Node>| !depends_on_others(node, &[call])))
 }

@@ -1,4 +1,4 @@
-//! Tensors as variables of a recorded program, and the gradients by them.
+//! Variables of a recorded program, and the gradients by them.
 
 use crate::error::{DimError, Origin};
 use crate::expr::evaluate::evaluate_tensor;
@@ -43,12 +43,12 @@ impl Elements {
         &self.sizes
     }
 
-    /// Where the elements lie along the axes.
+    /// The offset and the strides of the elements.
     pub(super) fn place(&self) -> &StridedPlace {
         &self.place
     }
 
-    /// Where the element with this number lies, the last axis counted fastest.
+    /// The position in memory of the element with this row-major number.
     pub(super) fn at(&self, number: usize) -> usize {
         let (mut rest, mut place) = (number, self.place.offset);
         for (&size, &stride) in self.sizes.iter().zip(&self.place.strides).rev() {
@@ -63,7 +63,7 @@ impl Elements {
         Field::held(&self.sizes, &self.held, self.place.clone())
     }
 
-    /// Its elements as they would lie in the memory of another tensor with the same sizes.
+    /// Its elements in the memory layout of another tensor with the same sizes.
     pub(super) fn lying_as(&self, other: &Elements) -> Result<Arc<dyn Held>, DimError> {
         let field = Field::held(&self.sizes, &self.held, self.place.clone());
         let dtype = other.held.dtype().expect("floats are known");
@@ -72,21 +72,21 @@ impl Elements {
     }
 }
 
-/// Makes variables of all floats. When this is dropped, their call has ended.
+/// Makes variables of all floats. Dropping it ends their call.
 #[derive(Default)]
 pub struct Variables {
     pub(super) call: Arc<GradientCall>,
     pub(super) nodes: Vec<Arc<Node>>,
-    /// (The tensors, that is: a node by its own does not keep the elements.)
+    /// (The tensors, because a node does not keep the elements alive.)
     pub(super) elements: Vec<Elements>,
-    /// The number of the first node of variables that are in memory already: see [`InPlace`].
+    /// The number of the first variable in place: see [`InPlace`].
     in_place: Option<u64>,
-    /// Whether there are tensors of other elements.
+    /// Whether there are tensors of other element types.
     others: bool,
 }
 
 impl Variables {
-    /// An error if there are tensors, but none of floats.
+    /// Returns an error if there are tensors, but none of floats.
     #[track_caller]
     pub(super) fn check(&self) -> Result<(), DimError> {
         if self.nodes.is_empty() && self.others {
@@ -126,7 +126,8 @@ impl Walk<1> for Variables {
     }
 }
 
-/// Marks floats as variables in their own memory, where nothing else shares it, nobody traces it, and each element stands at one position.
+/// Marks floats as variables in place, if their memory is not shared or traced, and each element
+/// has only one position.
 struct Marking {
     call: Arc<GradientCall>,
     /// The number of the first variable.
@@ -152,7 +153,7 @@ impl Visitor<1, 0> for Marking {
     }
 }
 
-/// The variables from a number on become constants again.
+/// Makes the variables from this number on constants again.
 struct Ending(u64);
 
 impl Visitor<1, 0> for Ending {
@@ -171,7 +172,7 @@ impl Visitor<1, 0> for Ending {
     }
 }
 
-/// A value, in whose own memory the variables of a call are until this is dropped.
+/// A value whose tensors are variables in place until this is dropped.
 pub struct InPlace<'m, P: Parameters> {
     value: &'m mut P,
     marking: Marking,
@@ -179,13 +180,14 @@ pub struct InPlace<'m, P: Parameters> {
 
 impl<'m, P: Parameters> InPlace<'m, P> {
     pub(super) fn new(value: &'m mut P, path: &mut Path, variables: &Variables) -> Result<Self, DimError> {
-        // (Made first, so that all variables are constants again after an error, too.)
+        // (Made first, so that variables also become constants again after an error.)
         let mut own = InPlace { value, marking: Marking { call: Arc::clone(&variables.call), first: None } };
         P::visit([&mut *own.value], [], path, &mut own.marking)?;
         Ok(own)
     }
 
-    /// The value for the function: variables in this memory, and in copies where the memory could not be marked.
+    /// The value for the function, with variables in place, or in copies if the memory could not be
+    /// marked.
     pub(super) fn variables(&self, path: &mut Path, variables: &mut Variables) -> Result<P, DimError> {
         variables.in_place = self.marking.first;
         let value = P::walk([&*self.value], path, variables);
@@ -197,13 +199,15 @@ impl<'m, P: Parameters> InPlace<'m, P> {
 impl<P: Parameters> Drop for InPlace<'_, P> {
     fn drop(&mut self) {
         if let Some(first) = self.marking.first {
-            // (An error can only be that of a user's implementation. What it has not visited stays a variable of a call that has ended, so it is a constant to others.)
+            // (Only a user's implementation can return an error. Tensors that it has not visited
+            // stay variables of a finished call, which others treat as constants.)
             let _ = P::visit([&mut *self.value], [], &mut Path::new(), &mut Ending(first));
         }
     }
 }
 
-/// Whether elements stand at several positions: then each of these has a gradient of its own. (Without elements, all strides are 0.)
+/// Whether elements have several positions, each of which has its own gradient. (Without elements,
+/// all strides are 0.)
 fn repeats<T: Element, S: Dims, R: Rank>(tensor: &Evaluated<T, S, R>) -> bool {
     let mut axes = tensor.named().as_slice().iter().chain(tensor.positional().as_slice());
     !tensor.all().is_empty() && axes.any(|axis| axis.size > 1 && axis.stride == 0)
@@ -219,7 +223,8 @@ fn named(path: &Path) -> Option<Box<dyn Display + Send + Sync>> {
     (!path.segments().is_empty()).then(|| Box::new(path.clone()) as _)
 }
 
-/// A copy of a tensor that is a variable, and its node. Of a traced tensor it depends as an identity.
+/// A copy of a tensor as a variable, and its node. For a traced tensor, the copy is recorded as an
+/// identity.
 fn variable<T: Element, S: Dims, R: Rank>(
     tensor: &Evaluated<T, S, R>,
     path: &Path,
@@ -260,7 +265,8 @@ fn copied<T: Element, S: Dims, R: Rank>(tensor: &Evaluated<T, S, R>) -> Result<V
 pub(super) struct Collected<'g> {
     pub(super) gradients: &'g mut Gradients,
     pub(super) nodes: core::slice::Iter<'g, Arc<Node>>,
-    /// Where the gradient is taken, if it is an error that a variable was not read; else the gradient by it is zero.
+    /// The source location of the call, if unread variables are an error. Otherwise their gradient
+    /// is zero.
     pub(super) refused: Origin,
 }
 
@@ -322,7 +328,8 @@ impl Walk<2> for Directed<'_> {
     }
 }
 
-/// The floats of a value, and those of another of the same type and sizes in memory that lies alike.
+/// The floats of a value, and those of another one of the same type and sizes, copied to the same
+/// layout.
 #[derive(Default)]
 pub(super) struct FloatPairs(pub(super) Vec<(Arc<dyn Held>, Arc<dyn Held>)>);
 
@@ -344,7 +351,7 @@ impl Walk<2> for FloatPairs {
     }
 }
 
-/// The same values, in which tensors traced by nodes like these are no longer traced.
+/// Copies a value, and detaches the tensors whose nodes satisfy the predicate.
 pub(super) struct Detached<F>(pub(super) F);
 
 impl Detached<fn(&Arc<Node>) -> bool> {
@@ -368,7 +375,7 @@ impl<F: Fn(&Arc<Node>) -> bool> Walk<1> for Detached<F> {
     }
 }
 
-/// The same elements, in memory of their own if they are traced.
+/// The same elements, copied if they are traced.
 pub(super) fn detached<T: Element, S: Dims, R: Rank>(tensor: &Evaluated<T, S, R>) -> Evaluated<T, S, R> {
     if tensor.is_traced() { tensor.with_buffer(tensor.all().to_vec().into()) } else { tensor.clone() }
 }

@@ -1,4 +1,4 @@
-//! Where the elements of a [`Laid`](super::Laid) are: in memory of its own, or in memory that it borrows.
+//! The memory of a [`Laid`](super::Laid), owned or borrowed.
 
 use crate::error::DimError;
 use crate::expr::Facts;
@@ -27,7 +27,7 @@ use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
 use kernels::scalar::{Element, Num};
 
-/// Elements one behind the other: `Vec<T>`, `&[T]` or `&mut [T]`.
+/// Contiguous elements: `Vec<T>`, `&[T]` or `&mut [T]`.
 #[diagnostic::on_unimplemented(
     message = "a `Laid` cannot have its elements in `{Self}`",
     label = "expected `Vec<T>`, `&[T]` or `&mut [T]`"
@@ -37,15 +37,15 @@ pub trait Memory: Sized {
     const SEAL: crate::seal::Seal;
     /// The type of the elements.
     type Elem: Element;
-    /// What yields the elements of a tensor with the dims `S`.
+    /// The expression of a tensor with the dims `S` over this memory.
     #[doc(hidden)]
     type Tensor<S: Dims>: Packable<Elem = Self::Elem>;
-    /// The elements with axes that lie contiguously in `order`, in which `sizes` is.
+    /// The elements with contiguous axes in this `order`. `sizes` are in the same order.
     ///
-    /// Panics if the sizes are not those of the elements.
+    /// Panics if the product of the sizes is not the number of elements.
     #[doc(hidden)]
     fn store<S: Dims>(self, order: &[usize], sizes: &[usize]) -> Self::Tensor<S>;
-    /// The elements alone.
+    /// The elements without axes.
     #[doc(hidden)]
     fn release<S: Dims>(tensor: Self::Tensor<S>) -> Self;
     /// The same elements with other axes.
@@ -59,7 +59,7 @@ pub trait Memory: Sized {
     }
     #[doc(hidden)]
     fn count(&self) -> usize;
-    /// The elements as they lie.
+    /// The elements in memory order.
     #[doc(hidden)]
     fn elements<S: Dims>(tensor: &Self::Tensor<S>) -> &[Self::Elem];
     /// The axes in the order of the set.
@@ -95,7 +95,7 @@ impl<T: Element> Memory for Vec<T> {
         tensor.into_vec()
     }
 
-    /// (A recorded program may know the memory, which so stays the same.)
+    /// (A recorded program may refer to the memory, so it is not replaced.)
     #[inline]
     #[track_caller]
     fn with_axes<S: Dims, N: Dims>(
@@ -182,7 +182,7 @@ impl<T: Element> Writable for &mut [T] {
     }
 }
 
-/// All elements of a borrowed slice `M`, which lie contiguously in some order of the dims `S`.
+/// All elements of a borrowed slice `M`, contiguous in some order of the dims `S`.
 pub struct Lent<M, S: Dims> {
     data: M,
     axes: S::Axes,
@@ -197,7 +197,7 @@ impl<M: Clone, S: Dims> Clone for Lent<M, S> {
 impl<M: Copy, S: Dims> Copy for Lent<M, S> {}
 
 impl<T: Element, M: Deref<Target = [T]>, S: Dims> Lent<M, S> {
-    /// The elements, which `store` gave axes that count them.
+    /// The elements. `store` has checked that the axes match their number.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn borrowed(&self) -> Elements<'_, T> {
         Elements::of_slice(&self.data)

@@ -1,13 +1,14 @@
-//! Typed layouts: tensors whose type says in which order their axes lie in memory.
+//! Typed layouts: tensors whose type fixes the order of their axes in memory.
 //!
-//! A [`Tensor`](crate::tensors::named::Tensor) is a set of dims; how its elements lie is known where it runs. Where code depends on the order, as what is
-//! handed to another library does, [`Laid<T, (N, H, W, C)>`](Laid) has it in the type: the last dim is the one whose elements are
-//! neighbours.
+//! The dims of a [`Tensor`](crate::tensors::named::Tensor) are a set, and its memory layout is only
+//! known at run time. If code depends on the order, for example to pass elements to another
+//! library, use [`Laid<T, (N, H, W, C)>`](Laid): its elements are contiguous, and the last dim is
+//! the fastest.
 //!
 //! ```text
 //! fn encode(image: &Laid<u8, (H, W, C)>) -> Vec<u8> { codec::encode(image.as_slice()) }
 //!
-//! encode(&image.laid((H, W, C)))          moves elements only if they do not lie so already
+//! encode(&image.laid((H, W, C)))          copies elements only if they are in another order
 //! encode(&image.laid((C, H, W)))          expected `&Laid<u8, (H, W, C)>`, found `&Laid<u8, (C, H, W)>`
 //! ```
 
@@ -45,7 +46,8 @@ use ndarray::{ArrayView, ArrayViewMut};
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
-/// A tensor whose elements lie contiguously in the order of the dims `L`, the last one fastest: `Laid<f32, (N, H, W, C)>`.
+/// A tensor whose elements are contiguous in the order of the dims `L`, the last one fastest:
+/// `Laid<f32, (N, H, W, C)>`.
 ///
 /// It owns its elements, or borrows them (`M`):
 ///
@@ -55,15 +57,18 @@ use twins::panicking_twin;
 /// Laid<f32, (H, W, C), &mut [f32]>        made by `slice_mut.into_laid(..)`, or `laid.view_mut()`
 /// ```
 ///
-/// It is a tensor as any other in all operations, and derefs to one. That the last dim of `L` has neighbours in memory, and the
-/// strides of the others, follow from the type. So where all tensors of an expression are laid alike, and its result is too or some of its dims
-/// are reduced, the loops are known when rustc compiles them, but for their lengths: nothing looks at strides. In a product of matrices of up
-/// to 64 x 64 by 64 x 64 or so, the types say which matrix has its neighbours along rows, columns or the sum, and so which kernel runs; several
-/// dims can be the rows, the columns or the batch, if they lie one behind the other. The [plan](crate::plan::explain) says so: `strides known to
-/// rustc`. Strides are looked at when an expression runs in which
+/// It derefs to a tensor, and can be used in all operations. The order of the strides follows from
+/// the type. If all tensors of an expression have the same layout, and so has its result or some
+/// dims are reduced, then rustc knows the loops except for their lengths, and strides are not
+/// examined at run time. In a matrix product of up to about 64 x 64 by 64 x 64, the types determine
+/// whether the elements of each matrix are adjacent along rows, columns or the sum, and so which
+/// kernel runs. Rows, columns and batch may each span several dims if these are adjacent. The
+/// [plan](crate::plan::explain) shows `strides known to rustc`. Strides are examined at run time if
 ///
-/// * tensors are laid in different orders, or one has no order in its type, or the result has another one,
-/// * a product is larger than that, sums over several dims or none, or has more than two factors; beside its multiplications that is little.
+/// * tensors have different orders, or one has no order in its type, or the result has another
+///   order,
+/// * a product is larger, sums over several dims or none, or has more than two factors. The cost is
+///   small compared with the multiplications.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -105,12 +110,13 @@ const fn order_of<D: DimList, S: Dims>() -> AxisList {
     AxisList::of(D::KEYS, S::KEYS)
 }
 
-/// Puts tensors into an order that their type says.
+/// Converts tensors to a typed layout.
 pub trait Lay: Computable<Rank = Rank0> {
-    /// The tensor with its elements contiguous in the order of `dims`, which are all that it has.
+    /// The tensor with its elements contiguous in the order of `dims`, which must be all its dims.
     ///
-    /// If it owns elements that lie so, none is moved, and [`explain`](crate::plan::explain::explain) shows no step; an expression is
-    /// computed in that order. Else elements are copied, which is a step of the plan.
+    /// If the tensor owns elements that are already in this order, they are not copied, and
+    /// [`explain`](crate::plan::explain::explain) shows no step. An expression is computed in this
+    /// order. Otherwise elements are copied, which is a step of the plan.
     ///
     /// # Panics
     ///
@@ -136,13 +142,13 @@ pub trait Lay: Computable<Rank = Rank0> {
             evaluate::<Self::Dims, Rank0, _>(tensor.expr, &shape, order)?
         };
         let sizes = shape.sizes_in(order);
-        // The set of the dims named is that of the tensor, as none is left.
+        // The named dims are all dims of the tensor.
         let order = const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
         Ok(Laid(Named::from_expr(Evaluated::in_order(data, order, &sizes))))
     }
 }
 
-/// No dims are left: the layout `D` names all that the tensor has.
+/// The layout `D` names all dims of the tensor, so that none are left.
 #[diagnostic::on_unimplemented(
     message = "the layout `{D}` lacks the dims `{Self}` of the tensor",
     label = "a layout names all dims"
@@ -162,18 +168,18 @@ impl<D> LaidWhole<D> for (Rest<()>,) {
 
 impl<A: Computable<Rank = Rank0>> Lay for A {}
 
-/// Elements that lie contiguously already, as tensors whose type says so: vectors, slices, and ndarray arrays and views in standard layout, or
-/// references to them. Nothing
-/// is copied.
+/// Converts contiguous elements to tensors with a typed layout without copying: vectors, slices,
+/// and ndarray arrays and views in standard layout, or references to them.
 pub trait IntoLaid {
-    /// Where the elements are.
+    /// The memory of the elements.
     type Memory: Memory;
-    /// How many axes there are, if that is known.
+    /// The number of axes, if it is known.
     type Rank;
 
     /// The elements with a dim for each axis, the last one fastest.
     ///
-    /// An array has its sizes. For a vector or a slice they come from the dims: one of them may be unknown.
+    /// The sizes are those of the array. For a vector or a slice they come from the dims; one of
+    /// them may be unknown.
     #[panicking_twin(
         but = "what sizes decide is an error: sizes that are not those of the elements, and an array whose elements lie otherwise"
     )]
@@ -190,40 +196,41 @@ pub trait IntoLaid {
 pub type LaidIn<M, D> = Laid<<M as Memory>::Elem, InOrder<D>, M>;
 
 impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
-    /// Elements that lie in this `order` of the axes of the set, which have these `sizes` in the same order.
+    /// Elements in this `order` of the axes of the set. `sizes` are in the same order.
     #[track_caller]
     fn of(memory: M, order: &[usize], sizes: &[usize]) -> Self {
         Laid(Named::from_expr(memory.store(order, sizes)))
     }
 
-    /// The loop axes of the tensor in the order in which they lie.
+    /// The loop axes of the tensor in memory order.
     const ORDER: &'static AxisList = &AxisList::of(L::KEYS, <L::Set as Dims>::KEYS);
 
-    /// The sizes, in the order in which the axes lie.
+    /// The sizes of the axes, in memory order.
     pub fn sizes(&self) -> Vec<usize> {
         let axes = M::axes(&self.0.expr);
         Self::ORDER.as_slice().iter().map(|&axis| axes[axis].size).collect()
     }
 
-    /// The elements as they lie.
+    /// The elements in memory order.
     ///
     /// # Panics
     ///
-    /// If a gradient is taken through the tensor: numbers are no part of the program that is recorded. `x.detach()` has the same ones.
+    /// If a gradient is being taken through the tensor, because plain numbers cannot be recorded.
+    /// Call `x.detach()` first.
     #[track_caller]
     pub fn as_slice(&self) -> &[T] {
         self.leaves("as_slice");
         M::elements(&self.0.expr)
     }
 
-    /// Panics if a recorded program knows the elements, which are to leave it.
+    /// Panics if the elements belong to a program that is being recorded.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn leaves(&self, operation: &'static str) {
         unwrap(check_taken(M::elements(&self.0.expr), operation));
     }
 
-    /// The elements as they lie, to change them.
+    /// The elements in memory order, mutably.
     #[track_caller]
     pub fn as_mut_slice(&mut self) -> &mut [T]
     where
@@ -232,12 +239,12 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         M::elements_mut(&mut self.0.expr)
     }
 
-    /// The same elements, borrowed.
+    /// A borrowed tensor over the same elements.
     pub fn view(&self) -> Laid<T, L, &[T]> {
         Laid::of(M::elements(&self.0.expr), Self::ORDER.as_slice(), &self.sizes())
     }
 
-    /// The same elements, borrowed to change them.
+    /// A mutably borrowed tensor over the same elements.
     #[track_caller]
     pub fn view_mut(&mut self) -> Laid<T, L, &mut [T]>
     where
@@ -260,7 +267,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         view.into_dimensionality().expect("each dim is an axis")
     }
 
-    /// The elements as an ndarray view with the same axes, to change them. Nothing is copied.
+    /// The elements as a mutable ndarray view with the same axes. Nothing is copied.
     #[track_caller]
     pub fn as_array_mut(&mut self) -> ArrayViewMut<'_, T, NdOfList<L>>
     where
@@ -272,7 +279,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         view.into_dimensionality().expect("each dim is an axis")
     }
 
-    /// The elements as a place to assign to, for `add_assign` and the like.
+    /// The elements as a [`Place`], for `add_assign` and similar methods.
     #[track_caller]
     pub fn as_place(&mut self) -> Place<'_, T, L::Set>
     where
@@ -282,7 +289,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         Place::in_order(self.as_mut_slice(), Self::ORDER.as_slice(), &sizes)
     }
 
-    /// Replaces the elements by those of `value`, which is broadcast along the dims that it does not have.
+    /// Replaces the elements by those of `value`, which is broadcast along the dims that it lacks.
     ///
     /// # Panics
     ///
@@ -311,7 +318,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
 pub type NdOfList<L> = <<ListOf<L> as NestedPairs>::Count as Rank>::Nd;
 
 impl<T: Element, L: SetOf + Dims> Laid<T, L> {
-    /// The elements as they lie, for good. Nothing is copied.
+    /// The elements in memory order. Nothing is copied.
     ///
     /// # Panics
     ///
@@ -339,7 +346,7 @@ impl<T: Element, L: SetOf + Dims> Laid<T, L> {
 }
 
 impl<'a, T: Element, L: SetOf + Dims> Laid<T, L, &'a [T]> {
-    /// The elements as they lie, for as long as they are borrowed.
+    /// The elements in memory order, with the lifetime of the borrowed slice.
     ///
     /// # Panics
     ///
@@ -350,7 +357,8 @@ impl<'a, T: Element, L: SetOf + Dims> Laid<T, L, &'a [T]> {
         <&[T]>::release::<L::Set>(self.0.expr)
     }
 
-    /// The elements as an ndarray view with the same axes, for as long as they are borrowed. Nothing is copied.
+    /// The elements as an ndarray view with the same axes and the lifetime of the borrowed slice.
+    /// Nothing is copied.
     ///
     /// # Panics
     ///
@@ -365,14 +373,15 @@ impl<'a, T: Element, L: SetOf + Dims> Laid<T, L, &'a [T]> {
 }
 
 impl<'a, T: Element, L: SetOf + Dims> Laid<T, L, &'a mut [T]> {
-    /// The elements as they lie, for as long as they are borrowed.
+    /// The elements in memory order, with the lifetime of the borrowed slice.
     pub fn into_slice(self) -> &'a mut [T] {
         <&mut [T]>::release::<L::Set>(self.0.expr)
     }
 }
 
 impl<T: Element, L: SetOf, M: Memory<Elem = T>> Laid<T, L, M> {
-    /// The tensor, whose type does not say how it lies. Nothing is copied, and [`laid`](Lay::laid) with the same order is the way back.
+    /// The tensor without a typed layout. Nothing is copied. [`laid`](Lay::laid) with the same
+    /// order is the inverse.
     pub fn into_inner(self) -> Named<T, L::Set, Rank0, M::Tensor<L::Set>> {
         self.0
     }

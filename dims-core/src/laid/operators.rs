@@ -1,4 +1,4 @@
-//! Operators on tensors with a typed layout. (Through [`Deref`](core::ops::Deref) the layout would be forgotten.)
+//! Operators on tensors with a typed layout. ([`Deref`](core::ops::Deref) would lose the layout.)
 
 use super::{Laid, Memory};
 use crate::expr::{Binary, Scalar, Unary};

@@ -1,4 +1,5 @@
-//! Neighbours among the axes of a layout as one dim, and one dim as several neighbours: the type proves that nothing moves.
+//! Merging adjacent axes of a layout into one dim, and splitting a dim into adjacent axes. The type
+//! proves that no elements move.
 
 use super::{Laid, ListOf, Memory};
 use crate::bind::split::sizes_within;
@@ -21,12 +22,13 @@ use kernels::scalar::Element;
 use twins::panicking_twin;
 
 impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
-    /// The tensor with some neighbours among its axes as one dim `whole`, whose size is the product of theirs: `(N, H, W, C)` with `(H, W)`
-    /// as `Pixel` is `(N, Pixel, C)`. The type proves that this moves nothing.
+    /// Merges adjacent axes into one dim `whole`, whose size is the product of their sizes:
+    /// `(N, H, W, C)` with `(H, W)` as `Pixel` becomes `(N, Pixel, C)`. The type proves that no
+    /// elements move.
     ///
     /// # Panics
     ///
-    /// If `whole` has another size, or the product of the sizes cannot be counted.
+    /// If `whole` has another size, or the product of the sizes overflows.
     #[panicking_twin]
     pub fn try_flatten<P: Neighbours<L>, W: UnionOf<P, L>>(
         self,
@@ -49,12 +51,13 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         Ok(self.with_axes(&sizes))
     }
 
-    /// The tensor with one axis as several dims, the last one fastest; one of their sizes may be unknown. `(N, Pixel, C)` with `Pixel` as
-    /// `(H, W)` is `(N, H, W, C)`. The type proves that this moves nothing.
+    /// Splits one axis into several dims, the last one fastest. One of their sizes may be unknown.
+    /// `(N, Pixel, C)` with `Pixel` as `(H, W)` becomes `(N, H, W, C)`. The type proves that no
+    /// elements move.
     ///
     /// # Panics
     ///
-    /// If the sizes do not multiply to that of `whole`.
+    /// If the product of the sizes is not the size of `whole`.
     #[panicking_twin]
     pub fn try_unflatten<W: AxisOf<L>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesUnflatten<W>>(
         self,
@@ -73,7 +76,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         Ok(self.with_axes(&sizes))
     }
 
-    /// The same elements with other axes, in the order in which they lie.
+    /// The same elements with other axes, whose `sizes` are in memory order.
     #[track_caller]
     fn with_axes<N: SetOf + Dims>(self, sizes: &[usize]) -> Laid<T, N, M> {
         let order = const { &AxisList::of(N::KEYS, <N::Set as Dims>::KEYS) }.as_slice();
@@ -81,10 +84,10 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     }
 }
 
-/// The order `L` with the dim `W` as several.
+/// The order `L` with the dim `W` replaced by the dims `P`.
 pub type Divided<L, W, P> = Once<DividedList<L, W, P>>;
 
-/// Dims that lie side by side in the layout `L`, in this order.
+/// Dims that are adjacent in the layout `L`, in this order.
 pub trait Neighbours<L>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -98,7 +101,7 @@ where
 }
 
 condition! {
-    /// The condition that the dims `P` lie side by side in `L`.
+    /// The condition that the dims `P` are adjacent in `L`.
     #[diagnostic::on_unimplemented(
         message = "`{P}` are not neighbours, in this order, in the layout `{L}`",
         label = "only adjacent axes can be flattened without moving elements"
@@ -106,11 +109,11 @@ condition! {
     pub trait SideBySide<P, L> for True;
 }
 
-/// A dim that can be made of the neighbours `P` in the layout `L`: no other axis has its name.
+/// A dim that can replace the adjacent dims `P` in the layout `L`: it is none of the other axes.
 pub trait UnionOf<P, L>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The order `L` with this dim in their place.
+    /// The order `L` with this dim in place of `P`.
     type Axes: SetOf + Dims;
 }
 impl<W, P, L> UnionOf<P, L> for W
@@ -126,13 +129,14 @@ where
     type Axes = Once<Flattened<L, P, W>>;
 }
 
-/// The order `L` with the dim `W` in the place of `P`.
+/// The order `L` with the dim `W` in place of `P`.
 type Flattened<L, P, W> = <ListOf<L> as MergesIn<<P as DimList>::Brands, <W as DimRef>::Brand>>::Out;
 
-/// The first brand of `B` that an axis of `L` other than those of `P` is, or [`Nothing`](crate::types::set::Nothing).
+/// The first brand of `B` that is an axis of `L` outside `P`, or
+/// [`Nothing`](crate::types::set::Nothing).
 type TakenBeside<L, P, B> = <<ListOf<L> as Minus<<P as DimList>::Brands>>::Out as Shares<B>>::Found;
 
-/// Dims, each named once, that no axis of `L` besides `W` is.
+/// Dims, each named once, that are not axes of `L` except for `W`.
 pub trait NewInPlaceOf<W, L>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -145,7 +149,7 @@ where
     (): Shares<P::Brands>,
     NoDim<NamedTwice<P>>: NamedOnce<NamedTwice<P>, P>,
     <ListOf<L> as Minus<(W::Brand, ())>>::Out: Shares<P::Brands>,
-    // Where a dim is named twice, that alone is to be said.
+    // If a dim is named twice, only this is reported.
     <NoDim<NamedTwice<P>> as Bool>::Implies<NoDim<TakenBeside<L, W, P::Brands>>>:
         NotYetBound<TakenBeside<L, W, P::Brands>, L>,
 {

@@ -1,4 +1,4 @@
-//! What can be laid without a copy: vectors, slices and arrays.
+//! Sources of typed layouts without a copy: vectors, slices and arrays.
 
 use super::{InOrder, IntoLaid, Laid, LaidIn, Memory, order_of};
 use crate::bind::source::{NdRank, RankDyn, check_rank};
@@ -119,11 +119,11 @@ arrays! {
     ['a, S: DataMut<Elem = T>,] &'a mut ArrayBase<S, N>, &'a mut [T], |a| a.as_slice_mut().ok_or(NotSo::InOrder);
 }
 
-/// How the elements of an array do not lie, though they would have to.
+/// Why the elements of an array do not have the required layout.
 enum NotSo {
-    /// In the order of its axes.
+    /// They are not in the order of its axes.
     InOrder,
-    /// In a vector of their own: the array was cut out of one with more elements.
+    /// They are only part of their vector, because the array was sliced.
     Alone,
 }
 
@@ -143,7 +143,7 @@ impl NotSo {
     }
 }
 
-/// Why a vector or a slice, which has no axis to split, has not the elements of these dims.
+/// Rewords a split error for a vector or a slice, which has no axis to split.
 #[cold]
 fn not_so_many(error: DimError) -> DimError {
     match error {

@@ -1,4 +1,4 @@
-//! A laid tensor is a tensor as any other.
+//! Tensor traits for laid tensors.
 
 use super::{Laid, Memory, Packed};
 use crate::expr::Operand;
@@ -26,7 +26,7 @@ impl<T: Element, L: SetOf, M: Memory<Elem = T, Tensor<L::Set>: Clone>> Clone for
 
 impl<T: Element, L: SetOf> Copy for Laid<T, L, &[T]> {}
 
-/// The tensor, as other tensors are shown, and the order in which it lies.
+/// Shown as other tensors, followed by the memory order.
 impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> fmt::Debug for Laid<T, L, M>
 where
     Named<T, L::Set, Rank0, M::Tensor<L::Set>>: fmt::Debug,
@@ -37,7 +37,7 @@ where
     }
 }
 
-/// The tensor, as other tensors are shown, and the order in which it lies.
+/// Shown as other tensors, followed by the memory order.
 impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> fmt::Display for Laid<T, L, M>
 where
     Named<T, L::Set, Rank0, M::Tensor<L::Set>>: fmt::Display,
@@ -56,7 +56,7 @@ fn write_order<L: Dims>(f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_str(")")
 }
 
-/// Two are equal if their sizes and all their elements are.
+/// Equal if the sizes and all elements are equal.
 impl<T: Element, L: SetOf, M: Memory<Elem = T>, O: Memory<Elem = T>> PartialEq<Laid<T, L, O>>
     for Laid<T, L, M>
 where

@@ -1,4 +1,4 @@
-//! What the macros expand to: patterns of axes, and comprehensions.
+//! The runtime of the macros: patterns of axes, and comprehensions.
 
 pub mod comprehension;
 pub mod pattern;

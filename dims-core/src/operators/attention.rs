@@ -1,4 +1,4 @@
-//! `attention`: softmax-weighted means, without the scores in memory.
+//! `attention`: softmax-weighted means. The scores are never stored as a whole.
 
 use crate::creation::random::Seed;
 use crate::error::DimError;
@@ -32,7 +32,7 @@ type ScoreDims<Q, K> = <<Q as AsTensor>::Dims as Union<<K as AsTensor>::Dims>>::
 /// The dims of scores and values.
 type Weighed<S, V> = <S as Union<<V as AsTensor>::Dims>>::Out;
 
-/// A mask has no dims besides those of the scores.
+/// A mask has only dims of the scores.
 #[diagnostic::on_unimplemented(
     message = "a mask with dims `{M}` does not fit scores with dims `{Self}`",
     label = "the mask has dims that the scores do not have"
@@ -46,8 +46,9 @@ impl<S: Dims + Union<M, Out = S>, M: Dims> MaskedBy<M> for S {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// Dims, one or a tuple of them, over which an attention runs: keys with the dims `K` and values with the dims `V` have them, and queries with the
-/// dims `Q` do not. `U` are the dims of weights and values together, and `Others` those of `U` that are not named, which rustc infers.
+/// A dim or a tuple of dims that an attention sums over. Keys (dims `K`) and values (dims `V`) must
+/// have them, queries (dims `Q`) must not. `U` is the union of the dims of weights and values.
+/// rustc infers `Others`, the rest of `U`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dim",
     label = "a dim of the keys and values, or a tuple of such dims, is expected here",
@@ -65,7 +66,7 @@ where
     U::List: RemoveAll<D::Brands, U, Out: Removal<Left: List>>,
     Q::List: Shares<D::Brands>,
     NoDim<Twice<U, D::Brands>>: NamedOnce<Twice<U, D::Brands>, D>,
-    // Of several mistakes the first one is told.
+    // Only the first of several mistakes is reported.
     NoDim<Missing<K, D::Brands>>: Bound<Missing<K, D::Brands>, K, Then<Left<U, D::Brands>> = Others>,
     NoDim<NotInValues<K, V, D>>: Bound<NotInValues<K, V, D>, V>,
     NoDim<InQueries<Q, K, V, U, D>>: NotQueried<InQueries<Q, K, V, U, D>, Q>,
@@ -92,16 +93,17 @@ condition! {
     pub trait NotQueried<D, S> for True;
 }
 
-/// What changes scores of `T` before their softmax: which of them count, and what is added to them.
+/// A mask, a bias, or both, applied to scores of `T` before the softmax.
 ///
 /// | | scores |
 /// |---|---|
-/// | `true` | stay as they are |
-/// | a tensor of `bool` | are minus infinity where it is `false` |
-/// | a tensor of `T` | have it added |
-/// | `(mask, bias)`, one of each | have the bias added, and are minus infinity where the mask is `false` |
+/// | `true` | unchanged |
+/// | a tensor of `bool` | become minus infinity where it is `false` |
+/// | a tensor of `T` | plus the tensor |
+/// | `(mask, bias)`, one of each | plus the bias, minus infinity where the mask is `false` |
 ///
-/// Tensors may be expressions and references. Bias and mask are computed tile by tile; a bias is not looked at where the mask is `false`.
+/// Tensors may be expressions and references. Bias and mask are computed tile by tile. The bias is
+/// not read where the mask is `false`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a mask nor a bias for scores of `{T}`",
     label = "expected `true`, a tensor of `bool`, a tensor of `{T}`, or a pair of both: `(mask, bias)`"
@@ -137,7 +139,7 @@ impl<T: Real> Mask<T> for bool {
     }
 }
 
-/// The parts of a change of scores that is one expression.
+/// The mask and the bias of an expression: its element type decides which of the two it is.
 #[doc(hidden)]
 pub trait ScoreParts<T, E> {
     const SEAL: crate::seal::Seal;
@@ -211,7 +213,8 @@ where
     }
 }
 
-/// Attention: the mean of `v` over the dims `over`, weighted by the softmax of `scale * (q * k).sum(features)`.
+/// Attention: the mean of `v` over the dims `over`, weighted by the softmax of
+/// `scale * (q * k).sum(features)`.
 ///
 /// ```text
 /// scores[.., over] = scale * sum over features of q[.., features] * k[.., over, features]  + bias[.., over]     where the mask is true
@@ -219,16 +222,19 @@ where
 /// out[..]          = sum over `over` of softmax(scores)[.., over] * v[.., over]
 /// ```
 ///
-/// Queries and keys must have the dims `features`, keys and values the dims `over`, and queries must not have those. Any other dims can be
-/// batched, shared or missing, as in the three operations written out. The scores are never in memory as a whole:
-/// they are computed in tiles that stay in the cache, with a running maximum and a running sum for each query (M. Milakov,
-/// N. Gimelshein, 2018, "Online normalizer calculation for softmax"; T. Dao et al., 2022, "FlashAttention"). The result is that of the
-/// operations written out, up to rounding.
+/// Queries and keys must have the dims `features`. Keys and values must have the dims `over`, and
+/// queries must not. Any other dims can be batched, shared or missing, as in the three separate
+/// operations. The scores are computed in tiles that stay in the cache, with a running maximum and
+/// a running sum for each query (M. Milakov, N. Gimelshein, 2018, "Online normalizer calculation
+/// for softmax"; T. Dao et al., 2022, "FlashAttention"). The result equals that of the separate
+/// operations, up to rounding.
 ///
-/// `mask` is `true`, a tensor of `bool`, a bias, or a pair of mask and bias ([`Mask`]); the dims are among those of the scores. It stays an
-/// expression: `i.ge(j)` is the causal mask of queries `i` and keys `j`, `slope * (j - i).cast::<f32>()` is the bias of ALiBi, and both are
-/// computed tile by tile; tiles without any key, or with a bias of minus infinity alone, are skipped. A query
-/// that may look at no key at all yields 0, and has gradients of 0. (A softmax of minus infinities alone is NaN.)
+/// `mask` is `true`, a tensor of `bool`, a bias, or a pair of mask and bias ([`Mask`]). It may only
+/// have dims of the scores. It stays an expression that is computed tile by tile: `i.ge(j)` is the
+/// causal mask of queries `i` and keys `j`, and `slope * (j - i).cast::<f32>()` is the bias of
+/// ALiBi. Tiles in which no key counts, or whose bias is minus infinity throughout, are skipped. A
+/// query for which no key counts yields 0, and its gradients are 0. (A softmax of minus infinities
+/// alone is NaN.)
 ///
 /// [`Attend`] takes the same settings one by one, and can leave weights out at random.
 ///
@@ -252,7 +258,7 @@ where
 /// assert!((alibi - causal).abs().max((Seq, Head, Feat)).order(()) > 0.0);
 /// ```
 #[panicking_twin]
-#[rustfmt::skip] // rustc quotes from here the function and the bound that is not met: in one line, if they stand in one.
+#[rustfmt::skip] // On one line because rustc quotes the function and the unmet bound from here.
 pub fn try_attention<Q, K, V, F: DimsOfBoth<Q::Dims, K::Dims, ScoreDims<Q, K>, S>, O: AttendedDims<Q::Dims, K::Dims, V::Dims, Weighed<S, V>, X>, M: Mask<Q::Elem>, S, X>(
     q: Q,
     k: K,
@@ -465,13 +471,13 @@ impl<F: DimList, O: DimList, T: Real, M> Attend<F, O, T, M> {
 /// All dims of an attention.
 type AttentionDims<Q, K, V> = <ScoreDims<Q, K> as Union<<V as AsTensor>::Dims>>::Out;
 
-/// Where the dims `S` stand among the dims `U`: a constant.
+/// The positions of the dims `S` in the dims `U`, as a constant.
 struct PositionsAmong<S, U>(PhantomData<(S, U)>);
 
 impl<S: Dims, U: Dims> PositionsAmong<S, U> {
     const AXES: &'static AxisList = &AxisList::of(S::KEYS, U::KEYS);
 
-    /// The same, as results lie in memory.
+    /// The same positions, in the order in which results are stored.
     const IN_MEMORY: &'static AxisList = &AxisList::in_memory(S::KEYS, 0).among(Self::AXES);
 }
 

@@ -1,7 +1,7 @@
-//! `Copy` views of tensors, for values that are used more than once; and parts of tensors to assign to.
+//! `Copy` views of tensors, and parts of tensors to assign to.
 //!
-//! Operators and elementwise methods take tensors by value, so that a result can reuse the memory of its operand. A [view](Named::view) borrows the tensor
-//! once, and is then copied as often as it is used.
+//! Operators and elementwise methods take tensors by value, so that a result can reuse its
+//! operand's memory. A [view](Named::view) is a borrowed tensor that is `Copy`.
 
 use crate::error::DimError;
 use crate::expr::index::ComputedIndex;
@@ -20,8 +20,8 @@ use kernels::scalar::Element;
 use twins::panicking_twin;
 
 impl<T, S: Dims, R: Rank> Named<T, S, R, Evaluated<T, S, R>> {
-    /// A view of the tensor, which is `Copy`: it can be used any number of times, captured by several closures, and taken from a field of a
-    /// borrowed struct. Nothing is copied or computed.
+    /// A borrowed tensor that is `Copy`: it can be used any number of times, captured by several
+    /// closures, and taken from a field of a borrowed struct. No elements are copied or computed.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -48,10 +48,10 @@ impl<T, S: Dims, R: Rank> Named<T, S, R, Evaluated<T, S, R>> {
 }
 
 impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
-    /// The elements in a range of positions along a dim, as a place to assign to; negative positions count from the end. The other elements stay as they
-    /// are, and nothing is copied, unless a clone of the tensor shares the elements.
+    /// The elements in a range of positions along a dim, to assign to. Negative positions count
+    /// from the end. Elements are copied only if a clone of the tensor shares them.
     ///
-    /// So a tensor with room for more is filled step by step, as the keys and values of a decoder are:
+    /// For example, a decoder appends to its preallocated keys and values:
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -68,7 +68,7 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     ///
     /// # Panics
     ///
-    /// If the range is not within the dim, or the tensor is one that a gradient is taken through.
+    /// If the range is not within the dim, or a gradient is being taken through the tensor.
     #[panicking_twin(but = "a range that is not within the dim is an error")]
     pub fn try_slice_mut<D: DimRef + Resizable + DimsOf<S, X>, X: Dims, P: DimRange>(
         &mut self,
@@ -92,12 +92,13 @@ impl<'a, T, S: Dims, R: Rank> Named<T, S, R, View<'a, T, S, R>> {
     }
 }
 
-/// An expression that is not in memory is borrowed as it is.
+/// Unevaluated expressions are borrowed as they are.
 macro_rules! views_of_expressions {
     ($([$($parameter:ident $(: $bound:path)?),*] $expr:ty;)*) => {$(
         impl<'a, T, S: Dims, R: Rank, $($parameter $(: $bound)?),*> Named<T, S, R, $expr> {
-            /// A view of the expression, which is `Copy`. Nothing is computed: each use of the view computes the elements that it reads, so call
-            /// [`eval`](crate::execute::reduce::Reductions::eval) first where there are many uses.
+            /// A borrowed expression that is `Copy`. Each use of the view computes the elements
+            /// that it reads, so call [`eval`](crate::execute::reduce::Reductions::eval) first if
+            /// you use it often.
             #[cfg_attr(not(unoptimized), inline(always))]
             pub fn view(&self) -> Named<T, S, R, &$expr> {
                 Named::from_expr(&self.expr)

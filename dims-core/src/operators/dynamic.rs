@@ -1,12 +1,13 @@
-//! Results whose size only the elements decide: `nonzero`, `masked_select`, `unique`.
+//! Results whose size depends on the elements: `nonzero`, `masked_select`, `unique`.
 //!
-//! Such a result has a dim of its own, which the caller mints for it: `dims!(n);` makes a dim that no other tensor has, and it gets its
-//! size here. So what is selected by one mask cannot be confused with what is selected by another, though their sizes may happen to
-//! agree.
+//! Pass a new local dim for such a result, `dims!(n);`, which gets its size here. No other tensor
+//! has this dim, so elements selected by one mask cannot be combined by mistake with elements
+//! selected by another, even if their sizes happen to agree.
 //!
-//! How many elements there are could differ from one example of a batch to the next, so all dims are named, and further ones are refused: rustc
-//! says which are left over. What goes on for each example is a closure of [`map_each`](crate::batch::map_each), in which the new dim is minted anew,
-//! and from which something of one size comes: a sum, a count, the first few.
+//! The size could differ between the examples of a batch, so all dims must be named; rustc reports
+//! any that are not. For a batch, use [`map_each`](crate::batch::map_each): its closure declares a
+//! new dim for each example, and returns something whose size is the same for all, such as a sum, a
+//! count, or the first few.
 
 use crate::error::DimError;
 use crate::execute::assign::NoneLeft;
@@ -24,7 +25,7 @@ use kernels::step::moves::MoveRows;
 use kernels::step::sorting::ascending;
 use twins::panicking_twin;
 
-/// The dim gets its size here, so it must not have one yet.
+/// Sets the size of the dim, which must not have one yet.
 #[track_caller]
 fn grown<B: Brand>(dim: &Dim<B>, size: usize) -> Result<(), DimError> {
     if let Some(size) = dim.try_size() {
@@ -37,25 +38,27 @@ fn grown<B: Brand>(dim: &Dim<B>, size: usize) -> Result<(), DimError> {
     dim.try_set_size(size)
 }
 
-/// What [`unique`](Dynamic::unique) yields of a tensor of `T` with the dims `S`; `B` is the new dim.
+/// The result of [`unique`](Dynamic::unique) for a tensor of `T` with the dims `S`. `B` is the new
+/// dim.
 pub struct Unique<T, B: Brand, S: Dims>
 where
     (B,): Dims,
 {
     /// The different elements, in ascending order.
     pub values: Named<T, (B,)>,
-    /// How often each of them was there.
+    /// The number of occurrences of each value.
     pub counts: Named<usize, (B,)>,
-    /// For each element of the tensor, which of the values it is.
+    /// For each element of the tensor, its position in `values`.
     pub inverse: Named<usize, S>,
 }
 
-/// Operations whose result has as many elements as the tensor's elements decide. They run at once.
+/// Operations whose result's size depends on the tensor's elements. They run at once.
 pub trait Dynamic: AsTensor {
-    /// Where the elements are true: their positions in ascending order, along the new dim `n`. For a tuple of dims, the position is that in
-    /// all of them, the last one fastest, as for `argmax`.
+    /// The positions of the elements that are true, in ascending order, along the new dim `n`. For
+    /// a tuple of dims, positions are row-major over the tuple, as for `argmax`.
     ///
-    /// All dims of the tensor must be named, because along others there could be different numbers of positions.
+    /// All dims of the tensor must be named, because the number of positions could differ along
+    /// other dims.
     #[panicking_twin("so is a dim `n` that has a size already")]
     fn try_nonzero<D, X, B>(self, dims: D, n: &Dim<B>) -> Result<Named<usize, (B,)>, DimError>
     where
@@ -72,9 +75,10 @@ pub trait Dynamic: AsTensor {
         arranged(found, &[0], &sizes)
     }
 
-    /// The elements where the mask is true, along the new dim `n`, in the order of `dims`, the last one fastest: `x[mask]` in NumPy.
+    /// The elements where the mask is true, along the new dim `n`, in row-major order of `dims`:
+    /// `x[mask]` in NumPy.
     ///
-    /// `dims` are all dims of the mask. The tensor has them and may have others, which stay.
+    /// `dims` must be all dims of the mask. The tensor may have further dims, which are kept.
     #[panicking_twin("so is a dim `n` that has a size already")]
     fn try_masked_select<M, D, X, Y, Z, B>(
         self,
@@ -119,10 +123,11 @@ pub trait Dynamic: AsTensor {
         arranged(out, &axes, &lines.sizes(&[found.len()]))
     }
 
-    /// The different elements in ascending order, along the new dim `n`; with how often each was there, and which of them each element is.
-    /// Not-a-number is the last one, and one value only.
+    /// The distinct elements in ascending order, along the new dim `n`, with the count of each, and
+    /// the position of each element's value. All NaNs are one value, the last one.
     ///
-    /// All dims of the tensor must be named, because along others there could be different numbers of values.
+    /// All dims of the tensor must be named, because the number of values could differ along other
+    /// dims.
     #[panicking_twin("so is a dim `n` that has a size already")]
     fn try_unique<D, X, B>(self, dims: D, n: &Dim<B>) -> Result<Unique<Self::Elem, B, Self::Dims>, DimError>
     where

@@ -1,4 +1,5 @@
-//! Elementwise operations as methods and operators. They run nothing: they build expressions.
+//! Elementwise operations as methods and operators. They build expressions; nothing is computed
+//! yet.
 
 mod dims;
 mod tensors;
@@ -23,7 +24,8 @@ pub type UnaryOut<O, A> = Named<
     Unary<O, <A as AsTensor>::Expr>,
 >;
 
-/// The result of an operation on a tensor and an operand with elements `U`: it has the dims of both.
+/// The result of an operation on a tensor and an operand with elements `U`: it has the dims of
+/// both.
 pub type BinaryOut<O, A, B, U = <A as AsTensor>::Elem> = Named<
     <O as BinaryOp<<A as AsTensor>::Elem, U>>::Out,
     <<A as AsTensor>::Dims as Union<<B as Operand<U>>::Dims>>::Out,
@@ -31,7 +33,8 @@ pub type BinaryOut<O, A, B, U = <A as AsTensor>::Elem> = Named<
     Binary<O, <A as AsTensor>::Expr, <B as Operand<U>>::Expr>,
 >;
 
-/// [`BinaryOut`] for a tensor of `T` with the dims `S`, the positional axes `R` and the elements `E`.
+/// [`BinaryOut`] for a tensor of `T` with the dims `S`, the positional axes `R` and the elements
+/// `E`.
 pub type Joined<O, T, S, R, E, B> = Named<
     <O as BinaryOp<T, T>>::Out,
     <S as Union<<B as Operand<T>>::Dims>>::Out,
@@ -54,8 +57,8 @@ where
     Named::from_expr(Binary { op, a: a.into_named().expr, b: b.into_expr() })
 }
 
-// The methods of the table of operations. `self` comes with the call: where a tensor is used after
-// it was moved, rustc quotes the line that has the word.
+// The methods of the table of operations. The call passes `self`, because rustc quotes its line
+// when a moved tensor is used.
 macro_rules! unary_methods {
     (($this:ident) operations { $($operations:tt)* } constants { $($constants:tt)* }) => {
         unary_methods! { @operations $this $($operations)* }
@@ -128,33 +131,33 @@ macro_rules! binary_methods_with {
 
 /// Operations on each element, for tensors, references to tensors, and dims.
 ///
-/// The result has the dims of all operands and is computed when it is reduced, ordered, assigned or evaluated, in one
-/// pass with whatever else the expression holds. The operators `+ - * / % & | ^ !` and unary `-` belong here as well; a scalar can
-/// stand on either side of them.
+/// The result has the dims of all operands. It is computed when it is reduced, ordered, assigned or
+/// evaluated, in one pass with the rest of the expression. The same holds for the operators
+/// `+ - * / % & | ^ !` and unary `-`, which accept a scalar on either side.
 pub trait Elementwise: AsTensor {
     kernels::unary_operations! { unary_methods(self) }
 
-    // (What operands are stands here, and not in the macro: rustc quotes it.)
+    // (The bounds of operands are written here and not in the macro, because rustc quotes them.)
     binary_methods! {
-        /// The greater one; not-a-number if one of them is.
+        /// The greater element, or NaN if either is NaN.
         maximum(self, other) Maximum [B: Operand<Self::Elem>] [Ordered];
-        /// The lesser one; not-a-number if one of them is.
+        /// The lesser element, or NaN if either is NaN.
         minimum(self, other) Minimum [B: Operand<Self::Elem>] [Ordered];
         /// `x^y`
         powf(self, other) Powf [B: Operand<Self::Elem>] [Real];
         /// The angle of the point `(y, x)`, in radians: `y.atan2(x)`.
         atan2(self, other) Atan2 [B: Operand<Self::Elem>] [Real];
-        /// `sqrt(x * x + y * y)`, without overflow in between.
+        /// `sqrt(x * x + y * y)`, without intermediate overflow.
         hypot(self, other) Hypot [B: Operand<Self::Elem>] [Real];
-        /// The remainder with the sign of `y`, `x - y * floor(x / y)`, where `%` has that of `x`.
+        /// The remainder with the sign of `y`, `x - y * floor(x / y)`. (`%` has the sign of `x`.)
         remainder(self, other) Remainder [B: Operand<Self::Elem>] [Ordered];
-        /// `x / y` of integers, rounded down, where `/` rounds towards 0.
+        /// `x / y` of integers, rounded down. (`/` rounds towards 0.)
         floor_div(self, other) FloorDiv [B: Operand<Self::Elem>] [Integer];
         /// `x` with the sign of `y`.
         copysign(self, other) Copysign [B: Operand<Self::Elem>] [Real];
-        /// The greater one; of a number and not-a-number, the number.
+        /// The greater element; the other one if one is NaN.
         fmax(self, other) Fmax [B: Operand<Self::Elem>] [Ordered];
-        /// The lesser one; of a number and not-a-number, the number.
+        /// The lesser element; the other one if one is NaN.
         fmin(self, other) Fmin [B: Operand<Self::Elem>] [Ordered];
         /// `ln(e^x + e^y)`, without overflow.
         logaddexp(self, other) LogAddExp [B: Operand<Self::Elem>] [Real];
@@ -185,7 +188,7 @@ pub trait Elementwise: AsTensor {
         unary(Powi(n), self)
     }
 
-    /// `min(max(x, low), high)`; not-a-number stays.
+    /// `min(max(x, low), high)`. NaN stays NaN.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn clamp(self, low: Self::Elem, high: Self::Elem) -> UnaryOut<Clamp<Self::Elem>, Self>
     where
@@ -216,10 +219,10 @@ pub trait Elementwise: AsTensor {
         unary(Cast(PhantomData), self)
     }
 
-    /// `f` of each element.
+    /// Applies `f` to each element.
     ///
-    /// `f` is a [`Fn`], because it belongs to an expression, which is computed in any order, on several threads, and at each place that uses it. A
-    /// closure that changes its surroundings needs an order, which ndarray's `mapv` has:
+    /// `f` is a [`Fn`], because expressions can be computed in any order, on several threads, and
+    /// more than once. For a closure that changes its environment, use ndarray's `mapv`:
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -237,7 +240,7 @@ pub trait Elementwise: AsTensor {
         unary(Map(f), self)
     }
 
-    /// `f` of each element and of the other tensor's element at the same position.
+    /// Applies `f` to each element and the other tensor's element at the same position.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn zip_map<B, V, U, F>(self, other: B, f: F) -> BinaryOut<Map<F>, Self, B, V>
     where
@@ -262,8 +265,8 @@ pub trait Elementwise: AsTensor {
 
 impl<A: AsTensor + ?Sized> Elementwise for A {}
 
-/// Methods with two operands are written out above, because rustc quotes their lines. An operation
-/// of the table without its method does not compile here.
+/// Methods with two operands are written out above, because rustc quotes their lines. This fails to
+/// compile if an operation of the table has no method.
 macro_rules! have_methods {
     (operations { $($operations:tt)* } constants { $($constants:tt)* }) => {
         have_methods! { @operations $($operations)* }
@@ -308,7 +311,8 @@ pub type Selected<T, C, A, B> = Named<
 
 /// `if cond { a } else { b }` at each position; `a` and `b` are tensors or scalars.
 ///
-/// What is not taken is not read: an index that is out of range there is no error.
+/// Only the chosen element is read, so an index that is out of range in the other operand is not an
+/// error.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -331,7 +335,8 @@ where
     cond.select(a, b)
 }
 
-// `PartialEq::eq` would be as good a candidate as `Elementwise::eq` for a reference; an inherent method goes before both.
+// For a reference, `Elementwise::eq` would be ambiguous with `PartialEq::eq`; an inherent method
+// takes precedence over both.
 impl<T: ops::Equality, S: Dims, R: Rank, E> Named<T, S, R, E> {
     /// `x == y` at each position.
     #[allow(clippy::should_implement_trait)]
@@ -354,7 +359,7 @@ impl<T: ops::Equality, S: Dims, R: Rank, E> Named<T, S, R, E> {
     }
 }
 
-/// The tensor of a dim's indices, for those who look for it by that name: `iota(i)` is `i` as a tensor.
+/// The tensor of a dim's indices: `iota(i)` is `i` as a tensor.
 pub fn iota<D: AsTensor<Elem = isize>>(dim: D) -> NamedOf<D> {
     dim.into_named()
 }

@@ -1,4 +1,4 @@
-//! Windows that are added up: `fold`.
+//! Sums of overlapping windows: `fold`.
 
 use crate::error::DimError;
 use crate::execute::place::added_up;
@@ -11,10 +11,12 @@ use crate::types::size::Resizable;
 use kernels::scalar::Num;
 use twins::panicking_twin;
 
-/// What makes one tensor of windows.
+/// `fold`, the transpose of `unfold`.
 pub trait Folding: Computable<Elem: Num> {
-    /// Windows added up where they overlap: `out[i * stride + w * dilation] += x[i, w]`, over zeros. `dim` is `i`, and gets `size` elements: as many as
-    /// [`unfold`](crate::operators::shift::Rearranging::unfold) made such windows of. `window` is `w`, and goes. As PyTorch's `fold`, along one dim.
+    /// Adds up windows where they overlap: `out[i * stride + w * dilation] += x[i, w]`, starting
+    /// from zeros. `dim` is `i`; in the result it has `size` elements, the size from which
+    /// [`unfold`](crate::operators::shift::Rearranging::unfold) makes these windows. `window` is
+    /// `w`, and is removed. Like PyTorch's `fold`, along one dim.
     ///
     /// ```
     /// # use typed_dims::prelude::*;

@@ -1,4 +1,5 @@
-//! Joining tensors: `concat` along a dim that they have, `concat_to` where each has another one, `stack` along a new one.
+//! Joining tensors: `concat` along a shared dim, `concat_to` along a different dim of each tensor,
+//! `stack` along a new dim.
 
 use crate::error::DimError;
 use crate::execute::place::{PlacedResult, Strides, count, describe};
@@ -25,11 +26,13 @@ use kernels::scalar::Element;
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
-/// The parts one after the other along `dim`, whose size is the sum of theirs, and is not static; all other sizes must agree. Each part is computed, or copied,
-/// right into its place in the result.
+/// Concatenates the parts along `dim`. The size of `dim` in the result is the sum of the parts'
+/// sizes, and must not be static. All other sizes must agree. Each part is computed or copied
+/// directly into the result.
 ///
-/// `parts` is an array, a vector or any other collection of tensors of one type, or a tuple of 2 to 8 tensors and expressions, which may be of
-/// different types: they have the same element type and dims.
+/// `parts` is an array, a vector or any other collection of tensors of one type, or a tuple of 2 to
+/// 8 tensors and expressions. The parts of a tuple may have different types, but must have the same
+/// element type and dims.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -50,9 +53,10 @@ pub fn try_concat<P: Joinable<M>, D: DimRef + DimsOf<P::Dims, X> + Resizable, X:
     parts.joined(Side::along(dim.info().resized()))
 }
 
-/// The parts one after the other along the new dim `whole`, where each has a dim of its own in its place: `parts.0` has `dims.0`, and so on. `whole` gets the
-/// sum of their sizes, and all other dims and sizes agree. Where the sizes are static, rustc checks the sum. As [`concat()`] for local dims of different sizes, and for declared dims that
-/// have names of their own.
+/// Concatenates parts that have different dims, `parts.0` along `dims.0` and so on, into one tensor
+/// along the new dim `whole`. The size of `whole` is the sum of the parts' sizes; rustc checks the
+/// sum of static sizes. All other dims and sizes must agree. Use it in place of [`concat()`] if the
+/// parts have distinct local or declared dims.
 ///
 /// ```
 /// use typed_dims::operators::join::concat_to;
@@ -72,8 +76,9 @@ pub fn try_concat_to<N: DimRef, L, P: PartsAlong<L, N>>(
     parts.joined_along(dims, whole)
 }
 
-/// Tensors that are joined: a collection of one type, or a tuple of 2 to 8 tensors and expressions with the same element type, dims and positional
-/// axes. (`M` says which of both, and is inferred.)
+/// Tensors to join: a collection of one type, or a tuple of 2 to 8 tensors and expressions with the
+/// same element type, dims and positional axes. (`M` is inferred; it tells collections from
+/// tuples.)
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be joined",
     label = "expected a collection of tensors, or a tuple of 2 to 8 tensors with the same element type and dims"
@@ -93,18 +98,18 @@ pub trait Joinable<M>: Sized {
     fn joined<S: Dims>(self, side: Side<'_, S>) -> Result<Named<Self::Elem, S, Self::Rank>, DimError>;
 }
 
-/// The dim along which parts lie side by side in a tensor with the dims `S`. Only this module makes one, so `S` are the dims that the parts have
-/// once they are joined.
+/// The dim along which parts are joined in a tensor with the dims `S`. Only this module constructs
+/// it, so `S` are always the dims of the joined tensor.
 #[doc(hidden)]
 pub struct Side<'a, S> {
     dim: DimInfo<'a>,
-    /// Whether the parts do not have the dim.
+    /// Whether the dim is new, so that the parts lack it.
     new: bool,
     set: PhantomData<S>,
 }
 
 impl<'a, S> Side<'a, S> {
-    /// A dim that all parts have.
+    /// Joins along a dim that all parts have.
     fn along(dim: DimInfo<'a>) -> Self {
         Side { dim, new: false, set: PhantomData }
     }
@@ -136,7 +141,7 @@ impl<I: IntoIterator<Item: Computable>> Joinable<Collection> for I {
             }
             layout
         };
-        // (The one part may be in memory as it must be, and is moved then.)
+        // (A single part that is already stored in this order is moved.)
         count::<Self::Elem, S>(&layout.sizes)?;
         let order = AxisList::in_memory_of::<Self::Dims, Self::Rank>().as_slice();
         let data = evaluate::<Self::Dims, Self::Rank, _>(all.remove(0).expr, &layout.shapes[0], order)?;
@@ -213,7 +218,8 @@ tuples!(A D0, B D1, C D2, D D3, E D4, F D5);
 tuples!(A D0, B D1, C D2, D D3, E D4, F D5, G D6);
 tuples!(A D0, B D1, C D2, D D3, E D4, F D5, G D6, H D7);
 
-/// A tuple of 2 to 8 tensors, each of which has the dim of the tuple `L` that stands in its place, and is joined along `N` there.
+/// A tuple of 2 to 8 tensors to join along the new dim `N`. The tensor at each position has the dim
+/// of `L` at this position, which `N` replaces.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be joined along the dims `{L}`",
     label = "expected 2 to 8 tensors, one for each dim: each has its dim, but not the new one; the element type and all other dims are the same"
@@ -225,7 +231,7 @@ pub trait PartsBeside<L, N>: Sized {
     type Whole: Brand;
     /// The sizes of the dims `L`, for messages.
     type Sizes;
-    /// [`False`](crate::types::set::False) if all sizes are static, and do not add up.
+    /// [`False`](crate::types::set::False) if all sizes are static and do not add up.
     type AddsUp: Bool;
     /// The joined tensor.
     type Out;
@@ -235,7 +241,7 @@ pub trait PartsBeside<L, N>: Sized {
     fn joined_along(self, dims: L, whole: N) -> Result<Self::Out, DimError>;
 }
 
-/// [`PartsBeside`] whose static sizes add up to that of `N`.
+/// [`PartsBeside`] whose static sizes add up to the size of `N`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be joined along the dims `{L}`",
     label = "expected 2 to 8 tensors, one for each dim: each has its dim, but not the new one; the element type and all other dims are the same"
@@ -251,7 +257,7 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The tensor with the dim `old` under the name `new`, whose size is another one.
+/// Renames the dim `old` to `new`, which has another size.
 fn renamed<A: Computable, S: Dims, N: DimRef>(
     tensor: A,
     old: impl DimRef,
@@ -263,7 +269,8 @@ fn renamed<A: Computable, S: Dims, N: DimRef>(
     Ok(UnderName { tensor, name: PhantomData })
 }
 
-/// A part whose own dim is replaced by the dim `N` of the joined tensor. It has only some of the elements along `N`, so its size is not the static size of `N`.
+/// A part whose dim is replaced by the dim `N` of the joined tensor. It has only some of the
+/// elements along `N`, so the static size of `N` does not apply.
 struct UnderName<A: AsTensor, S: Dims, N> {
     tensor: Remapped<A, S>,
     name: PhantomData<N>,
@@ -290,12 +297,13 @@ impl<T: Element, A: Computable + AsTensor<Elem = T>, S: Dims, N: DimRef> PartToJ
     }
 }
 
-/// A part of a joined tensor, which has not run yet.
+/// A part of a joined tensor, not computed yet.
 trait PartToJoin<T> {
     /// The sizes that its operands unify to.
     fn shape(&self) -> Result<Shape, DimError>;
 
-    /// Runs it into its place in the result: its first element is at `start`, and its axes have these strides there.
+    /// Computes the part directly into the result: its first element goes to `start`, and its axes
+    /// have these strides there.
     fn write(
         &self,
         shape: &Shape,
@@ -324,11 +332,11 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> PartToJoin<T> for Named<T,
 /// The sizes of a joined tensor with the dims `S`, and of its parts.
 struct JoinSizes<S> {
     shapes: SmallVec<[Shape; 4]>,
-    /// Of the result.
+    /// The sizes of the result.
     sizes: Sizes,
-    /// The axis of the result along which the parts lie side by side.
+    /// The axis of the result along which the parts are joined.
     along: usize,
-    /// Whether the parts do not have that axis.
+    /// Whether that axis is new, so that the parts lack it.
     new: bool,
     set: PhantomData<S>,
 }
@@ -368,7 +376,7 @@ impl<S: Dims> JoinSizes<S> {
         Ok(JoinSizes { shapes, sizes, along, new, set })
     }
 
-    /// The joined tensor: each part runs into its place.
+    /// The joined tensor. Each part is computed directly into it.
     #[track_caller]
     fn fill<T: Element, R: Rank>(&self, parts: &[&dyn PartToJoin<T>]) -> Result<Named<T, S, R>, DimError> {
         let mut out = PlacedResult::of::<S, R>(self.sizes.clone(), None)?;
@@ -382,7 +390,7 @@ impl<S: Dims> JoinSizes<S> {
             part.write(shape, &mut out, start, &strides)?;
             start += step * if self.new { 1 } else { shape.sizes()[self.along] };
         }
-        // (No two parts share a place: each starts behind the one before along the axis on which they lie side by side.)
+        // (Parts do not overlap: along the joined axis, each starts where the previous one ends.)
         Ok(out.finish())
     }
 }
@@ -394,8 +402,8 @@ pub type Stacked<A, D> =
 /// The set `S` with the dim `D`.
 type Gaining<S, D> = <S as Union<(<D as DimRef>::Brand,)>>::Out;
 
-/// The parts along the new dim `dim`, which gets as many elements as there are parts; all sizes must agree. Parts are as for [`concat()`], which joins
-/// along a dim that they have.
+/// Stacks the parts along the new dim `dim`, whose size is the number of parts. All sizes must
+/// agree. `parts` is as in [`concat()`], which joins along an existing dim.
 ///
 /// ```
 /// use typed_dims::prelude::*;

@@ -29,7 +29,8 @@ use kernels::scalar::{Magnitude, Num, Real};
 use kernels::scan::norm::UnitLength;
 use twins::panicking_twin;
 
-/// The result of [`dot`](LinearAlgebra::dot) and the like: the dims `X` are those of both tensors but the ones that are summed over.
+/// The result of [`dot`](LinearAlgebra::dot) and similar methods. `X` are the dims of both tensors
+/// without those summed over.
 pub type Dotted<A, B, X> = Named<
     <A as AsTensor>::Elem,
     X,
@@ -39,7 +40,7 @@ pub type Dotted<A, B, X> = Named<
 /// The dims of two tensors.
 type BothDims<A, B> = <<A as AsTensor>::Dims as Union<<B as AsTensor>::Dims>>::Out;
 
-/// `A`, which is borrowed, and `B` at each position, combined by `O`.
+/// `O` of a borrowed `A` and `B` at each position.
 type Pairwise<'a, O, T, A, B> = Named<
     T,
     BothDims<A, B>,
@@ -47,7 +48,8 @@ type Pairwise<'a, O, T, A, B> = Named<
     Binary<O, &'a <A as AsTensor>::Expr, <B as AsTensor>::Expr>,
 >;
 
-/// Where the index along `J` is at least (`O = Ge`) or at most (`Le`) that along `I` plus a number.
+/// Whether the index along `J` is at least (`O = Ge`) or at most (`Le`) the index along `I` plus a
+/// number.
 type TriangleMask<'a, O, I, J> = Binary<
     O,
     Iota<'a, <J as DimRef>::Brand, <J as DimRef>::Open>,
@@ -62,7 +64,7 @@ pub type Triangle<'a, O, A, I, J> = Named<
     Select<TriangleMask<'a, O, I, J>, <A as AsTensor>::Expr, Scalar<<A as AsTensor>::Elem>>,
 >;
 
-/// A tensor of the same elements.
+/// A tensor with the element type `T`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be combined with a tensor of `{T}`",
     label = "expected a tensor of `{T}`",
@@ -80,11 +82,12 @@ impl<T, A: Computable<Elem = T>> Operable<T> for A {
 
 /// Operations on matrices and vectors, whose axes are dims.
 ///
-/// A matrix product is `(a * b).sum(k)`, or `a.contract(b, k)`, where both must have `k`; an outer product is `a * b`; the Kronecker product of `a: (i, j)` and
-/// `b: (k, l)` is `(a * b).flatten((i, k), m).flatten((j, l), n)`.
+/// A matrix product is `(a * b).sum(k)`, or `a.contract(b, k)`, which requires that both have `k`.
+/// An outer product is `a * b`. The Kronecker product of `a: (i, j)` and `b: (k, l)` is
+/// `(a * b).flatten((i, k), m).flatten((j, l), n)`.
 pub trait LinearAlgebra: Computable {
-    /// The elements at which the index along `columns` is that along `rows` plus `offset`: `out[i] = x[i, i + offset]` from the first such
-    /// `i` on, along `rows`. A view.
+    /// The diagonal, along `rows`: `out[i] = x[i, i + offset]`, starting at the first valid `i`. A
+    /// view.
     #[panicking_twin("so is an offset that leaves the matrix")]
     fn try_diagonal<I, J, X, Y>(
         self,
@@ -138,8 +141,8 @@ pub trait LinearAlgebra: Computable {
         sum::<Named<_, X, _, _>, I, Y>(&diagonal.expr)
     }
 
-    /// A matrix that has the elements along a dim on its diagonal, and zeros elsewhere: `out[i, j] = x[i]` where `i == j`. The new dim
-    /// `columns` has as many elements as `rows`.
+    /// A matrix with the elements along `rows` on its diagonal and zeros elsewhere:
+    /// `out[i, j] = x[i]` where `i == j`. The new dim `columns` has the size of `rows`.
     #[panicking_twin]
     fn try_diag_embed<I, J, X, Y>(
         self,
@@ -200,11 +203,14 @@ pub trait LinearAlgebra: Computable {
         Named::from_expr(triangle(ops::Ge, self.into_named().expr, rows, columns, offset, Num::ZERO))
     }
 
-    /// The product summed over dims that both tensors have: `out[..] = sum over dims of x[.., dims] * y[.., dims]`. Of two vectors this is the dot
-    /// product, of two matrices the matrix product, and so on for tensors of any dims. One contraction, whatever the other dims are.
+    /// The product summed over dims that both tensors have:
+    /// `out[..] = sum over dims of x[.., dims] * y[.., dims]`. For two vectors this is the dot
+    /// product, for two matrices the matrix product. It is one contraction, whatever the other dims
+    /// are.
     ///
-    /// This is `(x * y).sum(dims)` where both tensors must have each of `dims`: one that lacks a dim is a mistake that rustc reports. The
-    /// expression takes a dim of either tensor, as all expressions do, and then sums over the other one alone.
+    /// This is `(x * y).sum(dims)`, except that both tensors must have all of `dims`; rustc reports
+    /// one that is missing. The expression also accepts a dim of only one tensor, and then sums
+    /// only over this tensor.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -230,7 +236,8 @@ pub trait LinearAlgebra: Computable {
         sum::<Named<_, U, _, _>, D, X>(&*read_checked(&product, &dims)?)
     }
 
-    /// The same as [`contract`](LinearAlgebra::contract), by the name that it has in NumPy: `sum over dims of x * y`.
+    /// An alias of [`contract`](LinearAlgebra::contract), with NumPy's name:
+    /// `sum over dims of x * y`.
     #[panicking_twin]
     fn try_dot<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
         &self,
@@ -243,7 +250,8 @@ pub trait LinearAlgebra: Computable {
         self.try_contract(other, dims)
     }
 
-    /// The Euclidean norm over dims: `sqrt(sum of |x|^2)`; of complex numbers it is real.
+    /// The Euclidean norm over dims: `sqrt(sum of |x|^2)`. For complex elements, the result is
+    /// real.
     #[panicking_twin]
     #[inline]
     fn try_norm<D: DimsOf<Self::Dims, X>, X: Dims>(
@@ -256,8 +264,8 @@ pub trait LinearAlgebra: Computable {
         reduce::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::Norm, Empty::Allowed)
     }
 
-    /// The `p`-norm over dims: `(sum of |x|^p)^(1/p)`; the greatest `|x|` for infinity, the least for minus infinity, and for 0 how
-    /// many elements are not 0.
+    /// The `p`-norm over dims: `(sum of |x|^p)^(1/p)`. For infinity it is the greatest `|x|`, for
+    /// minus infinity the least, and for 0 the number of nonzero elements.
     #[panicking_twin("so is an infinite `p` where there is no element")]
     fn try_norm_p<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
@@ -270,8 +278,9 @@ pub trait LinearAlgebra: Computable {
         p_norm::<_, D, X>(reference::<Self>(&*read_checked(self, &dims)?), p)
     }
 
-    /// The distance between vectors along dims that both tensors have, in the `p`-norm: `norm_p(x - y)`. With different dims for the vectors of either side this
-    /// is every distance between two sets of points, in one pass.
+    /// The distance between vectors along dims that both tensors have, in the `p`-norm:
+    /// `norm_p(x - y)`. If the two sets of vectors have different dims, the result is the distance
+    /// of every pair, computed in one pass.
     #[panicking_twin]
     fn try_cdist<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
         &self,
@@ -288,8 +297,9 @@ pub trait LinearAlgebra: Computable {
         p_norm::<_, D, X>(checked(difference, &dims)?, p)
     }
 
-    /// The cosine of the angle between vectors along dims that both tensors have: `sum of x * y / (norm of x * norm of y)`, where a norm counts as `eps` at least.
-    /// One pass.
+    /// The cosine of the angle between vectors along dims that both tensors have:
+    /// `sum of x * y / (norm of x * norm of y)`, where each norm is at least `eps`. Computed in one
+    /// pass.
     #[panicking_twin("so is a negative `eps`")]
     fn try_cosine_similarity<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X>(
         &self,
@@ -305,7 +315,8 @@ pub trait LinearAlgebra: Computable {
         cosine::<Self, B, D, U, X>(&*self.borrowed(), other.into_named().expr, &dims, eps)
     }
 
-    /// The vectors along dims, divided by their length, which counts as `eps` at least: `x / max(norm of x, eps)`. The result is evaluated.
+    /// The vectors along dims divided by their norms: `x / max(norm of x, eps)`. The result is
+    /// evaluated.
     #[panicking_twin("so is a negative `eps`")]
     fn try_normalize<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
@@ -335,13 +346,14 @@ where
     I: DimRef + 'a,
     J: DimRef + 'a,
 {
-    // An offset beyond all indices must not wrap around with one added; half of what can be counted is beyond them as well.
+    // Adding an index to the offset must not overflow. Half the range of `isize` is beyond all
+    // indices too.
     let offset = offset.clamp(isize::MIN / 2, isize::MAX / 2);
     let row = Binary { op: ops::Offset, a: Iota::new(rows), b: Scalar(offset) };
     Select { cond: Binary { op, a: Iota::new(columns), b: row }, a: expr, b: Scalar(zero) }
 }
 
-/// A tensor with other elements.
+/// A tensor with the dims of `A`, the element type `T` and the expression `E`.
 type With<A, T, E> = Named<T, <A as AsTensor>::Dims, <A as AsTensor>::Rank, E>;
 
 #[track_caller]

@@ -1,4 +1,4 @@
-//! The operators, each over all other dims of a tensor.
+//! The operators. Each is batched over all dims that it does not name.
 
 pub mod attention;
 mod borrow;

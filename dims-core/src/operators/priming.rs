@@ -1,5 +1,5 @@
 //! Tensors with two axes over one set: [`prime`](Priming::prime), [`compose`](Priming::compose) and
-//! the like. See [`Prime`](crate::types::prime).
+//! others. See [`Prime`](crate::types::prime).
 
 use crate::error::DimError;
 use crate::execute::reduce::sum;
@@ -20,12 +20,12 @@ use kernels::ops;
 use kernels::scalar::Num;
 use twins::panicking_twin;
 
-/// A dim of a tensor with the dims `S` that can become its [prime](crate::types::prime): the tensor has
-/// it, and does not have the prime.
+/// A dim of a tensor with the dims `S` that can become its [prime](crate::types::prime): the tensor
+/// has it, and does not have the prime.
 pub trait Primable<S: Dims>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The dims of the tensor then.
+    /// The dims of the tensor afterwards.
     type Out: Dims;
 }
 
@@ -34,8 +34,8 @@ impl<S: Dims, D: DimRef<Prime: PartOf<D, S>>> Primable<S> for D {
     type Out = <D::Prime as PartOf<D, S>>::Out;
 }
 
-/// A dim whose [prime](crate::types::prime) is a dim of a tensor with the dims `S`, which does not have
-/// the dim itself.
+/// A dim whose [prime](crate::types::prime) is a dim of a tensor with the dims `S`, which does not
+/// have the dim itself.
 pub trait Unprimable<S: Dims>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -82,7 +82,7 @@ pub trait Composes<A: Dims, B: Dims, X: Dims>: DimRef {
 type WithPrime<D> = (<D as DimRef>::Brand, (Prime<<D as DimRef>::Brand>, ()));
 /// The value of the prime of the prime.
 type PrimeOfPrime<D> = <<D as DimRef>::Prime as DimRef>::Prime;
-/// Its brand.
+/// The brand of the prime of the prime.
 type BrandBetween<D> = Prime<Prime<<D as DimRef>::Brand>>;
 /// The set `X` with the prime of the prime.
 type Widened<X, D> = <X as Union<(BrandBetween<D>,)>>::Out;
@@ -117,10 +117,11 @@ condition! {
     pub trait HasWithPrime<D, S, N> for True;
 }
 
-/// Operations on tensors that have an axis twice, along a dim and along its [prime](crate::types::prime).
+/// Operations on tensors that have an axis twice, along a dim and along its
+/// [prime](crate::types::prime).
 pub trait Priming: Computable {
-    /// The tensor with the [prime](crate::types::prime) of `dim` in place of `dim`: `out[n'] = x[n]`.
-    /// A view.
+    /// The tensor with the [prime](crate::types::prime) of `dim` in place of `dim`:
+    /// `out[n'] = x[n]`. A view.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -135,8 +136,8 @@ pub trait Priming: Computable {
         renamed(self, dim, dim.primed())
     }
 
-    /// The tensor with `dim` in place of its [prime](crate::types::prime): `out[n] = x[n']`. A view,
-    /// and the inverse of [`prime`](Priming::prime).
+    /// The tensor with `dim` in place of its [prime](crate::types::prime): `out[n] = x[n']`. A
+    /// view, and the inverse of [`prime`](Priming::prime).
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -178,7 +179,8 @@ pub trait Priming: Computable {
     }
 
     /// The matrix product of two tensors along a dim and its [prime](crate::types::prime):
-    /// `out[n, n'] = sum over k of x[n, k] * other[k, n']`. All other dims of either tensor are kept.
+    /// `out[n, n'] = sum over k of x[n, k] * other[k, n']`. All other dims of either tensor are
+    /// kept.
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -1,4 +1,5 @@
-//! Other dims over the same elements: `rename`, `index`, `slice`, `flatten`, `unflatten`, `split`.
+//! Changing the dims of a tensor without its elements: `rename`, `index`, `slice`, `flatten`,
+//! `unflatten`, `split`.
 
 pub mod names;
 pub mod pieces;
@@ -51,18 +52,19 @@ pub(crate) fn whole(key: crate::types::set::DimKey) -> Along {
     Along { offset: 0, inner: None, terms: term(key, 1, None) }
 }
 
-/// Operations that change the dims of a tensor, but not its elements. All but `flatten` are views of whatever the tensor's
-/// elements come from.
+/// Operations that change the dims of a tensor, but not its elements. All except `flatten` are
+/// views.
 ///
-/// They take the tensor by value, as operators do, so that a view of a result is its owner as well: `(a * b).sum(k).rename(i, j)`. To
-/// look at a tensor that is needed again, call them on a reference: `(&x).index(Seq, 3)`. (What `a.at(..)` gives for an array is `Copy`.)
+/// They take the tensor by value, as operators do, so that the result owns its elements:
+/// `(a * b).sum(k).rename(i, j)`. To use the tensor again, call them on a reference:
+/// `(&x).index(Seq, 3)`. (The tensor `a.at(..)` of an array is `Copy`.)
 pub trait Restructure: Computable {
-    /// The tensor with the dim `old` under the name `new`; free.
+    /// Renames the dim `old` to `new`. A view.
     ///
-    /// This is how one axis is used twice: `(&x * (&x).rename(Seq, Key)).sum(Feat)` has `Seq` and `Key`.
+    /// Use it to have one axis twice: `(&x * (&x).rename(Seq, Key)).sum(Feat)` has `Seq` and `Key`.
     ///
-    /// A name does not change what a dim means: if both have [roles](crate::types::role), `old` must mean what `new` does. To say that it means something
-    /// else from here on, see [`redefine`](Restructure::redefine).
+    /// If both dims have [roles](crate::types::role), the roles must agree. To change the role, use
+    /// [`redefine`](Restructure::redefine).
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -85,7 +87,7 @@ pub trait Restructure: Computable {
         self.try_redefine(old, new)
     }
 
-    /// As [`rename`](Restructure::rename), to a dim of whatever role: the definition anew of what the axis means.
+    /// As [`rename`](Restructure::rename), but `new` can have any role.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -116,7 +118,8 @@ pub trait Restructure: Computable {
         renamed(self, old, new)
     }
 
-    /// As [`rename`](Restructure::rename), for several dims at once: all old names go before the new ones come, so names can be exchanged.
+    /// As [`rename`](Restructure::rename), for several dims at once. The renames are simultaneous,
+    /// so names can be exchanged.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -152,7 +155,7 @@ pub trait Restructure: Computable {
         Ok(Named::from_expr(Remap::of(tensor.expr, changes)))
     }
 
-    /// The elements at one position along a dim; a negative one counts from the end.
+    /// The elements at one position along a dim. A negative position counts from the end.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -182,7 +185,7 @@ pub trait Restructure: Computable {
         Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))
     }
 
-    /// The elements in a range of positions along a dim; negative positions count from the end.
+    /// The elements in a range of positions along a dim. Negative positions count from the end.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -194,7 +197,8 @@ pub trait Restructure: Computable {
     /// assert_eq!(change.order(Seq), ndarray::array![1, 1, 1, 1]);
     /// ```
     ///
-    /// A dim with a static size has that size always: [`slice_to`](Restructure::slice_to) gives the part a name of its own.
+    /// The dim must not have a static size. If it has, use [`slice_to`](Restructure::slice_to),
+    /// which takes a new dim for the part.
     ///
     /// # Panics
     ///
@@ -208,8 +212,9 @@ pub trait Restructure: Computable {
         sliced(self, dim.info(), range, 1)
     }
 
-    /// Every `step`th element in a range of positions along a dim, from the first on: `out[.., s] = x[.., start + s * step]`, as ndarray's
-    /// `s![start..end;step]`. A view. ([`flip`](crate::operators::shift::Rearranging::flip) of the result is the same backwards.)
+    /// Every `step`th element in a range of positions along a dim, starting with the first:
+    /// `out[.., s] = x[.., start + s * step]`, as ndarray's `s![start..end;step]`. A view. (For the
+    /// reverse order, [`flip`](crate::operators::shift::Rearranging::flip) the result.)
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -233,8 +238,9 @@ pub trait Restructure: Computable {
         sliced(self, dim.info(), range, step)
     }
 
-    /// The elements in a range of positions along a dim, along the dim `part`: `out[.., p] = x[.., start + p]`. As
-    /// [`slice`](Restructure::slice), and free as it is; `part` can have a static size, and so can the dim.
+    /// The elements in a range of positions along a dim, along the dim `part`:
+    /// `out[.., p] = x[.., start + p]`. A view, as with [`slice`](Restructure::slice). Both dims
+    /// can have static sizes.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -264,8 +270,8 @@ pub trait Restructure: Computable {
         Ok(Named::from_expr(Remap::new(tensor.expr, old.key(), along)))
     }
 
-    /// The tensor cut along a dim into pieces of the given sizes, which must add up to the dim's. The pieces are views: of a tensor that
-    /// owns its elements, call it on a reference.
+    /// Cuts the tensor along a dim into pieces of the given sizes, which must add up to the size of
+    /// the dim. The pieces are views, so call it on a reference if the tensor owns its elements.
     ///
     /// ```text
     /// let parts = (&x).split(Seq, &[2, 3]);       // parts[1][.., s] = x[.., 2 + s]
@@ -298,16 +304,17 @@ pub trait Restructure: Computable {
         let mut start = 0;
         let mut pieces = Vec::with_capacity(sizes.len());
         for &part in sizes {
-            // (A given size is that of the whole.)
+            // (A given size is the size of the whole dim.)
             pieces.push(sliced(self, DimInfo { given: None, ..info }, start..start + part, 1)?);
             start += part;
         }
         Ok(pieces)
     }
 
-    /// The tensor cut along the dim `whole` into one piece for each of the dims `parts`, one after the other, which take its place: torchdim's
-    /// `x.split(whole, (a, b))`. Sizes that are not known (at most one) are the rest. Pieces are views: of a tensor that owns its elements, call it
-    /// on a reference. Where the sizes are static, rustc checks their sum.
+    /// Cuts the tensor along the dim `whole` into consecutive pieces, one for each of the dims
+    /// `parts`, which replaces `whole` in its piece: torchdim's `x.split(whole, (a, b))`. At most
+    /// one size may be unknown; it is the rest. rustc checks the sum of static sizes. The pieces
+    /// are views, so call it on a reference if the tensor owns its elements.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -330,9 +337,10 @@ pub trait Restructure: Computable {
         parts.cut(self, whole)
     }
 
-    /// The tensor cut along a dim into pieces of `ceil(n / count)` elements, the last one of what is left: `count` pieces, or fewer where
-    /// that many elements are used up earlier. (6 elements in 4 are 3 pieces of 2.) As PyTorch's `chunk`; NumPy's `array_split` is
-    /// [`split`](Restructure::split) by sizes of one's own.
+    /// Cuts the tensor along a dim into pieces of `ceil(n / count)` elements; the last piece has
+    /// the rest. There can be fewer than `count` pieces: 6 elements with a `count` of 4 are 3
+    /// pieces of 2. Like PyTorch's `chunk`. For the pieces of NumPy's `array_split`, pass their
+    /// sizes to [`split`](Restructure::split).
     ///
     /// # Panics
     ///
@@ -359,7 +367,8 @@ pub trait Restructure: Computable {
         self.try_split(dim, &sizes)
     }
 
-    /// The tensors at all positions along a dim: the inverse of [`stack`](crate::operators::join::stack).
+    /// The tensors at all positions along a dim: the inverse of
+    /// [`stack`](crate::operators::join::stack).
     ///
     /// # Panics
     ///
@@ -375,9 +384,9 @@ pub trait Restructure: Computable {
         (0..size).map(|at| self.index(dim, at)).collect()
     }
 
-    /// The tensor along a new dim, which comes with its size: the same at all its positions. Lazy, and a stride of 0 where something runs:
-    /// products with sums are the same matrix products with and without it. (Operations broadcast by themselves; this is for results
-    /// that must have the dim.)
+    /// Broadcasts the tensor along a new dim, which must have a size. Lazy, and a stride of 0 when
+    /// it is computed, so sums of products still run as matrix products. (Operations broadcast by
+    /// themselves; this is for results that must have the dim.)
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -395,10 +404,12 @@ pub trait Restructure: Computable {
         Named::from_expr(Expand::new(self.into_named().expr, dim))
     }
 
-    /// The dim `whole` as several dims, the last one fastest: the inverse of [`flatten`](Restructure::flatten).
+    /// Splits the dim `whole` into several dims, the last one fastest: the inverse of
+    /// [`flatten`](Restructure::flatten).
     ///
-    /// Each part is a dim that the tensor has not yet; `whole` itself can be one. Static sizes must multiply to that of `whole`, which rustc
-    /// checks; of the other sizes one may be unknown. `whole` must mean what one of the parts does, where they have [roles](crate::types::role).
+    /// Each part is a dim that the tensor lacks, or `whole` itself. The sizes must multiply to the
+    /// size of `whole`; rustc checks static sizes. One of the other sizes may be unknown. If the
+    /// dims have [roles](crate::types::role), one of the parts must have the role of `whole`.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -411,7 +422,7 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If the sizes do not multiply to that of `whole`.
+    /// If the product of the sizes is not the size of `whole`.
     #[panicking_twin]
     fn try_unflatten<W: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: PartsIn<W, X>>(
         self,
@@ -434,8 +445,9 @@ pub trait Restructure: Computable {
         Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))
     }
 
-    /// Several dims as one dim `whole`, the last one fastest: `whole = (a * size(b)) + b`. The result is evaluated. One
-    /// of the parts must mean what `whole` does, where they have [roles](crate::types::role).
+    /// Merges several dims into one dim `whole`, the last one fastest: `whole = (a * size(b)) + b`.
+    /// The result is evaluated. If the dims have [roles](crate::types::role), one of the parts must
+    /// have the role of `whole`.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -447,7 +459,8 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If `whole` has another size, operands have different sizes for one dim, or an index is out of range.
+    /// If `whole` has another size, operands have different sizes for one dim, or an index is out
+    /// of range.
     #[panicking_twin]
     fn try_flatten<P: OrderList + DimsOf<Self::Dims, X>, X: Dims, W: WholeIn<P, X>>(
         self,
@@ -461,7 +474,7 @@ pub trait Restructure: Computable {
         DimList::each(&parts, |dim| group.push(position(&shape, dim)));
         let size = shape.volume(&group, 1)?;
         whole.info().unify(size, None)?;
-        // The axes of the result, as they will lie; that of `whole` stands for the whole group.
+        // The axes of the result in memory order. The axis of `whole` represents the whole group.
         let own = W::Out::KEYS.as_slice();
         let own_order = AxisList::in_memory_of::<W::Out, Rank0>().as_slice();
         let mut order: SmallVec<[usize; 8]> = SmallVec::new();

@@ -1,6 +1,6 @@
 //! A function scanned over time.
 
-// rustc quotes the line of the bound that a mistake breaks: that of the roles is to be a short one.
+// rustc quotes the line of the unmet bound, so the bound on the role is on a short line.
 #![allow(clippy::multiple_bound_locations)]
 
 use crate::error::{DimError, unwrap};
@@ -14,17 +14,18 @@ use crate::types::set::rename::NotIn;
 use crate::types::set::{Dims, DimsOf, Union};
 use alloc::vec::Vec;
 
-/// The state after all steps, and what each step yields, along `time`:
+/// The state after all steps, and the outputs of the steps along `time`:
 ///
 /// ```text
 /// for t in time { (state, out at t) = step(state, x at t) }
 /// ```
 ///
-/// `step` takes the state and one position of `x`, without `time`, and returns the next state and what the step yields: a recurrent
-/// network returns its state twice. Both are computed at each step; the loop over time is one of calls, further dims are batched as
-/// everywhere.
+/// `step` takes the state and one position of `x`, without `time`, and returns the next state and
+/// the output of the step. A recurrent network returns its state as both. Both are evaluated at
+/// each step. `step` is called once for each position along `time`; all other dims are batched.
 ///
-/// The state can have any type: a tensor, a tuple of tensors, a struct. A step yields one tensor or expression.
+/// The state can have any type: a tensor, a tuple of tensors, a struct. The output is one tensor or
+/// expression.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -60,8 +61,8 @@ where
     unwrap(try_scan(x, time, state, |state, x| Ok(step(state, x))))
 }
 
-/// As [`scan`], but what sizes decide is an error, `step` can fail; having no step at all is an error, as nothing then says what a step
-/// yields.
+/// As [`scan`], but `step` can fail, and mistakes in sizes are errors. Having no steps is an error,
+/// because the sizes of the outputs are unknown.
 #[track_caller]
 pub fn try_scan<A, D: Plays<DataTime>, X, S, Y>(
     x: A,

@@ -17,7 +17,8 @@ use kernels::scalar::{Num, Ordered, Real};
 use kernels::scan;
 use twins::panicking_twin;
 
-// The bound of the dim and `self` are written in each line, not in the macro, because rustc quotes them from there.
+// The bound of the dim and `self` are on each line, not in the macro, because rustc quotes them
+// from here.
 macro_rules! scans {
     ($($(#[$doc:meta])* $try_name:ident($this:ident, dim) [$($dim:tt)*] [$bound:ident] $work:expr;)*) => {$(
         $(#[$doc])*
@@ -48,15 +49,16 @@ pub trait Scans: AsTensor {
         try_cumsum(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Num] scan::Cumulate;
         /// The running product along a dim: `out[i] = x[0] * .. * x[i]`.
         try_cumprod(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Num] scan::CumulateProduct;
-        /// The greatest element so far: `out[i] = max(x[0], .., x[i])`; not-a-number from the first one on.
+        /// The greatest element so far: `out[i] = max(x[0], .., x[i])`; NaN from the first NaN on.
         try_cummax(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Ordered] scan::CumulateBest::<true>;
-        /// The least element so far: `out[i] = min(x[0], .., x[i])`; not-a-number from the first one on.
+        /// The least element so far: `out[i] = min(x[0], .., x[i])`; NaN from the first NaN on.
         try_cummin(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Ordered] scan::CumulateBest::<false>;
         /// `out[i] = ln(e^x[0] + .. + e^x[i])`, without overflow.
         try_logcumsumexp(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Real] scan::CumulateLogSumExp;
     }
 
-    /// The differences of neighbours along a dim, `out[i] = x[i + 1] - x[i]`: one element less, none of none.
+    /// The differences of neighbours along a dim, `out[i] = x[i + 1] - x[i]`. The result has one
+    /// element less, or none if there are none.
     #[panicking_twin]
     fn try_diff<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,

@@ -21,8 +21,8 @@ use core::marker::PhantomData;
 use kernels::ops::{self, BinaryOp};
 use kernels::scalar::{CastTo, Element, IndexInt, Num};
 
-/// The result of [`take`](Selecting::take): a tensor `A` without the dim that is selected from, `X` being the others, with the dims of
-/// the index `I`.
+/// The result of [`take`](Selecting::take) from a tensor `A` with the index `I`. It has the dims of
+/// `I` and `X`, the dims of `A` without the one selected from.
 pub type TakenAlong<A, I, X> = Named<
     <A as AsTensor>::Elem,
     <X as Union<<I as AsTensor>::Dims>>::Out,
@@ -61,7 +61,7 @@ pub type MaskedFill<A, M> = Named<
     Select<<M as Operand<bool>>::Expr, Scalar<<A as AsTensor>::Elem>, <A as AsTensor>::Expr>,
 >;
 
-/// A tensor of integers, each of which selects an element of a dim.
+/// A tensor of integers that are positions along a dim.
 #[diagnostic::on_unimplemented(
     message = "the elements of `{Self}` cannot be indices",
     label = "expected a tensor of integers: convert floats with `.cast::<usize>()`, bind an array: `ids.at(i)`"
@@ -78,10 +78,12 @@ impl<A: Computable<Elem: IndexInt>> Indices for A {
 
 /// Operations that select by the values of a tensor of integers or `bool`s.
 pub trait Selecting: Computable {
-    /// The elements at `index` along a dim: `out[.., k] = x[.., index[k]]`. Lazy: it fuses with what follows.
+    /// The elements at `index` along a dim: `out[.., k] = x[.., index[k]]`. Lazy: it fuses with
+    /// what follows.
     ///
-    /// The dim goes, and those of the index come. So this is NumPy's `take` and PyTorch's `index_select` and `embedding` where the index has
-    /// dims of its own, and `gather` and `take_along_axis` where it has those of the tensor.
+    /// The dims of the index replace the dim. If the index has only new dims, this is NumPy's
+    /// `take` and PyTorch's `index_select` and `embedding`. If it has dims of the tensor, it is
+    /// `gather` and `take_along_axis`.
     ///
     /// ```text
     /// x: (i, j)    ids: (k)       x.take(j, ids): (i, k)      out[i, k] = x[i, ids[k]]
@@ -89,7 +91,8 @@ pub trait Selecting: Computable {
     /// x: (i, j)    ids: (i, j)    x.take(j, ids): (i, j)      out[i, j] = x[i, ids[i, j]]
     /// ```
     ///
-    /// An index that is out of range is an error where its element is read. A tensor that is not in memory is computed first.
+    /// An index that is out of range is an error when its element is read. A lazy tensor is
+    /// evaluated first.
     #[panicking_twin]
     fn try_take<D: DimRef + DimsOf<Self::Dims, X>, X: Dims + Union<I::Dims>, I: Indices>(
         self,
@@ -99,13 +102,16 @@ pub trait Selecting: Computable {
         Ok(Named::from_expr(Take::new(self, dim, index.into_named().expr)?))
     }
 
-    /// Indices that count from the end where they are negative: `v` where `v >= 0`, else `size + v`. Lazy.
+    /// Lets negative indices count from the end: `v` where `v >= 0`, else `size + v`. Lazy.
     ///
-    /// `size` must be that of the axis which the indices select from: a dim that has one (bound, static, or `D.of(n)`), or a number. It is not compared
-    /// with the axis, which comes later: `x.index(..)` and `x.take(..)` see the positions alone. The result is of `isize`. A negative index that lies
-    /// before the start stays as it is, so that the error gives the index of the tensor, or the nearest `isize`.
+    /// `size` must be the size of the axis that the indices select from: a dim that has a size
+    /// (bound, static, or `D.of(n)`), or a number. It cannot be checked against the axis, because
+    /// `x.index(..)` and `x.take(..)` only get the positions. The element type of the result is
+    /// `isize`. A negative index before the start is unchanged, so that the error shows this index,
+    /// or the nearest `isize`.
     ///
-    /// In an index that is computed, a negative number is an error elsewhere, so that `i - 1` at 0 does not read the last element.
+    /// Without `from_end`, a negative number in a computed index is an error, so that `i - 1` at 0
+    /// does not read the last element.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -132,11 +138,13 @@ pub trait Selecting: Computable {
         Ok(Named::from_expr(Unary { op: ops::IndexFromEnd(size), a: self.into_named().expr }))
     }
 
-    /// Adds each element to the place that `index` says: `out[.., index[k]] += x[.., k]` for all `k`, on zeros.
+    /// Adds each element at the position given by `index`: `out[.., index[k]] += x[.., k]` for all
+    /// `k`, starting from zeros.
     ///
-    /// `dims` are the dims that are summed over (`k`), `into` is the dim of the places, with its size. The index and the tensor can have
-    /// any dims; what only one of them has is broadcast. Several elements that go to one place are added in the order of their positions along
-    /// `dims`, of which the last one is the fastest; those of `f16` and `bf16` are added in `f32`, and the sum is rounded once.
+    /// `dims` are the dims that are summed over (`k`). `into` is the dim of the positions, with its
+    /// size. The index and the tensor can have any dims; dims that only one of them has are
+    /// broadcast. Elements with the same position are added in the order of `dims`, the last dim
+    /// fastest. Elements of `f16` and `bf16` are added in `f32`, and the sum is rounded once.
     ///
     /// ```text
     /// x: (k, f)    ids: (k)       x.scatter_add(k, j.of(9), ids): (j, f)
@@ -169,15 +177,16 @@ pub trait Selecting: Computable {
             .try_eval()
     }
 
-    /// Puts each element where `index` says, as [`scatter_add`](Selecting::scatter_add) adds it, and `fill` where it says of none.
+    /// Writes each element to the position given by `index`, as in
+    /// [`scatter_add`](Selecting::scatter_add), and `fill` to all other positions.
     ///
     /// ```text
     /// out[..] = fill;   for k in dims { out[.., index[k]] = x[.., k] }
     /// ```
     ///
-    /// Of several elements for one place the last one along `dims` stays: the one with the greatest position along the dim, and along several dims
-    /// the last one in the order in which they are named, the last named the fastest. What the dims are called, and where they were declared,
-    /// does not matter.
+    /// If several elements have the same position, the last one along `dims` is kept. The order of
+    /// several dims is the order in which they are passed, the last one fastest; their names and
+    /// declarations do not matter.
     #[panicking_twin("so is an index that is out of range")]
     fn try_scatter<D, J, I, V, X, Y>(
         self,
@@ -198,9 +207,10 @@ pub trait Selecting: Computable {
         scatter::<Self, D, J, I, V, Y, _>(self, &dims, into, index, ScatterWork::replacing(fill))
     }
 
-    /// 1 where the index along the new dim `classes` is the element, else 0: `out[.., c] = (x[..] == c)`. Lazy.
+    /// 1 where the index along the new dim `classes` is the element, else 0:
+    /// `out[.., c] = (x[..] == c)`. Lazy.
     ///
-    /// `classes` comes with its size. An element that is no index of it gives zeros.
+    /// `classes` must have a size. Elements that are not indices of it give zeros.
     fn one_hot<'a, U, C>(self, classes: C) -> OneHot<'a, Self, U, C>
     where
         Self: AsTensor<Elem: IndexInt, Dims: Union<(C::Brand,)> + CanGain<C::Brand>>,
@@ -227,8 +237,9 @@ impl<A: Computable> Selecting for A {}
 /// The type in which the elements of `A` are added up.
 type Acc<A> = <<A as AsTensor>::Elem as Num>::Acc;
 
-/// Scatters a tensor along the dims `D` to the indices of the dim `into`: the result has the dims `Y`, which are those of the tensor and of the index, `V`, without `D`, and `into`. Whether the last
-/// element of a place stays is what `op` does: others are added.
+/// Scatters a tensor along the dims `D` to the indices of the dim `into`. The result has the dims
+/// `Y`: the dims `V` of the tensor and the index, without `D`, and with `into`. `op` decides
+/// whether elements at the same position are added, or the last one is kept.
 #[track_caller]
 fn scatter<A, D, J, I, V, Y, O>(
     tensor: A,

@@ -19,12 +19,13 @@ use kernels::step::moves::MoveRows;
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
-/// What is around the elements of a tensor that is padded.
+/// The elements of the padding around a tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pad<T> {
-    /// One value.
+    /// A constant.
     Constant(T),
-    /// The elements mirrored at the first and the last one, which are not repeated: `c b | a b c | b a`.
+    /// The elements mirrored at the first and the last one, which are not repeated:
+    /// `c b | a b c | b a`.
     Reflect,
     /// The first and the last element: `a a | a b c | c c`.
     Replicate,
@@ -32,7 +33,8 @@ pub enum Pad<T> {
     Circular,
 }
 
-/// Puts other elements along a dim, which gets `len` of them: the one at `at` is the old one at `from(at)`, or `fill`.
+/// A tensor with `len` elements along a dim. The element at `at` is the old element at `from(at)`,
+/// or `fill`.
 #[track_caller]
 pub(super) fn rearranged<A: Computable>(
     tensor: A,
@@ -51,7 +53,8 @@ pub(super) fn rearranged<A: Computable>(
     blocks.execute(&MoveRows { name: "rearrangement", outer, size, inner, sources, fill }, len)
 }
 
-/// Where the element `at` places behind the first one of `size` comes from, in a padded line.
+/// The source position of the element at `at` in a padded line of `size` elements, counted from the
+/// first one.
 #[track_caller]
 fn padded<T>(at: isize, size: usize, pad: &Pad<T>) -> Option<usize> {
     let last = size as isize - 1;
@@ -70,9 +73,10 @@ fn padded<T>(at: isize, size: usize, pad: &Pad<T>) -> Option<usize> {
 /// The result of [`unfold`](Rearranging::unfold).
 pub type Unfolded<A, W> = Remapped<A, <<A as AsTensor>::Dims as Union<(<W as DimRef>::Brand,)>>::Out>;
 
-/// Operations that move elements along dims. `flip` and `unfold` are views of whatever the elements come from; the others run at once.
+/// Operations that move elements along dims. `flip` and `unfold` are views; the others run at once.
 ///
-/// Where a dim gets another size, as in `pad`, it must not have a static one: rename it to a dim without, and the result to a dim of the new size.
+/// If an operation changes the size of a dim, as `pad` does, the dim must not have a static size.
+/// Rename it to a dim without one first, and the result to a dim of the new size.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -83,7 +87,7 @@ pub type Unfolded<A, W> = Remapped<A, <<A as AsTensor>::Dims as Union<(<W as Dim
 /// assert_eq!(twice.order(Four), ndarray::array![1, 2, 1, 2]);
 /// ```
 pub trait Rearranging: AsTensor {
-    /// The elements backwards along dims: `out[i] = x[n - 1 - i]`. A view.
+    /// Reverses the elements along dims: `out[i] = x[n - 1 - i]`. A view.
     ///
     /// # Panics
     ///
@@ -108,7 +112,7 @@ pub trait Rearranging: AsTensor {
         Ok(Named::from_expr(Remap::of(tensor.expr, changes)))
     }
 
-    /// The elements moved along a dim, those that leave at the end coming in at the start: `out[i] = x[(i - by) mod n]`.
+    /// Rotates the elements along a dim: `out[i] = x[(i - by) mod n]`.
     #[panicking_twin]
     fn try_roll<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
@@ -125,7 +129,7 @@ pub trait Rearranging: AsTensor {
         rearranged(self, dim.info(), Ok, from, Default::default())
     }
 
-    /// The elements moved along a dim, with `fill` where none comes from: `out[i] = x[i - by]`.
+    /// Moves the elements along a dim: `out[i] = x[i - by]`, or `fill` where that is out of range.
     #[panicking_twin]
     fn try_shift<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
@@ -142,7 +146,8 @@ pub trait Rearranging: AsTensor {
         rearranged(self, dim.info(), Ok, from, fill)
     }
 
-    /// The tensor with `before` elements in front and `after` behind along each of the dims; [`Pad`] says which.
+    /// Adds `before` elements at the start and `after` at the end of each of the dims; [`Pad`] says
+    /// which.
     #[panicking_twin("so is padding without a constant where there is no element")]
     fn try_pad<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
@@ -196,12 +201,12 @@ pub trait Rearranging: AsTensor {
                 Err(error) => failed = Some(error),
             }
         });
-        // (Within the closure the caller is this file.)
+        // (Inside the closure, `Location::caller` would be this file.)
         let origin = Some(Location::caller());
         failed.map_or_else(|| Ok(Named::from_expr(padded_dims.expr.with_origin(origin))), Err)
     }
 
-    /// The tensor `times` times along a dim, one behind the other: `out[i] = x[i mod n]`, as NumPy's `tile`.
+    /// Repeats the tensor `times` times along a dim: `out[i] = x[i mod n]`, as NumPy's `tile`.
     #[panicking_twin]
     fn try_repeat<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
@@ -221,7 +226,8 @@ pub trait Rearranging: AsTensor {
         )
     }
 
-    /// Each element `times` times along a dim: `out[i] = x[i / times]`, as NumPy's `repeat`.
+    /// Repeats each element `times` times along a dim: `out[i] = x[i / times]`, as NumPy's
+    /// `repeat`.
     #[panicking_twin]
     fn try_repeat_interleave<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
@@ -241,8 +247,8 @@ pub trait Rearranging: AsTensor {
         )
     }
 
-    /// The dims with other sizes, each element being the nearest one before: `out[i] = x[floor(i * n / size)]`. `sizes` is one number
-    /// for all dims, or one for each.
+    /// Resizes dims, taking the nearest element at or before each position:
+    /// `out[i] = x[floor(i * n / size)]`. `sizes` is one number for all dims, or one for each.
     #[panicking_twin("so is having no element")]
     fn try_interpolate_nearest<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
@@ -278,8 +284,8 @@ pub trait Rearranging: AsTensor {
         failed.map_or_else(|| Ok(Named::from_expr(tensor.expr.with_origin(origin))), Err)
     }
 
-    /// Windows along a dim: `out[i, w] = x[i * stride + w * dilation]`, where `window` is a new dim with its size, and the dim has as
-    /// many elements as there are windows. A view.
+    /// Windows along a dim: `out[i, w] = x[i * stride + w * dilation]`, where `window` is a new dim
+    /// with its size. In the result, the size of `dim` is the number of windows. A view.
     ///
     /// ```text
     /// x.unfold(i, w.of(3), 1, 1).mean(w)       the moving average of 3 elements

@@ -1,4 +1,4 @@
-//! Sorting along a dim, and what is found by order: `sort`, `argsort`, `topk`, `median`, `quantile`.
+//! Sorting and order statistics: `sort`, `argsort`, `topk`, `median`, `quantile`.
 
 use crate::error::DimError;
 use crate::execute::lines::Lines;
@@ -17,13 +17,13 @@ use kernels::step::Executed;
 use kernels::step::sorting::{Extremum, Quantile, SortLines, SortWanted, TopK};
 use twins::panicking_twin;
 
-/// Positions along a dim, for each element of a tensor.
+/// A position along a dim for each element of a tensor.
 pub type Positions<A> = Named<usize, <A as AsTensor>::Dims, <A as AsTensor>::Rank>;
 
-/// Elements that were chosen over dims of a tensor, and where they are: the dims `X` are left.
+/// Elements chosen over dims of a tensor, and their positions. Both have the remaining dims `X`.
 pub type WithIndex<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<usize, A, X>);
 
-/// The elements along a dim in order, the positions that they had, or both.
+/// The sorted elements along a dim, their original positions, or both.
 #[track_caller]
 fn in_order<A, D>(
     tensor: A,
@@ -79,7 +79,7 @@ where
     ))
 }
 
-/// The greatest or the least element over dims, and where it is.
+/// The greatest or the least element over dims, and its position.
 #[track_caller]
 fn extremum<A, D, X>(tensor: A, greatest: bool, op: &'static str) -> Result<WithIndex<A, X>, DimError>
 where
@@ -100,7 +100,7 @@ where
     ))
 }
 
-/// The element at the share `q` of the order over dims.
+/// The `q`-quantile over dims.
 #[track_caller]
 fn quantile<A, D, X>(tensor: A, q: A::Elem, name: &'static str) -> Result<Reduced<A::Elem, A, X>, DimError>
 where
@@ -125,7 +125,7 @@ fn first<A: Computable>(tensor: A, dim: DimInfo<'_>, k: usize) -> Result<TensorO
 
 /// Operations that put the elements along a dim into order. They run at once.
 pub trait Sorting: AsTensor {
-    /// The elements in ascending order along a dim; not-a-number comes last.
+    /// The elements in ascending order along a dim. NaN comes last.
     #[panicking_twin]
     fn try_sort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Result<TensorOf<Self>, DimError>
     where
@@ -134,7 +134,7 @@ pub trait Sorting: AsTensor {
         sort::<NamedOf<Self>, D>(checked(self, &dim)?, false)
     }
 
-    /// The elements in descending order along a dim; not-a-number comes first.
+    /// The elements in descending order along a dim. NaN comes first.
     #[panicking_twin]
     fn try_sort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
@@ -146,8 +146,8 @@ pub trait Sorting: AsTensor {
         sort::<NamedOf<Self>, D>(checked(self, &dim)?, true)
     }
 
-    /// The positions along a dim that put its elements into ascending order; equal elements stay in theirs, and not-a-number comes
-    /// last.
+    /// The positions along a dim that put its elements into ascending order. The sort is stable,
+    /// and NaN comes last.
     ///
     /// ```text
     /// x.take(i, x.argsort(i))      is x.sort(i)
@@ -163,8 +163,8 @@ pub trait Sorting: AsTensor {
         argsort::<_, D>(reference::<Self>(&*read_checked(self, &dim)?), false)
     }
 
-    /// The positions along a dim that put its elements into descending order; equal elements stay in theirs, and not-a-number comes
-    /// first.
+    /// The positions along a dim that put its elements into descending order. The sort is stable,
+    /// and NaN comes first.
     #[panicking_twin]
     fn try_argsort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         &self,
@@ -176,8 +176,9 @@ pub trait Sorting: AsTensor {
         argsort::<_, D>(reference::<Self>(&*read_checked(self, &dim)?), true)
     }
 
-    /// The elements in ascending order along a dim, and where they were: `(values, positions)`, as [`sort`](Sorting::sort) and
-    /// [`argsort`](Sorting::argsort) in one pass. Equal elements stay in their order, and not-a-number comes last.
+    /// The elements in ascending order along a dim, and their original positions:
+    /// `(values, positions)`, as [`sort`](Sorting::sort) and [`argsort`](Sorting::argsort) in one
+    /// pass. The sort is stable, and NaN comes last.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -199,8 +200,10 @@ pub trait Sorting: AsTensor {
         sort_with_indices::<NamedOf<Self>, D>(checked(self, &dim)?, false)
     }
 
-    /// The elements in descending order along a dim, and where they were: `(values, positions)`, as [`sort_descending`](Sorting::sort_descending) and
-    /// [`argsort_descending`](Sorting::argsort_descending) in one pass. Equal elements stay in their order, and not-a-number comes first.
+    /// The elements in descending order along a dim, and their original positions:
+    /// `(values, positions)`, as [`sort_descending`](Sorting::sort_descending) and
+    /// [`argsort_descending`](Sorting::argsort_descending) in one pass. The sort is stable, and NaN
+    /// comes first.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -222,9 +225,11 @@ pub trait Sorting: AsTensor {
         sort_with_indices::<NamedOf<Self>, D>(checked(self, &dim)?, true)
     }
 
-    /// The greatest element over dims and where it is: `(value, position)`, as [`max`](crate::execute::reduce::Reductions::max) and
-    /// [`argmax`](crate::execute::reduce::Reductions::argmax), but the elements are computed once. Of equal elements it is the first; for a tuple of
-    /// dims the position is that in all of them, the last dim fastest. A not-a-number is the greatest one.
+    /// The greatest element over dims and its position: `(value, position)`, as
+    /// [`max`](crate::execute::reduce::Reductions::max) and
+    /// [`argmax`](crate::execute::reduce::Reductions::argmax), but the elements are computed once.
+    /// The first of equal elements is chosen. For a tuple of dims, the position is row-major over
+    /// the tuple. NaN counts as the greatest element.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -246,9 +251,11 @@ pub trait Sorting: AsTensor {
         extremum::<_, D, X>(reference::<Self>(&*read_checked(self, &dims)?), true, "max_with_index")
     }
 
-    /// The least element over dims and where it is: `(value, position)`, as [`min`](crate::execute::reduce::Reductions::min) and
-    /// [`argmin`](crate::execute::reduce::Reductions::argmin), but the elements are computed once. Of equal elements it is the first; for a tuple of
-    /// dims the position is that in all of them, the last dim fastest. A not-a-number is the least one.
+    /// The least element over dims and its position: `(value, position)`, as
+    /// [`min`](crate::execute::reduce::Reductions::min) and
+    /// [`argmin`](crate::execute::reduce::Reductions::argmin), but the elements are computed once.
+    /// The first of equal elements is chosen. For a tuple of dims, the position is row-major over
+    /// the tuple. NaN counts as the least element.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -270,8 +277,9 @@ pub trait Sorting: AsTensor {
         extremum::<_, D, X>(reference::<Self>(&*read_checked(self, &dims)?), false, "min_with_index")
     }
 
-    /// The `k` greatest elements along a dim in descending order, and where they were: `(values, positions)`. Of equal elements the
-    /// first ones are taken; not-a-number is the greatest.
+    /// The `k` greatest elements along a dim in descending order, and their original positions:
+    /// `(values, positions)`. The first of equal elements are chosen. NaN counts as the greatest
+    /// element.
     ///
     /// The dim has `k` elements in both results.
     #[panicking_twin("so are fewer than `k` elements")]
@@ -340,8 +348,8 @@ pub trait Sorting: AsTensor {
         quantile::<_, D, X>(reference::<Self>(&*read_checked(self, &dims)?), half, "median")
     }
 
-    /// The element at the share `q` of the order over dims, from 0 for the least to 1 for the greatest; between two elements, the
-    /// point of the line through them. Not-a-number if there is one.
+    /// The `q`-quantile over dims, from the least element for `q = 0` to the greatest for 1,
+    /// interpolated linearly between elements. NaN if any element is NaN.
     #[panicking_twin("so are having no elements, and a `q` that is not between 0 and 1")]
     fn try_quantile<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,

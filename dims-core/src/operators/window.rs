@@ -1,4 +1,4 @@
-//! Windows that slide along dims: what convolutions and pooling have in common.
+//! Windows that slide along dims, for convolutions and pooling.
 
 use crate::error::DimError;
 use crate::execute::place::{PlacedResult, Strides};
@@ -17,7 +17,7 @@ use crate::types::size::Dyn;
 use alloc::string::String;
 use smallvec::SmallVec;
 
-/// A number for each of several dims: one number for all, or one each, `2` or `(2, 1)` or `[2, 1]`.
+/// A number for each of several dims: `2` for all, or `(2, 1)` or `[2, 1]` for one each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PerDim(SmallVec<[usize; 4]>);
 
@@ -51,7 +51,7 @@ impl PerDim {
         self.0[if self.0.len() == 1 { 0 } else { at }]
     }
 
-    /// There must be one number, or one for each of `dims` dims.
+    /// Checks that there is one number, or one for each of `dims` dims.
     pub(crate) fn check(&self, what: &str, dims: usize) -> Result<(), DimError> {
         if self.0.len() == 1 || self.0.len() == dims {
             return Ok(());
@@ -60,7 +60,7 @@ impl PerDim {
     }
 }
 
-/// How a window moves: its steps, what is added around the elements, and how far apart those in a window are.
+/// How a window moves: stride, padding and dilation.
 ///
 /// ```text
 /// Window::new()                                    stride 1, padding 0, dilation 1
@@ -103,19 +103,20 @@ impl Window {
         }
     }
 
-    /// How far the window moves from one position to the next.
+    /// Sets how far the window moves from one position to the next.
     pub fn stride(self, stride: impl Into<PerDim>) -> Self {
         Window { stride: stride.into(), ..self }
     }
 
-    /// How many elements are added on either side.
+    /// Sets the number of elements that are added on either side.
     pub fn padding(self, padding: impl Into<PerDim>) -> Self {
         let front = padding.into();
         Window { padding: Padding::Given { behind: front.clone(), front }, ..self }
     }
 
-    /// How many elements are added in front of those of each dim, and how many behind them. Transposed convolutions leave as many positions of their
-    /// result out at its start and its end.
+    /// Sets the number of elements that are added before and after the elements of each dim. A
+    /// transposed convolution instead removes this number of positions from the start and the end
+    /// of its result.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -145,7 +146,7 @@ impl Window {
         Window { padding: Padding::Same, ..self }
     }
 
-    /// How far apart neighbours in a window are.
+    /// Sets how far apart neighbours in a window are.
     pub fn dilation(self, dilation: impl Into<PerDim>) -> Self {
         Window { dilation: dilation.into(), ..self }
     }
@@ -232,7 +233,8 @@ impl Window {
     }
 }
 
-/// A dim of `size` elements as positions of a window of `len` elements, and positions in it: `position * stride + at * dilation`.
+/// Splits a dim of `size` elements into positions of a window of `len` elements and positions
+/// within it: `position * stride + at * dilation`.
 pub(crate) fn slid(
     dim: DimInfo<'_>,
     size: usize,
@@ -254,7 +256,7 @@ pub(crate) fn slid(
     }
     let positions = (size - span) / stride + 1;
     dim.resized().unify(positions, None)?;
-    // Where there is one position, the step is never taken, and may be greater than can be counted.
+    // With one position the step is never taken, so it may overflow.
     let steps = |step: usize, count: usize| if count > 1 { step as isize } else { 0 };
     let terms = SmallVec::from_iter([
         (dim.key(), steps(stride, positions), Some(positions)),
@@ -263,7 +265,8 @@ pub(crate) fn slid(
     Ok(Along { offset: 0, inner: Some(size), terms })
 }
 
-/// Where the elements along a dim go in a larger one of `len` elements: the first to `start`, the others `step` apart.
+/// The positions of a dim's elements in a larger dim of `len` elements: the first at `start`, the
+/// others `step` apart.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placing {
     pub dim: DimKey,
@@ -309,7 +312,8 @@ pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
     Ok(place::<S, R, E>(expr, shape, placings, fill)?.finish())
 }
 
-/// The same, seen along the dims that `changes` says, whatever static size the padded dims have.
+/// As [`placed`], viewed along the dims of `changes`. The static sizes of the padded dims do not
+/// matter.
 pub(crate) fn placed_windows<S: Dims, R: Rank, E: Expr>(
     expr: &E,
     shape: &Shape,
@@ -331,7 +335,7 @@ macro_rules! positions {
         impl SetElement for $name {
             type Key = digits::$digit<Inner>;
             type Axes = OneAxis;
-            // No loop of a comprehension has this number: those can be behind a rest as well.
+            // No loop of a comprehension has this number: loops can be in a rest as well.
             const KEYS: Keys = keys_of::<Dyn>(1 << 63 | 1 << 62 | $at, $text, &[]);
         }
 
@@ -350,10 +354,11 @@ positions! {
     Window2 2 H2 "window 2";
 }
 
-/// The dims of the positions in windows that no user's dim stands for. They are behind a rest, so they clash with no other.
+/// The dims of positions in windows that have no user-defined dim. They are inside a rest, so they
+/// cannot clash with other dims.
 pub(crate) type Inside = (Window0, Window1, Window2);
 
-/// The dims `S`, and those of the positions in a window.
+/// The dims `S`, and the dims of the positions in a window.
 pub(crate) type Windowed<S> = <S as Dims>::Sealed<Inside>;
 
 /// The dims of the positions in a window.
@@ -370,15 +375,15 @@ impl DimList for WindowPositions {
 }
 
 impl WindowPositions {
-    /// How many there are.
+    /// The number of window dims.
     pub(crate) const COUNT: usize = 3;
 
-    /// The key of the `at`th among those of [`Windowed`].
+    /// The key of the `at`th window dim of [`Windowed`].
     pub(crate) fn key(at: usize) -> DimKey {
         Self::KEYS.as_slice()[at]
     }
 
-    /// Refuses a set of dims that has no room for more.
+    /// Fails to compile for a set of dims that has no room for the window dims.
     pub(crate) const fn fit<S: Dims>() {
         assert!(
             Windowed::<S>::KEYS.as_slice().len() == S::KEYS.as_slice().len() + Self::COUNT,

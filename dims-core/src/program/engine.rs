@@ -1,7 +1,9 @@
-//! Programs as data for engines that run them elsewhere, such as on a GPU; and the tensors of a value as bytes.
+//! Programs as data for engines that run them elsewhere, such as on a GPU; and the tensors of a
+//! value as bytes.
 //!
-//! An engine gets a program by [`Program::to_engine`], the elements of its inputs by [`tensors_of`], and makes a value of the elements of results by
-//! [`with_elements`]. Tensors are passed with their axes in the order of the type: dims first, then positional axes, the last axis innermost.
+//! An engine gets a program from [`Program::to_engine`] and the elements of its inputs from
+//! [`tensors_of`], and passes the elements of results to [`with_elements`]. Tensors are passed with
+//! their axes in the order of the type: dims first, then positional axes, the last axis innermost.
 
 pub use super::inputs::PartFamily;
 use super::inputs::RecordInputs;
@@ -35,14 +37,15 @@ pub struct EngineProgram {
     pub inputs: Vec<EngineInput>,
     /// The tensors of the results. Their values are the outputs of the recording.
     pub results: Vec<EngineResult>,
-    /// The settings of the inputs, such as the decay of an average. The program holds only for these.
+    /// The settings of the inputs, such as the decay of an average. The program holds only for
+    /// these.
     pub settings: Vec<EngineSetting>,
 }
 
 /// A setting of a value: see [`settings_of`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineSetting {
-    /// Where it is: `1.rate`.
+    /// Its path: `1.rate`.
     pub path: String,
     /// Its name.
     pub name: String,
@@ -55,7 +58,7 @@ pub struct EngineSetting {
 pub struct EngineInput {
     /// The tensor.
     pub tensor: EngineTensor,
-    /// Its axes in the order in which the recorded value has them, from the outermost in memory to the innermost.
+    /// Its axes in the memory order of the recorded value, from the outermost to the innermost.
     pub order: Vec<usize>,
 }
 
@@ -66,14 +69,14 @@ pub struct EngineResult {
     pub tensor: EngineTensor,
     /// The element of the value at the origin of all axes.
     pub start: usize,
-    /// How far apart neighbours along each axis are in the value.
+    /// The stride of each axis in the value.
     pub strides: Vec<isize>,
 }
 
 /// The type and the axes of a tensor.
 #[derive(Clone, Debug)]
 pub struct EngineTensor {
-    /// Where it is in the inputs or results: `0.weight`.
+    /// Its path in the inputs or results: `0.weight`.
     pub path: String,
     /// The element type.
     pub dtype: DType,
@@ -115,7 +118,8 @@ impl<In, Out: Parameters> Program<In, Out> {
     ///
     /// # Errors
     ///
-    /// Returns an error that names the operation if a step calls a function of the user, and an error if dims are [dynamic](super::dynamic).
+    /// Returns an error that names the operation if a step calls a function of the user, and an
+    /// error if dims are [dynamic](super::dynamic).
     pub fn to_engine(&self) -> Result<EngineProgram, DimError>
     where
         In: RecordInputs,
@@ -257,7 +261,8 @@ impl HostTensor {
 ///
 /// # Errors
 ///
-/// Returns an error if the elements of a tensor have a type that programs do not know, or belong to a gradient or a recording.
+/// Returns an error if the elements of a tensor have a type that programs do not know, or belong to
+/// a gradient or a recording.
 pub fn tensors_of<P: Parameters>(value: &P) -> Result<(Vec<HostTensor>, P), DimError> {
     let mut tensors = FoundTensors { elements: true, ..FoundTensors::default() };
     let template = P::walk([value], &mut Path::new(), &mut tensors)?;
@@ -307,7 +312,8 @@ impl Walk<1> for FoundTensors {
     }
 }
 
-/// The value with these elements, which are given for each tensor as [`HostTensor::bytes`] returns them.
+/// The value with these elements, which are given for each tensor as [`HostTensor::bytes`] returns
+/// them.
 ///
 /// # Errors
 ///
@@ -339,10 +345,10 @@ impl Walk<1> for GivenElements {
     }
 }
 
-/// The parts of a result: a tuple of a program's results is taken apart, other results are one part.
+/// The parts of a result: the elements of a tuple, or the single part of any other result.
 pub type EngineParts<Out, F> = <Out as RecordInputs>::Parts<F>;
 
-/// Takes a result apart.
+/// Splits a result into its parts.
 pub fn parts_of<Out: RecordInputs<Value = Out>, F: PartFamily>(
     template: Out,
     family: &mut F,

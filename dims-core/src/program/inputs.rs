@@ -16,9 +16,11 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use kernels::scalar::Element;
 
-/// The inputs of a recorded function: a reference to [`Parameters`], [`Parameters`] by value, or a tuple of these.
+/// The inputs of a recorded function: a reference to [`Parameters`], [`Parameters`] by value, or a
+/// tuple of these.
 ///
-/// Pass state that goes in and comes out, such as a network and its optimizer, by value. Pass data by reference.
+/// Pass state that goes in and comes out, such as a network and its optimizer, by value. Pass data
+/// by reference.
 #[diagnostic::on_unimplemented(
     message = "a recorded function cannot take `{Self}`",
     label = "expected a tensor, a struct with `#[derive(Parameters)]` or an optimizer, by value or by reference; or a tuple of up to 12 such",
@@ -53,7 +55,8 @@ pub trait RecordInputs: Sized {
     fn parts<F: PartFamily>(value: Self::Value, family: &mut F) -> Self::Parts<F>;
 }
 
-/// The form in which a function gets its inputs, for the lifetime `'t`. The parameter `Lives` makes rustc assume that they live that long.
+/// The form in which a function gets its inputs, for the lifetime `'t`. The parameter `Lives` makes
+/// rustc assume that they live that long.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a recorded function cannot take `{Self}`",
@@ -207,7 +210,7 @@ pub fn taken<P>(slot: &mut Option<P>) -> P {
 
 macro_rules! tuples {
     ($($p:ident $n:tt)*) => {
-        // (Recommended: then messages are about the part that cannot be one.)
+        // (No `do_not_recommend`, so that messages are about the wrong part.)
         impl<$($p: RecordInputs),*> RecordInputs for ($($p,)*) {
             type Value = ($($p::Value,)*);
             type Slots = ($($p::Slots,)*);

@@ -15,7 +15,7 @@ use twins::panicking_twin;
 /// A function that is recorded by its calls: see [`jit`].
 pub struct Jit<In, Out, F> {
     f: F,
-    /// How many programs may be kept.
+    /// The most programs that are kept.
     most: usize,
     /// The most recently called program comes first.
     programs: Mutex<Vec<Arc<Recorded<In, Out>>>>,
@@ -49,16 +49,19 @@ impl Drop for Recorder<'_> {
 
 /// Wraps a function so that its first call records it, and later calls run the recorded program.
 ///
-/// It is recorded again for inputs with other sizes, with other settings (an optimizer after `set_rate` or `freeze`, another number in a `#[parameters(constant)]` field), or with axes
+/// It is recorded again for inputs with other sizes, with other settings (an optimizer after
+/// `set_rate` or `freeze`, another number in a `#[parameters(constant)]` field), or with axes
 /// stored in another order. The 16 most recently called programs are kept: see [`keep`](Jit::keep).
 ///
-/// Name the types of the inputs, because rustc checks the closure before it sees a call: `jit::<(&Network, &Images), _>(|(net, x)| net.scores(x))`. The function gets inputs by value if
+/// Name the types of the inputs, because rustc checks the closure before it sees a call:
+/// `jit::<(&Network, &Images), _>(|(net, x)| net.scores(x))`. The function gets inputs by value if
 /// they are passed by value.
 ///
-/// Several threads can call at once. While one thread records, calls with the same sizes wait. A call with tensors of an outer gradient or of an outer recording runs the function
-/// itself.
+/// Several threads can call at once. While one thread records, calls with the same sizes wait. A
+/// call with tensors of an outer gradient or of an outer recording runs the function itself.
 ///
-/// Captured tensors and numbers belong to the recorded call, and so do side effects: see [`record`](super::record()).
+/// Captured tensors and numbers belong to the recorded call, and so do side effects: see
+/// [`record`](super::record()).
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -83,7 +86,8 @@ where
     Jit { f, most: 16, programs: Mutex::default(), inputs: PhantomData }
 }
 
-/// A function whose result is [`Parameters`]. This bounds the function because rustc would report a bound on the result twice.
+/// A function whose result is [`Parameters`]. This bounds the function because rustc would report a
+/// bound on the result twice.
 #[diagnostic::on_unimplemented(
     message = "`{Out}` is not made of tensors",
     label = "this function returns it; a tensor that owns its elements is expected, or a struct with `#[derive(Parameters)]`",
@@ -105,7 +109,8 @@ where
     Out: Parameters,
     F: for<'t> Fn(HandedOf<'t, In>) -> Out,
 {
-    /// Keeps at most `programs` programs, and at least one. The least recently called program is dropped first. The default is 16.
+    /// Keeps at most `programs` programs, and at least one. The least recently called program is
+    /// dropped first. The default is 16.
     #[must_use]
     pub fn keep(self, programs: usize) -> Self {
         Jit { most: programs.max(1), ..self }
@@ -120,11 +125,13 @@ where
     ///
     /// # Panics
     ///
-    /// Panics if [`try_call`](Jit::try_call) returns an error, or if the function panics while it is recorded.
+    /// Panics if [`try_call`](Jit::try_call) returns an error, or if the function panics while it
+    /// is recorded.
     ///
     /// # Errors
     ///
-    /// Returns an error if a step cannot be run again, if an index is out of range, or if memory runs out.
+    /// Returns an error if a step cannot be run again, if an index is out of range, or if memory
+    /// runs out.
     #[panicking_twin(but = "returns errors instead of panicking")]
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         // Most calls have the signature of the call before.
@@ -142,7 +149,8 @@ where
     ///
     /// # Panics
     ///
-    /// Panics if [`try_call_into`](Jit::try_call_into) returns an error, or if the function panics while it is recorded.
+    /// Panics if [`try_call_into`](Jit::try_call_into) returns an error, or if the function panics
+    /// while it is recorded.
     ///
     /// # Errors
     ///
@@ -174,7 +182,8 @@ where
         }
         let recorded = self.recorded(signature);
         if *locked(&recorded.recorder) == Some(thread::current().id()) {
-            // The function calls itself while this thread records it. Waiting for the program would never end.
+            // The function calls itself while this thread records it. Waiting for the program would
+            // never end.
             return Ok(run_itself(value));
         }
         let program = {
@@ -215,7 +224,8 @@ where
     }
 }
 
-/// Locks a mutex, also after a panic: a function that panicked while it was recorded has no program yet, and the next call records it.
+/// Locks a mutex, also after a panic: a function that panicked while it was recorded has no program
+/// yet, and the next call records it.
 fn locked<X>(mutex: &Mutex<X>) -> MutexGuard<'_, X> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,7 @@
 //! Recording functions, to call them with other inputs.
 //!
-//! [`record`] calls a function once and records its steps, for elements of all types: floats, integers, masks. The resulting [`Program`] runs the same steps with other inputs of the same
+//! [`record`] calls a function once and records its steps, for elements of all types: floats,
+//! integers, masks. The resulting [`Program`] runs the same steps with other inputs of the same
 //! sizes. [`jit`] records at the first call, and again for other sizes.
 //!
 //! ```
@@ -22,8 +23,9 @@
 //! # Ok::<(), DimError>(())
 //! ```
 //!
-//! An input is a tensor, a struct with `#[derive(Parameters)]`, an optimizer, or a tuple of these, by reference or by value: see [`RecordInputs`]. Pass state by value and return it,
-//! and a whole training step becomes a program:
+//! An input is a tensor, a struct with `#[derive(Parameters)]`, an optimizer, or a tuple of these,
+//! by reference or by value: see [`RecordInputs`]. Pass state by value and return it, and a whole
+//! training step becomes a program:
 //!
 //! ```
 //! use typed_dims::grad::loss_and_grad;
@@ -56,12 +58,15 @@
 //! assert!(losses[99] < 0.01 * losses[0]);
 //! ```
 //!
-//! A recorded function cannot read elements (as a number, as an array, or as a size that values decide), because the program could not read them again. It cannot assign to a part of a
-//! tensor. Tensors of an outer gradient or of an outer recorded function must be inputs.
+//! A recorded function cannot read elements (as a number, as an array, or as a size that values
+//! decide), because the program could not read them again. It cannot assign to a part of a tensor.
+//! Tensors of an outer gradient or of an outer recorded function must be inputs.
 //!
-//! Captured tensors and numbers are constants of the program. A seed that changes from call to call is a tensor among the inputs: see [`Seed`](crate::creation::random::Seed).
+//! Captured tensors and numbers are constants of the program. A seed that changes from call to call
+//! is a tensor among the inputs: see [`Seed`](crate::creation::random::Seed).
 //!
-//! Optimizer settings, and numbers in fields with `#[parameters(constant)]`, must have their recorded values. [`jit`] records again for others.
+//! Optimizer settings, and numbers in fields with `#[parameters(constant)]`, must have their
+//! recorded values. [`jit`] records again for others.
 
 #[cfg(feature = "std")]
 pub mod engine;

@@ -20,18 +20,20 @@ std::thread_local! {
     /// All dims that have been dynamic on this thread, one for a dim and its primes. The position
     /// of a dim decides its recorded sizes.
     static OPEN: RefCell<Vec<DimKey>> = const { RefCell::new(Vec::new()) };
-    /// The dims that were asked for since the list was taken last.
+    /// The dims passed to [`dynamic`] since the list was last taken.
     static ASKED: RefCell<Vec<DimKey>> = const { RefCell::new(Vec::new()) };
-    /// Which of the recordings is made.
+    /// The number of the current recording.
     static ROUND: Cell<usize> = const { Cell::new(0) };
 }
 
 /// A dim whose size may differ from call to call, for [`spec`](super::spec).
 ///
-/// The function is recorded several times, at sizes near 500. Each number of its steps must be a product or a sum of sizes, times constants. What follows no such rule is baked in, and an
-/// error that names the step. A branch on a size (`if x.size(Row) > 100`) is taken as at the recorded sizes.
+/// The function is recorded several times, at sizes near 500. Each number of its steps must be a
+/// product or a sum of sizes, times constants. Any other dependence is an error that names the
+/// step. A branch on a size (`if x.size(Row) > 100`) is taken as at the recorded sizes.
 ///
-/// The first call for a size prepares the program for it. The programs for the last 16 sizes are kept. Sums may be rounded differently than in the function itself, which may choose another
+/// The first call for a size prepares the program for it. The programs for the last 16 sizes are
+/// kept. Sums may be rounded differently than in the function itself, which may choose another
 /// order for small sizes.
 ///
 /// ```
@@ -69,7 +71,8 @@ pub fn dynamic<D: Declared>(dim: D) -> Of<D> {
     dim.of(size_in(at, ROUND.get()))
 }
 
-/// The size of a dynamic dim in a recording. Sizes are primes, so that a product shows its factors, and large, so that other dims rarely have the same size.
+/// The size of a dynamic dim in a recording. Sizes are primes, so that a product shows its factors,
+/// and large, so that other dims rarely have the same size.
 fn size_in(dim: usize, round: usize) -> usize {
     let is_prime = |number: &usize| (2..).take_while(|d| d * d <= *number).all(|d| !number.is_multiple_of(d));
     let mut primes = (499..).filter(is_prime);
@@ -81,7 +84,7 @@ fn number_of(key: &DimKey) -> Option<usize> {
     OPEN.with_borrow(|open| open.iter().position(|own| own.is_kin(key)))
 }
 
-/// The dims that were asked for since the last call.
+/// The dims passed to [`dynamic`] since the last call.
 pub(super) fn asked() -> Vec<DimKey> {
     ASKED.take()
 }
@@ -99,7 +102,7 @@ pub(super) fn is_open(key: &DimKey, size: usize) -> bool {
     number_of(key).is_some_and(|dim| size == size_in(dim, 0))
 }
 
-/// Which round it is.
+/// The current round.
 pub(super) fn round() -> usize {
     ROUND.get()
 }
@@ -116,21 +119,23 @@ pub(super) fn in_round<X>(round: usize, f: impl FnOnce() -> X) -> X {
     f()
 }
 
-/// How many instances are kept.
+/// The number of instances that are kept.
 const KEPT: usize = 16;
 
 /// A program for any sizes of some dims.
 pub(super) struct OpenProgram<Out> {
     saved: SavedProgram,
     dims: OpenDims,
-    /// The programs for sizes, the last one that was called first.
+    /// The programs for sizes. The most recently called one is first.
     instances: Mutex<Vec<Instance<Out>>>,
 }
 
-/// The program for some sizes of the open dims. (Its inputs have the type of the open program's, which is not named, as it may be a reference.)
+/// The program for some sizes of the open dims. (Its inputs have the type of the open program's,
+/// which is not named, as it may be a reference.)
 type Instance<Out> = (Vec<usize>, Arc<Program<(), Out>>);
 
-/// The open dims of a program that was recorded for some sizes, and the numbers that follow their sizes.
+/// The open dims of a program that was recorded for some sizes, and the numbers that follow their
+/// sizes.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct OpenDims {
@@ -138,7 +143,7 @@ pub(super) struct OpenDims {
     numbers: OpenNumbers,
 }
 
-/// An open dim, and the axis of an input that says its size.
+/// An open dim, and the axis of an input that gives its size.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct OpenDim {
@@ -176,7 +181,8 @@ where
     Ok(program)
 }
 
-/// One program of all rounds. (Apart from the types of the program, so that it is compiled once.)
+/// Merges the programs of all rounds into one. (It does not depend on the types of the program, so
+/// that it is compiled once.)
 fn merged(
     saved: [SavedProgram; ROUNDS],
     signatures: [&InputSignature; ROUNDS],

@@ -1,4 +1,4 @@
-//! [`record`], and the programs that it makes.
+//! [`record`] and [`Program`].
 
 use super::inputs::{Hand, HandedOf, RecordInputs};
 use super::open::{OpenProgram, record_open};
@@ -43,8 +43,8 @@ pub struct Program<In, Out> {
 
 /// Calls a function once, and records its steps as a program.
 ///
-/// `inputs` is a tensor, a struct with `#[derive(Parameters)]`, an optimizer, or a tuple of these, by reference or by value. The function gets them in the same form: see
-/// [`RecordInputs`].
+/// `inputs` is a tensor, a struct with `#[derive(Parameters)]`, an optimizer, or a tuple of these,
+/// by reference or by value. The function gets them in the same form: see [`RecordInputs`].
 ///
 /// # Errors
 ///
@@ -94,8 +94,8 @@ where
     Ok(Program { recording, signature, result, layouts, settings, listing, open: None, inputs: PhantomData })
 }
 
-/// The steps to these results, in a form that runs again. (On its own, because it depends on no type of
-/// the recorded function.)
+/// The steps to these results, in a form that runs again. (It does not depend on the types of the
+/// recorded function, so that it is compiled once.)
 #[track_caller]
 fn repeatable(
     held: Vec<Arc<dyn Held>>,
@@ -123,8 +123,9 @@ fn repeatable(
     Ok((recording, signature, listing))
 }
 
-/// Returns an error if a result depends on variables of an outer gradient, or on inputs of an outer recording, because the program would treat these as constants. `first` is the id of
-/// the first input; nodes of outer calls have lower ids.
+/// Returns an error if a result depends on variables of an outer gradient, or on inputs of an outer
+/// recording, because the program would treat these as constants. `first` is the id of the first
+/// input; nodes of outer calls have lower ids.
 fn check_captured(results: &[Arc<dyn Held>], first: u64) -> Result<(), DimError> {
     let Some(mut node) = results.iter().filter_map(|held| held.node()).find(|node| node.is_traced()) else {
         return Ok(());
@@ -154,7 +155,8 @@ impl<In, Out: Parameters> Program<In, Out> {
             return open.instance(&inputs, &self.result)?.call_checked(inputs);
         }
         let held = self.bound(&inputs, GivenInputs::new(&self.signature))?;
-        // Inputs that were moved in have no other owner from here on, so the program can reuse their memory.
+        // Inputs that were moved in have no other owner from here on, so the program can reuse
+        // their memory.
         drop(inputs);
         self.run(held, Vec::new())
     }
@@ -169,14 +171,16 @@ impl<In, Out: Parameters> Program<In, Out> {
         self.run_into(held, out)
     }
 
-    /// As [`try_call`](Program::try_call), or the inputs, if they do not have this very signature.
+    /// As [`try_call`](Program::try_call), or returns the inputs if they do not have exactly this
+    /// signature.
     pub(super) fn call_exactly<I: RecordInputs>(&self, inputs: I) -> Result<Result<Out, DimError>, I> {
         let Ok(held) = self.bound(&inputs, GivenInputs::exactly(&self.signature)) else { return Err(inputs) };
         drop(inputs);
         Ok(self.run(held, Vec::new()))
     }
 
-    /// As [`try_call_into`](Program::try_call_into), or the inputs, if they do not have this very signature.
+    /// As [`try_call_into`](Program::try_call_into), or returns the inputs if they
+    /// do not have exactly this signature.
     pub(super) fn call_exactly_into<I: RecordInputs>(
         &self,
         inputs: I,
@@ -214,14 +218,17 @@ impl<In, Out: Parameters> Program<In, Out> {
 }
 
 impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
-    /// Computes the result of the function for other inputs. They must have the sizes of the recorded inputs.
+    /// Computes the result of the function for other inputs. They must have the sizes of the
+    /// recorded inputs.
     ///
-    /// The result equals the function's own bit for bit, on the same number of threads, if the axes of the inputs are stored in the recorded order. Inputs in another order are copied
-    /// first, so their sums may be rounded differently.
+    /// The result equals the function's own bit for bit, on the same number of threads, if the axes
+    /// of the inputs are stored in the recorded order. Inputs in another order are copied first, so
+    /// their sums may be rounded differently.
     ///
     /// # Errors
     ///
-    /// Returns an error if an input has other sizes or settings than the recorded one, if an index is out of range, or if memory runs out.
+    /// Returns an error if an input has other sizes or settings than the recorded one, if an index
+    /// is out of range, or if memory runs out.
     #[panicking_twin(but = "returns errors instead of panicking")]
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         self.call_checked(inputs)
@@ -229,7 +236,8 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
 
     /// Writes the result for these inputs into `out`, as [`call`](Program::call) returns it.
     ///
-    /// Results are written into the memory of `out` where it has their sizes and nobody else shares it, so that a call allocates nothing for them. Otherwise `out` gets new memory.
+    /// Results are written into the memory of `out` if it has their sizes and is not shared.
+    /// Otherwise `out` gets new memory.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -250,7 +258,8 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     ///
     /// # Errors
     ///
-    /// As [`try_call`](Program::try_call). If the inputs are refused, `out` is unchanged. If a step fails, the elements of `out` are zeros.
+    /// As [`try_call`](Program::try_call). If the inputs are rejected, `out` is unchanged. If a
+    /// step fails, the elements of `out` are zeros.
     #[panicking_twin(but = "returns errors instead of panicking")]
     pub fn try_call_into<I: RecordInputs<Value = In::Value>>(
         &self,
@@ -260,19 +269,22 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
         self.call_checked_into(inputs, out)
     }
 
-    /// How many steps the program has.
+    /// The number of steps.
     pub fn steps(&self) -> usize {
         self.recording.len()
     }
 
-    /// The inputs, constants, steps and results as data, each with its element type, dims and sizes. Printing the program shows the same.
+    /// The inputs, constants, steps and results as data, each with its element type, dims and
+    /// sizes. Printing the program shows the same.
     ///
-    /// Steps are listed as they were recorded, each with its number of scalar operations and the bytes of its result.
+    /// Steps are listed as they were recorded, each with its number of scalar operations and the
+    /// bytes of its result.
     pub fn listing(&self) -> &Listing {
         &self.listing
     }
 
-    /// The tensors that the function captured, each with the source location that read it first. [`explain`](crate::plan::explain::explain) warns of captured tensors over 1 MiB.
+    /// The tensors that the function captured, each with the source location that read it first.
+    /// [`explain`](crate::plan::explain::explain) warns of captured tensors over 1 MiB.
     ///
     /// ```
     /// use typed_dims::prelude::*;

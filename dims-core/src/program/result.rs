@@ -20,7 +20,8 @@ use kernels::scalar::Element;
 use kernels::trace::Held;
 use smallvec::SmallVec;
 
-/// Collects the memory and the layout of each tensor of a result. The walk returns a value with the same sizes, whose tensors own one element each.
+/// Collects the memory and the layout of each tensor of a result. The walk returns a value with the
+/// same sizes, whose tensors own one element each.
 #[derive(Default)]
 pub(super) struct RecordedResults {
     pub(super) held: Vec<Arc<dyn Held>>,
@@ -76,7 +77,7 @@ pub(super) fn setting(path: &Path, name: &'static str, value: Box<dyn SettingVal
     InputSetting { path, name, value: RecordedSetting::Value(value) }
 }
 
-/// A tensor with the axes of `of` after `change`, and with other elements.
+/// A tensor with other elements and the axes of `of`, modified by `change`.
 pub(super) fn strided<T: Element, S: Dims, R: Rank, B: IntoElements<T>>(
     of: &Named<T, S, R>,
     data: B,

@@ -1,4 +1,4 @@
-//! Programs that are compared, and programs as data that is saved.
+//! Comparing and saving programs.
 
 #[cfg(feature = "serde")]
 mod formats;
@@ -27,7 +27,8 @@ use kernels::trace::{Listing, Numeral, SavedRecording};
 
 /// A program as plain data, to be saved with `serde` (feature `serde`): see [`Program::to_saved`].
 ///
-/// Two of them are equal if the programs have the same inputs, steps, constants and results. Source locations do not count.
+/// Two of them are equal if the programs have the same inputs, steps, constants and results. Source
+/// locations do not count.
 #[derive(Clone, Debug)]
 pub struct SavedProgram {
     /// The program for its sizes. If some dims are dynamic, for the recorded ones.
@@ -43,7 +44,7 @@ impl PartialEq for SavedProgram {
     }
 }
 
-/// What makes programs equal.
+/// The parts of a program that are compared.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct SavedContent {
@@ -124,7 +125,8 @@ impl SavedContent {
         self.recording.numbers(visit);
     }
 
-    /// Of a program. (Apart from its types, so that it is compiled once.)
+    /// The content of a program. (It does not depend on the program's types, so that it is compiled
+    /// once.)
     fn new(
         recording: SavedRecording,
         signature: &InputSignature,
@@ -177,7 +179,8 @@ impl SavedContent {
         Ok(InputSignature { tensors, settings: restored_settings(&self.settings), line: None })
     }
 
-    /// The layout and the element type of each result. Returns an error if they do not fit the recording.
+    /// The layout and the element type of each result. Returns an error if they do not fit the
+    /// recording.
     fn layouts(&self) -> Result<Vec<(ResultLayout, DType)>, DimError> {
         let types: Vec<(DType, usize)> = self.recording.results().collect();
         if types.len() != self.results.len() {
@@ -200,7 +203,8 @@ impl SavedContent {
     }
 }
 
-/// The product of sizes. `None` if that many elements cannot be addressed, even if another size is 0.
+/// The product of sizes. `None` if that many elements cannot be addressed, even if another size is
+/// 0.
 fn volume(sizes: &[usize], bytes: usize) -> Option<usize> {
     let all = sizes.iter().try_fold(bytes.max(1), |all: usize, &size| all.checked_mul(size.max(1)))?;
     isize::try_from(all).ok()?;
@@ -210,7 +214,8 @@ fn volume(sizes: &[usize], bytes: usize) -> Option<usize> {
 impl<In, Out> Program<In, Out> {
     /// The program as plain data, which holds copies of its constants.
     ///
-    /// With the feature `serde`, it can be written in any format of `serde`, with a version number. [`SavedProgram::restore`] makes a program of it again.
+    /// With the feature `serde`, it can be written in any format of `serde`, with a version number.
+    /// [`SavedProgram::restore`] converts it back to a program.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -241,7 +246,8 @@ impl<In, Out> Program<In, Out> {
     }
 }
 
-/// Programs are equal if they have the same steps, constants, inputs, settings and results. Source locations do not count. Constants are compared bit by bit.
+/// Programs are equal if they have the same steps, constants, inputs, settings and results. Source
+/// locations do not count. Constants are compared bit by bit.
 ///
 /// A program with a step that calls a function of the user is equal only to itself.
 ///
@@ -271,13 +277,16 @@ impl<In, Out> PartialEq for Program<In, Out> {
 }
 
 impl SavedProgram {
-    /// The program. `like` is a value with the structure and the sizes of the result, such as one that a call returned. Its elements do not matter.
+    /// The program. `like` is a value with the structure and the sizes of the result, such as one
+    /// that a call returned. Its elements do not matter.
     ///
-    /// The data may come from anywhere: what a step trusts is checked first. The inputs have the type `In`. Their paths, sizes and settings are checked when the program is called.
+    /// The data need not be trusted: everything that steps rely on is checked. The inputs have the
+    /// type `In`. Their paths, sizes and settings are checked when the program is called.
     ///
     /// # Errors
     ///
-    /// Returns an error if the data is damaged, or if `like` has other tensors, sizes or settings than the result.
+    /// Returns an error if the data is damaged, or if `like` has other tensors, sizes or settings
+    /// than the result.
     pub fn restore<In: RecordInputs, Out: Parameters>(
         &self,
         like: &Out,
@@ -285,7 +294,8 @@ impl SavedProgram {
         self.restored(like, true)
     }
 
-    /// The same. With `sized`, `like` must have the sizes of the result, unless some dims are dynamic.
+    /// As [`restore`](Self::restore). With `sized`, `like` must have the sizes of the result,
+    /// unless some dims are dynamic.
     pub(super) fn restored<In, Out: Parameters>(
         &self,
         like: &Out,
@@ -323,7 +333,8 @@ struct ResultsLike<'s> {
     layouts: alloc::vec::IntoIter<(ResultLayout, DType)>,
     settings: core::slice::Iter<'s, SavedSetting>,
     found: Vec<ResultLayout>,
-    /// Whether the tensors must have the saved sizes. Optimizers store the sizes of their state separately, so they cannot change.
+    /// Whether the tensors must have the saved sizes. Optimizers store the sizes of their state
+    /// separately, so they cannot change.
     sized: bool,
 }
 

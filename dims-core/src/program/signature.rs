@@ -18,7 +18,8 @@ use kernels::scalar::Element;
 use kernels::trace::Held;
 use smallvec::SmallVec;
 
-/// The types, sizes and settings of all inputs. A program accepts inputs with the signature it was recorded with.
+/// The types, sizes and settings of all inputs. A program accepts inputs with the signature it was
+/// recorded with.
 #[derive(Default, PartialEq)]
 pub(super) struct InputSignature {
     /// The axes of the next tensor, if it is one line of elements.
@@ -27,7 +28,7 @@ pub(super) struct InputSignature {
     pub(super) settings: Vec<InputSetting>,
 }
 
-/// The axes along which the state of an optimizer lies, which a program takes as one line of elements.
+/// The axes of an optimizer's state, which a program takes as one line of elements.
 #[derive(Clone, Debug)]
 pub(super) struct StateLineAxes {
     dims: &'static [DimKey],
@@ -55,7 +56,8 @@ impl StateLineAxes {
     }
 }
 
-/// Where a tensor or a setting is in the inputs or results: a [`Path`], whose names a program that was saved owns.
+/// The position of a tensor or a setting in the inputs or results: a [`Path`] that can own its
+/// names, for saved programs.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct InputPath(Vec<InputSegment>);
@@ -108,17 +110,18 @@ impl InputSignature {
     }
 }
 
-/// What a program knows of one tensor of its inputs.
+/// The signature of one tensor of the inputs.
 pub(super) struct InputTensor {
     pub(super) path: InputPath,
     pub(super) dtype: DType,
-    /// The dims of the first axes; none if the program was saved.
+    /// The dims of the first axes. Empty if the program was saved.
     pub(super) dims: &'static [DimKey],
     pub(super) sizes: SmallVec<[usize; 8]>,
-    /// The axes from the outermost in memory to the innermost. In another order, sums may be rounded differently.
+    /// The axes from the outermost in memory to the innermost. In another order, sums may be
+    /// rounded differently.
     pub(super) order: SmallVec<[usize; 8]>,
     pub(super) is_traced: bool,
-    /// The axes of an optimizer's state; none if the program was saved.
+    /// The axes of an optimizer's state. `None` if the program was saved.
     pub(super) line: Option<StateLineAxes>,
 }
 
@@ -207,7 +210,7 @@ impl<X: PartialEq + Debug + Send + Sync + 'static> SettingValue for X {
     }
 }
 
-/// How messages name an input.
+/// An input, for messages.
 fn input(path: &InputPath) -> String {
     if path.0.is_empty() { "the input".into() } else { format!("input `{path}`") }
 }
@@ -217,7 +220,8 @@ fn sizes_of<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> SmallVec<[usize; 8]
     tensor.expr.axes().map(|axis| axis.size).collect()
 }
 
-/// The elements contiguous in an order of all axes: the tensor itself if it is stored so, and if its memory keeps no steps of an earlier recording alive.
+/// The elements, contiguous in this order of all axes. Not copied if they are already in this
+/// order, and their memory does not keep steps of an earlier recording alive.
 pub(super) fn dense<T: Element, S: Dims, R: Rank>(
     tensor: &Named<T, S, R>,
     order: &[usize],
@@ -264,7 +268,8 @@ impl Walk<1> for InputSignature {
 pub(super) struct GivenInputs<'p> {
     expected: core::slice::Iter<'p, InputTensor>,
     settings: core::slice::Iter<'p, InputSetting>,
-    /// Whether tensors whose axes are stored in another order are copied. Else they are errors.
+    /// Whether tensors whose axes are stored in another order are copied. Otherwise they are
+    /// errors.
     reorders: bool,
     held: Vec<Arc<dyn Held>>,
 }
@@ -277,7 +282,7 @@ impl<'p> GivenInputs<'p> {
         GivenInputs { expected: tensors.iter(), settings: settings.iter(), reorders: true, held }
     }
 
-    /// Accepts inputs of this very signature.
+    /// Accepts only inputs with exactly this signature.
     pub(super) fn exactly(expected: &'p InputSignature) -> Self {
         GivenInputs { reorders: false, ..GivenInputs::new(expected) }
     }

@@ -19,10 +19,13 @@ pub struct Spec<P> {
     open: Vec<DimKey>,
 }
 
-/// An input of [`record`](super::record()) that gives only sizes: dims with sizes, or a function that makes the value, such as the parameters of a network.
+/// An input of [`record`](super::record()) that gives only sizes: dims with sizes, or a function
+/// that makes the value, such as the parameters of a network.
 ///
-/// Nothing is computed while the function is recorded: memory is reserved, and its pages are not touched. So a model can be recorded whose parameters do not fit into memory. Numbers that
-/// are drawn, with [`randn`](crate::creation::random::randn()) or by [`init`](crate::creation::init), are not drawn when they are made for their sizes. The function gets a reference.
+/// Nothing is computed while the function is recorded. Memory is reserved, but its pages are not
+/// touched, so you can record a model whose parameters do not fit into memory. Random numbers, from
+/// [`randn`](crate::creation::random::randn()) or [`init`](crate::creation::init), are not drawn.
+/// The function gets a reference.
 ///
 /// ```
 /// use typed_dims::nn::linear::Linear;

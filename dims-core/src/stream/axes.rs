@@ -1,6 +1,7 @@
-//! What rustc computes of the axes of streams: which of them is the data dimension, and lists of axes in their order.
+//! Type-level computations with the axes of streams: the data dimension, and ordered lists of axes.
 //!
-//! As with sets of dims, nothing here fails: a mistake yields a type-level boolean, and one trait with a message is implemented for `True` alone.
+//! As with sets of dims, the computations are total: a mistake yields a type-level boolean, and a
+//! trait with a message is implemented only for `True`.
 
 use crate::types::brand::Brand;
 use crate::types::condition::condition;
@@ -16,10 +17,10 @@ use crate::types::size::MaySame;
 /// Whether the dim `A` is `D`.
 pub(super) type IsData<A, D> = <<A as DimRef>::Brand as SameBrand<D>>::Out;
 
-/// The list `L` with the dims `B` (as nested pairs) in the place of the dim `A`.
+/// The list `L` with the dim `A` replaced by the dims `B` (as nested pairs).
 pub(super) type Replaced<L, A, B> = <<L as Dims>::List as DividesInto<<A as DimRef>::Brand, B>>::Out;
 
-/// Dims that can stand in the place of the dim `A` among the axes `L`: none of them is one of the others.
+/// Dims that can replace the dim `A` among the axes `L`: none of them is another axis of `L`.
 pub trait InPlaceOf<A, L>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -33,7 +34,7 @@ where
     L: Dims<List: DividesInto<A::Brand, P::Brands> + DividesInto<A::Brand, (), Holds: Bound<A::Brand, L>>>,
     (): Shares<P::Brands>,
     Replaced<L, A, ()>: Shares<P::Brands>,
-    // Where `A` is no axis, that alone is to be said, and then that a dim is named twice.
+    // If `A` is not an axis, only this is reported. Otherwise, if a dim is named twice, only that.
     AxisImplies<L, A, NoDim<NamedTwice<P>>>: NamedOnce<NamedTwice<P>, P>,
     AxisImplies<L, A, <NoDim<NamedTwice<P>> as Bool>::Implies<NoDim<AxisBeside<L, A, P>>>>:
         NotYetBound<AxisBeside<L, A, P>, L>,
@@ -46,10 +47,12 @@ where
 type AxisImplies<L, A, V> =
     <<<L as Dims>::List as DividesInto<<A as DimRef>::Brand, ()>>::Holds as Bool>::Implies<V>;
 
-/// The first brand of the dims `P` that an axis of `L` other than `A` is, or [`Nothing`](crate::types::set::Nothing).
+/// The first brand of the dims `P` that is an axis of `L` other than `A`, or
+/// [`Nothing`](crate::types::set::Nothing).
 type AxisBeside<L, A, P> = <Replaced<L, A, ()> as Shares<<P as DimList>::Brands>>::Found;
 
-/// A dim that can stand in the place of the dim `A` among the axes `L` of a stream along `D`, as its data dimension if `A` is that.
+/// A dim that can replace the dim `A` among the axes `L` of a stream along `D`. If `A` is the data
+/// dimension, so is the replacement.
 pub trait TakesPlaceOf<A, L, D>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -69,7 +72,7 @@ where
     type Data = <IsData<A, D> as Bool>::Pick<N::Brand, D>;
 }
 
-/// A dim that is no axis of a stream of `L` yet.
+/// A dim that is not an axis of a stream of `L`.
 pub trait NoAxisYet<L>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -84,14 +87,15 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The axes `L` with a new one beside the dim `A`. That `A` is one of them and the new one is not is asked elsewhere, as rustc works out the
-/// type of a result even where it has reported the mistake.
+/// The axes `L` with a new one before or after the dim `A`. Other traits check that `A` is an axis
+/// and the new dim is not, because rustc computes the result's type even if it has reported a
+/// mistake.
 pub trait Beside<A, L>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The axes with the new one in front of `A`.
+    /// The axes with the new one before `A`.
     type Before: Dims;
-    /// The axes with the new one behind `A`.
+    /// The axes with the new one after `A`.
     type Behind: Dims;
 }
 impl<N, A, L> Beside<A, L> for N
@@ -120,7 +124,7 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A dim of one element that can stand in the place of the dim `A`, as [`TakesPlaceOf`], and means what that does.
+/// A dim of one element that can replace the dim `A` as in [`TakesPlaceOf`], and has its role.
 pub trait KeptAs<A, L, D>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -1,4 +1,4 @@
-//! New axes, other names of axes, and broadcasting.
+//! New axes, renaming, and broadcasting.
 
 use super::Stream;
 use super::axes::{Beside, NoAxisYet, TakesPlaceOf, UnitDim};
@@ -16,8 +16,8 @@ use kernels::scalar::Element;
 use twins::panicking_twin;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
-    /// The stream with a new axis `new` of one element in front of `axis`; free. (The text calls it unsqueeze.) The new axis is never the data
-    /// dimension.
+    /// Inserts an axis `new` of one element before `axis`; free. (Vollo's documentation calls it
+    /// unsqueeze.) The new axis is never the data dimension.
     ///
     /// ```text
     /// [a! b].unsqueeze(dim=0) -> [1 a! b]
@@ -45,7 +45,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.with_new_axis(Self::position(axis), new.info())
     }
 
-    /// As [`new_axis_before`](Stream::new_axis_before), but behind `axis`.
+    /// As [`new_axis_before`](Stream::new_axis_before), but after `axis`.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -75,15 +75,15 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Ok(out)
     }
 
-    /// One more axis, which is not noted as an operation.
+    /// Inserts an axis without recording an operation.
     pub(super) fn silently_with_axis<M: Dims>(&self, at: usize) -> Stream<T, M, D> {
         let mut axes: Axes = self.data.axes().into();
         axes.insert(at, Axis::new(1, 0));
         Stream::from_shared(self.data.with_axes(0, axes))
     }
 
-    /// The stream with the dim `new`, of any size, in the place of `one`, an axis of one element, whose elements are the same at all its positions.
-    /// `new` comes with its size; it can be the same dim: `x.broadcast(A, A.of(4))`.
+    /// Replaces `one`, an axis of one element, by the dim `new`, along which the elements are
+    /// repeated. `new` must have a size. It can be the same dim: `x.broadcast(A, A.of(4))`.
     ///
     /// ```text
     /// [1 b!] -> [n b!]     free
@@ -101,7 +101,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the axis has not one element, or `new` no size.
+    /// If the size of the axis is not 1, or `new` has no size.
     #[panicking_twin]
     pub fn try_broadcast<A: UnitDim, N: TakesPlaceOf<A, L, D> + KeepsRole<A>>(
         &self,
@@ -126,7 +126,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Ok(out)
     }
 
-    /// The stream with the dim `old` under the name `new`; free, and no operation: the hardware knows no names.
+    /// Renames the dim `old` to `new`; free, and not recorded as an operation, because the hardware
+    /// has no names.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -151,7 +152,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 }
 
-/// A dim that can be another name of the dim `A`: their static sizes do not differ.
+/// A dim that the dim `A` can be renamed to: their static sizes do not differ.
 pub trait NameOfAxis<A>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -1,4 +1,4 @@
-//! Contractions: sums of products along a dim that two tensors have in common.
+//! Contractions: sums of products along a dim that two tensors share.
 
 use super::Stream;
 use super::axes::{IsData, Replaced};
@@ -25,8 +25,9 @@ use kernels::scalar::{Element, Num};
 use twins::panicking_twin;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
-    /// The sum of products with a constant along the data dimension `axis`, which both have. The one dim that the constant has and the
-    /// stream has not takes its place, and is the data dimension of the result. What both have besides is batched over.
+    /// The sum of products with a constant along the data dimension `axis`, which both must have.
+    /// The constant must have exactly one dim that the stream lacks. It replaces `axis`, and is the
+    /// data dimension of the result. All other shared dims are batched over.
     ///
     /// ```text
     /// [b i j] @ [b j! k] -> [b i! k]
@@ -34,8 +35,9 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// out[b, i, k] = sum over j of weight[b, i, j] * x[b, j, k]
     /// ```
     ///
-    /// Dims have names, so on which side the constant stands does not matter. A constant is any tensor: weights, an expression of them, `&w * 0.5`.
-    /// To contract another dim, or with another stream, see [`allow_dynamic_weights`](Stream::allow_dynamic_weights).
+    /// There is no left and right version, because dims have names. A constant is any tensor:
+    /// weights, or an expression such as `&w * 0.5`. To contract another dim, or with another
+    /// stream, see [`allow_dynamic_weights`](Stream::allow_dynamic_weights).
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -62,8 +64,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.contracted(constant, axis)
     }
 
-    /// Opts in to contractions that need *dynamic weights*: of a dim that is not the data dimension, and of two streams. They can take longer,
-    /// and take more tensor RAM, so they are not to be had by accident.
+    /// Opts in to contractions that need *dynamic weights*: of a dim that is not the data
+    /// dimension, and of two streams. They can take longer and need more tensor RAM.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -78,7 +80,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         DynamicWeights(self)
     }
 
-    /// The sum of the products along `axis`, in whichever way `K` it may be contracted.
+    /// The sum of the products along `axis`, with a multiplier of the kind `K`.
     fn contracted<K, W: Multiplier<T>, J: ContractedBy<L, D, K>>(
         &self,
         other: W,
@@ -104,20 +106,24 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 }
 
-/// A stream whose contractions may need dynamic weights: see [`allow_dynamic_weights`](Stream::allow_dynamic_weights).
+/// A stream whose contractions may need dynamic weights: see
+/// [`allow_dynamic_weights`](Stream::allow_dynamic_weights).
 pub struct DynamicWeights<'a, T, L, D>(&'a Stream<T, L, D>);
 
 impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
-    /// The sum of products with a constant or another stream along `axis`, which both have. What both have besides is batched over. The
-    /// axes are those of this stream, with what only the other one has in the place of `axis`.
+    /// The sum of products with a constant or another stream along `axis`, which both must have.
+    /// All other shared dims are batched over. The result has the axes of this stream, with `axis`
+    /// replaced by the dims that only the other one has.
     ///
-    /// With a constant, the data dimension stays, unless it is contracted (then this is [`Stream::contract`]):
+    /// With a constant, the data dimension is kept, unless it is contracted (then this is
+    /// [`Stream::contract`]):
     ///
     /// ```text
     /// [b i j] @ [b j k!] -> [b i k!]
     /// ```
     ///
-    /// With another stream, `axis` must be the data dimension of exactly one of the two, and the result has that of the other:
+    /// With another stream, `axis` must be the data dimension of exactly one of the two. The result
+    /// has the data dimension of the other one:
     ///
     /// ```text
     /// [i! j] @ [j! k] -> [i! k]
@@ -150,7 +156,7 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
     }
 }
 
-/// A compile-time constant: a tensor, which has no data dimension. A stream is none.
+/// A compile-time constant: a tensor. A stream is not a constant.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a constant of `{T}`",
     label = "a tensor of `{T}` is expected here: weights, or another constant",
@@ -163,7 +169,8 @@ pub trait StreamConstant<T>: Multiplier<T> {
     type Given;
 }
 
-/// What a stream with [dynamic weights](Stream::allow_dynamic_weights) can be multiplied by: a constant, or a reference to another stream.
+/// A multiplier of a stream with [dynamic weights](Stream::allow_dynamic_weights): a constant, or a
+/// reference to another stream.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a constant of `{T}` nor a reference to a stream of it",
     label = "expected `&y` for a stream `y`, or a tensor"
@@ -183,7 +190,8 @@ pub trait Multiplier<T> {
     fn into_multiplier(self) -> Self::Expr;
 }
 
-/// A constant with the dims `W`; `A` says whether dynamic weights are allowed, and what would avoid them is not demanded.
+/// A constant with the dims `W`. `A` says whether dynamic weights are allowed, so that contractions
+/// that need them are accepted.
 pub struct ConstantOf<W, A = False>(PhantomData<(W, A)>);
 
 /// A stream with the axes `M` along `E`.
@@ -239,13 +247,14 @@ impl<'a, T: Element, L: Dims, D: Brand> Multiplier<T> for &'a Stream<T, L, D> {
     }
 }
 
-/// What `W` has and `L` has not.
+/// The dims of `W` that are not in `L`.
 type OwnDims<W, L> = <<W as Dims>::List as Minus<<L as Dims>::List>>::Out;
 
-/// Whether that is one dim.
+/// Whether there is exactly one such dim.
 type OneOwn<W, L> = <OwnDims<W, L> as NestedPairs>::IsOne;
 
-/// A dim of a stream of `L` along `D` that it can be contracted along with `K`: with a constant of `W` for [`ConstantOf<W, _>`](ConstantOf), and so on.
+/// A dim of a stream of `L` along `D` that it can be contracted along with `K`: with a constant of
+/// `W` for [`ConstantOf<W, _>`](ConstantOf), and so on.
 pub trait ContractedBy<L, D, K>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -302,7 +311,7 @@ where
     const DYNAMIC: bool = true;
 }
 
-/// Whether both sets of axes have `J`: where one has not, that alone is to be said.
+/// Whether both sets of axes have `J`. If not, only this is reported.
 type InBoth<L, W, J> = <<<L as Dims>::List as DividesInto<<J as DimRef>::Brand, ()>>::Holds as Bool>::And<
     <<W as Dims>::List as DividesInto<<J as DimRef>::Brand, ()>>::Holds,
 >;
@@ -318,7 +327,8 @@ condition! {
 }
 
 condition! {
-    /// The condition that the data dimension is not contracted, or that a constant of `W` has one dim to take its place in `L`.
+    /// The condition that the data dimension is not contracted, or that a constant of `W` has one
+    /// dim to take its place in `L`.
     #[diagnostic::on_unimplemented(
         message = "exactly one dim of the constant, `{W}`, must be new to the stream, `{L}`",
         label = "one dim of the constant replaces the data dimension"
@@ -327,7 +337,8 @@ condition! {
 }
 
 condition! {
-    /// The condition that `J` is the data dimension of exactly one of two streams, which are `D` and `E`.
+    /// The condition that `J` is the data dimension of exactly one of two streams, which are `D`
+    /// and `E`.
     #[diagnostic::on_unimplemented(
         message = "`{J}` must be the data dimension of exactly one stream: those of the two are `{D}` and `{E}`",
         label = "contract two streams along the data dimension of one of them"

@@ -19,10 +19,12 @@ use kernels::scalar::Element;
 use twins::panicking_twin;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
-    /// The parts one after the other along `axis`, whose size is the sum of theirs. All have the same axes and the same data dimension, and
-    /// the same sizes along all other axes.
+    /// Concatenates the parts along `axis`. The size of `axis` in the result is the sum of the
+    /// parts' sizes. All parts must have the same axes, the same data dimension, and the same sizes
+    /// along all other axes.
     ///
-    /// Along the data dimension the parts are computed; along another axis this is free (on the hardware: here the parts are copied).
+    /// Along the data dimension this is computed. Along another axis it is free on the hardware;
+    /// this library copies the parts.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -35,7 +37,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the other sizes differ, there are no parts, or the dim has a static size that is not that of all parts together.
+    /// If the other sizes differ, there are no parts, or the dim has a static size that is not the
+    /// sum of the parts' sizes.
     #[panicking_twin]
     pub fn try_concat<'a, A: AxisOf<L>>(
         axis: A,
@@ -55,8 +58,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Ok(out)
     }
 
-    /// The parts along a new axis `new` in front of `axis`: a new axis for each, and a concatenation along it, which is free, as the new axis
-    /// is not the data dimension.
+    /// Stacks the parts along a new axis `new` before `axis`; free, because the new axis is not the
+    /// data dimension.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -82,7 +85,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Self::stacked(axis, Self::position(axis), new, parts)
     }
 
-    /// As [`stack_before`](Stream::stack_before), but behind `axis`.
+    /// As [`stack_before`](Stream::stack_before), but after `axis`.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -108,7 +111,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Self::stacked(axis, Self::position(axis) + 1, new, parts)
     }
 
-    /// The elements `times` times along an axis, one behind the other: the concatenation of that many copies, at the cost of one.
+    /// Repeats the elements `times` times along an axis. This equals the concatenation of `times`
+    /// copies, and costs one concatenation.
     ///
     /// ```text
     /// [a! b c].repeat(n, dim=0) -> [(a * n)! b c]     compute
@@ -125,7 +129,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the result does not fit into memory, or the dim has a static size, which it would not have any longer.
+    /// If the result does not fit into memory, or the dim has a static size that would change.
     #[panicking_twin]
     pub fn try_repeat<A: AxisOf<L>>(&self, axis: A, times: usize) -> Result<Self, DimError> {
         let out = Self::joined(axis, core::iter::once(self), times)?;
@@ -141,7 +145,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         if Self::is_data(axis) { CostClass::Compute } else { CostClass::Free }
     }
 
-    /// The parts one after the other along `axis`, all of it `times` times.
+    /// The concatenation of the parts along `axis`, repeated `times` times.
     fn joined<'a, A: DimRef>(
         axis: A,
         parts: impl IntoIterator<Item = &'a Self>,
@@ -164,7 +168,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
             }
             let total = first[at].checked_add(own[at]);
             first[at] = total.ok_or_else(|| too_large(&part.shape(), times))?;
-            // With the axis outermost, the result is the parts one after the other.
+            // With the axis outermost, the result is the concatenation of the parts' memory.
             part.append_to(
                 &mut data,
                 core::iter::once(at).chain((0..own.len()).filter(|&other| other != at)),
@@ -186,7 +190,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Ok(Stream::from_shared(outermost(data, at, sizes)))
     }
 
-    /// Puts the elements, in an order of the axes, behind others.
+    /// Appends the elements in this order of the axes.
     fn append_to(&self, data: &mut Vec<T>, order: impl Iterator<Item = usize>) -> Result<(), DimError> {
         let part = self.in_order(&order.collect::<Order>())?;
         data.try_reserve(part.len()).map_err(|_| too_large(&self.shape(), 1))?;
@@ -232,7 +236,7 @@ fn differ(what: &str, dim: &str, first: &StreamShape, other: &StreamShape) -> Di
     DimError::Shape { what: format!("parts of a {what} along `{dim}` differ: {first} and {other}") }
 }
 
-/// Elements that lie with the axis `at` outermost, and the others in their order.
+/// Elements stored with the axis `at` outermost and the others in their order.
 fn outermost<T>(data: Vec<T>, at: usize, mut sizes: Vec<usize>) -> SharedElements<T> {
     let size = sizes.remove(at);
     sizes.insert(0, size);

@@ -1,4 +1,4 @@
-//! What the operations on streams cost, as plain data that prints.
+//! The costs of operations on streams, as printable data.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -6,18 +6,20 @@ use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::fmt;
 
-/// What an operation on a stream costs on hardware that streams its data dimension.
+/// The cost of an operation on hardware that streams its data dimension.
 ///
-/// The classes are those of Vollo's text. They say what the hardware has to do, not how long this computer takes.
+/// The classes are from Vollo's documentation. They are costs on the hardware, not of running this
+/// library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CostClass {
-    /// No compute: the elements stay where they are.
+    /// No compute: the elements are not moved.
     Free,
-    /// Next to no compute: a broadcast of the data dimension.
+    /// Almost no compute: a broadcast of the data dimension.
     CloseToFree,
     /// The elements are computed.
     Compute,
-    /// Computed, and generally slower: across the data dimension, or with dynamic weights, which can take longer and take more tensor RAM.
+    /// Computed, and generally slower: across the data dimension, or with dynamic weights, which
+    /// can take longer and take more tensor RAM.
     Slower,
 }
 
@@ -38,12 +40,13 @@ impl fmt::Display for CostClass {
     }
 }
 
-/// The axes of a stream, or of a constant, with their sizes: `[Time=4 Feat!=8]`, where the `!` stands at the data dimension.
+/// The axes of a stream or a constant with their sizes: `[Time=4 Feat!=8]`, where `!` marks the
+/// data dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamShape {
     /// The names and sizes of the axes, in their order.
     pub axes: Vec<(&'static str, usize)>,
-    /// Which of them is the data dimension; a constant has none.
+    /// The position of the data dimension. A constant has none.
     pub data: Option<usize>,
 }
 
@@ -63,11 +66,11 @@ impl fmt::Display for StreamShape {
 pub struct LedgerEntry {
     /// The operation with the dims that it names: `sum(Time)`.
     pub operation: String,
-    /// The operands, constants among them. Of a concatenation it is the first part.
+    /// The operands, including constants. For a concatenation, only the first part.
     pub operands: Vec<StreamShape>,
     /// The result.
     pub result: StreamShape,
-    /// What it costs.
+    /// The cost.
     pub cost: CostClass,
     /// Whether it needs dynamic weights.
     pub dynamic_weights: bool,
@@ -89,12 +92,12 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// How many operations are of a class.
+    /// The number of operations of a class.
     pub fn count(&self, class: CostClass) -> usize {
         self.entries.iter().filter(|entry| entry.cost == class).count()
     }
 
-    /// How many operations need dynamic weights.
+    /// The number of operations that need dynamic weights.
     pub fn dynamic_weights(&self) -> usize {
         self.entries.iter().filter(|entry| entry.dynamic_weights).count()
     }
@@ -116,9 +119,10 @@ std::thread_local! {
     static OPEN: RefCell<Vec<Vec<LedgerEntry>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs `f`, and returns what it returns with the operations on streams that it ran on this thread, and what each costs.
+/// Runs `f`. Returns its result and the operations on streams that it ran on this thread, with the
+/// cost of each.
 ///
-/// Calls can be nested; each sees its own operations. Notes belong to a thread, so this needs the feature `std`.
+/// Calls can be nested. Needs the feature `std`, because operations are recorded per thread.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -142,7 +146,8 @@ pub fn ledger<T>(f: impl FnOnce() -> T) -> (T, Ledger) {
     (result, Ledger { entries })
 }
 
-/// A list that is open; when it is dropped, also while a panic goes by, its entries go to the list around it.
+/// An open list. When it is dropped, also by a panic, its entries are added to the surrounding
+/// list.
 #[cfg(feature = "std")]
 struct OpenList;
 
@@ -158,7 +163,7 @@ impl Drop for OpenList {
     }
 }
 
-/// Notes an operation, if [`ledger`] runs on this thread.
+/// Records an operation, if [`ledger`] runs on this thread.
 pub(super) fn note(entry: impl FnOnce() -> LedgerEntry) {
     #[cfg(not(feature = "std"))]
     let _ = entry;

@@ -1,7 +1,8 @@
-//! Softmax and running sums: what is done along an axis, which stays.
+//! Softmax and running sums along an axis, which keep the axis.
 //!
-//! The text has no rule for them. They are made of what it has rules for, a reduction with keepdim, a broadcast and a pointwise operation, so
-//! the data dimension stays, and the cost is that of the reduction.
+//! Vollo's documentation has no rule for them. They can be composed of a reduction with keepdim, a
+//! broadcast and a pointwise operation, so the data dimension is kept, and the cost is the
+//! reduction's.
 
 use super::Stream;
 use super::ledger::CostClass;
@@ -15,17 +16,18 @@ use kernels::scalar::{Element, Num, Real};
 use kernels::scan::{self, LineOp};
 use twins::panicking_twin;
 
-// (Bounds are given with each operation: rustc quotes the line where they are written.)
+// (Bounds are written with each operation, because rustc quotes their line.)
 macro_rules! along {
     ($($(#[$doc:meta])* $name:ident $try_name:ident [$($axis:tt)*] [$($bound:tt)*] $work:expr;)*) => {
         impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {$(
             $(#[$doc])*
             ///
-            /// Along the data dimension this is computed, along another axis it is generally slower. The data dimension stays.
+            /// Along the data dimension this is computed, along another axis it is generally
+            /// slower. The data dimension is kept.
             ///
             /// # Panics
             ///
-            /// If the result does not fit into memory, or the dim comes with another size.
+            /// If the result does not fit into memory, or the dim has another size.
             #[panicking_twin]
             pub fn $try_name<$($axis)*>(&self, axis: A) -> Result<Self, DimError>
             where
@@ -49,7 +51,8 @@ along! {
     /// assert_eq!(y.to_array(), ndarray::array![[0.5, 0.5], [1.0, 0.0]]);
     /// ```
     softmax try_softmax [A: AxisOf<L>] [Real] scan::Softmax::<false>;
-    /// `x - ln(sum along the axis of e^x)`: the logarithm of the softmax, without loss where that is small.
+    /// `x - ln(sum along the axis of e^x)`: the logarithm of the softmax, without loss of precision
+    /// where the softmax is small.
     log_softmax try_log_softmax [A: AxisOf<L>] [Real] scan::Softmax::<true>;
     /// The running sum along the axis: `out[i] = x[0] + .. + x[i]`.
     cumsum try_cumsum [A: AxisOf<L>] [Num] scan::Cumulate;
@@ -63,7 +66,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         work: W,
     ) -> Result<Self, DimError> {
         self.check_given(&axis)?;
-        // The dims of the tensor lie as the axes do.
+        // The dims of the tensor are stored in the order of the axes.
         let order: Order = (0..self.data.axes().len()).collect();
         let out = along_axes(self.in_memory(), &order, &[Self::position(axis)], work)?;
         let out = Stream::evaluate(out)?;

@@ -1,9 +1,11 @@
-//! Streams: tensors with a *data dimension*, for hardware through which one dim flows as a stream.
+//! Streams: tensors with a *data dimension*, for hardware that streams along one dim.
 //!
-//! On such hardware (this follows Vollo's page on the data dimension) every run-time tensor has one axis that is streamed. It decides
-//! which algorithms there are and what they cost, and each operation carries it on by a rule. Here the rule is rustc's to check: the type
-//! [`Stream<T, (A, B, C), B>`](Stream) names the axes in their order, and the data dimension among them, `[a b! c]` in the notation of the
-//! text. Constants, such as weights, are plain tensors and have none.
+//! This module follows Vollo's documentation of the data dimension. On such hardware, every
+//! run-time tensor has one axis that is streamed. This axis determines which operations are
+//! possible and their costs, and each operation has a rule for the data dimension of its result.
+//! Here rustc checks the rules: the type [`Stream<T, (A, B, C), B>`](Stream) names the axes in
+//! their order, and the data dimension, written `[a b! c]` in Vollo's notation. Constants, such as
+//! weights, are plain tensors without a data dimension.
 //!
 //! | operation | rule | cost |
 //! |---|---|---|
@@ -24,11 +26,12 @@
 //! | of two streams (`allow_dynamic_weights`) | `[b! i j] @ [b j! k] -> [b! i k]` | slower |
 //! | [`flatten`](Stream::flatten), [`unflatten`](Stream::unflatten), [`reshape`](Stream::reshape) | `[a (n * b)! c] -> [a n b! c]` | free if the data dimension keeps its extent, else compute |
 //!
-//! Everything computes, with the kernels of this library, so a model can be tested where it is written; [`ledger()`] runs it and says what each
-//! operation costs. What is free copies nothing here either, but for concatenations and for a reshape of what does not lie in one piece.
+//! All operations run with the kernels of this library, so you can test a model without the
+//! hardware. [`ledger()`] runs it and returns the cost of each operation. Free operations do not
+//! copy here either, except for concatenations and reshapes of streams that are not contiguous.
 //!
-//! What only the run knows, sizes, is an error of the `try_` form of an operation, and a panic of the short one. An operator panics; its `try_`
-//! form is [`try_zip_map`](Stream::try_zip_map).
+//! Mistakes in sizes are errors in `try_` methods, and panics in the others. Operators panic; their
+//! `try_` form is [`try_zip_map`](Stream::try_zip_map).
 //!
 //! # Example
 //!
@@ -110,11 +113,11 @@ use core::marker::PhantomData;
 use kernels::scalar::Element;
 use ledger::note;
 
-/// A tensor of `T` whose axes lie in the order of the tuple `L`, and whose data dimension is `D`, one of them: `Stream<f32, (Time, Feat), Feat>`
-/// is `[time feat!]`.
+/// A tensor of `T` with ordered axes, the tuple `L`, one of which is the data dimension `D`:
+/// `Stream<f32, (Time, Feat), Feat>` is `[time feat!]`.
 ///
-/// Made by [`stream`](Streamed::stream). Operations are computed at once; what the [table](self) calls free shares the elements of its
-/// operand, as does a clone.
+/// Made by [`stream`](Streamed::stream). Operations run at once. Free operations in the
+/// [table](self) share the elements of their operand, as a clone does.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -133,23 +136,23 @@ pub struct Stream<T, L, D> {
     axes: PhantomData<fn() -> (L, D)>,
 }
 
-/// A tensor that lies in memory in the order of the axes `L`.
+/// A tensor with the ordered axes `L` as dims.
 pub(crate) type StreamView<'a, T, L> = Named<T, L, Rank0, View<'a, T, L>>;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
-    /// Where the data dimension stands among the axes.
+    /// The position of the data dimension among the axes.
     const DATA: Option<usize> = L::KEYS.position(&D::KEYS.as_slice()[0]);
 
     fn from_shared(data: SharedElements<T>) -> Self {
         Stream { data, axes: PhantomData }
     }
 
-    /// Elements that lie in the order of the axes.
+    /// Contiguous elements in the order of the axes.
     fn from_vec(data: Vec<T>, sizes: &[usize]) -> Self {
         Stream::from_shared(SharedElements::contiguous(data, sizes))
     }
 
-    /// What a tensor with the axes as its dims computes.
+    /// Evaluates a tensor with the axes as its dims.
     fn evaluate<A: Computable<Elem = T, Dims = L, Rank = Rank0>>(tensor: A) -> Result<Self, DimError> {
         let tensor = tensor.into_named();
         let mut shape = Shape::new::<L, Rank0>();
@@ -159,13 +162,13 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Ok(Stream::from_vec(data, shape.sizes()))
     }
 
-    /// The stream as a tensor for expressions of this crate, whose dims lie as the axes do.
+    /// The stream as a tensor for this crate's expressions, with its dims in the order of the axes.
     fn in_memory(&self) -> StreamView<'_, T, L> {
         let from: Order = (0..self.data.axes().len()).collect();
         Named::from_expr(self.data.view::<L>(&from))
     }
 
-    /// Where one of the axes stands.
+    /// The position of one of the axes.
     fn position<A: DimRef>(axis: A) -> usize {
         L::KEYS.position(&axis.info().key()).expect("the dim is an axis of the stream")
     }
@@ -175,12 +178,12 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         KeyOf::<A::Brand>::KEY.id == KeyOf::<D>::KEY.id
     }
 
-    /// The sizes that come with dims are those of the axes.
+    /// Checks that the dims' sizes are those of the axes.
     fn check_given(&self, dims: &impl DimList) -> Result<(), DimError> {
         self.in_memory().unified_shape()?.check_all_given(dims)
     }
 
-    /// Takes the operation down whose result this is.
+    /// Records the operation whose result this is.
     fn note(
         &self,
         cost: CostClass,
@@ -196,7 +199,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         });
     }
 
-    /// How many elements lie along an axis.
+    /// The size of an axis.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -208,7 +211,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the dim comes with another size.
+    /// If the dim has another size.
     #[track_caller]
     pub fn size<A: AxisOf<L>>(&self, axis: A) -> usize {
         unwrap(self.check_given(&axis));
@@ -220,7 +223,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.data.sizes().collect()
     }
 
-    /// The axes with their sizes, and which of them is the data dimension: prints as `[Time=4 Feat!=8]`.
+    /// The axes with their sizes, and the data dimension. Prints as `[Time=4 Feat!=8]`.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -238,19 +241,20 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         StreamShape { axes: names.zip(sizes.iter().copied()).collect(), data: Self::DATA }
     }
 
-    /// The elements in memory of their own, in an order of the axes.
+    /// A copy of the elements in this order of the axes.
     fn in_order(&self, order: &[usize]) -> Result<Vec<T>, DimError> {
         let tensor = self.in_memory();
         evaluate_for::<L, Rank0, _>(tensor.expr, &tensor.unified_shape()?, order, "a stream")
     }
 
-    /// The elements in memory of their own, in the order of the axes.
+    /// A copy of the elements in the order of the axes.
     fn to_vec(&self) -> Result<Vec<T>, DimError> {
         self.in_order(&(0..self.data.axes().len()).collect::<Order>())
     }
 
-    /// The elements as a tensor that borrows them, for all that is no operation on streams: printing, comparing, writing to files. Nothing is
-    /// copied. A tensor counts as a constant, so what is made of it and goes back into a stream is out of the rules' sight.
+    /// A borrowed tensor over the elements, to print them, compare them or write them to files.
+    /// Nothing is copied. Tensors count as constants, so the rules do not apply to values that are
+    /// computed from this one and used in a stream.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -267,7 +271,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Named::from_expr(self.data.view(from))
     }
 
-    /// The elements as an ndarray array with the axes in their order. They are copied.
+    /// A copy of the elements as an ndarray array with the axes in their order.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -279,7 +283,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the elements do not fit into memory, as after a broadcast.
+    /// If the elements do not fit into memory, for example after a broadcast.
     #[track_caller]
     pub fn to_array(&self) -> <<L::List as NestedPairs>::Count as ArrayRank>::Array<T>
     where
@@ -290,7 +294,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
 }
 
 impl<T: Clone, L, D> Clone for Stream<T, L, D> {
-    /// The same elements, which are not copied.
+    /// Shares the elements; nothing is copied.
     fn clone(&self) -> Self {
         Stream { data: self.data.clone(), axes: PhantomData }
     }
@@ -311,19 +315,20 @@ impl<T: Element + fmt::Display, L: Dims, D: Brand> fmt::Display for Stream<T, L,
     }
 }
 
-/// Two streams are equal if their sizes and all their elements are.
+/// Two streams are equal if their sizes and all elements are equal.
 impl<T: Element + PartialEq, L: Dims, D: Brand> PartialEq for Stream<T, L, D> {
     fn eq(&self, other: &Self) -> bool {
         self.in_memory() == other.in_memory()
     }
 }
 
-/// Turns tensors into streams.
+/// Converts tensors to streams.
 pub trait Streamed: Computable<Rank = Rank0> {
-    /// The tensor as a stream: its axes in the order of `axes`, which are all its dims, and along the data dimension `data`, one of them.
+    /// Converts the tensor to a stream with the axes in the order of `axes`, which must be all its
+    /// dims, and with the data dimension `data`, one of them.
     ///
-    /// `[a b! c]` of the text is `x.stream((A, B, C), B)`. The input of a streaming program is made so; [`as_tensor`](Stream::as_tensor) is the
-    /// way back for its output.
+    /// For `[a b! c]`, write `x.stream((A, B, C), B)`. Use it for the inputs of a streaming
+    /// program, and [`as_tensor`](Stream::as_tensor) for its outputs.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -355,7 +360,7 @@ pub trait Streamed: Computable<Rank = Rank0> {
 
 impl<A: Computable<Rank = Rank0>> Streamed for A {}
 
-/// No dims are left: `O` names all that the tensor has.
+/// `O` names all dims of the tensor, so that none are left.
 pub trait StreamedWhole<O>: Dims {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -365,14 +370,15 @@ where
     X: Dims,
     O: DimList,
     (): Shares<O::Brands>,
-    // Where a dim is named twice, that alone is to be said.
+    // If a dim is named twice, only this is reported.
     <NoDim<NamedTwice<O>> as Bool>::Implies<<X::List as NestedPairs>::IsEmpty>: NamesAll<X, O>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 condition! {
-    /// The condition that the axes `O` are all dims of a tensor: `X`, which are left, are none.
+    /// The condition that the axes `O` are all dims of a tensor, so that the remaining dims `X` are
+    /// empty.
     #[diagnostic::on_unimplemented(
         message = "the axes `{O}` lack the dims `{X}` of the tensor",
         label = "a stream names all its axes"
@@ -380,7 +386,7 @@ condition! {
     pub trait NamesAll<X, O> for True;
 }
 
-/// One of the dims `O`, along which a stream flows.
+/// One of the dims `O`, as the data dimension.
 pub trait DataOf<O>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -1,7 +1,7 @@
 //! Pointwise operations: shapes and data dimensions match.
 //!
-//! Operators and functions of one operand panic where sizes differ or a result does not fit into memory; `try_map` and `try_zip_map` are for
-//! programs that want an error.
+//! Operators and functions of one operand panic if sizes differ or a result does not fit into
+//! memory. To get an error instead, use `try_map` and `try_zip_map`.
 
 use super::Stream;
 use super::contraction::Multiplier;
@@ -26,14 +26,15 @@ use kernels::scalar::{Analytic, CastTo, Element, Num, Ordered, Real, Signed};
 use twins::panicking_twin;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
-    /// A function of tensors that names no dim, as it is, on this stream.
+    /// Applies a function of tensors that names no dims to this stream.
     ///
     /// ```text
     /// (*) [a b! c] -> [a b! c]
     /// ```
     ///
-    /// The function sees a tensor whose axes are all behind `Rest`. It cannot name one of them, so it cannot reduce, slice or contract it:
-    /// the function is pointwise, whatever operations it is made of, and rustc knows that from its type. Other tensors in it can have no dims.
+    /// The function gets a tensor whose axes are all inside `Rest`. It cannot name any of them, so
+    /// it cannot reduce, slice or contract them: its type proves that it is pointwise. Other
+    /// tensors in the function must not have dims.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -51,7 +52,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the result does not fit into memory or has other sizes than the stream, and if the function panics.
+    /// If the result does not fit into memory or has other sizes than the stream, and if the
+    /// function panics.
     #[panicking_twin(but = "a result that does not fit into memory, or has other sizes, is an error")]
     pub fn try_pointwise<Y: Computable<Rank = Rank0, Dims: AllAxes<(Rest<L>,)>>>(
         &self,
@@ -61,7 +63,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let tensor = Named::from_expr(Evaluated::in_order(self.to_vec()?, &order, &self.sizes()));
         let result = f(tensor).into_named();
         let shape = result.unified_shape()?;
-        // (The type says which axes the result has, not how long they are: it may be made of the tensor of another stream.)
+        // (The type determines the axes of the result, but not their sizes: it may be computed from
+        // another stream's tensor.)
         if shape.sizes() != &self.sizes()[..] {
             let what = format!(
                 "a pointwise function yields sizes {:?} for a stream of sizes {:?}",
@@ -77,7 +80,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 }
 
-/// The dims of a tensor are all axes of a stream, behind `Rest`: `A`.
+/// The condition that the dims of a tensor are all axes of a stream, `A`, inside `Rest`.
 #[diagnostic::on_unimplemented(
     message = "a pointwise function keeps the axes of the stream, `{A}`, but this one yields a tensor with dims `{Self}`",
     label = "this function is not pointwise",
@@ -92,8 +95,9 @@ impl<A: Dims> AllAxes<A> for A {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// What can stand on the right of a pointwise operation with a stream of `T` with the axes `L` along `D`: a stream like it, or a reference to
-/// one; a single `T`; a constant, which is a tensor whose dims are among the axes. A single value or a constant can stand on the left as well.
+/// The right operand of a pointwise operation with a stream of `T` with the axes `L` along `D`: a
+/// stream of the same type or a reference to one, a single `T`, or a constant, which is a tensor
+/// whose dims are among the axes. A single value or a constant can also be the left operand.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not match a stream of `{T}` with the axes `{L}` and the data dimension `{D}`",
     label = "expected a stream with these axes in this order and this data dimension, a constant over these axes, or one `{T}`",
@@ -153,8 +157,9 @@ impl<T: Element, L, D> StreamOperand<T, L, D> for T {
 
 /// Axes of a stream among which are all dims of the set `S`.
 ///
-/// (This is a bound on the axes. In `x * y` of tensors rustc tries the impls of streams before it knows the type of `y`; a bound on axes that are unknown
-/// ends there. A bound on `S` would be followed through all its dims, at each operator of a program without any stream.)
+/// (This is a bound on the axes because, for `x * y` of tensors, rustc tries the impls of streams
+/// before it knows the type of `y`. It stops at a bound on unknown axes, but would check a bound on
+/// `S` for all its dims, at every operator of programs that have no streams.)
 pub trait AxesFor<S>: Dims {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -217,7 +222,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Ok(out)
     }
 
-    /// `f` of each element; compute.
+    /// Applies `f` to each element; compute.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -236,7 +241,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.unary("map", Map(f))
     }
 
-    /// Each element in another type, as Rust's `as` converts it; compute.
+    /// Converts each element to another type, like Rust's `as`; compute.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -258,7 +263,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         unwrap(self.unary("cast", ops::Cast(PhantomData)))
     }
 
-    /// `f` of each element and of the other operand's at the same position; compute. Shapes and data dimensions match.
+    /// Applies `f` to each element and the other operand's element at the same position; compute.
+    /// Shapes and data dimensions must match.
     ///
     /// ```text
     /// [a b! c] (*) [a b! c] -> [a b! c]
@@ -285,7 +291,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.binary("zip_map", Map(f), &other)
     }
 
-    /// The greater of both elements at each position; compute. Shapes and data dimensions match, as in all pointwise operations.
+    /// The greater of both elements at each position; compute. Shapes and data dimensions must
+    /// match, as in all pointwise operations.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -320,10 +327,11 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 }
 
-// (Bounds as they are written: rustc quotes their line, not the macro.)
+// (Bounds are written with each operation, because rustc quotes their line.)
 macro_rules! unary {
     ($($(#[$doc:meta])* $name:ident $op:ident [$($bound:tt)*];)*) => {
-        /// Operations on each element; compute. Others are [`map`](Stream::map) with a closure.
+        /// Operations on each element; compute. For others, use [`map`](Stream::map) with a
+        /// closure.
         impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {$(
             $(#[$doc])*
             ///
@@ -414,7 +422,7 @@ impl<T: Signed, L: Dims, D: Brand> Neg for Stream<T, L, D> {
     }
 }
 
-/// `left op stream`, for what has an impl of [`StreamOperand`].
+/// `left op stream`, for a left operand that implements [`StreamOperand`].
 #[track_caller]
 fn from_left<T: Num, L: Dims, D: Brand, O: BinaryOp<T, T, Out = T>, C: StreamOperand<T, L, D>>(
     op: O,
@@ -429,8 +437,8 @@ fn from_left<T: Num, L: Dims, D: Brand, O: BinaryOp<T, T, Out = T>, C: StreamOpe
     out
 }
 
-// One impl for each type of elements: for all of them together they would be at odds with those of tensors and their `Operand`s, which
-// others can add to.
+// One impl for each element type. A generic impl would conflict with the impls of tensors and their
+// `Operand`s, which other crates can implement.
 macro_rules! on_the_right {
     ($($t:ty),*) => {$(
         on_the_right!(@constant [] Stream<$t, L, D>, $t);

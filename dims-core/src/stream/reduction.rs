@@ -1,4 +1,5 @@
-//! Reductions: along the data dimension they keep it, along another dim they are generally slower.
+//! Reductions. Along the data dimension they keep it with one element; along other dims they are
+//! generally slower.
 
 use super::Stream;
 use super::axes::{KeptAs, Replaced};
@@ -24,7 +25,7 @@ use twins::panicking_twin;
 pub trait ReducedAway<L, D>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The axes that are left.
+    /// The remaining axes.
     type Left: Dims;
 }
 impl<A, L, D> ReducedAway<L, D> for A
@@ -51,7 +52,8 @@ macro_rules! reductions {
         impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {$(
             $(#[$doc])*
             ///
-            /// Of a dim that is not the data dimension, which stays; generally slower. See [`sum`](Stream::sum) for an example.
+            /// Reduces a dim that is not the data dimension; generally slower. The data dimension
+            /// is kept. See [`sum`](Stream::sum) for an example.
             #[panicking_twin]
             pub fn $try_name<A: ReducedAway<L, D>>(&self, axis: A) -> Result<Stream<T, A::Left, D>, DimError>
             where
@@ -65,8 +67,9 @@ macro_rules! reductions {
 
             $(#[$doc])*
             ///
-            /// Of any dim, in whose place the dim `one` of one element stands afterwards. If it is the data dimension, so is `one`.
-            /// See [`sum_keepdim`](Stream::sum_keepdim) for an example.
+            /// Reduces any dim, which is replaced by the dim `one` of one element. If it is the
+            /// data dimension, so is `one`. See [`sum_keepdim`](Stream::sum_keepdim) for an
+            /// example.
             #[panicking_twin]
             pub fn $try_keep<A: DimRef, N: KeptAs<A, L, D>>(
                 &self,
@@ -88,7 +91,7 @@ macro_rules! reductions {
 }
 
 reductions! {
-    /// The sum; 0 where there is nothing to add.
+    /// The sum; 0 if there are no elements.
     ///
     /// ```text
     /// [a! b].sum(dim=1) -> [a!]
@@ -104,22 +107,23 @@ reductions! {
     /// assert_eq!((away.to_array(), kept.to_array()), (ndarray::array![6, 15], ndarray::array![[5, 7, 9]]));
     /// ```
     sum try_sum sum_keepdim try_sum_keepdim [Num] reducers::Sum, Empty::Allowed;
-    /// The product; 1 where there is nothing to multiply.
+    /// The product; 1 if there are no elements.
     prod try_prod prod_keepdim try_prod_keepdim [Num] reducers::Prod, Empty::Allowed;
-    /// The mean; not-a-number where there is nothing.
+    /// The mean; NaN if there are no elements.
     mean try_mean mean_keepdim try_mean_keepdim [Analytic] reducers::Mean, Empty::Allowed;
-    /// The variance of a whole population, `mean of (x - mean)^2`.
+    /// The population variance, `mean of (x - mean)^2`.
     var try_var var_keepdim try_var_keepdim [Real] reducers::Variance::<_, false> { ddof: T::ZERO }, Empty::Allowed;
-    /// The greatest element. Nothing to choose from is an error.
+    /// The greatest element. Having no elements is an error.
     max try_max max_keepdim try_max_keepdim [Ordered] reducers::Max, Empty::Refused("max");
-    /// The least element. Nothing to choose from is an error.
+    /// The least element. Having no elements is an error.
     min try_min min_keepdim try_min_keepdim [Ordered] reducers::Min, Empty::Refused("min");
     /// `ln(sum of e^x)`, without overflow.
     logsumexp try_logsumexp logsumexp_keepdim try_logsumexp_keepdim [Real] reducers::LogSumExp(PhantomData), Empty::Allowed;
 }
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
-    /// Reduces an axis, and puts one of the size `kept` in its place, if any; `M` are the axes afterwards, and `E` the data dimension.
+    /// Reduces an axis, and replaces it by one of size `kept`, if any. `M` are the axes afterwards,
+    /// and `E` is the data dimension.
     fn reduced<A: DimRef, M: Dims, E: Brand, Q: Reducer<T, Out = T>>(
         &self,
         axis: A,

@@ -1,7 +1,7 @@
-//! Reshapes: the stride of the data dimension stays.
+//! Reshapes, which keep the stride of the data dimension.
 //!
-//! The *stride* of an axis is the product of the sizes of all axes behind it: `[(b * c) c 1]` for `[a b c]`. (It has nothing to do with where
-//! elements lie in this computer's memory.)
+//! The *stride* of an axis is the product of the sizes of all axes after it: `[(b * c) c 1]` for
+//! `[a b c]`. (It is not a stride in this computer's memory.)
 
 use super::Stream;
 use super::axes::{InPlaceOf, IsData};
@@ -32,8 +32,9 @@ use smallvec::SmallVec;
 use twins::panicking_twin;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
-    /// One axis as several dims, the last one fastest; one of their sizes may be unknown. If it is the data dimension, the last one becomes
-    /// the data dimension, as that keeps its stride.
+    /// Splits one axis into several dims, the last one fastest. One of their sizes may be unknown.
+    /// If the axis is the data dimension, the last dim becomes the data dimension, which keeps the
+    /// stride.
     ///
     /// ```text
     /// [a! (b * c)] -> [a! b c]       free
@@ -51,7 +52,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the sizes do not multiply to that of `whole`.
+    /// If the product of the sizes is not the size of `whole`.
     #[panicking_twin]
     pub fn try_unflatten<W: DimRef, P: PartsOf<W> + PartsOfAxis<W, L, D> + RolesUnflatten<W>>(
         &self,
@@ -67,8 +68,9 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.reshaped(&sizes, || format!("unflatten({}, {})", whole.info().name, tuple::<P>()))
     }
 
-    /// Neighbours among the axes as one dim `whole`, whose size is the product of theirs. The data dimension may be the last of them, and then
-    /// `whole` is the data dimension; before others of them its stride would change.
+    /// Merges adjacent axes into one dim `whole`, whose size is the product of their sizes. If the
+    /// last of them is the data dimension, `whole` becomes the data dimension. None of the others
+    /// may be, because its stride would change.
     ///
     /// ```text
     /// [a b! c] -> [(a * b)! c]   compute
@@ -87,7 +89,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If `whole` has another size, or the product of the sizes cannot be counted.
+    /// If `whole` has another size, or the product of the sizes overflows.
     #[panicking_twin]
     pub fn try_flatten<P: UnitesIn<L, D>, W: UnitedOf<P, L, D>>(
         &self,
@@ -105,13 +107,16 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.reshaped(&sizes, || format!("flatten({}, {})", tuple::<P>(), whole.info().name))
     }
 
-    /// The elements in their order under other axes. The data dimension of the result is the axis that has the stride of the data dimension
-    /// before; if there are several (behind it are axes of size 1), the first of them.
+    /// The elements in the same order with other axes. The data dimension of the result is the axis
+    /// with the stride of the old data dimension. If there are several (it is followed by axes of
+    /// size 1), it is the first of them.
     ///
-    /// rustc compares the strides: the product of the static sizes behind the data dimension must stay, and so must the dims behind it that have
-    /// no static size. Where it cannot know, because dims without a static size are flattened or unflattened behind the data dimension, use
-    /// [`flatten`](Stream::flatten) and [`unflatten`](Stream::unflatten), which keep the stride whatever the sizes are. A dim that the stream has already
-    /// keeps its size unless it comes with another one; of the others one may be of unknown size.
+    /// rustc compares the strides: the product of the static sizes after the data dimension must
+    /// not change, and neither must the dims without a static size after it. To flatten or
+    /// unflatten dims without a static size after the data dimension, use
+    /// [`flatten`](Stream::flatten) and [`unflatten`](Stream::unflatten), which keep the stride for
+    /// all sizes. A dim that the stream already has keeps its size unless another one is given. Of
+    /// the other dims, one may have an unknown size.
     ///
     /// ```text
     /// [a b c!] -> [b a c!]         the stride is 1 before and after
@@ -129,8 +134,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the number of elements or, through sizes that only the run knows, the stride of the data dimension would change, or more than one size is
-    /// unknown.
+    /// If the number of elements or, because of dynamic sizes, the stride of the data dimension
+    /// would change, or if more than one size is unknown.
     #[panicking_twin]
     pub fn try_reshape<P: ReshapeOf<L, D> + RolesKept<L>>(
         &self,
@@ -171,7 +176,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let sizes: Sizes = known.iter().map(|size| size.unwrap_or(left)).collect();
         let (mut at, mut unified) = (0, Ok(()));
         axes.each(|dim| {
-            // A local dim that the stream has already keeps the size that it was bound with.
+            // A local dim that the stream already has keeps the size that it was bound with.
             let cell = if L::KEYS.position(&dim.key()).is_some() { None } else { dim.cell };
             if unified.is_ok() {
                 unified = DimInfo { cell, ..dim }.unify(sizes[at], None);
@@ -179,7 +184,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
             at += 1;
         });
         unified?;
-        // Dims without a static size that are behind both data dimensions could have been given other sizes.
+        // Dims without a static size after both data dimensions could have been given other sizes.
         let stride = |sizes: &[usize], data: Option<usize>| {
             sizes[data.map_or(0, |at| at + 1)..].iter().product::<usize>()
         };
@@ -190,7 +195,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.reshaped(&sizes, || format!("reshape({})", tuple::<P>()))
     }
 
-    /// The elements in their order under axes of other sizes.
+    /// The elements in the same order with axes of other sizes.
     fn reshaped<M: Dims, E: Brand>(
         &self,
         sizes: &[usize],
@@ -209,7 +214,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 }
 
-/// The names of dims as they are written.
+/// The names of dims as a tuple in source code.
 fn tuple<P: DimList>() -> String {
     let names: Vec<&str> = P::KEYS.as_slice().iter().map(|key| key.name).collect();
     format!("({})", names.join(", "))
@@ -236,7 +241,8 @@ where
     type Data = <IsData<W, D> as Bool>::Pick<<P::Brands as NestedPairs>::LastOr<D>, D>;
 }
 
-/// Neighbours among the axes `L` of a stream along `D` that can be flattened: the data dimension is the last of them, or not among them.
+/// Adjacent axes of `L` of a stream along `D` that can be flattened: the data dimension is the last
+/// of them, or not among them.
 pub trait UnitesIn<L, D>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -245,21 +251,22 @@ impl<P, L, D> UnitesIn<L, D> for P
 where
     P: DimList<Brands: NestedPairs<IsEmpty: NamesSome<P>> + DividesInto<D, (), Behind: NestedPairs>>,
     L: Dims<List: MergesIn<P::Brands, Rest<()>, Holds: SideBySide<P, L>>>,
-    // Where they are no neighbours, that alone is to be said.
+    // If they are not adjacent, only this is reported.
     <Flattening<P, L> as Bool>::Implies<<HasData<P, D> as Bool>::Implies<NoneBehind<P, D>>>:
         StrideStays<P, L, D>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The condition that the dims `P` are neighbours among the axes `L`.
+/// The condition that the dims `P` are adjacent in the axes `L`.
 type Flattening<P, L> = <<L as Dims>::List as MergesIn<<P as DimList>::Brands, Rest<()>>>::Holds;
 /// Whether the data dimension `D` is one of the dims `P`.
 type HasData<P, D> = <<P as DimList>::Brands as DividesInto<D, ()>>::Holds;
-/// Whether none of the dims `P` stands behind the data dimension `D`.
+/// Whether none of the dims `P` is after the data dimension `D`.
 type NoneBehind<P, D> = <<<P as DimList>::Brands as DividesInto<D, ()>>::Behind as NestedPairs>::IsEmpty;
 
-/// A dim that can be made of the neighbours `P` among the axes `L` of a stream along `D`: no other axis has its name.
+/// A dim that can replace the adjacent axes `P` of `L` in a stream along `D`: it is none of the
+/// other axes.
 pub trait UnitedOf<P, L, D>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -282,12 +289,12 @@ where
     type Data = <HasData<P, D> as Bool>::Pick<W::Brand, D>;
 }
 
-/// `W`, if an axis other than those of `P` has that name, or [`Nothing`](crate::types::set::Nothing).
+/// `W` if it is an axis outside `P`, or [`Nothing`](crate::types::set::Nothing).
 type TakenName<L, P, W> =
     <<<L as Dims>::List as Minus<<P as DimList>::Brands>>::Out as Shares<(<W as DimRef>::Brand, ())>>::Found;
 
 condition! {
-    /// The condition that the stride of the data dimension `D` stays when `P` are flattened.
+    /// The condition that flattening `P` keeps the stride of the data dimension `D`.
     #[diagnostic::on_unimplemented(
         message = "flattening `{P}` would change the stride of the data dimension `{D}` of `{L}`",
         label = "the data dimension can only be the last of the dims that are flattened: `[a b! c] -> [a (b * c)!]` has the stride c before, 1 after"
@@ -295,7 +302,7 @@ condition! {
     pub trait StrideStays<P, L, D> for True;
 }
 
-/// Dims that a stream of `L` along `D` can be reshaped to: one of them has the stride that `D` has.
+/// Dims that a stream of `L` along `D` can be reshaped to: one of them has the stride of `D`.
 pub trait ReshapeOf<L, D>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -321,13 +328,13 @@ where
 
 /// The dims `P` as the axes of a stream.
 type StreamAxes<P> = <<P as DimList>::Brands as List>::Tuple;
-/// The product of the static sizes behind `D`.
+/// The product of the static sizes after `D`.
 type StaticStride<L, D> = <<<L as Dims>::List as DividesInto<D, ()>>::Behind as VolumeOf>::Static;
-/// The dims behind `D` without a static size.
+/// The dims after `D` without a static size.
 type OtherStride<L, D> = <<<L as Dims>::List as DividesInto<D, ()>>::Behind as VolumeOf>::Others;
 
 condition! {
-    /// The condition that the static sizes of `P` and `L` multiply to the same.
+    /// The condition that the products of the static sizes of `P` and `L` are equal.
     #[diagnostic::on_unimplemented(
         message = "`{P}` and `{L}` do not have the same number of elements",
         label = "a reshape keeps the number of elements"
@@ -336,7 +343,8 @@ condition! {
 }
 
 condition! {
-    /// The condition that one of the axes `P` has the stride of the data dimension `D` among the axes `L`.
+    /// The condition that one of the axes `P` has the stride of the data dimension `D` among the
+    /// axes `L`.
     #[diagnostic::on_unimplemented(
         message = "no axis of `{P}` has the stride that the data dimension `{D}` has in `{L}`",
         label = "a reshape keeps the stride of the data dimension: the product of the sizes behind it",

@@ -1,4 +1,4 @@
-//! Slicing: on the data dimension it is computed, on any other dim it is free.
+//! Slicing, which is computed along the data dimension and free along other dims.
 
 use super::Stream;
 use super::ledger::CostClass;
@@ -13,7 +13,8 @@ use kernels::scalar::Element;
 use twins::panicking_twin;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
-    /// The elements in a range of positions along an axis; negative positions count from the end. The data dimension stays.
+    /// The elements in a range of positions along an axis. Negative positions count from the end.
+    /// The data dimension is kept.
     ///
     /// ```text
     /// [a b c!][:, :, :n] -> [a b n!]     compute
@@ -31,7 +32,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the range is not within the axis, or the dim has a static size, which a part of it cannot have.
+    /// If the range is not within the axis, or the dim has a static size that the part does not
+    /// have.
     #[panicking_twin]
     pub fn try_slice<A: AxisOf<L>, P: DimRange>(&self, axis: A, range: P) -> Result<Self, DimError> {
         let (info, at) = (axis.info(), Self::position(axis));

@@ -1,4 +1,5 @@
-//! Strides that rustc knows: the product of the static sizes behind an axis, and the dims behind it that have no static size.
+//! Type-level strides: the product of the static sizes after an axis, and the dims without a static
+//! size after it.
 
 use crate::types::brand::Brand;
 use crate::types::set::list::NestedPairs;
@@ -6,7 +7,8 @@ use crate::types::set::ordered::Minus;
 use crate::types::set::{Bool, False};
 use crate::types::size::{MaySame, VolumeOf};
 
-/// The first brand of a list whose stride is the product of the static size `S` and the dims `Q`; `D` if there is none.
+/// The first brand of a list whose stride is the product of the static size `S` and the dims `Q`;
+/// `D` if there is none.
 pub trait WithStride<S, Q, D> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -32,11 +34,11 @@ where
     type Data = <HasVolume<T, S, Q> as Bool>::Pick<H, T::Data>;
 }
 
-/// Whether the volume of `T` is that of `S` and `Q`.
+/// Whether the volume of `T` equals the volume of `S` and `Q`.
 type HasVolume<T, S, Q> =
     <<<T as VolumeOf>::Static as MaySame<S>>::Out as Bool>::And<SameDims<<T as VolumeOf>::Others, Q>>;
 
-/// Whether two lists have the same brands, in whatever order.
+/// Whether two lists have the same brands, in any order.
 type SameDims<Q, O> = <<<Q as Minus<O>>::Out as NestedPairs>::IsEmpty as Bool>::And<
     <<O as Minus<Q>>::Out as NestedPairs>::IsEmpty,
 >;

@@ -1,4 +1,5 @@
-//! Parameters and optimizers in files (feature `safetensors`), by the names of their tensors and dims.
+//! Saving and loading parameters and optimizers (feature `safetensors`), by the names of their
+//! tensors and dims.
 //!
 //! ```
 //! use typed_dims::optim::checkpoint::{Checkpoint, Saved};
@@ -28,10 +29,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The file is one of safetensors. The tensor `layers.3.weight` of a value put in as `network` is called `network.layers.3.weight`; the moments of an optimizer are below
-//! their names, as in `optimizer.mean.layers.3.weight`, and so are the master weights of parameters in half precision, as in `optimizer.master.layers.3.weight`. The metadata has the names of the dims of each tensor, under `dims of` and its name; and for each optimizer its kind and
-//! moments, under `state of` and its name, and the number of its steps, under `steps of` and its name. (For a parameter that was frozen for a time, the number of its steps is
-//! under `steps in optimizer of layers.3.weight`.) In Python:
+//! The file is a safetensors file. Tensors are named as follows:
+//!
+//! * `network.layers.3.weight`: the tensor `layers.3.weight` of a value added as `network`.
+//! * `optimizer.mean.layers.3.weight`: a moment of an optimizer added as `optimizer`.
+//! * `optimizer.master.layers.3.weight`: the master weights of a parameter in half precision.
+//!
+//! The metadata has the names of dims under `dims of ..`, with the name of the tensor. For each
+//! optimizer it has the kind and moments under `state of ..`, and the number of steps under
+//! `steps of ..`. (For a parameter that was frozen for a time, the number of its steps is under
+//! `steps in optimizer of layers.3.weight`.) In Python:
 //!
 //! ```text
 //! with safetensors.safe_open("network.safetensors", "np") as file:
@@ -39,10 +46,12 @@
 //!     dims = file.metadata()["dims of network.weight"]    # "In, Out"
 //! ```
 //!
-//! A file without names of dims, such as Python writes, has the axes of each tensor in the order in which its dims were declared.
+//! In a file without names of dims, for example from Python, the axes of each tensor must be in the
+//! order in which its dims were declared.
 //!
-//! With the feature `npy`, a checkpoint can be an archive of numpy's as well: [`Checkpoint::save_npz`] writes it, and [`Saved::open`] reads either, as their first bytes
-//! tell them apart. The names of dims are in the headers of the arrays, and text is an array of bytes, called `text of` and its name:
+//! With the feature `npy`, a checkpoint can also be an `.npz` archive. [`Checkpoint::save_npz`]
+//! writes it, and [`Saved::open`] reads both formats. The names of dims are in the headers of the
+//! arrays. A text is an array of bytes, named `text of ..`:
 //!
 //! ```text
 //! file = numpy.load("network.npz")
@@ -73,30 +82,32 @@ use alloc::vec::Vec;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// A file to be written.
+/// A checkpoint to write.
 #[derive(Default)]
 pub struct Checkpoint {
     file: SafetensorsWriter,
 }
 
 impl Checkpoint {
-    /// Nothing yet.
+    /// An empty checkpoint.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds all tensors of a value, below a name; with the name `""` they have their own names.
+    /// Adds all tensors of a value, below a name. With the name `""`, they have no prefix.
     ///
     /// # Errors
     ///
-    /// If a tensor has positional axes, two dims of one name, or elements that the format does not have; or if there is a tensor of its name already.
+    /// If a tensor has positional axes, two dims with the same name, or an element type that the
+    /// format lacks, or if there already is a tensor with its name.
     pub fn put<P: Parameters>(&mut self, name: &str, parameters: &P) -> Result<&mut Self, FileError> {
         self.put_where(name, parameters, Which { floats: StoredFloats::Same })?;
         Ok(self)
     }
 
-    /// As [`put`](Checkpoint::put), with each float of type `f32` or `f64` as the nearest one of type `f16`: for inference, in half the space or less.
-    /// [`Saved::converting_floats`] reads them as any floats.
+    /// As [`put`](Checkpoint::put), but rounds floats of type `f32` or `f64` to `f16`, for
+    /// inference in half the space or less. [`Saved::converting_floats`] reads them as any float
+    /// type.
     ///
     /// # Errors
     ///
@@ -107,12 +118,13 @@ impl Checkpoint {
         Ok(self)
     }
 
-    /// Adds the state of an optimizer, below a name: its kind, its moments and master weights, and the number of its steps. Parameters that were frozen for some of the steps
-    /// have a number of their own.
+    /// Adds the state of an optimizer, below a name: its kind, its moments and master weights, and
+    /// the number of its steps. The numbers of steps of parameters that were frozen for a time are
+    /// added separately.
     ///
     /// # Errors
     ///
-    /// As for [`put`](Checkpoint::put), and if there is a number of steps under that name already.
+    /// As for [`put`](Checkpoint::put), and if there already is a number of steps under this name.
     pub fn put_optimizer<P: Parameters, O: Optimizer<P>>(
         &mut self,
         name: &str,
@@ -140,7 +152,8 @@ impl Checkpoint {
         Ok(self)
     }
 
-    /// As [`put_f16`](Checkpoint::put_f16), with the nearest floats of type `bf16`: they are less precise, and have the range of `f32`.
+    /// As [`put_f16`](Checkpoint::put_f16), but rounds to `bf16`, which is less precise and has the
+    /// range of `f32`.
     ///
     /// # Errors
     ///
@@ -167,11 +180,11 @@ impl Checkpoint {
         P::visit([], [value], &mut Path::new(), &mut Writing { file: &mut self.file, name, which })
     }
 
-    /// Adds an entry to the metadata: text under a name, such as the options of a training.
+    /// Adds an entry to the metadata: text under a name, such as the training options.
     ///
     /// # Errors
     ///
-    /// If there is an entry of that name already.
+    /// If there already is an entry with this name.
     pub fn note(&mut self, name: &str, text: &str) -> Result<&mut Self, FileError> {
         self.file.note(name, text)?;
         Ok(self)
@@ -186,7 +199,8 @@ impl Checkpoint {
         self.file.to_bytes()
     }
 
-    /// Writes the file. If that fails, a file that was there stays: see [saving](crate::file#saving).
+    /// Writes the file. If that fails, an existing file is unchanged: see
+    /// [saving](crate::file#saving).
     ///
     /// # Errors
     ///
@@ -195,17 +209,18 @@ impl Checkpoint {
         self.file.save(path)
     }
 
-    /// The bytes of an archive of numpy's with the same content.
+    /// The bytes of an `.npz` archive with the same content.
     ///
     /// # Errors
     ///
-    /// If there are elements that numpy does not have (`bf16`).
+    /// If NumPy lacks an element type (`bf16`).
     #[cfg(feature = "npy")]
     pub fn to_npz(&self) -> Result<Vec<u8>, FileError> {
         self.file.to_npz()
     }
 
-    /// Writes such an archive. If that fails, a file that was there stays: see [saving](crate::file#saving).
+    /// Writes an `.npz` archive. If that fails, an existing file is unchanged: see
+    /// [saving](crate::file#saving).
     ///
     /// # Errors
     ///
@@ -216,7 +231,7 @@ impl Checkpoint {
     }
 }
 
-/// A file to be read.
+/// A checkpoint to read.
 pub struct Saved<B = AlignedBytes> {
     file: File<B>,
     /// The file, if it was opened by its path.
@@ -225,11 +240,11 @@ pub struct Saved<B = AlignedBytes> {
 }
 
 impl Saved {
-    /// Reads a file into memory: one of safetensors or, with the feature `npy`, an archive of numpy's.
+    /// Reads a file into memory: safetensors or, with the feature `npy`, an `.npz` archive.
     ///
     /// # Errors
     ///
-    /// If it cannot be read, or is not a valid one.
+    /// If the file cannot be read, or is not valid.
     pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
         let saved = Self::new(AlignedBytes::read(path)?).map_err(|error| error.of(Some(path)))?;
@@ -238,46 +253,51 @@ impl Saved {
 }
 
 impl<B: AsRef<[u8]>> Saved<B> {
-    /// A file that is in memory already. (An archive is unpacked.)
+    /// A checkpoint from a file in memory. (An archive is unpacked.)
     ///
     /// # Errors
     ///
-    /// If it is not a valid one.
+    /// If the file is not valid.
     pub fn new(bytes: B) -> Result<Self, FileError> {
         Ok(Saved { file: File::new(bytes)?, path: None, converting: false })
     }
 
-    /// Lets [`load`](Saved::load) read floats as floats of another type: each becomes the nearest one. Without this, other types of elements are an error.
+    /// Lets [`load`](Saved::load) convert floats to another float type, with rounding. Without
+    /// this, other element types are an error.
     #[must_use]
     pub fn converting_floats(self) -> Self {
         Saved { converting: true, ..self }
     }
 
-    /// The text under a name in the metadata, as [`Checkpoint::note`] adds it.
+    /// The text under a name in the metadata, as added by [`Checkpoint::note`].
     pub fn note(&self, name: &str) -> Option<&str> {
         self.file.note(name)
     }
 
-    /// Replaces all tensors of a value by those below the name.
+    /// Replaces all tensors of a value by the tensors below the name.
     ///
     /// # Errors
     ///
-    /// All that does not fit, in one error, and the value stays as it is: tensors that are missing or left over, other types of elements, other dims, and other sizes than
-    /// the value has.
+    /// All mismatches in one error: missing and unused tensors, other element types, other dims,
+    /// and other sizes than in the value. Then the value is unchanged.
     pub fn load<P: Parameters>(&self, name: &str, parameters: &mut P) -> Result<(), LoadError> {
         *parameters = self.read(name, parameters).map_err(|error| self.located(error))?;
         Ok(())
     }
 
-    /// Sets the state of an optimizer to the one below the name. The parameters are those that it is to change.
+    /// Replaces the state of an optimizer by the state below the name. `parameters` are the
+    /// parameters that it changes.
     ///
     /// # Errors
     ///
-    /// As for [`load`](Saved::load); if there is no number of steps under that name; and if the state is that of an optimizer with other moments, such as Adam's for
-    /// [`Lion`](crate::training::optim::Lion). ([`Adam`](crate::training::optim::Adam) and [`AdamW`](crate::training::optim::AdamW) have the same, so one can go on where the other stopped.)
+    /// As for [`load`](Saved::load), if there is no number of steps under this name, or if the
+    /// saved optimizer had other moments, such as Adam's for
+    /// [`Lion`](crate::training::optim::Lion). ([`Adam`](crate::training::optim::Adam) and
+    /// [`AdamW`](crate::training::optim::AdamW) have the same moments, so one can continue the
+    /// other.)
     ///
-    /// Moments of parameters in half precision may be in half precision, as older versions wrote them: they are converted. Where the file has no master weights, the
-    /// parameters are the first ones.
+    /// Moments in half precision, as written by older versions, are converted. If the file has no
+    /// master weights, they start from the parameters.
     pub fn load_optimizer<P: Parameters, O: Optimizer<P>>(
         &self,
         name: &str,
@@ -287,7 +307,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
         self.read_optimizer(name, optimizer, parameters).map_err(|error| self.located(error))
     }
 
-    /// The error, which says in which file.
+    /// Adds the path of the file to the error.
     fn located(&self, error: LoadError) -> LoadError {
         error.of(self.path.as_deref())
     }
@@ -360,7 +380,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
         Ok(())
     }
 
-    /// Why the state below the name is not that of such an optimizer.
+    /// Why the state below the name does not fit this optimizer, if it does not.
     fn other_optimizer<P: Parameters, O: Optimizer<P>>(&self, name: &str, optimizer: &O) -> Option<String> {
         let here = described(optimizer);
         let moments = |described: &str| described.split_once(": ").map(|(_, moments)| moments.to_string());
@@ -369,7 +389,8 @@ impl<B: AsRef<[u8]>> Saved<B> {
             Some(there) => {
                 Some(format!("it is the state of `{}`, not of `{here}`", crate::file::shortened(there)))
             }
-            // A file of an older version does not name its optimizer. It belongs to another one if it has moments that this one lacks.
+            // Files of older versions do not name the optimizer. It is another one if it has
+            // moments that this one lacks.
             None => {
                 let mut others = MOMENTS.iter().filter(|moment| !optimizer.moments().contains(moment));
                 let tensors = self.file.tensors();
@@ -389,7 +410,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
         }
     }
 
-    /// The tensors below a name that were not taken.
+    /// Adds a fault for each tensor below a name that was not read.
     fn left_over(&self, name: &str, taken: &BTreeSet<String>, faults: &mut Vec<Fault>) {
         for tensor in self.file.tensors() {
             let is_below = name.is_empty()
@@ -428,10 +449,10 @@ impl<B: AsRef<[u8]>> Saved<B> {
 /// The moments of all optimizers.
 const MOMENTS: [&str; 3] = ["mean", "square", "velocity"];
 
-/// The name of all master weights.
+/// The name under which master weights are stored.
 const MASTER: &str = "master";
 
-/// The kind of an optimizer and the names of its moments, as files and messages have them.
+/// The kind of an optimizer and the names of its moments, for files and messages.
 fn described<P: Parameters, O: Optimizer<P>>(optimizer: &O) -> String {
     let moments = optimizer.moments();
     let moments = if moments.is_empty() { "no moments".to_string() } else { moments.join(", ") };
@@ -446,7 +467,8 @@ fn steps_of(optimizer: &str) -> String {
     format!("steps of {optimizer}")
 }
 
-/// (It differs from the number of all steps, whatever the names: a tensor that is a whole value has the name `""`, and another optimizer can have the name of a part.)
+/// (The key cannot collide with the one for all steps: a tensor that is a whole value has the name
+/// `""`, and another optimizer can have the name of a part.)
 fn steps_in(optimizer: &str, parameter: &str) -> String {
     format!("steps in {optimizer} of {parameter}")
 }

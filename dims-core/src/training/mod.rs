@@ -1,4 +1,4 @@
-//! The step of a training: optimizers, schedules, and their state.
+//! Optimizers, schedules, and checkpoints of their state.
 
 #[cfg(feature = "safetensors")]
 pub mod checkpoint;

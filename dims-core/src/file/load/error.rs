@@ -1,11 +1,11 @@
-//! Errors of files of weights.
+//! Errors in loading weights.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 use std::path::{Path, PathBuf};
 
-/// Why a struct could not be loaded: everything that does not fit, one line for each.
+/// The error of loading a struct. It lists all problems, one on each line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadError {
     faults: Vec<Fault>,
@@ -18,18 +18,18 @@ impl LoadError {
         LoadError { faults, path: None }
     }
 
-    /// The same about a file that was opened by its path.
+    /// Adds the path of the file.
     pub(crate) fn of(self, path: Option<&Path>) -> Self {
         LoadError { path: path.map(Path::to_path_buf), ..self }
     }
 
-    /// All that does not fit: first what fields do not find, in their order, then what is left over, by name.
+    /// All problems: first those of fields, in their order, then unused arrays, by name.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
 }
 
-/// One thing that does not fit.
+/// One problem in loading a struct.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -54,7 +54,7 @@ pub enum Fault {
         /// The element type and the axes of the field.
         expected: String,
     },
-    /// No field takes an array.
+    /// An array is not used by any field.
     LeftOver {
         /// Its name.
         name: String,
@@ -70,7 +70,7 @@ pub enum Fault {
         /// The type in the file.
         found: String,
     },
-    /// The number of axes differs, or the file names them otherwise.
+    /// The number of axes or their names differ.
     Axes {
         /// The name of the array.
         name: String,
@@ -96,9 +96,9 @@ pub enum Fault {
         dim: &'static str,
         /// Its size in this array.
         size: usize,
-        /// The size that it has already.
+        /// The size that it already has.
         first: usize,
-        /// The array that it has that size from; none if the size was given, or is static.
+        /// The array that this size is from. `None` if the size was given or is static.
         from: Option<String>,
     },
 }

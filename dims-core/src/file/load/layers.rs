@@ -1,4 +1,4 @@
-//! Layers of `nn`, from the names that their tensors have in files.
+//! Loading the layers of `nn` from files.
 
 use super::{Load, Loader};
 use crate::file::Stored;
@@ -14,7 +14,7 @@ where
     T: Stored,
 {
     fn load(from: &mut Loader<'_, 'a>) -> Option<Self> {
-        // Errors of the bias are reported beside those of the weight.
+        // Load both before `?`, so that errors of both are reported.
         let weight = from.field("weight", |from| from.tensor_laid_out::<_, (O, I), (I, O)>());
         let bias = from.field("bias", |from| from.tensor::<_, (O,)>());
         Some(Linear { weight: weight?, bias: bias? })

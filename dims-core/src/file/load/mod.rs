@@ -1,7 +1,8 @@
-//! Structs of tensors from a file (feature `safetensors`).
+//! Loading structs of tensors from a file (feature `safetensors`).
 //!
-//! `#[derive(Load)]` says which tensor of the file each field is; [`Weights`] is the file. Names, element types and sizes are all checked before
-//! there is a struct, and all problems are reported at once.
+//! `#[derive(Load)]` maps fields to tensors of the file, and [`Weights`] is the file. All names,
+//! element types and sizes are checked before the struct is built, and all problems are reported at
+//! once.
 
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
@@ -32,9 +33,10 @@ use core::marker::PhantomData;
 use smallvec::SmallVec;
 use std::path::Path;
 
-/// The tensors of a file, by name, and the sizes of dims that are known without it.
+/// The tensors of a file by name, and given sizes of dims.
 ///
-/// The file's bytes are borrowed: fields of the type [`TensorView`](crate::tensors::named::TensorView) stay in them.
+/// It borrows the file's bytes. Fields of the type
+/// [`TensorView`](crate::tensors::named::TensorView) are views of them.
 pub struct Weights<'a> {
     arrays: BTreeMap<String, Entry<'a>>,
     sizes: Vec<Known>,
@@ -44,7 +46,7 @@ pub struct Weights<'a> {
     path: Option<&'a Path>,
 }
 
-/// The size of a dim, and which array it is from.
+/// The size of a dim, and the array that it is from.
 struct Known {
     dim: DimKey,
     size: usize,
@@ -56,7 +58,7 @@ impl<'a> Weights<'a> {
     ///
     /// # Errors
     ///
-    /// If the file has names of dims that are not right.
+    /// If the file has invalid names of dims.
     pub fn of<B: AsRef<[u8]>>(file: &'a SafetensorsReader<B>) -> Result<Self, FileError> {
         let arrays = file.tensors().into_iter().map(|name| file.get(&name).map(|entry| (name, entry)));
         Ok(Weights {
@@ -68,13 +70,15 @@ impl<'a> Weights<'a> {
         })
     }
 
-    /// Gives dims a size that does not follow from the arrays, such as the number of heads: `weights.with((Head.of(12), Position.of(512)))`.
+    /// Gives dims a size that cannot be inferred from the arrays, such as the number of heads:
+    /// `weights.with((Head.of(12), Position.of(512)))`.
     ///
-    /// Dims without a size here get it from the first array that they are an axis of, and all others must agree.
+    /// Other dims get their size from the first array that has them, and all other arrays must
+    /// agree.
     ///
     /// # Errors
     ///
-    /// If a dim comes without a size.
+    /// If a dim has no size.
     pub fn with(mut self, dims: impl DimList) -> Result<Self, DimError> {
         let mut failed = None;
         dims.each(|dim| match dim.size() {
@@ -84,27 +88,29 @@ impl<'a> Weights<'a> {
         failed.map_or(Ok(self), Err)
     }
 
-    /// Arrays that no field has to take: one by its name, or all whose names begin with `name` and a dot.
+    /// Allows arrays to be unused: the one with this name, and all whose names begin with `name`
+    /// and a dot.
     pub fn ignoring(mut self, name: &str) -> Self {
         self.ignored.push(name.to_owned());
         self
     }
 
-    /// Lets arrays of floats be fields of another type of floats, `f16` in the file be `f32` in memory for instance: each element becomes the nearest one of
-    /// that type. Without this, other types of elements are an error. (Half precisions in a file need the feature `half`.)
+    /// Converts arrays of floats to the float type of their field, for example `f16` in the file to
+    /// `f32` in memory. Each element is rounded to the nearest value. Without this, other element
+    /// types are an error. (Half precisions in a file need the feature `half`.)
     ///
-    /// Fields of type `Tensor` are converted; a view has the type that the file has.
+    /// Fields of type `Tensor` are converted. A view must have the type in the file.
     pub fn converting_floats(mut self) -> Self {
         self.converting = true;
         self
     }
 
-    /// The struct whose fields the arrays are.
+    /// Loads a struct from the arrays.
     ///
     /// # Errors
     ///
-    /// All that does not fit, in one error: arrays that are missing or left over, those of another element type or number of axes, axes that
-    /// cannot be split, and dims with two sizes.
+    /// All problems in one error: missing and unused arrays, mismatched element types and numbers
+    /// of axes, axes that cannot be split, and dims with two sizes.
     pub fn load<M: Load<'a>>(&self) -> Result<M, LoadError> {
         let sizes = self.sizes.iter().map(|known| Known { from: None, ..*known }).collect();
         let mut loader =
@@ -123,31 +129,32 @@ impl<'a> Weights<'a> {
     }
 }
 
-/// What is known of the size of a dim.
+/// The known size of a dim.
 fn size_of_dim<'k>(sizes: &'k [Known], dim: &DimKey) -> Option<&'k Known> {
     sizes.iter().find(|known| known.dim.is_kin(dim))
 }
 
-/// Whether an array belongs to what is called `prefix`.
+/// Whether an array is named `prefix` or is below it.
 fn within(prefix: &str, name: &str) -> bool {
     name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// What can be made from the arrays of a file: made by `#[derive(Load)]`.
+/// A value that can be loaded from the arrays of a file. Implement it with `#[derive(Load)]`.
 ///
-/// A `Vec` takes the parts `name.0`, `name.1`, and so on, as many as there are and at least one. An `Option` is `None` if there is no array
-/// of that name, nor below it.
+/// A `Vec` is loaded from `name.0`, `name.1`, and so on; there must be at least one. An `Option` is
+/// `None` if there is no array with this name or below it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be loaded from a file of weights",
     label = "this does not implement `Load`",
     note = "write `#[derive(Load)]` before the struct; the fields of type `Tensor` list their dims in the order of the file's axes"
 )]
 pub trait Load<'a>: Sized {
-    /// The value under the loader's present name, or `None` if the loader has noted why there is none.
+    /// The value at the loader's current name, or `None` if the loader has recorded an error.
     fn load(from: &mut Loader<'_, 'a>) -> Option<Self>;
 }
 
-/// What `#[derive(Load)]` implements. (A trait apart for the reason that [`DerivedParameters`](crate::grad::parameters::DerivedParameters) is one.)
+/// The trait implemented by `#[derive(Load)]`. (Separate for the same reason as
+/// [`DerivedParameters`](crate::grad::parameters::DerivedParameters).)
 #[doc(hidden)]
 pub trait DerivedLoad<'a>: Sized {
     /// See [`Load::load`].
@@ -165,7 +172,7 @@ impl<'a, M: DerivedLoad<'a>> Load<'a> for M {
 impl<'a, M: Load<'a>> Load<'a> for Vec<M> {
     fn load(from: &mut Loader<'_, 'a>) -> Option<Self> {
         let count = (1..).find(|count| !from.field(&count.to_string(), |from| from.is_there()))?;
-        // What fails is noted, and the parts behind it are looked at as well.
+        // Load all parts, so that all errors are recorded.
         let parts: Vec<Option<M>> = (0..count).map(|at| from.field(&at.to_string(), M::load)).collect();
         parts.into_iter().collect()
     }
@@ -178,7 +185,7 @@ impl<'a, M: Load<'a>> Load<'a> for Option<M> {
     }
 }
 
-/// Goes through the names of a file, and records the problems.
+/// Walks the names of a file and records the problems.
 pub struct Loader<'w, 'a> {
     weights: &'w Weights<'a>,
     name: String,
@@ -188,7 +195,8 @@ pub struct Loader<'w, 'a> {
 }
 
 impl<'a> Loader<'_, 'a> {
-    /// What `load` yields one name further down: `encoder`, then `layer`, is `encoder.layer`.
+    /// Runs `load` with `name` appended to the current name: `encoder`, then `layer`, is
+    /// `encoder.layer`.
     pub fn field<R>(&mut self, name: &str, load: impl FnOnce(&mut Self) -> R) -> R {
         let len = self.name.len();
         if len > 0 && !name.is_empty() {
@@ -200,14 +208,14 @@ impl<'a> Loader<'_, 'a> {
         out
     }
 
-    /// Whether there is an array of the present name, or below it.
+    /// Whether there is an array with the current name or below it.
     pub fn is_there(&self) -> bool {
         let behind = self.weights.arrays.range(self.name.clone()..).map(|(name, _)| name);
-        // Names between `a` and `a.b`, such as `a-b`, are none of `a`'s.
+        // Names that sort between `a` and `a.b`, such as `a-b`, are not below `a`.
         behind.take_while(|name| name.starts_with(&self.name)).any(|name| within(&self.name, name))
     }
 
-    /// The tensor of the present name, whose axes in the file are `A`.
+    /// The tensor with the current name, whose axes in the file are `A`.
     pub fn tensor<M: LoadTensor<'a>, A: FileAxes>(&mut self) -> Option<M> {
         if M::HAS_NO_ARRAY {
             return M::from_elements(Vec::new(), &[], &[]);
@@ -235,7 +243,8 @@ impl<'a> Loader<'_, 'a> {
         M::from_bytes(entry.bytes, entry.foreign, &order, &sizes).map_err(|error| self.unreadable(error)).ok()
     }
 
-    /// As [`tensor`](Loader::tensor), for elements of another type, which is what `error` says.
+    /// As [`tensor`](Loader::tensor), for elements of another type. `error` is recorded if they
+    /// cannot be converted.
     fn converted<M: LoadTensor<'a>, A: FileAxes>(
         &mut self,
         entry: &Entry<'a>,
@@ -257,7 +266,7 @@ impl<'a> Loader<'_, 'a> {
         }
     }
 
-    /// As [`tensor`](Loader::tensor), but in memory the axes are those of `L`, the last one fastest.
+    /// As [`tensor`](Loader::tensor), but stored in memory with the axes `L`, the last one fastest.
     pub fn tensor_laid_out<M: LayOut<'a>, A: FileAxes, L: FileAxes>(&mut self) -> Option<M> {
         const {
             assert!(
@@ -284,7 +293,7 @@ impl<'a> Loader<'_, 'a> {
         });
     }
 
-    /// Which dims of the set the axes are, and their sizes, a group one dim after the other.
+    /// The positions in the set and the sizes of the axes' dims. Groups are split into their dims.
     fn sized<S: Dims>(
         &mut self,
         groups: &[&Keys],
@@ -301,12 +310,13 @@ impl<'a> Loader<'_, 'a> {
             || Fault::Axes { name: self.name.clone(), expected: described(groups), found: entry.described() };
         let is = |axis: &AxisName, key: &DimKey| key.name == axis.name && means(&axis.roles, key.roles);
         let keys = || groups.iter().flat_map(|group| group.as_slice());
-        // A file that names one axis for each dim says itself in which order they are: as `SafetensorsWriter` wrote them, for example.
+        // If the file names an axis for each dim, as `SafetensorsWriter` does, its names decide the
+        // order.
         let by_name: Option<SmallVec<[&[DimKey]; 8]>> = entry.names.as_ref().and_then(|names| {
             let axis = |axis| keys().find(|key| is(axis, key)).map(core::slice::from_ref);
             if names.len() == keys().count() { names.iter().map(axis).collect() } else { None }
         });
-        // Else it must agree where a field does not split the axes, in names and in what they mean.
+        // Otherwise names and roles must agree for all axes that the field does not split.
         let otherwise = |(axis, group): (&AxisName, &&[DimKey])| match group {
             [key] => !is(axis, key),
             _ => false,
@@ -337,7 +347,7 @@ impl<'a> Loader<'_, 'a> {
                 faults.push(Fault::Split { name: self.name.clone(), group, size });
                 continue;
             };
-            // The size of an axis of one dim is what the file says, and compared with what is known below.
+            // An axis of one dim has the file's size, which is compared with the known size below.
             let of = |key| if keys.len() == 1 { size } else { known(key).unwrap_or(rest) };
             let parts: SmallVec<[usize; 4]> = keys.iter().map(of).collect();
             for (key, size) in keys.iter().zip(parts) {
@@ -372,7 +382,7 @@ fn described(groups: &[&Keys]) -> String {
     format!("({})", names.collect::<Vec<_>>().join(", "))
 }
 
-/// Whether the groups have each dim of a set once, and no others.
+/// Whether the groups contain each dim of a set once, and no others.
 const fn covers(groups: &[&Keys], set: &Keys) -> bool {
     let (mut group, mut count, mut seen) = (0, 0, 0u64);
     while group < groups.len() {
@@ -392,7 +402,8 @@ const fn covers(groups: &[&Keys], set: &Keys) -> bool {
     count == len && seen.count_ones() as usize == len
 }
 
-/// The axes of an array in a file: a tuple with a dim for each, or a tuple of dims for one that is split.
+/// The axes of an array in a file: a tuple with a dim for each axis, or a tuple of dims for an axis
+/// to split.
 pub trait FileAxes {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -418,7 +429,7 @@ impl FileAxes for () {
     const GROUPS: &'static [&'static Keys] = &[];
 }
 
-/// The axes of one list, then those of another.
+/// The axes of `A`, followed by the axes of `B`.
 impl<A: FileAxes, B: FileAxes> FileAxes for Chained<A, B> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     const GROUPS: &'static [&'static Keys] = {
@@ -427,7 +438,7 @@ impl<A: FileAxes, B: FileAxes> FileAxes for Chained<A, B> {
     };
 }
 
-/// A place for the constant of two lists.
+/// Holds the constant of two concatenated lists.
 struct ChainedGroups<A, B>(PhantomData<(A, B)>);
 
 impl<A: FileAxes, B: FileAxes> ChainedGroups<A, B> {
@@ -445,7 +456,7 @@ impl<A: FileAxes, B: FileAxes> ChainedGroups<A, B> {
     };
 }
 
-/// A tensor that can be a field: one that owns its elements, or one that borrows them from the file.
+/// A tensor type of a field, which owns its elements or borrows them from the file.
 pub trait LoadTensor<'a>: Sized {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -453,7 +464,7 @@ pub trait LoadTensor<'a>: Sized {
     type Elem: Stored;
     /// The dims.
     type Set: Dims;
-    /// Whether it owns its elements, so that these can be others than the bytes of the file.
+    /// Whether it owns its elements, so that they can be converted.
     #[doc(hidden)]
     const OWNS: bool = false;
     /// Whether it takes no array of the file.

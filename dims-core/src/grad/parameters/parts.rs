@@ -1,4 +1,4 @@
-//! The types that are made of tensors because their parts are.
+//! [`Parameters`] that consist of other [`Parameters`].
 
 use super::{DerivedParameters, Mismatch, ParameterField, Parameters, Path, TensorSets, Visitor, Walk};
 use crate::operators::nn::bias::NoBias;
@@ -78,7 +78,7 @@ impl<P: Parameters, const LEN: usize> Parameters for [P; LEN] {
         walk: &mut W,
     ) -> Result<Self, W::Error> {
         let mut failed = None;
-        // Nothing is walked behind an error, as in a `Vec`.
+        // Stop at the first error, as for a `Vec`.
         let parts: [Option<P>; LEN] = core::array::from_fn(|at| {
             if failed.is_some() {
                 return None;
@@ -148,7 +148,7 @@ impl<P: Parameters> Parameters for Option<P> {
     }
 }
 
-// (Not of `Parameters`: other crates could derive it for a box, as far as rustc knows.)
+// (Not `Parameters`: rustc assumes that other crates could derive that for a box.)
 impl<P: Parameters> DerivedParameters for Box<P> {
     const TENSORS: TensorSets = P::TENSORS;
 

@@ -1,11 +1,11 @@
-//! The names of tensors in a value, and how two values can differ in them.
+//! The names of tensors in a value, and mismatches of two values.
 
 use crate::error::DimError;
 use alloc::string::String;
 use core::fmt;
 use smallvec::SmallVec;
 
-/// Where a tensor is in a value, as `layers.3.attention.query`.
+/// The position of a tensor in a value, such as `layers.3.attention.query`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Path {
     segments: SmallVec<[Segment; 8]>,
@@ -74,7 +74,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// How values of one type differ in their parts.
+/// A difference in the structure of two values of the same type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mismatch {
@@ -109,7 +109,7 @@ impl Mismatch {
     }
 }
 
-/// The values at a path, as messages call them.
+/// The values at a path, for messages.
 pub(super) fn values_at(path: &Path) -> String {
     if path.segments.is_empty() { "the values".into() } else { format!("the values of `{path}`") }
 }

@@ -3,12 +3,14 @@
 use super::{Path, Walk};
 use core::fmt::Debug;
 
-/// The same `#[parameters(constant)]` field of `N` values. `#[derive(Parameters)]` calls `tell` on it: rustc picks [`ComparedSetting::tell`] if the field's type meets its bounds, and
+/// The same `#[parameters(constant)]` field of `N` values. `#[derive(Parameters)]` calls `tell` on
+/// it: rustc picks [`ComparedSetting::tell`] if the field's type meets its bounds, and
 /// [`OtherSetting::tell`] otherwise.
 #[doc(hidden)]
 pub struct Setting<'f, X, const N: usize>(pub [&'f X; N]);
 
-/// Numbers and other plain values. A recorded function compares them with those it was recorded with.
+/// Numbers and other plain values. A recorded function compares them with those it was recorded
+/// with.
 #[doc(hidden)]
 pub trait ComparedSetting<const N: usize> {
     const SEAL: crate::seal::Seal;

@@ -1,4 +1,4 @@
-//! The tensors of a value: their dims, and how many elements they have.
+//! The tensors of a value: their dims and number of elements.
 
 use super::{Parameters, Path, Walk};
 use crate::error::{DimError, unwrap};
@@ -7,13 +7,13 @@ use crate::types::rank::Rank;
 use crate::types::set::{Dims, Keys};
 use kernels::scalar::Element;
 
-/// The dims of a value's tensors, as far as its type tells them.
+/// The dims of a value's tensors, as far as they follow from its type.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct TensorSets {
     /// The dims of the tensor, if the value is one.
     pub keys: &'static Keys,
-    /// Those of its parts.
+    /// The dims of its parts.
     pub parts: &'static [TensorSets],
 }
 

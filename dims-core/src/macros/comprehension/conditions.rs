@@ -1,4 +1,5 @@
-//! Conditions on the operands of macros: each trait checks one, so that rustc reports its violation once, in the user's words.
+//! Conditions on the operands of macros. Each trait checks one, and its associated type is unknown
+//! if it does not hold, so that rustc reports each mistake once, in the user's terms.
 
 use crate::expr::{Operand, Scalar, Unary};
 use crate::operators::elementwise::UnaryOut;
@@ -11,18 +12,20 @@ use core::marker::PhantomData;
 use kernels::ops::{Cast, Index, Map};
 use kernels::scalar::{Analytic, CastTo, Element, IndexInt, Num, Real};
 
-/// Does not hold either: where [`True`] is implemented for one type alone, it takes two that are not to leave rustc a choice for others.
+/// Another marker that does not hold. If [`True`] is implemented for a single type, two other
+/// markers are needed to keep rustc from choosing one.
 #[derive(Debug)]
 pub struct Other;
 
-/// Holds for nothing. Beside an implementation for all `T: Bound` another one for all `T: Never` makes rustc look at the bounds before it chooses one of
-/// them: what a type without the bound yields is unknown then, and no further error follows from it.
+/// Implemented for no type. With one impl for all `T: Bound` and another for all `T: Never`, rustc
+/// must check the bounds before it chooses an impl. The associated types of a type without the
+/// bound are then unknown, which prevents further errors.
 pub trait Never {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
 }
 
-/// A condition that passes tensors through: where it holds, and, so that rustc knows no more, where it does not.
+/// Implements a condition that passes tensors through, and its impls for [`Never`].
 macro_rules! as_it_is {
     ($condition:ident: [$($generic:tt)*] $holds:ty; $($not:ident)+) => {
         #[diagnostic::do_not_recommend]
@@ -65,7 +68,7 @@ pub fn indices<A: AsTensor<Elem: LikeIndex<M>>, M>(a: A) -> <A::Elem as LikeInde
 pub trait LikeIndex<M = True>: Sized {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// What a tensor of them is as indices. (Of others there is none: one mistake is one error.)
+    /// A tensor of these elements as indices.
     type Indices<A: AsTensor<Elem = Self>>;
     /// Makes the indices.
     fn indices<A: AsTensor<Elem = Self>>(a: A) -> Self::Indices<A>;
@@ -92,10 +95,10 @@ impl<T: Never> LikeIndex<False> for T {
     }
 }
 
-/// Indices in the type of a tensor's elements.
+/// Indices, cast to the element type of a tensor.
 pub type CastAlike<A, I> = UnaryOut<Cast<<A as AsTensor>::Elem>, I>;
 
-/// A loop variable in the type of the elements that it is combined with.
+/// Casts a loop variable to the type of the elements that it is combined with.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn alike<A: AsTensor<Elem: Element + LikeIndex>, I: AsTensor<Elem = isize>>(
     a: A,
@@ -115,7 +118,7 @@ where
 pub trait Value<M> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The value as a tensor without dims. (What is no value has none: one mistake is one error.)
+    /// The value as a tensor without dims.
     type Tensor;
     /// Makes the tensor.
     fn tensor(self) -> Self::Tensor;
@@ -156,7 +159,7 @@ pub fn scalar<T: Value<M>, M>(value: T) -> T::Tensor {
 pub trait Lookup<M> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The tensor of these elements. (Of others there is none: one mistake is one error.)
+    /// The tensor of these elements.
     type Of<A>;
     /// Yields the tensor.
     fn of<A>(a: A) -> Self::Of<A>;
@@ -170,7 +173,7 @@ pub fn lookup<A: AsTensor<Elem: Lookup<M>>, M>(a: A) -> <A::Elem as Lookup<M>>::
     A::Elem::of(a)
 }
 
-/// What is compared with elements of the type `T`.
+/// A value that can be compared with elements of the type `T`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be compared with elements of type `{T}`",
     label = "expected `{T}`: elements of different types do not mix, cast one of them, `a[i] as {T}`"
@@ -178,7 +181,7 @@ pub fn lookup<A: AsTensor<Elem: Lookup<M>>, M>(a: A) -> <A::Elem as Lookup<M>>::
 pub trait Comparable<T, M> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The operand itself. (What is none has none: one mistake is one error.)
+    /// The operand itself.
     type Operand;
     /// Yields the operand.
     fn operand(self) -> Self::Operand;
@@ -219,7 +222,7 @@ pub fn compared<A: AsTensor, B: Comparable<A::Elem, M>, M>(a: A, b: B) -> (A, B:
 pub trait Condition<M> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The tensor of these elements. (Of others there is none: one mistake is one error.)
+    /// The tensor of these elements.
     type Of<A>;
     /// Yields the tensor.
     fn of<A>(a: A) -> Self::Of<A>;
@@ -241,7 +244,7 @@ pub fn conditions<A: AsTensor<Elem: Condition<M>>, M>(a: A) -> <A::Elem as Condi
 pub trait Summand<M> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The tensor of these elements. (Of others there is none: one mistake is one error.)
+    /// The tensor of these elements.
     type Of<A>;
     /// Yields the tensor.
     fn of<A>(a: A) -> Self::Of<A>;
@@ -255,7 +258,7 @@ pub fn summands<A: AsTensor<Elem: Summand<M>>, M>(a: A) -> <A::Elem as Summand<M
     A::Elem::of(a)
 }
 
-/// Elements of the type `T` that a `let` says.
+/// Elements of the type `T` that a `let` declares.
 #[diagnostic::on_unimplemented(
     message = "the elements are of type `{Self}`, but `let` says `{T}`",
     label = "these are of type `{Self}`; cast them: `a[i] as {T}`"
@@ -263,7 +266,7 @@ pub fn summands<A: AsTensor<Elem: Summand<M>>, M>(a: A) -> <A::Elem as Summand<M
 pub trait OfType<T, M> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The tensor of these elements. (Of others there is none: one mistake is one error.)
+    /// The tensor of these elements.
     type Of<A>;
     /// Yields the tensor.
     fn typed<A>(a: A) -> Self::Of<A>;
@@ -300,7 +303,7 @@ impl<T, U: Never> OfType<T, Other> for U {
     }
 }
 
-/// A tensor whose elements have the type that a `let` says.
+/// A tensor whose elements have the type that a `let` declares.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn typed<T, A: AsTensor<Elem: OfType<T, M>>, M>(a: A) -> <A::Elem as OfType<T, M>>::Of<A> {
     <A::Elem as OfType<T, M>>::typed(a)
@@ -314,7 +317,7 @@ pub fn typed<T, A: AsTensor<Elem: OfType<T, M>>, M>(a: A) -> <A::Elem as OfType<
 pub trait CombinesWith<T, M> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The value as a tensor without dims. (What is no such value has none: one mistake is one error.)
+    /// The value as a tensor without dims.
     type Tensor;
     /// Makes the tensor.
     fn tensor(self) -> Self::Tensor;
@@ -351,7 +354,8 @@ impl<T, U: Never> CombinesWith<T, Other> for U {
     }
 }
 
-/// Elements and a captured value combined with them, as tensors. (In this order: rustc has to know the elements when it looks at the value.)
+/// Elements and a captured value combined with them, as tensors. (In this order, because rustc must
+/// know the elements' type when it checks the value.)
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn combined<A: AsTensor, V: CombinesWith<A::Elem, M>, M>(a: A, value: V) -> (A, V::Tensor) {
     (a, value.tensor())
@@ -365,7 +369,7 @@ pub fn combined<A: AsTensor, V: CombinesWith<A::Elem, M>, M>(a: A, value: V) -> 
 pub trait Smooth<M> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The tensor of these elements. (Of others there is none: one mistake is one error.)
+    /// The tensor of these elements.
     type Of<A>;
     /// Yields the tensor.
     fn of<A>(a: A) -> Self::Of<A>;
@@ -387,7 +391,7 @@ pub fn smooth<A: AsTensor<Elem: Smooth<M>>, M>(a: A) -> <A::Elem as Smooth<M>>::
 pub trait Floating<M> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The tensor of these elements. (Of others there is none: one mistake is one error.)
+    /// The tensor of these elements.
     type Of<A>;
     /// Yields the tensor.
     fn of<A>(a: A) -> Self::Of<A>;
@@ -409,7 +413,7 @@ pub fn floating<A: AsTensor<Elem: Floating<M>>, M>(a: A) -> <A::Elem as Floating
 pub trait Castable<U: ?Sized, M> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// What a tensor of them becomes. (What cannot be cast becomes nothing: one mistake is one error.)
+    /// The tensor cast to `U`.
     type Cast<A: AsTensor<Elem = Self>>;
     /// Casts.
     fn cast<A: AsTensor<Elem = Self>>(a: A) -> Self::Cast<A>;
@@ -442,7 +446,7 @@ pub fn cast<U: ?Sized, A: AsTensor<Elem: Castable<U, M>>, M>(a: A) -> <A::Elem a
     <A::Elem as Castable<U, M>>::cast(a)
 }
 
-/// What code that is called for each element yields.
+/// The result of code that is called for each element.
 #[diagnostic::on_unimplemented(
     message = "an array of `{Self}` cannot be computed",
     label = "each element is `{Self}`; expected a number, a `bool` or another type that is `Copy` and `Default`"
@@ -450,7 +454,7 @@ pub fn cast<U: ?Sized, A: AsTensor<Elem: Castable<U, M>>, M>(a: A) -> <A::Elem a
 pub trait Yielded<M>: Sized {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// What a function makes of a tensor. (What yields no elements makes nothing: one mistake is one error.)
+    /// A tensor mapped by a function.
     type Mapped<A: AsTensor, F: Fn(A::Elem) -> Self>;
     /// Calls the function.
     fn mapped<A: AsTensor, F: Fn(A::Elem) -> Self>(a: A, f: F) -> Self::Mapped<A, F>;
@@ -491,7 +495,7 @@ pub fn mapped<A: AsTensor, F: Fn(A::Elem) -> U, U: Yielded<M>, M>(a: A, f: F) ->
 pub trait Outer<M> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The dim. (What is no dim has none: one mistake is one error.)
+    /// The dim.
     type Dim: Copy;
     /// Yields the dim.
     fn dim(self) -> Self::Dim;
@@ -518,7 +522,7 @@ impl<D: Never + Copy> Outer<False> for D {
     }
 }
 
-/// The dim that `$` and a name are.
+/// The dim of `$` and a name.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn outer<D: Outer<M>, M>(dim: D) -> D::Dim {
     dim.dim()

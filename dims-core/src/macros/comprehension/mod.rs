@@ -1,4 +1,4 @@
-//! What `tensor!` and `einsum!` call besides the public interface. Everything here could be written by hand.
+//! Functions that `tensor!` and `einsum!` call in addition to the public interface.
 
 use crate::bind::binding::Binding;
 use crate::bind::computed::bind_affine;
@@ -27,7 +27,7 @@ mod conditions;
 pub use crate::error::unwrap;
 pub use conditions::*;
 
-/// The traits whose methods macros call; nothing in here has a name that could hide one of the user's.
+/// The traits whose methods macros call. No name in here can shadow a user's.
 pub mod methods {
     pub use super::SizedOperands as _;
     pub use crate::bind::At as _;
@@ -64,13 +64,13 @@ pub fn index<T: ToIndex>(value: T) -> isize {
     value.to_index()
 }
 
-/// One position of an axis. As a computed index, it is looked at where an element is read.
+/// One position of an axis. Like a computed index, it is checked when an element is read.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn position<T: IndexInt>(value: T) -> Named<isize, (), Rank0, Scalar<isize>> {
     Named::from_expr(Scalar(value.to_isize()))
 }
 
-/// A tensor that is the same all along a dim that it may lack.
+/// Broadcasts a tensor along a dim that it may lack.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn along<A, D>(a: A, dim: D) -> BinaryOut<LeftOperand, A, D, isize>
 where
@@ -98,7 +98,8 @@ where
     Named::from_expr(Binary { op: Pair, a: a.into_named().expr, b: b.into_named().expr })
 }
 
-/// The tensor where a condition holds, and some value elsewhere, where nothing is read.
+/// The tensor where a condition holds, and an arbitrary value elsewhere. Elements are only read
+/// where it holds.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn masked<C, A>(cond: C, a: A) -> Selected<A::Elem, C, NamedOf<A>, A::Elem>
 where
@@ -109,7 +110,7 @@ where
     Named::from_expr(Select { cond: cond.into_named().expr, a: a.into_named().expr, b: other })
 }
 
-/// A condition. Other types are refused here, and nowhere else.
+/// A condition. This is the only place that rejects other types.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn condition<A: AsTensor<Elem: Truth>>(a: A) -> UnaryOut<Holds, A> {
     Named::from_expr(Unary { op: Holds, a: a.into_named().expr })
@@ -123,7 +124,7 @@ pub fn condition<A: AsTensor<Elem: Truth>>(a: A) -> UnaryOut<Holds, A> {
 pub trait LoopSize {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The first index, and how many there are.
+    /// The first index and the number of indices.
     fn extent(self) -> (isize, usize);
 }
 
@@ -146,7 +147,7 @@ impl<T: ToIndex> LoopSize for RangeInclusive<T> {
     }
 }
 
-/// The first index of a range, and how many there are.
+/// The first index of a range and the number of indices.
 #[inline]
 pub fn extent<R: LoopSize>(range: R) -> (isize, usize) {
     range.extent()
@@ -156,10 +157,11 @@ pub fn extent<R: LoopSize>(range: R) -> (isize, usize) {
 pub trait SizedOperands {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The axes that are to be bound.
+    /// The unbound axes.
     fn open_axes(&self) -> Axes;
 
-    /// The loop variable `dim` runs over axis `at` of all `rank`. (It is not called `size`, as tensors have a method of that name.)
+    /// Gives the loop variable `dim` the size of axis `at` of `rank`. (It is not called `size`,
+    /// because tensors have a method of this name.)
     #[panicking_twin]
     fn try_size_loop<B: Brand>(&self, at: usize, rank: usize, dim: &Dim<B>) -> Result<(), DimError> {
         let axes = self.open_axes();
@@ -167,7 +169,8 @@ pub trait SizedOperands {
         dim.try_set_size(axes[at].size)
     }
 
-    /// The one loop variable of `index` that has no size yet gets the greatest with which `index` stays within axis `at`.
+    /// Gives the only loop variable of `index` without a size the greatest size with which `index`
+    /// stays within axis `at`.
     #[panicking_twin]
     fn try_fit<S: Dims, E: Expr>(
         &self,

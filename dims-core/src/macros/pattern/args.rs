@@ -1,4 +1,4 @@
-//! The operands of one pattern together.
+//! The operands of a pattern as a list.
 
 use super::arrays::Arrays;
 use super::data::{GivenSize, Pattern};
@@ -35,13 +35,14 @@ use kernels::scalar::{Element, Num};
 use kernels::trace::record::Writer;
 use smallvec::SmallVec;
 
-/// The elements `V` of an operand whose number of axes fits its part of the pattern. `S` are its dims, and `Rest` is what `...` stands for.
+/// The elements `V` of an operand whose number of axes matches its part of the pattern. `S` are its
+/// dims, and `Rest` is the number of axes of `...`.
 pub struct Arg<V, S, Rest> {
     pub(super) values: V,
     marker: PhantomData<fn() -> (S, Rest)>,
 }
 
-/// What makes arguments of the operands that a pattern gives `N` axes beside `...`.
+/// Makes arguments from operands that have `N` axes in the pattern, not counting `...`.
 pub struct Taking<N>(PhantomData<N>);
 
 impl<N> Taking<N> {
@@ -61,13 +62,13 @@ impl<N> Taking<N> {
         Arg { values: operand.values(), marker: PhantomData }
     }
 
-    /// As [`exactly`](Self::exactly), and the operand is in memory.
+    /// As [`exactly`](Self::exactly), for an operand in memory.
     #[rustfmt::skip] // rustc quotes the line
     pub fn exactly_in_memory<'a, A: Input<Rank: HasExactly<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(operand: &'a A) -> Arg<ArrayElements<'a, A::Elem>, (), Rank0> {
         Arg { values: operand.values().into_memory(), marker: PhantomData }
     }
 
-    /// As [`at_least`](Self::at_least), and the operand is in memory.
+    /// As [`at_least`](Self::at_least), for an operand in memory.
     #[rustfmt::skip] // rustc quotes the line
     pub fn at_least_in_memory<'a, A: Input<Rank: HasAtLeast<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(operand: &'a A) -> Arg<ArrayElements<'a, A::Elem>, (), <A::Rank as HasAtLeast<N>>::Rest> {
         Arg { values: operand.values().into_memory(), marker: PhantomData }
@@ -104,7 +105,7 @@ pub trait Args<T: Element> {
     const SEAL: crate::seal::Seal;
     /// The dims of all of them.
     type Dims: Dims;
-    /// What `...` stands for, once they are broadcast.
+    /// The number of axes of `...` after broadcasting.
     type Rest: AnyRank;
     #[doc(hidden)]
     type Values: ValueList<T>;
@@ -156,10 +157,11 @@ pub trait ValueList<T: Element> {
     /// The shape of each operand, in order.
     fn shapes<U: Dims>(&self, shapes: &mut Shapes) -> Result<(), DimError>;
 
-    /// The strides of each operand along the dims `U` and its own axes.
+    /// The strides of each operand along the dims `U` and the operand's own axes.
     fn rows<U: Dims>(&self, shapes: &[Shape], each: &mut dyn FnMut(&Shape, &Rows));
 
-    /// The factors of each operand, with strides as above; `each` is called after those of one operand.
+    /// The factors of each operand, with the same strides. `each` is called after the factors of
+    /// each operand.
     fn factors<'s, U: Dims>(
         &'s self,
         shapes: &[Shape],
@@ -169,7 +171,7 @@ pub trait ValueList<T: Element> {
     where
         T: Num;
 
-    /// Puts each list into one array.
+    /// Copies each list into one array.
     fn settle(&mut self) -> Result<(), DimError>;
 
     /// Both operands, if there are two, and both are borrowed memory.
@@ -182,12 +184,12 @@ pub trait ValueList<T: Element> {
         None
     }
 
-    /// The first operand, if it is nothing but memory.
+    /// The first operand, if it is memory without dims.
     fn first(&self) -> Option<direct::ElementsAlong<'_, T>> {
         None
     }
 
-    /// Appends all operands, if they are nothing but memory.
+    /// Appends all operands, if they are memory without dims.
     fn memories<'s>(&'s self, memories: &mut OperandsInMemory<'s, T>) -> bool;
 
     /// The elements of the first operand in the order of a loop nest.
@@ -196,33 +198,34 @@ pub trait ValueList<T: Element> {
     /// The axes of the first operand and its arrays, if it is a list.
     fn first_list(&self) -> Option<(&[Axis], &[ListItem<'_, T>])>;
 
-    /// Each operand in memory, with its number; what is not in memory is computed.
+    /// Calls `each` with the number and the arrays of each operand. Lazy operands are computed.
     fn arrays<U: Dims>(
         &self,
         shapes: &[Shape],
         each: &mut dyn FnMut(usize, &Arrays<'_, T>) -> Result<(), DimError>,
     ) -> Result<(), DimError>;
 
-    /// In words.
+    /// A description for plans.
     fn describe(&self) -> String;
 
-    /// The product of `left` and all operands as a program, for operands in the order of their [`rows`](ValueList::rows).
+    /// The product of `left` and all operands as a program, for operands in the order of their
+    /// [`rows`](ValueList::rows).
     #[cfg(feature = "std")]
     fn write<'s>(&'s self, left: Option<Register>, writer: &mut Writer<'s>) -> Register;
 
-    /// What reads the product of `K` and all operands.
+    /// The kernel that reads the product of `K` and all operands.
     type Times<'k, K: Kernel<Elem = T>>: Kernel<Elem = T>
     where
         Self: 'k,
         T: Num;
 
-    /// What reads the product of all operands, of which there is one at least.
+    /// The kernel that reads the product of all operands. There must be at least one.
     type Product<'k>: Kernel<Elem = T>
     where
         Self: 'k,
         T: Num;
 
-    /// The reader of the product of `left` and all operands.
+    /// The kernel that reads the product of `left` and all operands.
     fn times<'k, K: Kernel<Elem = T>>(
         &'k self,
         left: K,
@@ -231,7 +234,7 @@ pub trait ValueList<T: Element> {
     where
         T: Num;
 
-    /// The reader of the product of all operands.
+    /// The kernel that reads the product of all operands.
     fn product<'k>(&'k self, operands: &mut OperandRows<'k>) -> Self::Product<'k>
     where
         T: Num;
@@ -291,7 +294,7 @@ impl<T: Element> ValueList<T> for End {
 
     #[cfg(feature = "std")]
     fn write<'s>(&'s self, left: Option<Register>, writer: &mut Writer<'s>) -> Register {
-        // (Without an operand, nobody needs the program.)
+        // (Without an operand, the program is not needed.)
         left.unwrap_or_else(|| writer.opaque("a pattern without operands"))
     }
 
@@ -390,7 +393,7 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
     #[inline]
     fn first_list(&self) -> Option<(&[Axis], &[ListItem<'_, T>])> {
         let memory = self.0.memory()?;
-        // (A list with a fault has not all of its arrays.)
+        // (A list with a fault may lack some of its arrays.)
         let list = memory.list.as_deref().filter(|_| memory.fault.is_none())?;
         Some((&memory.axes, list))
     }
@@ -466,7 +469,7 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
     }
 }
 
-/// The shapes of the operands, whose sizes are unified, and the loops of the pattern.
+/// Unifies the sizes of the operands. Returns their shapes and the loops of the pattern.
 pub(super) fn unify<T: Element, U: Dims>(
     pattern: &'static Pattern,
     given: &[GivenSize],

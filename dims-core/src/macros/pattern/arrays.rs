@@ -1,10 +1,11 @@
-//! Arrays in memory that an operand consists of.
+//! The arrays of an operand in memory.
 
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
 use smallvec::SmallVec;
 
-/// One operand in memory: where it starts and its strides along dims and own axes, for each array of a list.
+/// One operand in memory: the elements and the strides along dims and axes, for each array of a
+/// list.
 pub struct Arrays<'a, T> {
     /// The arrays. A list's arrays have a stride of 0 along the list.
     pub items: SmallVec<[(Elements<'a, T>, SmallVec<[isize; 8]>); 1]>,

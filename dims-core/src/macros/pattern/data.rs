@@ -1,48 +1,51 @@
-//! Patterns as plain data: what the macros read at compile time, and what runs.
+//! Patterns as plain data. The macros parse them at compile time.
 
 use crate::plan::direct::Roles;
 
 /// The most axes of a pattern that has a list of loops.
 pub const MOST: usize = 12;
 
-/// Which axes each operand of a pattern has, and which the result.
+/// The axes of each operand and of the result of a pattern.
 ///
-/// Kernels trust what follows from a pattern, so only [`new`](Pattern::new) makes one, and it checks its arguments.
+/// Kernels rely on the validity of a pattern, so it can only be constructed by
+/// [`new`](Pattern::new), which checks its arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
     /// The pattern as it was written, for messages.
     pub(crate) text: &'static str,
-    /// The names of the axes. An axis without a name is called by its number, `3`.
+    /// The names of the axes. The name of an anonymous axis is its number, `3`.
     pub(crate) axes: &'static [&'static str],
     /// The axes of each operand.
     pub(crate) inputs: &'static [&'static [Slot]],
     /// The axes of the result.
     pub(crate) output: &'static [Slot],
-    /// Which part of which operand each part of the result is, where some axes are put together of several (`w1 + w2`).
+    /// The part of an operand that each part of the result is copied from, if some axes are
+    /// concatenations (`w1 + w2`).
     pub(crate) pieces: &'static [Piece],
-    /// Which axes are loops of the result, and which are not; none if that depends on the operands (`...`), on the part of the result
-    /// (`w1 + w2`), or if they are many.
+    /// Which axes are loops of the result, and which are reduced. `None` if this depends on the
+    /// operands (`...`) or on the part of the result (`w1 + w2`), or if there are too many axes.
     pub(crate) loops: Option<PatternLoops>,
-    /// What each axis is in a matrix product, if the pattern is one of two operands.
+    /// The role of each axis in a matrix product, if the pattern has two operands.
     pub(crate) roles: Option<Roles>,
 }
 
 /// The axes of a pattern as loops.
 #[derive(Clone, Copy, Debug)]
 pub struct PatternLoops {
-    /// The axes of the result, in its order, each part of a group on its own.
+    /// The axes of the result, in its order. Groups are split into their parts.
     pub kept: &'static [usize],
-    /// The others, in the order in which they stand in the pattern.
+    /// The other axes, in the order of the pattern.
     pub reduced: &'static [usize],
 }
 
 impl Pattern {
-    /// A pattern whose axes are numbered by their place in `axes`.
+    /// A pattern whose axes are numbered by their position in `axes`.
     ///
     /// # Panics
     ///
-    /// (As it is a constant: rustc reports an error) if an operand or the result has an axis that is not in `axes`, if the result has an axis
-    /// twice, or if `loops` are not the axes of the result, in its order, and all others.
+    /// If an operand or the result has an axis that is not in `axes`, if the result has an axis
+    /// twice, or if `loops` are not the axes of the result in its order and all others. (In a
+    /// constant, these are compile errors.)
     pub const fn new(
         text: &'static str,
         axes: &'static [&'static str],
@@ -84,8 +87,9 @@ impl Pattern {
     }
 }
 
-/// Whether the axes of an array are all below `axes`, `...` stands in it once at most, and, where that is asked, no axis stands in it twice.
-/// (Groups of one sum may share axes, since each part of the result has one of these groups.)
+/// Whether the axes of an array are all below `axes`, `...` occurs at most once, and, if `once` is
+/// set, no axis occurs twice. (Groups of one sum may share axes, because each part of the result
+/// uses only one of these groups.)
 const fn are_named(slots: &[Slot], axes: usize, once: bool) -> bool {
     let mut at = 0;
     while at < slots.len() {
@@ -125,7 +129,7 @@ const fn stands_before(slots: &[Slot], end: usize, term: Term) -> bool {
     false
 }
 
-/// Whether the slots say how many axes there are, and are no sums.
+/// Whether the slots determine the number of axes, and are not sums.
 const fn names_all(slots: &[Slot]) -> bool {
     let mut at = 0;
     while at < slots.len() {
@@ -137,7 +141,8 @@ const fn names_all(slots: &[Slot]) -> bool {
     true
 }
 
-/// Whether loops are the axes of the result in its order, and then all others of so many, each once.
+/// Whether `kept` are the axes of the result in its order, and `reduced` all others of `axes` axes,
+/// each once.
 const fn are_loops(loops: &PatternLoops, output: &[Slot], axes: usize) -> bool {
     let PatternLoops { kept, reduced } = loops;
     if !names_all(output) || kept.len() + reduced.len() != axes {
@@ -168,7 +173,7 @@ const fn are_loops(loops: &PatternLoops, output: &[Slot], axes: usize) -> bool {
     found == kept.len()
 }
 
-/// The axes of an array that has no groups and no axis twice, if they are few.
+/// The axes of an array that has no groups and no repeated axis, if there are few.
 const fn numbers(slots: &[Slot]) -> Option<Numbers> {
     let mut list = Numbers { len: 0, axes: [0; MOST] };
     if slots.len() > MOST {
@@ -197,16 +202,16 @@ impl Numbers {
     }
 }
 
-/// One axis of an array, in the words of a pattern.
+/// One axis of an array in a pattern.
 #[derive(Clone, Copy, Debug)]
 pub enum Slot {
-    /// `...`: as many axes as are left.
+    /// `...`: all axes without a name.
     Rest,
-    /// `i`: the axis is the one of this number among those of the pattern.
+    /// `i`: the axis of the pattern with this number.
     Axis(usize),
-    /// `(h w)`: the axis is made of these, the last one fastest; `()` and `1` are of none.
+    /// `(h w)`: an axis merged from these, the last one fastest. `()` and `1` are merged from none.
     Group(&'static [Term]),
-    /// `(w1 + w2)`: the axis is made of these groups, one behind the other.
+    /// `(w1 + w2)`: the concatenation of these groups.
     Sum(&'static [&'static [Term]]),
 }
 
@@ -219,22 +224,22 @@ pub enum Term {
     Axis(usize),
 }
 
-/// A part of the result, and the part of an operand that it is.
+/// A part of the result, and the part of an operand that it is copied from.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
     /// The number of the operand.
     pub input: usize,
-    /// For each [`Slot::Sum`] of the operand, which of its groups it is.
+    /// The group of each [`Slot::Sum`] of the operand.
     pub from: &'static [usize],
-    /// For each [`Slot::Sum`] of the result, which of its groups it is.
+    /// The group of each [`Slot::Sum`] of the result.
     pub to: &'static [usize],
 }
 
-/// The size of an axis that the caller gives: the axis's number, and the size.
+/// A size given by the caller: the number of the axis, and its size.
 pub type GivenSize = (usize, usize);
 
 impl Slot {
-    /// How many groups there are to choose from. (`Axis` and `Rest` are one group of one part here.)
+    /// The number of groups to choose from. (`Axis` and `Rest` count as one group with one part.)
     const fn groups(&self) -> usize {
         match self {
             Slot::Sum(groups) => groups.len(),
@@ -269,7 +274,7 @@ impl Slot {
         false
     }
 
-    /// The groups of which the axis is made; one, unless it is a sum.
+    /// The terms of the group chosen by `choice`, which only matters for sums.
     pub fn group(&self, choice: usize) -> &[Term] {
         match self {
             Slot::Rest | Slot::Axis(_) => &[],

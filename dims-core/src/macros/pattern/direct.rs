@@ -1,8 +1,8 @@
-//! Operands that are nothing but memory, under a pattern that names all their axes: which axis runs along which loop is a constant,
-//! and at run time only sizes and strides are looked up.
+//! Fast path for operands in memory without dims, under a pattern that names all their axes. The
+//! loop of each axis is a constant, so only sizes and strides are looked up at run time.
 //!
-//! What is unusual (sizes that do not fit, an empty axis, a size that follows in two steps) is left to the general way, which has the
-//! words for what is wrong.
+//! Unusual cases (sizes that do not fit, an empty axis, a size that takes two steps to infer) are
+//! left to the general path, which has the error messages.
 
 use super::data::MOST;
 use super::data::{GivenSize, Pattern, PatternLoops, Slot, Term};
@@ -15,24 +15,25 @@ use kernels::loops::rows::Rows;
 use kernels::memory::axes::Axis;
 use smallvec::SmallVec;
 
-/// The loops of a pattern, and how its operands lie along them.
+/// The loops of a pattern, and the strides of its operands along them.
 pub struct BoundPattern {
     sizes: [usize; MOST],
-    /// Which loops the result has, and which not.
+    /// Which loops the result has, and which are reduced.
     pub loops: &'static PatternLoops,
     /// The strides of the operands.
     pub rows: Rows,
 }
 
 impl BoundPattern {
-    /// The loops of a pattern with so many axes, before [`bind`](BoundPattern::bind).
+    /// The loops of a pattern with `axes` axes, before [`bind`](BoundPattern::bind).
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn new(loops: &'static PatternLoops, axes: usize) -> Self {
         BoundPattern { sizes: [OPEN; MOST], loops, rows: Rows::new(axes) }
     }
 
-    /// Takes sizes and strides from operands with these axes. Returns whether they are usual ones. (In place: to hand over so many sizes and
-    /// strides would take as long as to find them.)
+    /// Takes sizes and strides from operands with these axes. Returns false if the general path
+    /// must handle them. (In place, because moving the sizes and strides would take as long as
+    /// computing them.)
     #[inline]
     pub fn bind<'a>(
         &mut self,
@@ -44,7 +45,7 @@ impl BoundPattern {
         for &(axis, size) in given {
             sizes[axis] = size;
         }
-        // A group can be split once the sizes of all axes that stand alone are known.
+        // A group can be split once the sizes of all axes outside groups are known.
         let mut grouped = false;
         for (slots, axes) in pattern.inputs.iter().zip(operands.clone()) {
             if slots.len() != axes.len() {
@@ -68,7 +69,8 @@ impl BoundPattern {
         !self.sizes().contains(&OPEN) && !self.sizes().contains(&0)
     }
 
-    /// The parts of groups: what is left for the one whose size is not known, and the strides along all.
+    /// Splits groups: finds the size of a part that is not known yet, and the strides along all
+    /// parts.
     fn split<'a>(&mut self, pattern: &'static Pattern, operands: impl Iterator<Item = &'a [Axis]>) -> bool {
         let sizes = &mut self.sizes;
         for (number, (slots, axes)) in pattern.inputs.iter().zip(operands).enumerate() {
@@ -106,7 +108,7 @@ impl BoundPattern {
         true
     }
 
-    /// How often each loop runs.
+    /// The length of each loop.
     #[inline]
     pub fn sizes(&self) -> &[usize] {
         &self.sizes[..self.rows.axes()]
@@ -118,20 +120,21 @@ impl BoundPattern {
         RunLoops { sizes: self.sizes(), rows: &self.rows }
     }
 
-    /// The loops of the result, which has `len` elements, each of `count` positions.
+    /// The loops of the result, which has `len` elements, each reduced from `count` positions.
     #[inline]
     pub(crate) fn result(&self, len: usize, count: Option<usize>) -> KeptLoops<'_> {
         let PatternLoops { kept, reduced } = self.loops;
         KeptLoops { kept, reduced, len, count }
     }
 
-    /// How many positions some loops have, if they and their bytes can be counted.
+    /// The number of positions of these loops, or `None` if it or its bytes overflow.
     #[inline]
     pub fn volume(&self, loops: &[usize], bytes: usize) -> Option<usize> {
         volume(loops.iter().map(|&at| self.sizes[at]), bytes)
     }
 
-    /// An operand's axes in the order of the result, behind others of one element, if there are few and few elements, `len`.
+    /// An operand's axes in the order of the result, preceded by axes of size 1, if there are few
+    /// axes and few elements (`len`).
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn few(&self, operand: usize, len: usize) -> Option<[Axis; FEW]> {
         let PatternLoops { kept, reduced } = self.loops;
@@ -146,7 +149,7 @@ impl BoundPattern {
         Some(axes)
     }
 
-    /// The sizes of an array with these slots, which has so few elements that they can be counted.
+    /// The sizes of an array with these slots. The number of its elements must not overflow.
     #[inline]
     pub fn shape(&self, slots: &[Slot]) -> SmallVec<[usize; MOST]> {
         let size = |slot: &Slot| match slot {

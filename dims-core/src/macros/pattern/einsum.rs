@@ -33,8 +33,9 @@ pub type PatternOutput<U, O, T, L> =
 
 /// `out[output] = sum over all other axes of the product of the operands`
 ///
-/// (Matrix products are always inlined, as sums of products of tensors are. The operands are handed on where they lie: to move them would take as
-/// long as a small product. In an unoptimized build the locals of each call would stay on the stack of the function that calls it.)
+/// (Inlined, like all sums of products. The operands are passed by reference, because moving them
+/// would take as long as a small product. In an unoptimized build, inlining would keep the locals
+/// of each call on the caller's stack.)
 #[cfg_attr(not(debug_assertions), inline(always))]
 #[track_caller]
 pub fn einsum<O, T: Num, L: Args<T>>(
@@ -52,7 +53,7 @@ where
         && [a.1.len(), b.1.len()] == [pattern.inputs[0].len(), pattern.inputs[1].len()]
         && let Some(result) = unchecked::product(roles, a, b, || product_dims(pattern))
     {
-        // (They own nothing: to find that out again, as they are dropped, would take a tenth of the time.)
+        // (They own nothing. Dropping them would still cost a check.)
         forget(values);
         let (data, sizes) = result?;
         told_as::<L::Dims, _>(&data);
@@ -62,7 +63,7 @@ where
     <O::Rank as ResultOf<T, L::Dims>>::build_of(data, &sizes, "einsum!")
 }
 
-/// The name of an axis, for plans: axes behind those of the pattern have none.
+/// The name of an axis, for plans. Axes that are not in the pattern have none.
 fn axis_name(pattern: &'static Pattern, axis: usize) -> &'static str {
     pattern.axes.get(axis).copied().unwrap_or("..")
 }
@@ -83,8 +84,9 @@ fn product_dims(pattern: &'static Pattern) -> ProductDims {
     }
 }
 
-/// The elements and the sizes of the result, planned. (Not the result: where that of a small product and this one could be the same place in
-/// memory, the small one would pass through it, in smaller pieces than it is read from there.)
+/// The elements and the sizes of the result, planned. (It does not build the result: if that shared
+/// a stack slot with the result of a small product, the small one would be written there in smaller
+/// pieces than it is read.)
 #[inline(never)]
 #[track_caller]
 fn planned<T: Num, U: Dims>(
@@ -107,7 +109,8 @@ fn planned<T: Num, U: Dims>(
     Ok((data, sizes.into_iter().collect()))
 }
 
-/// The elements and the sizes of the result, for operands in memory; nothing if the general way has more to say.
+/// The elements and the sizes of the result, for operands in memory. `None` if the general path
+/// must handle them.
 #[track_caller]
 fn direct<T: Num>(
     pattern: &'static Pattern,
@@ -163,7 +166,7 @@ pub(super) fn too_large(pattern: &Pattern, sizes: &[usize]) -> DimError {
     DimError::TooLarge { dims: format!("the sizes {sizes:?}, in the pattern `{}`,", pattern.text) }
 }
 
-/// The error of a run: where memory was short, the result's sizes are named.
+/// Adds the result's sizes to an error about memory.
 pub(super) fn named(error: DimError, pattern: &Pattern, sizes: &[usize]) -> DimError {
     match error {
         DimError::TooLarge { .. } => too_large(pattern, sizes),
@@ -207,7 +210,7 @@ impl<T: Num, U: Dims, L: ValueList<T>> LoopFactors<T> for PatternFactors<'_, T, 
     }
 }
 
-/// For each operand the loops along which it varies.
+/// The loops along which each operand varies.
 pub(super) fn supports<T: Num, U: Dims>(
     layout: &PatternLayout,
     shapes: &Shapes,

@@ -1,5 +1,5 @@
-//! What the operands of a pattern can be: arrays of any rank and storage, slices and fixed-size arrays of numbers, single
-//! numbers, lists of arrays, and tensors.
+//! The operands of patterns: arrays of any rank and storage, slices and fixed-size arrays of
+//! numbers, single numbers, lists of arrays, and tensors.
 
 use super::rank::AnyRank;
 use crate::bind::source::{Axes, Nested};
@@ -39,7 +39,7 @@ use smallvec::SmallVec;
 ///
 /// | operand | its axes |
 /// |---|---|
-/// | an ndarray array, owned or a view, or a reference, a `Box`, `Rc` or `Arc` to one | its own; their number may be known to the run alone |
+/// | an ndarray array, owned or a view, or a reference, a `Box`, `Rc` or `Arc` to one | its own; the rank may be dynamic |
 /// | a slice or vector of numbers, a nested fixed-size array | its own |
 /// | a number | none |
 /// | a list of these (slice, vector or fixed-size array of arrays) | the list is the first axis |
@@ -53,9 +53,9 @@ pub trait Input {
     const SEAL: crate::seal::Seal;
     /// The type of the elements.
     type Elem: Element;
-    /// The dims that every position of the pattern has beside its axes.
+    /// The dims over which the pattern is batched.
     type Dims: Dims;
-    /// How many axes there are.
+    /// The number of axes.
     type Rank: AnyRank;
     #[doc(hidden)]
     type Values<'a>: Values<Elem = Self::Elem>
@@ -65,31 +65,32 @@ pub trait Input {
     fn values(&self) -> Self::Values<'_>;
 }
 
-/// The elements of an operand, with the number of its axes gone from the type.
+/// The elements of an operand, without its rank in the type.
 #[doc(hidden)]
 pub trait Values {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     /// The type of the elements.
     type Elem: Element;
-    /// What reads them.
+    /// The kernel that reads the elements.
     type Kernel<'k>: Kernel<Elem = Self::Elem>
     where
         Self: 'k;
 
-    /// The sizes along the dims `U` and along the own positional axes.
+    /// The sizes along the dims `U` and the positional axes.
     fn shape<U: Dims>(&self) -> Result<Shape, DimError>;
 
-    /// The strides along the same axes, a row for each array that is read.
+    /// The strides along the same axes: one row for each array that is read.
     fn rows<U: Dims>(&self, shape: &Shape, rows: &mut Rows);
 
-    /// The reader, each array with its row of a loop nest.
+    /// The kernel, which reads each array with its row of a loop nest.
     fn kernel<'k>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k>;
 
     /// The elements in the order of a loop nest.
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError>;
 
-    /// The factors that these elements are the product of, with strides along the dims `U` and the own axes.
+    /// The factors whose product these elements are, with strides along the dims `U` and the
+    /// positional axes.
     fn factors<'s, U: Dims>(
         &'s self,
         shape: &Shape,
@@ -98,19 +99,19 @@ pub trait Values {
     where
         Self::Elem: Num;
 
-    /// The elements in words, for plans.
+    /// A description for plans.
     fn describe(&self) -> String;
 
     /// The elements as a program, with operands in the order of their [`rows`](Values::rows).
     #[cfg(feature = "std")]
     fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register;
 
-    /// Puts the arrays of a list into one, for what reads all of them at once.
+    /// Copies the arrays of a list into one, for operations that read all of them at once.
     fn settle(&mut self) -> Result<(), DimError> {
         Ok(())
     }
 
-    /// The elements as they lie in memory, if that is all there is.
+    /// The elements in memory, if the operand is memory without dims.
     fn memory(&self) -> Option<&ArrayElements<'_, Self::Elem>> {
         None
     }
@@ -122,15 +123,15 @@ pub trait Values {
 pub struct ArrayElements<'a, T> {
     /// The elements along the axes.
     pub(super) held: BorrowedOrOwned<'a, T>,
-    /// The axes, that of the list first.
+    /// The axes; the list's axis is the first.
     pub(super) axes: Axes,
     /// The arrays of a list, if the list is not one array in memory.
     pub(super) list: Option<ListItems<'a, T>>,
-    /// Why a list within a list could not be put together.
+    /// The error of an inner list whose arrays could not be combined.
     pub(super) fault: Option<Box<DimError>>,
 }
 
-/// Elements that are borrowed, or were put together of a list.
+/// Elements that are borrowed, or were copied from a list.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub enum BorrowedOrOwned<'a, T> {
@@ -181,7 +182,7 @@ impl<'a, T> ArrayElements<'a, T> {
 
     /// A list of arrays.
     pub(super) fn list(items: ListItems<'a, T>) -> Self {
-        // From one array to the next it is no distance: the strides are those of the first.
+        // The stride along the list is 0. The other strides are those of the first array.
         let mut axes = Axes::from_slice(&[Axis::new(items.len(), 0)]);
         if let Some((_, own)) = items.first() {
             axes.extend_from_slice(own);
@@ -194,7 +195,7 @@ impl<'a, T> ArrayElements<'a, T> {
         }
     }
 
-    /// Whether nothing is owned here.
+    /// Whether all elements are borrowed.
     #[inline]
     pub(super) fn is_lent(&self) -> bool {
         matches!(self.held, BorrowedOrOwned::Borrowed(_))
@@ -209,7 +210,7 @@ impl<'a, T> ArrayElements<'a, T> {
         self.held.elements()
     }
 
-    /// The sizes of a list's arrays agree, and there are arrays.
+    /// Checks that a list is not empty and its arrays have the same sizes.
     pub(super) fn check_list(&self) -> Result<(), DimError> {
         if let Some(fault) = &self.fault {
             return Err((**fault).clone());
@@ -288,7 +289,7 @@ impl<T: Element> Values for ArrayElements<'_, T> {
 
     #[cfg(feature = "std")]
     fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
-        // (A list is copied array by array; here it is only said what is read.)
+        // (A list is copied array by array; this only records what is read.)
         if let Some(items) = &self.list {
             items.iter().for_each(|(held, _)| {
                 writer.elements(held.elements(), None);
@@ -312,7 +313,7 @@ impl<T: Element> Values for ArrayElements<'_, T> {
 }
 
 impl<T: Element> ArrayElements<'_, T> {
-    /// The arrays of a list as one.
+    /// Copies the arrays of a list into one.
     #[cold]
     fn put_together(&mut self) -> Result<(), DimError> {
         self.check_list()?;
@@ -336,7 +337,7 @@ impl<T: Element> ArrayElements<'_, T> {
     }
 }
 
-/// Elements in memory, which are all that lists, views and `pack!` take.
+/// Elements in memory, as required by lists, views and `pack!`.
 #[diagnostic::on_unimplemented(
     message = "expected an array: a tensor's elements may not be computed yet",
     label = "expected an array",
@@ -362,7 +363,7 @@ impl<'a, T> InMemory<'a> for ArrayElements<'a, T> {
     }
 }
 
-/// Arrays that are put into one have elements of one type.
+/// Arrays that are joined must have the same element type.
 #[diagnostic::on_unimplemented(
     message = "the arrays of a list need elements of one type: the first has `{T}`, this one `{Self}`",
     label = "elements of type `{Self}`, but the first array has `{T}`",
@@ -430,7 +431,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Values for &Named<T, S, R,
 
 /// An array as the item of a list.
 fn lone<A: Item>(array: &A) -> ListItem<'_, A::Elem> {
-    // It is a list of one, without the axis of that list.
+    // Make a list with one item, and drop the list's axis.
     let ArrayElements { held, axes, list, .. } = A::list(core::slice::from_ref(array));
     match list {
         Some(own) => own[0].clone(),
@@ -503,7 +504,7 @@ impl<T: Element, S: Data<Elem = T>, D: crate::bind::source::NdRank<Rank: AnyRank
     }
 }
 
-/// What lists can be made of: arrays, fixed-size arrays of numbers, and numbers.
+/// Items of lists: arrays, fixed-size arrays of numbers, and numbers.
 #[diagnostic::on_unimplemented(
     message = "a list of `{Self}` cannot be an operand of a pattern",
     label = "expected a list of arrays, or of numbers"

@@ -1,4 +1,5 @@
-//! Results that are put together of several arrays: those of a list, or those that a pattern joins (`w1 + w2`).
+//! Results that are copied from several arrays: a list, or the operands of a concatenation
+//! (`w1 + w2`).
 
 use super::args::ValueList;
 use super::arrays::Arrays;
@@ -24,7 +25,7 @@ use smallvec::SmallVec;
 /// A whole operand is the whole result.
 const WHOLE: &[Piece] = &[Piece { input: 0, from: &[], to: &[] }];
 
-/// Whether the result is put together of several arrays.
+/// Whether the result is copied from several arrays.
 pub fn needs_joining<T: Element>(pattern: &Pattern, values: &impl ValueList<T>) -> bool {
     !pattern.pieces.is_empty() || values.first_list().is_some()
 }
@@ -55,8 +56,8 @@ pub fn joined<T: Element, U: Dims>(
     Ok(out.finish())
 }
 
-/// The same for a list of arrays that lie alike, under a pattern that names all axes: what differs from one array to the next is where
-/// it starts. Nothing if the general way has more to say.
+/// As [`joined`], for a list of arrays with the same strides and a pattern that names all axes.
+/// `None` if the general path must handle them.
 pub fn listed<T: Element>(
     pattern: &Pattern,
     bound: &mut BoundPattern,
@@ -78,7 +79,7 @@ pub fn listed<T: Element>(
         }
     };
     let within: Order = kept.iter().copied().filter(|axis| !list.contains(axis)).collect();
-    // Each position of the kept loops, of which the list's are some, has a place of its own.
+    // Each position of the kept loops, which include the list's, has a distinct target.
     let parts = items.iter().enumerate().map(|(number, (held, _))| {
         let (mut index, mut source, mut target) = (number, 0, 0);
         for &axis in list.iter().rev() {
@@ -96,7 +97,7 @@ pub fn listed<T: Element>(
 struct ListCopy<'a> {
     layout: &'a PatternLayout,
     piece: &'a Piece,
-    /// Of the result: dims, then axes.
+    /// The sizes of the result: dims, then axes.
     sizes: &'a [usize],
     strides: &'a [isize],
     /// The sizes of the operand's axes.

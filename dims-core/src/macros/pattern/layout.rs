@@ -1,5 +1,5 @@
-//! The loops of a pattern: the dims of its operands, the axes that `...` stands for, and the named axes; and where operands and
-//! results lie along them.
+//! The loops of a pattern (the dims of its operands, the axes of `...`, and the named axes), and
+//! the strides of operands and results along them.
 
 use super::data::{Pattern, Slot, Term};
 use super::solve::{Solved, rest_of};
@@ -12,9 +12,9 @@ pub struct PatternLayout {
     pub pattern: &'static Pattern,
     /// The sizes of its axes.
     pub solved: Solved,
-    /// How many loops are dims: the first ones.
+    /// The number of loops that are dims. These come first.
     pub named: usize,
-    /// How often each loop runs.
+    /// The length of each loop.
     pub sizes: Sizes,
 }
 
@@ -43,7 +43,7 @@ impl PatternLayout {
         self.named + self.solved.rest.len() + axis
     }
 
-    /// The loops along an axis of an array, of whose sums the `choice`th group is taken.
+    /// The loops along an axis of an array. `choice` selects the group of a sum.
     pub fn loops_of(&self, slot: &Slot, choice: usize) -> Order {
         match slot {
             Slot::Rest => self.loops(Term::Rest).collect(),
@@ -57,9 +57,10 @@ impl PatternLayout {
         self.order_of(slots, &[])
     }
 
-    /// The same, where these groups of sums are chosen.
+    /// As [`order`](Self::order), with these groups chosen for sums.
     ///
-    /// The array has no axis twice: that is a diagonal, which can be read, but not made, and which macros refuse.
+    /// No axis may occur twice. That would be a diagonal, which can only be read, and which macros
+    /// reject for results.
     pub fn order_of(&self, slots: &[Slot], choices: &[usize]) -> Order {
         let mut choices = choices.iter().copied();
         let mut order: Order = (0..self.named).collect();
@@ -79,8 +80,8 @@ impl PatternLayout {
         Ok(sizes)
     }
 
-    /// The strides of an array along the loops, from those along its dims and its own axes; where groups of sums are chosen, the
-    /// array starts `offset` further.
+    /// Computes the strides of an array along the loops from its strides along dims and axes, and
+    /// the offset of the chosen groups of sums.
     pub fn spread(
         &self,
         slots: &[Slot],

@@ -1,8 +1,10 @@
-//! What the pattern macros run: a pattern as plain data, applied to operands whose dims and axes are loops of one nest.
+//! The runtime of the pattern macros: a pattern as plain data, applied to operands whose dims and
+//! axes are loops of one nest.
 //!
-//! A macro reads its pattern while it compiles and leaves a constant [`Pattern`] and one call. rustc checks how many axes each
-//! operand has ([`rank`]), and computes the type of the result; at run time the sizes of all axes are found and compared once
-//! ([`solve`]), the operands' strides are spread over the loops of the pattern ([`layout`]), and the kernels of everything else run.
+//! A macro parses its pattern at compile time, and expands to a constant [`Pattern`] and one call.
+//! rustc checks the rank of each operand ([`rank`]), and computes the type of the result. At run
+//! time, the sizes of all axes are determined and compared once ([`solve`]), the operands' strides
+//! are mapped to the loops of the pattern ([`layout`]), and the common kernels run.
 
 pub mod args;
 pub mod arrays;
@@ -39,15 +41,15 @@ pub use view::rearrange_view;
 
 use crate::error::DimError;
 
-/// Panics with the error's text, where a result is expected. (It is of any type, not `!`: beside `!` in the other branch, rustc would take
-/// that for the type of a result which it does not know yet, as that of `einsum!("i,->i", a, 2.0)`.)
+/// Panics with the error's text. (It returns any type and not `!`: with `!` in one branch, rustc
+/// would infer `!` for a result whose type is not known yet, such as `einsum!("i,->i", a, 2.0)`.)
 #[track_caller]
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn fail<T>(error: &DimError) -> T {
     crate::error::fail(error)
 }
 
-/// The names that the constant of a pattern is written in.
+/// The names used in the constant of a pattern.
 pub mod plan {
     pub use super::data::Slot::{Axis, Group, Rest, Sum};
     pub use super::data::{Pattern, PatternLoops, Piece, Term};

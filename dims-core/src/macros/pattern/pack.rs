@@ -20,10 +20,12 @@ use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
 
-/// The axes that `*` stands for in each array that was packed: what [`unpack!`](../../macro.unpack.html) needs to take the result apart.
+/// The sizes of the `*` axes of each packed array, which [`unpack!`](../../macro.unpack.html) needs
+/// to split the result.
 ///
-/// `R` is the number of these axes, if all arrays have the same, and `K` what the arrays came in: [`Several<N>`], or [`Many`]. It can be made
-/// from sizes as well: `PackedShape::from(vec![vec![2, 3], vec![4]])`.
+/// `R` is the number of these axes, if it is the same for all arrays. `K` is the kind of list that
+/// was packed: [`Several<N>`], or [`Many`]. You can also construct it from sizes:
+/// `PackedShape::from(vec![vec![2, 3], vec![4]])`.
 pub struct PackedShape<R = RankDyn, K = Many> {
     parts: Vec<Vec<usize>>,
     marker: PhantomData<fn() -> (R, K)>,
@@ -38,7 +40,7 @@ pub struct Several<const N: usize>;
 pub struct Many;
 
 impl<R, K> PackedShape<R, K> {
-    /// The sizes of the axes that `*` stands for, for each array.
+    /// The sizes of the axes of `*`, for each array.
     pub fn sizes(&self) -> &[Vec<usize>] {
         &self.parts
     }
@@ -72,7 +74,7 @@ impl From<Vec<Vec<usize>>> for PackedShape {
     }
 }
 
-/// The number of axes that two arrays have both, or [`RankDyn`].
+/// The rank of two arrays if it is the same, or [`RankDyn`].
 pub trait CommonRank<O>: AnyRank {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -101,14 +103,15 @@ impl<O> CommonRank<O> for RankDyn {
     type Out = RankDyn;
 }
 
-/// Arrays that are to be packed. Beside the `N` axes of the pattern they have `Rest`, if that is the same for all of them.
+/// Arrays to pack. `Rest` is the number of their axes beyond the `N` of the pattern, if it is the
+/// same for all of them.
 pub struct Packing<'a, T, Rest, K> {
     arrays: Vec<ArrayElements<'a, T>>,
     marker: PhantomData<(Rest, K)>,
 }
 
 impl<N> Taking<N> {
-    /// The first of the arrays that are packed.
+    /// Starts with the first array.
     #[rustfmt::skip] // rustc quotes the line
     pub fn packing<'a, const COUNT: usize, A: Input<Rank: HasAtLeast<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(array: &'a A) -> Packing<'a, A::Elem, <A::Rank as HasAtLeast<N>>::Rest, Several<COUNT>> {
         let mut arrays = Vec::with_capacity(COUNT);
@@ -127,7 +130,7 @@ impl<N> Taking<N> {
         Packing { arrays: arrays.collect(), marker: PhantomData }
     }
 
-    /// One more array.
+    /// Adds an array.
     #[rustfmt::skip] // rustc quotes the line
     pub fn and<'a, const COUNT: usize, T, Rest, A: Input<Elem: SameElem<T>, Rank: HasAtLeast<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(mut packing: Packing<'a, T, Rest, Several<COUNT>>, array: &'a A) -> Packing<'a, T, Rest::Out, Several<COUNT>>
     where
@@ -188,14 +191,14 @@ macro_rules! array_list_pointers {
 
 array_list_pointers!(&L, &mut L, Box<L>, alloc::rc::Rc<L>, alloc::sync::Arc<L>);
 
-/// The names of the axes before and behind `*`.
+/// The names of the axes before and after `*`.
 #[derive(Clone, Copy, Debug)]
 pub struct PackPattern {
     /// The pattern as it was written.
     pub text: &'static str,
-    /// Those before.
+    /// The names before `*`.
     pub before: &'static [&'static str],
-    /// Those behind.
+    /// The names after `*`.
     pub after: &'static [&'static str],
 }
 
@@ -205,7 +208,7 @@ impl PackPattern {
     }
 }
 
-/// The axes of an array before, within and behind `*`.
+/// The axes of an array before, within and after `*`.
 fn around<'x>(
     pattern: &PackPattern,
     axes: &'x [Axis],
@@ -261,7 +264,8 @@ where
     for array in &arrays {
         out.push(array.elements(), &array.axes, before.len());
     }
-    // For each position of the axes around `*`, the parts of the arrays follow one another, and are as long as its axis.
+    // For each position of the axes around `*`, the parts of the arrays are adjacent, and fill its
+    // axis.
     Ok((O::build(out.finish(), &sizes), PackedShape::new(parts)))
 }
 
@@ -290,7 +294,7 @@ fn compare<T>(
     Ok(())
 }
 
-/// What `unpack!` yields: as many arrays as were written out, or a vector.
+/// The result of `unpack!`: an array of the listed arrays, or a vector.
 pub trait Unpacked<A> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -318,17 +322,17 @@ impl<A> Unpacked<A> for Many {
     }
 }
 
-/// The shape of what was packed.
+/// The shape of packed arrays.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the shape of packed arrays",
     label = "expected the `PackedShape` that `pack!` returns beside the packed array"
 )]
 pub trait AsPackedShape {
-    /// How many axes `*` stands for.
+    /// The number of axes of `*`.
     type Rank;
     /// [`Several`] or [`Many`].
     type Kind;
-    /// The shape itself. (What is none has none: one mistake is one error.)
+    /// The shape itself.
     type Shape: AsPackedShape;
     #[doc(hidden)]
     fn shape(&self) -> &Self::Shape;
@@ -355,8 +359,8 @@ impl<R, K> AsPackedShape for PackedShape<R, K> {
     }
 }
 
-/// The sizes of the axes `*` as a call of [`unpack!`](../../macro.unpack.html) lists them: `[[2, 3], [-1]]`. The one that is written `-1` is what the
-/// others leave.
+/// The sizes of the axes `*` listed in a call of [`unpack!`](../../macro.unpack.html):
+/// `[[2, 3], [-1]]`. The size `-1` is inferred.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct ListedShape<'a, R, K> {
@@ -364,11 +368,11 @@ pub struct ListedShape<'a, R, K> {
     marker: PhantomData<fn() -> (R, K)>,
 }
 
-/// A size, and whether it is what the others leave: then it is 0.
+/// A size, and whether it is inferred; then it is 0.
 #[doc(hidden)]
 pub type ListedSize = (usize, bool);
 
-/// What a call lists: `N` arrays, each with the number `R` of axes that `*` stands for.
+/// The sizes listed in a call: `N` arrays, each with `R` axes for `*`.
 #[doc(hidden)]
 pub fn listed_shape<'a, const N: usize, R>(
     parts: &'a [&'a [ListedSize]; N],
@@ -392,7 +396,8 @@ impl<R, K> AsPackedShape for ListedShape<'_, R, K> {
             self.parts.iter().map(|part| part.iter().map(fill).collect()).collect()
         };
         let is_open = |part: &&[ListedSize]| part.iter().any(|&(_, open)| open);
-        // With 0 for the one that is open, its array has no elements, and with 1 as many as one position of the axis.
+        // With 0 for the inferred size, its array has no elements; with 1, it has the elements of
+        // one position.
         let (known, with_one) = (total(&filled(0)), total(&filled(1)));
         let rest = match (known, with_one) {
             (Some(known), Some(with_one)) if self.parts.iter().any(is_open) => {
@@ -412,7 +417,7 @@ impl<R, K> AsPackedShape for ListedShape<'_, R, K> {
     }
 }
 
-/// How many elements of the axis `*` arrays of these sizes take.
+/// The size of the axis `*` for arrays of these sizes.
 fn total(parts: &[Vec<usize>]) -> Option<usize> {
     parts.iter().try_fold(0_usize, |total, part| {
         volume(part.iter().copied(), 1).and_then(|count| total.checked_add(count))
@@ -428,7 +433,7 @@ fn misfit(size: usize, parts: &impl core::fmt::Debug, pattern: &PackPattern) -> 
     }
 }
 
-/// The shape, at the place where a call has it.
+/// Borrows the shape from a call's argument.
 #[doc(hidden)]
 pub fn packed_shape<S: AsPackedShape>(shape: &S) -> &S::Shape {
     shape.shape()
@@ -475,7 +480,8 @@ where
     }
     let size = packed.axes[before].size;
     let parts = shape.parts(size, pattern)?;
-    // (Anyone can implement `AsPackedShape`, and the elements are read below at the offsets that the parts give.)
+    // (Users can implement `AsPackedShape`, and the parts determine the offsets that are read
+    // below.)
     if total(&parts) != Some(size) {
         return Err(misfit(size, &parts, pattern));
     }

@@ -1,4 +1,4 @@
-//! Lists of arrays that are written out, `[x0, x1]`. The arrays need not be of one type.
+//! Literal lists of arrays, `[x0, x1]`. The arrays may have different types.
 
 use super::input::{ArrayElements, InMemory, Input, ListItem, ListItems, SameElem, Values};
 use super::rank::AnyRank;
@@ -11,12 +11,12 @@ use kernels::scalar::Element;
 /// The arrays of a list.
 pub struct Parts<'a, T, R> {
     items: Vec<ListItem<'a, T>>,
-    /// Why one of these could not be.
+    /// The error of the first invalid array.
     fault: Option<Box<DimError>>,
     marker: PhantomData<R>,
 }
 
-/// An array has the rank of the others in its list.
+/// An array must have the rank of the others in its list.
 #[diagnostic::on_unimplemented(
     message = "the arrays of a list need the same rank: the first has `{R}`, this one `{Self}`",
     label = "has `{Self}`, the first one `{R}`",
@@ -39,7 +39,7 @@ pub fn list<'a, A: Input<Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(arr
     parts.with(array.values().into_memory())
 }
 
-/// A list of so many arrays is allocated once.
+/// Lists of up to this many arrays are allocated once.
 const FEW: usize = 4;
 
 impl<'a, T: Element, R> Parts<'a, T, R> {
@@ -50,7 +50,8 @@ impl<'a, T: Element, R> Parts<'a, T, R> {
         self.with(SameElem::same(array.values().into_memory()))
     }
 
-    /// An array that is a list itself becomes one in memory. If it cannot, the fault is that of the whole list.
+    /// Adds an array. If it is a list itself, it is copied into one array; if that fails, the whole
+    /// list is invalid.
     #[inline]
     fn with(mut self, mut memory: ArrayElements<'a, T>) -> Self {
         if let Err(fault) = memory.settle() {
@@ -74,7 +75,7 @@ impl<T: Element, R: AnyRank> Input for Parts<'_, T, R> {
 
     #[inline]
     fn values(&self) -> ArrayElements<'_, T> {
-        // (Where one of the arrays has a fault, so has the list, and nothing is read.)
+        // (If an array is invalid, so is the list, and nothing is read.)
         let mut list = ArrayElements::list(ListItems::Lent(&self.items));
         list.fault.clone_from(&self.fault);
         list

@@ -1,4 +1,4 @@
-//! In which order an einsum multiplies its operands.
+//! The order in which an einsum multiplies its operands.
 
 use super::args::{Args, ValueList, unify};
 use super::data::{GivenSize, Pattern};
@@ -13,14 +13,14 @@ use kernels::contract::path::path;
 use kernels::loops::axes::AxisSet;
 use kernels::scalar::Num;
 
-/// The pairs that an einsum multiplies, one after the other, and what that costs. It prints as a table.
+/// The sequence of pairwise products of an einsum, and their costs. It prints as a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EinsumPath {
     /// The pattern.
     pub pattern: String,
     /// The products in order.
     pub steps: Vec<PathStep>,
-    /// Multiplications and additions without any order: one loop over all indices.
+    /// Multiplications and additions without a path, in one loop over all indices.
     pub naive_flops: f64,
     /// Multiplications and additions of all steps.
     pub flops: f64,
@@ -31,7 +31,8 @@ pub struct EinsumPath {
 /// One product of two operands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathStep {
-    /// The numbers of both operands in the list of those that are left; their product goes to its end.
+    /// The positions of both operands in the list of remaining operands. Their product is appended
+    /// to this list.
     pub operands: (usize, usize),
     /// The product as a pattern, `ik,kj->ij`.
     pub pattern: String,
@@ -41,7 +42,7 @@ pub struct PathStep {
     pub size: f64,
 }
 
-/// The path of an einsum over these operands, which are not read.
+/// The path of an einsum over these operands, whose elements are not read.
 pub fn einsum_path<T: Num, L: Args<T>>(
     pattern: &'static Pattern,
     operands: L,

@@ -32,7 +32,7 @@ impl<T: Element, L: ValueList<T>> WritesItself for AllOperands<'_, T, L> {
 impl<T: Element, L: ValueList<T>> LoopOperand for AllOperands<'_, T, L> {
     type Elem = T;
 
-    /// (Where there is one operand.)
+    /// (Only called with one operand.)
     #[inline]
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
         self.0.collect_first(nest, len)

@@ -1,4 +1,4 @@
-//! How many axes the operands and the results of patterns have, as types.
+//! The ranks of the operands and the results of patterns, as types.
 
 use crate::bind::source::RankDyn;
 use crate::error::DimError;
@@ -12,7 +12,7 @@ use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
 use ndarray::{ArrayD, Dimension, IxDyn};
 
-/// A number of axes: known to rustc ([`Rank0`] to [`Rank26`]), or to the run alone ([`RankDyn`]).
+/// A number of axes, static ([`Rank0`] to [`Rank26`]) or dynamic ([`RankDyn`]).
 pub trait AnyRank: 'static {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -23,7 +23,7 @@ pub trait AnyRank: 'static {
     /// The dimension type of an ndarray array of this rank.
     #[doc(hidden)]
     type Nd: Dimension;
-    /// The greater of both.
+    /// The greater of the two.
     type Or<O: AnyRank>: AnyRank;
     #[doc(hidden)]
     type OrStatic<O: Rank>: AnyRank;
@@ -66,7 +66,7 @@ impl<R> HasExactly<R> for RankDyn {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The operand has at least as many axes as the pattern names beside its `...`.
+/// The operand has at least the axes that the pattern names, not counting `...`.
 #[diagnostic::on_unimplemented(
     message = "the pattern names at least the axes of `{N}`, but this operand has `{Self}`",
     label = "has `{Self}`, where the pattern names `{N}`"
@@ -74,7 +74,7 @@ impl<R> HasExactly<R> for RankDyn {
 pub trait HasAtLeast<N> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// How many axes `...` stands for.
+    /// The number of axes of `...`.
     type Rest: AnyRank;
 }
 #[diagnostic::do_not_recommend]
@@ -88,15 +88,15 @@ impl<N> HasAtLeast<N> for RankDyn {
     type Rest = RankDyn;
 }
 
-/// The axes of a result whose pattern has no `...` of its own.
+/// The axes of a result whose pattern has no `...`.
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed<N>(N);
 
-/// The axes of a result whose pattern has `N` axes beside `...`.
+/// The axes of a result whose pattern has `N` axes and `...`.
 #[derive(Clone, Copy, Debug)]
 pub struct Spread<N>(N);
 
-/// The number of axes of a result, by what `...` stands for.
+/// The number of axes of a result in which `...` has the rank `Rest`.
 pub trait OutRank<Rest> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -112,8 +112,8 @@ impl<N: Rank, Rest: AnyRank> OutRank<Rest> for Spread<N> {
     type Rank = Rest::With<N>;
 }
 
-/// What a result with the dims `S` and `Self` positional axes is: an ndarray array, or its one element, where there are no dims;
-/// else a tensor.
+/// The type of a result with the dims `S` and `Self` positional axes: without dims an ndarray array
+/// or its only element, else a tensor.
 #[diagnostic::on_unimplemented(
     message = "a tensor with dims `{S}` cannot have a dynamic number of further axes",
     label = "bind the array's axes, or convert it to a static rank first: `a.into_dimensionality::<Ix3>()`"
@@ -125,7 +125,8 @@ pub trait ResultOf<T, S: Dims>: AnyRank {
     type Out;
     #[doc(hidden)]
     fn build(data: Vec<T>, sizes: &[usize]) -> Self::Out;
-    /// As `build`, of elements that may be those of a step if the result is a tensor; else that is an error of the operation.
+    /// As `build`, for elements that may be those of a recorded step. That is an error of the
+    /// operation unless the result is a tensor.
     #[doc(hidden)]
     fn build_of(data: Buffer<T>, sizes: &[usize], operation: &'static str) -> Result<Self::Out, DimError>;
 }

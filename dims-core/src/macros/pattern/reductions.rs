@@ -15,7 +15,7 @@ use kernels::scalar::{Analytic, Element, Magnitude, Num, Ordered, Real};
 pub trait Reduction<T> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// What it yields.
+    /// The element type of the result.
     type Out: Element;
     #[doc(hidden)]
     type Reducer: Reducer<T, Out = Self::Out>;
@@ -56,11 +56,11 @@ reductions! {
     max [Ordered] T, reducers::Max = reducers::Max, true;
     /// The least element.
     min [Ordered] T, reducers::Min = reducers::Min, true;
-    /// Where the greatest element is, counted along the reduced axes.
+    /// The position of the greatest element, row-major over the reduced axes.
     argmax [Ordered] usize, reducers::ArgExtremum<true> = reducers::ArgExtremum, true;
-    /// Where the least element is.
+    /// The position of the least element.
     argmin [Ordered] usize, reducers::ArgExtremum<false> = reducers::ArgExtremum, true;
-    /// The variance of a whole population.
+    /// The population variance.
     var [Real] T, reducers::Variance<T, false> = reducers::Variance { ddof: T::ZERO }, false;
     /// The standard deviation.
     std [Real] T, reducers::Variance<T, true> = reducers::Variance { ddof: T::ZERO }, false;
@@ -70,7 +70,7 @@ reductions! {
     logsumexp [Real] T, reducers::LogSumExp<T> = reducers::LogSumExp(PhantomData), false;
 }
 
-/// What is true or false.
+/// A truth value.
 #[diagnostic::on_unimplemented(
     message = "a condition must be a `bool`, not `{Self}`",
     label = "expected `bool`"
@@ -91,7 +91,8 @@ impl Truth for bool {
     }
 }
 
-/// A reduction of conditions. (It is generic in what they are, so that rustc does not take `bool` for the only type there is.)
+/// A reduction of conditions. (It is generic, so that rustc does not infer `bool` from the only
+/// impl.)
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions<R>(R);
 
@@ -141,6 +142,6 @@ conditions! {
     any bool, Any;
     /// Whether all elements are true.
     all bool, All;
-    /// How many elements are true.
+    /// The number of true elements.
     count usize, Count;
 }

@@ -1,4 +1,4 @@
-//! The sizes of a pattern's axes, from those of the operands' axes and those that are given.
+//! Solving for the sizes of a pattern's axes, from the sizes of the operands and the given sizes.
 
 use super::data::{GivenSize, Pattern, Slot, Term};
 use crate::error::DimError;
@@ -7,10 +7,11 @@ use alloc::borrow::ToOwned;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// A size that is not known yet: none that an array can have, nor what a difference of sizes wraps around to.
+/// A size that is not known yet. No array has this size, and no wrapped difference of sizes equals
+/// it.
 pub(super) const OPEN: usize = 1 << (usize::BITS - 1);
 
-/// The size that a dim of the surrounding scope gives to an axis; what is open if it has none yet.
+/// The size that a dim of the surrounding scope gives to an axis, or `OPEN` if it has none yet.
 #[inline]
 pub fn dim_size<D: DimRef>(dim: D) -> usize {
     dim.known_size().unwrap_or(OPEN)
@@ -18,14 +19,14 @@ pub fn dim_size<D: DimRef>(dim: D) -> usize {
 
 /// The sizes of all axes of a pattern.
 pub struct Solved {
-    /// Of each axis.
+    /// The size of each axis.
     pub axes: SmallVec<[usize; 8]>,
-    /// Of the axes that `...` stands for, once operands have been broadcast; the last ones belong together.
+    /// The sizes of the axes of `...` after broadcasting, which aligns the last axes.
     pub rest: SmallVec<[usize; 4]>,
 }
 
 impl Solved {
-    /// How many elements lie along a group.
+    /// The size of a group.
     #[inline]
     pub fn group(&self, terms: &[Term]) -> Option<usize> {
         let size = |total: usize, term: &Term| match term {
@@ -56,7 +57,7 @@ impl Solved {
     }
 }
 
-/// Where an operand's slots lie among its axes: how many `...` stands for.
+/// The number of axes of `...` for an operand of this rank.
 pub fn rest_of(slots: &[Slot], rank: usize) -> Result<usize, DimError> {
     let spread = slots.iter().any(|slot| matches!(slot, Slot::Rest));
     let named = slots.len() - usize::from(spread);
@@ -93,7 +94,8 @@ pub fn solve(pattern: &Pattern, given: &[GivenSize], shapes: &[&[usize]]) -> Res
             at += 1;
         }
     }
-    // Each pass finds what the sizes known so far decide; a group that is fully known is checked, and done.
+    // Each pass infers sizes from the known ones. A group whose sizes are all known is checked and
+    // removed.
     while !open.is_empty() {
         let before = open.len();
         let mut left = SmallVec::new();
@@ -122,12 +124,12 @@ pub fn solve(pattern: &Pattern, given: &[GivenSize], shapes: &[&[usize]]) -> Res
 struct Solver<'p> {
     pattern: &'p Pattern,
     solved: Solved,
-    /// From which operand each size is; none where it is given.
+    /// The operand that each size comes from. `None` if it was given.
     from: SmallVec<[usize; 8]>,
 }
 
 impl Solver<'_> {
-    /// An operand has `size` elements along an axis.
+    /// Records that an operand has `size` elements along an axis.
     #[inline]
     fn unify(&mut self, axis: usize, size: usize, operand: usize) -> Result<(), DimError> {
         let own = &mut self.solved.axes[axis];
@@ -158,7 +160,8 @@ impl Solver<'_> {
         }
     }
 
-    /// The axes that `...` stands for in one operand are unified with those of others: from the right, and size 1 broadcasts.
+    /// Broadcasts the axes of `...` in one operand with those of the others, aligned at the right.
+    /// Size 1 broadcasts.
     fn broadcast(&mut self, operand: usize, sizes: &[usize]) -> Result<(), DimError> {
         let rest = &mut self.solved.rest;
         while rest.len() < sizes.len() {
@@ -181,7 +184,7 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// What the size of one axis says of the groups it is made of. Whether all is known now, and fits.
+    /// Infers the sizes of an axis's parts from its size. Returns whether all are known and fit.
     fn group(&mut self, slot: &Slot, size: usize, operand: usize) -> Result<bool, DimError> {
         let groups: &[&[Term]] = match slot {
             Slot::Group(terms) => &[terms],

@@ -26,7 +26,8 @@ use kernels::memory::buffer::Buffer;
 use kernels::reduce::Reducer;
 use kernels::scalar::Element;
 
-/// The elements of the operands along the axes of the output: permuted, split, merged, repeated, or put together of several.
+/// The elements of the operands along the axes of the output: permuted, split, merged, repeated, or
+/// concatenated.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub fn rearrange<O, T, L>(
@@ -107,7 +108,7 @@ fn moved<T: Element, U: Dims>(
     Ok((data, sizes))
 }
 
-/// Combines the elements along all axes that the output has not.
+/// Reduces the elements along all axes that the output lacks.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub fn reduce<O, T, L, V, Q: Reduction<T>>(
@@ -191,7 +192,8 @@ fn reduced<T: Element, U: Dims, V: Values<Elem = T>, R: Reducer<T, Out: Element>
     Ok((data, sizes))
 }
 
-/// As [`reduce`], by any function of the elements along the reduced axes, which come in the order in which the operand has them.
+/// As [`reduce`], with a function of the elements along the reduced axes, in the operand's order of
+/// axes.
 #[inline]
 #[track_caller]
 #[rustfmt::skip] // rustc quotes the line
@@ -216,7 +218,8 @@ where
     Ok(<O::Rank as ResultOf<U, L::Dims>>::build(data, &sizes))
 }
 
-/// The elements in the order of the result, those of each part one behind the other; how many there are in a part; and the sizes of the result.
+/// The elements in the order of the result, with the elements to reduce adjacent; their number for
+/// each element of the result; and the sizes of the result.
 fn gathered<T: Element, U: Dims, V: Values<Elem = T>>(
     pattern: &'static Pattern,
     given: &[GivenSize],
@@ -237,8 +240,8 @@ fn gathered<T: Element, U: Dims, V: Values<Elem = T>>(
     Ok((elements, count, sizes))
 }
 
-/// The loops that are not kept, in the order in which the operand has them: the first position of an `argmax` is that of
-/// the reduced axes as they were written.
+/// The reduced loops, in the operand's order of axes, because the position of an `argmax` counts
+/// along the reduced axes in this order.
 fn reduced_loops(layout: &PatternLayout, kept: &[usize]) -> Order {
     let mut loops = Order::new();
     for slot in layout.pattern.inputs[0] {

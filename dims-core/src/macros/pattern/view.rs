@@ -1,4 +1,4 @@
-//! Rearrangements that copy nothing.
+//! Rearrangements without copying.
 
 use super::args::{Arg, End, unify};
 use super::data::{GivenSize, Pattern, Slot};
@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 /// The dimension type of a view.
 type Nd<O, Rest> = <<O as OutRank<Rest>>::Rank as AnyRank>::Nd;
 
-/// An array seen along other axes.
+/// A view of an array along other axes.
 pub fn rearrange_view<'a, O: OutRank<Rest>, T: Element, Rest: AnyRank>(
     pattern: &'static Pattern,
     operand: (Arg<ArrayElements<'a, T>, (), Rest>, End),
@@ -54,7 +54,7 @@ fn apart(pattern: &Pattern) -> DimError {
     DimError::Shape { what }
 }
 
-/// The axis that several axes make together, the last one fastest, if memory has it.
+/// Merges several axes into one, the last one fastest, if their strides allow it.
 fn merged(parts: impl DoubleEndedIterator<Item = (usize, isize)> + Clone) -> Option<(usize, isize)> {
     let size: usize = parts.clone().map(|(size, _)| size).product();
     if size == 0 {

@@ -1,4 +1,4 @@
-//! The calls of a user's operation on arrays, as a step: one call for each example, or one for all of them.
+//! Calls a user's operation on arrays as a step: once for each example, or once for all of them.
 
 use super::ArrayOp;
 use super::tensors::{ArrayLayout, HeldTensors, Takes, each};
@@ -29,7 +29,8 @@ use kernels::step::{AnyBuffer, Step, StepOperands, StepResults};
 use kernels::step::{PullFunction, Pulled, StepDerivative};
 use ndarray::{Array, Dimension};
 
-/// Runs the operation for each position of the dims `D` of all tensors. `hold` unifies the sizes of these, and computes them with their dims in an order.
+/// Runs the operation for each position of the dims `D` of all tensors. `hold` unifies the tensors'
+/// sizes, and computes the tensors with their dims in the given order.
 #[track_caller]
 pub(super) fn execute_calls<D: Dims, Args: 'static, O: ArrayOp<Args>>(
     op: &O,
@@ -54,11 +55,11 @@ pub(super) fn execute_calls<D: Dims, Args: 'static, O: ArrayOp<Args>>(
     arranged(out, &order, &sizes)
 }
 
-/// The results of an operation, for one example behind the other.
+/// The concatenated results of an operation for all examples.
 struct ArrayResults<E> {
     operation: &'static str,
     data: Vec<E>,
-    /// The sizes of one of them.
+    /// The sizes of one result.
     sizes: Option<Sizes>,
 }
 
@@ -78,7 +79,7 @@ impl<E: Element> ArrayResults<E> {
 /// An operation for each position of all dims, as a step. Its operands are the tensors.
 struct ArrayStep<'a, O, Args> {
     op: &'a O,
-    /// How many examples there are.
+    /// The number of examples.
     count: usize,
     /// The sizes of all dims.
     counts: &'a [usize],
@@ -87,7 +88,7 @@ struct ArrayStep<'a, O, Args> {
     args: PhantomData<Args>,
 }
 
-/// What the last run found.
+/// The results of the last run.
 #[derive(Default)]
 struct FoundByCalls {
     /// The sizes of one result.
@@ -143,7 +144,8 @@ impl<Args: 'static, O: ArrayOp<Args>> Step for ArrayStep<'_, O, Args> {
         Ok(results)
     }
 
-    // (The derivative is kept, and the operation is not. It finds the sizes of a result in what the step keeps.)
+    // (The derivative is stored without the operation. It reads the sizes of a result from what the
+    // step keeps.)
     #[cfg(feature = "std")]
     fn derivative(&self) -> Option<Arc<dyn StepDerivative>> {
         match DType::of::<O::Elem>() {
@@ -153,7 +155,7 @@ impl<Args: 'static, O: ArrayOp<Args>> Step for ArrayStep<'_, O, Args> {
             }
             // Integers and truth values are constants.
             Some(_) => Some(Arc::new(PullFunction { name: O::NAME, pull: |_: &Pulled<'_>| Ok(Vec::new()) })),
-            // (Programs know no other floats: the results may depend on the operands.)
+            // (Other element types may be differentiable, but programs do not support them.)
             None => None,
         }
     }

@@ -1,6 +1,8 @@
-//! Operators of users: scalar ones, which fuse like those of the library, and ones on whole arrays, of one tensor or of several, which are batched.
+//! User-defined operators: scalar ones, which fuse like the library's, and ones on whole arrays of
+//! one or several tensors, which are batched.
 //!
-//! [`docs/custom-operators.md`](https://github.com/typed-dims/typed-dims/blob/main/docs/custom-operators.md) shows both.
+//! [`docs/custom-operators.md`](https://github.com/typed-dims/typed-dims/blob/main/docs/custom-operators.md)
+//! shows both.
 
 mod calls;
 mod pull_back;
@@ -40,13 +42,16 @@ impl<Args, O: ScalarOp<Args>> OperatesOn<Args> for O {
     type Out = O::Out;
 }
 
-/// An operation on whole arrays, the positional axes of a tensor or of several: a function of ndarray arrays.
+/// An operation on whole arrays: a function of ndarray arrays, applied to the positional axes of
+/// one or several tensors.
 ///
-/// One impl makes an operator of it, for tensors with any dims besides those axes. `Args` is the type of the elements, and `In` the number of axes.
-/// `x.apply_array(Op)` applies it. An operation on 2 to 6 arrays has tuples in their places, as here; [`apply_arrays`] applies it.
+/// The operator accepts tensors with any further dims. `Args` is the element type, and `In` the
+/// number of axes. `x.apply_array(Op)` applies it. For an operation on 2 to 6 arrays, `Args` and
+/// `In` are tuples, as here; [`apply_arrays`] applies it.
 ///
-/// Without a rule of its own for batches, `one` is called for each example, one after the other, and
-/// [`explain`](crate::plan::explain::explain) says so. With `batch` there is one call for all of them.
+/// By default `one` is called for each example in turn, and
+/// [`explain`](crate::plan::explain::explain) says so. With `batch` there is one call for all
+/// examples.
 ///
 /// ```
 /// use typed_dims::ndarray::{Array1, ArrayView1, ArrayView2, array};
@@ -83,30 +88,35 @@ impl<Args, O: ScalarOp<Args>> OperatesOn<Args> for O {
     note = "write `impl ArrayOp<{Args}> for {Self}`"
 )]
 pub trait ArrayOp<Args: 'static> {
-    /// How many positional axes it takes: `U1` for vectors, `(U2, U1)` for a matrix and a vector.
+    /// The number of positional axes of the arguments: `U1` for a vector, `(U2, U1)` for a matrix
+    /// and a vector.
     type In: Takes<Args>;
-    /// How many it yields.
+    /// The number of positional axes of the result.
     type Out: RankOf;
-    /// The type of the elements that it yields.
+    /// The element type of the result.
     type Elem: Element;
     /// The name in plans.
     const NAME: &'static str;
 
-    /// The operation on one example: an `ArrayView`, or a tuple of them. All results of one call must have the same shape.
+    /// The operation on one example: an `ArrayView`, or a tuple of them. All results of one call
+    /// must have the same shape.
     fn one(&self, arrays: <Self::In as Takes<Args>>::Views<'_>) -> Array<Self::Elem, NdOf<Self::Out>>;
 
-    /// The operation on many examples at once, one behind the other along axis 0 of the result; `None` where there is no rule for that.
+    /// The operation on all examples at once, whose results are stacked along axis 0. `None` if
+    /// there is no batched version.
     ///
-    /// Of one tensor it gets an `ArrayViewD`, with the examples along axis 0 too; of several, a tuple of [`Examples`].
+    /// For one tensor the argument is an `ArrayViewD` with the examples along axis 0, for several
+    /// tensors a tuple of [`Examples`].
     fn batch(&self, _arrays: <Self::In as Takes<Args>>::Examples<'_>) -> Option<ArrayD<Self::Elem>> {
         None
     }
 
-    /// How gradients go through the operation. Without it, a gradient through it is an error. The gradient of an array of integers or truth values is not
-    /// looked at.
+    /// The derivative of the operation. Without it, taking a gradient through the operation is an
+    /// error. Gradients by arrays of integers or truth values are ignored.
     ///
-    /// It is for first derivatives, and for directional ones (`jvp`), which call it once for each element of the result. A function with derivatives of
-    /// higher order is a function of tensors: see [`custom_vjp`](crate::grad::custom_vjp).
+    /// It is used for first derivatives, and for directional ones (`jvp`), which call it once for
+    /// each element of the result. For derivatives of higher order, use
+    /// [`custom_vjp`](crate::grad::custom_vjp).
     ///
     /// ```
     /// use typed_dims::operators::custom::PullBackOf;
@@ -154,7 +164,8 @@ pub type Applied<O, A> = Named<
     Unary<Custom<O>, <A as AsTensor>::Expr>,
 >;
 
-/// The result of [`apply_with`](ApplyOp::apply_with): a tensor `A` and an operand `B` of `V` after the operation `O`.
+/// The result of [`apply_with`](ApplyOp::apply_with): a tensor `A` and an operand `B` of `V` after
+/// the operation `O`.
 pub type AppliedWith<O, A, B, V> = Named<
     <O as OperatesOn<(<A as AsTensor>::Elem, V)>>::Out,
     <<A as AsTensor>::Dims as Union<<B as Operand<V>>::Dims>>::Out,
@@ -188,13 +199,14 @@ impl<R: Rank> AxesOf<R> for R {
 
 /// Users' operators as methods of tensors.
 pub trait ApplyOp: AsTensor {
-    /// The operation of each element. Lazy.
+    /// Applies the operation to each element. Lazy.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<O: OperatesOn<Self::Elem>>(self, op: O) -> Applied<O, Self> {
         Named::from_expr(Unary { op: Custom(op), a: self.into_named().expr })
     }
 
-    /// The operation of each element and of the other tensor's at the same position. Lazy.
+    /// Applies the operation to each element and the other tensor's element at the same position.
+    /// Lazy.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn apply_with<O: OperatesOn<(Self::Elem, V)>, B, V>(self, other: B, op: O) -> AppliedWith<O, Self, B, V>
     where
@@ -204,11 +216,13 @@ pub trait ApplyOp: AsTensor {
         Named::from_expr(Binary { op: Custom(op), a: self.into_named().expr, b: other.into_expr() })
     }
 
-    /// The operation of the array that the tensor's positional axes are, for each position of its dims. It runs at once.
+    /// Applies the operation to the array of the tensor's positional axes, at each position of its
+    /// dims. It runs at once.
     ///
     /// # Panics
     ///
-    /// Where [`try_apply_array`](ApplyOp::try_apply_array) returns an error, and if the operation panics.
+    /// Where [`try_apply_array`](ApplyOp::try_apply_array) returns an error, and if the operation
+    /// panics.
     #[panicking_twin("so are results of different shapes")]
     fn try_apply_array<O: ArrayOp<Self::Elem, In: RankOf<Rank = N>>, N: AxesOf<Self::Rank>>(
         self,
@@ -223,14 +237,15 @@ pub trait ApplyOp: AsTensor {
 
 impl<A: AsTensor + ?Sized> ApplyOp for A {}
 
-/// The operation of the arrays that the tensors' positional axes are, for each position of all their dims. It runs at once.
+/// Applies the operation to the arrays of the tensors' positional axes, at each position of all
+/// their dims. It runs at once.
 ///
 /// ```text
 /// out at (n, m, ..) = op(a at (n, m, ..), b at (n, m, ..), ..)
 /// ```
 ///
-/// Each tensor can have dims of its own. One that lacks a dim of another one is the same all along it, and is not copied for that.
-/// [`ArrayOp`] has an example.
+/// The tensors can have different dims, and are broadcast without copying. [`ArrayOp`] has an
+/// example.
 ///
 /// # Panics
 ///
@@ -238,8 +253,8 @@ impl<A: AsTensor + ?Sized> ApplyOp for A {}
 ///
 /// # Errors
 ///
-/// If the tensors have different sizes for a dim, if the results of single examples have different shapes, or if there is no example and
-/// no rule for batches, so that nothing says how large results are.
+/// If the tensors have different sizes for a dim, if the results of single examples have different
+/// shapes, or if there are no examples and no `batch`, so that the size of results is unknown.
 #[panicking_twin]
 pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArrayOp<X::Elems>>(
     tensors: X,

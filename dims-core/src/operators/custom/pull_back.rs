@@ -12,16 +12,17 @@ use kernels::scalar::Element;
 use kernels::step::StepOperands;
 use ndarray::{ArrayView, ArrayViewD};
 
-/// The pull-back of an operation on arrays, for one example: of the array `x`, the result `y`, and the cotangent `dy` of the result it makes that
-/// of `x`,
+/// The pull-back of an operation on arrays, for one example: from the array `x`, the result `y`,
+/// and the cotangent `dy` of the result, it computes the cotangent of `x`,
 ///
 /// ```text
 /// dx[i] = sum over o of dy[o] * d y[o] / d x[i]
 /// ```
 ///
-/// which has the shape of `x`. For an operation on several arrays, `x` and the result are tuples of them. [`ArrayOp::pull_back`] returns it.
+/// which has the shape of `x`. For an operation on several arrays, `x` and its cotangent are
+/// tuples. [`ArrayOp::pull_back`] returns it.
 pub struct PullBack<Args: 'static, In: Takes<Args>, E: Element, Out: RankOf> {
-    // (Nothing is recorded without the standard library.)
+    // (Recording needs the standard library.)
     #[cfg_attr(not(feature = "std"), allow(dead_code))]
     function: Pull<In::Flat, E>,
     marker: PhantomData<fn() -> Out>,
@@ -31,8 +32,9 @@ pub struct PullBack<Args: 'static, In: Takes<Args>, E: Element, Out: RankOf> {
 pub type PullBackOf<O, Args> =
     PullBack<Args, <O as ArrayOp<Args>>::In, <O as ArrayOp<Args>>::Elem, <O as ArrayOp<Args>>::Out>;
 
-/// The same, of arrays whose ranks are not in the type: of all tensors and how they lie, the position of an example, its result, and the cotangent. The gradients
-/// go to the end of those of other examples; their shapes must be those of the arrays.
+/// A pull-back without ranks in its type. Its arguments are all tensors and their layouts, the
+/// position of an example, its result, and the cotangent. It appends the gradients to the gradients
+/// of other examples. They must have the shapes of the arrays.
 type Pull<Flat, E> = Arc<
     dyn Fn(
             &StepOperands<'_, '_>,
@@ -55,7 +57,7 @@ pub struct WrongShape {
 }
 
 impl<Args, In: Takes<Args>, E: Element, Out: RankOf> PullBack<Args, In, E, Out> {
-    /// The pull-back that this function computes.
+    /// Makes a pull-back of this function.
     pub fn new<F>(f: F) -> Self
     where
         F: Fn(In::Views<'_>, ArrayView<'_, E, NdOf<Out>>, ArrayView<'_, E, NdOf<Out>>) -> In::Arrays
@@ -132,7 +134,8 @@ mod derivative {
         }
     }
 
-    /// What the derivative is computed by: the results of all examples. (Without the types of the operands, so that it is compiled once for a kind of them.)
+    /// The results of all examples, from which the derivative is computed. (The operands' types are
+    /// erased, so that it is compiled once for several of them.)
     struct ResultsOfCalls<Flat, E> {
         name: &'static str,
         counts: Sizes,
@@ -155,7 +158,8 @@ mod derivative {
             Ok(flat)
         }
 
-        /// The directional derivatives in the direction `v` of an operand: the pull-back of each unit cotangent is a row of the Jacobian.
+        /// The directional derivatives in the direction `v` of an operand: the pull-back of each
+        /// unit cotangent is a row of the Jacobian.
         fn pushed<T: Element>(
             &self,
             operands: &[Field],
@@ -183,7 +187,7 @@ mod derivative {
             Ok(slopes)
         }
 
-        /// How many elements one result has.
+        /// The number of elements of one result.
         fn len(&self) -> usize {
             self.y_shape.iter().product()
         }
@@ -206,7 +210,7 @@ mod derivative {
         }
     }
 
-    /// One example.
+    /// One example, whose gradients are computed.
     struct PulledExample<'a, 'b, Flat, E> {
         results: &'a ResultsOfCalls<Flat, E>,
         operands: &'a StepOperands<'a, 'b>,
@@ -227,14 +231,15 @@ mod derivative {
         }
     }
 
-    /// The gradients of all examples, on their way into a program.
+    /// The gradients of all examples, to be recorded in a program.
     pub struct PulledExamples<'a, Flat, E> {
         step: &'a Pulled<'a>,
         results: &'a Arc<ResultsOfCalls<Flat, E>>,
     }
 
     impl<Flat: Default + 'static, E: Element> PulledExamples<'_, Flat, E> {
-        /// The gradients by an operand, if they are asked for. `of` finds them among those of all.
+        /// The gradients by an operand, if they are needed. `of` selects them from the gradients by
+        /// all operands.
         pub(in super::super) fn by<T: Element>(
             &self,
             number: usize,
@@ -247,7 +252,7 @@ mod derivative {
             Some((Arc::clone(node), self.part(&gradients.held(), &self.results.layouts[number])))
         }
 
-        /// The gradients of all examples by a tensor: where it lacks a dim, those along the dim are added.
+        /// The gradients of all examples by a tensor, summed along the dims that the tensor lacks.
         fn part(&self, gradients: &Arc<dyn Held>, layout: &ArrayLayout) -> Part {
             let len: usize = layout.axes().iter().product();
             let sizes: Sizes = self.results.counts.iter().copied().chain([len]).collect();
@@ -258,7 +263,8 @@ mod derivative {
             Part { field, place: StridedPlace::strided(0, strides) }
         }
 
-        /// The gradients as a step of the program: they are linear in the cotangent. By the operands they have no derivative.
+        /// Records the gradients as a step of the program. They are linear in the cotangent, and
+        /// have no derivative by the operands.
         fn recorded<T: Element>(&self, number: usize, gradients: Vec<T>, of: fn(&Flat) -> &[T]) -> Buffer<T> {
             let memory = |field: &Field| Arc::clone(field.memory().expect("operands are in memory"));
             let mut operands: Vec<Arc<dyn Held>> = self.step.operands.iter().map(memory).collect();
@@ -284,7 +290,7 @@ mod derivative {
         }
     }
 
-    /// Elements in their type.
+    /// Downcasts elements to their type.
     fn in_type<T: Element>(held: &Arc<dyn Held>) -> Buffer<T> {
         Buffer::of_held(held).expect("the elements are of this type")
     }

@@ -29,7 +29,8 @@ use kernels::trace::{Field, Node, Part};
 use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, CowArray, IxDyn};
 use smallvec::{SmallVec, smallvec};
 
-/// One argument of [`ArrayOp::batch`] of an operation on several arrays: those of all examples.
+/// One argument of [`ArrayOp::batch`](super::ArrayOp::batch) of an operation on several arrays: the
+/// arrays of all examples.
 pub struct Examples<'a, T> {
     data: &'a [T],
     layout: &'a ArrayLayout,
@@ -37,7 +38,7 @@ pub struct Examples<'a, T> {
 }
 
 impl<'a, T: Element> Examples<'a, T> {
-    /// How many examples there are.
+    /// The number of examples.
     pub fn count(&self) -> usize {
         self.counts.iter().product()
     }
@@ -48,7 +49,8 @@ impl<'a, T: Element> Examples<'a, T> {
         (!varies).then(|| view(&self.layout.axes, self.data))
     }
 
-    /// The arrays of all examples, one behind the other along axis 0. They are copied if the tensor lacks a dim that another one has.
+    /// The arrays of all examples, stacked along axis 0. They are copied if the tensor lacks a dim
+    /// that another one has.
     pub fn stacked(&self) -> CowArray<'a, T, IxDyn> {
         let mut shape = vec![self.count()];
         shape.extend(&self.layout.axes);
@@ -82,10 +84,10 @@ pub(super) fn each<F>(counts: &[usize], mut f: impl FnMut(&[usize]) -> Result<()
 /// The stride of a tensor along a dim that it lacks.
 const ABSENT: usize = 0;
 
-/// How a tensor lies in memory, its positional axes innermost: the arrays of all positions of its dims.
+/// The memory layout of a tensor whose positional axes are innermost.
 #[derive(Clone)]
 pub struct ArrayLayout {
-    /// How far apart, in arrays, those of neighbours along each dim of all tensors are: at least 1, or [`ABSENT`].
+    /// The stride along each dim of all tensors, counted in arrays: at least 1, or [`ABSENT`].
     strides: Sizes,
     /// The sizes of the positional axes.
     axes: Sizes,
@@ -102,7 +104,7 @@ impl ArrayLayout {
     }
 }
 
-/// Those of all tensors.
+/// The layouts of all tensors.
 pub(super) type Layouts = SmallVec<[ArrayLayout; 6]>;
 
 /// A tensor in memory. `order` are the axes of all dims of all tensors, with the keys `all`.
@@ -113,7 +115,7 @@ fn in_memory<A: Computable>(
 ) -> Result<(Buffer<A::Elem>, ArrayLayout), DimError> {
     let shape = tensor.unified_shape()?;
     let keys = A::Dims::KEYS;
-    // Dims in the order of the calls, so that arrays of one tensor lie as they are used.
+    // Dims in the order of the calls, so that each tensor's arrays are read sequentially.
     let own: Order = order.iter().filter_map(|&axis| keys.position(&all.as_slice()[axis])).collect();
     let named = own.len();
     let in_memory: Order = own.iter().copied().chain(named..named + <A::Rank as Rank>::N).collect();
@@ -138,10 +140,11 @@ impl ArrayLayout {
     }
 }
 
-/// Tensors in memory, as the operands of a step, and how each of them lies.
+/// Tensors in memory, as the operands of a step, and the layout of each.
 pub(super) type HeldTensors = (Vec<Box<dyn AnyBuffer>>, Layouts);
 
-/// Numbers of positional axes, for tensors with elements of the types `Args`: `U1` for one tensor of `T`, `(U2, U1)` for a tuple of types.
+/// Numbers of positional axes, for tensors with elements of the types `Args`: `U1` for one tensor
+/// of `T`, `(U2, U1)` for a tuple of types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say how many axes arrays of `{Args}` have",
     label = "expected `U0` to `U26` for one tensor, and a tuple of these for several"
@@ -151,11 +154,12 @@ pub trait Takes<Args: 'static>: 'static {
     const SEAL: crate::seal::Seal;
     /// The arrays of one example: an `ArrayView`, or a tuple of them.
     type Views<'a>;
-    /// The same, owned.
+    /// The arrays of one example, owned.
     type Arrays;
-    /// The arrays of all examples, one behind the other along axis 0: an `ArrayViewD`, or a tuple of [`Examples`].
+    /// The arrays of all examples, stacked along axis 0: an `ArrayViewD`, or a tuple of
+    /// [`Examples`].
     type Examples<'a>;
-    /// Elements for each tensor.
+    /// A vector of elements for each tensor.
     #[doc(hidden)]
     type Flat: Default + 'static;
     #[doc(hidden)]
@@ -170,7 +174,7 @@ pub trait Takes<Args: 'static>: 'static {
         layouts: &'a [ArrayLayout],
         counts: &'a [usize],
     ) -> Self::Examples<'a>;
-    /// Appends the elements of each array to those of its tensor.
+    /// Appends the elements of each array to the vector of its tensor.
     #[doc(hidden)]
     fn flatten(
         arrays: Self::Arrays,
@@ -181,7 +185,7 @@ pub trait Takes<Args: 'static>: 'static {
     #[cfg(feature = "std")]
     #[doc(hidden)]
     fn of_fields(operands: &[Field]) -> Vec<Box<dyn AnyBuffer>>;
-    /// The gradients by the tensors that are asked for.
+    /// The gradients by the tensors for which they are needed.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     fn parts<E: Element>(
@@ -201,13 +205,13 @@ pub trait Tensors {
     const SEAL: crate::seal::Seal;
     /// The type of the elements, or a tuple of types.
     type Elems: 'static;
-    /// The dims of all.
+    /// The dims of all tensors.
     type Dims: Dims;
     #[doc(hidden)]
     fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<HeldTensors, DimError>;
 }
 
-/// Tensors with as many positional axes as an operation takes, which `N` says.
+/// Tensors with the numbers of positional axes `N` that an operation takes.
 #[diagnostic::on_unimplemented(
     message = "an operation on arrays of `{N}` cannot be applied to `{Self}`",
     label = "the operation takes another number of tensors"
@@ -263,7 +267,7 @@ several!(A 0 B 1 C 2 D 3);
 several!(A 0 B 1 C 2 D 3 E 4);
 several!(A 0 B 1 C 2 D 3 E 4 F 5);
 
-/// Unifies the dims of one tensor with those of all, `U`.
+/// Unifies the sizes of one tensor's dims with those of all dims, `U`.
 fn unify<U: Dims, A: AsTensor>(own: &Shape, all: &mut Shape) -> Result<(), DimError> {
     for (axis, key) in A::Dims::KEYS.as_slice().iter().enumerate() {
         let at = U::KEYS.position(key).expect("the dims of a tensor are among those of all");
@@ -273,7 +277,8 @@ fn unify<U: Dims, A: AsTensor>(own: &Shape, all: &mut Shape) -> Result<(), DimEr
     Ok(())
 }
 
-// A type in parentheses is the type itself, and two are a tuple: so one array is no tuple. `$examples` are what `batch` gets of each tensor.
+// One type in parentheses is the type itself, two are a tuple, so a single array is not wrapped in
+// a tuple. `$examples` is what `batch` gets for each tensor.
 macro_rules! takes {
     ([$examples:ident $as_given:path] $($a:ident $n:ident $x:ident $at:tt)*) => {
         #[allow(unused_parens)]
@@ -338,7 +343,7 @@ macro_rules! takes {
     };
 }
 
-/// Appends the elements of an array that has the sizes of its tensor's.
+/// Appends the elements of an array, whose shape must be that of its tensor's arrays.
 fn append<T: Element, D: ndarray::Dimension>(
     array: &Array<T, D>,
     layout: &ArrayLayout,
@@ -351,7 +356,7 @@ fn append<T: Element, D: ndarray::Dimension>(
     Ok(())
 }
 
-/// The arrays of all examples of the only tensor: no other tensor has dims that it lacks.
+/// The arrays of all examples of the only tensor, which has all dims.
 fn stacked<'a, T>(examples: Examples<'a, T>) -> ArrayViewD<'a, T> {
     let count = examples.counts.iter().product();
     let shape: Sizes = [count].into_iter().chain(examples.layout.axes.iter().copied()).collect();

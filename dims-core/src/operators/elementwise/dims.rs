@@ -1,4 +1,4 @@
-//! The operators of dims, which stand for the indices along themselves.
+//! The operators of dims. As a value, a dim is the tensor of its indices.
 
 use super::{BinaryOut, ScalarOut, UnaryOut, binary, unary};
 use crate::expr::{Binary, Iota, Operand, Scalar};
@@ -51,8 +51,8 @@ dim_operators! {
     Rem rem;
 }
 
-// `n - 1 - i` for the size `n` of an array. With two integer types on the left the literal in `9 - i` is an `i32`, as rustc
-// falls back to that, so there is a third one.
+// `n - 1 - i` for the size `n` of an array. Two impls make rustc fall back to `i32` for the literal
+// in `9 - i`, so there is a third one.
 macro_rules! sizes_less_dims {
     ($($t:ty),*) => {$(
         impl<'a, B: Brand> core::ops::Sub<&'a Dim<B>> for $t {
@@ -77,8 +77,8 @@ impl<B: Brand> core::ops::Neg for &Dim<B> {
     }
 }
 
-/// The indices along a declared dim, as its operators take them. (Written out: of `NamedOf<D>`, rustc would work out each projection for each item
-/// of each dim's impls.)
+/// The indices along a declared dim, as operands of its operators. (With `NamedOf<D>`, rustc would
+/// normalize each projection for each item of each dim's impls.)
 #[doc(hidden)]
 pub type IndicesAlong<D> = Named<isize, (D,), Rank0, Iota<'static, D, NoSize<D>>>;
 

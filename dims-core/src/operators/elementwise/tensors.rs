@@ -9,11 +9,13 @@ use crate::types::set::{Dims, Union};
 use kernels::ops::{self, BinaryOp};
 use kernels::scalar::*;
 
-/// The elements of a tensor of `T` with the dims `S` and the positional axes `R`, on the left of the operator `O`, where `B` can stand on the
-/// right: an [`Operand`], or a [`Stream`](crate::stream::Stream) behind a constant.
+/// The expression of a tensor of `T` with the dims `S` and the positional axes `R`, which can be
+/// the left operand of `O` with `B` on the right: an [`Operand`], or a
+/// [`Stream`](crate::stream::Stream).
 ///
-/// (This is one trait for both, as rustc says of two impls of an operator that neither fits, but not why. And it is about the elements: where the
-/// operator and what it lacks were about the same type, rustc would speak of the operator.)
+/// (One trait covers both, because rustc does not explain why neither of two operator impls fits.
+/// It is implemented for the expression and not for the tensor: if the unmet bound were on the
+/// operator's own type, rustc would report the operator.)
 #[diagnostic::on_unimplemented(
     message = "a constant of `{T}` with the dims `{S}` does not match `{B}`",
     label = "expected a constant whose dims are among the axes of the stream",

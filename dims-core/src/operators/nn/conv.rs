@@ -21,8 +21,8 @@ use kernels::scalar::Num;
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
-/// Dims for the positions in a window that slides along the dims `P` of a tensor with the dims `S`: as many as there are in `P`, and
-/// none of `S`.
+/// Dims for the positions in a window that slides along the dims `P` of a tensor with the dims `S`:
+/// one for each of `P`, none of them in `S`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the dims of windows along `{P}`",
     label = "expected one dim for each dim that the window slides along"
@@ -43,7 +43,7 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A window has as many dims as it slides along.
+/// A window has one dim for each dim that it slides along.
 #[diagnostic::on_unimplemented(
     message = "a window needs one dim for each dim that it slides along",
     label = "expected as many dims as the window slides along"
@@ -78,7 +78,7 @@ fn slides<'a, P: DimList + 'a, K: DimList + 'a>(
     weight.check_all_given(windows)?;
     let size = |key| tensor.size(tensor.position(&key).expect("the dim is one of the tensor's"));
     let len = |key| weight.size(weight.position(&key).expect("the dim is one of the weight's"));
-    // What a local dim remembers of its size is left behind: here sizes are those of the tensors.
+    // Drop the size that a local dim has recorded: here the tensors' sizes are used.
     let plain = |dim: crate::types::brand::DimInfo<'_>| dim.resized();
     let mut all = SmallVec::new();
     let mut inside: SmallVec<[crate::types::brand::DimInfo<'static>; 3]> = SmallVec::new();
@@ -92,7 +92,8 @@ fn slides<'a, P: DimList + 'a, K: DimList + 'a>(
     Ok(all)
 }
 
-// Each function stands in one line with its bounds, because rustc quotes from there the function and the bound that is not met.
+// Each function is on one line with its bounds, because rustc quotes the function and the unmet
+// bound from here.
 macro_rules! convolutions {
     ($($(#[$attribute:meta])* $try_name:ident $run:ident $bounds:tt;)*) => {$(
         convolutions!(@one [$(#[$attribute])*] $try_name $run $bounds);
@@ -116,7 +117,8 @@ macro_rules! convolutions {
 }
 
 convolutions! {
-        /// A convolution (a cross-correlation, as everywhere in neural networks) along any number of dims: one for `conv1d`, two for `conv2d`, three
+        /// A convolution (a cross-correlation, as everywhere in neural networks) along any number
+        /// of dims: one for `conv1d`, two for `conv2d`, three
     /// for `conv3d`.
     ///
     /// ```text
@@ -124,10 +126,12 @@ convolutions! {
     ///                 x[.., channels, h * stride + kh * dilation - padding, w * .. ] * weight[.., channels, kh, kw]
     /// ```
     ///
-    /// `dims` are the dims `(h, w)` that the window slides along, `window` the dims `(kh, kw)` of the weight for the positions in it, and `channels`
-    /// one or more dims that both have. All other dims are as in any product: those of the weight alone are output channels, those of the
-    /// tensor alone are batches, and those of both are *groups*: a grouped convolution is one whose channels are split into a group and
-    /// its channels, and a depthwise one has no `channels` to sum over (`()`).
+    /// `dims` are the dims `(h, w)` that the window slides along, `window` the weight's dims
+    /// `(kh, kw)` for the positions in it, and `channels` one or more dims that both have. All
+    /// other dims are as in any product: dims of the weight alone are output channels, dims of the
+    /// tensor alone are batches, and dims of both are *groups*. For a grouped convolution, split
+    /// the channels into a group dim and a channel dim. A depthwise convolution has no `channels`
+    /// to sum over (`()`).
     ///
     /// ```text
     /// conv(&x, &weight, C, (H, W), (Kh, Kw), &Window::new().stride(2).padding(1))
@@ -141,7 +145,8 @@ convolutions! {
     #[panicking_twin("so is a window that is longer than what it slides along")]
     try_conv convolve [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOfBoth<A::Dims, W::Dims, U, V> + Plays<AnyChannel>, P: DimsOf<A::Dims, S> + Plays<DataFeature>, K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>, S: Dims, U: Dims, V: Dims, X: Dims];
 
-    /// The transpose of a convolution: every element is spread over a window, and what overlaps is added.
+    /// The transpose of a convolution: every element is spread over a window, and overlapping
+    /// windows are added.
     ///
     /// ```text
     /// out[.., h * stride + kh * dilation - padding] += x[.., channels, h] * weight[.., channels, kh]
@@ -278,7 +283,7 @@ where
     multiplied::<_, _, JoinedKeys<C, K>, U, X>(windows, weight.expr)
 }
 
-/// How many elements a dim has, with `step - 1` more between neighbours, and with padding on either side.
+/// The size of a dim with `step - 1` zeros between neighbours and padding on both sides.
 fn widened(slide: &Slide<'_>, before: usize, after: usize, step: usize) -> Result<usize, DimError> {
     let spread =
         slide.size.saturating_sub(1).checked_mul(step).and_then(|len| len.checked_add(slide.size.min(1)));
@@ -288,7 +293,7 @@ fn widened(slide: &Slide<'_>, before: usize, after: usize, step: usize) -> Resul
     })
 }
 
-/// Windows times the weight, summed over `D`: `X` of the dims `U` are left.
+/// Windows times the weight, summed over `D`: of the dims `U`, `X` are left.
 #[track_caller]
 fn multiplied<E, F, D, U, X>(windows: E, weight: F) -> Result<Named<E::Elem, X>, DimError>
 where

@@ -1,4 +1,4 @@
-//! The cross entropy with options: targets that do not count, weights of classes, smoothed labels.
+//! The cross entropy with options: ignored targets, class weights, label smoothing.
 
 use crate::error::DimError;
 use crate::execute::reduce::{Reductions, TensorOf, eval, log_softmax, sum};
@@ -38,7 +38,7 @@ use twins::panicking_twin;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CrossEntropy<J, W = Unweighted> {
-    /// Predictions with this target have the loss 0, and do not count in a mean.
+    /// Predictions with this target have the loss 0, and are ignored by means.
     pub ignore_index: Option<J>,
     /// The share of each target that is spread evenly over all classes, from 0 to 1.
     pub label_smoothing: f64,
@@ -51,7 +51,7 @@ pub struct CrossEntropy<J, W = Unweighted> {
 pub struct Unweighted;
 
 impl<J> CrossEntropy<J> {
-    /// The cross entropy itself: every target counts, in full.
+    /// The plain cross entropy: no target is ignored, no smoothing, no weights.
     pub fn new() -> Self {
         CrossEntropy { ignore_index: None, label_smoothing: 0.0, weights: Unweighted }
     }
@@ -64,7 +64,7 @@ impl<J> Default for CrossEntropy<J> {
 }
 
 impl<J, W> CrossEntropy<J, W> {
-    /// Sets the target that does not count.
+    /// Sets the target to ignore.
     #[must_use]
     pub fn ignore_index(self, target: J) -> Self {
         CrossEntropy { ignore_index: Some(target), ..self }
@@ -132,7 +132,7 @@ impl<T: Real, X: Dims, R: Rank> WeightedLosses<T, X, R> {
         &self.each
     }
 
-    /// The weight of each prediction: that of its class, and 0 where the target does not count.
+    /// The weight of each prediction: the weight of its class, or 0 if the target is ignored.
     pub fn weights(&self) -> &Named<T, X, R> {
         &self.weights
     }
@@ -148,7 +148,7 @@ impl<T: Real, X: Dims, R: Rank> WeightedLosses<T, X, R> {
     }
 
     /// The weighted mean along these dims: the sum of the losses over the sum of their weights.
-    /// This is PyTorch's mean; NaN where no target counts.
+    /// This is PyTorch's mean. It is NaN if all targets are ignored.
     ///
     /// # Panics
     ///
@@ -194,7 +194,7 @@ where
     let taken = Unary { op: ops::Neg, a: Take::new(logs.clone(), classes, &index.expr)? };
     let own = eval(LossOf::<A, X, I, _>::from_expr(Binary { op: ops::Mul, a: taken, b: &weight.expr }))?;
     let all = |losses: &LossOf<A, X, I>| {
-        // (Every loss has the dims that the weights may lack.)
+        // (Broadcast to the dims of the losses, which the weights may lack.)
         let is_loss = Binary { op: ops::Eq, a: &losses.expr, b: &losses.expr };
         eval(LossOf::<A, X, I, _>::from_expr(Select { cond: is_loss, a: &weight.expr, b: &weight.expr }))
     };
@@ -218,11 +218,11 @@ where
     Ok(WeightedLosses { each: eval(each)?, weights: weights_of_all })
 }
 
-/// A loss for each prediction, and what is computed like it.
+/// A tensor with one element for each prediction.
 type LossOf<A, X, I, E = Evaluated<<A as AsTensor>::Elem, X, LossRank<A, I>>> =
     Named<<A as AsTensor>::Elem, X, LossRank<A, I>, E>;
 
-/// Which targets count.
+/// Which targets are not ignored.
 fn counted<T: IndexInt, S: Dims, R: Rank>(
     target: &Named<T, S, R>,
     ignored: Option<T>,
@@ -232,7 +232,7 @@ fn counted<T: IndexInt, S: Dims, R: Rank>(
     Named::<bool, S, R, _>::from_expr(Binary { op: ops::Or, a: other, b: Scalar(is_any) })
 }
 
-/// An expression where targets count, elsewhere a number.
+/// `value` where targets count, `other` elsewhere.
 fn where_counted<'e, T: Element, S: Dims, R: Rank, E: Expr<Elem = T> + 'e>(
     counted: &'e Named<bool, S, R>,
     value: E,

@@ -18,22 +18,26 @@ use kernels::scalar::Real;
 use kernels::step::dropout::DropElements;
 use twins::panicking_twin;
 
-/// Elements that are left out at random.
+/// Sets random elements to zero.
 pub trait Dropout: Computable {
-    /// Each element times `1 / (1 - p)`, or 0 with the probability `p`. The result is evaluated.
+    /// Sets each element to 0 with the probability `p`, and multiplies the others by `1 / (1 - p)`.
+    /// The result is evaluated.
     ///
-    /// Which ones are left out follows from the seed, the names of the dims and the indices along them; the same seed leaves out
-    /// the same ones, whatever the number of threads. The seed is a number or a tensor without dims: see [`Seed`]. In inference, leave the call out.
+    /// The choice is determined by the seed, the names of the dims and the indices along them. It
+    /// does not depend on the number of threads. The seed is a number or a tensor without dims: see
+    /// [`Seed`]. In inference, leave the call out.
     ///
-    /// Each example of a batch draws apart from the others, as along any dim, however the function is batched. Where all are to lack the same ones, draw the mask
-    /// from its dims:
+    /// Each example of a batch has its own mask, however the function is batched. For one mask for
+    /// all examples, apply dropout to ones with the dims of the mask:
     ///
     /// ```text
     /// x.dropout(p, seed)                                       PyTorch's vmap(.., randomness="different")
     /// select(rand(Feat.of(n), seed).ge(p), x / (1.0 - p), 0.0)      randomness="same"
     /// ```
     ///
-    /// (`ones(Feat.of(n)).dropout(p, seed)` is such a mask where a function runs once for all examples. In a loop of calls it is an example's own: see [`vmap`](crate::batch::vmap()).)
+    /// (`ones(Feat.of(n)).dropout(p, seed)` is such a mask if the function runs once for all
+    /// examples. If it is called in a loop, each example gets its own mask: see
+    /// [`vmap`](crate::batch::vmap()).)
     #[panicking_twin("so is a `p` that is not between 0 and 1")]
     fn try_dropout(self, p: f64, seed: impl Into<Seed>) -> Result<TensorOf<Self>, DimError>
     where

@@ -15,7 +15,8 @@ use kernels::ops;
 use kernels::scalar::{Num, Real};
 use twins::panicking_twin;
 
-/// A linear map along the dims `I` to the dims `O`: `y[.., O] = sum over I of x[.., I] * weight[I, O] + bias[O]`. Whatever other dims `x` has come along.
+/// A linear map from the dims `I` to the dims `O`:
+/// `y[.., O] = sum over I of x[.., I] * weight[I, O] + bias[O]`. Other dims of `x` pass through.
 ///
 /// ```text
 /// struct Attention {
@@ -26,20 +27,23 @@ use twins::panicking_twin;
 /// let heads = attention.query.apply(&x);          (Batch, Token, Width) becomes (Batch, Token, Head, HeadDim)
 /// ```
 ///
-/// With the feature `safetensors` it can be a field of a struct with `#[derive(Load)]`: the arrays `weight`, with the axes `(O, I)` as PyTorch has them, and
-/// `bias`. In memory the weight lies by `(I, O)`, which products read fastest.
+/// With the feature `safetensors` it can be a field of a struct with `#[derive(Load)]`. It is
+/// loaded from the arrays `weight`, with the axes `(O, I)` as in PyTorch, and `bias`. In memory the
+/// weight is stored as `(I, O)`, which products read fastest.
 ///
 /// A map without a bias is a [`Projection`].
 ///
-/// `I` and `O` list their dims in the order in which they are declared, and have none in common: to map a dim to itself, rename it first.
+/// `I` and `O` list their dims in the order in which they are declared, and have none in common: to
+/// map a dim to itself, rename it first.
 pub struct Linear<I: Dims, O: Dims + Union<I>, T = f32> {
     /// The weights.
     pub weight: Named<T, <O as Union<I>>::Out>,
-    /// What is added.
+    /// The bias.
     pub bias: Named<T, O>,
 }
 
-/// The dims of a tensor that has all of `I`, which a map replaces by `O`: then they are `Z`, which rustc infers.
+/// The dims of a tensor that has all of `I`. A map replaces these by `O`; the result has the dims
+/// `Z`, which rustc infers.
 pub trait MappedBy<I, O, Z>: Dims {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -67,8 +71,8 @@ where
     O: Dims + Union<I>,
     T: Num,
 {
-    /// A map with random weights, of a normal distribution with the variance `1 / fan_in`, and a bias of zeros. The fan-in is the product of the sizes of
-    /// `inputs`.
+    /// A map with random weights from a normal distribution with the variance `1 / fan_in`, and a
+    /// bias of zeros. The fan-in is the product of the sizes of `inputs`.
     ///
     /// ```
     /// use typed_dims::nn::linear::Linear;
@@ -92,7 +96,8 @@ where
         Linear { weight, bias: unwrap(try_full(outputs, T::ZERO)) }
     }
 
-    /// The map of a tensor, which has the dims `I`: `sum over I of x * weight + bias`. It runs at once, as one product.
+    /// Applies the map to a tensor that has the dims `I`: `sum over I of x * weight + bias`. It
+    /// runs at once, as one product.
     ///
     /// # Panics
     ///
@@ -104,10 +109,10 @@ where
     }
 }
 
-/// The map of a tensor by weights that are no layer of their own: `sum over I of x * weight`.
+/// Applies a linear map whose weights are not in a layer: `sum over I of x * weight`.
 ///
-/// `project::<(Width,), (Word,), _, _, _>(&x, &table)` scores the words by the table that embeds them. Where the dims are not parameters,
-/// `(x * &table).sum(Width)` is the same.
+/// `project::<(Width,), (Word,), _, _, _>(&x, &table)` scores words with their embedding table. If
+/// the dims are not generic, `(x * &table).sum(Width)` does the same.
 #[panicking_twin]
 pub fn try_project<I, O, T, X, Z>(
     x: &Named<T, X>,
@@ -133,7 +138,8 @@ impl<I: Dims, O: Dims + Union<I>, T: Clone> Clone for Linear<I, O, T> {
 
 /// A [`Linear`] map without a bias: `y[.., O] = sum over I of x[.., I] * weight[I, O]`.
 ///
-/// With the feature `safetensors` it can be a field of a struct with `#[derive(Load)]`: the array `weight`, with the axes `(O, I)`.
+/// With the feature `safetensors` it can be a field of a struct with `#[derive(Load)]`. It is
+/// loaded from the array `weight`, with the axes `(O, I)`.
 pub struct Projection<I: Dims, O: Dims + Union<I>, T = f32> {
     /// The weights.
     pub weight: Named<T, <O as Union<I>>::Out>,
@@ -145,7 +151,8 @@ where
     O: Dims + Union<I>,
     T: Num,
 {
-    /// A map with random weights, of a normal distribution with the variance `1 / fan_in`. The fan-in is the product of the sizes of `inputs`.
+    /// A map with random weights from a normal distribution with the variance `1 / fan_in`. The
+    /// fan-in is the product of the sizes of `inputs`.
     ///
     /// ```
     /// use typed_dims::nn::linear::Projection;
@@ -168,7 +175,8 @@ where
         Projection { weight: unwrap(crate::creation::init::of_map(inputs, outputs, seed)) }
     }
 
-    /// The map of a tensor, which has the dims `I`: `sum over I of x * weight`. It runs at once, as one product.
+    /// Applies the map to a tensor that has the dims `I`: `sum over I of x * weight`. It runs at
+    /// once, as one product.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Losses: how far predictions are from their targets.
+//! Losses.
 
 use crate::error::DimError;
 use crate::execute::reduce::{TensorOf, log_softmax};
@@ -22,7 +22,7 @@ use kernels::ops;
 use kernels::scalar::{Num, Real, Signed};
 use twins::panicking_twin;
 
-/// A loss for each element of the predictions `A`, by the operation `O` on it and on its target in `Y`. It has the dims of `A`.
+/// The elementwise loss `O` of the predictions `A` and the targets `Y`. It has the dims of `A`.
 pub type Loss<O, A, Y> = Named<
     <A as AsTensor>::Elem,
     <A as AsTensor>::Dims,
@@ -30,7 +30,8 @@ pub type Loss<O, A, Y> = Named<
     Binary<O, <A as AsTensor>::Expr, <Y as Operand<<A as AsTensor>::Elem>>::Expr>,
 >;
 
-/// A loss for each prediction of classes: it has the dims `X` of the predictions `A` but the classes.
+/// A loss for each classification. It has the dims `X`: those of the predictions `A` without the
+/// classes.
 pub type ClassLoss<A, I, X> = Named<
     <A as AsTensor>::Elem,
     X,
@@ -38,7 +39,8 @@ pub type ClassLoss<A, I, X> = Named<
     Unary<ops::Neg, Take<A, <I as AsTensor>::Expr>>,
 >;
 
-/// Targets as positions along the dim of the classes, for predictions whose other dims are `X`: a tensor of integers without other dims.
+/// Targets as positions along the dim of the classes, for predictions whose other dims are `X`: a
+/// tensor of integers that has only dims of `X`.
 #[diagnostic::on_unimplemented(
     message = "the elements of `{Self}` cannot be indices",
     label = "a tensor of integers is expected here",
@@ -58,7 +60,8 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-// The bound of the targets and `self` are written in each line, not in the macro, because rustc quotes them from there.
+// The bound of the targets and `self` are on each line, not in the macro, because rustc quotes them
+// from here.
 macro_rules! losses {
     ($($(#[$doc:meta])* $method:ident($this:ident, target) $op:ident [$($target:tt)*] [$bound:ident];)*) => {$(
         $(#[$doc])*
@@ -77,16 +80,19 @@ fn elementwise<O, A: AsTensor, Y: Operand<A::Elem>>(op: O, predictions: A, targe
     Named::from_expr(Binary { op, a: predictions.into_named().expr, b: targets.into_expr() })
 }
 
-/// Losses of predictions, `x`, beside their targets, `y`.
+/// Losses of predictions `x` with the targets `y`.
 ///
-/// None of them reduces over examples: each yields a loss for every prediction, and `.mean(Batch)` or `.sum(Batch)` makes one number of these, in
-/// the same pass. The losses of classes, [`cross_entropy`](Losses::cross_entropy) and [`nll_loss`](Losses::nll_loss), have the dims of `x` but the
-/// classes. All others are computed element by element and have the dims of `x`; to have one for each example, reduce its features:
-/// `.mean(Feat)`, or `.sum(Class)` for [`kl_div_loss`](Losses::kl_div_loss).
+/// They do not reduce over examples: each yields one loss per prediction. Reduce them with
+/// `.mean(Batch)` or `.sum(Batch)`, which runs in the same pass. The losses of classes,
+/// [`cross_entropy`](Losses::cross_entropy) and [`nll_loss`](Losses::nll_loss), have the dims of
+/// `x` without the classes. The others are computed element by element and have the dims of `x`.
+/// For one loss per example, reduce over its features: `.mean(Feat)`, or `.sum(Class)` for
+/// [`kl_div_loss`](Losses::kl_div_loss).
 ///
-/// Targets have no dims that the losses lack: such a dim would compare every prediction with every target. They can lack dims of the predictions, and of
-/// the elementwise losses they can be a single number. Where predictions and targets have different sizes for a dim, there is an error where the
-/// losses are computed.
+/// Targets must not have dims that the losses lack, because every prediction would be compared with
+/// every target. They can lack dims of the predictions. For the elementwise losses, the target can
+/// be a single number. If predictions and targets have different sizes for a dim, there is an error
+/// when the losses are computed.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -106,18 +112,21 @@ pub trait Losses: Computable {
         mse_loss(self, target) SquaredError [Y: Subset<Self::Elem, Self::Dims>] [Num];
         /// The absolute error, `|x - y|`.
         l1_loss(self, target) AbsoluteError [Y: Subset<Self::Elem, Self::Dims>] [Real];
-        /// The binary cross entropy of probabilities `x` and targets `y` from 0 to 1, `-(y * ln(x) + (1 - y) * ln(1 - x))`. Each logarithm is at
-        /// least -100, as in PyTorch. From logits, [`bce_with_logits_loss`](Losses::bce_with_logits_loss) is exact.
+        /// The binary cross entropy of probabilities `x` and targets `y` from 0 to 1,
+        /// `-(y * ln(x) + (1 - y) * ln(1 - x))`. Each logarithm is at least -100, as in PyTorch.
+        /// For logits, use [`bce_with_logits_loss`](Losses::bce_with_logits_loss), which is exact.
         bce_loss(self, target) Bce [Y: Subset<Self::Elem, Self::Dims>] [Real];
-        /// [`bce_loss`](Losses::bce_loss) of `sigmoid(x)`, `ln(1 + e^x) - x * y`, computed so that no digits are lost where the sigmoid is near 0 or 1.
+        /// [`bce_loss`](Losses::bce_loss) of `sigmoid(x)`, `ln(1 + e^x) - x * y`, computed without
+        /// loss of precision where the sigmoid is near 0 or 1.
         bce_with_logits_loss(self, target) BceWithLogits [Y: Subset<Self::Elem, Self::Dims>] [Real];
-        /// `y * (ln(y) - x)`, and 0 where `y` is 0, for logarithms of probabilities `x` and probabilities `y`. `.sum(Class)` is the Kullback-Leibler
-        /// divergence of the distributions over `Class`: S. Kullback, R. A. Leibler, 1951, "On information and sufficiency".
+        /// `y * (ln(y) - x)`, and 0 where `y` is 0, for logarithms of probabilities `x` and
+        /// probabilities `y`. `.sum(Class)` is the Kullback-Leibler divergence of the distributions
+        /// over `Class`: S. Kullback, R. A. Leibler, 1951, "On information and sufficiency".
         kl_div_loss(self, target) KlDiv [Y: Subset<Self::Elem, Self::Dims>] [Real];
     }
 
-    /// `(x - y)^2 / 2` where `|x - y| <= delta`, else `delta * (|x - y| - delta / 2)`: P. J. Huber, 1964, "Robust estimation of a location
-    /// parameter".
+    /// `(x - y)^2 / 2` where `|x - y| <= delta`, else `delta * (|x - y| - delta / 2)`: P. J. Huber,
+    /// 1964, "Robust estimation of a location parameter".
     ///
     /// # Panics
     ///
@@ -139,7 +148,8 @@ pub trait Losses: Computable {
         }
     }
 
-    /// [`huber_loss`](Losses::huber_loss) divided by `beta`; the absolute error where `beta` is 0. R. Girshick, 2015, "Fast R-CNN".
+    /// [`huber_loss`](Losses::huber_loss) with `delta = beta`, divided by `beta`; the absolute
+    /// error if `beta` is 0. R. Girshick, 2015, "Fast R-CNN".
     ///
     /// # Panics
     ///
@@ -161,9 +171,11 @@ pub trait Losses: Computable {
         }
     }
 
-    /// `-ln(softmax(x)[target])` for unnormalised `x` along the dim `classes`: `ln(sum over c of e^x[c]) - x[target]`.
+    /// `-ln(softmax(x)[target])` for unnormalised `x` along the dim `classes`:
+    /// `ln(sum over c of e^x[c]) - x[target]`.
     ///
-    /// The targets are positions along `classes`. A position that is out of range is an error where it is read.
+    /// The targets are positions along `classes`. A position that is out of range is an error where
+    /// it is read.
     #[panicking_twin]
     fn try_cross_entropy<C: DimRef + DimsOf<Self::Dims, X>, X: Dims, I: ClassTargets<X>>(
         &self,
@@ -176,12 +188,15 @@ pub trait Losses: Computable {
         log_softmax(reference::<Self>(&self.borrowed()), classes)?.try_nll_loss(classes, target)
     }
 
-    /// [`cross_entropy`](Losses::cross_entropy) with [options](CrossEntropy): targets that do not count, weights of classes, smoothed labels.
+    /// [`cross_entropy`](Losses::cross_entropy) with [options](CrossEntropy): ignored targets,
+    /// class weights, label smoothing.
     ///
-    /// With the weight `w[c]` of each class (1 unless weights are given) and the smoothing `e` over `n` classes, the loss of a prediction is
-    /// `(1 - e) * w[target] * -l[target] + e / n * sum over c of w[c] * -l[c]`, where `l` is `log_softmax(x)`; and 0 where the target does not count. The result has these
-    /// losses; its [`mean`](WeightedLosses::mean) divides their sum by that of `w[target]` over the targets that count, as
-    /// `torch.nn.functional.cross_entropy` does.
+    /// With the weight `w[c]` of each class (1 unless weights are given) and the smoothing `e` over
+    /// `n` classes, the loss of a prediction is
+    /// `(1 - e) * w[target] * -l[target] + e / n * sum over c of w[c] * -l[c]`, where `l` is
+    /// `log_softmax(x)`. It is 0 if the target is ignored. [`mean`](WeightedLosses::mean) of the
+    /// result divides the sum of the losses by the sum of `w[target]` over the targets that are not
+    /// ignored, as `torch.nn.functional.cross_entropy` does.
     ///
     /// ```
     /// use typed_dims::nn::loss::CrossEntropy;
@@ -197,7 +212,8 @@ pub trait Losses: Computable {
     ///
     /// # Errors
     ///
-    /// If sizes differ, a target that counts is out of range, or the smoothing is not between 0 and 1.
+    /// If sizes differ, a target that is not ignored is out of range, or the smoothing is not
+    /// between 0 and 1.
     #[panicking_twin]
     fn try_cross_entropy_with<C, X, I, W>(
         &self,
@@ -215,9 +231,11 @@ pub trait Losses: Computable {
         weighted_losses(self, classes, target, options)
     }
 
-    /// `-x[target]` along the dim `classes`, for `x` that are logarithms of probabilities: the negative log likelihood.
+    /// The negative log likelihood, `-x[target]` along the dim `classes`, where `x` are logarithms
+    /// of probabilities.
     ///
-    /// The targets are positions along `classes`. A position that is out of range is an error where it is read.
+    /// The targets are positions along `classes`. A position that is out of range is an error where
+    /// it is read.
     #[panicking_twin]
     fn try_nll_loss<C: DimRef + DimsOf<Self::Dims, X>, X: Dims, I: ClassTargets<X>>(
         self,
@@ -234,7 +252,7 @@ pub trait Losses: Computable {
 
 impl<A: Computable> Losses for A {}
 
-/// The error of a setting that is out of its range.
+/// The error for a setting that is out of range.
 #[cold]
 pub(super) fn unfit<T: Real>(loss: &str, setting: &str, value: T, range: &str) -> DimError {
     DimError::Shape { what: format!("`{loss}` with the {setting} {value:?}: {range}") }

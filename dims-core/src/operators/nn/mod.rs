@@ -1,4 +1,5 @@
-//! What neural networks are made of: convolutions, linear maps, pooling, normalisation, losses, dropout.
+//! Operators for neural networks: convolutions, linear maps, pooling, normalisation, losses,
+//! dropout.
 
 pub mod bias;
 pub mod conv;

@@ -18,8 +18,8 @@ use kernels::scan::norm::{RootMeanSquare, Standardize};
 use kernels::step::lines::StandardizeWithMoments;
 use twins::panicking_twin;
 
-/// What [`batch_norm`](Normalization::batch_norm) yields: the elements, and what they were normalised by. The tensor was one of `T` with
-/// the dims `S` and the positional axes `R`, and `X` are the dims that it was not normalised over.
+/// The result of [`batch_norm`](Normalization::batch_norm) on a tensor of `T` with the dims `S` and
+/// the positional axes `R`. `X` are the dims that it was not normalised over.
 pub struct Normalized<T, S: Dims, X: Dims, R: Rank = Rank0> {
     /// The normalised elements.
     pub output: Named<T, S, R>,
@@ -48,7 +48,8 @@ pub type NormalizedBy<A, M, V> = Named<
     >,
 >;
 
-/// The result of [`layer_norm_affine`](Normalization::layer_norm_affine): a tensor with the dims of all three operands.
+/// The result of [`layer_norm_affine`](Normalization::layer_norm_affine): a tensor with the dims of
+/// all three operands.
 pub type ScaledAndShifted<A, G, B> = Named<
     <A as AsTensor>::Elem,
     <<<A as AsTensor>::Dims as Union<<G as Operand<<A as AsTensor>::Elem>>::Dims>>::Out as Union<
@@ -56,11 +57,12 @@ pub type ScaledAndShifted<A, G, B> = Named<
     >>::Out,
 >;
 
-/// Normalisations. They run at once, but for [`batch_norm_with`](Normalization::batch_norm_with). A learnt scale and bias are factors and summands as
-/// any other: `x.layer_norm(Feat, 1e-5) * &weight + &bias` fuses with what follows.
-/// [`layer_norm_affine`](Normalization::layer_norm_affine) has them in the same pass.
+/// Normalisations. They run at once, except for
+/// [`batch_norm_with`](Normalization::batch_norm_with). Apply a learnt scale and bias with ordinary
+/// operators: `x.layer_norm(Feat, 1e-5) * &weight + &bias` fuses with later operations.
+/// [`layer_norm_affine`](Normalization::layer_norm_affine) applies them in the same pass.
 ///
-/// Over which dims decides what a normalisation is called:
+/// The usual names of normalisations differ by the dims:
 ///
 /// | name | call |
 /// |---|---|
@@ -85,10 +87,12 @@ pub trait Normalization: AsTensor {
         along_lines::<NamedOf<Self>, D, _>(checked(self, &dims)?, Standardize(eps))
     }
 
-    /// `(x - mean) / sqrt(var + eps) * gain + bias`: [`layer_norm`](Normalization::layer_norm) over dims, then a learnt scale and offset.
+    /// `(x - mean) / sqrt(var + eps) * gain + bias`: [`layer_norm`](Normalization::layer_norm) over
+    /// dims, then a learnt scale and offset.
     ///
-    /// Each line is read once and written once, if `gain` and `bias` have no dims besides `dims`. They can have any dims of `x`, but no others;
-    /// for others, write `x.layer_norm(..) * gain + bias`. Either can be a single number.
+    /// Each line is read once and written once if `gain` and `bias` have only dims of `dims`. They
+    /// can have any dims of `x`. If they have others, write `x.layer_norm(..) * gain + bias`.
+    /// Either can be a single number.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -119,7 +123,7 @@ pub trait Normalization: AsTensor {
         scaled_and_shifted(self, dims, eps, gain, bias)
     }
 
-    /// `x / sqrt(mean of x^2 + eps)`, the mean being over dims.
+    /// `x / sqrt(mean of x^2 + eps)`, with the mean over dims.
     #[panicking_twin("so is a negative `eps`")]
     fn try_rms_norm<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
@@ -133,7 +137,8 @@ pub trait Normalization: AsTensor {
         along_lines::<NamedOf<Self>, D, _>(checked(self, &dims)?, RootMeanSquare(eps))
     }
 
-    /// As [`layer_norm`](Normalization::layer_norm), over `dims` and over each of `groups` equal parts of `channels`.
+    /// As [`layer_norm`](Normalization::layer_norm), over `dims` and over each of `groups` equal
+    /// parts of `channels`.
     #[panicking_twin("so are a negative `eps`, and groups that do not divide the channels")]
     fn try_group_norm<C, D, X, Y>(
         self,
@@ -150,7 +155,7 @@ pub trait Normalization: AsTensor {
         Y: Dims,
     {
         check_eps("group_norm", eps)?;
-        // The channels come first along a line, so that equal parts of it are groups.
+        // The channels are outermost in a line, so that its equal parts are the groups.
         let lines = Lines::recorded::<Self, JoinedKeys<C, D>>(self)?;
         lines.shape.check_given(&channels.info())?;
         lines.shape.check_all_given(&dims)?;
@@ -163,8 +168,8 @@ pub trait Normalization: AsTensor {
         lines.along(len, Standardize(eps))
     }
 
-    /// As [`layer_norm`](Normalization::layer_norm), with the mean and the variance that were used: what batch normalisation does in training, over
-    /// the batch and all dims but the channels.
+    /// As [`layer_norm`](Normalization::layer_norm), and also returns the mean and the variance.
+    /// This is batch normalisation in training, over the batch and all dims except the channels.
     #[panicking_twin("so are a negative `eps`, and one value for each channel")]
     fn try_batch_norm<D: DimsOf<Self::Dims, X>, X: AllPlay<DataChannel>>(
         self,
@@ -194,8 +199,8 @@ pub trait Normalization: AsTensor {
         Ok(Normalized { output, mean, var })
     }
 
-    /// `(x - mean) / sqrt(var + eps)`, with a mean and a variance that are given: batch normalisation in inference. Lazy. Where
-    /// `var + eps` is negative, the result is NaN.
+    /// Batch normalisation in inference: `(x - mean) / sqrt(var + eps)`, with a given mean and
+    /// variance. Lazy. Where `var + eps` is negative, the result is NaN.
     fn batch_norm_with<M, V>(self, mean: M, var: V, eps: Self::Elem) -> NormalizedBy<Self, M, V>
     where
         Self: Evaluable<Elem: Real>,
@@ -212,7 +217,8 @@ pub trait Normalization: AsTensor {
 
 impl<A: AsTensor + ?Sized> Normalization for A {}
 
-/// As [`try_layer_norm_affine`](Normalization::try_layer_norm_affine). It does not require that the dims of the gain and of the bias are dims of the tensor.
+/// As [`try_layer_norm_affine`](Normalization::try_layer_norm_affine). The gain and the bias may
+/// have dims that the tensor lacks.
 #[doc(hidden)]
 #[track_caller]
 pub fn scaled_and_shifted<A, D, X, G, B>(
@@ -234,7 +240,7 @@ where
     standardized_affine::<_, D, _, _, _>(checked(tensor, &dims)?, eps, gain, bias)
 }
 
-/// The number that is added to a variance is not negative.
+/// Checks that the number added to a variance is not negative.
 pub(crate) fn check_eps<T: Real>(operation: &str, eps: T) -> Result<(), DimError> {
     if eps >= T::zero() {
         return Ok(());

@@ -29,17 +29,19 @@ use kernels::step::pooling::{MaxOfParts, MeanOfParts, PartSizes};
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
-/// Pooling along dims, one to three of them. They run at once, in one pass over windows that are views; with padding the elements are copied
-/// once.
+/// Pooling along one to three dims. They run at once, in one pass over windows that are views. With
+/// padding, the elements are copied once.
 ///
-/// `size` is the window's, and `steps` how it moves, as in a [convolution](crate::operators::nn::conv::conv); what is added around the elements does
-/// not count for a maximum, and counts as 0 for a mean.
+/// `size` is the size of the window, and `steps` says how it moves, as in a
+/// [convolution](crate::operators::nn::conv::conv). A maximum ignores padding, a mean counts it as
+/// 0.
 ///
 /// ```text
 /// x.max_pool((H, W), 2, &Window::new().stride(2))       halves H and W
 /// ```
 pub trait Pooling: Computable {
-    /// The greatest element of each window: `out[h] = max over kh of x[h * stride + kh * dilation - padding]`.
+    /// The greatest element of each window:
+    /// `out[h] = max over kh of x[h * stride + kh * dilation - padding]`.
     #[panicking_twin(
         "so is a window that is longer than what it slides along, and one that holds only padding, which has no greatest element"
     )]
@@ -55,7 +57,8 @@ pub trait Pooling: Computable {
         pool(self, &dims, &size.into(), steps, Around::Ignored(Self::Elem::LOWEST), reducers::Max)
     }
 
-    /// The mean of each window, whose padding counts as zeros: `out[h] = mean over kh of x[h * stride + kh * dilation - padding]`.
+    /// The mean of each window, whose padding counts as zeros:
+    /// `out[h] = mean over kh of x[h * stride + kh * dilation - padding]`.
     #[panicking_twin("so is a window that is longer than what it slides along")]
     fn try_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
@@ -72,8 +75,9 @@ pub trait Pooling: Computable {
         of_counted(means, &own, &dims, &size, steps, true)
     }
 
-    /// The mean of those elements of each window that are no padding, as PyTorch's `avg_pool2d(count_include_pad=False)`. It rounds once more along each
-    /// padded dim than [`avg_pool`](Pooling::avg_pool).
+    /// The mean of each window without its padding, as PyTorch's
+    /// `avg_pool2d(count_include_pad=False)`. Along each padded dim it rounds once more than
+    /// [`avg_pool`](Pooling::avg_pool).
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -103,7 +107,8 @@ pub trait Pooling: Computable {
         of_counted(means, &own, &dims, &size, steps, false)
     }
 
-    /// The Euclidean norm of each window: `out[h] = sqrt(sum over kh of x[h * stride + kh * dilation - padding]^2)`.
+    /// The Euclidean norm of each window:
+    /// `out[h] = sqrt(sum over kh of x[h * stride + kh * dilation - padding]^2)`.
     #[panicking_twin("so is a window that is longer than what it slides along")]
     #[doc(alias = "lp_pool")]
     fn try_norm_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
@@ -118,8 +123,8 @@ pub trait Pooling: Computable {
         pool(self, &dims, &size.into(), steps, Around::Counted(Self::Elem::ZERO), reducers::Norm)
     }
 
-    /// The means of as many parts of each dim as asked for, which are as equal as can be: `out[i] = mean of x[floor(i * n / size) ..
-    /// ceil((i + 1) * n / size)]`.
+    /// Divides each dim into a given number of nearly equal parts, and returns their means:
+    /// `out[i] = mean of x[floor(i * n / size) .. ceil((i + 1) * n / size)]`.
     #[panicking_twin("so is having no element")]
     fn try_adaptive_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
         self,
@@ -133,7 +138,7 @@ pub trait Pooling: Computable {
         adaptive(self, &dims, &sizes.into(), mean)
     }
 
-    /// The greatest elements of as many parts of each dim as asked for, as in [`adaptive_avg_pool`](Pooling::adaptive_avg_pool).
+    /// The greatest elements of the parts of [`adaptive_avg_pool`](Pooling::adaptive_avg_pool).
     #[panicking_twin("so is having no element")]
     fn try_adaptive_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
         self,
@@ -150,15 +155,16 @@ pub trait Pooling: Computable {
 
 impl<A: Computable> Pooling for A {}
 
-/// What padding is filled with.
+/// The elements in the padding.
 enum Around<T> {
-    /// With elements that do not count, because the reduction never chooses them or the caller takes them out; a window must hold something else.
+    /// Ignored, because the reduction never chooses them or the caller takes them out. A window
+    /// must contain other elements.
     Ignored(T),
-    /// With elements as any others.
+    /// Counted like any other elements.
     Counted(T),
 }
 
-/// Means of windows, all of whose positions counted, as those of the elements alone, or of these and their padding. `own` are the sizes before.
+/// Converts means that counted padding to means without it. `own` are the sizes before padding.
 #[track_caller]
 fn of_counted<T: Analytic, S: Dims, R: Rank>(
     means: Named<T, S, R>,
@@ -196,10 +202,11 @@ fn of_counted<T: Analytic, S: Dims, R: Rank>(
     Ok(means)
 }
 
-/// Whether one of `positions` windows, `stride` apart, holds nothing but the `padding` in front of `own` elements or behind them.
+/// Whether one of `positions` windows, `stride` apart, holds only the `padding` before or after the
+/// `own` elements.
 ///
-/// Of such a window the first place that is not in front of the elements is behind them. (The last place never is in front: padding is not
-/// longer than half a window.)
+/// The first position of such a window at or after the start of the axis is already past its end.
+/// (The last position is never before the start, because padding is at most half a window.)
 fn misses(own: usize, padding: usize, positions: usize, stride: usize, dilation: usize) -> bool {
     (0..positions).map(|at| at * stride).take_while(|&start| start < padding || own == 0).any(|start| {
         let first = start + padding.saturating_sub(start).div_ceil(dilation) * dilation;
@@ -232,7 +239,7 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
         Around::Ignored(fill) => (fill, false),
         Around::Counted(fill) => (fill, true),
     };
-    // Without any element along the other dims there is no window at all.
+    // Without elements along the other dims there are no windows.
     let windows_exist = AxisList::in_memory_of::<A::Dims, A::Rank>()
         .as_slice()
         .iter()
@@ -250,7 +257,7 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
         let padded = padded.filter(|&len| len <= isize::MAX as usize).ok_or_else(|| DimError::TooLarge {
             dims: format!("dim `{}` = {own} and its padding", dim.name),
         })?;
-        // Behind half a window there would be windows of padding alone.
+        // With more than half a window of padding, there would be windows of padding alone.
         if padding > size.at(at).saturating_sub(1).saturating_mul(steps.dilation.at(at)).div_ceil(2) {
             let what = format!(
                 "windows along dim `{}`: the padding {padding} is more than half of the window of {}",

@@ -1,4 +1,4 @@
-//! The conditions under which dims can take the place of others: static sizes, roles, and that each is there once.
+//! The conditions under which dims can replace others: static sizes, roles, and no duplicates.
 
 use crate::types::brand::Brand;
 use crate::types::condition::condition;
@@ -14,7 +14,7 @@ use crate::types::set::{Dims, NamedOnce, NoDim, Union};
 use crate::types::size::{MaySame, ProductOf, SameSize, VolumeOf};
 
 condition! {
-    /// Static sizes that multiply to that of `Whole`; a size that only the run knows is checked there.
+    /// Static sizes whose product is the size of `Whole`. Dynamic sizes are checked at run time.
     #[diagnostic::on_unimplemented(
         message = "`{Whole}` has `{Size}` elements, which is not the product of `{Sizes}`",
         label = "the static sizes do not fit together"
@@ -23,7 +23,7 @@ condition! {
 }
 
 condition! {
-    /// Static sizes that add up to that of `Whole`; a size that only the run knows is checked there.
+    /// Static sizes whose sum is the size of `Whole`. Dynamic sizes are checked at run time.
     #[diagnostic::on_unimplemented(
         message = "`{Whole}` has `{Size}` elements, which is not the sum of `{Sizes}`",
         label = "the static sizes do not add up"
@@ -31,7 +31,7 @@ condition! {
     pub trait AddsUpTo<Whole, Size, Sizes> for True;
 }
 
-/// Whether they agree: the product of the sizes of the dims `L` and the size of `Whole`.
+/// Whether the product of the sizes of the dims `L` can equal the size of `Whole`.
 type ProductAgrees<L, Whole> =
     <ProductOf<<L as DimList>::Brands> as MaySame<<<Whole as DimRef>::Brand as Brand>::Num>>::Out;
 
@@ -54,7 +54,8 @@ where
     type Set = SetNamed<L>;
 }
 
-/// Dims that a tensor with the dims `S` can get beside `X`, those of its dims that stay: each is named once, and is none of these.
+/// New dims for a tensor with the dims `S`, of which `X` are kept: each is named once, and is not
+/// in `X`.
 pub trait NewDims<X, S = X>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -68,15 +69,15 @@ where
     (): Shares<L::Brands>,
     NoDim<NamedTwice<L>>: NamedOnce<NamedTwice<L>, L>,
     X: Union<SetNamed<L>> + Dims<List: Shares<L::Brands>>,
-    // Where a dim is named twice, that alone is to be said.
+    // If a dim is named twice, only this is reported.
     <NoDim<NamedTwice<L>> as Bool>::Implies<NoDim<BoundAlready<X, L>>>: NotYetBound<BoundAlready<X, L>, S>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <X as Union<SetNamed<L>>>::Out;
 }
 
-/// Dims that the dim `Whole` of a tensor can be split into, whose other dims are `X`: they are [`NewDims`], and one of them keeps what `Whole`
-/// means.
+/// Dims that the dim `Whole` of a tensor with the other dims `X` can be split into: they are
+/// [`NewDims`], and one of them has the role of `Whole`.
 pub trait PartsIn<Whole, X>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -93,8 +94,8 @@ where
     type Out = <L as NewDims<X>>::Out;
 }
 
-/// Names for the dims `Old` of a tensor with the dims `S`, whose other dims are `X`: they are [`NewDims`], one for each of `Old`, of the same static
-/// size and role.
+/// New names for the dims `Old` of a tensor with the dims `S` and the other dims `X`: they are
+/// [`NewDims`], one for each of `Old`, with the same static size and role.
 pub trait NamesFor<Old, S, X>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -110,7 +111,7 @@ where
     type Out = <L as NewDims<X, S>>::Out;
 }
 
-/// As many dims as the tuple `Old` has, each a name for the one in its place: of the same static size and role.
+/// A tuple with one dim for each of `Old`, with the same static size and role.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not have a name for each of the dims `{Old}`",
     label = "expected as many dims as are renamed, at most 6"
@@ -140,10 +141,12 @@ names_each!(A P, B Q, C R, D T);
 names_each!(A P, B Q, C R, D T, E U);
 names_each!(A P, B Q, C R, D T, E U, F V);
 
-/// The first brand of the dims `L` that the set `X` has, or [`Nothing`](crate::types::set::Nothing).
+/// The first brand of the dims `L` that the set `X` has, or
+/// [`Nothing`](crate::types::set::Nothing).
 type BoundAlready<X, L> = <<X as Dims>::List as Shares<<L as DimList>::Brands>>::Found;
 
-/// A dim that the dims `P` of a tensor can be flattened into, whose other dims are `X`: it is none of those, and one of `P` means what it does.
+/// A dim that the dims `P` of a tensor with the other dims `X` can be flattened into: it is not in
+/// `X`, and has the role of one of `P`.
 pub trait WholeIn<P, X>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -1,4 +1,4 @@
-//! Several tensors that look at one: the pieces of `split` and `split_to`.
+//! The pieces of `split` and `split_to`: several views of one tensor.
 
 use super::names::AddsUpTo;
 use super::{Remapped, Restructure};
@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use smallvec::SmallVec;
 
-/// What can be looked at by several tensors at once: references to tensors, views, and expressions of these.
+/// Tensors that several views can share: references to tensors, views, and expressions of these.
 #[diagnostic::on_unimplemented(
     message = "all pieces of a tensor borrow its elements, but the first one would consume this tensor",
     label = "borrow it: `(&x)`; evaluate an expression first: `let x = (a * b).eval();`"
@@ -42,7 +42,7 @@ pub trait Pieces<W, A>: Sized {
     type Whole: Brand;
     /// The sizes of the pieces, for messages.
     type Sizes;
-    /// [`False`](crate::types::set::False) if all sizes are static, and do not add up.
+    /// [`False`](crate::types::set::False) if all sizes are static and do not add up.
     type AddsUp: Bool;
     /// The pieces.
     type Out;
@@ -52,7 +52,7 @@ pub trait Pieces<W, A>: Sized {
     fn cut(self, tensor: A, whole: W) -> Result<Self::Out, DimError>;
 }
 
-/// [`Pieces`] whose static sizes add up to that of `W`.
+/// [`Pieces`] whose static sizes add up to the size of `W`.
 #[diagnostic::on_unimplemented(
     message = "`{W}` cannot be split into `{Self}`",
     label = "expected a tuple of 2 to 6 new dims to replace `{W}`, which must be a dim of the tensor"
@@ -102,7 +102,8 @@ pieces!(P 0, Q 1, R 2, S 3);
 pieces!(P 0, Q 1, R 2, S 3, T 4);
 pieces!(P 0, Q 1, R 2, S 3, T 4, U 5);
 
-/// The positions along a dim of `size` elements that each of the parts gets: as many as its own size, and the rest for one part without a size.
+/// The range of positions of each part along a dim of `size` elements. One part may lack a size; it
+/// gets the rest.
 fn piece_ranges(
     whole: DimInfo<'_>,
     size: usize,

@@ -1,4 +1,4 @@
-//! Ranges of positions along a dim: the arguments of `slice` and its kin.
+//! Ranges of positions along a dim, the arguments of `slice` and similar methods.
 
 use super::Remapped;
 use crate::bind::binder::{Position, after, cut};
@@ -12,7 +12,7 @@ use crate::types::brand::DimInfo;
 use core::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use kernels::memory::axes::Axis;
 
-/// The elements from a start to an end along a dim: `1..4`, `..n`, `2..`; negative positions count from the end.
+/// A range of positions along a dim: `1..4`, `..n`, `2..`. Negative positions count from the end.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a range of positions",
     label = "expected a range of integers, such as `1..4`"
@@ -68,7 +68,7 @@ pub(super) fn sliced<A: Computable>(
         });
     }
     let len = len.div_ceil(step);
-    // The step to a second element lies within the dim; where there is none, it may be greater than can be counted.
+    // The step to a second element is within the dim. If there is none, the step may overflow.
     let step = if len > 1 || step == 1 { step as isize } else { 0 };
     // A local dim keeps its own size.
     dim.resized().unify(len, None)?;
@@ -76,7 +76,7 @@ pub(super) fn sliced<A: Computable>(
     Ok(Named::from_expr(Remap::new(tensor.expr, dim.key(), along)))
 }
 
-/// Where a range starts along a dim, the dim's size, and how many elements the range has.
+/// The start of a range along a dim, the dim's size, and the length of the range.
 pub(crate) fn within(
     shape: &Shape,
     dim: DimInfo<'_>,

@@ -1,4 +1,4 @@
-//! Other names for dims.
+//! Renaming dims.
 
 use super::{Remapped, whole};
 use crate::error::DimError;
@@ -8,7 +8,7 @@ use crate::tensors::tensor::Computable;
 use crate::types::dim::DimRef;
 use crate::types::set::Dims;
 
-/// The tensor with the dim `old` under the name `new`; its dims then are `S`.
+/// Renames the dim `old` to `new`; the result has the dims `S`.
 pub(crate) fn renamed<A: Computable, S: Dims, Old: DimRef, New: DimRef>(
     tensor: A,
     old: Old,

@@ -25,7 +25,7 @@ use kernels::scalar::IndexInt;
 #[cfg(feature = "std")]
 use kernels::trace::record::Writer;
 
-/// A tensor in memory, of which one dim is selected from by an index; each index is checked when its element is read.
+/// An evaluated tensor, indexed along one dim. Each index is checked when its element is read.
 pub struct Take<A: Computable, I> {
     source: HeldArgument<A>,
     from: DimKey,
@@ -33,7 +33,7 @@ pub struct Take<A: Computable, I> {
 }
 
 impl<A: Computable, I> Take<A, I> {
-    /// `source` at `index` along the dim `from`, which it has.
+    /// `source` at `index` along its dim `from`.
     pub(crate) fn new<D: DimRef>(source: A, from: D, index: I) -> Result<Self, DimError> {
         let (source, from) = (HeldArgument::new(source)?, from.info());
         if let (true, Some(at)) = (D::GIVES_SIZE, A::Dims::KEYS.position(&from.key())) {

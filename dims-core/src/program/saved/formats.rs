@@ -56,9 +56,11 @@ impl<'de> Deserialize<'de> for SavedProgram {
     }
 }
 
-/// Writes the version of the format, the program, and a result of it. Dims of the result that have no static size are written with size 0.
+/// Writes the version of the format, the program, and a result of it. Dims of the result that have
+/// no static size are written with size 0.
 ///
-/// If the results have no `serde` implementations, as layers and optimizers, save [`Program::to_saved`].
+/// If the results have no `serde` implementations, as layers and optimizers, save
+/// [`Program::to_saved`].
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -91,7 +93,8 @@ impl<In, Out: Parameters + Serialize> Serialize for Program<In, Out> {
     }
 }
 
-/// Reads a program, and checks all that its steps trust. Data of another version, or damaged data, is an error. The inputs have the type `In`: their paths, sizes and settings are
+/// Reads a program, and checks everything that its steps rely on. Data of another version, or
+/// damaged data, is an error. The inputs have the type `In`: their paths, sizes and settings are
 /// checked when the program is called.
 impl<'de, In: RecordInputs, Out: Parameters + Deserialize<'de>> Deserialize<'de> for Program<In, Out> {
     fn deserialize<F: Deserializer<'de>>(deserializer: F) -> Result<Self, F::Error> {
@@ -151,7 +154,8 @@ impl<'de, R: Deserialize<'de>> Visitor<'de> for ProgramFields<R> {
         while let Some(field) = fields.next_key::<String>()? {
             match field.as_str() {
                 "version" => {
-                    // (It comes first, unless the format sorts fields: other fields may have changed with it.)
+                    // (Check it first if possible, because other fields may differ between
+                    // versions.)
                     version = Some(fields.next_value()?);
                     check_version(version.unwrap_or(0))?;
                 }

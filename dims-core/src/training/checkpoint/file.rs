@@ -1,4 +1,4 @@
-//! A file that is read, whatever its format.
+//! A file in any of the formats.
 
 use crate::file::safetensors::SafetensorsReader;
 use crate::file::{Entry, FileError};
@@ -41,7 +41,7 @@ impl<B: AsRef<[u8]>> File<B> {
         }
     }
 
-    /// The tensor of a name.
+    /// The tensor with a name.
     pub(super) fn get(&self, tensor: &str) -> Result<Entry<'_>, FileError> {
         match self {
             File::Safetensors(file) => file.get(tensor),

@@ -1,18 +1,19 @@
-//! Archives of numpy's: tensors, and text as arrays of bytes.
+//! `.npz` archives of tensors, and text as arrays of bytes.
 
 use crate::file::{Entry, FileError, npy, npz};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use std::collections::BTreeMap;
 
-/// The content of an archive. It is unpacked.
+/// The unpacked content of an archive.
 pub(super) struct Archive {
     tensors: BTreeMap<String, npy::NpyReader>,
     notes: BTreeMap<String, String>,
 }
 
 impl Archive {
-    /// Whether these are the first bytes of an archive. (Those of safetensors are the length of the header, which would be too great.)
+    /// Whether these are the first bytes of an archive. (A safetensors file starts with the length
+    /// of its header, which would be too large.)
     pub(super) fn is_begun_by(bytes: &[u8]) -> bool {
         matches!(*bytes, [b'P', b'K', 3, 4, (1..), ..] | [b'P', b'K', 5, 6, ..])
     }

@@ -1,4 +1,4 @@
-//! The state of an optimizer, read tensor by tensor.
+//! Reading the state of an optimizer.
 
 use super::values::{missing, read, vec_of};
 use crate::error::DimError;
@@ -19,12 +19,12 @@ use core::any::TypeId;
 use kernels::scalar::Element;
 use std::collections::BTreeSet;
 
-/// What is read.
+/// The kind of state that is read.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum StateKind {
     /// A moment of each parameter.
     Moment,
-    /// The master weights of those that have some.
+    /// The master weights of parameters that have them.
     Master,
 }
 
@@ -34,16 +34,17 @@ pub(super) struct StateReader<'r, B> {
     pub(super) name: &'r str,
     pub(super) kind: StateKind,
     pub(super) along: StateWalk<'r>,
-    /// The parameters that have taken fewer steps than the optimizer, and these.
+    /// The parameters that have taken fewer steps than the optimizer, and their numbers of steps.
     pub(super) behind: &'r [(String, u64)],
     /// The tensors of the file that were read.
     pub(super) taken: BTreeSet<String>,
-    /// All that does not fit.
+    /// The mismatches.
     pub(super) faults: &'r mut Vec<Fault>,
 }
 
 impl<B: AsRef<[u8]>> StateReader<'_, B> {
-    /// The tensor of a parameter with elements of `T`, as one of `W`; nothing if the file may lack it, and does.
+    /// The tensor of a parameter of `T`, as one of `W`. `None` if the file lacks it and it is
+    /// optional.
     fn found<T: Element, W: StateElem, S: Dims, R: Rank>(
         &self,
         name: &str,
@@ -82,7 +83,7 @@ impl<B: AsRef<[u8]>> Visitor<0, 1> for StateReader<'_, B> {
         self.taken.insert(name.clone());
         let is_double = TypeId::of::<T>() == TypeId::of::<f64>();
         let is_single = TypeId::of::<T>() == TypeId::of::<f32>();
-        // (What is kept begins with the first step.)
+        // (State exists only after the first step.)
         let is_new = self.behind.iter().any(|(name, steps)| *name == parameter && *steps == 0);
         let found = if is_new || self.kind == StateKind::Master && (is_double || is_single) {
             Ok(None)

@@ -1,4 +1,4 @@
-//! The tensors of a value, one by one: how they are written to a file and read from it.
+//! Writing and reading the tensors of a value.
 
 use crate::error::DimError;
 use crate::expr::evaluate::evaluate_for;
@@ -23,7 +23,7 @@ use kernels::scalar::Element;
 use num_complex::Complex;
 use std::collections::BTreeSet;
 
-/// Calls a generic function with the type `T`, if its elements can be in a file.
+/// Calls a generic function with the type `T`, if files can store its elements.
 macro_rules! each_stored {
     ($of:ident, $($(#[$cfg:meta])? $t:ty),*) => {
         $($(#[$cfg])? { $of!($t); })*
@@ -57,14 +57,14 @@ macro_rules! stored_types {
     };
 }
 
-/// How tensors are written.
+/// Options of writing.
 #[derive(Clone, Copy)]
 pub(super) struct Which {
     #[cfg_attr(not(feature = "half"), allow(dead_code))]
     pub(super) floats: StoredFloats,
 }
 
-/// The type that `f32` and `f64` are written as.
+/// The type to which `f32` and `f64` are converted.
 #[derive(Clone, Copy)]
 pub(super) enum StoredFloats {
     Same,
@@ -127,7 +127,7 @@ impl Visitor<0, 1> for Writing<'_> {
     }
 }
 
-/// Each element as the nearest one of type `H`, if they are of type `f32` or `f64`.
+/// The elements rounded to type `H`, if they are of type `f32` or `f64`.
 #[cfg(feature = "half")]
 fn nearest<H: Stored>(data: &dyn Any) -> Option<Vec<H>> {
     match (data.downcast_ref::<Vec<f32>>(), data.downcast_ref::<Vec<f64>>()) {
@@ -137,7 +137,8 @@ fn nearest<H: Stored>(data: &dyn Any) -> Option<Vec<H>> {
     }
 }
 
-/// Reads the tensors below a name, each like one that is there. Where one does not fit, that one stands in for it.
+/// Reads the tensors below a name, with the type and sizes of the given value's. On a mismatch, the
+/// given tensor is kept.
 pub(super) struct TensorReader<'r, B> {
     pub(super) file: &'r File<B>,
     pub(super) name: &'r str,
@@ -145,7 +146,7 @@ pub(super) struct TensorReader<'r, B> {
     pub(super) converting: bool,
     /// The tensors of the file that were read.
     pub(super) taken: BTreeSet<String>,
-    /// All that does not fit.
+    /// The mismatches.
     pub(super) faults: Vec<Fault>,
 }
 
@@ -174,7 +175,7 @@ impl<B: AsRef<[u8]>> Walk<1> for TensorReader<'_, B> {
     }
 }
 
-/// The axes of a tensor with these dims and sizes, as messages have them.
+/// The axes of a tensor with these dims and sizes, for messages.
 fn axes_of<S: Dims>(sizes: &[usize]) -> String {
     let dims = S::KEYS.as_slice().iter().zip(sizes).map(|(key, size)| format!("{} = {size}", key.name));
     let rest = sizes[S::KEYS.as_slice().len()..].iter().map(ToString::to_string);
@@ -187,7 +188,7 @@ pub(super) fn missing<T: Element, S: Dims>(name: String, sizes: &[usize]) -> Fau
     Fault::Missing { expected: format!("{elements} {}", axes_of::<S>(sizes)), name }
 }
 
-/// The error of a tensor that no file can store, as its axes have no names.
+/// The error for a tensor with unnamed axes, which files cannot store.
 pub(super) fn positional_axes(name: &str) -> FileError {
     FileError::Unwritable { what: format!("`{name}` has positional axes: give each of them a dim") }
 }

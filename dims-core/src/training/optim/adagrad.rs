@@ -10,7 +10,7 @@ use kernels::map::formula::{Formula, Quantity};
 
 /// `sum = sum + g^2`, then `p -= rate / (1 + (t - 1) * rate_decay) * g / (sqrt(sum) + epsilon)` at
 /// step `t`, counted from 1, where `g` is the gradient. This is `torch.optim.Adagrad`. Elements
-/// with small or few gradients keep a large rate.
+/// with small or infrequent gradients keep a large rate.
 ///
 /// (J. Duchi, E. Hazan, Y. Singer, 2011, "Adaptive subgradient methods for online learning and
 /// stochastic optimization".)
@@ -43,8 +43,8 @@ pub(super) struct AdagradSettings {
 }
 
 impl<P> Adagrad<P> {
-    /// Steps with a learning rate: a number, or a [`Schedule`]. (PyTorch's is 0.01 unless it is
-    /// given.)
+    /// Makes an optimizer with a learning rate: a number, or a [`Schedule`]. (PyTorch's default is
+    /// 0.01.)
     #[rustfmt::skip] // rustc quotes the line
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         let settings = AdagradSettings {
@@ -59,19 +59,17 @@ impl<P> Adagrad<P> {
 }
 
 settings! { Adagrad, AdagradSettings {
-    /// How fast the rate falls with the steps: 0 or more, and 0 unless it is set. (PyTorch's
-    /// `lr_decay`.)
+    /// How fast the rate falls: 0 or more, default 0. (PyTorch's `lr_decay`.)
     rate_decay,
-    /// A number that is added to each sum of squares: 0 or more, and 0 unless it is set. (PyTorch's
-    /// `initial_accumulator_value`; the state has the sum without it.)
+    /// A number added to each sum of squares: 0 or more, default 0. (PyTorch's
+    /// `initial_accumulator_value`. The state stores the sum without it.)
     first_sum,
-    /// The number added to the denominator, 0 or more; 1e-10 unless it is set.
+    /// The number added to the denominator: 0 or more, default 1e-10.
     epsilon,
-    /// The share of each parameter that is added to its gradient: 0 or more, and 0 unless it is
-    /// set.
+    /// The share of each parameter that is added to its gradient: 0 or more, default 0.
     weight_decay,
 } {
-    /// Goes along the gradient instead of against it.
+    /// Maximizes: steps along the gradient instead of against it.
     maximize,
 } }
 

@@ -8,7 +8,7 @@ use crate::error::DimError;
 use crate::grad::Parameters;
 use kernels::map::formula::{Formula, Quantity};
 
-/// The settings of both.
+/// The settings of [`Adam`] and [`AdamW`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct AdamSettings {
     pub(super) betas: (f64, f64),
@@ -16,7 +16,7 @@ pub(super) struct AdamSettings {
     pub(super) weight_decay: f64,
     pub(super) amsgrad: bool,
     pub(super) maximize: bool,
-    /// Whether the weight decay is apart from the moments.
+    /// Whether the weight decay is decoupled from the moments.
     decoupled: bool,
 }
 
@@ -39,7 +39,7 @@ impl AdamSettings {
         self.amsgrad
     }
 
-    /// The new mean of the gradient and that of its square.
+    /// The new means of the gradient and its square.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn moments<Q: Quantity>(&self, p: Q, moments: [Q; 2], g: Q) -> [Q; 2] {
         let of_gradient = if self.decoupled { 0.0 } else { self.weight_decay };
@@ -66,16 +66,16 @@ macro_rules! adam {
         betas! { $name "0.9 and 0.999" }
 
         settings! { $name, AdamSettings {
-            /// The number added to the denominator, 0 or more; 1e-8 unless it is set.
+            /// The number added to the denominator: 0 or more, default 1e-8.
             epsilon,
             $(#[$decay])*
             weight_decay,
         } {
-            /// Divides by the root of the largest `v` so far instead of the last one.
+            /// Divides by the root of the largest `v` so far instead of the current one.
             ///
             /// (S. J. Reddi, S. Kale, S. Kumar, 2018, "On the convergence of Adam and beyond".)
             amsgrad,
-            /// Goes along the gradient instead of against it.
+            /// Maximizes: steps along the gradient instead of against it.
             maximize,
         } }
 
@@ -89,8 +89,8 @@ macro_rules! adam {
 adam! {
     /// `m = beta1 * m + (1 - beta1) * g`, `v = beta2 * v + (1 - beta2) * g^2`, then
     /// `p -= rate * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)` at step `t`, counted
-    /// from 1, where `g` is the gradient. This is `torch.optim.Adam`. A parameter that was frozen
-    /// counts the steps that it has taken itself.
+    /// from 1, where `g` is the gradient. This is `torch.optim.Adam`. For a parameter that was
+    /// frozen, `t` counts only its own steps.
     ///
     /// (D. P. Kingma, J. Ba, 2015, "Adam: A method for stochastic optimization".)
     ///
@@ -105,12 +105,12 @@ adam! {
     /// assert!((w.order(Feature)[0] - 0.9).abs() < 1e-9);
     /// ```
     Adam,
-    /// The share of each parameter that is added to its gradient, 0 or more; 0 unless it is set.
+    /// The share of each parameter that is added to its gradient: 0 or more, default 0.
 }
 
 adam! {
-    /// [`Adam`] whose weight decay is apart from the moments: `p -= rate * weight_decay * p` at
-    /// each step. This is `torch.optim.AdamW`.
+    /// [`Adam`] with decoupled weight decay: `p -= rate * weight_decay * p` at each step. This is
+    /// `torch.optim.AdamW`.
     ///
     /// (I. Loshchilov, F. Hutter, 2019, "Decoupled weight decay regularization".)
     ///
@@ -124,11 +124,12 @@ adam! {
     /// assert_eq!(w.order(Feature)[0], 2.0 * (1.0 - 0.1 * 0.5));
     /// ```
     AdamW,
-    /// How much of each parameter goes at each step, times the learning rate: 0 or more, and 0.01
-    /// unless it is set.
+    /// The share of each parameter that is subtracted at each step, times the learning rate: 0 or
+    /// more, default 0.01.
 }
 
-// (Not in the macro, and in one line: rustc quotes the line if `P` is no parameter.)
+// (Not in the macro, and on one line, because rustc quotes the line if `P` does not implement
+// `Parameters`.)
 impl<P> Adam<P> {
     /// Steps with a learning rate: a number, or a [`Schedule`].
     #[rustfmt::skip]
@@ -174,7 +175,7 @@ impl Formula<3, 4, 1> for AdamSettings {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<Q: Quantity>(&self, numbers: [Q; 3], [p, mean, square, largest]: [Q; 4], [g]: [Q; 1]) -> [Q; 4] {
         let [mean, square] = self.moments(p, [mean, square], g);
-        // (NaN is not at most the largest, and becomes it.)
+        // (NaN compares false, and so becomes the largest.)
         let largest = Q::choose(square.is_at_most(largest), largest, square);
         [self.stepped(numbers, p, mean, largest), mean, square, largest]
     }

@@ -1,4 +1,4 @@
-//! State by path: tensors that are kept for each parameter, in an element type of their own.
+//! State by path: tensors that are kept for each parameter, with a separate element type.
 
 use super::groups::{GroupSettings, ParameterGroups};
 use super::scalars::StepsTaken;
@@ -36,28 +36,28 @@ use kernels::scalar::Element;
 use kernels::trace::widened_elements;
 use smallvec::SmallVec;
 
-/// What is kept for all parameters.
+/// The state of all parameters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ByPath {
     /// In the order of a walk.
     parameters: Vec<ParameterState>,
-    /// How many steps those have missed that are not in the list yet.
+    /// The numbers of missed steps of parameters that are not in the list yet.
     missed: BTreeMap<String, u64>,
     /// Whether parameters of half precision have master weights.
     masters: bool,
-    /// Whether there is nothing but master weights.
+    /// Whether there are only master weights.
     only_masters: bool,
     groups: ParameterGroups,
 }
 
-/// What an optimizer keeps for one parameter.
+/// The state of one parameter.
 #[derive(Clone, Debug)]
 pub struct ParameterState {
     pub(super) path: Path,
-    /// How many steps of the optimizer the parameter was frozen for; nothing if it never was.
+    /// The number of steps for which the parameter was frozen. `None` if it never was.
     pub(super) missed: Option<StepsTaken>,
     pub(super) axes: StateAxes,
-    /// The settings of its groups; nothing before its first step.
+    /// The settings of its groups. `None` before its first step.
     pub(super) settings: Option<GroupSettings>,
     /// Whether the state is of `f64`.
     pub(super) double: bool,
@@ -93,7 +93,7 @@ impl ParameterState {
         zeros.ok_or_else(|| DimError::TooLarge { dims: format!("the state of `{}`", self.path) })
     }
 
-    /// A moment; zeros before the first step of the parameter.
+    /// A moment. It is zero before the first step of the parameter.
     #[cfg(feature = "safetensors")]
     pub(crate) fn moment(&self, at: usize) -> Result<Cow<'_, StateTensor>, DimError> {
         match self.moments.get(at) {
@@ -113,7 +113,7 @@ impl ParameterState {
         self.master = Some(master);
     }
 
-    /// Where the parameter is.
+    /// The path to the parameter.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -128,17 +128,19 @@ impl ParameterState {
         self.path.to_string() == name
     }
 
-    /// The moments, in the order of [`Optimizer::moments`](super::Optimizer::moments); none before the first step of the parameter.
+    /// The moments, in the order of [`Optimizer::moments`](super::Optimizer::moments). Empty before
+    /// the first step of the parameter.
     pub fn moments(&self) -> &[StateTensor] {
         &self.moments
     }
 
-    /// The parameter before it was rounded to half precision, if the optimizer keeps that: see [`Optimizer::master_weights`](super::Optimizer::master_weights).
+    /// The parameter before rounding to half precision, if the optimizer keeps it: see
+    /// [`Optimizer::master_weights`](super::Optimizer::master_weights).
     pub fn master(&self) -> Option<&StateTensor> {
         self.master.as_ref()
     }
 
-    /// How many steps of the optimizer the parameter was frozen for.
+    /// The number of steps for which the parameter was frozen.
     pub(super) fn missed(&self) -> u64 {
         self.missed.as_ref().map_or(0, StepsTaken::get)
     }
@@ -148,7 +150,8 @@ impl ParameterState {
         (&mut self.moments, self.master.as_mut())
     }
 
-    /// Makes ready for a step of a tensor, which needs `moments` and perhaps a master.
+    /// Prepares the state for a step of a tensor, with this number of `moments` and a master if
+    /// needed.
     fn prepare<T: Element, S: Dims, R: Rank>(
         &mut self,
         tensor: &Named<T, S, R>,
@@ -170,7 +173,7 @@ impl ParameterState {
     }
 }
 
-/// Whether elements are of half precision.
+/// Whether elements have half precision.
 fn is_half<T: Element>() -> bool {
     #[cfg(feature = "half")]
     let halves = [TypeId::of::<half::f16>(), TypeId::of::<half::bf16>()];
@@ -179,7 +182,7 @@ fn is_half<T: Element>() -> bool {
     halves.contains(&TypeId::of::<T>())
 }
 
-/// A tensor of half precision in `f32`, with its axes in the same order.
+/// A tensor of half precision converted to `f32`, with the same order of axes.
 #[cfg(feature = "half")]
 fn widened<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Result<Named<f32, S, R>, DimError> {
     #[cfg(feature = "std")]
@@ -209,12 +212,12 @@ fn missed_steps(missed: u64) -> Option<StepsTaken> {
 }
 
 impl ByPath {
-    /// Nothing yet; parameters of half precision get master weights.
+    /// An empty state in which parameters of half precision get master weights.
     pub(crate) fn with_masters() -> Self {
         ByPath { masters: true, ..ByPath::default() }
     }
 
-    /// The same, with nothing else.
+    /// As [`with_masters`](Self::with_masters), without other state.
     pub(super) fn of_masters() -> Self {
         ByPath { only_masters: true, ..ByPath::with_masters() }
     }
@@ -235,12 +238,12 @@ impl ByPath {
         &mut self.parameters
     }
 
-    /// The same state with other parameters.
+    /// A copy with other parameters.
     pub(super) fn with_parameters(&self, parameters: Vec<ParameterState>) -> Self {
         ByPath { parameters, missed: self.missed.clone(), groups: self.groups.clone(), ..*self }
     }
 
-    /// Goes on with what another one keeps.
+    /// Replaces the state by another one, but keeps the settings.
     pub(super) fn restore(&mut self, other: ByPath) {
         let (masters, groups) = (self.masters, core::mem::take(&mut self.groups));
         *self = ByPath { masters, groups, ..other };
@@ -250,23 +253,23 @@ impl ByPath {
         &self.groups
     }
 
-    /// The groups, to add one: the settings of all parameters are found again.
+    /// The groups, to add one. The settings of all parameters are reset.
     pub(super) fn groups_mut(&mut self) -> &mut ParameterGroups {
         self.parameters.iter_mut().for_each(|parameter| parameter.settings = None);
         &mut self.groups
     }
 
-    /// Whether there are parameters, and the settings of all are known.
+    /// Whether there are parameters, and all their settings are known.
     pub(super) fn has_groups_of_all(&self) -> bool {
         !self.parameters.is_empty() && self.parameters.iter().all(|parameter| parameter.settings.is_some())
     }
 
-    /// How many steps those have missed that are not in the list yet.
+    /// The numbers of missed steps of parameters that are not in the list yet.
     pub(super) fn all_missed(&self) -> &BTreeMap<String, u64> {
         &self.missed
     }
 
-    /// How many steps the parameter of this name has missed.
+    /// The number of steps that the parameter with this name has missed.
     pub(super) fn missed(&self, name: &str) -> u64 {
         match self.parameters.iter().find(|parameter| parameter.is_named(name)) {
             Some(parameter) => parameter.missed(),
@@ -281,7 +284,7 @@ impl ByPath {
         }
     }
 
-    /// Counts a step that those which stay as they are have missed.
+    /// Counts a missed step for frozen parameters.
     pub(super) fn miss(&mut self, unchanged: &Unchanged) {
         if unchanged.frozen.is_empty() {
             return;
@@ -293,7 +296,7 @@ impl ByPath {
         }
     }
 
-    /// The place of a parameter in the list, which is most often the one that is asked `next`.
+    /// The position of a parameter in the list. It is usually `next`.
     fn place(&self, next: usize, path: &Path) -> Option<usize> {
         let is_of = |parameter: &ParameterState| parameter.path == *path;
         if self.parameters.get(next).is_some_and(is_of) {
@@ -303,26 +306,26 @@ impl ByPath {
     }
 }
 
-/// A walk along what is kept for the parameters.
+/// A walk over the state of the parameters.
 pub(crate) struct StateWalk<'s> {
     by_path: &'s mut ByPath,
     next: usize,
-    /// How many steps a parameter has missed that comes later than the others.
+    /// The number of missed steps for a parameter that is added later than the others.
     late: Option<&'s StepsTaken>,
 }
 
 impl<'s> StateWalk<'s> {
-    /// Starts at the first one, after so many steps.
+    /// Starts at the first parameter, after this number of steps.
     pub(crate) fn new(by_path: &'s mut ByPath, steps: Option<&'s StepsTaken>) -> Self {
         let late = if by_path.parameters.is_empty() { None } else { steps };
         StateWalk { by_path, next: 0, late }
     }
 
-    /// What is kept for the next parameter.
+    /// The state of the next parameter.
     ///
     /// # Errors
     ///
-    /// If it is kept for a tensor of other sizes.
+    /// If the state has other sizes.
     pub(crate) fn next<T: Element, S: Dims, R: Rank>(
         &mut self,
         path: &Path,
@@ -349,7 +352,8 @@ impl<'s> StateWalk<'s> {
         Ok(&mut parameters[place])
     }
 
-    /// What is kept for the next parameter with elements of `T`, which was made [ready](StateWalk::prepare).
+    /// The state of the next parameter with elements of `T`, which was
+    /// [prepared](StateWalk::prepare).
     pub(super) fn ready<T: Element>(&mut self, path: &Path) -> Option<&mut ParameterState> {
         if self.skips::<T>() {
             return None;
@@ -359,12 +363,13 @@ impl<'s> StateWalk<'s> {
         self.by_path.parameters.get_mut(place)
     }
 
-    /// Whether nothing is kept for parameters with elements of `T`.
+    /// Whether parameters with elements of `T` have no state.
     fn skips<T: Element>(&self) -> bool {
         self.by_path.only_masters && !is_half::<T>()
     }
 
-    /// Makes what is kept for the next parameter ready for a step, which needs so many moments. A parameter that `stays` as it is gets none.
+    /// Prepares the state of the next parameter for a step with this number of moments. A parameter
+    /// that `stays` unchanged gets none.
     pub(super) fn prepare<T: Element, S: Dims, R: Rank>(
         &mut self,
         path: &Path,

@@ -1,4 +1,4 @@
-//! Gradients that are limited and summed, and averages of parameters.
+//! Clipping and accumulating gradients, and averages of parameters.
 
 use super::by_path::ByPath;
 #[cfg(feature = "std")]
@@ -24,7 +24,8 @@ use kernels::scalar::Element;
 use kernels::trace::{Held, sum_of_squares};
 use twins::panicking_twin;
 
-/// The norm of all learned tensors together, as a tensor: the square root of the sum of the squares of all elements, computed in `f64`. As a number it is
+/// The norm of all learned tensors together: the square root of the sum of the squares of all
+/// elements, computed in `f64`. It is a tensor; for a number, write
 /// `global_norm(&gradient).order(())`.
 ///
 /// # Panics
@@ -45,9 +46,11 @@ fn norm_of<P: Parameters>(of: &P) -> Result<f64, DimError> {
     Ok(Quantity::sqrt(squares.0))
 }
 
-/// Multiplies the gradient by `min(1, most / norm)`, where `norm` is its [`global_norm`], and returns the norm that it had.
+/// Multiplies the gradient by `min(1, most / norm)`, where `norm` is its [`global_norm`], and
+/// returns `norm`.
 ///
-/// A norm that is infinite or NaN makes all elements NaN or 0: look at the result before the step. (An infinite norm is within an infinite limit.)
+/// If the norm is infinite or NaN, all elements become NaN or 0, so check the returned norm before
+/// the step. (An infinite norm is within an infinite limit.)
 ///
 /// ```
 /// use typed_dims::optim::clip_by_global_norm;
@@ -86,13 +89,13 @@ pub fn try_clip_by_global_norm<P: Parameters>(
     Ok(one(norm))
 }
 
-/// What brings a norm to `most` at most. NaN is not taken for a small norm.
+/// The factor that limits a norm to `most`. NaN does not count as a small norm.
 fn factor_within<Q: Quantity>(norm: Q, most: f64) -> Q {
     let most = norm.constant(most);
     Q::choose(norm.is_at_most(most), norm.constant(1.0), most / norm)
 }
 
-/// Limits each element of the gradient to `-most ..= most`. NaN stays.
+/// Limits each element of the gradient to `-most ..= most`. NaN stays NaN.
 ///
 /// # Panics
 ///
@@ -103,7 +106,7 @@ pub fn try_clip_by_value<P: Parameters>(gradient: &mut P, most: f64) -> Result<(
     update(&mut WithScalars(Limit(most), StepScalars::Numbers([])), gradient, [], None, &Unchanged::default())
 }
 
-/// Changes a value by a formula, with its tensors of half precision in `f32`.
+/// Changes a value by a formula, with tensors of half precision kept in `f32`.
 fn summed<P: Parameters, const K: usize, const N: usize>(
     value: &mut P,
     exact: &mut ByPath,
@@ -113,7 +116,8 @@ fn summed<P: Parameters, const K: usize, const N: usize>(
     update(step, value, read, Some((exact, None)), &Unchanged::default())
 }
 
-/// The mean of the gradients of several batches, for one step. Gradients in half precision are summed in `f32`, and the mean is rounded.
+/// The mean of the gradients of several batches, for one step. Gradients in half precision are
+/// summed in `f32`, and the mean is rounded.
 ///
 /// ```
 /// use typed_dims::optim::Accumulator;
@@ -144,21 +148,22 @@ impl<P> Default for Accumulator<P> {
 }
 
 impl<P: Parameters> Accumulator<P> {
-    /// No gradients yet.
+    /// An accumulator without gradients.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many gradients were added since the last [`take`](Accumulator::take).
+    /// The number of gradients added since the last [`take`](Accumulator::take).
     pub fn count(&self) -> u64 {
         self.count.get()
     }
 
-    /// Adds a gradient. The first one is kept as it is.
+    /// Adds a gradient.
     ///
     /// # Panics
     ///
-    /// If it differs from those before in the length of a `Vec`, in whether an `Option` is `None`, or in the size of a dim.
+    /// If it differs from the earlier gradients in the length of a `Vec`, in whether an `Option` is
+    /// `None`, or in the size of a dim.
     #[panicking_twin(but = "what differs is an error; then the sum is as before")]
     pub fn try_add(&mut self, gradient: P) -> Result<(), DimError> {
         match &mut self.sum {
@@ -174,7 +179,8 @@ impl<P: Parameters> Accumulator<P> {
         Ok(())
     }
 
-    /// The mean of the gradients, and begins anew; `None` if there are none.
+    /// Returns the mean of the gradients, and resets the accumulator. `None` if there are no
+    /// gradients.
     ///
     /// # Panics
     ///
@@ -194,8 +200,9 @@ impl<P: Parameters> Accumulator<P> {
     }
 }
 
-/// The exponential moving average of parameters: `average = decay * average + (1 - decay) * p` at each update, from the first parameters on. That of parameters in half
-/// precision is kept in `f32`, and handed out rounded.
+/// The exponential moving average of parameters: `average = decay * average + (1 - decay) * p` at
+/// each update. It starts with the first parameters. The average of parameters in half precision is
+/// kept in `f32`, and returned rounded.
 ///
 /// ```
 /// use typed_dims::optim::Average;
@@ -216,16 +223,17 @@ pub struct Average<P> {
 }
 
 impl<P: Parameters> Average<P> {
-    /// An average that keeps the share `decay`, from 0 to 1, at each update.
+    /// An average with this `decay`, from 0 to 1.
     pub fn new(decay: f64) -> Self {
         Average { decay, value: None, exact: ByPath::of_masters() }
     }
 
-    /// Takes parameters into the average. The first ones are the average themselves.
+    /// Updates the average with parameters.
     ///
     /// # Panics
     ///
-    /// If they differ from those before in the length of a `Vec`, in whether an `Option` is `None`, or in the size of a dim; or if the decay is not between 0 and 1.
+    /// If they differ from the earlier parameters in the length of a `Vec`, in whether an `Option`
+    /// is `None`, or in the size of a dim, or if the decay is not between 0 and 1.
     #[panicking_twin(but = "returns an error where that panics; then the average is as before")]
     pub fn try_update(&mut self, parameters: &P) -> Result<(), DimError> {
         up_to_1("Average", "decay", self.decay)?;
@@ -237,7 +245,7 @@ impl<P: Parameters> Average<P> {
                 &mut WithScalars(Blend(self.decay), StepScalars::Numbers([])),
             ),
             None => {
-                // (With memory of its own, so that the next step of the parameters copies nothing.)
+                // (Copied now, so that the next step of the parameters need not copy.)
                 self.value = Some(P::walk([parameters], &mut Path::new(), &mut Copied)?);
                 Ok(())
             }
@@ -255,7 +263,7 @@ impl<P: Parameters> Average<P> {
     }
 }
 
-/// The share of each of so many gradients in their mean.
+/// The weight of each of `count` gradients in their mean.
 fn share_of<Q: Quantity>(count: Q) -> Q {
     count.constant(1.0) / count
 }
@@ -281,7 +289,7 @@ impl Formula<0, 1, 0> for Limit {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<Q: Quantity>(&self, []: [Q; 0], [a]: [Q; 1], []: [Q; 0]) -> [Q; 1] {
         let most = a.constant(self.0);
-        // (NaN is neither, and stays.)
+        // (NaN compares false, and so stays.)
         let at_least = Q::choose(a.is_less(-most), -most, a);
         [Q::choose(most.is_less(a), most, at_least)]
     }
@@ -321,7 +329,7 @@ impl Formula<0, 1, 1> for Approach {
     }
 }
 
-/// Changes of learned tensors in place, for layers.
+/// In-place changes of learned tensors, for layers.
 #[doc(hidden)]
 pub mod in_place {
     use super::{Approach, Scale};
@@ -330,14 +338,14 @@ pub mod in_place {
     use crate::training::optim::scalars::StepScalars;
     use crate::training::optim::update::{Unchanged, WithScalars, update};
 
-    /// Each element goes a part of the way to that of another value. A difference in sizes panics.
+    /// `value += (to - value) * part` for each element. Panics if sizes differ.
     #[track_caller]
     pub fn approach<P: Parameters>(value: &mut P, to: &P, part: f64) {
         let mut step = WithScalars(Approach(part), StepScalars::Numbers([]));
         unwrap(update(&mut step, value, [to], None, &Unchanged::default()));
     }
 
-    /// Each element times a factor.
+    /// Multiplies each element by a factor.
     #[track_caller]
     pub fn scale<P: Parameters>(value: &mut P, factor: f64) {
         let mut step = WithScalars(Scale, StepScalars::Numbers([factor]));
@@ -345,7 +353,7 @@ pub mod in_place {
     }
 }
 
-/// What is computed here as programs, for tensors with elements of a type.
+/// The computations of this module as programs, for an element type.
 #[doc(hidden)]
 pub mod programs {
     use super::{Blend, GradientSum, Limit, Scale, factor_within, share_of};
@@ -353,7 +361,8 @@ pub mod programs {
     use kernels::map::formula::{Quantity, UpdateProgram};
     use kernels::program::code::DType;
 
-    /// The norm of a gradient, from the sum of the squares of its elements; and the factor that brings the norm to `most` at most.
+    /// The norm of a gradient from the sum of the squares of its elements, and the factor that
+    /// limits the norm to `most`.
     pub fn norm_and_factor(most: f64) -> UpdateProgram {
         UpdateProgram::of_scalars("norm and factor", |[squares]| {
             let norm = squares.sqrt();
@@ -361,12 +370,12 @@ pub mod programs {
         })
     }
 
-    /// The factor of the mean of so many gradients.
+    /// The factor for the mean of a number of gradients.
     pub fn share() -> UpdateProgram {
         UpdateProgram::of_scalars("share", |[count]| [share_of(count)])
     }
 
-    /// A product with a factor, which clipping and means of gradients need.
+    /// Multiplication by a factor, for clipping and means of gradients.
     pub fn scale(elements: DType) -> UpdateProgram {
         Scale.passes().program(elements)
     }
@@ -417,7 +426,8 @@ impl Visitor<0, 1> for SquaredNorm {
     }
 }
 
-/// The memory of all learned tensors, and whether any of it depends on inputs of a recorded function.
+/// The memory of all learned tensors, and whether any of it depends on inputs of a recorded
+/// function.
 #[cfg(feature = "std")]
 #[derive(Default)]
 struct Memories(Vec<Arc<dyn Held>>, bool);

@@ -1,4 +1,4 @@
-//! Groups of parameters, with rates and weight decays that differ from the optimizer's.
+//! Parameter groups with separate rates and weight decays.
 
 use super::Schedule;
 use super::by_path::ByPath;
@@ -20,7 +20,7 @@ use core::fmt;
 use kernels::map::formula::Quantity;
 use kernels::scalar::Element;
 
-/// What a group of parameters has in the place of the optimizer's settings.
+/// Settings of a parameter group, which override the optimizer's.
 ///
 /// ```
 /// use typed_dims::optim::{AdamW, Schedule};
@@ -49,38 +49,38 @@ pub struct GroupSettings {
 }
 
 impl GroupSettings {
-    /// A learning rate for the group: a number, or a [`Schedule`], which counts the steps of the
-    /// optimizer.
+    /// Sets the learning rate of the group: a number, or a [`Schedule`], which counts the steps of
+    /// the optimizer.
     #[must_use]
     pub fn rate(self, rate: impl Into<Schedule>) -> Self {
         GroupSettings { rate: Some(rate.into()), ..self }
     }
 
-    /// A factor of the rate: that of the group if it has one, else the optimizer's, whatever its
-    /// schedule. It is finite, and 0 or more.
+    /// Sets a factor for the rate of the group, or for the optimizer's rate if the group has none.
+    /// It must be finite, and 0 or more.
     #[must_use]
     pub fn rate_factor(self, factor: f64) -> Self {
         GroupSettings { rate_factor: Some(factor), ..self }
     }
 
-    /// A weight decay for the group, finite, and 0 or more.
+    /// Sets the weight decay of the group. It must be finite, and 0 or more.
     #[must_use]
     pub fn weight_decay(self, weight_decay: f64) -> Self {
         GroupSettings { weight_decay: Some(weight_decay), ..self }
     }
 
-    /// The weight decay, if it is the group's.
+    /// The weight decay, if the group sets it.
     pub(super) fn own_weight_decay(&self) -> Option<f64> {
         self.weight_decay
     }
 
-    /// The rate after some steps, where the optimizer has another one.
+    /// The rate of the group after some steps, given the optimizer's rate.
     pub(super) fn rate_at(&self, rate: f64, steps: u64) -> f64 {
         let rate = self.rate.map_or(rate, |own| own.at(steps));
         self.rate_factor.map_or(rate, |factor| rate * factor)
     }
 
-    /// As [`rate_at`](GroupSettings::rate_at), of tensors.
+    /// As [`rate_at`](GroupSettings::rate_at), for tensors.
     pub(super) fn rate_tensor(&self, rate: &Named<f64, ()>, steps: &Named<u64, ()>) -> Named<f64, ()> {
         let rate = self.rate.map_or_else(|| rate.clone(), |own| own.rate(steps));
         match self.rate_factor {
@@ -89,7 +89,7 @@ impl GroupSettings {
         }
     }
 
-    /// These settings, and where they have none, those of `other`.
+    /// These settings, or the settings of `other` where they are not set.
     fn or(self, other: GroupSettings) -> Self {
         GroupSettings {
             rate: self.rate.or(other.rate),
@@ -99,7 +99,7 @@ impl GroupSettings {
     }
 }
 
-/// A parameter, as the rule of a group sees it.
+/// A parameter, as the argument of a group's rule.
 #[derive(Debug)]
 pub struct ParameterInfo<'p> {
     name: String,
@@ -116,13 +116,13 @@ impl<'p> ParameterInfo<'p> {
         &self.name
     }
 
-    /// Whether the [pattern](super::Optimizer::group) is that of the parameter, or of a part that
-    /// it belongs to.
+    /// Whether the [pattern](super::Optimizer::group) matches the parameter, or a part that
+    /// contains it.
     pub fn is_in(&self, pattern: &str) -> bool {
         is_in(pattern, &self.name)
     }
 
-    /// The number of axes: 1 for most biases, and for the weights of norms along one dim.
+    /// The number of axes. It is 1 for most biases, and for the weights of norms along one dim.
     pub fn rank(&self) -> usize {
         self.axes.sizes.len()
     }
@@ -138,7 +138,7 @@ impl<'p> ParameterInfo<'p> {
     }
 }
 
-/// Whether a name, or a part that it belongs to, is like the pattern.
+/// Whether the pattern matches a name, or a part that contains it.
 fn is_in(pattern: &str, name: &str) -> bool {
     let anywhere = pattern.strip_prefix("*.");
     let ends = name.match_indices('.').map(|(at, _)| at).chain([name.len()]);
@@ -147,7 +147,7 @@ fn is_in(pattern: &str, name: &str) -> bool {
     })
 }
 
-/// Whether a text is like the pattern, whose stars stand for any characters.
+/// Whether a text matches the pattern, in which `*` stands for any characters.
 fn is_like(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(text) = text.strip_prefix(start) else { return false };
@@ -155,12 +155,12 @@ fn is_like(pattern: &str, text: &str) -> bool {
     ends.any(|at| is_like(rest, &text[at..]))
 }
 
-/// Which parameters belong to a group.
+/// The parameters of a group.
 #[derive(Clone)]
 pub(super) enum Members {
-    /// Those with names like a pattern.
+    /// Parameters whose names match a pattern.
     Named(String),
-    /// Those for which a function returns `true`.
+    /// Parameters for which a function returns `true`.
     Where(Arc<dyn Fn(&ParameterInfo<'_>) -> bool + Send + Sync>),
 }
 
@@ -196,7 +196,7 @@ impl PartialEq for Members {
     }
 }
 
-/// The groups of an optimizer, in the order in which they were made.
+/// The groups of an optimizer, in the order in which they were added.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ParameterGroups(Vec<(Members, GroupSettings)>);
 
@@ -209,7 +209,7 @@ impl ParameterGroups {
         self.0.is_empty()
     }
 
-    /// The settings of a parameter: each from the last of its groups that has it.
+    /// The settings of a parameter. Each is from the last of its groups that sets it.
     pub(super) fn of(&self, path: &Path, axes: &StateAxes) -> GroupSettings {
         if self.is_empty() {
             return GroupSettings::default();
@@ -237,8 +237,8 @@ impl ParameterGroups {
     }
 }
 
-/// Checks that each pattern of a group is that of a parameter, unless this was checked for all that
-/// is kept.
+/// Checks that each group's pattern matches a parameter, unless this was already checked for all of
+/// the state.
 pub(super) fn check_members<P: Parameters>(by_path: &ByPath, parameters: &P) -> Result<(), DimError> {
     let ParameterGroups(groups) = by_path.groups();
     if groups.is_empty() || by_path.has_groups_of_all() {
@@ -257,7 +257,7 @@ pub(super) fn check_members<P: Parameters>(by_path: &ByPath, parameters: &P) -> 
 
 #[cold]
 fn no_member(pattern: &str, names: &[String]) -> DimError {
-    /// How many names a message has.
+    /// The most names in a message.
     const MOST: usize = 6;
     let mut listed: Vec<String> = names.iter().take(MOST).map(|name| format!("`{name}`")).collect();
     if names.len() > MOST {

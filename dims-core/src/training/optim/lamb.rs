@@ -10,11 +10,11 @@ use crate::grad::Parameters;
 use kernels::map::formula::{Formula, Quantity};
 use kernels::map::norms::{Direction, DirectionSquares};
 
-/// Adam for large batches, whose steps are as long as the parameter says. With Adam's `m` and `v`,
-/// at step `t`, counted from 1,
+/// Adam for large batches, with the length of steps scaled to the norm of the parameter. With
+/// Adam's `m` and `v`, at step `t`, counted from 1,
 /// `u = (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay * p`, then
 /// `p -= rate * |p| / |u| * u`, where `|p|` and `|u|` are the norms of all elements of a parameter.
-/// Where one of both is 0, the factor is 1. This is `optax.lamb`.
+/// If either is 0, the factor is 1. This is `optax.lamb`.
 ///
 /// (Y. You and others, 2020, "Large batch optimization for deep learning: Training BERT in 76
 /// minutes".)
@@ -43,7 +43,7 @@ pub(super) struct LambSettings {
 }
 
 impl<P> Lamb<P> {
-    /// Steps with a learning rate: a number, or a [`Schedule`].
+    /// Makes an optimizer with a learning rate: a number, or a [`Schedule`].
     #[rustfmt::skip] // rustc quotes the line
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         Lamb {
@@ -56,9 +56,9 @@ impl<P> Lamb<P> {
 betas! { Lamb "0.9 and 0.999" }
 
 settings! { Lamb, LambSettings {
-    /// The number added to the denominator, 0 or more; 1e-6 unless it is set.
+    /// The number added to the denominator: 0 or more, default 1e-6.
     epsilon,
-    /// The share of each parameter in its direction, 0 or more; 0 unless it is set.
+    /// The share of each parameter that is added to its direction: 0 or more, default 0.
     weight_decay,
 } {} }
 
@@ -117,7 +117,7 @@ impl Normed<3, 3, 3> for LambSettings {
         [one, two, rate * Q::choose(zero.is_less(own), trust, unit)]
     }
 
-    // (Inlined, it would make the loops anew elsewhere.)
+    // (Not inlined, so that the loops are not compiled again elsewhere.)
     #[inline(never)]
     fn direction(&self) -> &dyn DirectionSquares<3, 3, 0> {
         self

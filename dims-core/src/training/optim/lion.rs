@@ -10,8 +10,8 @@ use kernels::map::formula::{Formula, Quantity};
 /// `p -= rate * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * p)`, then
 /// `m = beta2 * m + (1 - beta2) * g`, where `g` is the gradient. This is `optax.lion`.
 ///
-/// (X. Chen and others, 2023, "Symbolic discovery of optimization algorithms". They advise a rate
-/// three to ten times smaller than AdamW's, and a weight decay as many times larger.)
+/// (X. Chen and others, 2023, "Symbolic discovery of optimization algorithms". They recommend a
+/// rate three to ten times smaller than AdamW's, and a weight decay larger by the same factor.)
 ///
 /// ```
 /// use typed_dims::optim::Lion;
@@ -36,14 +36,14 @@ pub(super) struct LionSettings {
 }
 
 impl<P> Lion<P> {
-    /// Steps with a learning rate: a number, or a [`Schedule`].
+    /// Makes an optimizer with a learning rate: a number, or a [`Schedule`].
     #[rustfmt::skip] // rustc quotes the line
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         Lion { state: State::new(rate.into()), settings: LionSettings { betas: (0.9, 0.99), weight_decay: 0.001 } }
     }
 
-    /// Which shares of the mean of `g` stay, for the step and for the next mean; 0.9 and 0.99
-    /// unless they are set. Each is 0 or more, and less than 1.
+    /// Sets the decay rates of the mean of `g`, for the step and for the next mean: 0 or more, less
+    /// than 1, default 0.9 and 0.99.
     #[must_use]
     pub fn betas(self, beta1: f64, beta2: f64) -> Self {
         Lion { settings: LionSettings { betas: (beta1, beta2), ..self.settings }, ..self }
@@ -51,8 +51,8 @@ impl<P> Lion<P> {
 }
 
 settings! { Lion, LionSettings {
-    /// How much of each parameter goes at each step, times the learning rate: 0 or more, and 0.001
-    /// unless it is set.
+    /// The share of each parameter that is subtracted at each step, times the learning rate: 0 or
+    /// more, default 0.001.
     weight_decay,
 } {} }
 
@@ -84,7 +84,7 @@ impl Formula<1, 2, 1> for LionSettings {
         let number = |value: f64| p.constant(value);
         let mix = |beta: f64| number(1.0 - beta) * g + number(beta) * mean;
         let (direction, zero, one) = (mix(self.betas.0), number(0.0), number(1.0));
-        // (0 and NaN are neither greater nor less, and stay.)
+        // (0 and NaN are neither greater nor less, and so stay.)
         let below = Q::choose(direction.is_less(zero), number(-1.0), direction);
         let sign = Q::choose(zero.is_less(direction), one, below);
         [p - rate * (sign + number(self.weight_decay) * p), mix(self.betas.1)]

@@ -1,4 +1,4 @@
-//! Optimizers: how parameters change by their gradient.
+//! Optimizers.
 //!
 //! ```
 //! use typed_dims::grad::value_and_grad;
@@ -29,21 +29,28 @@
 //! assert!((line.offset.order(()) - 0.5).abs() < 1e-2);
 //! ```
 //!
-//! * [`Sgd`], [`Adam`], [`AdamW`], [`NAdam`], [`RAdam`], [`RmsProp`], [`Adagrad`], [`Lamb`] and [`Lion`] compute what PyTorch's and optax's optimizers of these names
-//!   compute, and have their defaults.
-//! * [`group`](Optimizer::group) and [`no_decay`](Optimizer::no_decay) give some parameters another rate or weight decay.
-//! * A step is one pass over each parameter, in place. ([`Lamb`] needs three, as it takes norms first.) Memory is allocated at the first step, for the [`State`]; and later where a clone shares the parameter's
-//!   elements, which are copied then, or where a gradient lies in another order of axes than its parameter.
-//! * Tensors that are not learned stay as they are: see [`Parameters`].
-//! * The state of a parameter in half precision (`f16`, `bf16`) is in `f32`: its moments, and *master weights*, a copy of the parameter that takes the steps. The parameter
-//!   is the rounded master after each step, so that small steps add up. [`master_weights(false)`](Optimizer::master_weights) does without the copy.
-//! * If you change a parameter between two steps, the optimizer goes on from your values: where an element of the parameter is not the rounded master, it replaces the
-//!   master. A change that rounds to the same element is none. Gradients in half precision are the user's concern: scale the loss if they underflow.
-//! * Weights that two layers share are one field, which both read. Its gradient is the sum of both, and it has one state. Clones of a tensor are parameters of
-//!   their own, though they share memory until the first step.
+//! * [`Sgd`], [`Adam`], [`AdamW`], [`NAdam`], [`RAdam`], [`RmsProp`], [`Adagrad`], [`Lamb`] and
+//!   [`Lion`] are PyTorch's and optax's optimizers of these names, with the same defaults.
+//! * [`group`](Optimizer::group) and [`no_decay`](Optimizer::no_decay) give some parameters another
+//!   rate or weight decay.
+//! * A step is one pass over each parameter, in place. ([`Lamb`] takes three, because it computes
+//!   norms first.) Memory for the [`State`] is allocated at the first step. Later steps only
+//!   allocate if a clone shares the parameter's elements, which are then copied, or if the gradient
+//!   has another memory order of axes than its parameter.
+//! * Tensors that are not learned are unchanged: see [`Parameters`].
+//! * The state of a parameter in half precision (`f16`, `bf16`) is in `f32`. It includes *master
+//!   weights*, a copy of the parameter that takes the steps. After each step, the parameter is the
+//!   rounded copy, so that small steps add up. Turn this off with
+//!   [`master_weights(false)`](Optimizer::master_weights).
+//! * If you change a parameter between two steps, the optimizer continues from your values: an
+//!   element that differs from the rounded master replaces the master. If gradients in half
+//!   precision underflow, scale the loss.
+//! * For weights that two layers share, use one field that both read. Its gradient is the sum of
+//!   both, and it has one state. Clones of a tensor are separate parameters (memory is copy on
+//!   write).
 //!
-//! There is no Adafactor: it factors the second moment of a matrix over two axes (PyTorch takes the last two, optax the two largest), and a tensor with named dims
-//! has no such two by itself.
+//! There is no Adafactor: it factors the second moment over two axes (the last two in PyTorch, the
+//! two largest in optax), and the axes of a tensor with named dims have no order to choose two by.
 
 mod adagrad;
 mod adam;
@@ -97,25 +104,28 @@ use alloc::sync::Arc;
 use groups::Members;
 use kernels::program::code::DType;
 
-/// What changes parameters by their gradient.
+/// An algorithm that updates parameters by their gradient.
 pub trait Optimizer<P: Parameters> {
-    /// Changes the parameters by one step against their gradient.
+    /// Updates the parameters by one step against their gradient.
     ///
     /// # Panics
     ///
-    /// Where [`try_step`](Optimizer::try_step) returns an error; and if a gradient is taken through the parameters at the moment.
+    /// Where [`try_step`](Optimizer::try_step) returns an error, and if a gradient is being taken
+    /// through the parameters.
     ///
     /// # Errors
     ///
-    /// If a setting of the optimizer is out of its range, the learning rate of this step among them; if the parameters, the gradient and the state differ in the length
-    /// of a `Vec`, in whether an `Option` is `None`, or in the size of a dim; if no parameter has the name of one that is frozen; or if the state does not fit into
-    /// memory. Nothing is changed then.
+    /// If a setting is out of range, such as the learning rate of this step; if the parameters, the
+    /// gradient and the state differ in the length of a `Vec`, in whether an `Option` is `None`, or
+    /// in the size of a dim; if a frozen name matches no parameter; or if the state does not fit
+    /// into memory. Then nothing is changed.
     #[panicking_twin(but = "what settings and sizes decide is an error")]
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError>;
 
-    /// Makes the state for these parameters as the first step would, with moments that are 0.
+    /// Makes the state for these parameters, with moments that are 0.
     ///
-    /// Without it, the first step makes the state. A recorded training step takes state with the same tensors in each call, so prepare the optimizer before the step is recorded.
+    /// Without it, the first step makes the state. A recorded training step takes state with the
+    /// same tensors in each call, so prepare the optimizer before the step is recorded.
     ///
     /// ```
     /// use typed_dims::optim::{Adam, Optimizer};
@@ -140,37 +150,39 @@ pub trait Optimizer<P: Parameters> {
     /// The state: moments, and the number of steps.
     fn state(&self) -> &State<P>;
 
-    /// The state, to change it.
+    /// The state, mutably.
     fn state_mut(&mut self) -> &mut State<P>;
 
-    /// What messages and files call the optimizer: `Adam`.
+    /// The name of the optimizer in messages and files: `Adam`.
     fn kind(&self) -> &'static str;
 
     /// The names of the moments that the state has for each parameter.
     fn moments(&self) -> &'static [&'static str];
 
-    /// The step as programs, for parameters with elements of this type: what `try_step` computes, bit for bit. Nothing if the optimizer does not have them.
+    /// The step as programs, for parameters with elements of this type. They equal `try_step` bit
+    /// for bit. `None` if the optimizer has no programs.
     #[doc(hidden)]
     fn programs(&self, elements: DType) -> Option<StepPrograms> {
         let _ = elements;
         None
     }
 
-    /// How many steps were taken, as a number for the program: it is read from the [tensor](State::step_count) that counts them. (A parameter that was frozen has taken fewer:
-    /// [`State::steps_of`].)
+    /// The number of steps taken, read from the [tensor](State::step_count) that counts them. (A
+    /// parameter that was frozen has taken fewer: [`State::steps_of`].)
     #[track_caller]
     fn steps(&self) -> u64 {
         self.state().steps()
     }
 
-    /// The learning rate of the next step, as a number for the program: it is computed from the steps that are read. As a tensor it is
+    /// The learning rate of the next step, as a number. For a tensor, use
     /// `optimizer.state().rate()`.
     #[track_caller]
     fn rate(&self) -> f64 {
         self.state().schedule.at(self.steps())
     }
 
-    /// Sets the learning rate of further steps: a number, or a [`Schedule`], which counts all steps from the first.
+    /// Sets the learning rate of later steps: a number, or a [`Schedule`], which counts all steps
+    /// from the first.
     fn set_rate(&mut self, rate: impl Into<Schedule>)
     where
         Self: Sized,
@@ -178,10 +190,13 @@ pub trait Optimizer<P: Parameters> {
         self.state_mut().schedule = rate.into();
     }
 
-    /// Whether the optimizer keeps *master weights* for parameters of half precision: a copy in `f32`, which takes the steps, and of which the parameter is the rounded one.
-    /// It does unless this says `false`. Then each step begins with the rounded parameter, and a step of less than half the distance to the next number is lost.
+    /// Sets whether the optimizer keeps *master weights* for parameters of half precision: a copy
+    /// in `f32` that takes the steps, and is rounded to the parameter. The default is `true`. With
+    /// `false`, each step starts from the rounded parameter, and a step of less than half the
+    /// distance to the next number is lost.
     ///
-    /// Where an element of the parameter is not that of the master, rounded, the user has changed it, and the step begins with the user's value.
+    /// If an element of the parameter differs from the rounded master, you have changed it, and the
+    /// step starts from your value.
     ///
     /// ```
     /// # #[cfg(feature = "half")] {
@@ -209,13 +224,14 @@ pub trait Optimizer<P: Parameters> {
         self
     }
 
-    /// Gives the parameters of these names other settings than the optimizer's.
+    /// Overrides the optimizer's settings for the parameters with these names.
     ///
-    /// `*` in a pattern stands for any characters, and `*.` at its start for nothing as well: `*.bias` is each parameter called `bias`. The name of a part stands for all
-    /// parameters in it: `layers.*.norm` has `layers.3.norm.weight`. A parameter can be in several groups. Each of its settings is then that of the last group which has
-    /// it.
+    /// `*` in a pattern matches any characters, and a leading `*.` is optional: `*.bias` matches
+    /// every parameter named `bias`. The name of a part matches all parameters in it:
+    /// `layers.*.norm` matches `layers.3.norm.weight`. If a parameter is in several groups, the
+    /// last group that sets a setting applies.
     ///
-    /// A step is an error if no parameter has such a name.
+    /// If no parameter matches, steps are errors.
     ///
     /// ```
     /// use typed_dims::optim::{AdamW, Sgd};
@@ -237,7 +253,8 @@ pub trait Optimizer<P: Parameters> {
         self
     }
 
-    /// As [`group`](Optimizer::group), for the parameters for which `is_member` returns `true`. It is asked once for each parameter, at the first step.
+    /// As [`group`](Optimizer::group), for the parameters for which `is_member` returns `true`. It
+    /// is called once for each parameter, at the first step.
     ///
     /// ```
     /// use typed_dims::optim::Sgd;
@@ -264,7 +281,7 @@ pub trait Optimizer<P: Parameters> {
         self
     }
 
-    /// Takes the weight decay from the parameters for which `is_member` returns `true`.
+    /// Disables weight decay for the parameters for which `is_member` returns `true`.
     ///
     /// ```
     /// use typed_dims::nn::linear::Linear;
@@ -287,7 +304,8 @@ pub trait Optimizer<P: Parameters> {
         self.group_where(is_member, |group| group.weight_decay(0.0))
     }
 
-    /// Parameters that stay as they are: one by its name, or all whose names begin with `name` and a dot. Their moments stay as well, and they count no steps.
+    /// Freezes the parameter with this name, or all parameters whose names begin with `name` and a
+    /// dot. Their moments are frozen too, and they count no steps.
     fn freeze(&mut self, name: &str)
     where
         Self: Sized,
@@ -295,7 +313,7 @@ pub trait Optimizer<P: Parameters> {
         self.state_mut().freeze(name);
     }
 
-    /// Lets parameters change again, by the name that they were frozen by.
+    /// Unfreezes parameters, by the name with which they were frozen.
     fn unfreeze(&mut self, name: &str)
     where
         Self: Sized,

@@ -1,4 +1,4 @@
-//! Means of gradients and of their squares, which several optimizers keep.
+//! Means of gradients and of their squares, for several optimizers.
 
 use super::settings::{at_least_0, below_1};
 use crate::error::DimError;
@@ -17,14 +17,14 @@ pub(super) fn check_moments(
     at_least_0(name, "weight decay", weight_decay)
 }
 
-/// The gradient of what becomes smaller, with a share of the parameter.
+/// The gradient of the value that is minimized, plus the weight decay.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn decayed<Q: Quantity>(g: Q, p: Q, weight_decay: f64, maximize: bool) -> Q {
     let g = if maximize { -g } else { g };
     g + p.constant(weight_decay) * p
 }
 
-/// The new mean of the gradient and that of its square.
+/// The new means of the gradient and its square.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn next_moments<Q: Quantity>(betas: (f64, f64), [mean, square]: [Q; 2], g: Q) -> [Q; 2] {
     let number = |value: f64| g.constant(value);
@@ -32,18 +32,18 @@ pub(super) fn next_moments<Q: Quantity>(betas: (f64, f64), [mean, square]: [Q; 2
     [mean, number(betas.1) * square + number(1.0 - betas.1) * g * g]
 }
 
-/// The share of a parameter that a weight decay apart from the moments leaves.
+/// The share of a parameter that remains after a decoupled weight decay.
 pub(super) fn kept<Q: Quantity>(rate: Q, weight_decay: f64) -> Q {
     rate.constant(1.0) - rate * rate.constant(weight_decay)
 }
 
-/// The method that sets which shares of the means stay.
+/// The method that sets the decay rates of the means.
 macro_rules! betas {
     ($name:ident $default:literal) => {
         impl<P> $name<P> {
             #[doc = concat!(
-                                "Which shares of the means of `g` and of `g^2` stay at each step; ", $default,
-                                " unless they are set. Each is 0 or more, and less than 1."
+                                "Sets the decay rates of the means of `g` and of `g^2`: 0 or more, less than 1, default ", $default,
+                                "."
                             )]
             #[must_use]
             pub fn betas(mut self, beta1: f64, beta2: f64) -> Self {

@@ -10,9 +10,8 @@ use core::f64::consts::E;
 use kernels::map::formula::{Formula, Quantity};
 use num_traits::Float;
 
-/// Adam that looks ahead along its mean, after Nesterov: with
-/// `u(t) = beta1 * (1 - 0.96^(t * momentum_decay) / 2)`, the product `U(t) = u(1) * .. * u(t)`, and
-/// Adam's `m` and `v`, at step `t`, counted from 1,
+/// Adam with Nesterov momentum: with `u(t) = beta1 * (1 - 0.96^(t * momentum_decay) / 2)`, the
+/// product `U(t) = u(1) * .. * u(t)`, and Adam's `m` and `v`, at step `t`, counted from 1,
 /// `p -= rate * ((1 - u(t)) / (1 - U(t)) * g + u(t + 1) / (1 - U(t + 1)) * m) / (sqrt(v / (1 - beta2^t)) + epsilon)`,
 /// where `g` is the gradient. This is `torch.optim.NAdam`.
 ///
@@ -49,8 +48,8 @@ pub(super) struct NAdamSettings {
 }
 
 impl<P> NAdam<P> {
-    /// Steps with a learning rate: a number, or a [`Schedule`]. (PyTorch's is 0.002 unless it is
-    /// given.)
+    /// Makes an optimizer with a learning rate: a number, or a [`Schedule`]. (PyTorch's default is
+    /// 0.002.)
     #[rustfmt::skip] // rustc quotes the line
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         let settings = NAdamSettings {
@@ -68,17 +67,17 @@ impl<P> NAdam<P> {
 betas! { NAdam "0.9 and 0.999" }
 
 settings! { NAdam, NAdamSettings {
-    /// The number added to the denominator, 0 or more; 1e-8 unless it is set.
+    /// The number added to the denominator: 0 or more, default 1e-8.
     epsilon,
-    /// How fast the momentum reaches `beta1`, 0 or more; 0.004 unless it is set.
+    /// How fast the momentum reaches `beta1`: 0 or more, default 0.004.
     momentum_decay,
-    /// The share of each parameter that is added to its gradient, 0 or more; 0 unless it is set.
+    /// The share of each parameter that is added to its gradient: 0 or more, default 0.
     weight_decay,
 } {
-    /// Takes the weight decay apart from the moments, as [`AdamW`](super::AdamW) does:
+    /// Decouples the weight decay from the moments, as in [`AdamW`](super::AdamW):
     /// `p -= rate * weight_decay * p`.
     decoupled,
-    /// Goes along the gradient instead of against it.
+    /// Maximizes: steps along the gradient instead of against it.
     maximize,
 } }
 

@@ -1,4 +1,4 @@
-//! Steps whose length depends on the norm of the parameter, and on that of its direction.
+//! Steps whose length depends on the norms of the parameter and its direction.
 
 use super::State;
 use super::by_path::{ParameterState, StateWalk};
@@ -38,16 +38,16 @@ use smallvec::SmallVec;
 /// A step in two formulas: the first, of `K` numbers, changes the `M - 1` moments, and the second,
 /// of `L` numbers, the parameter.
 pub(super) trait Normed<const K: usize, const L: usize, const M: usize>: OfStep<K> + Decaying {
-    /// The numbers of the second formula, made of those of the first and the norms of the parameter
-    /// and of its direction.
+    /// The numbers of the second formula, from the numbers of the first and the norms of the
+    /// parameter and its direction.
     fn with_norms<Q: Quantity>(&self, numbers: [Q; K], norms: [Q; 2]) -> [Q; L];
 
-    /// The squared norm of the direction, compiled here.
+    /// The squared norm of the direction, compiled in this crate.
     fn direction(&self) -> &dyn DirectionSquares<K, M, 0>;
 }
 
 impl<P: Parameters> State<P> {
-    /// Takes such a step, and counts it.
+    /// Takes a [`Normed`] step, and counts it.
     pub(super) fn normed_step<C, const K: usize, const L: usize, const M: usize>(
         &mut self,
         optimizer: &str,
@@ -160,7 +160,7 @@ fn norms<T: Element, S: Dims, R: Rank, const K: usize, const M: usize>(
     Ok(StepScalars::Numbers(squares.map(Quantity::sqrt)))
 }
 
-/// The elements of a parameter, and those of its moments.
+/// The elements of a parameter and its moments.
 fn state_of<'s, W: StateElem, const M: usize>(
     own: &'s [W],
     moments: &'s [StateTensor],
@@ -174,7 +174,7 @@ fn elements_of<W: StateElem>(tensor: &StateTensor) -> Result<&[W], DimError> {
     tensor.elements().ok_or_else(StateTensor::of_other_elements)
 }
 
-/// Elements of half precision in `f32`.
+/// Elements of half precision converted to `f32`.
 #[cfg(feature = "half")]
 fn widened_elements_of<T: Element>(elements: &[T]) -> Vec<f32> {
     fn of<H: Real<Wide = f32>>(elements: &[H]) -> Vec<f32> {
@@ -197,7 +197,7 @@ fn recorded_norms<T: Element, S: Dims, R: Rank, const K: usize, const M: usize>(
     _: &[StateTensor],
     _: Option<&StateTensor>,
 ) -> Result<StepScalars<2>, DimError> {
-    unreachable!("nobody records")
+    unreachable!("recording needs the feature `std`")
 }
 
 /// The norms as results of steps.

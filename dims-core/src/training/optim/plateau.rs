@@ -1,4 +1,4 @@
-//! A rate that falls where a value no longer improves.
+//! A rate that falls when a value stops improving.
 
 use super::scalars::{StepsTaken, one};
 use super::settings::{at_least_0, below_1};
@@ -6,11 +6,11 @@ use crate::error::DimError;
 use crate::tensors::named::Named;
 use twins::panicking_twin;
 
-/// A learning rate that falls each time a value, such as the loss of validation, has not improved
-/// for some time. This is `torch.optim.lr_scheduler.ReduceLROnPlateau`.
+/// A learning rate that falls each time a value, such as the validation loss, has not improved for
+/// some time. This is `torch.optim.lr_scheduler.ReduceLROnPlateau`.
 ///
-/// It is asked with a number after each epoch, and answers with the rate of the next one. Its state
-/// consists of tensors: [`Parameters`](crate::grad::Parameters) saves them in a checkpoint.
+/// Call it with the value after each epoch. It returns the rate for the next one. Its state
+/// consists of tensors ([`Parameters`](crate::grad::Parameters)), so checkpoints can save it.
 ///
 /// ```
 /// use typed_dims::optim::{Optimizer, Plateau, Sgd};
@@ -30,9 +30,9 @@ pub struct Plateau {
     pub(super) rate: Named<f64, ()>,
     /// The best value so far; NaN before the first.
     pub(super) best: Named<f64, ()>,
-    /// How many values in a row were not better.
+    /// The number of consecutive values that were not better.
     pub(super) worse: StepsTaken,
-    /// How many values are left that do not count.
+    /// The number of further values to ignore.
     pub(super) pause: StepsTaken,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct PlateauSettings {
 }
 
 impl Plateau {
-    /// Begins with this rate.
+    /// Starts with this rate.
     pub fn new(rate: f64) -> Self {
         let settings = PlateauSettings {
             factor: 0.1,
@@ -69,31 +69,31 @@ impl Plateau {
         }
     }
 
-    /// What the rate is multiplied by: 0 or more and less than 1, and 0.1 unless it is set.
+    /// Sets the factor by which the rate falls: 0 or more, less than 1, default 0.1.
     #[must_use]
     pub fn factor(mut self, factor: f64) -> Self {
         self.settings.factor = factor;
         self
     }
 
-    /// How many values in a row may be no better than the best one: the rate falls with the next.
-    /// 10 unless it is set.
+    /// Sets how many consecutive values may be no better than the best one. The rate falls with the
+    /// next one. Default 10.
     #[must_use]
     pub fn patience(mut self, values: u64) -> Self {
         self.settings.patience = values;
         self
     }
 
-    /// A value is better if it is less than `best * (1 - threshold)`, or with
-    /// [`maximize`](Plateau::maximize) greater than `best * (1 + threshold)`. 0 or more, and 1e-4
-    /// unless it is set.
+    /// Sets a relative threshold: a value is better if it is less than `best * (1 - threshold)`, or
+    /// with [`maximize`](Plateau::maximize) greater than `best * (1 + threshold)`. 0 or more,
+    /// default 1e-4.
     #[must_use]
     pub fn threshold(mut self, threshold: f64) -> Self {
         (self.settings.threshold, self.settings.absolute) = (threshold, false);
         self
     }
 
-    /// A value is better if it is less than `best - threshold`, or with
+    /// Sets an absolute threshold: a value is better if it is less than `best - threshold`, or with
     /// [`maximize`](Plateau::maximize) greater than `best + threshold`.
     #[must_use]
     pub fn absolute_threshold(mut self, threshold: f64) -> Self {
@@ -101,41 +101,41 @@ impl Plateau {
         self
     }
 
-    /// For how many values after a fall the next fall waits; 0 unless it is set.
+    /// Sets the number of values after a fall that are ignored. Default 0.
     #[must_use]
     pub fn cooldown(mut self, values: u64) -> Self {
         self.settings.cooldown = values;
         self
     }
 
-    /// The least rate, 0 or more; 0 unless it is set.
+    /// Sets the least rate: 0 or more, default 0.
     #[must_use]
     pub fn least_rate(mut self, least: f64) -> Self {
         self.settings.least = least;
         self
     }
 
-    /// Greater values are better, as those of an accuracy.
+    /// Greater values are better, for example for an accuracy.
     #[must_use]
     pub fn maximize(mut self) -> Self {
         self.settings.maximize = true;
         self
     }
 
-    /// The rate now.
+    /// The current rate.
     #[track_caller]
     pub fn rate(&self) -> f64 {
         self.rate.expr.all()[0]
     }
 
-    /// Takes a value, and returns the rate from here on. NaN is never better.
+    /// Takes a value, and returns the new rate. NaN is never better.
     ///
     /// # Errors
     ///
-    /// If a setting is out of its range. Nothing is changed then.
+    /// If a setting is out of range. Then nothing is changed.
     #[panicking_twin(but = "what settings decide is an error")]
     pub fn try_observe(&mut self, value: f64) -> Result<f64, DimError> {
-        /// A rate that falls by less stays.
+        /// Smaller falls are skipped.
         const LEAST_FALL: f64 = 1e-8;
         let PlateauSettings { factor, patience, cooldown, least, .. } = self.settings;
         below_1("Plateau", "factor", factor)?;

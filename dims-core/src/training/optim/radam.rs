@@ -8,7 +8,7 @@ use crate::error::DimError;
 use crate::grad::Parameters;
 use kernels::map::formula::{Formula, Quantity};
 
-/// Adam that waits with its division until the mean of squares is reliable. With Adam's `m` and
+/// Adam that does not divide by the mean of squares until that is reliable. With Adam's `m` and
 /// `v`, `most = 2 / (1 - beta2) - 1` and `long = most - 2 * t * beta2^t / (1 - beta2^t)` at step
 /// `t`, counted from 1: where `long > 5`,
 /// `p -= rate * m / (1 - beta1^t) * r * sqrt(1 - beta2^t) / (sqrt(v) + epsilon)` with
@@ -43,8 +43,8 @@ pub(super) struct RAdamSettings {
 }
 
 impl<P> RAdam<P> {
-    /// Steps with a learning rate: a number, or a [`Schedule`]. (PyTorch's is 0.001 unless it is
-    /// given.)
+    /// Makes an optimizer with a learning rate: a number, or a [`Schedule`]. (PyTorch's default is
+    /// 0.001.)
     #[rustfmt::skip] // rustc quotes the line
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         let settings = RAdamSettings {
@@ -61,15 +61,15 @@ impl<P> RAdam<P> {
 betas! { RAdam "0.9 and 0.999" }
 
 settings! { RAdam, RAdamSettings {
-    /// The number added to the denominator, 0 or more; 1e-8 unless it is set.
+    /// The number added to the denominator: 0 or more, default 1e-8.
     epsilon,
-    /// The share of each parameter that is added to its gradient, 0 or more; 0 unless it is set.
+    /// The share of each parameter that is added to its gradient: 0 or more, default 0.
     weight_decay,
 } {
-    /// Takes the weight decay apart from the moments, as [`AdamW`](super::AdamW) does:
+    /// Decouples the weight decay from the moments, as in [`AdamW`](super::AdamW):
     /// `p -= rate * weight_decay * p`.
     decoupled,
-    /// Goes along the gradient instead of against it.
+    /// Maximizes: steps along the gradient instead of against it.
     maximize,
 } }
 
@@ -94,7 +94,7 @@ impl OfStep<3> for RAdamSettings {
         let long = most - two * step * power / (one - power);
         let rectified = (long - four) * (long - two) * most / ((most - four) * (most - two) * long);
         let factor = (rectified * (one - power)).sqrt();
-        // (0 stands for steps without the division.)
+        // (0 marks steps without the division.)
         let factor = Q::choose(number(5.0).is_less(long), factor, number(0.0));
         let kept = if self.decoupled { kept(rate, self.weight_decay) } else { one };
         [rate / (one - number(self.betas.0).powf(step)), factor, kept]

@@ -13,8 +13,8 @@ use kernels::map::formula::{Formula, Quantity};
 ///
 /// * With [`momentum`](RmsProp::momentum):
 ///   `velocity = momentum * velocity + g / (sqrt(v) + epsilon)`, then `p -= rate * velocity`.
-/// * With [`centered`](RmsProp::centered): `m = alpha * m + (1 - alpha) * g`, and `v - m^2` in the
-///   place of `v` under the root, but at least 0.
+/// * With [`centered`](RmsProp::centered): `m = alpha * m + (1 - alpha) * g`, and `max(v - m^2, 0)`
+///   replaces `v` under the root.
 ///
 /// (T. Tieleman, G. Hinton, 2012, "Lecture 6.5: RMSprop", Neural networks for machine learning.
 /// Centered: A. Graves, 2013, "Generating sequences with recurrent neural networks".)
@@ -46,8 +46,8 @@ pub(super) struct RmsPropSettings {
 }
 
 impl<P> RmsProp<P> {
-    /// Steps with a learning rate: a number, or a [`Schedule`]. (PyTorch's is 0.01 unless it is
-    /// given.)
+    /// Makes an optimizer with a learning rate: a number, or a [`Schedule`]. (PyTorch's default is
+    /// 0.01.)
     #[rustfmt::skip] // rustc quotes the line
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         let settings = RmsPropSettings {
@@ -63,20 +63,18 @@ impl<P> RmsProp<P> {
 }
 
 settings! { RmsProp, RmsPropSettings {
-    /// Which share of the mean of `g^2` stays at each step: 0 or more and less than 1, and 0.99
-    /// unless it is set.
+    /// The decay rate of the mean of `g^2`: 0 or more, less than 1, default 0.99.
     alpha,
-    /// The number added to the denominator, 0 or more; 1e-8 unless it is set.
+    /// The number added to the denominator: 0 or more, default 1e-8.
     epsilon,
-    /// Which share of the velocity stays at each step: 0 or more, and 0 unless it is set.
+    /// The share of the velocity that is kept at each step: 0 or more, default 0.
     momentum,
-    /// The share of each parameter that is added to its gradient: 0 or more, and 0 unless it is
-    /// set.
+    /// The share of each parameter that is added to its gradient: 0 or more, default 0.
     weight_decay,
 } {
-    /// Divides by the root of the variance of the gradient instead of its mean square.
+    /// Divides by the root of the gradient's variance instead of its mean square.
     centered,
-    /// Goes along the gradient instead of against it.
+    /// Maximizes: steps along the gradient instead of against it.
     maximize,
 } }
 
@@ -142,7 +140,7 @@ impl Formula<1, 2, 1> for RmsPropSettings {
     }
 }
 
-/// The third tensor is the mean of the gradient, or else the velocity.
+/// The third tensor is the mean of the gradient, or the velocity if it is not centered.
 impl Formula<1, 3, 1> for RmsPropSettings {
     const NAME: &'static str = "rmsprop with momentum, or centered";
 

@@ -1,4 +1,4 @@
-//! Numbers of a step as tensors without dims: counts, norms, rates.
+//! The scalars of a step as tensors without dims: counts, norms, rates.
 
 use crate::error::unwrap;
 use crate::execute::reduce::Reductions;
@@ -22,7 +22,7 @@ pub(super) fn one<T: Element>(value: T) -> Named<T, ()> {
     Named::from_expr(Evaluated::<T, (), Rank0>::in_order(vec![value], &[], &[]).with_origin(None))
 }
 
-/// How often something was done, as data.
+/// A counter, as a tensor.
 #[derive(Clone, Debug)]
 pub(crate) struct StepsTaken(Named<u64, ()>);
 
@@ -42,12 +42,12 @@ impl StepsTaken {
         &self.0
     }
 
-    /// The count that a tensor holds.
+    /// A counter from its tensor.
     pub(super) fn of(tensor: Named<u64, ()>) -> Self {
         StepsTaken(tensor)
     }
 
-    /// The tensor, to change it.
+    /// The tensor, mutably.
     pub(super) fn tensor_mut(&mut self) -> &mut Named<u64, ()> {
         &mut self.0
     }
@@ -68,7 +68,7 @@ impl StepsTaken {
         self.0.expr.all()[0]
     }
 
-    /// Counts one more. (The largest number stays.)
+    /// Adds one, saturating.
     pub(super) fn add_one(&mut self) {
         if self.is_recorded() {
             self.0 = (&self.0 + 1).eval();
@@ -112,7 +112,7 @@ pub(super) fn formula_by_tensors<const I: usize, const K: usize>(
     formula(inputs.map(|input| all.add(input.clone()))).map(TensorQuantity::tensor)
 }
 
-/// As [`formula_by_tensors`], of two groups of scalars.
+/// As [`formula_by_tensors`], with two groups of scalars.
 pub(super) fn formula_of_two_by_tensors<const I: usize, const J: usize, const K: usize>(
     one: &[Named<f64, ()>; I],
     other: &[Named<f64, ()>; J],
@@ -132,7 +132,7 @@ pub(super) fn by_tensors(
     result
 }
 
-/// As [`by_tensors`], of a rate.
+/// As [`by_tensors`], for a rate.
 pub(super) fn by_rate(
     rate: &Named<f64, ()>,
     formula: impl for<'t> FnOnce(TensorQuantity<'t>) -> TensorQuantity<'t>,

@@ -1,13 +1,13 @@
-//! Learning rates over the steps.
+//! Learning rate schedules.
 
 use super::scalars::by_tensors;
 use crate::tensors::named::Named;
 use core::f64::consts::PI;
 use kernels::map::formula::Quantity;
 
-/// The learning rate of each step. A number is one: the same rate at all steps.
+/// The learning rate of each step. A number converts to a constant schedule.
 ///
-/// An optimizer refuses a step whose rate is negative, infinite or NaN.
+/// A step with a rate that is negative, infinite or NaN is an error.
 ///
 /// ```
 /// use typed_dims::optim::Schedule;
@@ -58,8 +58,8 @@ impl Schedule {
         Schedule::of(ScheduleShape::Cosine { rate, last, steps })
     }
 
-    /// As [`cosine_to`](Schedule::cosine_to), again and again: from `rate` to `last` in `steps`
-    /// steps, then from `rate` to `last` in `longer` times as many, and so on. This is
+    /// Repeats [`cosine_to`](Schedule::cosine_to): from `rate` to `last` in `steps` steps, then
+    /// from `rate` to `last` in `longer` times as many, and so on. This is
     /// `torch.optim.lr_scheduler.CosineAnnealingWarmRestarts`.
     ///
     /// (I. Loshchilov, F. Hutter, 2017, "SGDR: Stochastic gradient descent with warm restarts".)
@@ -110,9 +110,8 @@ impl Schedule {
         Schedule::of(ScheduleShape::Polynomial { rate, last, steps, power })
     }
 
-    /// `rate`, and `factor` times as much after each of these numbers of steps. This is
-    /// `torch.optim.lr_scheduler.MultiStepLR`. (Steps that the program computes can be leaked:
-    /// `steps.leak()`.)
+    /// `rate`, multiplied by `factor` after each of these numbers of steps. This is
+    /// `torch.optim.lr_scheduler.MultiStepLR`. (To pass a computed `Vec`, leak it: `steps.leak()`.)
     ///
     /// ```
     /// use typed_dims::optim::Schedule;
@@ -138,7 +137,7 @@ impl Schedule {
 
     /// From `most / 25` up to `most` in three tenths of the steps, then down to `most / 250000`,
     /// each along half a cosine. This is `torch.optim.lr_scheduler.OneCycleLR` with its defaults,
-    /// but for the momentum, which does not change.
+    /// except that the momentum does not change.
     ///
     /// (L. N. Smith, N. Topin, 2018, "Super-convergence".)
     pub fn one_cycle(most: f64, steps: u64) -> Self {
@@ -149,8 +148,8 @@ impl Schedule {
         Schedule { shape, warm_up: 0 }
     }
 
-    /// Puts `steps` steps before the others, in which the rate rises to the first rate in equal
-    /// parts: `(step + 1) / steps` of it.
+    /// Prepends `steps` steps in which the rate rises linearly to the first rate:
+    /// `(step + 1) / steps` of it.
     #[must_use]
     pub fn warm_up(self, steps: u64) -> Self {
         Schedule { warm_up: steps, ..self }
@@ -161,8 +160,8 @@ impl Schedule {
         self.of_step(step as f64)
     }
 
-    /// The rate of a step that is a tensor, as a tensor: the same number as [`at`](Schedule::at)
-    /// returns, computed by operations on tensors.
+    /// As [`at`](Schedule::at), for a step that is a tensor. Returns the same number as a tensor,
+    /// computed by tensor operations.
     ///
     /// ```
     /// use typed_dims::optim::Schedule;
@@ -177,8 +176,8 @@ impl Schedule {
         by_tensors(step, |step| self.of_step(step))
     }
 
-    /// The rate of a step, whatever it is computed with. (What is not chosen is computed as well,
-    /// and may be any number.)
+    /// The rate of a step, generic over numbers and tensors. (Both branches of a choice are
+    /// computed, and the other one may be any number.)
     fn of_step<Q: Quantity>(&self, step: Q) -> Q {
         if self.warm_up == 0 {
             return self.shape.of_step(step);
@@ -233,8 +232,8 @@ impl ScheduleShape {
     }
 }
 
-/// The steps since the last period began, and the steps of the period, where the first has so many
-/// steps and each is `longer` times as long as the one before.
+/// The steps since the current period began, and the length of the period. The first period has
+/// `first` steps, and each is `longer` times as long as the previous one.
 fn period<Q: Quantity>(step: Q, first: f64, longer: f64) -> (Q, Q) {
     let number = |value: f64| step.constant(value);
     let one = number(1.0);
@@ -243,14 +242,14 @@ fn period<Q: Quantity>(step: Q, first: f64, longer: f64) -> (Q, Q) {
         return (step - before * number(first), number(first));
     }
     let start = |before: Q| number(first) * ((number(longer).powf(before) - one) / number(longer - 1.0));
-    // (The logarithm can be rounded to the next whole number, or to the one before.)
+    // (Rounding can move the logarithm to an adjacent whole number.)
     let before = ((step * number((longer - 1.0) / first) + one).ln() / number(longer).ln()).floor();
     let before = Q::choose(start(before + one).is_at_most(step), before + one, before);
     let before = Q::choose(step.is_less(start(before)), before - one, before);
     (step - start(before), number(first) * number(longer).powf(before))
 }
 
-/// A value between two, after a part of the way, along half a cosine.
+/// Interpolates between two values along half a cosine.
 fn between<Q: Quantity>(from: Q, to: Q, part: Q) -> Q {
     let height = from.constant(1.0) + (from.constant(PI) * part).cos();
     to + (from - to) / from.constant(2.0) * height

@@ -1,15 +1,15 @@
-//! Settings of optimizers, which are checked at each step.
+//! Settings of optimizers, checked at each step.
 
 use crate::error::DimError;
 use alloc::string::String;
 
-/// Settings that are a formula as well, whose weight decay a group of parameters can replace.
+/// Settings whose weight decay a parameter group can override.
 pub(super) trait Decaying: Copy {
     /// The same settings with this weight decay.
     fn with_weight_decay(self, weight_decay: f64) -> Self;
 }
 
-/// The methods that set the settings of an optimizer: numbers, then flags.
+/// The methods that set an optimizer's settings: numbers, then flags.
 macro_rules! settings {
     ($name:ident, $settings:ident { $($(#[$doc:meta])* $number:ident,)* } { $($(#[$about:meta])* $flag:ident,)* }) => {
         impl<P> $name<P> {
@@ -32,7 +32,7 @@ macro_rules! settings {
 }
 pub(super) use settings;
 
-/// Lets groups of parameters replace the weight decay of settings.
+/// Lets parameter groups override the weight decay.
 macro_rules! decaying {
     ($settings:ident) => {
         impl $crate::training::optim::settings::Decaying for $settings {
@@ -45,8 +45,8 @@ macro_rules! decaying {
 pub(super) use decaying;
 
 /// Implements [`Optimizer`](super::Optimizer) by formulas over one parameter, its moments and its
-/// gradient. The form of the settings decides which: each has its numbers of scalars and of changed
-/// tensors, and the names of the moments.
+/// gradient. `$form` of the settings selects the formula. Each has a number of scalars, a number of
+/// changed tensors, and the names of its moments.
 macro_rules! optimizer {
     ($name:ident by $form:expr => { $($pattern:pat => $k:literal $m:literal [$($moment:literal),*],)+ }) => {
         impl<P: $crate::grad::Parameters> $crate::training::optim::Optimizer<P> for $name<P> {
@@ -82,7 +82,7 @@ macro_rules! optimizer {
 }
 pub(super) use optimizer;
 
-/// The methods that hand out the state, for an optimizer of this name with the field `state`.
+/// The methods that return the state and the names, for an optimizer with the field `state`.
 macro_rules! with_state {
     ($kind:expr, $moments:expr) => {
         fn kind(&self) -> &'static str {
@@ -105,27 +105,27 @@ macro_rules! with_state {
 }
 pub(super) use with_state;
 
-/// A finite number, 0 or more.
+/// Checks for a finite number, 0 or more.
 pub(super) fn at_least_0(of: &str, setting: &str, value: f64) -> Result<(), DimError> {
     within(value >= 0.0 && value.is_finite(), of, setting, value, "it must be finite and 0 or more")
 }
 
-/// A share that stays: 0 or more, and less than 1.
+/// Checks for a decay rate: 0 or more, and less than 1.
 pub(super) fn below_1(of: &str, setting: &str, value: f64) -> Result<(), DimError> {
     within((0.0..1.0).contains(&value), of, setting, value, "it must be 0 or more, and less than 1")
 }
 
-/// A number from 0 to 1.
+/// Checks for a number from 0 to 1.
 pub(super) fn up_to_1(of: &str, setting: &str, value: f64) -> Result<(), DimError> {
     within((0.0..=1.0).contains(&value), of, setting, value, "it must be between 0 and 1")
 }
 
-/// A limit: 0 or more, perhaps infinite.
+/// Checks for a limit: 0 or more, possibly infinite.
 pub(super) fn limit(of: &str, value: f64) -> Result<(), DimError> {
     within(value >= 0.0, of, "limit", value, "it must be 0 or more")
 }
 
-/// A number within a range, which the text describes.
+/// Checks that a number is within the range that the text describes.
 pub(super) fn within(
     is_within: bool,
     of: &str,
@@ -136,7 +136,7 @@ pub(super) fn within(
     if is_within { Ok(()) } else { Err(error(format!("`{of}` with the {setting} {value}: {range}"))) }
 }
 
-/// The error of settings that do not go together.
+/// The error for invalid settings.
 pub(super) fn error(what: String) -> DimError {
     DimError::Shape { what }
 }

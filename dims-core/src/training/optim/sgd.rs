@@ -8,7 +8,7 @@ use crate::error::DimError;
 use crate::grad::Parameters;
 use kernels::map::formula::{Formula, Quantity};
 
-/// Gradient descent, with momentum if it is given one: `velocity = momentum * velocity + g`, then
+/// Gradient descent with optional momentum: `velocity = momentum * velocity + g`, then
 /// `p -= rate * velocity`, where `g` is the gradient.
 ///
 /// With [`nesterov`](Sgd::nesterov) the step is `p -= rate * (g + momentum * velocity)`; with
@@ -43,7 +43,7 @@ pub(super) struct SgdSettings {
 }
 
 impl<P> Sgd<P> {
-    /// Descent with a learning rate: a number, or a [`Schedule`].
+    /// Makes an optimizer with a learning rate: a number, or a [`Schedule`].
     #[rustfmt::skip] // rustc quotes the line
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         Sgd { state: State::new(rate.into()), settings: SgdSettings::default() }
@@ -51,19 +51,18 @@ impl<P> Sgd<P> {
 }
 
 settings! { Sgd, SgdSettings {
-    /// Which share of the velocity stays at each step: 0 or more, and 0 unless it is set.
+    /// The share of the velocity that is kept at each step: 0 or more, default 0.
     momentum,
-    /// Which share of each gradient but the first does not enter the velocity,
-    /// `velocity = momentum * velocity + (1 - dampening) * g`: from 0 to 1, and 0 unless it is set.
+    /// The share of each gradient except the first that does not enter the velocity,
+    /// `velocity = momentum * velocity + (1 - dampening) * g`: from 0 to 1, default 0.
     dampening,
-    /// The share of each parameter that is added to its gradient: 0 or more, and 0 unless it is
-    /// set.
+    /// The share of each parameter that is added to its gradient: 0 or more, default 0.
     weight_decay,
 } {
-    /// Looks ahead along the velocity, after Nesterov. A step without [`momentum`](Sgd::momentum),
-    /// or with [`dampening`](Sgd::dampening), is an error then.
+    /// Uses Nesterov momentum. Then a step without [`momentum`](Sgd::momentum), or with
+    /// [`dampening`](Sgd::dampening), is an error.
     nesterov,
-    /// Goes along the gradient instead of against it.
+    /// Maximizes: steps along the gradient instead of against it.
     maximize,
 } }
 

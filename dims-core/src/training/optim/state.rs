@@ -1,4 +1,4 @@
-//! What optimizers keep between steps.
+//! The state of optimizers.
 
 use super::Schedule;
 use super::by_path::{ByPath, ParameterState};
@@ -13,7 +13,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-/// What an optimizer keeps between steps: their number, and for each parameter its moments and its master weights, by its name.
+/// The state of an optimizer: the number of steps, and the moments and master weights of each
+/// parameter, by name.
 ///
 /// ```
 /// use typed_dims::optim::{Adam, Optimizer};
@@ -49,23 +50,25 @@ impl<P: Parameters> State<P> {
         }
     }
 
-    /// How many steps were taken, as a number that is read from [`step_count`](State::step_count). (Where a file says that they are 2^64 - 1, they are not counted any further.)
+    /// The number of steps taken, read from [`step_count`](State::step_count). (It saturates at
+    /// 2^64 - 1.)
     #[track_caller]
     pub fn steps(&self) -> u64 {
         self.steps.get()
     }
 
-    /// How many steps were taken, as the tensor that counts them.
+    /// The tensor that counts the steps taken.
     pub fn step_count(&self) -> &Named<u64, ()> {
         self.steps.tensor()
     }
 
-    /// The learning rate of the next step, as a tensor that is computed from [`step_count`](State::step_count).
+    /// The learning rate of the next step, as a tensor computed from
+    /// [`step_count`](State::step_count).
     pub fn rate(&self) -> Named<f64, ()> {
         self.schedule.rate(self.step_count())
     }
 
-    /// How many steps a parameter has taken: all but those for which it was frozen.
+    /// The number of steps that a parameter has taken, without those for which it was frozen.
     ///
     /// ```
     /// use typed_dims::optim::{Adam, Optimizer};
@@ -91,33 +94,34 @@ impl<P: Parameters> State<P> {
         behind.map(|parameter| (parameter.name(), self.steps().saturating_sub(parameter.missed())))
     }
 
-    /// What is kept for each parameter; nothing before the first step.
+    /// The state of each parameter. Empty before the first step.
     pub fn parameters(&self) -> &[ParameterState] {
         self.by_path.parameters()
     }
 
-    /// What is kept for the parameter of this name; nothing before the first step.
+    /// The state of the parameter with this name. `None` before the first step.
     pub fn parameter(&self, name: &str) -> Option<&ParameterState> {
         self.by_path.parameters().iter().find(|parameter| parameter.is_named(name))
     }
 
-    /// Whether the optimizer keeps master weights: see [`Optimizer::master_weights`](super::Optimizer::master_weights).
+    /// Whether the optimizer keeps master weights: see
+    /// [`Optimizer::master_weights`](super::Optimizer::master_weights).
     pub fn has_master_weights(&self) -> bool {
         self.by_path.has_masters()
     }
 
-    /// Goes on after `steps` steps, which all parameters have taken, with moments of 0.
+    /// Sets the number of steps, of all parameters, to `steps`, and the moments to 0.
     pub fn restore(&mut self, steps: u64) {
         self.restore_with(steps, ByPath::default());
     }
 
-    /// The same, with what is kept for each of them.
+    /// As [`restore`](State::restore), with the state of each parameter.
     pub(crate) fn restore_with(&mut self, steps: u64, by_path: ByPath) {
         self.steps = StepsTaken::new(steps);
         self.by_path.restore(by_path);
     }
 
-    /// Sets how many steps a parameter has taken. (More than the optimizer has taken are all of these.)
+    /// Sets the number of steps that a parameter has taken, at most the optimizer's.
     pub fn restore_steps_of(&mut self, parameter: &str, steps: u64) {
         self.by_path.set_missed(parameter, self.steps().saturating_sub(steps));
     }
@@ -128,7 +132,8 @@ impl<P: Parameters> State<P> {
         prepare(&mut self.by_path, Some(&self.steps), parameters, moments, &unchanged)
     }
 
-    /// Takes a step by a formula, which changes the parameters and `M - 1` moments of each, and counts it.
+    /// Takes a step by a formula, which updates the parameters and `M - 1` moments of each, and
+    /// counts it.
     pub(super) fn step<const K: usize, const M: usize>(
         &mut self,
         step: &mut dyn ElementStep<K, M, 1>,
@@ -141,7 +146,7 @@ impl<P: Parameters> State<P> {
         Ok(())
     }
 
-    /// Counts a step, which these parameters have missed.
+    /// Counts a step that these parameters have missed.
     pub(super) fn count_step(&mut self, unchanged: &Unchanged) {
         self.steps.add_one();
         self.by_path.miss(unchanged);

@@ -1,4 +1,4 @@
-//! The tensors that an optimizer keeps, in an element type of their own.
+//! The tensors of an optimizer's state, with a separate element type.
 
 use super::update::{lying_otherwise, sizes_of};
 use crate::error::DimError;
@@ -26,8 +26,8 @@ use kernels::scalar::{Element, Real};
 use kernels::trace::{Held, reordered};
 use smallvec::SmallVec;
 
-/// A tensor that an optimizer keeps for a parameter. It has the dims and sizes of the parameter, and elements of an own type: `f64` for a parameter of `f64`, and `f32` for
-/// all others.
+/// A tensor of an optimizer's state for a parameter. It has the dims and sizes of the parameter.
+/// Its elements are `f64` for a parameter of `f64`, and `f32` for all others.
 #[derive(Clone, Debug)]
 pub struct StateTensor {
     axes: StateAxes,
@@ -40,13 +40,13 @@ pub struct StateTensor {
 #[derive(Clone)]
 pub(super) struct StateAxes {
     pub(super) keys: &'static Keys,
-    /// Of the dims, then of the positional axes.
+    /// The sizes of the dims, then of the positional axes.
     pub(super) sizes: AxisNumbers,
 }
 
 pub(super) type AxisNumbers = SmallVec<[usize; 4]>;
 
-/// Elements of state, which lie contiguously.
+/// Contiguous elements of state.
 #[derive(Clone)]
 pub(crate) enum StateElements {
     F32(Buffer<f32>),
@@ -95,7 +95,7 @@ fn elements_of<W: StateElem>(line: Named<W, (), Rank1>) -> Result<Buffer<W>, Dim
     Ok(evaluate_tensor::<(), Rank1, _>(&line.expr, &shape)?.into_buffer())
 }
 
-/// Types of such elements.
+/// Element types of state.
 pub(crate) trait StateElem: Real {
     fn elements(data: Buffer<Self>) -> StateElements;
     fn of(elements: &StateElements) -> Option<&Buffer<Self>>;
@@ -156,7 +156,7 @@ impl StateAxes {
             || own.len() == others.len() && own.iter().zip(others).all(|(own, other)| own.same(other))
     }
 
-    /// An error if a tensor has other sizes.
+    /// Returns an error if a tensor has other sizes.
     pub(super) fn check<T: Element, S: Dims, R: Rank>(
         &self,
         path: &Path,
@@ -175,7 +175,8 @@ impl StateAxes {
 }
 
 impl StateTensor {
-    /// Makes a state of the elements of a tensor, for master weights and for states read from checkpoints.
+    /// Makes a state from the elements of a tensor, for master weights and for states read from
+    /// checkpoints.
     #[cfg_attr(not(any(feature = "safetensors", feature = "half")), allow(dead_code))]
     pub(crate) fn new<W: StateElem, S: Dims, R: Rank>(tensor: Named<W, S, R>) -> Result<Self, DimError> {
         let axes = StateAxes::of(&tensor);
@@ -184,7 +185,7 @@ impl StateTensor {
         Ok(StateTensor { axes, order: order[..].into(), elements: W::elements(tensor.expr.into_buffer()) })
     }
 
-    /// Zeros, with the axes in this order in memory; nothing if they do not fit into memory.
+    /// Zeros, with the axes in this memory order. `None` if they do not fit into memory.
     pub(super) fn zeros<W: StateElem>(axes: &StateAxes, order: AxisNumbers) -> Option<Self> {
         let len = volume(axes.sizes.iter().copied(), size_of::<W>())?;
         let mut data = reserve::<W>(len).ok()?;
@@ -202,12 +203,13 @@ impl StateTensor {
         &self.axes.sizes
     }
 
-    /// The tensor, if it has this element type and these dims, and no positional axes. It shares its memory with the state until one of both changes.
+    /// The tensor, if it has this element type and these dims, and no positional axes. It shares
+    /// its memory with the state (copy on write).
     pub fn tensor<T: Element, S: Dims>(&self) -> Option<Named<T, S>> {
         self.typed()
     }
 
-    /// The same, with positional axes.
+    /// As [`tensor`](StateTensor::tensor), with positional axes.
     fn typed<T: Element, S: Dims, R: Rank>(&self) -> Option<Named<T, S, R>> {
         let data: &dyn Any = match &self.elements {
             StateElements::F32(data) => data,
@@ -251,12 +253,12 @@ impl StateTensor {
         W::of_mut(&mut self.elements).map(|data| &mut data[..])
     }
 
-    /// As [`elements_mut`](StateTensor::elements_mut), to read them.
+    /// As [`elements_mut`](StateTensor::elements_mut), immutably.
     pub(super) fn elements<W: StateElem>(&self) -> Option<&[W]> {
         W::of(&self.elements).map(|data| &data[..])
     }
 
-    /// The error of a state with elements of another type.
+    /// The error for a state with another element type.
     #[cold]
     pub(super) fn of_other_elements() -> DimError {
         DimError::Shape { what: "the state of a parameter is that of one with other elements".into() }

@@ -33,7 +33,8 @@ use kernels::scalar::{Element, Real};
 use kernels::trace::{UpdatedElements, updated};
 use smallvec::SmallVec;
 
-/// A formula whose passes are compiled here, with the loops over elements. Code that is generic in the parameters is compiled by their crate, perhaps without optimization.
+/// A formula whose passes, with the loops over elements, are compiled in this crate. Code that is
+/// generic in the parameters is compiled in the user's crate, possibly without optimization.
 pub(super) trait Compiled<const K: usize, const M: usize, const N: usize> {
     fn passes(&self) -> &dyn Passes<K, M, N>;
 }
@@ -41,7 +42,7 @@ pub(super) trait Compiled<const K: usize, const M: usize, const N: usize> {
 macro_rules! compiled {
     ($($formula:ty: $k:literal $m:literal $n:literal;)*) => {$(
         impl $crate::training::optim::update::Compiled<$k, $m, $n> for $formula {
-            // (Inlined, it would make the passes anew elsewhere.)
+            // (Not inlined, so that the passes are not compiled again elsewhere.)
             #[inline(never)]
             fn passes(&self) -> &dyn ::kernels::map::in_place::Passes<$k, $m, $n> {
                 self
@@ -51,19 +52,19 @@ macro_rules! compiled {
 }
 pub(super) use compiled;
 
-/// A formula, and its numbers of a step.
+/// A formula, and its scalars for a step.
 pub(super) trait ElementStep<const K: usize, const M: usize, const N: usize> {
-    /// Goes on with a parameter that has other settings than the optimizer.
+    /// Starts a parameter, with the settings of its groups.
     fn begin(&mut self, settings: &GroupSettings) {
         let _ = settings;
     }
     /// The formula.
     fn passes(&self) -> &dyn Passes<K, M, N>;
-    /// The numbers of parameters that have missed so many steps.
+    /// The scalars for parameters that have missed this number of steps.
     fn scalars(&mut self, missed: Option<&StepsTaken>) -> StepScalars<K>;
 }
 
-/// A formula with the same numbers for all parameters.
+/// A formula with the same scalars for all parameters.
 pub(super) struct WithScalars<C, const K: usize>(pub(super) C, pub(super) StepScalars<K>);
 
 impl<C: Compiled<K, M, N>, const K: usize, const M: usize, const N: usize> ElementStep<K, M, N>
@@ -78,13 +79,13 @@ impl<C: Compiled<K, M, N>, const K: usize, const M: usize, const N: usize> Eleme
     }
 }
 
-/// What the numbers of an optimizer's formula are at each step.
+/// The scalars of an optimizer's formula at each step.
 pub(super) trait OfStep<const K: usize> {
-    /// The numbers at a learning rate, of a parameter that takes the step with this number, counted from 1.
+    /// The scalars for a learning rate, and for a parameter that takes this step, counted from 1.
     fn of_step<Q: Quantity>(&self, rate: Q, step: Q) -> [Q; K];
 }
 
-/// An optimizer step, with what earlier steps left.
+/// An optimizer step, with the state of earlier steps.
 pub(super) struct StepAfter<C, const K: usize> {
     /// The formula with the settings of the optimizer.
     optimizer: C,
@@ -92,7 +93,7 @@ pub(super) struct StepAfter<C, const K: usize> {
     formula: C,
     settings: GroupSettings,
     after: TakenBefore,
-    /// The last numbers, and how many steps their parameters have missed.
+    /// The last scalars, and the number of steps that their parameters have missed.
     last: Option<(u64, StepScalars<K>)>,
 }
 
@@ -104,7 +105,8 @@ enum TakenBefore {
 }
 
 impl<C: Decaying, const K: usize> StepAfter<C, K> {
-    /// The next step of the optimizer of this name. It is an error if a learning rate or a setting of a group is out of range.
+    /// The next step of the optimizer with this name. Returns an error if a learning rate or a
+    /// setting of a group is out of range.
     pub(super) fn new<P: Parameters>(name: &str, formula: C, state: &State<P>) -> Result<Self, DimError> {
         let (rate, after) = if state.steps.is_recorded() {
             let rate = state.rate();
@@ -173,7 +175,7 @@ impl<C: OfStep<K>, const K: usize> StepAfter<C, K> {
         &self.formula
     }
 
-    /// The numbers of the step with a number of its own, which comes after `steps` steps of the optimizer.
+    /// The scalars of the step after `steps` steps of the optimizer, by tensor operations.
     fn of_step_by_tensors(
         &self,
         rate: &Named<f64, ()>,
@@ -188,14 +190,16 @@ impl<C: OfStep<K>, const K: usize> StepAfter<C, K> {
 /// The step of an optimizer as programs.
 #[derive(Clone, Debug)]
 pub struct StepPrograms {
-    /// The numbers of the step: a program of the learning rate, and of the number of the step of the parameter, counted from 1.
+    /// Computes the scalars of the step from the learning rate and the number of the parameter's
+    /// step, counted from 1.
     pub scalars: UpdateProgram,
-    /// The new parameter and its new moments: a program of these numbers, of the parameter, its moments and its gradient.
+    /// Computes the new parameter and its new moments from these scalars, the parameter, its
+    /// moments and its gradient.
     pub update: UpdateProgram,
 }
 
 impl StepPrograms {
-    /// Those of a formula, for parameters with elements of this type.
+    /// The programs of a formula, for parameters with elements of this type.
     pub(super) fn of<C: Compiled<K, M, N> + OfStep<K>, const K: usize, const M: usize, const N: usize>(
         formula: &C,
         elements: DType,
@@ -206,7 +210,7 @@ impl StepPrograms {
     }
 }
 
-/// Tensors that a step leaves as they are.
+/// Tensors that a step does not change.
 #[derive(Default)]
 pub(super) struct Unchanged {
     /// The names of parameters, or of parts.
@@ -219,8 +223,9 @@ impl Unchanged {
     }
 }
 
-/// Changes the learned tensors of a value by a formula, but for those that stay. The formula changes each tensor, and `M - 1` moments of it, which `by_path` keeps. What differs
-/// in its sizes is an error, and nothing is changed then.
+/// Updates the learned tensors of a value by a formula, except for unchanged ones. The formula
+/// updates each tensor and its `M - 1` moments in `by_path`. If sizes differ, returns an error and
+/// changes nothing.
 pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usize>(
     step: &mut dyn ElementStep<K, M, N>,
     changed: &mut P,
@@ -236,7 +241,7 @@ pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usi
     P::visit([changed], read, &mut Path::new(), &mut UpdatePass { step, along, unchanged })
 }
 
-/// Checks that values have the same sizes, and that the parameters which stay have their names.
+/// Checks that values have the same sizes, and that the names of frozen parameters exist.
 pub(super) fn check_parameters<P: Parameters, const N: usize>(
     parameters: &P,
     others: [&P; N],
@@ -348,7 +353,7 @@ impl<const K: usize, const M: usize, const N: usize> Visitor<1, N> for UpdatePas
         if !is_learned::<T>() {
             return Ok(());
         }
-        // (The sizes are those that `Preparation` has compared.)
+        // (`Preparation` has compared the sizes.)
         let kept = self.along.as_mut().and_then(|along| along.ready::<T>(path));
         if self.unchanged.has(path) {
             return Ok(());
@@ -366,7 +371,8 @@ impl<const K: usize, const M: usize, const N: usize> Visitor<1, N> for UpdatePas
     }
 }
 
-/// Lets the elements of a tensor and of its state lie contiguously, in one order of axes, which is returned.
+/// Makes the elements of a tensor and its state contiguous in the same order of axes, and returns
+/// this order.
 pub(super) fn lie_densely<T: Element, S: Dims, R: Rank>(
     tensor: &mut Named<T, S, R>,
     moments: &mut [StateTensor],
@@ -382,7 +388,7 @@ pub(super) fn lie_densely<T: Element, S: Dims, R: Rank>(
     Ok(order)
 }
 
-/// Copies of the tensors that lie otherwise.
+/// Copies of the tensors that are stored in another order.
 pub(super) fn copies_along<T: Element, S: Dims, R: Rank, const N: usize>(
     read: [&Named<T, S, R>; N],
     order: &[usize],
@@ -394,7 +400,8 @@ pub(super) fn copies_along<T: Element, S: Dims, R: Rank, const N: usize>(
     Ok(copies)
 }
 
-/// Applies a formula to a tensor and its state, which lie in one order: in place, or as a step of a recorded function.
+/// Applies a formula to a tensor and its state, which have the same memory order: in place, or as a
+/// step of a recorded function.
 pub(super) fn apply<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const N: usize>(
     formula: &dyn Passes<K, M, N>,
     scalars: StepScalars<K>,
@@ -456,7 +463,8 @@ pub(super) fn is_any_recorded<T: Element, S: Dims, R: Rank, const N: usize>(
         || master.is_some_and(StateTensor::is_recorded)
 }
 
-/// The step in a recorded function: the tensor and its state get new elements, computed by recorded steps.
+/// The step in a recorded function: the tensor and its state get new elements, computed by recorded
+/// steps.
 #[cfg(not(feature = "std"))]
 fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const N: usize>(
     _: &dyn Passes<K, M, N>,
@@ -465,10 +473,11 @@ fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const 
     _: [&Named<T, S, R>; N],
     _: KeptTensors<'_>,
 ) -> Result<(), DimError> {
-    unreachable!("nobody records")
+    unreachable!("recording needs the feature `std`")
 }
 
-/// The step in a recorded function: the tensor and its state get new elements, computed by recorded steps.
+/// The step in a recorded function: the tensor and its state get new elements, computed by recorded
+/// steps.
 #[cfg(feature = "std")]
 #[cold]
 fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const N: usize>(
@@ -502,7 +511,7 @@ fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const 
     Ok(())
 }
 
-/// The first slice, and those behind it.
+/// An array of the first slice and the others.
 fn first_and<X, const M: usize>(first: X, others: impl IntoIterator<Item = X>) -> [X; M] {
     let mut all = core::iter::once(first).chain(others);
     from_fn(|_| all.next().expect("there is a moment for each further slice"))
@@ -520,7 +529,7 @@ fn one_of<W: StateElem>(tensor: &mut StateTensor) -> Result<&mut [W], DimError> 
     tensor.elements_mut().ok_or_else(StateTensor::of_other_elements)
 }
 
-/// A copy of `elements`, which has the sizes of the tensor, with the axes in the order in which those of the tensor lie.
+/// A copy of `elements` in the memory order of the tensor, whose sizes it has.
 pub(super) fn copied<T: Element, S: Dims, R: Rank>(
     tensor: &Named<T, S, R>,
     elements: &Named<T, S, R>,
@@ -533,7 +542,7 @@ pub(super) fn copied<T: Element, S: Dims, R: Rank>(
     )?))
 }
 
-/// A copy of a value, with memory of its own.
+/// Copies a value into new memory.
 pub(super) struct Copied;
 
 impl Walk<1> for Copied {
@@ -560,7 +569,7 @@ pub(super) fn lying_otherwise<T: Element, S: Dims, R: Rank>(
     Ok(Some(Named::from_expr(evaluate_tensor_in::<S, R, _>(&tensor.expr, &shape, order)?)))
 }
 
-/// Slices of the type `U`, which is `T`.
+/// The slices as slices of `U`, which is the same type as `T`.
 pub(super) fn floats<'s, T: Element, U: Real, const M: usize, const N: usize>(
     changed: [&'s mut [T]; M],
     read: [&'s [T]; N],

@@ -1,4 +1,5 @@
-//! Optimizers, sums and averages as [`Parameters`], so that recorded functions can take and return their tensors.
+//! Optimizers, sums and averages as [`Parameters`], so that recorded functions can take and return
+//! their tensors.
 
 use super::by_path::{ByPath, ParameterState};
 use super::groups::GroupSettings;
@@ -169,7 +170,8 @@ impl DerivedParameters for ByPath {
     }
 }
 
-/// Implements the walks of structs: fields are walked under the given names, settings are told under theirs, and the rest is copied.
+/// Implements the walks of structs: fields are walked and settings are passed to the walk, both
+/// under the given names. The rest is copied.
 macro_rules! structs {
     ($($name:ident $(<$p:ident $(: $bound:ident)?>)? { $($field:ident: $label:literal),* } settings { $($setting:ident: $told:literal),* } rest { $($rest:ident)? })*) => {$(
         impl $(<$p $(: $bound)?>)? DerivedParameters for $name $(<$p>)? {
