@@ -160,7 +160,8 @@ fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &On
             ///
             /// # Errors
             ///
-            /// If an axis does not have the static size of its dim, or a dim has different sizes in different arrays.
+            /// If an axis does not have the static size of its dim, or a dim has different sizes in
+            /// different arrays.
             pub fn try_from_arrays((#(#values,)*): (#(#arrays,)*)) -> ::core::result::Result<Self, #error> {
                 let tensors = Self { #(#idents: #from_arrays,)* };
                 tensors.unify_sizes()?;

@@ -16,7 +16,8 @@ pub struct ParameterField {
 pub enum FieldKind {
     /// A field without an attribute is learned.
     Learned,
-    /// `#[parameters(state)]`: tensors that recorded functions take and return, and that everything else treats as constants.
+    /// `#[parameters(state)]`: tensors that recorded functions take and return, and that everything
+    /// else treats as constants.
     State,
     /// `#[parameters(constant)]`
     Constant,

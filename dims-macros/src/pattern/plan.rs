@@ -193,7 +193,8 @@ fn term_list(terms: &[Term]) -> TokenStream {
     quote!(&[#(#terms),*])
 }
 
-/// The whole call: the value, or a panic with the error's text; or, for the `try_` form, the result.
+/// The whole call: the value, or a panic with the text of the error. For the `try_` form, the
+/// result.
 pub fn finish(call: TokenStream, fallible: bool) -> TokenStream {
     if fallible {
         return call;
