@@ -1,11 +1,10 @@
-//! How many names the prelude has.
+//! The number of names in the prelude.
 
 use crate::source::used;
 use std::collections::BTreeSet;
 
-/// The most names that may come with `use typed_dims::prelude::*;`, not counting those of optional
-/// features. Traits that come without a name (`as _`) do not count, and a function and a macro of
-/// one name count once.
+/// The most names that `use typed_dims::prelude::*;` may bring, without those of optional features.
+/// Traits imported `as _` do not count, and a function and a macro with the same name count once.
 const NAMES_IN_THE_PRELUDE: usize = 96;
 
 #[test]
@@ -30,7 +29,7 @@ fn the_prelude_is_short() {
     );
 }
 
-/// Whether it needs a feature that is not `std`.
+/// Whether the item needs a feature other than `std`.
 fn is_optional(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         syn::Meta::List(cfg) if cfg.path.is_ident("cfg") => {

@@ -7,7 +7,7 @@ use crate::{B, C, I, Inner, J, Outer, V};
 use ndarray::Axis;
 use typed_dims::prelude::*;
 
-/// Losses of predictions beside their targets.
+/// Losses of predictions and targets.
 pub fn family() -> Family {
     let mut operators = elements::entries();
     operators.extend(classes::entries());

@@ -26,7 +26,7 @@ fn moments<'a, T: Copy + Into<f64> + 'a>(x: impl Iterator<Item = &'a T> + Clone)
     (mean, x.map(|&x| (x.into() - mean) * (x.into() - mean)).sum::<f64>() / n)
 }
 
-/// The windows of two axes behind the first one.
+/// The windows of the two axes after the first.
 fn pooled<T: Copy>(
     x: &ArrayD<T>,
     size: [usize; 2],
@@ -45,7 +45,7 @@ fn pooled<T: Copy>(
     })
 }
 
-/// The parts of two axes behind the first one, as equal as can be.
+/// The parts of the two axes after the first, as equal as possible.
 fn adaptive<T: Copy>(x: &ArrayD<T>, sizes: [usize; 2], f: impl Fn(Vec<T>) -> T) -> ArrayD<T> {
     let part = |at: usize, n: usize, size: usize| at * n / size..((at + 1) * n).div_ceil(size);
     build(&[x.shape()[0], sizes[0], sizes[1]], |at| {

@@ -32,7 +32,7 @@ fn wide<T: Copy + Into<f64>>(line: &[T]) -> Vec<f64> {
     line.iter().map(|&x| x.into()).collect()
 }
 
-/// Where the first best element is.
+/// The position of the first best element.
 fn best<T: Copy>(line: &[T], better: impl Fn(T, T) -> bool) -> usize {
     (1..line.len()).fold(0, |best, at| if better(line[at], line[best]) { at } else { best })
 }

@@ -62,7 +62,7 @@ fn inputs_are_moved_and_borrowed() {
         (own, expected) = (next, other);
     }
     assert!((&own.0.weight - &expected.0.weight).abs().max((In, Out)).order(()) < 1e-4);
-    // One program for the first step, before which there are no moments, and one for later steps.
+    // One program for the first step, which has no moments, and one for later steps.
     assert_eq!(fast.programs(), 2);
 }
 

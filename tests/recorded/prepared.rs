@@ -21,7 +21,7 @@ fn bits<'x>(tensors: impl IntoIterator<Item = &'x [f32]>) -> Vec<u32> {
     tensors.into_iter().flatten().map(|x| x.to_bits()).collect()
 }
 
-/// Runs a call with each step by itself.
+/// Runs a call with its steps one by one.
 fn plainly<X>(call: impl FnOnce() -> X) -> X {
     run_plainly(true);
     let found = call();
@@ -84,7 +84,8 @@ fn zero_times_infinity_is_zero_in_prepared_gradients() {
         (&x, &w),
     )
     .unwrap();
-    // The results of row 2 are all negative, so the row has no gradient, although its elements are infinite.
+    // The results of row 2 are all negative, so the row has no gradient, although its elements are
+    // infinite.
     let infinite: Data = from_fn((row, inn), |(r, i)| match (r, i) {
         (2, _) => f32::NEG_INFINITY,
         _ => (r + i) as f32 - 3.0,
