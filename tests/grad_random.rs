@@ -66,8 +66,9 @@ impl Case {
         true
     }
 
-    /// Records the value and the gradient with one input, and calls both programs with another. The results must have the bits of the recorded steps run one by one, and
-    /// must be close to the functions' own results. Returns `false` if a function is refused.
+    /// Records the value and the gradient with one input, and calls both programs with another. The
+    /// results must have the bits of the recorded steps run one by one, and must be close to the
+    /// functions' own results. Returns `false` if a function is refused.
     fn check_recorded(&self) -> bool {
         let mut random = Random(self.seed ^ 0x5DEE_CE66);
         let [first, other] = [(); 2].map(|()| random.pair(self.sizes.0, self.sizes.1));

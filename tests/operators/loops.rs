@@ -65,7 +65,8 @@ pub fn erf(x: f64) -> f64 {
     sum * 2.0 / std::f64::consts::PI.sqrt()
 }
 
-/// The logarithm of the gamma function, from Stirling's series far from 0 and the recurrence `gamma(x + 1) = x gamma(x)`.
+/// The logarithm of the gamma function, from Stirling's series far from 0 and the recurrence
+/// `gamma(x + 1) = x gamma(x)`.
 pub fn ln_gamma(x: f64) -> f64 {
     let shift: f64 = (0..20).map(|n| (x + f64::from(n)).ln()).sum();
     let z = x + 20.0;

@@ -98,7 +98,8 @@ mod classes {
             },
             along: [V I], keep: [],
             names: "nn.functional.cross_entropy" "" "";
-        /// The mean with smoothed labels. `CrossEntropy` also has `ignore_index` and `weights` of classes
+        /// The mean with smoothed labels. `CrossEntropy` also has `ignore_index` and `weights` of
+        /// classes
         cross_entropy_with [f32 f64] (x: T [I V], target: usize [I] in Below("V")) -> [],
             call: x.cross_entropy_with(V, target, CrossEntropy::new().label_smoothing(0.1)).mean(I),
             loops: {

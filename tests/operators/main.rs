@@ -1,4 +1,5 @@
-//! The operator database: one entry for each operator of the library, and one test body that runs them all.
+//! The operator database: one entry for each operator of the library, and one test body that runs
+//! them all.
 //!
 //! An entry says how to create inputs, calls the operator, and computes the same with plain loops.
 //! `check` runs it with all its element types, with every memory layout, and with empty dims. With

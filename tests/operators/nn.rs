@@ -335,7 +335,8 @@ crate::operators! {
         }),
         along: [], keep: [],
         names: "nn.functional.batch_norm" "" "";
-    /// Sets elements to 0 with probability `p`, and multiplies the others by `1 / (1 - p)`. The seed and the indices decide which
+    /// Sets elements to 0 with probability `p`, and multiplies the others by `1 / (1 - p)`. The
+    /// seed and the indices decide which
     dropout [f32 f64 f16] (apart x: T [I J]) -> [I J],
         call: x.dropout(0.25, 7),
         loops: build(x.shape(), |at| {

@@ -28,7 +28,7 @@ fn sorted<T: Copy + PartialOrd>(line: &[T], descending: bool) -> Vec<(T, usize)>
     line
 }
 
-/// The point at a share of a line's order.
+/// The quantile `q` of a line.
 fn quantile<T: Copy + PartialOrd + Into<f64>>(line: &[T], q: f64) -> f64 {
     let line: Vec<f64> = sorted(line, false).into_iter().map(|(x, _)| x.into()).collect();
     let place = q * (line.len() - 1) as f64;

@@ -1,4 +1,5 @@
-//! Optimizers, schedules, clipping and averages, compared with PyTorch and optax (`reference.json`, written by `reference.py`).
+//! Optimizers, schedules, clipping and averages, compared with PyTorch and optax (`reference.json`,
+//! written by `reference.py`).
 
 mod gradients;
 mod groups;

@@ -243,7 +243,8 @@ mod from {
     }
 }
 
-/// `2/sqrt(pi)` times the integral of `exp(-t^2)` from `a` to `b`, by Simpson's rule with `n` steps.
+/// `2/sqrt(pi)` times the integral of `exp(-t^2)` from `a` to `b`, by Simpson's rule with `n`
+/// steps.
 fn gauss(a: f64, b: f64, n: usize) -> f64 {
     let h = (b - a) / n as f64;
     let f = |i: usize| (-(a + i as f64 * h).powi(2)).exp();
@@ -255,8 +256,8 @@ fn erf(x: f64) -> f64 {
     gauss(0.0, x, 4000)
 }
 
-/// Uses the complement of the error function where `1 + erf` would cancel. Below `x = -8` the
-/// result is lost.
+/// Uses the complement of the error function where `1 + erf` would cancel. Its integral beyond
+/// `8 - z` is negligible.
 fn gelu(x: f64) -> f64 {
     let z = x / 2f64.sqrt();
     x / 2.0 * if x < 0.0 { gauss(-z, 8.0 - z, 16_000) } else { 1.0 + erf(z) }

@@ -1,4 +1,5 @@
-//! `rename`, `index`, `slice`, `split`, `flatten`, `unflatten`, `concat`, `stack`: on views, expressions and owned tensors.
+//! `rename`, `index`, `slice`, `split`, `flatten`, `unflatten`, `concat`, `stack`: on views,
+//! expressions and owned tensors.
 
 use crate::reference::Reference;
 use crate::reference::input::{Case, Sample, cases, filled_cases};

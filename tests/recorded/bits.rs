@@ -30,7 +30,8 @@ fn by_columns(seed: u64) -> Matrix {
     by_rows(seed).order((Col, Row)).into_tensor((Col, Row))
 }
 
-/// Records a function with the first input. The program must return the function's bits for both inputs.
+/// Records a function with the first input. The program must return the function's bits for both
+/// inputs.
 #[track_caller]
 fn check<A: Parameters, Y: Parameters>(f: impl Fn(&A) -> Y, [first, other]: [A; 2]) {
     let program = record(|x: &A| f(x), &first).expect("it is recorded");

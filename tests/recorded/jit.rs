@@ -66,7 +66,8 @@ fn inputs_are_moved_and_borrowed() {
     assert_eq!(fast.programs(), 2);
 }
 
-/// The order of elements in memory decides how sums are rounded, so `jit` records a program for each order.
+/// The order of elements in memory decides how sums are rounded, so `jit` records a program for
+/// each order.
 #[test]
 fn axes_lie_in_memory_as_those_of_the_function() {
     type Weights = Tensor<f32, (In, Out)>;
@@ -192,7 +193,8 @@ fn inputs_are_read_where_they_are() {
     let x = data(3, 2);
     let (found, counts) = mode::count(|| program.call(&x));
     assert_eq!((found, counts.of("copy").steps), (x.view().exp().sum(In), 0));
-    // An input that is returned unchanged shares its memory with the result until one of the two is changed.
+    // An input that is returned unchanged shares its memory with the result until one of the two is
+    // changed.
     let program = record(|x: Data| (x.clone(), (x * 2.0).eval()), data(3, 1)).expect("it is recorded");
     let (mut same, twice) = program.call(&x);
     same += 1.0;

@@ -1,4 +1,5 @@
-//! Compares prepared programs with their steps run one by one, bit for bit: planned products and sums, lines, attention, and memory that calls reuse.
+//! Compares prepared programs with their steps run one by one, bit for bit: planned products and
+//! sums, lines, attention, and memory that calls reuse.
 
 use typed_dims::grad::loss_and_grad;
 use typed_dims::prelude::*;
