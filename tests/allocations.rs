@@ -138,7 +138,7 @@ fn a_tensor_that_is_used_up_gives_its_elements() {
 }
 
 #[test]
-fn an_expression_takes_the_place_of_a_tensor_that_is_used_up() {
+fn an_expression_reuses_the_memory_of_an_owned_tensor() {
     let _alone = alone();
     let (x, bias) = (Array2::<f32>::ones((60, 40)), Array1::<f32>::ones(60));
     dims!(i, j, k);

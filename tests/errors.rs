@@ -468,7 +468,7 @@ mod order_of_events {
     use super::*;
 
     #[test]
-    fn an_index_outside_comes_before_a_division_by_what_was_not_read() {
+    fn an_index_out_of_range_is_reported_before_a_division_by_zero() {
         let (w, ids) = (array![2, 5], array![7u8, 8, 9]);
         let gathered = w.at(ids.at(Row));
         assert!(matches!((10i32 / &gathered).try_order(Row), Err(DimError::OutOfBounds { index: 7, .. })));
@@ -479,7 +479,7 @@ mod order_of_events {
     }
 
     #[test]
-    fn a_scatter_outside_keeps_what_came_before() {
+    fn a_scatter_ends_at_an_index_out_of_range() {
         let mut out = [0; 3];
         assert!(out.at_mut([1usize, 5, 2].at(Row)).try_add_assign(1).is_err());
         assert!(out[0] == 0 && out[2] == 0, "{out:?}");

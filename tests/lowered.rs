@@ -103,7 +103,7 @@ fn functions_are_those_of_the_table() {
 }
 
 #[test]
-fn operands_lie_in_any_way() {
+fn operands_have_any_layout() {
     for (rows, columns) in [(1, 1), (3, 700), (700, 3), (40, 33), (513, 16), (2, 2000)] {
         let x = plane(rows, columns);
         let (row, column) = (from_vec(B.of(columns), numbers(columns)), from_vec(A.of(rows), numbers(rows)));
@@ -179,7 +179,7 @@ fn lines_are_the_same() {
 }
 
 #[test]
-fn results_take_the_place_of_operands() {
+fn results_reuse_the_memory_of_operands() {
     for len in [10, 512, 513, 5000, 200_000] {
         let x = from_fn(A.of(len), |at: usize| (at as f32).cos());
         let y = from_fn(A.of(len), |at: usize| at as f32);

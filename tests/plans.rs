@@ -397,7 +397,7 @@ fn a_softmax_in_place_is_a_step() {
 
 /// Each step has the line that caused it: the user's, even for calls inside the library.
 #[test]
-fn steps_know_their_places() {
+fn steps_know_their_lines() {
     let x = Array2::<f32>::ones((30, 40));
     let mut out = Array2::<f32>::zeros((40, 30));
     dims!(i, j);

@@ -157,7 +157,7 @@ fn inclusive_ranges_count_from_the_end_once() {
 /// The result of an expression reuses the memory of an owned operand that has as many elements of
 /// the same type.
 #[test]
-fn operands_that_are_used_up_are_read_before_they_are_written() {
+fn owned_operands_are_read_before_they_are_overwritten() {
     let a = Array2::from_shape_fn((70, 600), |(i, j)| (i * 600 + j) as f64);
     let line = Array1::from_shape_fn(600, |j| j as f64);
     dims!(i, j, k);

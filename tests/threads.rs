@@ -121,7 +121,7 @@ fn updates_on_several_threads_are_those_on_one() {
 }
 
 #[test]
-fn places_that_are_met_twice_are_updated_by_one_thread() {
+fn elements_that_are_updated_twice_belong_to_one_thread() {
     let x = Array2::<i64>::ones((512, 512));
     let sums = on(4, || {
         let mut sums = Array1::<i64>::zeros(1023);

@@ -353,7 +353,7 @@ fn errors_name_the_file_and_the_tensor() {
 }
 
 #[test]
-fn messages_say_which_file_and_what_is_there() {
+fn messages_name_the_file_and_its_content() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("w.npy");
     let write = |header: &str, data: &[u8]| {

@@ -152,7 +152,7 @@ fn roles_are_checked() {
 }
 
 #[test]
-fn names_that_a_file_cannot_tell_apart() {
+fn names_that_a_file_cannot_distinguish() {
     let tensor = ones::<f32, _>((Out.of(2), elsewhere::Out.of(3)));
     let what = "cannot be written: a file cannot tell two dims named `Out` apart: rename one of them";
     assert_eq!(message(npy::to_bytes(&tensor)), what);

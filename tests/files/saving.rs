@@ -70,7 +70,7 @@ fn a_failure_leaves_the_old_file() {
 }
 
 #[test]
-fn a_file_keeps_its_mode_and_a_new_one_has_that_of_any_file() {
+fn an_existing_file_keeps_its_mode_and_a_new_one_has_the_default() {
     let folder = tempfile::tempdir().unwrap();
     let other = folder.path().join("other");
     fs::write(&other, "").unwrap();
@@ -89,7 +89,7 @@ fn a_file_keeps_its_mode_and_a_new_one_has_that_of_any_file() {
 }
 
 #[test]
-fn a_link_stays_and_what_it_leads_to_is_replaced() {
+fn a_link_is_kept_and_its_target_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::create_dir(at("models")).unwrap();

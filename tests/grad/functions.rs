@@ -292,7 +292,7 @@ mod batching {
 /// The gradients with respect to all operands of a fused expression are computed in one pass. A sum
 /// of one of them reads its result.
 #[test]
-fn gradients_by_several_operands_are_one_pass() {
+fn gradients_of_several_operands_are_one_pass() {
     type Three = (Matrix, Matrix, Matrix);
     type Two = (Matrix, Tensor<f64, (J,)>);
     let three = (matrix(3, 4), matrix(3, 4).exp().eval(), matrix(3, 4).ln().eval());
@@ -712,7 +712,7 @@ mod cuts {
     type Pair = (Matrix, Tensor<f64, (J,)>);
 
     #[test]
-    fn functions_with_pull_backs_of_their_own() {
+    fn functions_with_custom_pull_backs() {
         // Correct to any order, because its pull-back consists of tensor operations.
         let own = |(x, w): &Pair| {
             custom_vjp(
@@ -928,7 +928,7 @@ mod in_place {
 
     /// Variables of calls that have ended, and errors within an outer gradient.
     #[test]
-    fn what_is_traced_already_stays_as_it_is() {
+    fn earlier_traces_are_not_affected() {
         let start = matrix(2, 3);
         let (_, _, mut kept) = value_and_grad_with(|w| (w.square().sum((I, J)), w.clone()), &start);
         for _ in 0..3 {

@@ -45,7 +45,7 @@ macro_rules! along {
 /// The pull-backs of line operations overwrite cotangents that have no other owner. Shared ones are
 /// not changed.
 #[test]
-fn cotangents_of_others_stay() {
+fn shared_cotangents_are_not_overwritten() {
     let x = tensor([2, 5, 3], 1);
     let elements = |x: &X| x.order((I, J, K)).into_iter().collect::<Vec<f64>>();
     let works: [(&str, fn(&X) -> X); 4] = [

@@ -116,7 +116,7 @@ fn line() -> Line {
 
 /// A parameter that is read has a gradient, even if nothing of it is left in the value.
 #[test]
-fn what_is_read_has_a_gradient() {
+fn parameters_that_are_read_have_a_gradient() {
     let (w, z) = (line(), line());
     let beta = 0.0;
     let (dw, dz) = grad(|(w, z): (&Line, &Line)| (w * w).sum(I) + (z * z).sum(I) * beta, (&w, &z));

@@ -227,7 +227,7 @@ fn macros_mean_what_is_theirs() {
 
 /// Variables of macros and of users never collide within one call.
 #[test]
-fn loops_and_lets_may_be_called_as_the_variables_of_macros() {
+fn loops_and_lets_may_have_the_names_of_macro_variables() {
     use typed_dims::ndarray::array;
     use typed_dims::{gather, tensor};
     let (a, b) = (array![[0, 1, 2], [3, 4, 5]], array![1, 10, 100]);

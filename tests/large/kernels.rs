@@ -252,7 +252,7 @@ fn choices_by_position_read_nothing_else() {
 
 /// A library writes rows that go backwards, with others between them, and columns as rows.
 #[test]
-fn products_into_places_that_go_backwards() {
+fn products_into_reversed_memory() {
     let a = Array2::from_shape_fn((30, 20), |(i, k)| Complex::new((i % 5) as f64, (k % 3) as f64 - 1.0));
     let b = Array2::from_shape_fn((20, 25), |(k, j)| Complex::new((k % 7) as f64 - 3.0, (j % 2) as f64));
     dims!(i, j, k);

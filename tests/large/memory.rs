@@ -64,7 +64,7 @@ fn products_of_matrices_with_vectors_are_those_of_loops() {
 
 /// Interleaves a few lines, and separates them again: colour planes of images, and pixel shuffles.
 #[test]
-fn a_few_lines_are_woven_and_taken_apart() {
+fn a_few_lines_are_interleaved_and_separated() {
     let byte = |x: f32| (100.0 * x) as i8 as u8;
     for lines in 1..6 {
         for len in [1, 2, 5, 64, 131] {
@@ -84,7 +84,7 @@ fn a_few_lines_are_woven_and_taken_apart() {
 
 /// Vectors start at cache lines, wherever a row starts, but the order of additions is the same.
 #[test]
-fn sums_do_not_depend_on_where_rows_lie() {
+fn sums_do_not_depend_on_the_alignment_of_rows() {
     let (rows, columns) = (2, 270_001);
     let sums = |shift: usize| -> [Array1<f32>; 3] {
         let elements: Vec<f32> = (0..shift).chain(0..rows * columns).map(element).collect();

@@ -122,7 +122,7 @@ fn known(plan: &typed_dims::pipeline::plan::explain::Plan) -> Vec<usize> {
 
 /// The results are those of tensors without typed layouts.
 #[test]
-fn what_is_laid_alike_runs_along_one_loop_that_rustc_knows() {
+fn equal_layouts_run_as_one_loop_that_rustc_knows() {
     let (a, b) = (image().into_tensor((H, W, C)), image().mapv(|x| x * 0.5 - 3.0).into_tensor((H, W, C)));
     let (x, y) = ((&a).laid((H, W, C)), (&b).laid((H, W, C)));
     let expected = (&a * 2.0 + &b).order((H, W, C));
@@ -219,7 +219,7 @@ fn products_of_what_is_laid() {
 /// The contiguous axis of each operand can be rows, columns or the sum. Where rustc knows enough,
 /// it chooses a kernel, and the products equal those planned at run time.
 #[test]
-fn which_matrix_of_a_product_is_turned_is_known_to_rustc() {
+fn rustc_knows_which_matrix_of_a_product_is_transposed() {
     dims!(i, j, k);
     fn products<T: Num + std::fmt::Debug + PartialEq>(of: fn(usize) -> T) {
         dims!(i, j, k);

@@ -35,7 +35,7 @@ fn words_are_looked_up_in_a_table() {
 }
 
 #[test]
-fn a_dim_is_bound_anew_as_an_axis_would_be() {
+fn a_dim_is_bound_again_like_an_axis() {
     let table = table();
     dims!(at, shift = 2);
     let pairs = table.lookup(Word, at + shift).order((at, shift, Width));

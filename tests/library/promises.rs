@@ -55,7 +55,7 @@ mod plans {
     }
 
     #[test]
-    fn a_convolution_is_what_its_loops_say() {
+    fn a_convolution_equals_its_loops() {
         dims!(b, c, o, h, w, kh, kw);
         let (x, k) = (image(), weight());
         let k = k.at((o, c, kh, kw));
@@ -85,7 +85,7 @@ mod plans {
     }
 
     #[test]
-    fn a_loss_is_one_pass_behind_the_softmax() {
+    fn a_loss_is_one_pass_after_the_softmax() {
         let x = Array2::from_shape_fn((6, 4), |(i, c)| (i + c) as f32);
         let labels = ndarray::array![0u8, 1, 2, 3, 0, 1];
         dims!(i, c);
@@ -156,7 +156,7 @@ mod sizes {
 
     #[test]
     #[allow(clippy::reversed_empty_ranges)] // a negative end counts from the last position
-    fn a_part_of_a_dim_with_a_static_size_is_a_dim_of_its_own() {
+    fn a_part_of_a_dim_with_a_static_size_is_a_new_dim() {
         dims! { struct Pair = 2; struct Part; }
         let a = Array2::from_shape_fn((4, 4), |(i, j)| (4 * i + j) as f32);
         let x = a.clone().into_tensor((Rows, Columns));
@@ -285,7 +285,7 @@ mod dynamic {
     use super::*;
 
     #[test]
-    fn a_selection_has_a_dim_of_its_own() {
+    fn a_selection_has_a_new_dim() {
         let x = ndarray::array![3.0f32, -1.0, 4.0, -1.0, 5.0];
         dims!(i, n, m);
         let x = x.at(i);
@@ -341,7 +341,7 @@ mod edges {
     /// A softmax over two dims that are not adjacent has its own layout, in which the last dim is
     /// not the innermost.
     #[test]
-    fn lines_of_a_result_that_lies_in_another_order() {
+    fn lines_of_a_result_in_another_layout() {
         let image = image();
         let shares = image.at((Batch, C, H, W)).softmax((Batch, H)).eval();
         let copy = (&shares).order((Batch, C, H, W));
@@ -441,7 +441,7 @@ mod edges {
     }
 
     #[test]
-    fn a_window_of_padding_alone_has_no_greatest_element() {
+    fn a_window_of_only_padding_has_no_maximum() {
         let (one, none) = (ndarray::array![7i32], Array1::<i32>::zeros(0));
         let apart = Window::new().padding(2).dilation(3);
         let error =
@@ -602,7 +602,7 @@ mod edges {
 
     /// Near 1e8, a mean in single precision is a multiple of 8.
     #[test]
-    fn numbers_that_are_large_beside_their_deviation() {
+    fn numbers_that_are_large_compared_with_their_deviation() {
         let small = Array2::from_shape_fn((2, 1000), |(n, i)| ((i * (7 + n)) % 13) as f32 * 8.0);
         let large = small.mapv(|x| 1e8 + x);
         let exact = |row: usize| {
@@ -682,7 +682,7 @@ mod edges {
     /// Each example draws different numbers, the same for the same seed; and one mask can be shared
     /// by all examples.
     #[test]
-    fn dropout_draws_apart_along_further_dims() {
+    fn dropout_draws_different_numbers_along_further_dims() {
         #[batched]
         fn dropped(x: &Tensor<f32, (H,)>) -> Tensor<f32, (H,)> {
             x.dropout(0.25, 7)
@@ -732,7 +732,7 @@ mod edges {
     }
 
     #[test]
-    fn results_of_several_tensors_outlive_what_they_come_from() {
+    fn results_of_several_tensors_outlive_their_inputs() {
         dims!(n);
         let (norm, unique) = {
             let x = ndarray::array![[1.0f32, 2.0], [3.0, 2.0]];

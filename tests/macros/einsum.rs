@@ -481,7 +481,7 @@ types! {
 }
 
 #[test]
-fn operands_lie_in_memory_in_any_way() {
+fn operands_have_any_memory_layout() {
     let mut generator = Random(11);
     let a = random::<f64, _>(&mut generator, (6, 8));
     let b = random::<f64, _>(&mut generator, (8, 10));

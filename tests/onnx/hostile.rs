@@ -224,7 +224,7 @@ fn graphs_that_ask_for_much() {
 
 /// Nodes that precede their inputs, take themselves as inputs, or define a name twice.
 #[test]
-fn graphs_that_are_none() {
+fn invalid_graphs() {
     let nodes = vec![
         node("Relu", &["later"], &["early"]),
         node("Add", &["self", "self"], &["self"]),

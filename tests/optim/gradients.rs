@@ -95,7 +95,7 @@ fn the_average_agrees_with_pytorch() {
 }
 
 #[test]
-fn an_average_keeps_what_is_not_learned() {
+fn an_average_keeps_tensors_that_are_not_learned() {
     let mut average = Average::new(0.5);
     let value = (ones::<f32, _>(Row.of(2)), from_vec(Token.of(2), vec![7usize, 8]));
     average.update(&value);

@@ -364,7 +364,7 @@ fn lamb_agrees_with_optax() {
 
 /// A parameter of 0 moves; a parameter without a direction does not.
 #[test]
-fn lamb_takes_norms_of_zero_for_no_factor() {
+fn lamb_ignores_norms_of_zero() {
     let mut p = zeros::<f64, _>((Row.of(3), Column.of(4)));
     Lamb::new(0.01).step(&mut p, &matrix(|_| 1.0));
     assert!(elements(&p).iter().all(|&p| (p + 0.01).abs() < 1e-7));

@@ -162,7 +162,7 @@ fn attention_with_masks() {
 
 /// The loss function returns the moments of the batch together with the loss.
 #[test]
-fn a_norm_takes_up_moments_beside_the_loss() {
+fn a_norm_updates_moments_next_to_the_loss() {
     type Norm = BatchNorm<(Col,)>;
     let step = |(norm, x): &(Norm, Matrix)| {
         let (loss, gradient, moments) = loss_and_grad_with(

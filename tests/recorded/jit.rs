@@ -69,7 +69,7 @@ fn inputs_are_moved_and_borrowed() {
 /// The order of elements in memory decides how sums are rounded, so `jit` records a program for
 /// each order.
 #[test]
-fn axes_lie_in_memory_as_those_of_the_function() {
+fn axes_have_the_memory_order_of_the_function() {
     type Weights = Tensor<f32, (In, Out)>;
     let numbers = |seed| -> Vec<f32> { randn::<f32, _>(In.of(64 * 24), seed).order(In).to_vec() };
     let by_rows = |seed| -> Weights { from_vec((In.of(64), Out.of(24)), numbers(seed)) };

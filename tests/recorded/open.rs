@@ -105,7 +105,7 @@ fn sizes_add_up() {
 
 /// A size that a program cannot track is an error that names the step.
 #[test]
-fn what_is_baked_in_is_refused() {
+fn untracked_sizes_are_refused() {
     let scaled = |x: &Matrix| (x.view().sum(Row) * (x.size(Row) as f32).sqrt()).eval();
     let error = record(scaled, spec((dynamic(Row), Col.of(2)))).err().expect("it is refused").to_string();
     assert!(error.contains("depends on the size of `Row`") && error.contains("open.rs"), "{error}");

@@ -164,7 +164,7 @@ fn gradients_of_attention_are_those_of_the_function() {
 }
 
 #[test]
-fn inputs_may_lie_in_any_order() {
+fn inputs_may_have_any_memory_order() {
     let (row, inn) = (Row.of(6), In.of(5));
     let element = |r: usize, i: usize| (7 * r + i) as f32;
     let by_rows: Data = from_fn((row, inn), |(r, i)| element(r, i));

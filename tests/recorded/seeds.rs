@@ -269,7 +269,7 @@ fn a_seed_of_no_recorded_function_is_a_number() {
 }
 
 #[test]
-fn examples_of_a_batch_draw_apart() {
+fn examples_of_a_batch_draw_different_numbers() {
     type Row = Tensor<f32, (Width,)>;
     let noisy = |x: &Row, seed: &SeedTensor| (x.dropout(0.3, seed) + randn_like(x, seed)).eval();
     let each = |x: &Floats, seed: &SeedTensor| vmap(|x: &Row| noisy(x, seed), Batch)(x);

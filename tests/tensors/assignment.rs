@@ -17,7 +17,7 @@ fn matrix() -> Matrix {
 }
 
 #[test]
-fn a_part_is_assigned_to_and_the_rest_stays() {
+fn assigning_to_a_part_keeps_the_rest() {
     let mut x = matrix();
     x.slice_mut(Row, 1..3).assign(from_vec(Column.of(3), vec![7.0, 8.0, 9.0]));
     x.slice_mut(Column, -1..).add_assign(100.0);
@@ -31,7 +31,7 @@ fn a_part_is_assigned_to_and_the_rest_stays() {
 
 /// Elements in another order, with negative strides.
 #[test]
-fn a_part_of_what_is_no_line() {
+fn a_part_that_is_not_contiguous() {
     let array = matrix().order((Column, Row)).slice_move(ndarray::s![.., ..;-1]);
     let mut x: Matrix = array.into_tensor((Column, Row));
     x.slice_mut(Row, ..1).assign(0.0);
@@ -91,7 +91,7 @@ fn a_traced_example_is_not_changed() {
 /// An argument that lacks a dim of another one is repeated along it, and is expanded when it is
 /// modified.
 #[test]
-fn parts_of_a_repeated_tensor_are_apart() {
+fn parts_of_a_repeated_tensor_are_separate() {
     let line = from_vec((Column.of(3), Feat.of(3)), (0..9u8).map(f32::from).collect());
     let found = batched((Row, Column), (matrix(), line), |(x, mut line)| {
         line.slice_mut(Feat, 1..2).add_assign(x);
@@ -118,7 +118,7 @@ fn a_traced_value_is_not_assigned() {
 
 /// A dim with a static size has no parts with the same dim, but the other dims have.
 #[test]
-fn beside_a_static_size() {
+fn next_to_a_static_size() {
     let mut x: Tensor<i32, (Row, Fixed)> = zeros((Row.of(2), Fixed));
     x.slice_mut(Row, 1..).assign(Fixed.cast::<i32>());
     assert_eq!(x.order((Row, Fixed)), ndarray::array![[0, 0, 0], [0, 1, 2]]);

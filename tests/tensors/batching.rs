@@ -489,7 +489,7 @@ mod in_place {
     /// Examples share the memory of the whole tensor. Modifying one must not change another, or the
     /// caller's tensor.
     #[test]
-    fn examples_that_a_loop_changes_are_its_own() {
+    fn modifying_an_example_in_a_loop_changes_no_other() {
         fn doubled(mut x: Tensor<f32, (Seq, Feat)>) -> Tensor<f32, (Seq, Feat)> {
             let before = x.clone();
             x += &before;
@@ -552,7 +552,7 @@ mod in_place {
     /// A tensor without the mapped dim is shared by all examples. Positional axes and tuples of
     /// results work as usual.
     #[test]
-    fn vmap_shares_what_is_not_mapped() {
+    fn vmap_shares_tensors_without_the_mapped_dim() {
         let (x, g) = (numbers((4, N), 1), numbers(4, 2).into_tensor(Seq));
         dims!(n);
         let both = vmap(
@@ -948,7 +948,7 @@ mod drawing {
 
     /// Numbers drawn from dims alone are the same for all examples, in a loop and in one call.
     #[test]
-    fn what_is_drawn_from_dims_is_drawn_once() {
+    fn numbers_drawn_from_dims_are_drawn_once() {
         #[batched]
         fn written(x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
             let kept = rand::<f32, _>(Feat.of(64), 3).ge(0.5);
@@ -1016,7 +1016,7 @@ mod drawing {
     /// A parameter that lacks a dim of another argument is repeated along it, and can be modified
     /// in each example.
     #[test]
-    fn a_repeated_argument_is_changed_apart() {
+    fn a_repeated_argument_is_expanded_when_modified() {
         #[batched]
         fn summed(x: &Tensor<f32, (Feat,)>, mut total: Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
             total += x;

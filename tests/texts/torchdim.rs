@@ -742,7 +742,7 @@ fn indices_from_the_end() {
 
 /// Dims with tensors, and lazy expressions, in `stack` and `concat`; pieces of an expression.
 #[test]
-fn dims_beside_tensors_in_tuples() {
+fn dims_with_tensors_in_tuples() {
     let x = array![3, 4];
     let x = x.mapv(|x| x as isize);
     dims!(i, k, l);

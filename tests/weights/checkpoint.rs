@@ -171,7 +171,7 @@ fn a_training_with_frozen_parameters_goes_on_bit_for_bit() {
 /// A whole tensor has the name `""`, and another optimizer may have the name of a part: each step
 /// count is separate.
 #[test]
-fn numbers_of_steps_are_apart() {
+fn step_counts_are_separate() {
     let of = |size| ones::<f32, _>(In.of(size));
     let (mut tensor, mut alone) = (of(2), Adam::new(0.1));
     alone.step(&mut tensor, &of(2));

@@ -175,7 +175,7 @@ fn elements_are_mapped_and_zipped() {
 }
 
 #[test]
-fn axes_that_lie_otherwise_are_zipped_by_name() {
+fn axes_in_another_order_are_zipped_by_name() {
     let a = from_fn((In.of(2), Hidden.of(3)), |(i, h)| (10 * i + h) as f32);
     let b = from_fn((Hidden.of(3), In.of(2)), |(h, i)| (1000 * i + 100 * h) as f32);
     let sum = a.zip_elements(&b, |a: f32, b| a + b).order((In, Hidden));
