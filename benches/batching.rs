@@ -21,7 +21,7 @@
 //! and matrix-vector products become matrix products where extra dims merge with others. It does
 //! not model caches or strides.
 //!
-//! # What is printed
+//! # Output
 //!
 //! Times are the best of many, on one thread, and the factor is their quotient. The range after it
 //! shows the noise: each round runs the loop and then the batched call, and a tenth of the rounds

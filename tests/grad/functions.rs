@@ -838,8 +838,7 @@ mod in_place {
         }
     }
 
-    /// The tensors are no longer variables: they can be modified, and no gradient flows through
-    /// them.
+    /// The tensors are constants: they can be modified, and no gradient flows through them.
     fn assert_is_constant(model: &mut Model) {
         let w: Tensor<f64, ()> = full((), 2.0);
         let loss = |w: &Tensor<f64, ()>| (w * model.weight.sum((I, J)) * model.loss()).eval();

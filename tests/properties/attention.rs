@@ -123,7 +123,7 @@ fn across_tiles(case: &Case, which: usize) {
     let mut matrix =
         |rows, columns| Array2::from_shape_simple_fn((rows, columns), || fraction(&mut random) as f32);
     let (mut q, k, v) = (matrix(queries, features), matrix(keys, features), matrix(keys, columns));
-    // NaN or infinity only spoils its own line within a tile.
+    // NaN and infinity have the same effect on their lines with tiles as in the reference.
     q[[queries / 2, 0]] = f32::NAN;
     q[[queries / 3, 0]] = f32::INFINITY;
     dims!(i, j, d, e);
