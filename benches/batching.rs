@@ -1,32 +1,36 @@
-//! Seven programs written for one example, at 64 examples: a loop of single calls against one call with two further dims, and the factor
-//! between them that the plans predict.
+//! Seven programs written for one example, run on 64 examples. Compares a loop of single calls with
+//! one call with two extra dims, and the measured speedup with the one that the plans predict.
 //!
 //! # The prediction
 //!
-//! The time of a step is taken to be
+//! The time of a step is modelled as
 //!
 //! ```text
 //! fixed(kind) + runs * run(kind) + elements * element(kind)
 //! ```
 //!
-//! where the kind, the runs and the elements are what `explain` says: a run is one turn of the innermost loop (or one matrix product of a
-//! family), and elements are the positions of all loops (or the multiplications). The three constants of each kind are measured at steps
-//! of the library on synthetic operands, with one short run, many short ones, and many long ones; nothing is fitted to the programs. A
-//! plan costs the sum of its steps, and the constant `call` for each batched call: the prediction is 64 times the plan of one
-//! example, over the plan of all.
+//! where `explain` gives the kind, the runs and the elements. A run is one execution of the
+//! innermost loop, or one matrix product of a family. Elements are the positions of all loops, or
+//! the multiplications. The three constants of each kind are measured on steps of the library with
+//! synthetic operands: one short run, many short ones, and many long ones. Nothing is fitted to the
+//! programs. A plan costs the sum of its steps, and each batched call the constant `call`. The
+//! predicted factor is 64 times the cost of the plan for one example, divided by the cost of the
+//! plan for all.
 //!
-//! What it says is where batching gains: the fixed parts are paid once, and short runs become long ones, or products with vectors products of
-//! matrices, where further dims merge with others. What it cannot see are caches, and how far apart elements lie.
+//! The model covers what batching gains: fixed costs are paid once, short runs become long ones,
+//! and matrix-vector products become matrix products where extra dims merge with others. It does
+//! not model caches or strides.
 //!
-//! # What is printed
+//! # Output
 //!
-//! Times are the best of many, on one thread, and their quotient is the factor. Beside it stands its noise: in each round the loop and the
-//! batched call run one after the other, and of the factors of all rounds a tenth lies below the first number, and a tenth above the second.
-//! The prediction is made several times, from constants that are measured anew; its least and its greatest value are printed. The verdict:
+//! Times are the best of many, on one thread, and the factor is their quotient. The range after it
+//! shows the noise: each round runs the loop and then the batched call, and a tenth of the rounds
+//! have a factor below the range, a tenth above. The prediction is repeated with newly measured
+//! constants; its smallest and greatest values are printed. The verdict:
 //!
-//! * `more`: the factor is at least the least prediction;
-//! * `noise`: it is not, but the two ranges overlap, so that the rounds do not tell them apart;
-//! * `less`: the loop is beaten by less than the plan predicts.
+//! * `more`: the factor is at least the smallest prediction;
+//! * `noise`: it is smaller, but the two ranges overlap;
+//! * `less`: batching gains less than the plan predicts.
 
 use rayon::ThreadPoolBuilder;
 use std::hint::black_box;
@@ -42,9 +46,10 @@ mod suite;
 
 use suite::{Batch, Feat, Hidden, Out};
 
-/// Examples along each of the two further dims.
+/// Examples along each of the two extra dims.
 const ALONG: usize = 8;
-/// How often the times are taken, in turns, so that whatever slows the machine down meets all of them alike.
+/// How often times are taken. The candidates take turns, so that noise on the machine affects them
+/// equally.
 const ROUNDS: usize = 300;
 
 fn seconds(run: &mut dyn FnMut()) -> f64 {
@@ -53,12 +58,12 @@ fn seconds(run: &mut dyn FnMut()) -> f64 {
     start.elapsed().as_secs_f64()
 }
 
-/// The times of each, round by round.
+/// The times of each candidate in each round.
 fn rounds<const N: usize>(mut runs: [&mut dyn FnMut(); N]) -> Vec<[f64; N]> {
     (0..ROUNDS).map(|_| runs.each_mut().map(|run| seconds(*run))).collect()
 }
 
-/// The best time of each.
+/// The best time of each candidate.
 fn best<const N: usize>(runs: [&mut dyn FnMut(); N]) -> [f64; N] {
     best_of(&rounds(runs))
 }
@@ -67,7 +72,7 @@ fn best_of<const N: usize>(rounds: &[[f64; N]]) -> [f64; N] {
     std::array::from_fn(|run| rounds.iter().map(|times| times[run]).fold(f64::INFINITY, f64::min))
 }
 
-/// What a step of some kind costs, in seconds.
+/// The cost of a kind of step, in seconds.
 #[derive(Clone, Copy)]
 struct Cost {
     fixed: f64,
@@ -76,7 +81,7 @@ struct Cost {
 }
 
 impl Cost {
-    /// Measured at `step(runs, size)`, which takes so many runs of `count(size)` elements.
+    /// Measures `step(runs, size)`, which does this many runs of `count(size)` elements.
     fn measured<T>(
         short: usize,
         long: usize,
@@ -122,7 +127,7 @@ impl Model {
     fn measured() -> Self {
         let rows = |runs: usize, size: usize| ones::<f32, _>((Batch.of(runs), Feat.of(size)));
         let row = |size: usize| ones::<f32, _>(Feat.of(size));
-        // Of tensors with one element more in each row, so that the rows stay apart.
+        // Parts of tensors with one more element in each row, so that the rows are not adjacent.
         let part = |runs: usize, size: usize| rows(runs, size + 1);
         let line = |size: usize| size as f64;
         let copy = Cost::measured(4, 64, line, |runs, size| {
@@ -184,10 +189,10 @@ fn cubed(size: usize) -> f64 {
     (size * size * size) as f64
 }
 
-/// How often the prediction is made.
+/// The number of predictions.
 const PREDICTIONS: usize = 3;
 
-/// The least and the greatest of some numbers, but for a share of them on either side.
+/// The smallest and the greatest number, without a share of the numbers on either side.
 fn range(mut numbers: Vec<f64>, share: f64) -> (f64, f64) {
     numbers.sort_by(f64::total_cmp);
     let left_out = (numbers.len() as f64 * share) as usize;

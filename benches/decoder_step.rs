@@ -1,8 +1,10 @@
-//! A step of a decoder: one or a few activations times all weights of a layer, which is bound by memory bandwidth.
+//! A decoder step: one or a few activations times all weights of a layer. Memory bandwidth limits
+//! it.
 //!
-//! Prints for each case the share of the bandwidth that a plain sum over the same weights reaches in the same run. All of them take turns, and the
-//! least time of each counts. "Cached" calls take the same weights each time, which may stay in the last-level cache; "memory" calls take
-//! those of the next layer.
+//! For each case, prints the share of the bandwidth that a plain sum over the same weights reaches
+//! in the same run. The candidates take turns, and the least time of each counts. "cached" calls
+//! use the same weights each time, which may stay in the last-level cache; "memory" calls use those
+//! of the next layer.
 //!
 //! `cargo bench --bench decoder_step -- [rounds]`
 
@@ -24,22 +26,22 @@ dims! {
 
 const MODEL: usize = 768;
 const FFN: usize = 6826;
-/// 16 layers of 20 MB: more than last-level caches hold.
+/// 16 layers of 20 MB exceed last-level caches.
 const LAYERS: usize = 16;
 
 type Activations = Tensor<f32, (Batch, Model)>;
 
-/// Weights whose columns are neighbours in memory: the sum runs along the outer axis.
+/// Weights whose columns are adjacent in memory: the sum runs along the outer axis.
 fn across(x: &Activations, w: &Tensor<f32, (Model, Ffn)>) -> Tensor<f32, (Batch, Ffn)> {
     (x * w).sum(Model)
 }
 
-/// Weights whose elements of a sum are neighbours, as `Linear` layers of PyTorch store them.
+/// Weights whose rows along the sum are contiguous, as in PyTorch's `Linear` layers.
 fn along(x: &Activations, w: &Tensor<f32, (Ffn, Model)>) -> Tensor<f32, (Batch, Ffn)> {
     (x * w).sum(Model)
 }
 
-/// The bandwidth probe: the sum of all weights, each thread a share.
+/// The bandwidth probe: the sum of all weights, split among the threads.
 fn read(weights: &[f32], pool: &ThreadPool) -> f32 {
     let threads = pool.current_num_threads();
     if threads == 1 {

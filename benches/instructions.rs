@@ -1,6 +1,8 @@
-//! Instructions of one call on arrays of a few elements, beside the same written with ndarray: what is left at run time of which dim is row, column
-//! or sum. `cargo bench --bench instructions` counts them with `perf stat`, or with valgrind where the processor's counters cannot be read, twice as many calls less as many,
-//! so that all but the call drops out.
+//! Instructions of one call on arrays of a few elements, compared with the same computation in
+//! ndarray. This shows what work remains at run time to find rows, columns and sums.
+//! `cargo bench --bench instructions` counts instructions with `perf stat`, or with valgrind if the
+//! processor's counters are not available. It subtracts a run from one with twice as many calls, so
+//! that only the calls count.
 
 use std::hint::black_box;
 use std::process::Command;
@@ -123,17 +125,17 @@ const CASES: [Case; 11] = [
     }),
 ];
 
-/// How the instructions of a run are counted.
+/// The tool that counts instructions.
 #[derive(Clone, Copy)]
 enum Counter {
-    /// By the processor's counters.
+    /// The processor's counters.
     Perf,
-    /// By valgrind, which knows AVX2 and not AVX-512, where the processor's counters cannot be read.
+    /// Valgrind, if the processor's counters are not available. It supports AVX2, but not AVX-512.
     Valgrind,
 }
 
 impl Counter {
-    /// So many calls, and twice as many. (Valgrind counts exactly, and slowly.)
+    /// The number of calls of the shorter run. Valgrind counts exactly, but slowly.
     fn calls(self) -> u64 {
         match self {
             Counter::Perf => 100_000,
@@ -141,7 +143,7 @@ impl Counter {
         }
     }
 
-    /// The instructions of this program with so many calls of a case, if they can be counted.
+    /// The instructions of this program with this many calls of a case, if they can be counted.
     fn count(self, case: usize, calls: u64) -> Option<u64> {
         let (tool, options): (_, &[&str]) = match self {
             Counter::Perf => ("perf", &["stat", "-x", ",", "-e", "instructions:u"]),

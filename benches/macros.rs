@@ -1,6 +1,8 @@
-//! Macro forms beside the same by hand, in dims: in turns, so that whatever slows the machine down meets both alike. Prints the median of each, and
-//! of their ratios. Some of the forms by hand are written twice and compared with themselves: what such a pair differs by is noise, of the machine and
-//! of where the compiler put the code. `cargo bench --bench macros -- NAME` runs the cases that have `NAME` in theirs.
+//! Compares macro calls with the same computation written with dims. The two take turns, so that
+//! noise on the machine affects them equally. Prints the median of each, and of their ratios. Some
+//! handwritten forms are duplicated and compared with themselves: their difference is noise, from
+//! the machine and from code placement. `cargo bench --bench macros -- NAME` runs the cases whose
+//! names contain `NAME`.
 
 use rayon::ThreadPoolBuilder;
 use std::hint::black_box;
@@ -8,13 +10,15 @@ use std::time::{Duration, Instant};
 use typed_dims::ndarray::{Axis, concatenate};
 use typed_dims::prelude::*;
 
-/// Pairs of measurements of one case.
+/// Pairs of measurements for each case.
 const ROUNDS: usize = 401;
-/// How long one measurement takes: so short that most are over before another program gets the processor.
+/// The duration of one measurement. It is short, so that most end before another program gets the
+/// processor.
 const SLICE: Duration = Duration::from_micros(250);
 
-/// Nanoseconds per call, of so many calls. (Neither form is inlined into the loop, where it would make a difference which one is. And the result
-/// stays where it is: to move it right after it was written, in larger pieces, waits for as long as a tenth of a small product takes.)
+/// Nanoseconds per call. Neither form is inlined into the loop, because the measured difference
+/// would depend on which one is. The result is not moved: a move right after it was written, in
+/// larger pieces, stalls for as long as a tenth of a small product.
 #[inline(never)]
 fn time<T>(calls: u32, run: &dyn Fn() -> T) -> f64 {
     let start = Instant::now();

@@ -1,4 +1,5 @@
-//! Matrix products through dims, against calling `matrixmultiply` directly; and tiny ones, where every nanosecond shows.
+//! Matrix products with dims, compared with direct calls of `matrixmultiply`, and tiny products,
+//! where overhead matters.
 
 use criterion::{Criterion, criterion_group};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -21,7 +22,7 @@ fn mm_into(a: &Array2<f32>, b: &Array2<f32>, out: &mut Array2<f32>) {
 fn sgemm(a: &Array2<f32>, b: &Array2<f32>, out: *mut f32) {
     let n = a.nrows();
     let row = n as isize;
-    // SAFETY: the three matrices have `n` x `n` elements in standard layout; nothing else holds `out`.
+    // SAFETY: the three matrices have `n` x `n` elements in standard layout; `out` is not aliased.
     unsafe {
         matrixmultiply::sgemm(n, n, n, 1.0, a.as_ptr(), row, 1, b.as_ptr(), row, 1, 0.0, out, row, 1);
     }
@@ -56,8 +57,8 @@ fn time<T>(run: impl FnOnce() -> T) -> Duration {
     start.elapsed()
 }
 
-/// Large products, in turns, so that whatever slows the machine down meets all of them alike. Dims have as many threads as
-/// the pool; `matrixmultiply` has one.
+/// Large products, in turns, so that noise on the machine affects them equally. Dims use all
+/// threads of the pool, `matrixmultiply` uses one.
 fn large(pool: &ThreadPool) {
     const ROUNDS: usize = 25;
     for n in [256, 1024] {
@@ -89,7 +90,7 @@ criterion_group!(benches, tiny);
 
 fn main() {
     for threads in [1, 0] {
-        // 0 is as many as rayon finds.
+        // 0 lets rayon choose.
         large(&ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started"));
     }
     benches();

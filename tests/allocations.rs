@@ -1,11 +1,11 @@
-//! What runs allocates its result, and nothing besides.
+//! An operation allocates its result and nothing else.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::RefCell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use typed_dims::prelude::*;
 
-/// The system's allocator, which notes the sizes of what the thread asks for while it is watched.
+/// The system's allocator. While the thread is watched, it records the sizes of allocations.
 struct Watched;
 
 thread_local! {
@@ -13,7 +13,7 @@ thread_local! {
 }
 
 fn note(bytes: usize) {
-    // What is noted allocates as well, and is not noted.
+    // Recording allocates too. These allocations are not recorded.
     let _ = SIZES.try_with(|sizes| {
         if let Ok(mut sizes) = sizes.try_borrow_mut()
             && let Some(sizes) = sizes.as_mut()
@@ -23,7 +23,7 @@ fn note(bytes: usize) {
     });
 }
 
-// SAFETY: it is the system's allocator.
+// SAFETY: forwards to the system's allocator.
 unsafe impl GlobalAlloc for Watched {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size());
@@ -46,16 +46,17 @@ unsafe impl GlobalAlloc for Watched {
 #[global_allocator]
 static ALLOCATOR: Watched = Watched;
 
-/// Held by a test while it runs. While a thread records a function or its gradient, operations on all threads allocate nodes.
+/// Held by a test while it runs: while a thread records a function or its gradient, operations on
+/// all threads allocate nodes.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// No allocation.
+/// No allocations.
 const NONE: [usize; 0] = [];
 
-/// The sizes in bytes of all allocations of at least so many, while `f` runs.
+/// The sizes in bytes of all allocations of at least `least` bytes during `f`.
 fn allocations<T>(least: usize, f: impl FnOnce() -> T) -> Vec<usize> {
     SIZES.set(Some(Vec::with_capacity(1000)));
     let result = f();
@@ -80,7 +81,7 @@ fn a_reduction_allocates_no_more_than_its_result() {
     let (x, y) = (Array2::<f32>::ones((60, 50)), Array2::<f32>::ones((40, 50)));
     dims!(i, j, k);
     let run = || (x.at((i, k)) - y.at((j, k))).abs().sum(k).order((i, j));
-    // `y` is put in line once, which is less than the result.
+    // `y` is transposed once, which takes less memory than the result.
     let found = allocations(4 * 60 * 40, run);
     assert_eq!(found, [4 * 60 * 40]);
 }
@@ -137,7 +138,7 @@ fn a_tensor_that_is_used_up_gives_its_elements() {
 }
 
 #[test]
-fn an_expression_takes_the_place_of_a_tensor_that_is_used_up() {
+fn an_expression_reuses_the_memory_of_an_owned_tensor() {
     let _alone = alone();
     let (x, bias) = (Array2::<f32>::ones((60, 40)), Array1::<f32>::ones(60));
     dims!(i, j, k);
@@ -145,7 +146,7 @@ fn an_expression_takes_the_place_of_a_tensor_that_is_used_up() {
     let run = || ((x.at((i, k)) * x.at((j, k))).sum(k) * 0.5 + bias.at(i)).relu().order((i, j));
     assert_eq!(allocations(bytes, run), [bytes]);
     assert_eq!(run()[[59, 59]], 21.0);
-    // The other way round it does not lie as the result will.
+    // In the other order, the product is not stored in the order of the result.
     let turned = || ((x.at((i, k)) * x.at((j, k))).sum(k) + bias.at(i)).order((j, i));
     assert_eq!(allocations(bytes, turned), [bytes, bytes]);
 }
@@ -157,7 +158,7 @@ fn tensors_side_by_side_are_copied_once() {
     dims!(i, j, k);
     let bytes = 4 * (x.len() + y.len());
     let (x, y) = (x.at((i, j)), y.at((i, j)));
-    // Views, and expressions that are computed where they belong.
+    // Views, and expressions that are computed in place.
     assert_eq!(allocations(bytes / 4, || concat(j, [x, y])), [bytes]);
     assert_eq!(allocations(bytes / 4, || concat(i, [x + 1.0, y + 1.0])), [bytes]);
     assert_eq!(allocations(bytes / 4, || stack(k, [x, y])), [bytes]);
@@ -184,7 +185,8 @@ fn attention_written_out_allocates_its_scores_and_its_result() {
     assert_eq!(sizes, [2 * 3 * 40 * 40 * 4, 2 * 40 * 3 * 8 * 4]);
 }
 
-/// A function of one example is called in a loop. Its arguments are put in order once, and each example is a part of them.
+/// A function of one example runs in a loop. Its arguments are put in order once, and each example
+/// is a slice of them.
 #[test]
 fn a_loop_over_examples_copies_none_of_them() {
     let _alone = alone();
@@ -198,13 +200,13 @@ fn a_loop_over_examples_copies_none_of_them() {
         },
         n,
     );
-    // The two arguments, in memory of their own, and the results as they grow.
+    // The two arguments in their own memory, and the growing results.
     let large = allocations(example, || each((x.at((n, ..)), y.at((n, ..)))));
     assert_eq!(large.iter().filter(|&&bytes| bytes == 100 * example).count(), 2, "{large:?}");
     assert!(large.len() <= 4, "{large:?}");
 }
 
-/// A clone shares the elements, until one of the tensors is changed; the last one that has them is computed in their place.
+/// Clones share their elements until one of them is modified. The last owner is modified in place.
 #[test]
 fn clones_share_their_elements() {
     let _alone = alone();
@@ -220,7 +222,7 @@ fn clones_share_their_elements() {
     assert_eq!((&x).index(Row, 1).order(Column), first);
     assert_eq!(changed.index(Row, 1).order(Column), &first + 2.0);
 
-    // In a clone's place while others have the elements: not in theirs.
+    // The doubled clone gets its own memory, because `x` shares its elements.
     let other = x.clone();
     let mut doubled = zeros::<f32, _>((Row.of(1), Column.of(1)));
     assert_eq!(allocations(bytes / 4, || doubled = (other * 2.0).eval()), [bytes]);
@@ -236,7 +238,7 @@ fn a_step_of_an_optimizer_allocates_its_state() {
     dims! { struct In; struct Out; }
     let mut parameters = vec![(ones::<f32, _>((In.of(30), Out.of(40))), Some(ones::<f32, _>(Out.of(40))))];
     let mut gradient = parameters.clone();
-    gradient[0].0 += 1.0; // in memory of its own, as gradients are
+    gradient[0].0 += 1.0; // in its own memory, as gradients are
     gradient[0].1 = Some(full(Out.of(40), 2.0));
     let mut optimizer = AdamW::new(0.1);
     let bytes = [4 * 30 * 40, 4 * 40];
@@ -251,7 +253,7 @@ fn a_step_of_an_optimizer_allocates_its_state() {
     assert_eq!(found, [size_of::<f64>()], "the norm is a tensor");
 }
 
-/// A further token costs its own keys and values, however many there are already.
+/// Another token costs only its own keys and values, however many the cache has.
 #[test]
 fn a_cache_of_keys_and_values_is_filled_in_place() {
     let _alone = alone();
@@ -269,7 +271,7 @@ fn a_cache_of_keys_and_values_is_filled_in_place() {
         assert_eq!(allocations(4 * 4 * 8, || past.push(keys, values)), NONE);
     }
     assert_eq!(past.values().max((Head, Key, Feat)).order(()), 100.0);
-    // While a clone has the elements, they are copied once.
+    // While a clone shares the elements, they are copied once.
     let clone = past.clone();
     let bytes = 4 * 4 * 1000 * 8;
     assert_eq!(allocations(bytes, || past.push(token(100), token(101))), [bytes, bytes]);
@@ -277,7 +279,7 @@ fn a_cache_of_keys_and_values_is_filled_in_place() {
     assert_eq!((clone.len(), past.len()), (100, 102));
 }
 
-/// State that is moved into a program comes out in the same memory.
+/// State that is moved into a program is returned in the same memory.
 #[test]
 fn a_call_allocates_no_state() {
     let _alone = alone();
@@ -306,7 +308,8 @@ fn a_call_allocates_no_state() {
     for round in 0..5 {
         let mut after = None;
         let found = allocations(4 * 32 * 60, || after = Some(train.call((state, &x))));
-        // The first call records a step without moments, and the second one with them.
+        // The first call records a step without moments, and the second one records a step with
+        // them.
         if round > 2 {
             assert_eq!(found, NONE, "the weights, their moments, and what is computed on the way");
         }
@@ -318,7 +321,7 @@ fn a_call_allocates_no_state() {
     }
     assert_eq!(state.0.weight, expected.0.weight);
 
-    // While somebody else has the state, it is not written over.
+    // While another owner has the state, it is not overwritten.
     let (kept, found) = (state.0.clone(), state.0.weight.clone());
     (state, _) = train.call((state, &x));
     assert_eq!(kept.weight, found);
@@ -345,14 +348,14 @@ fn a_call_into_tensors_allocates_no_result() {
         assert_eq!(out, f(&x));
         assert_eq!(same, f(&x));
     }
-    // Where others have the memory, or where it does not fit, the result has its own.
+    // If the memory is shared or has another size, the result gets its own.
     let kept = out.0.clone();
     program.call_into(&x(7), &mut out);
     assert_eq!((kept, &out), (f(&x(4)).0, &f(&x(7))));
     let wide = randn((Row.of(4), Col.of(5)), 1);
     fast.call_into(&wide, &mut same);
     assert_eq!(same, f(&wide));
-    // Inputs that are refused leave it as it was.
+    // Refused inputs leave the output unchanged.
     assert!(program.try_call_into(&wide, &mut out).is_err());
     assert_eq!(out, f(&x(7)));
 }

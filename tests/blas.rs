@@ -1,6 +1,7 @@
-//! Products by a BLAS: what CBLAS is told, and what comes back. The BLAS is one of plain loops, which checks what it is told;
-//! or, with `TYPED_DIMS_CBLAS=/path/to/libopenblas.so`, a real one. (OpenBLAS' wheels on PyPI, `scipy-openblas32`, have a prefix to
-//! their functions' names, which is tried as well.)
+//! Products with a BLAS: the arguments of CBLAS calls, and the results. The BLAS consists of plain
+//! loops that check their arguments. With `TYPED_DIMS_CBLAS=/path/to/libopenblas.so` it is a real
+//! one. OpenBLAS' wheels on PyPI, `scipy-openblas32`, add a prefix to function names, which is also
+//! tried.
 
 #![cfg(feature = "blas")]
 
@@ -14,10 +15,10 @@ use typed_dims::blas::{self, ComplexGemm, Gemm, RealGemm};
 use typed_dims::prelude::*;
 use typed_dims::types::scalar::{Element, Num};
 
-/// How often a BLAS was called.
+/// The number of BLAS calls.
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 
-/// A matrix as CBLAS is told of it.
+/// A matrix, as described to CBLAS.
 struct Told<T> {
     start: *const T,
     transposed: bool,
@@ -33,7 +34,7 @@ impl<T: Copy> Told<T> {
 
     /// # Safety
     ///
-    /// The matrix has this element.
+    /// The matrix must have this element.
     unsafe fn get(&self, row: usize, column: usize) -> T {
         let at = if self.transposed { column * self.lead + row } else { row * self.lead + column };
         // SAFETY: the caller's promise.
@@ -41,11 +42,11 @@ impl<T: Copy> Told<T> {
     }
 }
 
-/// The definition of `gemm`, row by row.
+/// `gemm` by its definition, row by row.
 ///
 /// # Safety
 ///
-/// That of CBLAS.
+/// As for CBLAS.
 unsafe fn by_loops<T: Num>(
     [m, n, k]: [c_int; 3],
     a: Told<T>,
@@ -59,7 +60,7 @@ unsafe fn by_loops<T: Num>(
     let [m, n, k, ldc] = [m, n, k, ldc].map(|size| size as usize);
     for i in 0..m {
         for j in 0..n {
-            // SAFETY: the caller's promise. Without a `beta` the result has no value yet.
+            // SAFETY: the caller's promise. Without `beta`, the result is uninitialised.
             unsafe {
                 let place = c.add(i * ldc + j);
                 let mut sum = if beta == T::ZERO { T::ZERO } else { beta.mul(*place) };
@@ -74,7 +75,7 @@ unsafe fn by_loops<T: Num>(
 
 macro_rules! real {
     ($name:ident $t:ty, $real:ident) => {
-        /// The BLAS of loops, or a real one if there is one, whose calls are counted.
+        /// The BLAS of loops, or a real one if there is one. Counts its calls.
         unsafe extern "C" fn $name(
             layout: CBLAS_LAYOUT,
             ta: CBLAS_TRANSPOSE,
@@ -93,7 +94,7 @@ macro_rules! real {
         ) {
             assert!(matches!(layout, CBLAS_LAYOUT::CblasRowMajor));
             let (ma, mb) = (Told::new(a, ta, lda, m, k), Told::new(b, tb, ldb, k, n));
-            // SAFETY: the caller keeps to CBLAS.
+            // SAFETY: the caller follows the contract of CBLAS.
             unsafe {
                 if let Some(real) = real_blas().and_then(|gemm| gemm.$real) {
                     CALLS.fetch_add(1, Ordering::Relaxed);
@@ -126,7 +127,7 @@ macro_rules! complex {
         ) {
             assert!(matches!(layout, CBLAS_LAYOUT::CblasRowMajor));
             let (ma, mb) = (Told::new(a.cast(), ta, lda, m, k), Told::new(b.cast(), tb, ldb, k, n));
-            // SAFETY: the caller keeps to CBLAS; a complex number is its two parts.
+            // SAFETY: the caller follows the contract of CBLAS; a complex number is its two parts.
             unsafe {
                 if let Some(real) = real_blas().and_then(|gemm| gemm.$real) {
                     CALLS.fetch_add(1, Ordering::Relaxed);
@@ -144,7 +145,7 @@ real!(dgemm f64, dgemm);
 complex!(cgemm f32, cgemm);
 complex!(zgemm f64, zgemm);
 
-/// The library that the environment names.
+/// The library named by the environment variable.
 fn real_blas() -> Option<&'static Gemm> {
     static REAL: OnceLock<Option<Gemm>> = OnceLock::new();
     REAL.get_or_init(|| {
@@ -163,7 +164,7 @@ fn load(path: &str) -> Gemm {
     }
     const RTLD_NOW: c_int = 2;
     let text = |text: &str| CString::new(text).expect("a path");
-    // SAFETY: the arguments are strings of C's; the library is never closed.
+    // SAFETY: the arguments are C strings; the library is never closed.
     let library = unsafe { dlopen(text(path).as_ptr(), RTLD_NOW) };
     assert!(!library.is_null(), "{path} is a library");
     let find = |name: &str| -> *mut c_void {
@@ -172,7 +173,7 @@ fn load(path: &str) -> Gemm {
             .map(|prefix| unsafe { dlsym(library, text(&format!("{prefix}{name}")).as_ptr()) });
         found.into_iter().find(|found| !found.is_null()).unwrap_or_else(|| panic!("{path} has no {name}"))
     };
-    // SAFETY: these are CBLAS' functions, by their names.
+    // SAFETY: these are the CBLAS functions with these names.
     unsafe {
         Gemm {
             sgemm: Some(std::mem::transmute::<*mut c_void, RealGemm<f32>>(find("sgemm"))),
@@ -188,7 +189,7 @@ fn load(path: &str) -> Gemm {
     panic!("{path} cannot be loaded here")
 }
 
-/// How often the BLAS was called while `f` ran.
+/// The number of BLAS calls during `f`.
 fn calls<R>(f: impl FnOnce() -> R) -> (R, usize) {
     let before = CALLS.load(Ordering::Relaxed);
     let result = f();
@@ -206,7 +207,7 @@ fn expected<T: Element + Num>(a: &ArrayView2<'_, T>, b: &ArrayView2<'_, T>) -> A
     })
 }
 
-/// Products of matrices that lie in all ways; `known` says whether a BLAS knows the type.
+/// Products of matrices in all layouts. `known` says whether a BLAS supports the type.
 fn products<T: Element + Num>(known: bool, of: fn(i32) -> T) {
     for (m, k, n) in [(20, 30, 40), (70, 65, 33), (1, 300, 40), (300, 40, 1), (17, 1, 257)] {
         let (a, b) = (matrix(m, k, 1, of), matrix(k, n, 2, of));
@@ -229,7 +230,7 @@ fn products<T: Element + Num>(known: bool, of: fn(i32) -> T) {
             let expected = expected(a, b);
             assert!(by_rows == expected && by_columns.t() == expected, "{m} {k} {n}, way {which}");
             let large = m * k * n > 16 * 16 * 16 && k > 1;
-            // A product with a vector is a reduction here, if the planner takes it for one.
+            // The planner may run a product with a vector as a reduction.
             if m > 1 && n > 1 && large {
                 let there = known && *fits;
                 assert_eq!((first > 0, second > 0), (there, there), "{m} {k} {n}, way {which}");
@@ -244,7 +245,7 @@ fn products_run_there_if_they_lie_so() {
         eprintln!("TYPED_DIMS_CBLAS names no library: the BLAS of this test is one of plain loops");
     }
     let gemm = Gemm { sgemm: Some(sgemm), dgemm: Some(dgemm), cgemm: Some(cgemm), zgemm: Some(zgemm) };
-    // SAFETY: they do what CBLAS' functions do.
+    // SAFETY: they have the behaviour of the CBLAS functions.
     unsafe { blas::install(gemm) }.expect("nothing was installed before");
     // SAFETY: nothing is installed.
     assert_eq!(unsafe { blas::install(Gemm::default()) }, Err(blas::AlreadyInstalled));
@@ -255,7 +256,8 @@ fn products_run_there_if_they_lie_so() {
     products::<Complex64>(true, |x| Complex64::new(f64::from(x), f64::from(x % 5)));
     products::<i64>(false, i64::from);
 
-    // A batch is a call for each example; sums over several loops are added up, or stay here.
+    // A batch is one call for each example. Sums over several loops are accumulated, or do not use
+    // the BLAS.
     dims!(n, i, j, p, q);
     let (a, b) = (Array3::<f32>::from_elem((5, 40, 50), 2.0), Array3::<f32>::from_elem((5, 50, 30), 3.0));
     let (out, count) = calls(|| (a.at((n, i, p)) * b.at((n, p, j))).sum(p).order((n, j, i)));

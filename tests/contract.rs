@@ -1,4 +1,5 @@
-//! The programs of the contract, with their numbers: dims, binding, arithmetic, reductions, order, and dims as values.
+//! The programs of the contract, with their results: dims, binding, arithmetic, reductions, order,
+//! and dims as values.
 
 use ndarray::{Array3, ArrayView2, Axis, array, s};
 use typed_dims::prelude::*;
@@ -83,7 +84,8 @@ mod products {
 
     #[test]
     fn large_matrix_product() {
-        // (i + 2k)(k - j) summed over k < n: i(s1 - nj) + 2(s2 - s1 j), s1 and s2 the sums of k and k^2.
+        // (i + 2k)(k - j) summed over k < n: i(s1 - nj) + 2(s2 - s1 j), where s1 and s2 are the
+        // sums of k and k^2.
         let n = 40;
         let a = Array2::from_shape_fn((30, n), |(i, k)| (i + 2 * k) as f32);
         let b = Array2::from_shape_fn((n, 20), |(k, j)| k as f32 - j as f32);
@@ -112,7 +114,8 @@ mod products {
 
     #[test]
     fn functions_over_a_rest_need_one_bound() {
-        // That they compile is the point: what they are instantiated with is opaque to them.
+        // Only checks that these compile: the functions do not know the dims that they are
+        // instantiated with.
         let norm: fn(_, _) -> _ = norm::<(Batch, Row)>;
         let mm: fn(_, _) -> _ = generic_mm::<(Batch,)>;
         let _ = (norm, mm);
@@ -187,7 +190,7 @@ mod reshaping {
         dims!(i, j, k);
         (a.at((i, k)) * a.at((j, k))).sum_into(k, &mut out.slice_mut(s![.., ..;2]), (i, j));
         assert_eq!(out, array![[14, -1, 32, -1], [32, -1, 77, -1]]);
-        // Axes that are no dims stay behind those that are; two dims are one axis; a single sum.
+        // Positional axes come after dims; two dims form one axis; a single sum.
         let mut sums = array![0, 0, 0];
         a.at((i, ..)).sum_into(i, &mut sums, ());
         assert_eq!(sums, array![5, 7, 9]);
@@ -235,7 +238,7 @@ mod attention {
 
     #[test]
     fn one_key_that_fits_takes_all() {
-        // Scores of 64 * 16 / 8 = 128 for the key s, else 0: its share is 1 up to e^-128.
+        // Scores are 64 * 16 / 8 = 128 for the key s, and 0 otherwise: its share is 1 up to e^-128.
         let hot = |s: usize, k: usize| if s == k { 4.0 } else { 0.0 };
         let q = from_fn((Batch.of(1), Seq.of(2), Heads, Feat), |(_, s, _, f)| hot(s, f % 2));
         let k = from_fn((Batch.of(1), Key.of(2), Heads, Feat), |(_, k, _, f)| 2.0 * hot(k, f % 2));
@@ -492,7 +495,7 @@ mod gradients {
         };
         let (value, gradient): (f32, Network) = value_and_grad(|net| loss(net, &images, &labels), &network);
         assert_eq!(value, loss(&network, &images, &labels).order(()));
-        // The same by hand: what cross-entropy gives back is `(softmax - one hot) / n`.
+        // The same by hand. The gradient of cross-entropy is `(softmax - one hot) / n`.
         let before = ((&images * &network.w1).sum(Pixel) + &network.b1).eval();
         let hidden = (&before).relu().eval();
         let scores = ((&hidden * &network.w2).sum(Hidden) + &network.b2).eval();
@@ -550,9 +553,9 @@ mod gradients {
         assert_eq!(h.order((In, In2)), array![[28.0, 64.0], [64.0, 154.0]]);
         let kept = grad(|x| checkpoint(|x: &Tensor<f32, (In,)>| (x * x).eval(), x).sum(In), &x);
         assert_eq!(kept.order(In), array![2.0, -2.0]);
-        // A constant by `detach`: the derivative of `x * c` is `c`.
+        // `detach` makes a constant: the derivative of `x * c` is `c`.
         assert_eq!(grad(|x| (x * x.detach()).sum(In), &x).order(In), array![1.0, -1.0]);
-        // Per example: `vmap` of a gradient.
+        // Per-example gradients: `vmap` of a gradient.
         let xs = from_vec((Example.of(2), In.of(2)), vec![1.0_f32, -1.0, 0.0, 1.0]);
         let all: Tensor<f32, (Example, In)> =
             vmap(|x: Tensor<f32, (In,)>| grad(|x| (x * x).sum(In), &x), Example)(&xs);
@@ -560,7 +563,7 @@ mod gradients {
     }
 }
 
-/// Sums over axes along which nothing varies, of sizes that no loop would ever get through.
+/// Sums over axes along which nothing varies, with sizes that no loop could finish.
 mod still_axes {
     use super::*;
     use typed_dims::grad::grad;
@@ -606,7 +609,7 @@ mod still_axes {
         assert_eq!(sums, array![1.5e12, 3e12, 4.5e12]);
         let all = (line.view().expand(j) * line.view().expand(k) * y.view()).sum((Row, J, K)).order(());
         assert_eq!(all, 42e12);
-        // An axis that is kept, along which nothing varies: each sum is computed once.
+        // A kept axis along which nothing varies: each sum is computed once.
         let x: Tensor<f64, (J,)> = ones(J.of(MANY));
         let repeated = (y.view().expand(k) * x.view()).sum(J);
         let repeated: Tensor<f64, (K,)> = repeated;

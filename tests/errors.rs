@@ -1,5 +1,5 @@
-//! What sizes and indices decide is a `DimError` from the `try_` form, and a panic with the same text from the short
-//! form. Odd input ends in an error with a name in it, or in the right result.
+//! Mistakes in sizes and indices are a `DimError` from the `try_` method, and a panic with the same
+//! text from the short one. Unusual input gives an error that names a dim, or the right result.
 
 use ndarray::{Array1, Array2, ArrayD, Axis, array};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,14 +28,15 @@ fn panic_of<T>(f: impl FnOnce() -> T) -> String {
     }
 }
 
-/// Without the places in the program, which differ between two calls.
+/// Removes source locations, which differ between two calls.
 fn without_places(text: &str) -> String {
     let mut parts = text.split(" (at ");
     let first = parts.next().unwrap_or_default().to_string();
     parts.fold(first, |text, part| text + part.split_once(')').map_or(part, |(_, rest)| rest))
 }
 
-/// That both forms fail with one text, which is `$text` up to the places; the error matches `$pattern`.
+/// Checks that both methods fail with the same text, which is `$text` up to locations, and that the
+/// error matches `$pattern`.
 macro_rules! assert_fails {
     ($try:expr, $short:expr, $pattern:pat, $text:expr) => {{
         let error = $try.map(|_| ()).expect_err("the try_ form fails");
@@ -58,7 +59,8 @@ mod variants {
             DimError::SizeConflict { dim: "j", first: 4, second: 3, .. },
             "dim `j` has size 4, but was also given size 3"
         );
-        // Between two operands, when all is run; where each size came from is told.
+        // Between two operands, when the expression runs. The error shows where each size comes
+        // from.
         let x = array![1, 2, 3];
         let y = array![1, 2];
         assert_fails!(
@@ -69,16 +71,17 @@ mod variants {
         );
         let error = (x.at(Row) + y.at(Row)).try_eval().unwrap_err().to_string();
         assert_eq!(error.matches(file!()).count(), 2, "{error}");
-        // The diagonal of what is not square.
+        // The diagonal of an array that is not square.
         assert!(matches!(a.try_at((Row, Row)), Err(DimError::SizeConflict { dim: "Row", .. })));
         dims!(d);
         assert!(matches!(a.try_at((d, d)), Err(DimError::SizeConflict { dim: "d", .. })));
     }
 
-    /// Tensors that own their elements know where their sizes come from: creation functions and operations note the user's line, in either form.
+    /// Tensors that own their elements know where their sizes come from: constructors and
+    /// operations record the user's line, with or without `try_`.
     #[test]
     fn size_conflicts_name_the_lines_of_both_tensors() {
-        /// The places that the error names, both in this file.
+        /// The locations in the error, both in this file.
         fn places(text: &str) -> Vec<&str> {
             let places = text.split(" (at ").skip(1).filter_map(|part| part.split_once(')'));
             places.map(|(place, _)| place).filter(|place| place.starts_with(file!())).collect()
@@ -175,7 +178,8 @@ mod variants {
             "the size of dim `i` is not known here: bind it to an axis first, or give it a size, `i.of(n)` if it is declared, \
              `dims!(i = n)` if it is local"
         );
-        // rustc refuses a declared dim without a size as a value alone. Behind a rename it does not know which dim that is.
+        // rustc refuses a declared dim without a size as a value on its own. After a rename it does
+        // not know which dim that is.
         assert!(panic_of(|| Row.rename(Row, Col).eval()).contains("give it a size, `Col.of(n)`"));
         assert!(matches!(Row.rename(Row, Col).try_order(Col), Err(DimError::Unsized { .. })));
         assert!(matches!(a.try_at(i + j), Err(DimError::Unsized { .. })));
@@ -311,7 +315,7 @@ mod variants {
             "`max` over dim `Col` = 0 has no elements to choose from"
         );
         assert!(a.at((Row, Col)).try_argmin((Col, Row)).is_err());
-        // No element of the result is missing where there is none.
+        // An empty result has no missing element.
         assert_eq!(a.at((Row, Col)).max(Row).order(Col), Array1::<f32>::zeros(0));
     }
 
@@ -332,7 +336,7 @@ mod variants {
             DimError::Shape { .. },
             "dim `Row` = 3 do not fit into an array of shape [2]"
         );
-        // A matrix product, which is looked at in another place.
+        // Matrix products have their own check.
         let mut out = Array2::<i32>::zeros((2, 3));
         assert_fails!(
             (y.at((Row, Col)) * y.at((Key, Col))).try_sum_into(Col, &mut out, (Row, Key)),
@@ -362,11 +366,11 @@ mod variants {
     }
 }
 
-/// Sizes that cannot be counted, or that no memory holds.
+/// Sizes that overflow, or exceed any memory.
 mod too_large {
     use super::*;
 
-    /// Sizes that can be counted, but not two of them: 2^40, or 2^20 on machines with 32 bits.
+    /// A size that does not overflow, unlike the product of two: 2^40, or 2^20 on 32-bit machines.
     const BIG: usize = 1 << (usize::BITS * 5 / 8);
 
     #[test]
@@ -385,7 +389,8 @@ mod too_large {
         assert!(matches!((i + j).try_order(((i, j),)), Err(DimError::TooLarge { .. })));
     }
 
-    /// A size that can be counted, but not allocated: still the dims are named. (With 32 bits there is no such size.)
+    /// A size that does not overflow but cannot be allocated: the error still names the dims. There
+    /// is no such size on 32-bit machines.
     #[cfg(target_pointer_width = "64")]
     #[test]
     fn memory() {
@@ -398,7 +403,7 @@ mod too_large {
         assert_eq!((i + j).try_sum(j).unwrap_err().to_string(), reduced);
     }
 
-    /// No elements, but sizes whose product overflows: ndarray refuses such shapes, and so do we.
+    /// No elements, but sizes whose product overflows. ndarray refuses such shapes, and so do we.
     #[test]
     fn without_elements() {
         dims!(none = 0, i = BIG, j = BIG);
@@ -416,7 +421,7 @@ mod too_large {
         );
     }
 
-    /// Loops in which there is nothing take no time, however long the loops around them are.
+    /// Empty loops take no time, however long the loops around them are.
     #[test]
     fn loops_without_elements() {
         dims!(none = 0, i = BIG);
@@ -428,7 +433,7 @@ mod too_large {
         assert!(matches!((none + i).try_max(none), Err(DimError::EmptyReduction { op: "max", .. })));
     }
 
-    /// Scans need no memory besides that of their result.
+    /// Scans need no memory beyond that of their result.
     #[test]
     fn scans_without_elements() {
         dims!(none = 0, i = BIG);
@@ -458,12 +463,12 @@ mod too_large {
     }
 }
 
-/// An error ends an operation before anything else can go wrong.
+/// An error ends an operation before anything else can fail.
 mod order_of_events {
     use super::*;
 
     #[test]
-    fn an_index_outside_comes_before_a_division_by_what_was_not_read() {
+    fn an_index_out_of_range_is_reported_before_a_division_by_zero() {
         let (w, ids) = (array![2, 5], array![7u8, 8, 9]);
         let gathered = w.at(ids.at(Row));
         assert!(matches!((10i32 / &gathered).try_order(Row), Err(DimError::OutOfBounds { index: 7, .. })));
@@ -474,14 +479,14 @@ mod order_of_events {
     }
 
     #[test]
-    fn a_scatter_outside_keeps_what_came_before() {
+    fn a_scatter_ends_at_an_index_out_of_range() {
         let mut out = [0; 3];
         assert!(out.at_mut([1usize, 5, 2].at(Row)).try_add_assign(1).is_err());
         assert!(out[0] == 0 && out[2] == 0, "{out:?}");
     }
 }
 
-/// Restructuring is refused where the result would not be what its type says.
+/// Restructuring is refused if the result would not match its type.
 mod restructured {
     use super::*;
 
@@ -584,7 +589,8 @@ mod degenerate {
     }
 }
 
-/// A size that comes with a dim, `Col.of(7)`, is compared wherever the dim stands, with what it has there or, where an operation changes it, gets.
+/// A size that comes with a dim, `Col.of(7)`, is compared with the size of that dim in each
+/// operand, or with its new size if the operation changes it.
 #[test]
 fn sizes_that_are_said() {
     let x = from_fn((Row.of(2), Col.of(3)), |(row, col)| (3 * row + col) as f32);
@@ -629,12 +635,12 @@ fn sizes_that_are_said() {
         let text = without_places(&text);
         assert_eq!(text, "dim `Col` has size 3, but was also given size 7", "{operation}");
     }
-    // What has no `try_` form panics with the same text.
+    // Methods without a `try_` form panic with the same text.
     assert_eq!(
         without_places(&panic_of(|| x.size(seven))),
         "dim `Col` has size 3, but was also given size 7"
     );
-    // A new name, and a dim that gets another size: the size is the one afterwards.
+    // A new name, and a dim whose size changes: the given size is the new one.
     for error in [
         (&x).try_rename(Col, Key.of(7)).err(),
         (&x).try_slice(Col.of(7), 1..).err(),
@@ -650,7 +656,7 @@ fn sizes_that_are_said() {
     assert_eq!(without_places(&error), "dim `Row` has size 7, but was also given size 2");
 }
 
-/// Strides along which nothing moves can be any number.
+/// If nothing moves along an axis, its stride can be any number.
 #[test]
 fn strides_that_cannot_be_added() {
     let data = [7.0, 8.0];

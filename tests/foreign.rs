@@ -1,4 +1,5 @@
-//! Tensors of candle, images of `image`, arrays of mdarray and matrices of nalgebra, from and to tensors.
+//! Converts tensors of candle, images of `image`, arrays of mdarray and matrices of nalgebra to and
+//! from tensors.
 
 #[cfg(feature = "nalgebra")]
 mod matrices {
@@ -25,7 +26,7 @@ mod matrices {
             m.view_with_steps((0, 0), (2, 2), (0, 1)).at((k, l)).order((k, l)),
             array![[1.0, 3.0], [4.0, 6.0]]
         );
-        // A row is a matrix; what has one column by its type is a vector.
+        // A row is a matrix; a matrix type with one column is a vector.
         dims!(one, a);
         assert_eq!(fixed.row(1).at((one, a)).order((one, a)), array![[4.0, 5.0, 6.0]]);
         dims!(b, c, n, p);
@@ -52,7 +53,7 @@ mod matrices {
         assert_eq!(tensor.dims(), [("Row", 40), ("Col", 50)]);
         let (back, plan) = explain(|| -> DMatrix<f64> { tensor.into_matrix((Row, Col)) });
         assert_eq!((&back, back.as_ptr(), plan.steps.len()), (&copy, place, 0));
-        // In the other order elements move.
+        // The other order moves elements.
         let across: DMatrix<f64> = back.into_tensor((Row, Col)).into_matrix((Col, Row));
         assert_eq!(across, copy.transpose());
         let v = dvector![1, 2, 3];
@@ -107,7 +108,7 @@ mod images {
         assert_eq!((found[[0, 1, 3]], found[[1, 1, 3]], found[[2, 0, 0]]), (3, 1, 7));
         dims!(i, j);
         assert_eq!(grey.at((i, j)).order((i, j)), ndarray::array![[0, 1, 2], [10, 11, 12]]);
-        // A buffer can be longer than its picture.
+        // A buffer can be longer than its image.
         let long = ImageBuffer::<Luma<f32>, _>::from_raw(2, 1, vec![1.0, 2.0, 99.0]).expect("long enough");
         dims!(k, l);
         assert_eq!(long.at((k, l)).order((k, l)), ndarray::array![[1.0, 2.0]]);
@@ -217,7 +218,7 @@ mod candle {
         let theirs = Candle::from_vec(values.clone(), (2, 3), &Device::Cpu).expect("six elements");
         let ours: Tensor<T, (Batch, Three)> = theirs.to_tensor((Batch, Three));
         assert_eq!((&ours).order((Batch, Three)).into_raw_vec_and_offset().0, values);
-        // Axes in another order, as a view of candle's and as one of ours.
+        // Axes in another order, as a view in candle and in this library.
         let turned = theirs.t().expect("two axes");
         assert_eq!(turned.to_tensor::<T, _>((Three, Batch)), ours);
         let back = (&ours).into_candle((Three, Batch));

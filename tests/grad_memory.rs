@@ -1,17 +1,18 @@
-//! What a gradient keeps in memory, counted by the allocator. (One test alone: others would be counted, too.)
+//! The memory that gradients keep, counted by the allocator. A single test, because others would be
+//! counted too.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use typed_dims::grad::{checkpoint, grad};
 use typed_dims::prelude::*;
 
-/// The system's allocator, which counts the bytes that are in use.
+/// The system's allocator, counting the bytes in use.
 struct Counting;
 
 static USED: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: it is the system's allocator.
+// SAFETY: forwards to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let used = USED.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
@@ -33,7 +34,7 @@ static ALLOCATOR: Counting = Counting;
 dims! { struct I; struct J; }
 type Line = Tensor<f64, (I,)>;
 
-/// A result of `f`, and the most bytes that were in use meanwhile, beside those before.
+/// The result of `f`, and the peak memory during it, without the memory in use before.
 fn most<T>(f: impl FnOnce() -> T) -> (T, usize) {
     let before = USED.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
@@ -41,7 +42,7 @@ fn most<T>(f: impl FnOnce() -> T) -> (T, usize) {
     (result, MOST.load(Ordering::Relaxed) - before)
 }
 
-/// Eight steps, each of which a gradient keeps.
+/// Eight steps. The gradient keeps the result of each.
 fn layer((x, w): &(Line, Line)) -> Line {
     let mut y = x.clone();
     for _ in 0..4 {
@@ -60,7 +61,8 @@ fn bytes() {
     cotangents_of_lines_become_gradients();
 }
 
-/// There are the shares of a softmax, and their cotangents, whose memory the gradient gets.
+/// Only the shares of a softmax and their cotangents are in memory. The gradient takes over the
+/// latter.
 fn cotangents_of_lines_become_gradients() {
     let mut scores = from_fn((I.of(60), J.of(500)), |(i, j)| ((i * 500 + j) as f64).sin());
     let (_, most) = most(|| grad(|x| x.softmax(J).square().sum((I, J)), &mut scores));
@@ -68,7 +70,7 @@ fn cotangents_of_lines_become_gradients() {
     assert!(most < 5 * bytes / 2, "{most} bytes for scores of {bytes}");
 }
 
-/// Each factor has a gradient, for which the value that it was multiplied by is needed no longer.
+/// Each factor has a gradient. The value that it was multiplied with is then freed.
 fn values_are_freed_when_they_have_been_read() {
     const FACTORS: usize = 12;
     let len = 50_000;
@@ -86,18 +88,19 @@ fn values_are_freed_when_they_have_been_read() {
     assert!(values < FACTORS + 5, "{values} values of {FACTORS} factors");
 }
 
-/// By `&mut w` there is memory for the gradient alone, by `&w` for a copy of the parameter as well.
+/// `&mut w` only needs memory for the gradient; `&w` also needs a copy of the parameter.
 fn parameters_are_not_copied_in_place() {
     let mut w = from_fn((I.of(300), J.of(1000)), |(i, j)| ((i * 1000 + j) as f64).sin());
     let bytes = 300 * 1000 * size_of::<f64>();
     let (_, in_place) = most(|| grad(|w| w.square().sum((I, J)), &mut w));
     assert!(in_place < bytes + bytes / 10, "{in_place} bytes for a gradient of {bytes}");
-    // (The memory of the first gradient is used again, for one of the two.)
+    // The memory of the first gradient is reused for one of the two.
     let (_, copied) = most(|| grad(|w| w.square().sum((I, J)), &w));
     assert!(copied >= bytes, "{copied} bytes for a gradient of {bytes}");
 }
 
-/// Of each line of a cross entropy one element has a cotangent, so there are the copy of the parameter, the logarithms of its shares, and the gradient.
+/// One element of each line of a cross entropy has a cotangent. So memory is only needed for the
+/// copy of the parameter, the logarithms of its shares, and the gradient.
 fn cotangents_of_few_elements_are_not_spread() {
     let scores = from_fn((I.of(60), J.of(500)), |(i, j)| ((i * 500 + j) as f64).sin());
     let labels = from_fn(I.of(60), |i| 7 * i % 500);
@@ -129,7 +132,7 @@ fn checkpoints_keep_their_inputs_alone() {
     pairs.for_each(|(a, b)| assert!((a - b).abs() <= 1e-12 * b.abs().max(1.0), "{a} is not {b}"));
     let bytes = len * size_of::<f64>();
     assert!(all >= 8 * LAYERS * bytes, "{all} bytes for all steps");
-    // The input of each layer, the steps of one, and the gradients on the way.
+    // The input of each layer, the steps of one, and intermediate gradients.
     assert!(
         kept <= (2 * LAYERS + 40) * bytes && kept < all / 2,
         "{kept} bytes with checkpoints, {all} without"

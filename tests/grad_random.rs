@@ -1,7 +1,8 @@
-//! Gradients of random programs: reverse and forward mode against differences and against each other, in double precision.
+//! Gradients of random programs: reverse and forward mode, compared with differences and with each
+//! other, in double precision.
 //!
-//! `GRAD_CASES=100000 cargo test --release --test grad_random` runs more than the usual number; `GRAD_FIRST=n` starts at another case. A program that
-//! fails is shortened, and printed.
+//! `GRAD_CASES=100000 cargo test --release --test grad_random` runs more cases than usual;
+//! `GRAD_FIRST=n` sets the first one. A failing program is shortened and printed.
 
 #[path = "support/random_programs.rs"]
 mod random_programs;
@@ -14,7 +15,7 @@ use typed_dims::program::{Program, record};
 use typed_dims_kernels::trace::run_plainly;
 
 impl Case {
-    /// Compares gradients; `false` if the values are too near to a kink for differences.
+    /// Compares gradients. Returns `false` if the values are too close to a kink for differences.
     fn check(&self) -> bool {
         let mut random = Random(self.seed ^ 0x5DEE_CE66);
         let (x, v) = random.pair(self.sizes.0, self.sizes.1);
@@ -46,7 +47,7 @@ impl Case {
             (forward - reverse).abs() <= 1e-10 * (1.0 + scale + own_scale),
             "forward {forward}, reverse {reverse}"
         );
-        // One element of the gradient by itself.
+        // The gradient of a single element.
         let element = random.below(x.len());
         let unit = from_vec(
             (A.of(self.sizes.0), B.of(self.sizes.1)),
@@ -65,8 +66,9 @@ impl Case {
         true
     }
 
-    /// Records the value and the gradient with one input, and calls both programs with another. The results must have the bits of the recorded steps run one by one, and
-    /// must be close to the functions' own results. Returns `false` if a function is refused.
+    /// Records the value and the gradient with one input, and calls both programs with another. The
+    /// results must have the bits of the recorded steps run one by one, and must be close to the
+    /// functions' own results. Returns `false` if a function is refused.
     fn check_recorded(&self) -> bool {
         let mut random = Random(self.seed ^ 0x5DEE_CE66);
         let [first, other] = [(); 2].map(|()| random.pair(self.sizes.0, self.sizes.1));
@@ -88,7 +90,7 @@ impl Case {
             let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
             assert_eq!(bits(&found), bits(&plain), "prepared and plain");
             assert_eq!(bits(&found), bits(&call(false)), "the second call");
-            // Moved inputs are overwritten.
+            // Inputs that are moved in are overwritten.
             let moved = program.call(((x * 1.0).eval(), (v * 1.0).eval()));
             assert_eq!(bits(&flat(&moved)), bits(&found), "inputs that are moved in");
             let mut out = moved;
@@ -102,23 +104,23 @@ impl Case {
         is_recorded & compared(record(gradient, first), other, &gradient(other))
     }
 
-    /// The product of the Hessian of a loss with a direction, against differences of gradients.
+    /// The Hessian-vector product of a loss, compared with differences of gradients.
     fn check_second_order(&self, (x, v): (&Matrix, &Vector), (dx, dv): (&Matrix, &Vector), (u, w): &Pair) {
         let loss = |inputs: (&Matrix, &Vector)| -> Tensor<f64, ()> {
             let (matrix, vector) = self.run(inputs, None);
             ((matrix.sin() * u).sum((A, B)) + (vector.sin() * w).sum(A)).eval()
         };
-        // (With a linear term: a loss that does not depend on a parameter is an error.)
+        // Has a linear term, because a loss that does not depend on a parameter is an error.
         let with_linear = |inputs: (&Matrix, &Vector)| -> Tensor<f64, ()> {
             (loss(inputs) + inputs.0.sum((A, B)) + inputs.1.sum(A)).eval()
         };
-        // (Copies with memory of their own, which are variables in place.)
+        // Copies with their own memory, which become variables in place.
         let (mut own_x, mut own_v) = ((x * 1.0).eval(), (v * 1.0).eval());
         let copied = flat(&grad(with_linear, (x, v)));
         assert_eq!(flat(&grad(with_linear, (&mut own_x, &mut own_v))), copied, "variables in place");
         assert_eq!(flat(&(own_x, own_v)), flat(&(x.clone(), v.clone())), "variables in place, afterwards");
         let found = flat(&hvp(with_linear, (x, v), (dx, dv)));
-        // (A loss that does not depend on a parameter has no gradient by it, but a pull-back.)
+        // A loss that does not depend on a parameter has no gradient, but a pull-back.
         let gradient = |by: f64| {
             let (x, v) = ((x + dx * by).eval(), (v + dv * by).eval());
             let (_, pull) = vjp(loss, (&x, &v));
@@ -128,17 +130,18 @@ impl Case {
     }
 }
 
-/// How far differences go.
+/// The step of the differences.
 const STEP: f64 = 1e-5;
 
-/// The slopes at 0 of functions of a number, by differences of the fourth order: some values change steeply.
+/// The slopes at 0 of functions of a number, from fourth-order differences: some values change
+/// steeply.
 fn slopes(of: impl Fn(f64) -> Vec<f64>) -> Vec<f64> {
     let [a, b, c, d] = [1.0, -1.0, 2.0, -2.0].map(|steps| of(steps * STEP));
     let slope = |at: usize| (8.0 * (a[at] - b[at]) - (c[at] - d[at])) / (12.0 * STEP);
     (0..a.len()).map(slope).collect()
 }
 
-/// The sum of products, and of their sizes.
+/// The sum of products, and of their absolute values.
 fn dot(a: &[f64], b: &[f64]) -> (f64, f64) {
     a.iter().zip(b).fold((0.0, 0.0), |(sum, size), (a, b)| (sum + a * b, size + (a * b).abs()))
 }

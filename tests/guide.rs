@@ -1,17 +1,17 @@
-//! What the pages say besides programs: links lead somewhere, and error messages are those that rustc gives. (Their programs are doc tests of the
-//! crate.)
+//! Checks the pages beyond their programs, which are doc tests: links work, and error messages are
+//! those of rustc.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the pages say that the repository is.
+/// The address of the repository in the pages.
 const REPOSITORY: &str = "https://github.com/typed-dims/typed-dims/blob/main/";
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The files below a folder that end so.
+/// The files in a folder with this ending.
 fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
         let path = entry.expect("an entry").path();
@@ -38,14 +38,14 @@ fn prose(page: &str) -> String {
     kept.collect::<Vec<_>>().join("\n")
 }
 
-/// What stands in the parentheses behind `[..]`, but for pieces of code.
+/// The targets of links, outside of code.
 fn links(prose: &str) -> Vec<String> {
     let without_code: String = prose.split('`').step_by(2).collect();
     let behind = without_code.split("](").skip(1);
     behind.filter_map(|rest| rest.split_once(')').map(|(link, _)| link.to_owned())).collect()
 }
 
-/// What a heading is called in a link.
+/// The anchor of a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim_start_matches('#').trim().to_lowercase();
     kept.chars()
@@ -114,7 +114,7 @@ fn messages_are_those_of_rustc() {
     }
 }
 
-/// The first message that the tour and the page on errors show.
+/// The first message in the tour and on the page on errors.
 #[test]
 fn a_missing_eval_comes_first() {
     let golden = read(&root().join("ui-tests/fail/signatures/expression_where_a_tensor_is_declared.stderr"));
@@ -131,7 +131,7 @@ fn a_missing_eval_comes_first() {
     }
 }
 
-/// What the page on writing operators shows of the sources is there.
+/// The code on the page on writing operators is in the sources.
 #[test]
 fn code_on_operators_is_from_the_sources() {
     let trimmed = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
@@ -149,7 +149,7 @@ fn code_on_operators_is_from_the_sources() {
     }
 }
 
-/// A line of a message without the number of the line, and the space around it.
+/// A line of a message, trimmed and without its line number.
 fn unnumbered(line: &str) -> &str {
     let line = line.trim();
     line.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start().trim_start_matches('|').trim()

@@ -1,5 +1,5 @@
-//! Programs without `unsafe` that lie to the library, or do what none would: nothing is read or written that is not theirs. (Under
-//! AddressSanitizer, and with the assertions of debug builds, a mistake in here ends the test.)
+//! Programs without `unsafe` that lie to the library or misuse it. No memory is accessed that is
+//! not theirs: AddressSanitizer and debug assertions would abort the test.
 
 use ndarray::{Array1, Array2, ArrayView, Axis, ShapeBuilder};
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ fn refused<T>(f: impl FnOnce() -> T) -> String {
     }
 }
 
-/// The shape of packed arrays that are longer than what is packed.
+/// The shape of packed arrays that claims more than was packed.
 struct TooLong(&'static [usize]);
 
 impl AsPackedShape for TooLong {
@@ -105,7 +105,7 @@ numbers! {
     Fat, Fat([0; 75]), Fat([1; 75]), fat;
 }
 
-/// No comparison has an answer that holds.
+/// Comparisons return meaningless results.
 impl Ordered for Nothing {
     const LOWEST: Self = Nothing;
     const HIGHEST: Self = Nothing;
@@ -125,7 +125,8 @@ impl Ordered for Nothing {
 
 static ANSWERS: AtomicUsize = AtomicUsize::new(0);
 
-/// A number that lies in memory as an `f32` does, and whose sum is the greater of two: what is compiled for `f32` would compute something else.
+/// A number with the layout of `f32`, whose sum is the maximum. Code compiled for `f32` would
+/// compute something else.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(transparent)]
 struct Greatest(f32);
@@ -188,7 +189,7 @@ fn numbers_can_have_no_bytes_or_many() {
     }
     let sorted = Array1::from_elem(1000, Nothing).at(Row).sort(Row).order(Row);
     assert_eq!(sorted.len(), 1000);
-    // Without optimisations many tiles of fat numbers are on the stack.
+    // Without optimization, several tiles of fat numbers are on the stack.
     let fat = || {
         for sizes in [[1, 1, 1], [3, 14, 5], [9, 15, 40]] {
             exercised(|at| Fat([at as u32; 75]), sizes);
@@ -229,7 +230,7 @@ fn strides_of_what_has_one_element_or_none_can_be_any() {
     }
 }
 
-/// A condition that is not the same when it is asked again.
+/// A condition that changes when it is asked again.
 #[derive(Clone, Copy)]
 struct Fickle;
 
@@ -241,7 +242,7 @@ impl ScalarOp<i32> for Fickle {
     }
 }
 
-/// An index that is not the same when it is asked again, and often none.
+/// An index that changes when it is asked again, and is often out of range.
 #[derive(Clone, Copy)]
 struct Elsewhere(usize);
 
@@ -290,7 +291,7 @@ fn operations_run_within_operations() {
     let outer =
         Array1::from_iter(0..40).at(Row).map(|at| if at % 20 == 0 { inner() } else { 0.0 }).order(Row);
     assert_eq!(outer.iter().filter(|&&value| value == expected).count(), 2);
-    // A panic on the way out of many.
+    // A panic while several elements are moved out.
     let count = AtomicUsize::new(0);
     let text = refused(|| {
         Array1::from_iter(0..200_000)

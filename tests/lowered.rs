@@ -1,4 +1,4 @@
-//! Expressions that run as programs yield the same bits as their kernels, and the same errors.
+//! Expressions that run as programs return the same bits as their kernels, and the same errors.
 
 #![cfg(all(feature = "std", debug_assertions))]
 
@@ -16,12 +16,12 @@ dims! {
     struct F;
 }
 
-/// All elements in words, which tell -0 from 0.
+/// All elements as text, which distinguishes -0 from 0.
 fn words<T: Debug + Clone, D: Dimension>(array: &Array<T, D>) -> Vec<String> {
     array.iter().map(|element| format!("{element:?}")).collect()
 }
 
-/// Runs by kernels and by programs; returns both results, and how many programs ran.
+/// Runs with kernels and with programs. Returns both results, and the number of programs that ran.
 fn both<T>(run: impl Fn() -> T) -> (T, T, usize) {
     lower(Some(false));
     let before = count();
@@ -33,7 +33,7 @@ fn both<T>(run: impl Fn() -> T) -> (T, T, usize) {
     (by_kernel, by_program, count() - before)
 }
 
-/// Asserts that a run by programs, at least one of them, yields what kernels do.
+/// Asserts that a run with at least one program returns the same result as kernels.
 #[track_caller]
 fn assert_same<T: Debug + Clone, D: Dimension>(run: impl Fn() -> Array<T, D>) {
     let (by_kernel, by_program, programs) = both(run);
@@ -41,7 +41,7 @@ fn assert_same<T: Debug + Clone, D: Dimension>(run: impl Fn() -> Array<T, D>) {
     assert_eq!(words(&by_kernel), words(&by_program));
 }
 
-/// The same of an expression that only kernels run.
+/// The same for an expression that only kernels run.
 #[track_caller]
 fn assert_by_kernel<T: Debug + Clone, D: Dimension>(run: impl Fn() -> Array<T, D>) {
     let (by_kernel, by_program, programs) = both(run);
@@ -49,7 +49,7 @@ fn assert_by_kernel<T: Debug + Clone, D: Dimension>(run: impl Fn() -> Array<T, D
     assert_eq!(words(&by_kernel), words(&by_program));
 }
 
-/// Numbers of all kinds: signed zeros, infinities, not-a-number, and some that round.
+/// Numbers of all kinds: signed zeros, infinities, NaN, and inexact ones.
 fn numbers(len: usize) -> Vec<f32> {
     let special =
         [0.0, -0.0, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-40, -1e30, 0.1, 2.5, -3.7];
@@ -103,7 +103,7 @@ fn functions_are_those_of_the_table() {
 }
 
 #[test]
-fn operands_lie_in_any_way() {
+fn operands_have_any_layout() {
     for (rows, columns) in [(1, 1), (3, 700), (700, 3), (40, 33), (513, 16), (2, 2000)] {
         let x = plane(rows, columns);
         let (row, column) = (from_vec(B.of(columns), numbers(columns)), from_vec(A.of(rows), numbers(rows)));
@@ -179,7 +179,7 @@ fn lines_are_the_same() {
 }
 
 #[test]
-fn results_take_the_place_of_operands() {
+fn results_reuse_the_memory_of_operands() {
     for len in [10, 512, 513, 5000, 200_000] {
         let x = from_fn(A.of(len), |at: usize| (at as f32).cos());
         let y = from_fn(A.of(len), |at: usize| at as f32);
@@ -236,7 +236,7 @@ fn what_no_program_says_runs_by_kernels() {
     assert_by_kernel(|| (&numbers / 7).order(A));
 }
 
-/// The message of the error that both yield.
+/// The message of the error, which both have in common.
 #[track_caller]
 fn panic_of<T>(run: impl Fn() -> T) -> String {
     let caught = || {

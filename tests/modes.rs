@@ -1,4 +1,4 @@
-//! Modes: what they hear, and what those of the library say.
+//! Modes: the events that they receive, and the output of the library's own modes.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ dims! {
     struct Class;
 }
 
-/// A user's mode: what it heard, each in a few words.
+/// A user's mode: the events it received, each in a few words.
 #[derive(Default)]
 struct Heard(Vec<String>);
 
@@ -37,7 +37,7 @@ fn heard<T>(f: impl FnOnce() -> T) -> (T, Vec<String>) {
     (result, mode.0)
 }
 
-/// All results, as numbers, and where they are.
+/// All results, as numbers, and their locations.
 #[derive(Default)]
 struct Results(Vec<(Vec<f64>, usize, bool)>);
 
@@ -74,7 +74,7 @@ fn images() -> Tensor<f32, (Example, Pixel)> {
     from_fn((Example.of(4), Pixel.of(6)), |(e, p)| ((e + 2 * p) % 3) as f32)
 }
 
-/// The loss, and the lines of its product by `down` and of its mean of squares.
+/// The loss, and the lines of its product with `down` and of its mean of squares.
 fn loss(net: &Network, x: &Tensor<f32, (Example, Pixel)>) -> (Tensor<f32, ()>, [u32; 2]) {
     let hidden = (x.contract(&net.up, Pixel) + &net.bias).tanh();
     let (scores, product) = (hidden.contract(&net.down, Hidden), line!());
@@ -223,7 +223,7 @@ mod nesting {
                     ran.result().and_then(|result| result.elements::<f32>()).expect("a result").to_vec();
                 dims!(i);
                 let largest = |x: &[f32]| x.at(i).max(i).order(());
-                // (But a mode that it nests hears it.)
+                // A mode that it nests does receive the event.
                 self.0.push(mode::with(&mut self.1, || largest(&elements)));
             }
         }
@@ -326,7 +326,7 @@ mod borders {
 mod gradients {
     use super::*;
 
-    /// For each line of this file, how many steps of gradients it has.
+    /// The number of gradient steps for each line of this file.
     #[derive(Default)]
     struct BackwardLines(BTreeMap<u32, usize>, usize);
 
@@ -376,7 +376,7 @@ mod gradients {
 
     #[test]
     fn a_gradient_that_is_not_finite_is_found_at_the_line_of_its_step() {
-        // (Forward all is finite; the slope of the square root of 0 is not.)
+        // All forward results are finite, but the slope of the square root at 0 is not.
         let up = network().up;
         let x = zeros::<f32, _>((Example.of(4), Pixel.of(6)));
         let mut line = 0;
@@ -515,7 +515,7 @@ mod of_the_library {
     }
 }
 
-/// A user's mode of few lines: how large the gradients are, by powers of ten.
+/// A short user's mode: the sizes of gradients, by powers of ten.
 #[derive(Default)]
 struct GradientSizes(BTreeMap<i32, usize>);
 

@@ -1,4 +1,4 @@
-//! What runs for an expression: how many passes, which products, what is copied.
+//! The steps that expressions run: the number of passes, the products, and the copies.
 
 use ndarray::{Array1, Array2, Array3, Array4};
 use typed_dims::pipeline::plan::explain::{Plan, PlanStep};
@@ -66,7 +66,7 @@ fn assignments_are_shown() {
     let (_, plan) = explain(|| x.as_place().add_assign(&row));
     let [PlanStep::Elementwise { expression, loops }] = &plan.steps[..] else { panic!("{plan}") };
     assert_eq!((expression.as_str(), loops.bytes), ("add(place, tensor)", 4 * 12));
-    // Into memory that lies otherwise, so that each element goes to a place of its own.
+    // Into memory with another layout, so that each element is written separately.
     let mut out = Array2::<f32>::zeros((3, 4));
     let (_, plan) = explain(|| (&x + &row).order_into(&mut out, (j, i)));
     let [PlanStep::Elementwise { expression, .. }] = &plan.steps[..] else { panic!("{plan}") };
@@ -79,7 +79,7 @@ fn sums_go_right_to_where_they_shall_be() {
     let a = Array3::<f32>::ones((3, 40, 20));
     let b = Array2::<f32>::ones((20, 50));
     dims!(n, i, j, k);
-    // Few elements, and rows that two dims are; to axes in another order with elements between them.
+    // Few elements, and rows made of two dims; into axes in another order, with gaps.
     let mut few = Array2::<f32>::zeros((100, 40));
     let (_, plan) = explain(|| {
         (a.at((0, i, k)) * b.at((k, j))).sum_into(k, &mut few.slice_mut(ndarray::s![..;2, ..]), (j, i));
@@ -92,7 +92,8 @@ fn sums_go_right_to_where_they_shall_be() {
     });
     assert!(matches!(plan.steps[..], [PlanStep::Product { .. }]), "{plan}");
     assert!(out.indexed_iter().all(|((_, _, j), &x)| x == if j < 50 { 20.0 } else { 0.0 }));
-    // What is no product is summed where it shall be if nothing lies between, and else copied there.
+    // A sum that is not a product is computed in place if the target is contiguous, and otherwise
+    // copied.
     let mut out = Array2::<f32>::zeros((20, 40));
     let (_, plan) = explain(|| a.at((n, i, k)).sum_into(n, &mut out, (k, i)));
     assert!(matches!(plan.steps[..], [PlanStep::Reduce { .. }]), "{plan}");
@@ -116,12 +117,12 @@ fn rows_along_several_dims_are_those_of_one_product() {
     let (turned, plan) = explain(|| (w.at((k, o)) * x.at((i, j, k))).sum(k).order((o, i, j)));
     assert_eq!(products(&plan), 1, "{plan}");
     assert_eq!(turned, Array3::from_shape_fn((2, 3, 4), |(o, i, j)| sum(i, j, o, 1)));
-    // Rows that do not lie one behind the other are several products.
+    // Rows that are not adjacent are several products.
     let every_other = x.slice(ndarray::s![.., ..;2, ..]);
     dims!(i, j, k, o);
     let strided = (every_other.at((i, j, k)) * w.at((k, o))).sum(k).order((i, j, o));
     assert_eq!(strided, Array3::from_shape_fn((3, 2, 2), |(i, j, o)| sum(i, j, o, 2)));
-    // An axis of one element is behind any other.
+    // An axis with one element is adjacent to any other.
     let one = x.slice(ndarray::s![.., 1..2, ..]);
     dims!(i, j, k, o);
     let single = (one.at((i, j, k)) * w.at((k, o))).sum(k).order((i, j, o));
@@ -209,7 +210,7 @@ fn attention_of_a_tensor_to_itself_copies_nothing() {
 #[test]
 fn attention_written_out_stores_the_scores_once_and_copies_nothing() {
     let x = Array4::<f32>::ones((2, 40, 3, 8));
-    // The heads are the last of the dims of the scores.
+    // The heads are the last dim of the scores.
     dims!(b, q, k, h, d);
     let (out, plan) = explain(|| {
         let scores = (x.at((b, q, h, d)) * x.at((b, k, h, d))).sum(d) * 0.5;
@@ -267,7 +268,8 @@ fn what_is_not_asked_for_is_not_taken_down() {
     assert_eq!(explain(|| ()).1.steps.len(), 0);
 }
 
-/// A large matrix that is computed is not put into memory to be multiplied by a vector; one that is there is, also by a computed one.
+/// A large computed matrix is not stored to be multiplied by a vector. A stored one is used
+/// directly, also with a computed vector.
 #[test]
 fn a_computed_matrix_is_summed_as_it_is_computed() {
     let (a, b) = (Array2::<f32>::ones((256, 32)), Array2::<f32>::zeros((128, 32)));
@@ -284,7 +286,7 @@ fn a_computed_matrix_is_summed_as_it_is_computed() {
     assert_eq!(plan.steps.len(), 2, "{plan}");
 }
 
-/// That a dim is named which a factor lacks changes no product.
+/// A dim that a factor lacks changes no product.
 #[test]
 fn a_broadcast_along_a_dim_is_a_stride_of_zero() {
     let (a, b) =
@@ -304,7 +306,7 @@ fn a_broadcast_along_a_dim_is_a_stride_of_zero() {
     assert!(x.try_sum(k).is_ok() && ones::<f32, _>(n).expand(i).order((i, n)).dim() == (20, 3));
 }
 
-/// The result lies as its matrices do where the order of the dims would tear them apart.
+/// The result has the layout of its matrices if the order of the dims would split them.
 #[test]
 fn a_product_with_two_batch_dims_is_one_step_in_the_order_asked_for() {
     for size in [4, 40] {
@@ -349,7 +351,7 @@ fn a_result_under_another_name_is_not_copied() {
         let (z, plan) = explain(|| y.rename(Key, Seq).order((Seq, Feat)));
         assert!(plan.steps.is_empty() && z.as_ptr() == place, "{plan}");
     }
-    // A part of it is, and so is what shall lie in another order.
+    // A part of a tensor is a copy, and so is a tensor in another order.
     let x = from_fn((Seq.of(3), Feat.of(2)), |(s, f)| 2 * s + f);
     assert_eq!(x.clone().slice(Seq, 1..).eval().order((Seq, Feat)), ndarray::array![[2, 3], [4, 5]]);
     assert_eq!(x.rename(Seq, Key).order((Feat, Key)), ndarray::array![[0, 2, 4], [1, 3, 5]]);
@@ -382,7 +384,7 @@ fn a_product_is_shown_with_its_dims_and_where_it_stands() {
     );
 }
 
-/// What owns its elements is normalised in their place, which is a step as well.
+/// An owned tensor is normalised in place, which is a step too.
 #[test]
 fn a_softmax_in_place_is_a_step() {
     dims! { struct Row; struct Column; }
@@ -393,9 +395,9 @@ fn a_softmax_in_place_is_a_step() {
     assert_eq!(y.size(Row), 3);
 }
 
-/// Everything that runs says which line asked for it; what the library calls itself does not pass for the user's.
+/// Each step has the line that caused it: the user's, even for calls inside the library.
 #[test]
-fn steps_know_their_places() {
+fn steps_know_their_lines() {
     let x = Array2::<f32>::ones((30, 40));
     let mut out = Array2::<f32>::zeros((40, 30));
     dims!(i, j);

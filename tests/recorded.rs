@@ -1,4 +1,5 @@
-//! Functions that are recorded at one input, and called with others: other numbers, indices, masks and labels. The program yields what the function yields for them.
+//! Functions that are recorded with one input and called with others: other numbers, indices, masks
+//! and labels. The program returns what the function returns for them.
 
 #[path = "recorded/seeds.rs"]
 mod seeds;
@@ -26,7 +27,7 @@ mod saved;
 #[cfg(feature = "serde")]
 use reload::reloaded;
 
-/// Without `serde`, programs cannot be written: a program that goes through its data.
+/// Without `serde`, programs cannot be saved. This one goes through its data instead.
 #[cfg(not(feature = "serde"))]
 fn reloaded<In: RecordInputs, Out: Parameters>(program: &Program<In, Out>, like: &Out) -> Program<In, Out> {
     program.to_saved().and_then(|saved| saved.restore(like)).expect("it is restored")
@@ -73,7 +74,7 @@ fn labels(seed: u64) -> Labels {
     (rand::<f32, _>(Batch.of(4), seed) * 5.0).cast::<usize>().eval()
 }
 
-/// Programs of one tensor yield the function's bits for other tensors.
+/// Checks that programs of one tensor return the function's bits for other tensors.
 macro_rules! same {
     ($($f:expr, $first:expr, $($other:expr),+;)*) => {$({
         let f = $f;
@@ -410,12 +411,12 @@ fn inputs_are_those_that_were_recorded() {
     assert!(text.contains("belongs to a gradient"), "{text}");
 }
 
-/// What a function returns, or what it panics with.
+/// The result of a function, or its panic.
 fn caught<T>(f: impl FnOnce() -> T) -> Result<T, Box<dyn std::any::Any + Send>> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(f))
 }
 
-/// What `f` panics with.
+/// The message with which `f` panics.
 fn refused<Y: Parameters>(f: fn(&Floats) -> Y) -> String {
     let x = floats(1);
     let run =
@@ -517,7 +518,7 @@ fn a_tensor_that_changes_in_place_has_a_new_value() {
         |x: &Floats| { let mut y = ones((Batch.of(4), Width.of(6))); y += x; y += x.gt(0.0).cast::<f32>(); y }, x, y, z;
         // A clone from before the change keeps its value.
         |x: &Floats| { let mut y = x.exp().eval(); let before = y.clone(); y += x; (before, y) }, x, y, z;
-        // Other orders in memory, and elements that repeat.
+        // Other memory orders, and repeated elements.
         |x: &Floats| { let mut y: Floats = from_fn((Width.of(6), Batch.of(4)), |(a, b)| (a * b) as f32); y += x; y }, x, y, z;
         |x: &Floats| { let mut y: Line = full(Width.of(6), 2.0); y %= line(x); y }, x, y, z;
         |x: &Floats| { let mut ids = x.argsort(Width); ids += 1; ids *= 2; ids }, x, y, z;

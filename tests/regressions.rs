@@ -1,4 +1,4 @@
-//! Mistakes that were found once.
+//! Regression tests.
 
 use ndarray::{Array1, arr0, array};
 use std::collections::HashSet;
@@ -35,7 +35,7 @@ fn closures_in_an_index_stay_on_the_callers_thread() {
 
 #[test]
 fn select_takes_what_its_condition_says_however_it_rounds() {
-    // `exp` with and without fused multiply-add differs in the last bit for some of these.
+    // For some of these, `exp` with fused multiply-add differs in the last bit from `exp` without.
     let x = Array1::from_iter((0..20_000).map(|value| value as f32 * 0.0005 - 5.0));
     let table = Array1::from_iter(0..20_000);
     dims!(i);
@@ -85,7 +85,7 @@ fn a_literal_less_a_dim_is_an_index() {
     assert_eq!(a.at(a.len() - 1 - j).order(j), array![3, 2, 1, 0]);
 }
 
-/// `out[i, j] = sum over k of 1`: 2048 is where half precision stops counting, and 65504 where it ends.
+/// `out[i, j] = sum over k of 1`. Half precision cannot count past 2048, and ends at 65504.
 #[cfg(feature = "half")]
 #[test]
 fn products_of_half_precision_are_summed_in_single_precision() {
@@ -101,7 +101,8 @@ fn products_of_half_precision_are_summed_in_single_precision() {
     assert!(scaled.iter().all(|&sum| sum == f16::from_f32(51200.0)), "{scaled}");
 }
 
-/// Sums of products of lines that no two results share: a sum that `bf16` cannot count, and one whose parts `f16` cannot hold.
+/// Sums of products of separate lines: a sum that `bf16` cannot count, and one with partial sums
+/// outside of the range of `f16`.
 #[cfg(feature = "half")]
 #[test]
 fn long_lines_of_half_precision_are_summed_in_single_precision() {
@@ -118,7 +119,7 @@ fn long_lines_of_half_precision_are_summed_in_single_precision() {
     assert!((hundreds.at((j, l)) * ones.at(l)).sum(l).order(j).iter().all(|&sum| sum == f16::ZERO));
 }
 
-/// The factors are multiplied in the order in which they are written, before anything is added.
+/// Factors are multiplied in the order of the source, before anything is added.
 #[test]
 fn sums_of_scaled_products_neither_overflow_nor_forget_that_they_are_empty() {
     let x = ndarray::Array1::from_elem(3, 1e20f32);
@@ -153,9 +154,10 @@ fn inclusive_ranges_count_from_the_end_once() {
     assert!(a.at(i).try_slice(i, 0..=-5).is_err());
 }
 
-/// The result of an expression takes the place of an operand that is used up, where that has an element for each of its own, of its type.
+/// The result of an expression reuses the memory of an owned operand that has as many elements of
+/// the same type.
 #[test]
-fn operands_that_are_used_up_are_read_before_they_are_written() {
+fn owned_operands_are_read_before_they_are_overwritten() {
     let a = Array2::from_shape_fn((70, 600), |(i, j)| (i * 600 + j) as f64);
     let line = Array1::from_shape_fn(600, |j| j as f64);
     dims!(i, j, k);
@@ -163,7 +165,7 @@ fn operands_that_are_used_up_are_read_before_they_are_written() {
     let expected = a.mapv(|x| x * 2.0) + &line;
     assert_eq!((own() * 2.0 + line.at(j)).order((i, j)), expected);
     assert_eq!((own() * 2.0 + line.at(j)).order((j, i)), expected.t());
-    // Two of them: one place is taken, the other read.
+    // Two owned operands: one is overwritten, the other read.
     assert_eq!((own() - own() + line.at(j)).order((i, j)).row(3), line);
     // Fewer dims than the result, and another type.
     let sums = || line.at(j).map(|x| x + 1.0).eval();
@@ -171,14 +173,14 @@ fn operands_that_are_used_up_are_read_before_they_are_written() {
     assert_eq!((own().cast::<f32>() + 1.0f32).order((i, j))[[69, 599]], 42_000.0);
     assert_eq!((own().cast::<i64>() + 1i64).order((i, j))[[69, 599]], 42_000);
     assert_eq!(own().gt(5.0).select(own(), -1.0).order((i, j))[[0, 5]], -1.0);
-    // A positional axis of one element meets a longer one.
+    // A positional axis of size 1 meets a longer one.
     let wide = Array2::<f64>::ones((3, 600));
     let thin = Array2::<f64>::ones((3, 1));
     let thin = (thin.at((k, ..)) * 2.0).eval();
     assert_eq!((thin + wide.at((k, ..)) * 1.0).order(k), Array2::from_elem((3, 600), 3.0));
 }
 
-/// A precision is for the numbers, not for their text, of which it would leave out what is behind.
+/// A precision applies to the numbers. It must not truncate their text.
 #[test]
 fn debug_with_a_precision_rounds_numbers() {
     let x = from_vec(Left.of(2), vec![0.126, 1234.5]);
@@ -187,7 +189,7 @@ fn debug_with_a_precision_rounds_numbers() {
     assert_eq!(format!("{x:?}"), "[0.126, 1234.5]\nwith dims (Left: 2)");
 }
 
-/// The widest integers are elements as others are.
+/// The widest integers work like other elements.
 #[test]
 fn integers_of_128_bits() {
     let a = ndarray::array![[1_i128 << 100, 2, -7], [3, i128::MIN, 5]];
@@ -203,7 +205,8 @@ fn integers_of_128_bits() {
     assert_eq!(a.at((i, k)).lt(0).cast::<i128>().sum((i, k)).order(()), 2);
 }
 
-/// A size that no array can have is not one that is yet to be found, and an index that no `isize` holds is not a negative one.
+/// A size that no array can have is not an unknown size, and an index that exceeds `isize` is not a
+/// negative one.
 #[test]
 fn sizes_and_indices_beyond_all_others() {
     let x = ndarray::array![1_u8, 2, 3];

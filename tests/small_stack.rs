@@ -1,10 +1,10 @@
-//! Threads have little memory for locals: 512 KiB are what many runtimes give them. What is typical of programs runs there, also where
-//! nothing is optimized and each local has a place of its own.
+//! Threads have small stacks: many runtimes use 512 KiB. Typical programs must run in that, even
+//! unoptimized, where each local takes up stack space.
 
 use ndarray::{Array1, Array2, Array3, Array4};
 use typed_dims::prelude::*;
 
-/// Runs `f` on a thread with a stack of 512 KiB. An overflow ends the whole program.
+/// Runs `f` on a thread with a stack of 512 KiB. An overflow aborts the whole process.
 fn on_a_small_stack(f: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new().stack_size(512 << 10).spawn(f).expect("a thread");
     thread.join().expect("the thread has come to its end");
@@ -17,7 +17,7 @@ fn filled(rows: usize, columns: usize) -> Array2<f32> {
 #[test]
 fn products() {
     on_a_small_stack(|| {
-        // Few elements; read in place; through panels, or the library.
+        // Few elements, in place, with panels, or with the library.
         for n in [3, 40, 200] {
             let (a, b) = (filled(n, n), filled(n, n));
             dims!(i, j, k);
@@ -36,7 +36,7 @@ fn products() {
         }
     });
     on_a_small_stack(|| {
-        // Few rows by a large matrix.
+        // Few rows times a large matrix.
         let (a, b) = (filled(8, 200).mapv(f64::from), filled(200, 200).mapv(f64::from));
         dims!(i, j, k);
         let found = (a.at((i, k)) * b.at((k, j))).sum(k).order((i, j));

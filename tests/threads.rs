@@ -1,4 +1,5 @@
-//! What is computed does not depend on how many threads compute it, beyond the rounding of matrix products, and large sums are accurate.
+//! Results do not depend on the number of threads, except for the rounding of matrix products, and
+//! large sums are accurate.
 
 use ndarray::{Array1, Array2, Axis};
 use rayon::ThreadPoolBuilder;
@@ -6,12 +7,12 @@ use std::cell::RefCell;
 use std::sync::mpsc::{Sender, channel};
 use typed_dims::prelude::*;
 
-/// `f` on as many threads.
+/// Runs `f` on this many threads.
 fn on<T: Send>(threads: usize, f: impl Fn() -> T + Send) -> T {
     ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool").install(f)
 }
 
-/// Numbers without a pattern, between -1 and 1.
+/// Pseudorandom numbers between -1 and 1.
 fn noise(rows: usize, columns: usize) -> Array2<f32> {
     let mut state = 1u32;
     Array2::from_shape_simple_fn((rows, columns), || {
@@ -37,7 +38,8 @@ fn a_sum_to_one_element_has_the_same_bits_on_any_number_of_threads() {
     assert_eq!(sum(1), sum(2));
     assert_eq!(sum(1), sum(5));
     let exact: f64 = x.iter().map(|&x| f64::from(x)).sum();
-    // Rounding grows with the logarithm of the count: some 30 roundings of partial sums, each of a thousand at the most.
+    // Rounding errors grow with the logarithm of the count: about 30 roundings of partial sums,
+    // each at most a thousand.
     assert!((f64::from(f32::from_bits(sum(2).0)) - exact).abs() < 1e-2);
 }
 
@@ -50,16 +52,17 @@ fn sums_of_many_are_as_accurate_as_pairwise_ones() {
     let exact = f64::from(1 << 21) * (f64::from(1e4f32) + f64::from(1e-4f32));
     let found = f64::from(mixed.at(j).sum(j).order(()));
     assert!((found / exact - 1.0).abs() < 1e-6, "{found} is not {exact}");
-    // Over the outer axis, too.
+    // Over the outer axis too.
     let tall = ones.into_shape_with_order((1 << 23, 2)).expect("as many elements");
     dims!(k, l);
     assert_eq!(tall.at((k, l)).sum(k).order(l).to_vec(), [(1 << 23) as f32; 2]);
 }
 
-/// Products of matrices that lie either way, into either order: whichever side threads share out, and whatever runs their shares.
+/// Products of matrices in either layout, into either order: whichever side the threads split, and
+/// whatever kernel runs the parts.
 #[test]
 fn matrix_products_on_several_threads_are_those_on_one() {
-    // Sums of whole numbers are exact in any order.
+    // Sums of integers are exact in any order.
     let whole = |rows, columns| noise(rows, columns).mapv(|x| (x * 4.0).round());
     for (m, k, n) in [(660, 40, 700), (1300, 33, 400), (96, 1100, 64), (66, 20000, 2)] {
         let (a, b) = (whole(m, k), whole(k, n));
@@ -118,7 +121,7 @@ fn updates_on_several_threads_are_those_on_one() {
 }
 
 #[test]
-fn places_that_are_met_twice_are_updated_by_one_thread() {
+fn elements_that_are_updated_twice_belong_to_one_thread() {
     let x = Array2::<i64>::ones((512, 512));
     let sums = on(4, || {
         let mut sums = Array1::<i64>::zeros(1023);
@@ -149,7 +152,8 @@ fn scans_on_several_threads_are_those_on_one() {
     assert!((cumsum[[599, 7]] - x.column(7).sum()).abs() < 1e-3);
 }
 
-/// The locals of a thread that ends may compute: its other locals may be gone by then.
+/// Thread-locals may compute while their thread ends, when other thread-locals may already be
+/// dropped.
 #[test]
 fn a_local_that_is_dropped_with_its_thread_may_compute() {
     struct Last(Array2<f32>, Sender<f32>);

@@ -1,17 +1,19 @@
-//! CPU time of a release build of small programs, whose dependencies are built: one operation each, written with this library, with ndarray, and with
-//! candle. An empty program of the same library is subtracted. Also the size of each program's code (`.text`), where `size` is installed.
+//! CPU time of a release build of small programs after their dependencies were built. Each program
+//! does one operation, with this library, with ndarray, or with candle. The time for an empty
+//! program with the same library is subtracted. Also prints the size of each program's code
+//! (`.text`) if `size` is installed.
 //!
-//! `cargo bench --bench build_time [-- NAME]`; CPU time is that of rustc and the linker, user and system, by the kernel's account of this
-//! process's children (Linux).
+//! `cargo bench --bench build_time [-- NAME]`. CPU time is the user and system time of rustc and
+//! the linker, from the kernel's statistics on child processes (Linux).
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Each program is built so often; the least time counts.
+/// Builds of each program; the least time counts.
 const RUNS: usize = 3;
 
-/// A program: its name, the library it is written with, and its text.
+/// A program: its name, its library, and its source.
 struct Program {
     name: &'static str,
     library: &'static str,
@@ -29,7 +31,7 @@ fn other(name: &'static str, library: &'static str, body: &str) -> Program {
     Program { name, library, text: format!("{body}\nfn main() {{ run() }}\n") }
 }
 
-/// A program of candle that computes `c` of two matrices.
+/// A program with candle that computes `c` from two matrices.
 fn candle(c: &str) -> String {
     format!(
         "use candle_core::{{DType, Device, Result, Tensor}};\nfn compute(n: usize) -> Result<Tensor> {{\n    \
@@ -38,7 +40,8 @@ fn candle(c: &str) -> String {
     )
 }
 
-/// The programs. Operands come from the command line's length, so that nothing is computed by the compiler.
+/// The programs. Operands depend on the length of the command line, so that the compiler cannot
+/// compute the results.
 fn programs() -> Vec<Program> {
     let product = "fn product(a: &Array2<f32>, b: &Array2<f32>) -> Array2<f32> {\n    (a.at((I, K)) * b.at((K, J))).sum(K).order((I, J))\n}\n";
     let arrays = "    let n = std::env::args().len() + 2;\n    let (a, b) = (Array2::<f32>::ones((n, n)), Array2::<f32>::ones((n, n)));\n";
@@ -113,7 +116,7 @@ fn main() {
     }
 }
 
-/// The least CPU time of a build, and the bytes of code in the program.
+/// The least CPU time of a build, and the size of the program's code in bytes.
 fn measure(program: &Program) -> (f64, Option<u64>) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("build_time").join(program.library);
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -129,12 +132,12 @@ fn measure(program: &Program) -> (f64, Option<u64>) {
     fs::write(folder.join("Cargo.toml"), manifest).expect("the target folder can be written to");
     fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")).expect("the workspace has a lock file");
     let main = folder.join("src/main.rs");
-    // The dependencies first.
+    // Build the dependencies first.
     fs::write(&main, "fn main() {}\n").expect("the target folder can be written to");
     build(&folder);
     let mut best = f64::INFINITY;
     for _ in 0..RUNS {
-        // (Cargo compares times of files, which may be as coarse as ticks.)
+        // Cargo compares the modification times of files, which may be coarse.
         std::thread::sleep(std::time::Duration::from_millis(50));
         fs::write(&main, &program.text).expect("the target folder can be written to");
         let before = children();
@@ -156,15 +159,16 @@ fn build(folder: &Path) {
     assert!(status.success(), "the program in {} does not compile", folder.display());
 }
 
-/// The CPU seconds of all children of this process that have ended, user and system.
+/// The CPU seconds, user and system, of all finished children of this process.
 fn children() -> f64 {
-    // See proc(5): after the name, which is in parentheses, field 16 is `cutime` and field 17 `cstime`, in ticks of 1/100 s.
+    // See proc(5): after the name, which is in parentheses, field 16 is `cutime` and field 17
+    // `cstime`, in ticks of 1/100 s.
     let stat = fs::read_to_string("/proc/self/stat").expect("the kernel accounts for processes");
     let fields: Vec<&str> = stat[stat.rfind(')').expect("a name") + 1..].split_whitespace().collect();
     fields[13..15].iter().map(|ticks| ticks.parse::<f64>().expect("a number")).sum::<f64>() / 100.0
 }
 
-/// The size of the section `.text`, by binutils' `size`.
+/// The size of the section `.text`, from binutils' `size`.
 fn code(program: &PathBuf) -> Option<u64> {
     let output = Command::new("size").args(["-A", "-d"]).arg(program).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

@@ -1,5 +1,5 @@
-//! How long `cargo check` takes on a file that is generated: in a crate that depends on `typed-dims`, in the target folder, without incremental
-//! compilation.
+//! Times `cargo check` for a generated file, in a crate in the target folder that depends on
+//! `typed-dims`, without incremental compilation.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 const RUNS: usize = 3;
 
-/// Prints how long each text takes to check.
+/// Prints the check time of each text.
 pub fn print_check_times(name: &str, texts: &[(&str, String)]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -22,7 +22,7 @@ pub fn print_check_times(name: &str, texts: &[(&str, String)]) {
     fs::write(folder.join("Cargo.toml"), manifest).expect("the target folder can be written to");
     fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")).expect("the workspace has a lock file");
 
-    // The dependencies first, then the text alone.
+    // Build the dependencies first, then check only the text.
     fs::write(&library, "").expect("the target folder can be written to");
     check(&folder);
     let empty = seconds(&folder, &library, "");

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""typed-dims and its Rust peers beside PyTorch, JAX and NumPy: the same cases on the same data, joined into one table.
+"""Compares typed-dims and its Rust peers with PyTorch, JAX and NumPy: the same cases on the same data, merged into one table.
 
 Installation, in a virtual environment:
 
     python3 -m venv venv
     venv/bin/pip install torch jax numpy
 
-(A torch that is for the CPU alone is smaller: `--index-url https://download.pytorch.org/whl/cpu`.)
+(The CPU-only build of torch is smaller: `--index-url https://download.pytorch.org/whl/cpu`.)
 
 Then, for one and for two threads:
 
     venv/bin/python benches/python/compare.py --json results.json --threads 1
     venv/bin/python benches/python/compare.py --json results.json --threads 2
 
-Each case is measured in Rust first (benches/peers, which is built if need be) and here directly afterwards, on the inputs that the Rust
-program exports and against its result: a library that computes something else is an error. `--no-rust` measures the Python libraries alone
-and adds them to what the file has already. `--compile` adds torch.compile to the cases that are not products; it needs a C++ compiler.
+Each case is measured first in Rust (benches/peers, which is built if necessary) and then here, on the inputs that the Rust program exports.
+Results are compared with those of the Rust program; a difference is an error. `--no-rust` only measures the Python libraries, and adds them
+to the results in the file. `--compile` adds torch.compile to the cases that are not products; it needs a C++ compiler.
 """
 
 import argparse
@@ -54,9 +54,9 @@ def arguments():
 
 ARGS = arguments()
 
-# numpy asks for huge pages for its arrays, and PyTorch reads those. So that nobody is measured on smaller ones, the C library asks for them
-# here and in the Rust program. It also keeps what is freed: otherwise results of 32 MiB and more would go back to the system, and with the
-# next call all would be measured by how fast it clears pages.
+# NumPy requests huge pages for its arrays, and PyTorch reads these arrays. For a fair comparison, the C library requests huge pages
+# here and in the Rust program. It also keeps freed memory. Otherwise results of 32 MiB and more would be returned to the system, and
+# each call would be dominated by clearing new pages.
 MALLOC = ":".join(
     f"glibc.malloc.{name}" for name in ("hugetlb=1", f"mmap_threshold={1 << 30}", f"trim_threshold={1 << 32}")
 )
@@ -64,7 +64,7 @@ if MALLOC not in os.environ.get("GLIBC_TUNABLES", ""):
     os.environ["GLIBC_TUNABLES"] = MALLOC
     os.execv(sys.executable, [sys.executable, *sys.argv])
 
-# Libraries read these when they are loaded.
+# Libraries read these on load.
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NPROC"):
     os.environ[variable] = str(ARGS.threads)
 os.environ["JAX_PLATFORMS"] = "cpu"
@@ -85,7 +85,7 @@ CASES = {}
 
 
 def case(*names):
-    """Registers a function from inputs to a dict of peers under the names of cases."""
+    """Registers a function that maps inputs to a dict of peers, for the named cases."""
 
     def register(function):
         for name in names:
@@ -107,7 +107,7 @@ def jitted(function, *arrays):
 
 
 def compiled(peers, function, *tensors):
-    """Adds torch.compile to the peers, if it was asked for."""
+    """Adds torch.compile to the peers, if requested."""
     if ARGS.compile:
         fast = torch.compile(function)
         peers["torch compile"] = lambda: fast(*tensors)
@@ -115,7 +115,7 @@ def compiled(peers, function, *tensors):
 
 
 def einsum(pattern, *names):
-    """The three einsums, and what they call the inputs."""
+    """The three einsums, with their names for the inputs."""
 
     def peers(inputs):
         tensors = from_numpy(inputs)
@@ -501,7 +501,7 @@ def tiny_order_into(inputs):
 
 
 def cpu_seconds():
-    """CPU seconds that all processes, and this one, have used; None where that cannot be known."""
+    """CPU seconds used by all processes, and by this one; None if unknown."""
     try:
         fields = [float(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
     except OSError:
@@ -511,7 +511,7 @@ def cpu_seconds():
 
 
 def others(run):
-    """What others use while something runs, as a share of one CPU."""
+    """The load from other processes while something runs, as a share of one CPU."""
     start, before = time.perf_counter(), cpu_seconds()
     run()
     after = cpu_seconds()
@@ -529,7 +529,7 @@ def seconds_of(call, calls):
 
 
 def measure(peers):
-    """Rounds in which each peer has its turn, as in benches/peers: the entries, and how many rounds were quiet."""
+    """Runs all peers in each round, as in benches/peers. Returns the entries, and the number of quiet rounds."""
     first = {name: min(seconds_of(call, 1) for _ in range(3)) for name, call in peers.items()}
     fastest = min(first.values())
     long = fastest >= ALONE
@@ -579,7 +579,7 @@ def measure(peers):
 
 
 def check(name, peers, expected):
-    """Raises if a peer computes something else than typed-dims did."""
+    """Raises if the result of a peer differs from that of typed-dims."""
     scale = np.abs(expected).max()
     for peer, call in peers.items():
         found = np.asarray(call(), np.float64).ravel()
@@ -596,7 +596,7 @@ def rust(*arguments):
 
 
 def store(name, entries, quiet):
-    """Replaces what the file has of these libraries."""
+    """Replaces the results of these libraries in the file."""
     report = {"machine": "", "limits": [], "records": []}
     if ARGS.json.exists():
         report = json.loads(ARGS.json.read_text())

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The decoder of `cargo bench -p gpt --bench speed` in PyTorch and JAX: training steps of 8 texts, and sampling with a cache of keys and values.
+"""The decoder of `cargo bench -p gpt --bench speed` in PyTorch and JAX: training steps of 8 texts, and sampling with a key-value cache.
 
     taskset -c 0 venv/bin/python benches/python/gpt.py [rounds] [torch|jax] [train|sample]     # needs torch, or jax and optax
 
-6 layers, 256 wide, 8 heads, context 256, RoPE, RMS norm, SwiGLU; `f32`. Times are the least of the rounds; of a token that is sampled, the mean over all
-places of the least of each. `--compiled` adds `torch.compile`, which takes a C++ compiler.
+6 layers, 256 wide, 8 heads, context 256, RoPE, RMS norm, SwiGLU; `f32`. Times are the least of the rounds. For a sampled token, they are the least time at each
+position, averaged over positions. `--compiled` adds `torch.compile`, which needs a C++ compiler.
 """
 
 import os
@@ -67,7 +67,7 @@ def report(library, part, tokens, time, note=""):
 
 
 def train(library, parts, rounds):
-    """`parts`: what is timed, by name. They take turns."""
+    """Times `parts`, a dict by name. They take turns."""
     least = dict.fromkeys(parts, float("inf"))
     for run in parts.values():
         run()
@@ -79,7 +79,7 @@ def train(library, parts, rounds):
 
 
 def sample(library, batch, start, step, rounds):
-    """`start` makes an empty cache, `step(cache, ids, at)` draws a token of each text at the place `at`. The result must be there when it returns."""
+    """`start` makes an empty cache. `step(cache, ids, at)` draws a token of each text at position `at`, and waits for the result."""
     least = [float("inf")] * (CONTEXT - 1)
     for _ in range(rounds):
         cache, ids = start(batch)
@@ -100,7 +100,7 @@ def torch_runs(rounds, wanted, compiled=False):
     library = "compiled" if compiled else "torch"
 
     def tensor(array):
-        # (Old wheels of PyTorch do not read arrays of new NumPy.)
+        # Old wheels of PyTorch cannot read arrays of new NumPy versions.
         return torch.frombuffer(bytearray(array.tobytes()), dtype=torch.float32).reshape(array.shape)
 
     plain = random_weights()
@@ -159,7 +159,7 @@ def torch_runs(rounds, wanted, compiled=False):
         loss(ids, following).backward()
         optimizer.step()
 
-    # (Sampling is not compiled: sizes that grow are compiled anew.)
+    # Sampling is not compiled: growing sizes would be recompiled each time.
     if "sample" in wanted and not compiled:
         with torch.inference_mode():
 
@@ -247,7 +247,7 @@ def jax_runs(rounds, wanted):
     if "sample" in wanted:
 
         def drawn(weights, cache, ids, key, at):
-            """The sizes do not depend on the place, so this is compiled once."""
+            """The sizes do not depend on the position, so this is compiled once."""
             filled = [None] * LAYERS
             here = lambda table: jax.lax.dynamic_slice_in_dim(table, at, 1)  # noqa: E731
 

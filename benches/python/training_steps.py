@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Training steps (value and gradient, no optimizer) in PyTorch and JAX: the cases of `cargo bench --bench training_steps`.
 
-    venv/bin/python benches/python/training_steps.py [part of a name]     # one thread; least time of each in microseconds, by the clock
+    venv/bin/python benches/python/training_steps.py [part of a name]     # one thread; least wall time of each in microseconds
 
-`--compiled` adds a column for `torch.compile`, which takes a C++ compiler. The last column is the most memory that a step of eager PyTorch allocates.
+`--compiled` adds a column for `torch.compile`, which needs a C++ compiler. The last column is the peak memory that a step of eager PyTorch allocates.
 """
 
 import os
@@ -133,9 +133,9 @@ def jax_steps():
     return steps
 
 
-# The parameters of a transformer block: gains, biases and weights as they are used.
+# The parameters of a transformer block: gains, biases and weights, in order of use.
 BLOCK = [(256,), (256,), (256, 256), (256, 256), (256, 256), (256, 256), (256,), (256,), (256, 1024), (1024,), (1024, 256), (256,)]
-# An image, a weight, and what the result is multiplied by.
+# An image, a weight, and a factor for the result.
 CONV = [(8, 32, 28, 28), (32, 32, 3, 3), (8, 32, 28, 28)]
 
 
@@ -146,7 +146,7 @@ def torch_steps(compiled=False):
     torch.set_num_threads(1)
 
     def tensor(array):
-        # (Old wheels of PyTorch do not read arrays of new NumPy.)
+        # Old wheels of PyTorch cannot read arrays of new NumPy versions.
         return torch.frombuffer(bytearray(array.tobytes()), dtype=torch.float32).reshape(array.shape)
 
     def step_of(loss, *by):
@@ -228,7 +228,7 @@ def torch_steps(compiled=False):
 
 
 def torch_peak(step):
-    """The most bytes that are allocated at once, in MiB."""
+    """The peak of allocated memory, in MiB."""
     import torch
 
     step()

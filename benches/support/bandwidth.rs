@@ -1,6 +1,6 @@
-//! The probe of memory bandwidth: the sum of an array, as fast as one thread can read it.
+//! The memory bandwidth probe: the sum of an array, as fast as one thread can read it.
 
-/// The sum of the elements, with 64 running sums, so that no addition waits for the one before it.
+/// The sum of the elements. With 64 partial sums, no addition waits for the previous one.
 pub fn sum(x: &[f32]) -> f32 {
     #[inline(always)]
     fn lanes(x: &[f32]) -> f32 {

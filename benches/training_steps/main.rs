@@ -1,8 +1,11 @@
-//! Training steps without an optimizer: `value_and_grad`, compared with the same backward pass written by hand in typed dims. Some steps are also recorded, and run as
-//! programs. Then the work after the gradient: the step of each optimizer, clipping, averages and sums.
+//! Training steps without an optimizer: `value_and_grad`, compared with the same backward pass
+//! written by hand with typed dims. Some steps are also recorded and run as programs. Then the work
+//! after the gradient: the step of each optimizer, clipping, averages and sums.
 //!
-//! `cargo bench --bench training_steps -- [rounds] [part of a name]` prints the least processor time of each in microseconds, on one thread; all take turns. It also
-//! prints the peak memory of a step in MiB, without the memory that was allocated before it. `benches/python/training_steps.py` has the same steps in PyTorch and JAX.
+//! `cargo bench --bench training_steps -- [rounds] [part of a name]` prints the least processor
+//! time of each candidate in microseconds, on one thread. The candidates take turns. It also prints
+//! the peak memory of a step in MiB, without memory that was allocated earlier.
+//! `benches/python/training_steps.py` has the same steps in PyTorch and JAX.
 
 mod measure;
 
@@ -85,7 +88,8 @@ impl Mlp {
     }
 }
 
-/// A transformer block with normalisation before each half: attention of several heads, and two linear maps with `gelu` between them.
+/// A pre-norm transformer block: multi-head attention, and two linear maps with `gelu` between
+/// them.
 #[derive(Parameters)]
 struct Block {
     gain: [Tensor<f32, (Model,)>; 2],
@@ -136,7 +140,7 @@ impl Block {
     }
 }
 
-/// A long short-term memory: the input, forget, cell and output gates lie along `Gate`.
+/// An LSTM. The input, forget, cell and output gates are stored along `Gate`.
 #[derive(Parameters)]
 struct Lstm {
     input: Tensor<f32, (Input, Gate, Next)>,
@@ -443,7 +447,7 @@ fn lookups_and_loops(bench: &Bench) {
         );
     }
     if bench.is_asked("100 steps of 64 oscillators") {
-        // Damped oscillators, explicit steps.
+        // Damped oscillators with explicit time steps.
         let x = randn::<f32, _>(N.of(64), 1);
         let mut stiffness = randn::<f32, _>(N.of(64), 2).square().eval();
         type Line = Tensor<f32, (N,)>;
@@ -467,7 +471,7 @@ fn lookups_and_loops(bench: &Bench) {
     }
 }
 
-/// What changes parameters by a gradient that is there.
+/// Updates of parameters with an existing gradient.
 fn updates(bench: &Bench) {
     fn step<O: Optimizer<Mlp>>(bench: &Bench, name: &str, sizes: [usize; 3], mut optimizer: O) {
         let [input, hidden, class] = sizes;
@@ -489,7 +493,7 @@ fn updates(bench: &Bench) {
         let mut gradient = mlp.map_elements(|w: f32| 0.1 * w + 1e-3);
         let name = |what: &str| format!("{what} {input}-{hidden}-{class}");
         if bench.is_asked(&name("clip")) {
-            // (The norm is larger than the limit each time.)
+            // The norm exceeds the limit each time.
             let mut most = 1e3;
             bench.print(
                 &name("clip"),

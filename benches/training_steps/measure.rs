@@ -1,16 +1,16 @@
-//! The time and the memory that steps take.
+//! The time and memory of steps.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// The system's allocator, which counts the bytes that live.
+/// The system's allocator, counting live bytes.
 struct Counting;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: everything is the system's.
+// SAFETY: forwards to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let live = LIVE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
@@ -31,7 +31,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The most bytes that a step has at once, beside those from before. (The pool of memory is empty.)
+/// The peak memory of a step, without memory that was allocated before it. The memory pool is
+/// empty.
 fn peak(step: &mut dyn FnMut()) -> usize {
     typed_dims::pipeline::storage::memory::set_pool_limit(0);
     let before = LIVE.load(Ordering::Relaxed);
@@ -42,13 +43,13 @@ fn peak(step: &mut dyn FnMut()) -> usize {
     peak
 }
 
-/// How much memory the pool holds, as without a limit of one's own.
+/// The default limit of the memory pool.
 const POOL: usize = 64 << 20;
 
-/// The processor time that this thread has taken: other programs on the machine count less than by the clock.
+/// The processor time of this thread. Other programs on the machine affect it less than wall time.
 fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call writes to the struct alone.
+    // SAFETY: the call only writes to the struct.
     let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     assert_eq!(status, 0, "threads have clocks");
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
@@ -92,7 +93,7 @@ impl Bench {
         self.print_all(name, traced, by_hand, None);
     }
 
-    /// As [`print`](Self::print), with a column for the recorded step.
+    /// Like [`print`](Self::print), with a column for the recorded step.
     pub fn print_all<'s>(
         &self,
         name: &str,

@@ -1,27 +1,29 @@
-//! How deep the input of a macro is nested. syn reads by recursion, and what it read is walked and dropped by recursion, on rustc's stack,
-//! which a macro cannot enlarge: input that would overflow it is refused before anything is read.
+//! Refuses macro input that is nested too deeply. syn parses, visits and drops its input
+//! recursively, on rustc's stack, which a macro cannot enlarge. So the depth is checked before
+//! anything is parsed.
 
 use proc_macro2::{Delimiter, Punct, Spacing, Span, TokenStream, TokenTree};
 use std::cmp::Reverse;
 use std::iter::Peekable;
 use std::vec;
 
-/// The greatest cost of the tokens around one token. A macro built without optimisation needs about 2 KB of stack for each unit, of the 8 MB that rustc has.
+/// The greatest cost of the tokens around one token. An unoptimized macro needs about 2 KB of stack
+/// per unit; rustc has 8 MB.
 const MOST: usize = 3000;
 
-/// The content of a group: here patterns, calls and blocks need most.
+/// A group. Patterns, calls and blocks inside it need the most stack.
 const GROUP: usize = 16;
 
-/// `<`, which may begin the arguments of a type.
+/// `<`, which may open type arguments.
 const ANGLE: usize = 24;
 
-/// An operator before its operand, `if` and other words of the language.
+/// A prefix operator, `if` or another keyword.
 const PREFIX: usize = 8;
 
-/// Any other sign, and brackets behind an operand.
+/// Any other sign, and brackets after an operand.
 const SIGN: usize = 2;
 
-/// An error, where a macro's input is nested too deep to be read.
+/// Returns an error if a macro's input is nested too deeply to parse.
 pub fn check(tokens: TokenStream) -> syn::Result<()> {
     match deepest(tokens) {
         None => Ok(()),
@@ -32,18 +34,19 @@ pub fn check(tokens: TokenStream) -> syn::Result<()> {
     }
 }
 
-/// The tokens of one pair of brackets that are yet to be looked at.
+/// The tokens of one pair of brackets that have not been visited yet.
 struct Level {
     tokens: Peekable<vec::IntoIter<TokenTree>>,
     /// The cost of the tokens around the brackets.
     outside: usize,
-    /// The same, with that of the tokens before in this expression.
+    /// The cost so far: that of the tokens around the brackets, plus the preceding tokens of this
+    /// expression.
     cost: usize,
-    /// Whether an operand stands before.
+    /// Whether the previous token ends an operand.
     operand: bool,
     /// Constructs without brackets that are open here.
     open: Vec<Open>,
-    /// The positions of `<` and `>` that belong together, the last ones first. Others compare.
+    /// The positions of matching `<` and `>`, last first. All others are comparisons.
     angles: Vec<usize>,
     position: usize,
 }
@@ -64,7 +67,7 @@ impl Level {
         Level { tokens, outside, cost: outside, operand: false, open: Vec::new(), angles, position: 0 }
     }
 
-    /// The cost around what a comma separates.
+    /// The cost around the parts that a comma separates.
     fn around(&self) -> usize {
         match self.open.last() {
             Some(Open::Closure(cost)) => *cost,
@@ -96,7 +99,7 @@ impl Level {
                 self.open.clear();
                 self.cost = self.outside;
             }
-            // Behind the pattern of an arm, whose first `|` began no closure.
+            // After the pattern of a match arm: its `|` did not open a closure.
             '=' if joins('>', self) => {
                 while let Some(Open::Closure(_)) = self.open.last() {
                     self.open.pop();
@@ -111,7 +114,7 @@ impl Level {
                 self.cost += PREFIX;
                 self.open.push(Open::Closure(self.cost));
             }
-            // The second half of `||` begins no closure.
+            // The second half of `||` does not open a closure.
             '|' if joins('|', self) => {
                 self.cost += SIGN;
                 self.next();
@@ -131,7 +134,7 @@ impl Level {
     }
 }
 
-/// The positions of `<` and `>` that belong together, the last ones first.
+/// The positions of matching `<` and `>`, last first.
 fn angles(tokens: &[TokenTree]) -> Vec<usize> {
     let (mut unclosed, mut pairs) = (Vec::new(), Vec::new());
     let mut arrow = false;
@@ -156,7 +159,7 @@ fn angles(tokens: &[TokenTree]) -> Vec<usize> {
     pairs
 }
 
-/// The first token around which more is nested than can be read. (By a loop: the input may be of any depth.)
+/// The first token that is nested too deeply. A loop, because the input may have any depth.
 fn deepest(tokens: TokenStream) -> Option<Span> {
     let mut levels = vec![Level::new(tokens, 0)];
     while let Some(level) = levels.last_mut() {
@@ -177,7 +180,8 @@ fn deepest(tokens: TokenStream) -> Option<Span> {
                 level.cost += if operand { SIGN } else { 0 };
                 inner = Some(Level::new(group.stream(), level.cost + GROUP));
                 level.operand = true;
-                // Behind a block, and an item or an arm of `match` that ends in one, something new begins.
+                // After a block, or after an item or a match arm that ends in one, a new expression
+                // starts.
                 let mut ends = || match level.tokens.peek() {
                     Some(TokenTree::Ident(next)) => next != "else" && next != "as",
                     Some(TokenTree::Punct(next)) => next.as_char() == '#',
@@ -201,7 +205,7 @@ fn deepest(tokens: TokenStream) -> Option<Span> {
     None
 }
 
-/// Whether an expression follows a word, rather than an operator.
+/// Whether an expression, not an operator, follows this word.
 fn is_keyword(word: &str) -> bool {
     const WORDS: [&str; 16] = [
         "as", "async", "break", "const", "dyn", "else", "for", "if", "impl", "let", "loop", "match", "move",

@@ -8,7 +8,7 @@ use syn::{
     TypeParamBound, WherePredicate, parse_quote,
 };
 
-/// Reads each field with `read`. All mistakes are found before any is reported.
+/// Reads each field with `read`. Reports all mistakes together.
 pub fn each<F>(fields: Fields, mut read: impl FnMut(Member, Field) -> Result<F>) -> Result<Vec<F>> {
     let mut parts = Vec::new();
     let mut errors: Option<Error> = None;
@@ -38,7 +38,7 @@ pub fn name(member: &Member) -> String {
     }
 }
 
-/// The name at the end of a path, `Tensor` of `typed_dims::Tensor<..>`.
+/// The last name of a path: `Tensor` for `typed_dims::Tensor<..>`.
 pub fn last_name(ty: &Type) -> Option<&Ident> {
     match ty {
         Type::Path(path) => path.path.segments.last().map(|last| &last.ident),
@@ -46,10 +46,13 @@ pub fn last_name(ty: &Type) -> Option<&Ident> {
     }
 }
 
-/// The bounds that the impl for a struct needs so that the type of a field implements `of`: on those of its parts that a parameter of the struct decides.
+/// The bounds that an impl for a struct needs so that a field's type implements `of`: one for each
+/// part of the type that depends on a generic parameter.
 ///
-/// Only parameters that can be layers or elements need one. A tensor over generic dims implements `of` wherever the struct itself is well-formed, and so does a type whose
-/// parameters are all dims. A bound on such a type would name its sorted set, which rustc works out before it knows the struct's own bounds, `where Gate: Before<I>`.
+/// Only parameters that can be layers or elements need one. A tensor over generic dims implements
+/// `of` wherever the struct itself is well-formed, and so does a type whose parameters are all
+/// dims. A bound on such a type would name its sorted set. rustc would compute that set before it
+/// sees the struct's own bounds, such as `where Gate: Before<I>`.
 pub fn bounds(
     ty: &Type,
     of: &TokenStream,
@@ -72,12 +75,12 @@ pub fn bounds(
         .collect()
 }
 
-/// Whether a type depends on the struct's parameters.
+/// Whether a type depends on the struct's generic parameters.
 pub fn is_generic(ty: &Type, ident: &Ident, generics: &Generics) -> bool {
     mentions(ty, ident, generics, |_| true)
 }
 
-/// The types in tuples, arrays, `Vec`, `Option` and `Box`.
+/// The types inside tuples, arrays, `Vec`, `Option` and `Box`.
 fn parts(ty: &Type) -> Vec<&Type> {
     match ty {
         Type::Tuple(tuple) => tuple.elems.iter().flat_map(parts).collect(),
@@ -118,9 +121,10 @@ fn arguments(ty: &Type) -> Vec<&Type> {
     }
 }
 
-/// Whether a type names one of these parameters of the struct.
+/// Whether a type mentions one of these generic parameters of the struct.
 ///
-/// A type with the struct itself in it, `Vec<Self>`, gets no bound: rustc would need the impl to prove it, and the bound to use the impl.
+/// A type that contains the struct itself, such as `Vec<Self>`, gets no bound: to prove the bound
+/// rustc would need the impl, and to use the impl it would need the bound.
 fn mentions(ty: &Type, ident: &Ident, generics: &Generics, is_one: impl Fn(&TypeParam) -> bool) -> bool {
     struct Idents<F>(F);
     impl<F: FnMut(&Ident)> Visit<'_> for Idents<F> {
@@ -137,7 +141,7 @@ fn mentions(ty: &Type, ident: &Ident, generics: &Generics, is_one: impl Fn(&Type
     has_param && !has_itself
 }
 
-/// Whether a parameter is a dim: the struct says so.
+/// Whether a generic parameter is a dim, judging by its bounds.
 fn is_dim(param: &TypeParam, generics: &Generics) -> bool {
     const TRAITS: [&str; 5] = ["AnyDim", "DimOf", "Declared", "Before", "After"];
     let says = |bound: &TypeParamBound| match bound {

@@ -1,14 +1,14 @@
-//! What a `macro_rules!` macro hands on as one expression stays one.
+//! Keeps an expression that a `macro_rules!` macro passes on in one piece.
 //!
-//! Where `$x:expr` stands among the tokens of a call, it comes in a group without delimiters. rustc forgets such groups once they went
-//! through a procedural macro, so that `$x * 2` would become `a + b * 2`.
+//! A `$x:expr` in the tokens of a call arrives in a group without delimiters. rustc drops such
+//! groups when they pass through a procedural macro, so that `$x * 2` would become `a + b * 2`.
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use syn::Expr;
 
-/// The tokens of a call, with parentheses around what needs them.
+/// The tokens of a call, with parentheses around the expressions that need them.
 pub fn visible(tokens: TokenStream) -> TokenStream {
-    // Other groups stay as they are: a new one would lose the places of its delimiters.
+    // Keep other groups as they are: a new group would lose the spans of its delimiters.
     if !has_invisible(tokens.clone()) {
         return tokens;
     }
@@ -51,7 +51,7 @@ fn has_invisible(tokens: TokenStream) -> bool {
     })
 }
 
-/// Whether an operator beside an expression could take a part of it.
+/// Whether an adjacent operator could bind to a part of an expression.
 fn is_compound(expr: &Expr) -> bool {
     !matches!(
         expr,

@@ -1,19 +1,22 @@
-//! Keys of brands: where a dim stands in its invocation, then a hash of where it was written and of its name.
+//! Keys of brands: the position of a dim in its macro call, then a hash of its source location and
+//! name.
 //!
-//! Nothing here is stateful: the same source gives the same keys, so builds are reproducible and incremental.
+//! Keys are stateless: the same source gives the same keys, so builds are reproducible and
+//! incremental.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 use std::path::{Path, PathBuf};
 
-/// Digits of the hash that take part in a key: 24 bits to base 16. Every digit costs rustc time wherever a dim is compared with itself; two
-/// dims that share all of them, and their position, and are bound in one tensor, are a compile error that asks for another name.
+/// Number of hash digits in a key: 24 bits in base 16. Each digit costs rustc time wherever a dim
+/// is compared with itself. If two dims in one tensor share all digits and their position, rustc
+/// reports an error that asks for another name.
 const HASH_DIGITS: u32 = 6;
 
 /// Bits of a digit.
 const BITS: u32 = 4;
 
-/// Positions below this are one digit. Greater ones are the last digit and two more.
+/// Positions below this take one digit. Greater ones take this digit and two more.
 const SHORT: usize = 15;
 
 /// The key of one dim.
@@ -23,7 +26,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of the dim `name`, the `position`th of its invocation.
+    /// The key of the dim `name`, at this position in its macro call.
     pub fn new(name: &Ident, position: usize) -> Self {
         let span = name.span();
         let place = span.unwrap();
@@ -54,7 +57,7 @@ impl Key {
     }
 }
 
-/// A position as a number, and how many digits it has.
+/// A position as a number, with its number of digits.
 fn spread(position: usize) -> (u64, u32) {
     if position < SHORT { (position as u64, 1) } else { ((SHORT << (2 * BITS) | position) as u64, 3) }
 }
@@ -66,11 +69,12 @@ fn nested(number: u64, digits: u32, end: TokenStream, krate: &TokenStream) -> To
     })
 }
 
-/// The greatest number of dims that one invocation can make.
+/// The most dims that one macro call can make.
 pub const MOST: usize = 0x100;
 
-/// The path of a file without what it shares with the folder of its package, so that keys, and with them the order of dims in
-/// rustc's messages, do not depend on where a checkout or cargo's registry lies. Relative paths start at the workspace already.
+/// The path of a source file relative to its package, so that keys do not depend on the location of
+/// a checkout or of cargo's registry. Keys determine the order of dims in rustc's messages.
+/// Relative paths already start at the workspace.
 fn from_here(file: &Path, package: &Path) -> PathBuf {
     if file.is_relative() {
         return file.to_owned();
@@ -79,19 +83,21 @@ fn from_here(file: &Path, package: &Path) -> PathBuf {
     file.components().skip(shared).collect()
 }
 
-/// The greatest number of roles that one invocation can declare. Those of ONNX have keys that start where these end.
+/// The most roles that one macro call can declare. The keys of the ONNX roles start here.
 pub const MOST_ROLES: usize = 0xf0;
 
-/// Which expansion of a `macro_rules!` macro the token comes from: two expansions share file, line and column.
+/// The number of the `macro_rules!` expansion that produced a token: two expansions share file,
+/// line and column.
 ///
-/// Spans tell this in their debug text alone (`#12 bytes(..)`); tokens that were written in place have `#0`.
+/// Only the debug text of a span shows it (`#12 bytes(..)`). Tokens outside of any expansion have
+/// `#0`.
 fn expansion(span: Span) -> String {
     let text = format!("{:?}", span.unwrap());
     let digits: String = text.chars().skip(1).take_while(char::is_ascii_digit).collect();
     if digits == "0" { String::new() } else { digits }
 }
 
-/// FNV-1a with 64 bits, with its result mixed so that the high digits are as good as the low ones.
+/// 64-bit FNV-1a, finally mixed so that the high bits are as good as the low ones.
 fn fnv1a(bytes: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for &byte in bytes {

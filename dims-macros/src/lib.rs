@@ -26,13 +26,14 @@ use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use transform::TransformKind;
 
-/// The expansion of a macro, or the error about its input. Input that is nested too deep for syn is not parsed.
+/// The expansion of a macro, or a compile error. Input that is nested too deeply for syn is not
+/// parsed.
 fn read(input: Tokens, expand: impl FnOnce(Tokens) -> syn::Result<Tokens>) -> TokenStream {
     let expansion = depth::check(input.clone()).and_then(|()| expand(input));
     expansion.map_or_else(syn::Error::into_compile_error, found).into()
 }
 
-/// The same for macros that are called among other code, and report their errors themselves.
+/// Like `read`, for macros that are called within other code and report their errors themselves.
 fn call(input: TokenStream, expand: impl FnOnce(Tokens) -> Tokens) -> TokenStream {
     read(input.into(), |input| Ok(expand(visible(input))))
 }
@@ -77,7 +78,7 @@ pub fn einsum(input: TokenStream) -> TokenStream {
     call(input, |input| einsum::expand(input, einsum::What::Value { fallible: false }))
 }
 
-/// As [`einsum!`], but what sizes decide is an error: a `Result<_, DimError>`.
+/// Like [`einsum!`], but returns a `Result<_, DimError>` instead of panicking.
 #[proc_macro]
 pub fn try_einsum(input: TokenStream) -> TokenStream {
     call(input, |input| einsum::expand(input, einsum::What::Value { fallible: true }))
@@ -95,7 +96,7 @@ pub fn rearrange(input: TokenStream) -> TokenStream {
     call(input, |input| transform::expand(input, TransformKind::Rearrange, false))
 }
 
-/// As [`rearrange!`], but what sizes decide is an error: a `Result<_, DimError>`.
+/// Like [`rearrange!`], but returns a `Result<_, DimError>` instead of panicking.
 #[proc_macro]
 pub fn try_rearrange(input: TokenStream) -> TokenStream {
     call(input, |input| transform::expand(input, TransformKind::Rearrange, true))
@@ -107,7 +108,7 @@ pub fn rearrange_view(input: TokenStream) -> TokenStream {
     call(input, |input| transform::expand(input, TransformKind::View, false))
 }
 
-/// As [`rearrange_view!`], but what sizes and strides decide is an error: a `Result<_, DimError>`.
+/// Like [`rearrange_view!`], but returns a `Result<_, DimError>` instead of panicking.
 #[proc_macro]
 pub fn try_rearrange_view(input: TokenStream) -> TokenStream {
     call(input, |input| transform::expand(input, TransformKind::View, true))
@@ -119,7 +120,7 @@ pub fn reduce(input: TokenStream) -> TokenStream {
     call(input, |input| transform::expand(input, TransformKind::Reduce, false))
 }
 
-/// As [`reduce!`], but what sizes decide is an error: a `Result<_, DimError>`.
+/// Like [`reduce!`], but returns a `Result<_, DimError>` instead of panicking.
 #[proc_macro]
 pub fn try_reduce(input: TokenStream) -> TokenStream {
     call(input, |input| transform::expand(input, TransformKind::Reduce, true))
@@ -131,7 +132,7 @@ pub fn repeat(input: TokenStream) -> TokenStream {
     call(input, |input| transform::expand(input, TransformKind::Repeat, false))
 }
 
-/// As [`repeat!`], but what sizes decide is an error: a `Result<_, DimError>`.
+/// Like [`repeat!`], but returns a `Result<_, DimError>` instead of panicking.
 #[proc_macro]
 pub fn try_repeat(input: TokenStream) -> TokenStream {
     call(input, |input| transform::expand(input, TransformKind::Repeat, true))
@@ -143,7 +144,7 @@ pub fn pack(input: TokenStream) -> TokenStream {
     call(input, |input| packing::pack(input, false))
 }
 
-/// As [`pack!`], but what sizes decide is an error: a `Result<_, DimError>`.
+/// Like [`pack!`], but returns a `Result<_, DimError>` instead of panicking.
 #[proc_macro]
 pub fn try_pack(input: TokenStream) -> TokenStream {
     call(input, |input| packing::pack(input, true))
@@ -155,7 +156,7 @@ pub fn unpack(input: TokenStream) -> TokenStream {
     call(input, |input| packing::unpack(input, false))
 }
 
-/// As [`unpack!`], but what sizes decide is an error: a `Result<_, DimError>`.
+/// Like [`unpack!`], but returns a `Result<_, DimError>` instead of panicking.
 #[proc_macro]
 pub fn try_unpack(input: TokenStream) -> TokenStream {
     call(input, |input| packing::unpack(input, true))
@@ -167,7 +168,7 @@ pub fn parse_shape(input: TokenStream) -> TokenStream {
     call(input, |input| shape::expand(input, false))
 }
 
-/// As [`parse_shape!`], but what sizes decide is an error: a `Result<_, DimError>`.
+/// Like [`parse_shape!`], but returns a `Result<_, DimError>` instead of panicking.
 #[proc_macro]
 pub fn try_parse_shape(input: TokenStream) -> TokenStream {
     call(input, |input| shape::expand(input, true))
@@ -179,7 +180,7 @@ pub fn gather(input: TokenStream) -> TokenStream {
     call(input, |input| gather::expand(input, false))
 }
 
-/// As [`gather!`], but what sizes and positions decide is an error: a `Result<_, DimError>`.
+/// Like [`gather!`], but returns a `Result<_, DimError>` instead of panicking.
 #[proc_macro]
 pub fn try_gather(input: TokenStream) -> TokenStream {
     call(input, |input| gather::expand(input, true))

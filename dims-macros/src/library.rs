@@ -1,4 +1,5 @@
-//! What the calling crate calls the library: `typed_dims`, unless its `Cargo.toml` says otherwise (`td = { package = "typed-dims" }`).
+//! The name of the library in the calling crate: `typed_dims`, unless its `Cargo.toml` renames it
+//! (`td = { package = "typed-dims" }`).
 
 use proc_macro_crate::{FoundCrate, crate_name};
 use proc_macro2::{Group, Ident, Spacing, TokenStream, TokenTree};
@@ -6,17 +7,17 @@ use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The name that expansions are written with, `::typed_dims::..`.
+/// The name in expansions, `::typed_dims::..`.
 const NAME: &str = "typed_dims";
 
 /// The name of the package.
 const PACKAGE: &str = "typed-dims";
 
-/// An expansion, with the paths into the library as the calling crate has to write them.
+/// Rewrites the paths into the library for the calling crate.
 pub fn found(expansion: TokenStream) -> TokenStream {
     thread_local! {
-        /// The directory of a package, and the name that it has for the library if that is another. A compiler works on one package; what
-        /// completes code in an editor may ask for several.
+        /// The directory of a package, and its name for the library if it differs. A compiler works
+        /// on one package; an editor's completion may ask for several.
         static FOUND: RefCell<Option<(OsString, Option<String>)>> = const { RefCell::new(None) };
     }
     let Some(directory) = std::env::var_os("CARGO_MANIFEST_DIR") else { return expansion };
@@ -32,11 +33,12 @@ pub fn found(expansion: TokenStream) -> TokenStream {
     })
 }
 
-/// The name that a package has for the library, if that is another. A package that has it from another crate alone keeps the usual name,
-/// which it then has to bring in as a dependency of its own.
+/// The name that a package gives to the library, if it differs. A package that depends on the
+/// library only through another crate keeps the usual name, and must add a dependency for it to
+/// resolve.
 fn other_name(directory: &OsString) -> Option<String> {
     let manifest = std::fs::read_to_string(Path::new(directory).join("Cargo.toml")).ok()?;
-    // To ask in full starts cargo once more, for the workspace's manifest, and most packages need not.
+    // `crate_name` runs cargo to find the workspace's manifest. Most packages do not need it.
     if is_key(&manifest) {
         return None;
     }
@@ -46,7 +48,7 @@ fn other_name(directory: &OsString) -> Option<String> {
     }
 }
 
-/// Whether the package is a key somewhere in a manifest, as a dependency that is not renamed is.
+/// Whether the package is a key in a manifest, as a dependency that is not renamed is.
 fn is_key(manifest: &str) -> bool {
     manifest.lines().any(|line| {
         let line = line.trim_start();
@@ -62,7 +64,7 @@ fn is_key(manifest: &str) -> bool {
 
 /// `::name::..` instead of `::typed_dims::..`.
 fn renamed(tokens: TokenStream, name: &str) -> TokenStream {
-    // How many colons stand before a token, and whether a path goes on there that began before.
+    // How many colons precede a token, and whether it continues a path.
     let (mut colons, mut in_path, mut tick) = (0, false, false);
     let rename = |token: TokenTree| match token {
         TokenTree::Group(group) => {
@@ -73,7 +75,7 @@ fn renamed(tokens: TokenStream, name: &str) -> TokenStream {
         }
         TokenTree::Ident(ident) => {
             let from_root = colons == 2 && !in_path;
-            // (A keyword is no part of a path that `::` could follow, but for these.)
+            // Apart from these, no path continues after a keyword.
             let text = ident.to_string();
             let segment = !std::mem::take(&mut tick) && syn::parse_str::<Ident>(&text).is_ok();
             (colons, in_path) = (0, segment || ["crate", "self", "super", "Self"].contains(&&*text));
@@ -83,7 +85,8 @@ fn renamed(tokens: TokenStream, name: &str) -> TokenStream {
             match (punct.as_char(), punct.spacing()) {
                 (':', _) if colons == 1 => colons = 2,
                 (':', Spacing::Joint) => colons = 1,
-                // (`a: ::b` is a name and its type. `<A>::b` is taken for what follows `impl<A>`, as no associated item has this name.)
+                // `a: ::b` is a name and its type. `<A>::b` is taken for what follows `impl<A>`,
+                // since no associated item has this name.
                 _ => (colons, in_path) = (0, false),
             }
             tick = punct.as_char() == '\'';

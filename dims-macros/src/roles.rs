@@ -1,4 +1,4 @@
-//! `roles!`: what dims can mean, besides the roles of ONNX.
+//! `roles!`: meanings of dims beyond the roles of ONNX.
 
 use crate::key::{Key, MOST_ROLES};
 use proc_macro2::TokenStream;
@@ -17,7 +17,7 @@ struct DeclaredRole {
     end: Token![;],
 }
 
-/// Some of them.
+/// The roles of one call.
 pub struct RolesInput(Vec<DeclaredRole>);
 
 impl Parse for RolesInput {
@@ -46,13 +46,14 @@ impl Parse for RolesInput {
     }
 }
 
-/// Whether the roles of one call that a role refines lead back to it: rustc would follow them for ever.
+/// Whether following the refined roles within one call leads back to this role. rustc would follow
+/// such a cycle forever.
 fn refines_itself(roles: &[DeclaredRole], role: &DeclaredRole) -> bool {
     let refined = |role: &DeclaredRole| {
         let name = role.refined.as_ref()?.get_ident()?;
         roles.iter().find(|other| other.name == *name)
     };
-    // As many steps as there are roles lead through all of them.
+    // As many steps as there are roles visit all of them.
     core::iter::successors(refined(role), |&role| refined(role))
         .take(roles.len())
         .any(|other| other.name == role.name)
@@ -90,11 +91,12 @@ fn declared(role: &DeclaredRole, position: usize) -> TokenStream {
     let DeclaredRole { attrs, vis, token, name, refined, end } = role;
     let (key, text) = (Key::new(name, position).digits(&krate), name.to_string());
     let refined = match refined {
-        // (rustc refuses what is no role in fewer words here than where a role is demanded.)
+        // rustc's message about a type that is not a role is shorter here than where a role is
+        // required.
         Some(refined) => quote_spanned!(refined.span()=> <#refined as #krate::Role>::Itself),
         None => quote!(#krate::Undenoted),
     };
-    // What else there is to know is worked out from these, so that what is wrong with the role that it refines is said once.
+    // Everything else is derived from these, so a mistake in the refined role is reported once.
     quote! {
         #(#attrs)*
         #vis #token #name #end

@@ -14,7 +14,7 @@ type Rows = Tensor<f64, (I, J)>;
 
 type Fill<'f> = &'f mut dyn FnMut(usize) -> Vec<f64>;
 
-/// Compares all functions, and says how many.
+/// Compares all functions, and returns their number.
 pub fn check(reference: &Reference) -> usize {
     let cases: [fn(&Reference) -> usize; 5] =
         [attentions, normalisations, convolutions, networks, elementwise];
@@ -164,7 +164,7 @@ fn networks(reference: &Reference) -> usize {
         scores.cross_entropy(Class, &labels).mean(Batch)
     };
     reference.check("mlp_with_cross_entropy", mlp, |data| from_vec((), data), loss);
-    // Its cotangent is a number, with which the Hessian's product is multiplied.
+    // The cotangent is a number, which multiplies the Hessian-vector product.
     let made = |first: usize| {
         let mut seed = first;
         mlp(&mut |len| {

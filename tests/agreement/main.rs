@@ -1,6 +1,8 @@
-//! Values, gradients, derivatives in a direction, and second derivatives of whole functions, compared with those that JAX computes in double precision.
+//! Values, gradients, directional derivatives and second derivatives of whole functions, compared
+//! with those that JAX computes in double precision.
 //!
-//! `golden.json` has the numbers, as `reference.py` writes them. Where Python has JAX, they are computed anew; `PYTHON` says which Python is asked.
+//! `reference.py` writes the numbers to `golden.json`. If Python has JAX, the test recomputes them;
+//! set `PYTHON` to choose an interpreter.
 
 use serde_json::Value;
 use std::process::Command;
@@ -14,10 +16,10 @@ mod gradients;
 mod cases;
 mod special;
 
-/// How far a number may be from that of JAX, relative to 1 or to the greater of both.
+/// Allowed difference from JAX, relative to the greater of 1 and both numbers.
 const TOLERANCE: f64 = 1e-10;
 
-/// What JAX computes for all cases.
+/// The results of JAX for all cases.
 struct Reference(Value);
 
 impl Reference {
@@ -25,7 +27,7 @@ impl Reference {
         Reference(serde_json::from_str(include_str!("golden.json")).unwrap())
     }
 
-    /// Computes the numbers of a script anew, if Python has JAX.
+    /// Runs a script to recompute the numbers, if Python has JAX.
     fn computed(script: &str) -> Option<Self> {
         let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
         let run = |args: &[&str]| Command::new(&python).args(args).output();
@@ -44,8 +46,8 @@ impl Reference {
         all.iter().map(|number| number.as_f64().unwrap()).collect()
     }
 
-    /// Compares a function with the case of its name. `inputs` makes the inputs of the elements of each, in the order of the axes in `reference.py`, and `output`
-    /// the output.
+    /// Compares a function with the case of its name. `inputs` makes the inputs from their
+    /// elements, in the axis order of `reference.py`, and `output` the output.
     #[track_caller]
     fn check<P: Parameters, Y: Parameters>(
         &self,
@@ -92,7 +94,7 @@ fn assert_near<P: Parameters>(case: &str, what: &str, found: &P, expected: &P) {
     }
 }
 
-/// The formula of `numbers` in `reference.py`.
+/// The same formula as `numbers` in `reference.py`.
 fn numbers(len: usize, seed: usize) -> Vec<f64> {
     (1..=len).map(|n| ((n * 7919 + seed * 104_729) % 2003) as f64 / 1001.5 - 1.0).collect()
 }

@@ -1,13 +1,13 @@
 """Values and derivatives that JAX computes in double precision, as JSON: `python reference.py > golden.json`.
 
-Each case is a function of some arrays. With inputs `x`, a direction `v` and a cotangent `c` that both sides make by the formula of `numbers`:
+Each case is a function of some arrays. Both sides compute its inputs `x`, a direction `v` and a cotangent `c` by the formula of `numbers`:
 
     value      f(x)
     gradient   d <f(x), c> / dx
     slope      d f(x + t v) / dt at t = 0
     product    d (gradient at x + t v) / dt at t = 0
 
-All arrays are flattened, one behind the other.
+All arrays are flattened and concatenated.
 """
 
 import json

@@ -1,13 +1,13 @@
-"""Values and derivatives to the third order at special points, as JAX computes them in double precision: `python special.py > special.json`.
+"""Values and derivatives up to the third order at special points, computed by JAX in double precision: `python special.py > special.json`.
 
 Functions of one number, at the numbers of `POINTS`: the value and three derivatives.
 
 Functions of two numbers, at all pairs of `PAIRS`: the value, the derivatives by a and b, then by aa, ab, bb, aaa, aab, abb, bbb.
 
-Functions of a line of numbers, at the lines of `LINES`: the value; the gradient of `<c, f(x)>`, where `c` are numbers of both sides; its derivative in the direction
+Functions of a line of numbers, at the lines of `LINES`: the value; the gradient of `<c, f(x)>`, where both sides use the same numbers `c`; its derivative in the direction
 `v`; and the derivative of that in the same direction.
 
-Numbers that JSON does not have are texts.
+Numbers that JSON cannot represent are strings.
 """
 
 import json

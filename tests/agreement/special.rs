@@ -1,7 +1,8 @@
-//! Functions at special points, to the third derivative, beside those of JAX: `special.json`, as `special.py` writes it.
+//! Functions at special points, up to the third derivative, compared with JAX. `special.py` writes
+//! the numbers of JAX to `special.json`.
 //!
-//! Where both differ on purpose, `DIFFERENCES` has the reason, as the page on special values of the guide has. The numbers of this library there are in
-//! `special_own.json`, which `UPDATE=1` writes anew.
+//! `DIFFERENCES` gives the reason for each intended difference, as does the guide's page on special
+//! values. `special_own.json` has the differing numbers of this library; `UPDATE=1` rewrites it.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -174,7 +175,7 @@ fn attended(x: &Line, causal: bool) -> Output {
     along(attention((x * 0.5).expand(one).eval(), keys, values, F, Key, 1.0, true))
 }
 
-/// The derivative of each element by its own operand.
+/// The derivative of each element with respect to its own operand.
 fn slope(f: &dyn Fn(&Line) -> Line, x: &Line) -> Line {
     vjp(|x| f(x), x).1(&of(&vec![1.0; x.size(I)]))
 }
@@ -273,7 +274,7 @@ fn near(found: f64, expected: f64) -> bool {
         || (found - expected).abs() <= 1e-9 * found.abs().max(expected.abs()).max(1.0)
 }
 
-/// Reasons to differ from JAX that numbers show.
+/// The reason for a difference from JAX, if the numbers show it.
 fn reason(operands: &[f64], found: f64, expected: f64) -> Option<&'static str> {
     if operands.iter().any(|x| x.is_subnormal()) {
         Some("JAX takes subnormal numbers for 0")
@@ -319,7 +320,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ("line:causal_attention", "JAX loses digits of scores of a million"),
 ];
 
-/// Numbers that differ from those of JAX: the order, the position, and the number of this library.
+/// Numbers that differ from JAX: the order, the position, and the number of this library.
 type Differing = BTreeMap<String, Vec<(usize, usize, f64)>>;
 
 /// The operands of the number at this position.
@@ -335,7 +336,8 @@ fn operands(case: &str, order: usize, at: usize, len: usize) -> Vec<f64> {
     }
 }
 
-/// Compares all functions with their references, and returns the numbers that differ, each for a known reason.
+/// Compares all functions with their references, and returns the numbers that differ. Each has a
+/// known reason.
 fn differing(reference: &Value) -> Differing {
     let (mut all, mut unknown) = (Differing::new(), String::new());
     let own = own();
@@ -382,7 +384,7 @@ fn text(differing: &Differing) -> String {
     format!("{{\n{}\n}}\n", lines.collect::<Vec<_>>().join(",\n"))
 }
 
-/// The numbers that differ are those that were read over.
+/// Checks that the differing numbers are the reviewed ones.
 fn check(reference: &Value) {
     let found = differing(reference);
     if std::env::var_os("UPDATE").is_some() {

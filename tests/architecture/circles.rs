@@ -1,7 +1,7 @@
-//! Files import each other in one direction: none reaches itself again.
+//! Imports between files have no cycles.
 //!
-//! A file may name what the files of the modules around it declare, though these name it as well: a
-//! `mod.rs` has the words of its folder.
+//! A file may use names that the files of enclosing modules declare, although those also import it:
+//! a `mod.rs` declares the common terms of its folder.
 
 use crate::source::{Reader, Used, files, from_root, is_for_tests, module_of, used};
 use proc_macro2::{TokenStream, TokenTree};
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use syn::visit::{self, Visit};
 
-/// Files that may import each other, and why.
+/// Files that may import each other, and the reason.
 struct Exception {
     krate: &'static str,
     files: &'static [&'static str],
@@ -80,7 +80,7 @@ fn files_import_in_one_direction() {
     assert!(wrong.is_empty(), "move what two files need to the lower one, or to a file of its own\n{wrong}");
 }
 
-/// The folders of the crates in the workspace that have sources.
+/// The folders of workspace crates with sources.
 fn members() -> Vec<String> {
     let manifest = include_str!("../../Cargo.toml");
     let members = manifest.lines().find_map(|line| line.strip_prefix("members = ")).expect("members");
@@ -88,7 +88,7 @@ fn members() -> Vec<String> {
     folders.filter(|folder| files(folder).contains_key("lib.rs")).collect()
 }
 
-/// The groups of files of which each reaches each other one.
+/// The groups of files that all reach each other.
 fn circles(imports: &Imports) -> BTreeSet<BTreeSet<&str>> {
     let reached: BTreeMap<&str, BTreeSet<&str>> =
         imports.keys().map(|file| (file.as_str(), reached(imports, file))).collect();
@@ -98,7 +98,7 @@ fn circles(imports: &Imports) -> BTreeSet<BTreeSet<&str>> {
     reached.keys().map(|file| circle(file)).filter(|circle| circle.len() > 1).collect()
 }
 
-/// The files that one imports, and those that they import.
+/// All files that a file imports, directly or indirectly.
 fn reached<'a>(imports: &'a Imports, from: &'a str) -> BTreeSet<&'a str> {
     let mut reached = BTreeSet::new();
     let mut left = vec![from];
@@ -108,7 +108,7 @@ fn reached<'a>(imports: &'a Imports, from: &'a str) -> BTreeSet<&'a str> {
     reached
 }
 
-/// For each file, the files that it imports, and the paths that it names them by.
+/// The imports of each file, and the paths that it uses for each.
 type Imports = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
 /// A path through a re-export is an import of the file that declares the item. The re-export itself
@@ -147,13 +147,13 @@ struct Scopes {
     for_tests: BTreeSet<Vec<String>>,
 }
 
-/// What a module has.
+/// The content of a module.
 #[derive(Default)]
 struct Scope {
     file: String,
-    /// The files of the items that it declares.
+    /// The items that it declares, with their files.
     items: BTreeMap<String, String>,
-    /// What it imports and re-exports, with paths from the root.
+    /// Its imports and re-exports, with paths from the root.
     used: Vec<Used>,
 }
 
@@ -219,7 +219,7 @@ impl Declarations<'_> {
         self.scope().items.insert(name.to_string(), file);
     }
 
-    /// Notes the items that the input of a macro declares.
+    /// Records the items declared in the input of a macro.
     fn declare_in(&mut self, tokens: TokenStream) {
         let mut declares = false;
         for token in tokens {

@@ -1,5 +1,6 @@
-//! The order of the layers: who imports whom, in `dims-kernels/src` and `dims-core/src` (see
-//! `ARCHITECTURE.md`); where `unsafe` stands; and how many files lie beside the folders.
+//! The order of the layers: allowed imports in `dims-kernels/src` and `dims-core/src` (see
+//! `ARCHITECTURE.md`), places that may contain `unsafe`, and the number of files next to the
+//! folders.
 
 use crate::source::{Reader, Used, files, module_of, tokens_contain, used};
 use proc_macro2::TokenStream;
@@ -7,15 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// A crate, and its folders and files at the root of `src`, from the lowest layer to the highest.
-/// An import goes from a layer to one before it, or stays in its layer. (`lib.rs` is above all.)
+/// Imports stay in a layer or go to a lower one. `lib.rs` is above all layers.
 struct Crate {
     name: &'static str,
     layers: &'static [&'static [&'static str]],
-    /// What nothing else of the crate imports.
+    /// Modules that no other module of the crate imports.
     leaves: &'static [&'static str],
-    /// Leaves that import other leaves.
+    /// Leaves that may import other leaves.
     above_leaves: &'static [&'static str],
-    /// Where `unsafe` may stand: folders and files.
+    /// Folders and files that may contain `unsafe`.
     may_be_unsafe: &'static [&'static str],
 }
 
@@ -86,7 +87,7 @@ const CORE: Crate = Crate {
     ],
 };
 
-/// The most files that may lie beside the folders of `dims-core/src`.
+/// The most files directly in `dims-core/src`.
 const FILES_AT_THE_ROOT: usize = 6;
 
 #[test]
@@ -150,15 +151,15 @@ fn the_root_shows_folders() {
     assert!(root.len() <= FILES_AT_THE_ROOT, "dims-core/src has these files beside its folders: {root:?}");
 }
 
-/// What the files of a crate say.
+/// The contents of a crate's files.
 struct Source {
-    /// The folders and files at the root, by their modules.
+    /// The modules of the folders and files at the root.
     files: BTreeSet<String>,
     imports: Vec<Import>,
 }
 
-/// That `file`, which is in the module `from` of the root, names something of another module of the
-/// root, `to`; `?` if it is none.
+/// A use of a name from the root module `to` in `file`, which is in the root module `from`. `to` is
+/// `?` if there is no such module.
 struct Import {
     file: String,
     from: String,
@@ -200,7 +201,7 @@ impl Source {
         self.files.iter().map(String::as_str).collect()
     }
 
-    /// The modules on a shortest way of imports.
+    /// The modules along a shortest path of imports.
     fn way(&self, from: &str, to: &str) -> Option<Vec<String>> {
         let mut ways = vec![vec![from.to_owned()]];
         let mut seen = BTreeSet::from([from.to_owned()]);
@@ -223,16 +224,16 @@ impl Source {
     }
 }
 
-/// The module of the root that a file is in.
+/// The root module that contains a file.
 fn first(file: &str) -> String {
     file.split('/').next().expect("a name").trim_end_matches(".rs").to_owned()
 }
 
-/// What an alias of another crate stands for.
+/// The target of an alias for another crate.
 const OUTSIDE: &str = "another crate";
 
-/// The names at the root of the crate that `lib.rs` gives: `pub use types::{brand, dim}` says that
-/// `crate::brand` is in `types`. Macros that are exported have their names there too.
+/// The names that `lib.rs` defines at the root of the crate: `pub use types::{brand, dim}` means
+/// that `crate::brand` is in `types`. Exported macros have their names there too.
 fn aliases(files: &BTreeMap<String, String>, modules: &BTreeSet<String>) -> BTreeMap<String, String> {
     let mut aliases = BTreeMap::new();
     for item in syn::parse_file(&files["lib.rs"]).expect("Rust").items {

@@ -1,14 +1,14 @@
-//! What operators leave to the layer that runs steps.
+//! Operators leave the running of steps to `execute`.
 
 use crate::source::files;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::fmt::Write;
 
-/// Folders of `dims-core/src` whose files say what is to run, and leave the rest to `execute`.
+/// Folders of `dims-core/src` whose files describe operations, and leave running them to `execute`.
 const OPERATORS: [&str; 4] = ["operators/", "macros/", "laid/", "batch/"];
 
-/// What they leave to it, and the names that it has: `record` but for its `Writer`, to which an
-/// expression writes itself, `step` of `expr`, and `note` where it is called.
+/// The tasks that are left to `execute`, with their names: `record` without `Writer`, which
+/// expressions write themselves to; `step` of `expr`; and calls of `note`.
 const LEFT_TO_EXECUTE: [(&str, &[&str]); 4] = [
     ("recording", &["record", "step", "ExprStep", "StepOfParts"]),
     ("memory of results", &["reserve", "InParts", "allocate"]),
@@ -41,7 +41,7 @@ fn operators_say_what_is_to_run() {
     );
 }
 
-/// Whether the name at this place is that of something left to `execute`.
+/// Whether the word at this position names a task left to `execute`.
 fn is_left(words: &[String], at: usize) -> bool {
     let word = |at: usize| words.get(at).map_or("", String::as_str);
     match word(at) {
@@ -52,8 +52,8 @@ fn is_left(words: &[String], at: usize) -> bool {
     }
 }
 
-/// All words of a piece of code, signs and opening brackets among them. Those of comments and
-/// strings do not count.
+/// All words of a piece of code, including signs and opening brackets, without comments and
+/// strings.
 fn words_of(tokens: TokenStream, words: &mut Vec<String>) {
     for token in tokens {
         match token {

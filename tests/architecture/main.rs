@@ -1,6 +1,6 @@
-//! The order of the layers and of the files within them; what operators leave to the layer that
-//! runs steps; that each type has a name of its own; which traits are open; and how many names
-//! the prelude and the root have. See `ARCHITECTURE.md`.
+//! Checks the order of layers and files, the tasks that operators leave to `execute`, that type
+//! names are unique, which traits are open, and the number of names in the prelude. See
+//! `ARCHITECTURE.md`.
 
 mod circles;
 mod layers;

@@ -1,11 +1,10 @@
-//! How many names the prelude has, and how many modules the root of the facade.
+//! The number of names in the prelude.
 
 use crate::source::used;
 use std::collections::BTreeSet;
 
-/// The most names that may come with `use typed_dims::prelude::*;`, not counting those of optional
-/// features. Traits that come without a name (`as _`) do not count, and a function and a macro of
-/// one name count once.
+/// The most names that `use typed_dims::prelude::*;` may bring, without those of optional features.
+/// Traits imported `as _` do not count, and a function and a macro with the same name count once.
 const NAMES_IN_THE_PRELUDE: usize = 96;
 
 /// The most modules that the root may show, not counting those of optional features.

@@ -1,4 +1,4 @@
-//! Reads the files of a crate: where they are, and what they name.
+//! Reads the files of a crate, and finds the paths that they use.
 
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 
-/// The texts of the files of a crate, by their paths from `src`.
+/// The texts of a crate's files, by their paths in `src`.
 pub fn files(crate_name: &str) -> BTreeMap<String, String> {
     fn walk(folder: &Path, root: &Path, into: &mut BTreeMap<String, String>) {
         for entry in fs::read_dir(folder).expect("the folder is there") {
@@ -27,13 +27,13 @@ pub fn files(crate_name: &str) -> BTreeMap<String, String> {
     into
 }
 
-/// The path of a file as a module, from the root of its crate.
+/// The module path of a file, from the root of its crate.
 pub fn module_of(file: &str) -> Vec<String> {
     let parts = file.trim_end_matches(".rs").split('/');
     parts.filter(|part| !["mod", "lib"].contains(part)).map(str::to_owned).collect()
 }
 
-/// What a `use` brings into scope: its name there, `*` for all names, and its path.
+/// A name that a `use` brings into scope (`*` for all names), and its path.
 pub struct Used {
     pub name: String,
     pub path: Vec<String>,
@@ -69,13 +69,13 @@ fn note_used(tree: &syn::UseTree, so_far: &mut Vec<String>, into: &mut Vec<Used>
     }
 }
 
-/// Whether a path says where it starts in this crate. Others start at what is in scope, or in
-/// another crate.
+/// Whether a path starts explicitly in this crate. Others start at a name in scope or in another
+/// crate.
 pub fn is_rooted(path: &[String]) -> bool {
     ["crate", "super", "self"].contains(&path[0].as_str())
 }
 
-/// A path that stands in a module, from the root of the crate.
+/// A path used in a module, from the root of the crate.
 pub fn from_root(module: &[String], path: &[String]) -> Vec<String> {
     let mut absolute = if path[0] == "crate" { Vec::new() } else { module.to_vec() };
     for part in path {
@@ -90,15 +90,15 @@ pub fn from_root(module: &[String], path: &[String]) -> Vec<String> {
     absolute
 }
 
-/// Reads a file, but for its tests.
+/// Reads a file without its tests.
 pub struct Reader {
-    /// Where it is.
+    /// The module of the file.
     module: Vec<String>,
-    /// What it names, from the root of the crate.
+    /// The paths that it uses, from the root of the crate.
     pub paths: BTreeSet<Vec<String>>,
-    /// What it re-exports, from the root of the crate, or else the names of other crates.
+    /// The paths that it re-exports, from the root of the crate, or the names of other crates.
     pub re_exports: BTreeSet<Vec<String>>,
-    /// Names of what is in scope, behind the module where they stand.
+    /// Names in scope that it uses, after the path of their module.
     pub in_scope: BTreeSet<Vec<String>>,
 }
 
@@ -110,7 +110,7 @@ impl Reader {
         reader
     }
 
-    /// Notes a path, which may start in another crate.
+    /// Records a path, which may start in another crate.
     fn note(&mut self, path: &[String]) {
         let absolute = from_root(&self.module, path);
         if absolute.is_empty() {
@@ -122,7 +122,7 @@ impl Reader {
         };
     }
 
-    /// Notes the paths in tokens that are not parsed: the input of macros, and their rules.
+    /// Records the paths in unparsed tokens: the input of macros, and their rules.
     fn note_tokens(&mut self, tokens: TokenStream) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut at = 0;
@@ -144,8 +144,8 @@ impl Reader {
     }
 }
 
-/// The path at the start of the tokens, `crate::a::b`, and how many tokens it is. (One with a
-/// group, `crate::{a, b}`, is none: in macros there are `use` lines with a path for each name.)
+/// The path at the start of the tokens, `crate::a::b`, and its number of tokens. Groups, as in
+/// `crate::{a, b}`, are not read: in macros, `use` lines have one path for each name.
 fn path_of(tokens: &[TokenTree]) -> (Vec<String>, usize) {
     let colon = |at: usize| matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == ':');
     let (mut path, mut len) = (Vec::new(), 0);
@@ -204,7 +204,7 @@ pub fn tokens_contain(tokens: TokenStream, word: &str) -> bool {
     })
 }
 
-/// Whether a condition, or one of those that `all(..)` joins, is meant.
+/// Whether a condition, or one of those joined by `all(..)`, satisfies `is_meant`.
 fn any_of_all(condition: &syn::Meta, is_meant: &impl Fn(&syn::Meta) -> bool) -> bool {
     match condition {
         syn::Meta::List(all) if all.path.is_ident("all") => all
@@ -214,7 +214,7 @@ fn any_of_all(condition: &syn::Meta, is_meant: &impl Fn(&syn::Meta) -> bool) -> 
     }
 }
 
-/// Whether its `#[cfg(..)]` asks for this.
+/// Whether a `#[cfg(..)]` has a condition that satisfies `is_meant`.
 fn asks_for(attributes: &[syn::Attribute], is_meant: impl Fn(&syn::Meta) -> bool) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
@@ -222,14 +222,13 @@ fn asks_for(attributes: &[syn::Attribute], is_meant: impl Fn(&syn::Meta) -> bool
     })
 }
 
-/// Whether it has `#[cfg(test)]` or `#[cfg(all(test, ..))]`.
+/// Whether the item has `#[cfg(test)]` or `#[cfg(all(test, ..))]`.
 pub fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     asks_for(attributes, |condition| condition.path().is_ident("test"))
 }
 
-/// Whether it is for tests, or takes the place, under the same name, of an item that needs a
-/// feature or a target: `#[cfg(not(..))]`. (Two such items with one name are not told from a
-/// stand-in and its original.)
+/// Whether the item is for tests, or replaces an item of the same name that needs a feature or a
+/// target: `#[cfg(not(..))]`. Two unrelated items with the same name would also pass.
 pub fn is_stand_in(attributes: &[syn::Attribute]) -> bool {
     asks_for(attributes, |condition| {
         ["test", "doctest", "not"].iter().any(|meant| condition.path().is_ident(meant))

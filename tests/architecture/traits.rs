@@ -1,14 +1,14 @@
-//! Which public traits are not sealed.
+//! The public traits that are not sealed.
 
 use crate::source::files;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use syn::visit::Visit;
 
-/// The public traits of `dims-core` that are not sealed. Nothing is trusted of an impl of theirs
-/// that is not checked: see `docs/dev/trust.md`.
+/// The public traits of `dims-core` that are not sealed. Code may only rely on properties of their
+/// impls that it checks: see `docs/dev/trust.md`.
 const OPEN_TRAITS: [&[&str]; 3] = [
-    // What users and macros implement.
+    // Traits that users and macros implement.
     &[
         "PartFamily",
         "ArrayOp",
@@ -92,8 +92,8 @@ fn traits_are_sealed() {
     );
 }
 
-/// The public traits of a file that any crate can implement: those without an item whose type only
-/// `dims-core` can name. (What `condition!` writes is sealed.)
+/// The public traits of a file that other crates can implement: those without an item whose type
+/// only `dims-core` can name. Traits written by `condition!` are sealed.
 #[derive(Default)]
 struct Traits {
     open: Vec<String>,

@@ -1,4 +1,4 @@
-//! Each type has a name of its own.
+//! Each type has a unique name.
 
 use crate::source::{StandIns, files, is_stand_in, module_of};
 use proc_macro2::{TokenStream, TokenTree};
@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use syn::visit::{self, Visit};
 
-/// Crates within which no two types have one name, so that the name alone says which concept is
-/// meant. (The macros and the models of ONNX have notions of tensors and axes of their own.)
+/// Crates that must not have two types with the same name, so that a name stands for one concept.
+/// The macros and the ONNX models have their own notions of tensors and axes.
 const NAMESPACES: [&[&str]; 5] =
     [&["dims-kernels", "dims-core", "."], &["dims-macros"], &["dims-twins"], &["dims-onnx"], &["dims-xla"]];
 
@@ -46,9 +46,8 @@ fn types_have_names_of_their_own() {
     assert!(wrong.is_empty(), "a name tells which concept a type is: rename or join these\n{wrong}");
 }
 
-/// The types that a file declares, also in the rules and the calls of macros. Not among them are
-/// associated types, types within a function, whose names are read beside their uses, and what is a
-/// [stand-in](is_stand_in).
+/// The types that a file declares, including those in rules and calls of macros. Excludes
+/// associated types, types inside functions, and [stand-ins](is_stand_in).
 #[derive(Default)]
 struct TypeNames(Vec<String>);
 
@@ -59,7 +58,7 @@ impl TypeNames {
         }
     }
 
-    /// (An alias in tokens counts for nothing: it may be an associated type.)
+    /// Aliases in tokens do not count: they may be associated types.
     fn note_tokens(&mut self, tokens: TokenStream) {
         let mut declares = false;
         for token in tokens {

@@ -1,9 +1,9 @@
-//! All readers of files on the same bytes, whatever these are. `fuzz/files.rs` uses it as well.
+//! Runs all file readers on the same arbitrary bytes. `fuzz/files.rs` also uses it.
 
 use super::{In, Out};
 use typed_dims::file::{npy, npz, safetensors};
 
-/// Reads bytes as a file of each format, and all that is in it. Errors are fine; panics are not.
+/// Parses bytes in each format, and reads everything in the file. Errors are fine; panics are not.
 pub fn try_all(bytes: &[u8]) {
     if let Ok(file) = safetensors::SafetensorsReader::new(bytes) {
         for tensor in file.tensors() {

@@ -1,4 +1,4 @@
-//! Files that are cut off, or lie: each is an error.
+//! Truncated and lying files give errors.
 
 use super::every_reader::try_all;
 use super::{In, Out, counted, mutations};
@@ -69,22 +69,22 @@ fn refused(json: &str, data: &[u8]) -> String {
 #[test]
 fn lies_in_headers_of_safetensors() {
     for (json, len) in [
-        // Lengths that the file does not have, or not all of.
+        // Lengths that do not match the file.
         (r#"{"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}"#, 20),
         (r#"{"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}"#, 28),
         (r#"{"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,18446744073709551615]}}"#, 24),
         (r#"{"x":{"dtype":"F32","shape":[2,3],"data_offsets":[24,0]}}"#, 24),
-        // Sizes whose product is not what is there, or overflows.
+        // Sizes whose product does not match the data, or overflows.
         (r#"{"x":{"dtype":"F32","shape":[2,4],"data_offsets":[0,24]}}"#, 24),
         (r#"{"x":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,0]}}"#, 0),
         (r#"{"x":{"dtype":"F32","shape":[18446744073709551615,0],"data_offsets":[0,0]}}"#, 0),
-        // Tensors that overlap, and holes.
+        // Overlapping tensors, and gaps.
         (
             r#"{"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},"y":{"dtype":"F32","shape":[2,3],"data_offsets":[4,28]}}"#,
             28,
         ),
         (r#"{"x":{"dtype":"F32","shape":[2,3],"data_offsets":[8,32]}}"#, 32),
-        // Names that are none, or none of these axes.
+        // Dim names that are malformed, or do not match the axes.
         (
             r#"{"__metadata__":{"dims of x":"Out"},"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}"#,
             24,
@@ -128,7 +128,7 @@ fn lies_in_headers_of_safetensors() {
         "N".repeat(1 << 16)
     );
     assert!(refused(&long, &[0; 24]).len() < 400);
-    // A header that is said to be larger than anything.
+    // A header that claims to be larger than the file.
     for len in [u64::MAX, 1 << 62, 1 << 32, 100_000_001] {
         assert!(safetensors::SafetensorsReader::new(len.to_le_bytes()).is_err());
     }
@@ -167,7 +167,7 @@ fn lies_in_headers_of_npy() {
         assert!(npy(header, &[0; 24]).len() < 400);
     }
     assert!(npy(&"(".repeat(60_000), &[]).contains("where `{` is expected"));
-    // Longer than anything; and a version that is not known.
+    // A header longer than the file, and an unknown version.
     assert!(
         npy::NpyReader::new(b"\x93NUMPY\x02\x00\xff\xff\xff\xff{")
             .err()
@@ -203,7 +203,8 @@ fn a_bool_that_is_none() {
     );
 }
 
-/// What an archive unpacks to is read as far as its header says, and no memory is taken for what is merely said.
+/// An array is only unpacked as far as its header says, and memory is only allocated for data that
+/// is there.
 #[test]
 fn archives_with_other_elements_than_their_headers_say() {
     use std::io::{Cursor, Write};
@@ -222,7 +223,7 @@ fn archives_with_other_elements_than_their_headers_say() {
     };
     let mut file = archive(&header("<f4", "2, 3"), &[0; 24]);
     assert_eq!(file.load_as::<f32, _>("w", (Out, In)).unwrap().sum((Out, In)).order(()), 0.0);
-    // Many times as many bytes as there should be, which are not unpacked.
+    // Far more bytes than there should be. They are not unpacked.
     let mut file = archive(&header("<f4", "2, 3"), &vec![0; 1 << 20]);
     for error in [file.get("w").err(), file.load_as::<f32, _>("w", (Out, In)).err()] {
         assert_eq!(error.unwrap().to_string(), "not a valid file: `w` is longer than its header says");
@@ -235,14 +236,14 @@ fn archives_with_other_elements_than_their_headers_say() {
     assert!(error.starts_with("not a valid file: `w`: "), "{error}");
     let mut file = archive(&header("<f4", "9999999999999999999, 9999999999999999"), &[0; 24]);
     assert!(file.get("w").is_err() && file.load_as::<f32, _>("w", (Out, In)).is_err());
-    // Elements that are not known are not looked at.
+    // Elements of unknown types are not read.
     let mut file = archive(&header("|O", "2"), b"");
     assert!(file.get("w").is_ok());
     let error = file.load_as::<f32, _>("w", Out).err().unwrap().to_string();
     assert!(error.contains("of type |O in the file, but `f32` was asked for"), "{error}");
 }
 
-/// A compressed file of some kilobytes does not take all memory.
+/// A compressed file of a few kilobytes does not exhaust memory.
 #[test]
 fn archives_that_unpack_to_too_much() {
     use typed_dims::optim::checkpoint::Saved;
@@ -264,7 +265,7 @@ fn archives_that_unpack_to_too_much() {
     let error = Saved::new(&bytes).err().unwrap().to_string();
     assert!(error.contains("its tensors unpack to 400000"), "{error}");
     assert!(error.contains("more than the limit of 268435456"), "{error}");
-    // A program can allow more. Without compression, an array takes as much as its file.
+    // A program can raise the limit. Uncompressed arrays take as much memory as their file.
     let mut file = npz::NpzReader::new(&bytes).unwrap().unpacking_up_to(400_000_000);
     assert_eq!(file.load::<f32, (Out, In)>("w").unwrap().size(Out), 33_333_333);
     let mut stored = npz::NpzWriter::new();
@@ -273,7 +274,7 @@ fn archives_that_unpack_to_too_much() {
     assert_eq!(file.load::<f32, (Out, In)>("w").unwrap(), counted(2));
 }
 
-/// Each error says which file it is about, and which tensor.
+/// Each error names the file and the tensor.
 #[test]
 fn errors_name_the_file_and_the_tensor() {
     use typed_dims::file::load::Weights;
@@ -352,7 +353,7 @@ fn errors_name_the_file_and_the_tensor() {
 }
 
 #[test]
-fn messages_say_which_file_and_what_is_there() {
+fn messages_name_the_file_and_its_content() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("w.npy");
     let write = |header: &str, data: &[u8]| {

@@ -1,4 +1,4 @@
-//! `#[derive(Load)]`: which tensor of a file a field is, and everything that can be wrong with it.
+//! `#[derive(Load)]`: matching fields with tensors in a file, and all possible errors.
 
 use super::*;
 use typed_dims::file::safetensors::{SafetensorsReader, SafetensorsWriter};
@@ -48,7 +48,7 @@ struct Network<'w> {
     calls: usize,
 }
 
-/// A file whose axes have no names, as those of other programs.
+/// A file without dim names, like those of other programs.
 fn anonymous(tensors: &[(&str, &[usize])]) -> Vec<u8> {
     use ::safetensors::{Dtype, serialize, tensor::TensorView};
     let bytes: Vec<Vec<u8>> = tensors
@@ -92,7 +92,7 @@ fn fields_are_tensors_of_the_file() {
     let weight = whole.at(((h, f), w)).order((h, f, w));
     assert_eq!((&network.layers[0].query.weight).order((Head, HeadDim, Width)), weight);
     assert_eq!(network.table.dims(), [("Width", 4), ("Inner", 5)]);
-    // The elements of a view lie in the file.
+    // The elements of a view are stored in the file.
     let start = (&network.table).index(Width, 0).index(Inner, 0).order(());
     assert_eq!(start, 0.0);
 }
@@ -233,7 +233,7 @@ fn floats_are_converted_where_that_is_asked_for() {
     assert_eq!(doubles.same.order(Batch), ndarray::array![0.0, 1.0]);
     assert!(Weights::of(&file).unwrap().load::<Doubles<'_>>().is_err());
 
-    // A view is what the file has; integers are no floats.
+    // A view needs the element type of the file: integers are not converted to floats.
     #[derive(Load)]
     #[allow(dead_code)]
     struct Others<'w> {
@@ -281,7 +281,7 @@ fn half_precisions_are_converted() {
 fn what_is_loaded_can_be_learned() {
     use typed_dims::nn::linear::Linear as Map;
 
-    /// A layer that has others of its kind in it.
+    /// A layer that contains layers of the same type.
     #[derive(Load, Parameters)]
     struct Block<D: AnyDim> {
         #[load(axes = (D,))]
@@ -317,12 +317,13 @@ fn what_is_loaded_can_be_learned() {
     );
     let next = learned.map_elements(|x: f32| x + 1.0);
     assert_eq!((&next.block.blocks.unwrap()[1].gain).order(Width), ndarray::array![1.0, 2.0, 3.0, 4.0]);
-    // Constants are clones: a view has the same elements.
+    // Constants are cloned: a view has the same elements.
     assert_eq!(next.table.order((Inner, Width))[(4, 3)], 19.0);
     assert_eq!((next.calls, next.map.bias.sum((Head, HeadDim)).order(())), (0, 21.0));
 }
 
-/// Files of the library have the names of dims, in the order in which these are declared: fields may list them in another.
+/// Files of this library store the names of dims, in the order of declaration. Fields may list them
+/// in another order.
 #[test]
 fn axes_with_names_can_be_in_any_order() {
     use typed_dims::nn::linear::Linear as Map;
@@ -353,7 +354,7 @@ fn axes_with_names_can_be_in_any_order() {
     assert_eq!((&loaded.grouped, &loaded.laid, &loaded.map.weight), (&three, &three, &three));
     assert_eq!(loaded.map.bias.order((Head, HeadDim))[(1, 2)], 12.0);
 
-    // Names that do not fit are an error, with those of the field and those of the file, and sizes.
+    // If names do not match, the error lists those of the field and those of the file, with sizes.
     #[derive(Load)]
     #[allow(dead_code)]
     struct Other {

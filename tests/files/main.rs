@@ -1,4 +1,5 @@
-//! Tensors in files: names, sizes and element types come back as they went, or an error says what does not fit.
+//! Tensors in files: names, sizes and element types survive a round trip, and mismatches are
+//! errors.
 
 #![cfg(all(feature = "safetensors", feature = "npy", feature = "memmap"))]
 
@@ -16,11 +17,11 @@ mod saving;
 use typed_dims::prelude::*;
 
 dims! {
-    /// Features that go out.
+    /// Output features.
     pub struct Out;
-    /// Features that come in.
+    /// Input features.
     pub struct In = 3;
-    /// Others.
+    /// Other features.
     pub struct Feat;
 }
 

@@ -4,9 +4,9 @@ use typed_dims::prelude::*;
 
 mod elsewhere {
     typed_dims::dims! {
-        /// Another dim of the name.
+        /// Another dim with this name.
         pub struct Out;
-        /// The dim of the name, without its static size.
+        /// The dim with this name, without its static size.
         pub struct In;
     }
 }
@@ -21,7 +21,7 @@ fn file() -> safetensors::SafetensorsReader<Vec<u8>> {
     safetensors::SafetensorsReader::new(file.to_bytes().unwrap()).unwrap()
 }
 
-/// The same without names, as others write it.
+/// The same without names, as other programs write it.
 fn nameless() -> npy::NpyReader<Vec<u8>> {
     let mut bytes = npy::to_bytes(counted(2)).unwrap();
     let comment = bytes.windows(7).position(|part| part == b"# dims:").unwrap();
@@ -57,7 +57,7 @@ fn names_are_checked() {
     assert_eq!(message(file.get("v")), "there is no tensor `v` in the file, which has `b`, `w`");
 }
 
-/// The names decide, not the order in which the file has them.
+/// Axes are matched by name, not by their order in the file.
 #[test]
 fn any_order() {
     dims! { pub struct Wide; pub struct High; }
@@ -133,7 +133,8 @@ fn roles_are_checked() {
          Channel) were asked for: `Row` has the role Pixel in the file, which is not DATA_TIME"
     );
     assert_eq!(message(entry.load_as::<f32, _>((others::Row, others::Channel))), why);
-    // As where a dim gets another name: a role is no finer one, and channels of data and of filters are the same.
+    // As when renaming a dim: a role is not accepted for a finer one, and data and filter channels
+    // are the same.
     let bytes = npy::to_bytes(ones::<f32, _>((coarser::Row.of(3), coarser::Channel.of(2)))).unwrap();
     let file = npy::NpyReader::new(bytes).unwrap();
     let why = message(file.get().unwrap().load::<f32, (denoted::Row, denoted::Channel)>());
@@ -151,7 +152,7 @@ fn roles_are_checked() {
 }
 
 #[test]
-fn names_that_a_file_cannot_tell_apart() {
+fn names_that_a_file_cannot_distinguish() {
     let tensor = ones::<f32, _>((Out.of(2), elsewhere::Out.of(3)));
     let what = "cannot be written: a file cannot tell two dims named `Out` apart: rename one of them";
     assert_eq!(message(npy::to_bytes(&tensor)), what);

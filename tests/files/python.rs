@@ -1,5 +1,5 @@
-//! The real Python packages: what they write is read, and they read what is written. Skipped, with a notice, where they are absent; `PYTHON`
-//! says which Python is asked.
+//! Exchanges files with the real Python packages, in both directions. Skipped with a notice if they
+//! are missing. Set `PYTHON` to choose an interpreter.
 
 use super::{In, Out, counted};
 use std::path::Path;

@@ -99,7 +99,7 @@ fn expressions_and_local_dims() {
     assert_eq!(file.get().unwrap().load_as::<f32, _>((i, j)).unwrap().order((j, i)), &a + 1.0);
 }
 
-/// Files on disk, read and mapped; a mapped view is memory of the file.
+/// Files on disk, read and mapped. A mapped view is memory of the file.
 #[test]
 fn mapped_files_are_views() {
     let dir = tempfile::tempdir().unwrap();
@@ -110,7 +110,7 @@ fn mapped_files_are_views() {
     file.save(&many).unwrap();
     let expected = counted(5).order((Out, In));
 
-    // SAFETY: nobody changes the files.
+    // SAFETY: the files do not change.
     let (mapped, mapped_many) =
         unsafe { (MappedFile::open(&one).unwrap(), MappedFile::open(&many).unwrap()) };
     let file = npy::NpyReader::new(mapped).unwrap();
@@ -145,7 +145,7 @@ fn misaligned_elements_are_copied_but_not_viewed() {
     assert_eq!(back.order((Out, In)), counted(2).order((Out, In)));
 }
 
-/// What numpy writes on other machines, and in Fortran's order.
+/// Files that NumPy writes on other machines, and in Fortran order.
 #[test]
 fn orders_of_bytes_and_of_axes() {
     let header = |descr: &str, fortran: &str| {

@@ -1,4 +1,4 @@
-//! Saving replaces a file as a whole, or leaves it as it was.
+//! Saving replaces a whole file, or leaves it unchanged.
 
 use super::{In, Out, counted};
 use std::fs::{self, File};
@@ -11,7 +11,7 @@ use typed_dims::file::{FileError, MappedFile, npy, npz};
 use typed_dims::optim::checkpoint::{Checkpoint, Saved};
 use typed_dims::prelude::*;
 
-/// All savers, each of a tensor with this number of rows.
+/// All functions that save. Each saves a tensor with this number of rows.
 const SAVERS: [fn(&Path, usize) -> Result<(), FileError>; 5] = [
     |path, rows| npy::save(path, counted(rows)),
     |path, rows| {
@@ -37,7 +37,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A process that may not write files of more than a few blocks fails in the middle of each saver.
+/// In a process that may only write small files, each function fails midway.
 #[test]
 fn a_failure_leaves_the_old_file() {
     const FOLDER: &str = "TYPED_DIMS_SAVES_TO";
@@ -70,7 +70,7 @@ fn a_failure_leaves_the_old_file() {
 }
 
 #[test]
-fn a_file_keeps_its_mode_and_a_new_one_has_that_of_any_file() {
+fn an_existing_file_keeps_its_mode_and_a_new_one_has_the_default() {
     let folder = tempfile::tempdir().unwrap();
     let other = folder.path().join("other");
     fs::write(&other, "").unwrap();
@@ -89,11 +89,11 @@ fn a_file_keeps_its_mode_and_a_new_one_has_that_of_any_file() {
 }
 
 #[test]
-fn a_link_stays_and_what_it_leads_to_is_replaced() {
+fn a_link_is_kept_and_its_target_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::create_dir(at("models")).unwrap();
-    // From one link to another, and to a file that is not there yet.
+    // A link to a link, and to a file that does not exist yet.
     symlink("models/latest", at("model")).unwrap();
     symlink("1", at("models/latest")).unwrap();
     for save in SAVERS {
@@ -129,7 +129,7 @@ fn pipes_are_written_directly() {
     }
 }
 
-/// `program > w.npy` writes to the file that the shell has opened.
+/// `program > w.npy` writes to the file that the shell opened.
 #[cfg(target_os = "linux")]
 #[test]
 fn open_files_are_written_directly() {
@@ -154,7 +154,7 @@ fn open_files_are_written_directly() {
 
 #[test]
 fn a_path_without_a_folder_is_in_the_current_one() {
-    // (The name of a file that only this test has. Tests share the current folder, so it stays as it is.)
+    // Tests share the current folder, so it is not changed. Only this test uses this file name.
     let path = Path::new("typed-dims-saved-here.npy");
     npy::save(path, counted(2)).unwrap();
     npy::save(path, counted(3)).unwrap();
@@ -165,13 +165,13 @@ fn a_path_without_a_folder_is_in_the_current_one() {
     assert!(error.starts_with("no such folder/w.npy: No such file or directory"), "{error}");
 }
 
-/// Who has mapped the old file reads that, and who opens it anew reads the new one.
+/// Existing mappings still read the old file; opening it again reads the new one.
 #[test]
 fn a_mapped_file_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.safetensors");
     Checkpoint::new().put("w", &counted(2)).unwrap().save(&path).unwrap();
-    // SAFETY: the file is replaced, and not changed.
+    // SAFETY: the file is replaced, not modified.
     let mapped = SafetensorsReader::new(unsafe { MappedFile::open(&path) }.unwrap()).unwrap();
     Checkpoint::new().put("w", &counted(3)).unwrap().save(&path).unwrap();
     assert_eq!(mapped.get("w").unwrap().view::<f32, (Out, In)>().unwrap().eval(), counted(2));

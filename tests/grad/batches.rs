@@ -1,4 +1,4 @@
-//! Gradients composed with batches, loops, threads, and one another.
+//! Gradients composed with batches, loops, threads, and other gradients.
 
 use crate::gradients::{assert_close, check};
 use std::thread;
@@ -29,7 +29,7 @@ fn loss(w: &W, b: &B, x: &Tensor<f64, (Feat,)>) -> Tensor<f64, ()> {
     ((x * w).sum(Feat) + b).tanh().square().sum(Out)
 }
 
-/// The gradients of all examples, one call for each.
+/// The gradients of all examples, one call each.
 fn one_by_one(w: &W, b: &B, x: &X) -> (Tensor<f64, (Example, Feat, Out)>, Tensor<f64, (Example, Out)>) {
     let all = (0..x.size(Example)).map(|example| {
         let x = x.view().index(Example, example as isize).eval();
@@ -42,7 +42,7 @@ fn one_by_one(w: &W, b: &B, x: &X) -> (Tensor<f64, (Example, Feat, Out)>, Tensor
 mod per_example {
     use super::*;
 
-    /// Parameters that are repeated along a bound dim have a gradient for each of its positions.
+    /// Parameters that are repeated along a bound dim get a gradient for each position.
     fn repeated(w: &W, b: &B, x: &X) -> (Tensor<f64, (Example, Feat, Out)>, Tensor<f64, (Example, Out)>) {
         let examples = x.size(Example);
         let (w, b) = (w.expand(Example.of(examples)).eval(), b.expand(Example.of(examples)).eval());
@@ -63,10 +63,10 @@ mod per_example {
         let repeated = w.view().expand(Example.of(4)).eval();
         let gradient = || grad(|w| (&x * w).sum(Feat).square().sum((Example, Seq, Out)), &repeated);
         let (dw, plan) = explain(gradient);
-        // Forward and backward one product each, batched over the examples.
+        // One product forward and one backward, batched over the examples.
         let products = plan.steps.iter().filter(|step| matches!(step, PlanStep::Product { batch: 4, .. }));
         assert_eq!(products.count(), 2, "{plan}");
-        // Steps of the gradient have the names of dims, and the place of the step that they are the gradient of.
+        // Steps of the gradient have dim names, and the location of the original step.
         let text = plan.to_string();
         let expected = "(Example, Out, Seq) x (Example, Seq, Feat) -> (Example, Feat, Out): 20 x 50 x 30, 4 times (gradient, at tests/grad/batches.rs:";
         assert!(text.contains(expected), "{text}");
@@ -80,7 +80,7 @@ mod per_example {
         let slopes = |x: &Tensor<f64, (Feat,)>| grad(|(w, b)| loss(w, b, x), (&w, &b));
         let found = vmap(slopes, Example)(x.view());
         assert_close("per example", &found, &one_by_one(&w, &b, &x));
-        // Of a function that is called once for all examples.
+        // A gradient in a function that is called once for all examples.
         let slopes = |x: &Tensor<f64, (Feat, Rest<_>)>, w: &Tensor<f64, (Feat, Out, Rest<_>)>| {
             grad(|w| (x * w).sum(Feat).tanh().square().sum(Out), w)
         };
@@ -99,13 +99,13 @@ mod per_example {
         grad(|(w, b)| ((x * w).sum(Feat) + b).tanh().square().sum(Out), (w, b))
     }
 
-    /// The value and its derivative in the direction of the input itself.
+    /// The value, and its derivative in the direction of the input.
     #[batched]
     fn scaled(x: &Tensor<f64, (Feat,)>) -> (Tensor<f64, (Feat,)>, Tensor<f64, (Feat,)>) {
         jvp(|x| (x.sin() * x.sum(Feat)).eval(), x, x)
     }
 
-    /// The gradient by way of a pull-back.
+    /// The gradient, computed by a pull-back.
     #[batched]
     fn pulled(x: &Tensor<f64, (Feat,)>) -> Tensor<f64, (Feat,)> {
         let (y, pull) = vjp(|x| (x.sin() * x.sum(Feat)).eval(), x);
@@ -118,7 +118,7 @@ mod per_example {
         let one = x.view().index(Example, 1).eval();
         assert_close("one example", &slopes(&w, &b, &one), &grad(|(w, b)| loss(w, b, &one), (&w, &b)));
         assert_close("per example", &slopes(&w, &b, &x), &one_by_one(&w, &b, &x));
-        // Parameters of each group, and examples that all groups have.
+        // Parameters for each group, with the same examples for all groups.
         let groups = randn::<f64, _>((Group.of(2), Feat.of(3), Out.of(2)), 4);
         let (dw, db) = slopes(&groups, &b, &x);
         for group in 0..2 {
@@ -126,7 +126,7 @@ mod per_example {
             let found = (dw.view().index(Group, group).eval(), db.view().index(Group, group).eval());
             assert_close("per example and group", &found, &expected);
         }
-        // In one call for all examples, however many there are.
+        // One call for all examples, however many there are.
         let steps = |x: &X| explain(|| slopes(&w, &b, x)).1.steps.len();
         assert_eq!(steps(&x), steps(&randn((Example.of(9), Feat.of(3)), 5)));
     }
@@ -147,13 +147,13 @@ mod per_example {
 
     #[test]
     fn of_second_order() {
-        // A gradient in a batched function, and a gradient of all that.
+        // A gradient in a batched function, and a gradient of the whole.
         let all = |(w, b, x): &(W, B, X)| slopes(w, b, x);
         check(all, &(w(), b(), x()));
         check(|(w, b, x): &(W, B, X)| repeated(w, b, x), &(w(), b(), x()));
     }
 
-    /// With the rest in the signature.
+    /// With `Rest` in the signature.
     fn energies<R: Dims>(x: &Tensor<f64, (Feat, Rest<R>)>) -> Tensor<f64, (Feat, Rest<R>)> {
         grad(|x| x.powi(3).sum(Feat), x)
     }
@@ -223,7 +223,7 @@ mod loops {
         check(again, &inputs);
         let dy = randn(Hidden.of(3), 3);
         assert_close("checkpoint", &vjp(again, &inputs).1(&dy), &vjp(kept, &inputs).1(&dy));
-        // One in another.
+        // Nested.
         let nested = |(x, w): &(Line, Square)| {
             let twice = |(x, w): &(Line, Square)| {
                 let once = checkpoint(|(x, w): &(Line, Square)| step(x, w), (x, w));
@@ -264,7 +264,8 @@ mod losses {
 
     #[test]
     fn one_within_another() {
-        // The inner gradient is by a constant of the outer one, whose loss is a number all the same.
+        // The inner gradient is with respect to a constant of the outer one, but its loss is still
+        // a number.
         let (x, w) = (x(), w());
         let loss =
             |w: &W| grad(|x| (x * w).sum(Feat).tanh().sum((Example, Out)), &x).square().sum((Example, Feat));

@@ -1,4 +1,5 @@
-//! Messages of gradients that cannot be taken: they name the operation and its line, or the parameter, and a way out.
+//! Error messages for gradients that cannot be computed. They name the operation and its line, or
+//! the parameter, and suggest a fix.
 
 use crate::panics::message;
 use ndarray::{ArrayView1, array};
@@ -14,7 +15,7 @@ fn x() -> X {
     from_vec((I.of(2), J.of(3)), vec![0.5, -1.0, 2.0, 0.25, 3.0, -0.75])
 }
 
-/// The message of the panic, and the line of this file that it names.
+/// The message of the panic, and the line of this file that it mentions.
 #[track_caller]
 fn panic_of<T>(f: impl FnOnce() -> T) -> (String, u32) {
     let text = message(f);
@@ -23,7 +24,8 @@ fn panic_of<T>(f: impl FnOnce() -> T) -> (String, u32) {
     (text.clone(), line.unwrap_or_else(|| panic!("no line of this file: {text}")))
 }
 
-/// Panics unless the gradient of a function is refused: at the operation, in a line of the call.
+/// Checks that the gradient of a function is refused, with an error at the operation, in a line of
+/// this call.
 macro_rules! assert_refused {
     ($operation:literal, $f:expr) => {{
         let f = $f;
@@ -153,7 +155,7 @@ fn what_does_not_use_the_gradient_is_no_error() {
     let scale = |x: &X| x.detach().sum((I, J)).order(());
     let dx = grad(|x| (x * scale(x)).sum((I, J)), &x());
     assert_eq!(dx.order((I, J)), Array2::from_elem((2, 3), scale(&x())));
-    // Positions and comparisons are constants, so they may leave.
+    // Positions and comparisons are constants, so they may leave the program.
     let dx = grad(|x| x.index(J, 0).index(I, x.index(J, 0).argmax(I).order(()) as isize).eval(), &x());
     assert_eq!(dx.order((I, J)), array![[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]);
 }
@@ -189,19 +191,19 @@ fn a_parameter_that_is_not_used() {
     assert!(text.starts_with(expected), "{text}");
     let remedy = "use it, mark its field `#[parameters(constant)]`, or call `vjp`, whose gradient is 0 there";
     assert!(text.ends_with(remedy), "{text}");
-    // Only through the detached tensor.
+    // A path only through the detached tensor.
     let through =
         |model: &Model| (scores(&model.layers[0]) * model.scale.as_ref().unwrap().detach()).sum(Class);
     let text = try_grad(through, &model()).err().unwrap().to_string();
     assert!(text.contains("`layers.1.weight`"), "{text}");
-    // Among several.
+    // One of several parameters.
     let (text, _) = panic_of(|| value_and_grad(|(x, _)| x.sum((I, J)), (&x(), &x())));
     assert!(text.contains("the parameter `1`"), "{text}");
     let (text, _) = panic_of(|| grad(|_| full((), 1.0), &x()));
     assert!(text.starts_with("the loss does not depend on the parameter, so it has"), "{text}");
     let (text, _) = panic_of(|| hvp(|_: &X| full((), 1.0), &x(), &x()));
     assert!(text.starts_with("the loss does not depend on the parameter, so it has"), "{text}");
-    // Of a value, it is 0.
+    // The derivative of a value is 0.
     let model = model();
     let (_, pull) = vjp(loss, &model);
     let [first, second] = pull(&full((), 1.0)).layers.try_into().ok().unwrap();
@@ -221,7 +223,7 @@ fn parameters_that_an_operation_depends_on() {
     assert_eq!(line, line!() - 4);
     assert!(text.starts_with("no gradient can be taken through `order` (at "), "{text}");
     assert!(text.contains("), which depends on `layers.0.weight`: use operations"), "{text}");
-    // All of them, through whatever lies between.
+    // Reports all of them, whatever operations are in between.
     let both = |model: &Model| {
         let product = scores(&model.layers[0]) * scores(&model.layers[1]) * model.scale.as_ref().unwrap();
         product.map(|x: f64| x.fract()).sum(Class)
@@ -230,7 +232,7 @@ fn parameters_that_an_operation_depends_on() {
     let expected =
         "), which depends on `layers.0.weight`, `layers.0.bias`, `layers.1.weight` and 2 more: give";
     assert!(text.contains(expected), "{text}");
-    // By position in a tuple; a tensor alone has no name.
+    // A tuple names its parameters by position; a single tensor has no name.
     let (text, _) = panic_of(|| {
         grad(|(x, y): (&X, &X)| (x * y).order((I, J)).into_tensor((I, J)).sum((I, J)), (&x(), &x()))
     });

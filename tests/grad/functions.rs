@@ -1,4 +1,5 @@
-//! Gradients through macros, batching, layouts, users' operations, and functions with a pull-back of their own.
+//! Gradients through macros, batching, layouts, users' operations, and functions with custom
+//! pull-backs.
 
 use crate::gradients::{self, assert_close, assert_lost, check, noise};
 use crate::panics::message;
@@ -21,7 +22,7 @@ dims! {
 type Matrix = Tensor<f64, (I, J)>;
 type Cube = Tensor<f64, (I, J, K)>;
 
-/// Numbers between 0.5 and 1.5: nothing has a kink there.
+/// Numbers between 0.5 and 1.5, where no function has a kink.
 fn positive<P: Parameters>(like: &P, seed: u64) -> P {
     noise(like, seed).map_elements(|x: f64| 1.0 + 0.5 * x)
 }
@@ -63,7 +64,7 @@ mod patterns {
             |(x, y): &(Cube, Tensor<f64, (I, L, K)>)| rearrange!((x * x).order((J, K)), y.sin().order((L, K)), a k, b k -> k (a + b)),
             &(x, y),
         );
-        // One of them is constant.
+        // One operand is constant.
         let y = positive(&zeros((I.of(2), L.of(4), K.of(3))), 4);
         check(
             |x: &Cube| rearrange!(x.sin().order((J, K)), (&y).order((L, K)), a k, b k -> (b + a) k),
@@ -106,7 +107,7 @@ mod patterns {
             |(x, y): &Both| einsum!("jk,kl,jk->", x.order((J, K)), y.order((K, L)), x.order((J, K))),
             &both,
         );
-        // A matrix of numbers, and one of the loops that nothing varies along.
+        // A matrix of numbers, and one in a loop that nothing varies along.
         let a = ndarray::array![[1.0, 2.0, -1.0], [0.5, 0.0, 3.0]];
         check(|x: &Cube| einsum!("aj,jk->ak", a, x.order((J, K))), &both.0);
     }
@@ -137,7 +138,7 @@ mod patterns {
 mod batching {
     use super::*;
 
-    /// Sums of products of neighbours, for one example.
+    /// Sums of products of adjacent elements, for one example.
     #[batched]
     fn energy(x: &Tensor<f64, (J,)>) -> Tensor<f64, ()> {
         (x * x.tanh()).sum(J)
@@ -192,7 +193,7 @@ mod batching {
             },
             x,
         );
-        // Windows, and elements at computed places.
+        // Windows, and elements at computed positions.
         check(
             |(x, w): &Both| {
                 let (x, w) = (x.order((J, K)), w.order((K, L)));
@@ -235,7 +236,7 @@ mod batching {
         for at in 0..3 {
             assert_eq!(each.row(at), expected(at));
         }
-        // Gradients of such gradients.
+        // Gradients of these gradients.
         check(
             |w: &Tensor<f64, (J,)>| {
                 let w = w.clone();
@@ -245,7 +246,7 @@ mod batching {
         );
     }
 
-    /// The gradient of one example's loss. All examples together are planned as a whole.
+    /// The gradient of one example's loss. All examples are planned together.
     #[batched]
     fn slope(w: &Tensor<f64, (J,)>, x: &Tensor<f64, (J,)>) -> Tensor<f64, (J,)> {
         let w = w.eval();
@@ -270,7 +271,8 @@ mod batching {
 
     #[test]
     fn gradients_under_bound_dims() {
-        // Each example has weights of its own, which share their memory: so the gradient has the dim of the examples.
+        // Each example has its own weights, which share memory. So the gradient has the dim of the
+        // examples.
         let (w, x) = (positive(&zeros(J.of(4)), 3), matrix(3, 4));
         let t = positive(&zeros(I.of(3)), 5);
         let (each, plan) = explain(|| {
@@ -287,9 +289,10 @@ mod batching {
     }
 }
 
-/// The gradients by all operands of a fused expression are computed in one pass, and a sum of one of them reads that.
+/// The gradients with respect to all operands of a fused expression are computed in one pass. A sum
+/// of one of them reads its result.
 #[test]
-fn gradients_by_several_operands_are_one_pass() {
+fn gradients_of_several_operands_are_one_pass() {
     type Three = (Matrix, Matrix, Matrix);
     type Two = (Matrix, Tensor<f64, (J,)>);
     let three = (matrix(3, 4), matrix(3, 4).exp().eval(), matrix(3, 4).ln().eval());
@@ -326,7 +329,7 @@ mod layouts {
         }
         let x = cube(2, 6, 4);
         check(|x: &Cube| x.exp().laid((I, J, K)).unflatten(J, (L, M.of(2))).sum(M), &x);
-        // An owned tensor that lies so is not copied.
+        // An owned tensor in this layout is not copied.
         check(|x: &Cube| (x.clone().laid((I, J, K)) * 2.0).laid((I, J, K)).into_inner(), &x);
     }
 
@@ -350,7 +353,7 @@ mod layouts {
 mod operations {
     use super::*;
 
-    /// `x^n`, of which each derivative is one of these with a factor.
+    /// `x^n`. Each derivative is another `Power` with a factor.
     #[derive(Clone, Copy)]
     struct Power {
         n: i32,
@@ -444,7 +447,7 @@ mod operations {
         let x = from_vec(I.of(3), vec![1.5f32, -2.0, 0.25]);
         let dx = grad(|x| x.apply(Square).sum(I), &x);
         assert_eq!(dx.order(I), ndarray::array![3.0f32, -4.0, 0.5]);
-        // First order is all that a closure has.
+        // Closures only support first-order gradients.
         let text = message(|| hvp(|x| x.apply(Square).sum(I), &x, &x));
         assert!(text.contains("`the derivative of an operation` has no derivative"), "{text}");
     }
@@ -461,7 +464,7 @@ mod operations {
         }
     }
 
-    /// Whether it is greater than 1: no derivative is needed.
+    /// Whether the element is greater than 1. No derivative is needed.
     #[derive(Clone, Copy)]
     struct IsLarge;
 
@@ -490,7 +493,7 @@ mod operations {
         check(|x: &Matrix| select(x.apply(IsLarge), x * x, x.exp()).eval(), &x);
     }
 
-    /// Each element times the sum of all.
+    /// Each element times the sum of all elements.
     struct TimesSum;
 
     impl ArrayOp<f64> for TimesSum {
@@ -521,7 +524,7 @@ mod operations {
         }
     }
 
-    /// The gradient of `<u, f>` by differences, and by reverse and forward mode.
+    /// Compares the gradient of `<u, f>` from differences, reverse mode and forward mode.
     #[track_caller]
     fn check_first<P: Parameters, Y: Parameters>(f: impl Fn(&P) -> Y, at: &P) {
         let v = noise(at, 5);
@@ -587,19 +590,19 @@ mod operations {
 
     #[test]
     fn operations_on_several_arrays_have_pull_backs() {
-        // Each of them lacks a dim of the other.
+        // Each operand lacks a dim of the other.
         type Both = (Cube, Tensor<f64, (J, L)>);
         let solve = |(a, b): &Both| apply_arrays((a.order((J, K)), b.order(J)), SolveLower).at(J).eval();
         let b = positive(&zeros((J.of(3), L.of(4))), 7);
         check_first(solve, &(cube(2, 3, 3), b.clone()));
-        // And both have one.
+        // Both operands have a common batch dim.
         let a = cube(2, 3, 3);
         let one =
             |b: &Matrix| apply_arrays((a.clone().order((J, K)), b.exp().order(J)), SolveLower).at(J).sum(I);
         check_first(one, &matrix(2, 3));
     }
 
-    /// Of a type that programs do not know.
+    /// An element type that programs do not know.
     #[derive(Clone, Copy, Debug, Default)]
     enum Sign {
         #[default]
@@ -613,7 +616,7 @@ mod operations {
         }
     }
 
-    /// Elements times signs and a number. It borrows a counter, and can be on one thread alone.
+    /// Elements times signs and a number. It borrows a counter, so it is not `Send`.
     struct Signed<'a> {
         calls: &'a Cell<usize>,
     }
@@ -640,7 +643,7 @@ mod operations {
         }
     }
 
-    /// Which element is the largest: no pull-back is needed.
+    /// The index of the largest element. No pull-back is needed.
     struct IsLargest;
 
     impl ArrayOp<f64> for IsLargest {
@@ -672,7 +675,7 @@ mod operations {
         assert_eq!(plan.steps.iter().filter(|step| is_call(step)).count(), 1, "{plan}");
         let expected = signed(&matrix(2, 3));
         assert_eq!(dx.order((I, J)), expected.order((I, J)));
-        // Truth values are constants.
+        // Booleans are constants.
         let x = cube(2, 3, 4);
         let largest = |x: &Cube| select(x.order(K).apply_array(IsLargest).at(K), x * x, x * 3.0).eval();
         check_first(largest, &x);
@@ -695,7 +698,7 @@ mod cuts {
             grad(|x| (x.slice(J, 1..).detach().sum(J) * x).sum((I, J)) + x.clone().detach().sum((I, J)), x);
         let expected = x.slice(J, 1..).sum(J) + zeros::<f64, _>(J.of(4));
         assert_eq!(dx.order((I, J)), expected.order((I, J)));
-        // Numbers can leave a program then.
+        // Without tracing, numbers can leave the program.
         let dx = grad(
             |x| {
                 let sum: f64 = x.sum((I, J)).detach().order(());
@@ -709,8 +712,8 @@ mod cuts {
     type Pair = (Matrix, Tensor<f64, (J,)>);
 
     #[test]
-    fn functions_with_pull_backs_of_their_own() {
-        // Right to any order, as its pull-back is made of tensor operations.
+    fn functions_with_custom_pull_backs() {
+        // Correct to any order, because its pull-back consists of tensor operations.
         let own = |(x, w): &Pair| {
             custom_vjp(
                 |(x, w)| (x * w).exp().eval(),
@@ -721,7 +724,7 @@ mod cuts {
         let both = (matrix(3, 4), positive(&zeros(J.of(4)), 3));
         check(own, &both);
         check(|both: &Pair| (own(both) * &both.0).sum(J), &both);
-        // Several results, one of which is used.
+        // Several results, only one of them used.
         let two = |x: &Matrix| {
             custom_vjp(
                 |x| (x.sin().eval(), (x * x).sum(J)),
@@ -731,7 +734,7 @@ mod cuts {
         };
         check(two, &both.0);
         check(|x: &Matrix| two(x).1, &both.0);
-        // Another gradient than the function's.
+        // A gradient that differs from the function's own.
         let dx =
             grad(|x| custom_vjp(|x| x.round().eval(), |_, _, dy| (dy * 3.0).eval(), x).sum((I, J)), &both.0);
         assert!(dx.order((I, J)).iter().all(|&dx| dx == 3.0));
@@ -770,10 +773,10 @@ mod cuts {
             },
             &both,
         );
-        // Nothing is traced: it is the function itself.
+        // Without tracing, the function itself runs.
         let y = try_checkpoint(layer, (&both.0, &both.1)).unwrap();
         assert_eq!(y.order((I, J)), layer(&both).order((I, J)));
-        // One in another.
+        // Nested.
         check(
             |(x, w): &Pair| {
                 checkpoint(move |(x, w): &Pair| checkpoint(layer, (&checkpoint(layer, (x, w)), w)), (x, w))
@@ -835,7 +838,7 @@ mod in_place {
         }
     }
 
-    /// No program knows the elements: they can be changed, and no gradient flows through them.
+    /// The tensors are constants: they can be modified, and no gradient flows through them.
     fn assert_is_constant(model: &mut Model) {
         let w: Tensor<f64, ()> = full((), 2.0);
         let loss = |w: &Tensor<f64, ()>| (w * model.weight.sum((I, J)) * model.loss()).eval();
@@ -869,13 +872,13 @@ mod in_place {
         let expected = (2.0 * &w).order((I, J));
         let gradient = grad(|w| (w * w + &constant * &constant).sum((I, J)), &mut w);
         assert_eq!(gradient.order((I, J)), expected);
-        // A clone that the function returns stays what it was.
+        // A clone that the function returns keeps its value.
         let mut w = matrix(2, 3);
         let (_, _, kept) = value_and_grad_with(|w| (w.square().sum((I, J)), w.clone()), &mut w);
         let gradient = (-1.0 * &w).eval();
         Sgd::new(1.0).step(&mut w, &gradient);
         assert_eq!((2.0 * kept.detach()).order((I, J)), w.order((I, J)));
-        // Two fields with one memory are two variables.
+        // Two fields that share memory are two variables.
         let mut both = [constant.clone(), constant];
         let [one, other] = grad(|[a, b]| (a * b * b).sum((I, J)), &mut both);
         assert_close("the first", &one, &(&both[0]).square().eval());
@@ -897,7 +900,7 @@ mod in_place {
             )
         }));
         assert!(panicked.is_err());
-        // Nor does a parameter that the loss does not depend on keep the others.
+        // A parameter that the loss does not depend on does not prevent this for the others.
         let unused = grad::try_grad(|model| model.weight.sum((I, J)), &mut model);
         assert!(unused.is_err_and(|error| error.to_string().contains("layers.1")));
         assert_eq!(model.elements(), elements);
@@ -913,7 +916,7 @@ mod in_place {
         assert_eq!(found.0.order((I, J)), expected.0.order((I, J)));
         assert_eq!(found.1.order((I, J)), expected.1.order((I, J)));
         assert_eq!(found.2.order(()), expected.2.order(()));
-        // Elements that stand at several positions have a gradient for each.
+        // If an element is at several positions, each position has a gradient.
         let line: Tensor<f64, (J,)> = from_fn(J.of(3), |j| j as f64);
         let mut spread: Matrix = line.expand(I.of(2)).eval();
         let by = grad(|x| (x * &a).sum((I, J)), &mut spread);
@@ -924,14 +927,14 @@ mod in_place {
 
     /// Variables of calls that have ended, and errors within an outer gradient.
     #[test]
-    fn what_is_traced_already_stays_as_it_is() {
+    fn earlier_traces_are_not_affected() {
         let start = matrix(2, 3);
         let (_, _, mut kept) = value_and_grad_with(|w| (w.square().sum((I, J)), w.clone()), &start);
         for _ in 0..3 {
             let gradient = grad(|w| w.square().sum((I, J)), &mut kept);
             assert_close("2 w", &gradient.detach(), &(2.0 * &start).eval());
         }
-        // An inner call fails; the outer variable is one still.
+        // An inner call fails; the outer variable is still a variable.
         let found = grad(
             |x: &Matrix| {
                 let mut both = (x.clone(), (x * 1.0).eval());
@@ -944,7 +947,7 @@ mod in_place {
         assert_close("4 x", &found, &(4.0 * &start).eval());
     }
 
-    /// The inner variable depends on the outer one, also after its call.
+    /// The inner variable depends on the outer one, even after its call.
     #[test]
     fn gradients_within_gradients() {
         let x = matrix(2, 3);

@@ -36,7 +36,8 @@ fn assert_same(found: &[f64], expected: &[f64]) {
     );
 }
 
-/// Compares the first three derivatives of a function that is smooth at the point with central differences.
+/// Compares the first three derivatives of a function that is smooth at a point with central
+/// differences.
 fn smooth(f: &dyn Fn(&X) -> Tensor<f64, ()>, at: &X) {
     check(|x: &X| f(x), at);
     check(|x: &X| grad(|x| f(x), x), at);
@@ -48,15 +49,15 @@ fn products_with_zeros() {
     assert_eq!(h(&line([0.0, 5.0])), array![[0.0, 1.0], [1.0, 0.0]]);
     assert_eq!(h(&line([0.0, 0.0, 2.0])), array![[0.0, 2.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]]);
     assert_eq!(h(&line([3.0])), array![[0.0]]);
-    // The third derivative of `x y z` is 1, also where all are 0.
+    // The third derivative of `x y z` is 1, even where all are 0.
     let third = grad(|x| hvp(|x| x.prod(I), x, &line([1.0, 0.0, 0.0])).index(I, 1).eval(), &zeros(I.of(3)));
     assert_eq!(third.order(I), array![0.0, 0.0, 1.0]);
-    // Infinite factors, and finite ones with an infinite product.
+    // Infinite factors, and finite factors with an infinite product.
     let slopes = |at: &Line| grad(|x| x.prod(I), at).order(I).to_vec();
     assert_same(&slopes(&line([INF, 2.0, 3.0])), &[6.0, INF, INF]);
     assert_same(&slopes(&line([1e200, 1e200, 2.0])), &[2e200, 2e200, INF]);
     assert_same(&slopes(&line([NAN, 2.0, 3.0])), &[6.0, NAN, NAN]);
-    // No zero, one on a line, and several; over one dim and over both.
+    // No zero, one zero on a line, and several; over one dim and over both.
     for elements in [
         vec![1.5, 2.0, 0.5, -1.0, 3.0, 0.7],
         vec![0.0, 2.0, 0.5, -1.0, 3.0, 0.0],
@@ -72,7 +73,8 @@ fn products_with_zeros() {
     }
 }
 
-/// A factor that is small, but not 0: the second derivatives are products of the others, not differences of large numbers.
+/// With a factor that is small but not 0, the second derivatives are products of the others, not
+/// differences of large numbers.
 #[test]
 fn products_with_small_factors() {
     for small in [1e-3_f32, 1e-6, 1e-10, 1e-23] {
@@ -80,7 +82,7 @@ fn products_with_small_factors() {
         let found = hessian(|x| x.prod(I), &x, (I,), (I2,)).order((I2, I));
         assert_eq!(found, array![[0.0, 3.0, 2.0], [3.0, 0.0, small], [2.0, small, 0.0]], "{small}");
     }
-    // A product that is subnormal has lost digits, which the derivatives have not.
+    // A subnormal product has lost digits, but its derivatives have not.
     let x: Tensor<f32, (I,)> = from_vec(I.of(2), vec![1e-22, 3e-22]);
     assert_eq!(grad(|x| x.prod(I), &x).order(I), array![3e-22, 1e-22]);
     // Through a function of the factors, and in the third derivative.
@@ -92,7 +94,7 @@ fn products_with_small_factors() {
     assert_same(&third, &[0.0, -0.5_f64.sin() * 1.5_f64.sin(), 0.5_f64.cos() * 1.5_f64.cos()]);
 }
 
-/// Functions with a comparison in their derivative that are smooth all the same.
+/// Functions that are smooth although their derivative contains a comparison.
 #[test]
 fn smooth_at_zeros() {
     let x = from_vec((I.of(2), J.of(3)), vec![0.0, 2.0, 0.5, -1.0, 0.0, 0.7]);
@@ -131,7 +133,8 @@ fn kinks_have_the_slopes_of_the_table() {
         flat(|x| x.clamp(0.0, 2.0).eval());
     }
     let second = |f: fn(&Line) -> Tensor<f64, ()>| hessian(f, &zeros(I.of(2)), (I,), (I2,)).order((I2, I));
-    // The derivative of a norm at 0 is 0, by convention, and so are all further ones: also those of its square, whose second one is 2.
+    // By convention, the derivative of a norm at 0 is 0, and so are all higher ones, even those of
+    // its square, whose second derivative is 2.
     assert_eq!(grad(|x| x.norm(I), &zeros::<f64, _>(I.of(2))).order(I), array![0.0, 0.0]);
     let squares: [fn(&Line) -> Tensor<f64, ()>; 5] = [
         |x| x.norm(I).square().eval(),
@@ -155,13 +158,13 @@ fn logarithms_of_infinite_sums() {
     assert_same(&of(total, &line([-INF, -INF])), &[0.0, 0.0]);
     assert_same(&of(total, &line([-INF, 1.0])), &[0.0, 1.0]);
     assert_same(&of(total, &line([-5.0, NAN, INF])), &[NAN; 3]);
-    // Other lines stay as they are.
+    // Other lines are not affected.
     let x = from_vec((J.of(2), I.of(2)), vec![0.0, 0.0, INF, 1.0]);
     assert_eq!(grad(|x| x.logsumexp(I).sum(J), &x).order((J, I)), array![[0.5, 0.5], [1.0, 0.0]]);
     let curved = hvp(|x| x.logsumexp(I).sum(J), &x, &from_vec((J.of(2), I.of(2)), vec![1.0, 0.0, 0.0, 1.0]));
     assert_eq!(curved.order((J, I)), array![[0.25, -0.25], [0.0, 0.0]]);
 
-    // The last sum alone has the same gradient; of all together each has a part.
+    // The gradient of only the last sum is the same; in the gradient of all sums, each contributes.
     let last = |x: &Line| x.logcumsumexp(I).index(I, -1).eval();
     assert_same(&of(last, &line([-5.0, 2.0, INF])), &[0.0, 0.0, 1.0]);
     assert_same(&of(last, &line([INF, 2.0, INF])), &[0.5, 0.0, 0.5]);
@@ -171,7 +174,7 @@ fn logarithms_of_infinite_sums() {
     assert_same(&of(last, &line([0.0, NAN, 1.0])), &[NAN; 3]);
 }
 
-/// Where a function has a kink, its slope at NaN is NaN.
+/// At a kink, the slope at NaN is NaN.
 #[test]
 fn slopes_at_nan() {
     let x = line([NAN, 0.25, -0.5]);
@@ -217,19 +220,20 @@ fn slopes_at_nan() {
         assert!(found.iter().all(|slope| slope.is_nan()), "{at}: {found:?}");
     }
     assert!(x.view().normalize(I, 1e-6).order(I).iter().all(|value| value.is_nan()));
-    // The windows of a pool that have it.
+    // The pooling windows that contain NaN.
     let pooled = slopes(|x| x.max_pool(I, 2, &Window::new().stride(2)), &line([NAN, 1.0, 2.0, 3.0]));
     assert_same(&pooled, &[NAN, NAN, 0.0, 1.0]);
     let pooled = slopes(|x| x.adaptive_max_pool(I, 2), &line([NAN, 1.0, 2.0, 3.0]));
     assert_same(&pooled, &[NAN, NAN, 0.0, 1.0]);
-    // What moves or chooses elements hands their cotangents on.
+    // Operations that move or select elements pass their cotangents on.
     assert_same(&slopes(|x| x.sort(I).eval(), &x), &[1.0; 3]);
     assert_same(&slopes(|x| x.cummax(I).eval(), &line([1.0, NAN, 2.0])), &[1.0, 2.0, 0.0]);
-    // Steps have the slope 0.
+    // Step functions have slope 0.
     assert_same(&slopes(|x| x.floor().eval(), &x), &[0.0; 3]);
 }
 
-/// A query that may look at no key has the value 0 and gradients of 0, and the others have theirs.
+/// A query whose keys are all masked has value 0 and gradients of 0. The other queries are not
+/// affected.
 #[test]
 fn masked_queries() {
     type Rows<D> = Tensor<f64, (D, Feat)>;
@@ -248,7 +252,7 @@ fn masked_queries() {
         attention(q, k, v.view().rename(Feat, J), Feat, Key, 1.0, &bias)
     };
     assert_eq!(biased((&q, &k, &v)).index(Query, 1).order(J), array![0.0, 0.0]);
-    // The gradients are those of the two other queries.
+    // The gradients are those of the other two queries.
     let rows = |q: &Rows<Query>| q.view().slice_step(Query, .., 2).eval();
     let (dq, dk, dv) = grad(|(q, k, v)| of(q, k, v, &mask).sin().sum((Query, J)), (&q, &k, &v));
     let (eq, ek, ev) = grad(|(q, k, v)| of(q, k, v, &seen).sin().sum((Query, J)), (&rows(&q), &k, &v));
@@ -260,7 +264,7 @@ fn masked_queries() {
     assert_close(&bq, &dq);
     assert_close(&bk, &dk);
     assert_close(&bv, &dv);
-    // Further derivatives, too.
+    // Higher derivatives too.
     let all = (q, k, v);
     check(|(q, k, v): &(Rows<Query>, Rows<Key>, Rows<Key>)| of(q, k, v, &mask), &all);
     check(
@@ -297,7 +301,7 @@ fn masked_tiles() {
 
 type Lines = Tensor<f64, (I, J)>;
 
-/// Lines whose second one has an element of this value, where a cotangent is 0.
+/// Lines, the second of which contains this value where the cotangent is 0.
 fn with(value: f64) -> (Lines, Line) {
     let at = |i: usize, j: usize| 0.1 * (i as f64 + 1.0) + 0.01 * j as f64;
     let x = from_fn((I.of(3), J.of(64)), |(i, j)| if (i, j) == (1, 5) { value } else { at(i, j) });
@@ -310,7 +314,8 @@ fn assert_finite<S: Dims>(name: &str, value: f64, gradient: &Named<f64, S>) {
     assert!(finite, "{name} of a line with {value}: {:?}", gradient.memory());
 }
 
-/// In the chain rule 0 times anything is 0: what nothing depends on has no gradient, whatever it is, and takes no part in that of others.
+/// In the chain rule, 0 times anything is 0: an element that does not affect the loss has no
+/// gradient, whatever its value, and does not affect other gradients.
 #[test]
 fn nothing_depends_on_nan() {
     let lines: [(&str, fn(&Lines) -> Lines); 17] = [
@@ -351,7 +356,7 @@ fn nothing_depends_on_nan() {
         let (x, weights) = with(value);
         for (name, f) in lines {
             assert_finite(name, value, &grad(|x| (f(x) * &weights).sum((I, J)), &x));
-            // In its steps, as they are for further derivatives.
+            // In single steps, as for higher derivatives.
             let twice = |x: &Lines| (grad(|x| (f(x) * &weights).sum((I, J)), x) * &weights).sum((I, J));
             assert_finite(name, value, &grad(twice, &x));
         }
@@ -360,18 +365,18 @@ fn nothing_depends_on_nan() {
             let twice = |x: &Lines| (grad(|x| (f(x) * &weights).sum(I), x) * &weights).sum((I, J));
             assert_finite(name, value, &grad(twice, &x));
         }
-        // Sums of products of a few elements and of many, by each factor.
+        // Sums of products of few and of many elements, for each factor.
         for size in [1, 2, 100] {
             let z: Tensor<f64, (I2, J)> = from_fn((I2.of(size), J.of(64)), |(i, j)| (i + j) as f64);
             let loss = |(z, x): (&Tensor<f64, (I2, J)>, &Lines)| ((z * x).sum(J) * &weights).sum((I, I2));
             let (dz, dx) = grad(loss, (&z, &x));
             assert_finite("the other factor of a product", value, &dz);
             assert_finite("a product", value, &dx);
-            // The other products are in the sum.
+            // The sum contains the other products.
             let rest = line([1.0, 0.0, 1.0]) * with(1.0).0;
             assert_close(&dz, &(rest.sum(I) * ones::<f64, _>(I2.of(size))).eval());
         }
-        // A factor, each element of which has many slopes.
+        // A factor whose elements have several slopes each.
         let roots = line([0.0, 1.0, 4.0]);
         let slopes = grad(|x| (x.sqrt() * line([0.0, 1.0, 2.0]) * with(1.0).0).sum((I, J)), &roots);
         assert_finite("a root", 0.0, &slopes);

@@ -1,4 +1,5 @@
-//! Derivatives of what works along lines, of linear algebra, losses and attention: compared with central differences, and with formulas.
+//! Derivatives of operations along lines, of linear algebra, losses and attention, compared with
+//! central differences and with formulas.
 
 use crate::gradients::{check, noise};
 use typed_dims::grad::{grad, vjp};
@@ -8,10 +9,10 @@ dims! { struct I; struct J; struct K; struct L; }
 
 type X = Tensor<f64, (I, J, K)>;
 
-/// The sizes of tensors: lines of 0, 1, 5 and 600 elements.
+/// Sizes of tensors, with lines of 0, 1, 5 and 600 elements.
 const SIZES: [[usize; 3]; 5] = [[2, 5, 3], [3, 1, 2], [2, 0, 3], [1, 600, 1], [1, 2, 600]];
 
-/// Elements between -2 and 2, in no order, none of them near 0 or near another.
+/// Elements between -2 and 2, in no particular order, none near 0 or near another.
 fn tensor(sizes: [usize; 3], seed: usize) -> X {
     let [i, j, k] = sizes;
     let at = |at: usize| (at + 1009 * seed) * 3571 % 5003;
@@ -27,7 +28,8 @@ fn checked(f: &dyn Fn(&X) -> X) {
     }
 }
 
-/// Checks an operation along the last dim, the one in the middle and the first, of elements that are computed, and lie in other orders.
+/// Checks an operation along the last, the middle and the first dim, for computed elements and for
+/// other layouts.
 macro_rules! along {
     (|$x:ident, $d:ident| $body:expr) => {{
         let (last, middle, first) =
@@ -40,9 +42,10 @@ macro_rules! along {
     }};
 }
 
-/// The pull-backs of lines write over cotangents that nobody else has. What others have stays as it is.
+/// The pull-backs of line operations overwrite cotangents that have no other owner. Shared ones are
+/// not changed.
 #[test]
-fn cotangents_of_others_stay() {
+fn shared_cotangents_are_not_overwritten() {
     let x = tensor([2, 5, 3], 1);
     let elements = |x: &X| x.order((I, J, K)).into_iter().collect::<Vec<f64>>();
     let works: [(&str, fn(&X) -> X); 4] = [
@@ -61,7 +64,7 @@ fn cotangents_of_others_stay() {
         // The value as its own cotangent.
         let (of_value, copy) = (pull(&y), from_vec((I.of(2), J.of(5), K.of(3)), elements(&y)));
         assert_eq!(elements(&of_value), elements(&pull(&copy)), "{name}");
-        // Two steps with one cotangent.
+        // Two steps with the same cotangent.
         let (_, pull_both) = vjp(|x| (work(x) + x.softmax(K)).eval(), &x);
         let (_, pull_softmax) = vjp(|x| x.softmax(K), &x);
         let expected = (&first + &pull_softmax(&dy)).eval();
@@ -111,7 +114,8 @@ fn running_products() {
     assert_eq!(dx.order(I), ndarray::array![1.0, 8.0, 0.0, 0.0]);
 }
 
-/// The products of the gradient are made in the order of the function's own, so they overflow where that does.
+/// The gradient multiplies in the same order as the function, so it overflows where the function
+/// does.
 #[test]
 fn products_of_large_and_small_numbers_have_gradients() {
     let x: Tensor<f32, (I, J)> =
@@ -123,7 +127,7 @@ fn products_of_large_and_small_numbers_have_gradients() {
     }
 }
 
-/// A factor that does not vary along some of the loops is not written out along these.
+/// A factor that does not vary along some of the loops is not expanded along them.
 #[test]
 fn products_of_broadcast_factors_have_gradients() {
     let x = from_vec(I.of(3), vec![2.0, 3.0, 0.5]);
@@ -213,7 +217,7 @@ fn quantiles() {
     for sizes in [[2, 5, 3], [3, 4, 2], [2, 1, 1], [1, 600, 2]] {
         check(all, &tensor(sizes, 9));
     }
-    // Equal elements: the first one gets the gradient.
+    // Of equal elements, the first gets the gradient.
     let x = from_vec(I.of(3), vec![2.0, 1.0, 2.0]);
     let d = grad(|x| x.max_with_index(I).0, &x);
     assert_eq!(d.order(I), ndarray::array![1.0, 0.0, 0.0]);
@@ -229,13 +233,13 @@ fn norms() {
         }
     }
     checked(&|x| (x.norm(J) * x.norm((I, K)) * x).eval());
-    // What counts has no slope.
+    // A count has no slope.
     check(|x: &X| (x.norm_p(J, 0.0) * x).eval(), &tensor([2, 5, 3], 1));
     let zero = zeros::<f64, _>(I.of(3));
     for p in [1.0, 2.0, 3.0] {
         assert_eq!(grad(|x| x.norm_p(I, p), &zero).order(I), ndarray::array![0.0, 0.0, 0.0]);
     }
-    // Ties share.
+    // Ties share the gradient.
     let x = from_vec(I.of(3), vec![2.0, -2.0, 1.0]);
     let d = grad(|x| x.norm_p(I, f64::INFINITY), &x);
     assert_eq!(d.order(I), ndarray::array![0.5, -0.5, 0.0]);
@@ -297,7 +301,7 @@ fn losses() {
     }
 }
 
-/// Of many classes few have a cotangent, which is not spread over zeros.
+/// Few of many classes have a cotangent. It is not expanded with zeros.
 #[test]
 fn cross_entropies_of_many_classes() {
     for sizes in [[3, 40, 2], [1, 9, 4]] {
@@ -336,7 +340,7 @@ fn attention_by_parts() {
         let all = attended(heads, queries, keys, features);
         check(|(q, k, v): &Attended| attention(q, k, v, Feat, Key, 0.7, true), &all);
         check(|(q, k, v): &Attended| attention(q, k, v, Feat, Key, 0.7, Query.ge(Key)), &all);
-        // Computed operands, one tensor in several roles.
+        // Computed operands, with one tensor in several roles.
         check(|(q, k, v): &Attended| attention(q * q, k + v, k * v, Feat, Key, 0.7, true), &all);
         // Constants among the operands.
         let (q, k, v) = &all;
@@ -398,7 +402,7 @@ fn attention_with_masks_and_biases() {
         attention(q, k, v, Feat, Key, 0.7, (Query.ge(Key), bias))
     };
     check(alibi, &from_vec(Head.of(2), vec![0.5, 0.25]));
-    // A mask that no program knows.
+    // A mask from a closure, which no program knows.
     let odd = |((q, k, v), _): &All| {
         let mask = (&mask).map(|allowed: bool| !allowed);
         attention(q, k, v, Feat, Key, 0.7, !mask)
@@ -417,7 +421,8 @@ fn attention_over_several_dims_and_without_batches() {
     check(|(q, k, v): &Several| attention(q, k, v, Feat, (Key, Head), 0.7, true), &all);
 }
 
-/// The greatest differences between the gradients of attention and those of the operations written out.
+/// The greatest differences between the gradients of attention and those of the same operations
+/// written out.
 macro_rules! differences {
     ($all:expr, $mask:expr) => {{
         let (q, k, v) = $all;
@@ -446,7 +451,7 @@ fn attention_in_tiles() {
     }
 }
 
-/// Tiles have the keys alone that count for one of their queries.
+/// Tiles only contain keys that some query of the tile attends to.
 #[test]
 fn attention_in_windows() {
     for [heads, queries, keys] in [[3, 300, 220], [1, 65, 90], [2, 128, 30]] {

@@ -1,4 +1,4 @@
-//! Gradients: their numbers, what they go through, and what their errors say.
+//! Gradients: their values, the operations they support, and their errors.
 
 mod batches;
 mod errors;

@@ -1,4 +1,5 @@
-//! Derivatives of what rearranges, joins, selects and windows, compared with central differences.
+//! Derivatives of operations that rearrange, join, select and window, compared with central
+//! differences.
 
 use crate::gradients::{assert_lost, check, check_curved};
 use ndarray::s;
@@ -12,14 +13,15 @@ dims! {
     struct Six = 6; struct Two = 2; struct Three = 3;
 }
 
-/// Elements with `I` and a further dim that are no neighbours, among others.
+/// Elements with `I` and another dim, not contiguous.
 fn strided(n: usize) -> Tensor<f64, (I, N)> {
     let data =
         Array2::from_shape_fn((3, 2 * n + 1), |(i, j)| (((7 * i + 3 * j) * 5) % 17) as f64 / 8.5 - 1.0);
     data.reversed_axes().slice_move(s![1..;2, ..;-1]).into_tensor((I, N))
 }
 
-/// Checks a function of a tensor with the dim `I` of each of these sizes: alone, with a further dim, and where elements are no neighbours.
+/// Checks a function of a tensor whose dim `I` has each of these sizes: alone, with another dim,
+/// and not contiguous.
 macro_rules! along_i {
     ([$($n:expr),*], |$x:ident| $body:expr) => {$(
         check_curved(|$x: &Tensor<f64, (I,)>| $body, &randn(I.of($n), 1));
@@ -38,7 +40,8 @@ fn moved_along_a_dim() {
     along_i!([0, 1, 5], |x| x.flip(I).eval());
 }
 
-/// Along a dim on which no element depends, a sum is a product with its size, also where the gradient of the elements is that of the sum alone.
+/// Along a dim on which no element depends, a sum is a product with the dim's size, even if the
+/// gradient of the elements is only that of the sum.
 #[test]
 fn sums_of_broadcast_elements() {
     let broadcast = |x: &Tensor<f64, (I,)>| -> Tensor<f64, (I,)> {
@@ -135,7 +138,7 @@ fn borrowed() {
         let part = y.view();
         (part.slice(I, 1..) - part.slice(I, ..-1)).eval()
     });
-    // Bound once more: positional axes become dims.
+    // Binds positional axes to dims again.
     check_curved(
         |x: &Tensor<f64, (I, N)>| {
             let y = x.order(I);
@@ -167,7 +170,7 @@ fn joined() {
         },
         &strided(4),
     );
-    // A constant beside a tensor.
+    // A constant next to a tensor.
     let constant = randn((I.of(2), N.of(3)), 8);
     check_curved(|x: &Tensor<f64, (I, N)>| concat(I, [&constant, x, &constant]), &strided(4));
 }
@@ -213,7 +216,7 @@ fn scattered() {
     along_i!([0], |x| x.scatter_add(I, J.of(2), &none));
     let mask = from_vec(I.of(5), vec![true, false, false, true, true]);
     along_i!([5], |x| x.masked_fill(&mask, 0.5).eval());
-    // The last of several elements for a place alone has a derivative.
+    // If several elements go to one position, only the last one has a derivative.
     let gradient = typed_dims::grad::grad(
         |x: &Tensor<f64, (I,)>| x.scatter(I, J.of(4), &ids, 0.0).sum(J),
         &ones(I.of(5)),
@@ -253,7 +256,7 @@ fn convolutions() {
         check(|(x, w): &(Image, Filter)| conv(x * 2.0, w.sin(), C, (H, W), (P, Q), &steps), &both);
         check(|(x, w): &(Image, Filter)| conv_transpose(x, w, C, (H, W), (P, Q), &steps), &both);
     }
-    // In groups, along one dim, with a single place, and with none of the batch.
+    // In groups, along one dim, with a single position, and with an empty batch.
     type Line = Tensor<f64, (C, G, H, N)>;
     type Filters = Tensor<f64, (C, G, O, P)>;
     for (n, h) in [(2, 5), (1, 2), (0, 3)] {
@@ -281,7 +284,7 @@ fn pools() {
         |x: &Tensor<f64, (I, N)>| x.avg_pool_without_padding((I, N), 2, &Window::new().padding(1)),
         &strided(5),
     );
-    // Ties have equal shares.
+    // Ties get equal shares.
     let x = from_vec(I.of(4), vec![1.0, 1.0, 0.0, 1.0]);
     let gradient = typed_dims::grad::grad(|x| x.adaptive_max_pool(I, 1).sum(I), &x);
     let third = 1.0 / 3.0;
@@ -353,7 +356,7 @@ fn written_to_memory_of_others() {
         &x,
     );
     assert_lost("max_assign", |x: &X| other.clone().as_place().max_assign(x), &x);
-    // What is not traced is written as ever.
+    // Writing untraced elements works as usual.
     check_curved(
         |x: &X| {
             let mut other = other.clone();
@@ -369,7 +372,7 @@ fn written_to_memory_of_others() {
 
 #[test]
 fn small_products() {
-    // The sizes that run without a plan while nothing is traced.
+    // Sizes that run without a plan if nothing is traced.
     type A = Tensor<f64, (I, K)>;
     type B = Tensor<f64, (K, J)>;
     for (i, j, k) in [(2, 3, 4), (1, 1, 1), (3, 2, 0), (0, 2, 3)] {

@@ -1,4 +1,4 @@
-//! Gradients of functions of tensors, compared with numbers that were worked out by hand and with differences.
+//! Gradients of functions of tensors, compared with numbers computed by hand and with differences.
 
 use std::collections::BTreeSet;
 use typed_dims::grad::{
@@ -114,9 +114,9 @@ fn line() -> Line {
     from_vec(I.of(3), vec![0.5, -1.0, 2.0])
 }
 
-/// A parameter that is read has a gradient, also where the value has nothing left of it.
+/// A parameter that is read has a gradient, even if nothing of it is left in the value.
 #[test]
-fn what_is_read_has_a_gradient() {
+fn parameters_that_are_read_have_a_gradient() {
     let (w, z) = (line(), line());
     let beta = 0.0;
     let (dw, dz) = grad(|(w, z): (&Line, &Line)| (w * w).sum(I) + (z * z).sum(I) * beta, (&w, &z));
@@ -159,7 +159,7 @@ struct Indices {
     rows: Tensor<usize, (I,)>,
 }
 
-/// Integers have gradients of 0 beside floats, and alone none.
+/// Integers next to floats have gradients of 0. Integers alone have no gradient.
 #[test]
 fn integers() {
     let rows = from_vec(I.of(3), vec![2_usize, 1, 0]);
@@ -176,7 +176,7 @@ fn integers() {
     assert!(error.starts_with("all inputs of the gradient are integers or `bool`s (at "), "{error}");
 }
 
-/// What a call has computed is constant once the call has ended.
+/// Results of a call are constants once the call has ended.
 #[test]
 fn results_of_calls_that_have_ended_are_plain() {
     let x = line();
@@ -187,7 +187,7 @@ fn results_of_calls_that_have_ended_are_plain() {
         let again = grad(|x| (x * &tensor).sum(I), &line());
         assert_eq!(again.order(I), tensor.view().order(I));
     }
-    // What a function returns beside its loss: its parameter, a result, a view of one.
+    // Auxiliary results of a function: its parameter, a result, a view of one.
     let (_, _, (own, square, last)) = value_and_grad_with(
         |x: &Line| {
             let square = x.square().eval();
@@ -199,7 +199,7 @@ fn results_of_calls_that_have_ended_are_plain() {
     assert_plain(square, &(&x).square().eval());
     assert_plain(last, &full(I.of(3), 4.0));
 
-    // The pull-back, differentiated by its cotangent.
+    // The pull-back, differentiated with respect to its cotangent.
     let (_, pull) = vjp(|x| x.powi(3).eval(), &x);
     let slopes = grad(|dy| (pull(dy) * dy).sum(I), &x);
     assert_plain(slopes, &(6.0 * &x * (&x).square()).eval());
@@ -209,7 +209,7 @@ fn results_of_calls_that_have_ended_are_plain() {
     assert_plain(second(&x), &(3.0 * (&x).powi(3)).eval());
     assert_plain(jvp(|dy| pull(dy), &x, &x).1, &(3.0 * (&x).powi(3)).eval());
 
-    // A pull-back out of an outer call, which it depends on as long as that runs.
+    // A pull-back that leaves an outer call. It depends on the call while that runs.
     let mut kept = None;
     let outer = grad(
         |x: &Line| {
@@ -227,7 +227,7 @@ fn results_of_calls_that_have_ended_are_plain() {
     assert_plain(grad(|dy| pull(dy).sum(I), &x), &(2.0 * (&x).square()).eval());
 }
 
-/// The pull-back borrows neither what the function captured nor its input.
+/// The pull-back borrows neither the captures of the function nor its input.
 #[test]
 fn a_pull_back_outlives_its_function() {
     let pull = {
@@ -237,7 +237,7 @@ fn a_pull_back_outlives_its_function() {
     assert_eq!(pull(&ones(I.of(3))).order(I), line().order(I));
 }
 
-/// An operation that looks up what the recorded program knows of the elements that it is called with.
+/// An operation that inspects the recorded nodes of its elements.
 struct Looking(fn(&kernels::trace::Node));
 
 impl typed_dims::operators::custom::ArrayOp<f64> for Looking {
@@ -258,7 +258,8 @@ impl typed_dims::operators::custom::ArrayOp<f64> for Looking {
     }
 }
 
-/// The names and the sizes of the axes of a step's result, and of all steps that it depends on.
+/// The names and sizes of the axes of a step's result, and of those of all steps that it depends
+/// on.
 fn axes(node: &kernels::trace::Node) -> BTreeSet<Vec<(&'static str, usize)>> {
     let own = node.axes().expect("the axes of each step are known");
     let mut own: Vec<_> = own.iter().map(|axis| (axis.name, axis.size)).collect();
@@ -289,7 +290,7 @@ fn a_loss_stays_a_tensor() {
     let (value, expected) = value_and_grad(loss, &w);
     let (found, gradient): (Tensor<f64, ()>, Tensor<f64, (K, J)>) = loss_and_grad(loss, &w);
     assert_eq!((found.view().order(()), &gradient), (value, &expected));
-    // It is a constant afterwards, which can be changed.
+    // Afterwards it is a constant, which can be modified.
     let (mut found, gradient) = loss_and_grad(loss, &mut w);
     found += 1.0;
     assert_eq!((found.order(()), gradient), (value + 1.0, expected));

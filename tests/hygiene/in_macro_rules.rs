@@ -1,4 +1,4 @@
-//! The macros within `macro_rules!` macros: each kind of metavariable, in each place where one can stand.
+//! The macros within `macro_rules!` macros: each kind of metavariable in each possible position.
 
 #![deny(warnings, clippy::pedantic)]
 #![forbid(unsafe_code)]

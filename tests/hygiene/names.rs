@@ -1,11 +1,12 @@
-//! Users' items may have the names that macros use, or those of what is everywhere; a crate may have no prelude; axes may be called as keywords.
+//! Users' items may have the names that macros use, or those of the standard library; a crate may
+//! have no prelude; axes may be named like keywords.
 
 #![deny(warnings, clippy::pedantic)]
 #![forbid(unsafe_code)]
 #![allow(clippy::many_single_char_names, clippy::cast_precision_loss)]
 
 mod shadowed {
-    // Everything that a macro could trip over has a user's meaning here.
+    // Every name that a macro could depend on has another meaning here.
     #![allow(dead_code, non_camel_case_types, non_upper_case_globals, clippy::upper_case_acronyms)]
     use ::typed_dims::ndarray::{Array1, Array2};
     use ::typed_dims::{
@@ -139,7 +140,8 @@ mod bare {
             + f.sum()
     }
 }
-/// (Roles have an attribute that a module without a prelude does not know: it imports them.)
+/// Roles have an attribute that a module without a prelude does not know, so that module imports
+/// them.
 mod speech {
     typed_dims::roles! {
         pub struct Speech;
@@ -223,9 +225,9 @@ fn macros_mean_what_is_theirs() {
     assert_eq!(keywords::all(&a), 26);
 }
 
-/// What macros name themselves, and what users name within one call, are never one variable.
+/// Variables of macros and of users never collide within one call.
 #[test]
-fn loops_and_lets_may_be_called_as_the_variables_of_macros() {
+fn loops_and_lets_may_have_the_names_of_macro_variables() {
     use typed_dims::ndarray::array;
     use typed_dims::{gather, tensor};
     let (a, b) = (array![[0, 1, 2], [3, 4, 5]], array![1, 10, 100]);

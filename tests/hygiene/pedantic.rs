@@ -1,4 +1,5 @@
-//! What macros expand to gives no warning, under clippy's pedantic lints either; in all places where a macro can stand.
+//! Expansions of macros give no warnings, even with clippy's pedantic lints, wherever a macro is
+//! called.
 
 #![deny(warnings, clippy::pedantic, unused, nonstandard_style, rust_2018_idioms)]
 
@@ -66,7 +67,7 @@ fn names_of_all_sorts() {
     assert_eq!(tensor!([K, V] => a[K, V] + value + i), &a + 50);
     let pair = (array![1, 2], (array![3, 4],));
     assert_eq!(tensor!([i] => pair.0[i] * pair.1.0[i]), array![3, 8]);
-    // A loop hides a variable of its name, in the macro alone.
+    // A loop shadows a variable of the same name, but only within the macro.
     assert_eq!(tensor!([i] => a[i, 0] + operand0), array![11, 13]);
     assert_eq!(i, 30);
     let out = tensor!([i] => {

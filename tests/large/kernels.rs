@@ -1,4 +1,5 @@
-//! Loops as long as no random case is, beside loops over single elements: rows of several tiles, results that are written past the caches.
+//! Loops longer than those of random cases, compared with loops over single elements: rows of
+//! several tiles, and results that bypass the caches.
 
 use core::fmt::Debug;
 use ndarray::s;
@@ -7,7 +8,7 @@ use rayon::ThreadPoolBuilder;
 use typed_dims::prelude::*;
 use typed_dims::types::scalar::Element;
 
-/// Rows that end within a tile, with it, and behind it.
+/// Rows that end inside a tile, at its end, and after it.
 const LENGTHS: [usize; 7] = [0, 1, 3, 511, 512, 513, 1300];
 
 fn sample(at: usize) -> f32 {
@@ -19,7 +20,7 @@ fn sample(at: usize) -> f32 {
     }
 }
 
-/// As bits, where not-a-number is one value and both zeros are.
+/// As bits. All NaNs are equal, and so are both zeros.
 fn bits(x: f32) -> u32 {
     if x.is_nan() { u32::MAX } else { (x + 0.0).to_bits() }
 }
@@ -41,12 +42,12 @@ fn operands_on_the_right_that_are_the_same_along_a_row() {
         let (xt, yt, st, bt) = (x.at((i, j)), y.at((i, j)), scale.at(i), bias.at(i));
         let relu = |x: f32| if x < 0.0 { 0.0 } else { x };
         assert_elements(&(xt * st + bt).relu().order((i, j)), |a, b| relu(x[[a, b]] * scale[a] + bias[a]));
-        // On the left, and one of them on either side; both operands of an inner one; and one that is not the same.
+        // On the left, and one on either side; both operands of an inner one; and a different one.
         assert_elements(&(st * xt - bt).order((i, j)), |a, b| scale[a] * x[[a, b]] - bias[a]);
         assert_elements(&(xt - st * bt).order((i, j)), |a, b| x[[a, b]] - scale[a] * bias[a]);
         assert_elements(&(xt * st + yt).order((i, j)), |a, b| x[[a, b]] * scale[a] + y[[a, b]]);
         assert_elements(&(xt * 2.0 + i.cast::<f32>()).order((i, j)), |a, b| x[[a, b]] * 2.0 + a as f32);
-        // Along the other dim they are neighbours.
+        // They are contiguous along the other dim.
         let turned = (xt * st + bt).order((j, i));
         assert_elements(&turned.t().to_owned(), |a, b| x[[a, b]] * scale[a] + bias[a]);
     }
@@ -67,7 +68,8 @@ fn operands_on_the_right_at_computed_places() {
     }
 }
 
-/// Large transpositions, of lines that start alike in memory and that do not, from and to places within other arrays.
+/// Large transpositions, of lines with the same alignment and with different ones, from and to
+/// parts of other arrays.
 #[test]
 fn large_transpositions() {
     fn transposed<T: Element + PartialEq>(rows: usize, columns: usize, value: fn(usize) -> T) {
@@ -87,7 +89,8 @@ fn large_transpositions() {
     transposed::<u64>(1024, 1031, |n| n as u64);
 }
 
-/// Rows of one operand with rows of another: blocks that the result ends within, sums of several totals, and operands that lie in other ways.
+/// Rows of one operand with rows of another: blocks that extend past the result, sums of several
+/// partial sums, and operands in other layouts.
 #[test]
 fn all_pairs_of_rows() {
     for (rows, columns, len) in [(1, 40, 3), (4, 32, 0), (5, 33, 7), (9, 70, 130), (6, 64, 400), (4, 31, 9)] {
@@ -114,7 +117,7 @@ fn all_pairs_of_rows() {
                 (0..len).map(|z| 2.0 * a[[x, z]].min(b[[y, z]])).fold(f32::MIN, f32::max)
             });
         }
-        // A position instead of the one operand; and columns that are all the same.
+        // A position instead of one operand, and columns that are all equal.
         let positions = (xt - j.cast::<f32>()).abs().sum(d).order((i, j));
         assert_elements(&positions, |x, y| (0..len).map(|z| (a[[x, z]] - y as f32).abs()).sum());
         let first = b.row(0);
@@ -124,7 +127,7 @@ fn all_pairs_of_rows() {
     }
 }
 
-/// The same for each position of a further dim, over two dims, and in double precision.
+/// The same for each position of another dim, over two dims, and in double precision.
 #[test]
 fn batches_of_pairs_of_rows() {
     let a = Array4::from_shape_fn((3, 5, 4, 37), |(n, x, y, z)| ((5 * n + 3 * x + 7 * y + z) % 40) as f64);
@@ -137,7 +140,8 @@ fn batches_of_pairs_of_rows() {
     assert_eq!(found, Array3::from_shape_fn((3, 5, 35), |(n, x, w)| place(n, x, w)));
 }
 
-/// A condition on positions cuts each row in two: everywhere, also where nothing is left of a part, and in lines of several tiles.
+/// A condition on positions splits each row in two, at every position, including empty parts, and
+/// in lines of several tiles.
 #[test]
 fn choices_by_position() {
     for (rows, columns) in [(70, 64), (3, 63), (5, 1300), (1300, 70)] {
@@ -163,8 +167,9 @@ fn choices_by_position() {
     }
 }
 
-/// As above in large results, whose lines are written part by part. Where a line changes can go backwards or jump from one to the next; elements can be
-/// of any size, come from smaller or larger ones, or be made of two operands; and lines can be longer than what is asked for ahead of time.
+/// As above in large results, whose lines are written in parts. The position of the change can go
+/// backwards or jump between lines; elements can have any size, be cast from smaller or larger
+/// ones, or be computed from two operands; and lines can be longer than the prefetch distance.
 #[test]
 fn large_choices_by_position() {
     for threads in [1, 2] {
@@ -245,9 +250,9 @@ fn choices_by_position_read_nothing_else() {
     assert!(select(i.le(j), -1.0, table.at(ids).tanh()).try_order((i, j)).is_err());
 }
 
-/// A library writes rows that go backwards, with others between them, and columns that are rows.
+/// A library writes rows that go backwards, with others between them, and columns as rows.
 #[test]
-fn products_into_places_that_go_backwards() {
+fn products_into_reversed_memory() {
     let a = Array2::from_shape_fn((30, 20), |(i, k)| Complex::new((i % 5) as f64, (k % 3) as f64 - 1.0));
     let b = Array2::from_shape_fn((20, 25), |(k, j)| Complex::new((k % 7) as f64 - 3.0, (j % 2) as f64));
     dims!(i, j, k);
@@ -261,7 +266,8 @@ fn products_into_places_that_go_backwards() {
     assert!(rows.slice(s![..;2, ..]).iter().chain(columns.slice(s![.., ..;2])).all(|&x| x == zero));
 }
 
-/// Rows that come from memory are read two at a time where they lie alike: an odd number of them, backwards, with gaps, longer than what is summed at once.
+/// Rows in memory are read in pairs where they are aligned alike: an odd number of rows, backwards,
+/// with gaps, and longer than what is summed at once.
 #[test]
 fn large_matrices_by_vectors() {
     // Small integers, whose sums are exact in any order.
@@ -283,7 +289,8 @@ fn large_matrices_by_vectors() {
     }
 }
 
-/// A few rows times a large matrix, as a step of a decoder is: whatever the layout of the matrix and of the result, also with gaps and backwards.
+/// A few rows times a large matrix, as in a decoder step, for any layout of the matrix and of the
+/// result, also with gaps and backwards.
 #[test]
 fn few_rows_by_large_matrices() {
     // Small integers, whose sums are exact in any order.
@@ -308,7 +315,7 @@ fn few_rows_by_large_matrices() {
             (along.at((j, k)) * x.at((i, k))).sum_into(k, &mut part, (j, i));
             assert_eq!(out.slice(s![1..=columns, ..]).t(), expected, "{rows} x {sums} x {columns}");
             assert!(out.row(0).iter().chain(out.row(columns + 1)).all(|&x| x == 0.0));
-            // A vector has no axis of rows.
+            // A vector has no row axis.
             let (row, expected) = (x.row(0), across.t().dot(&x.row(0)));
             dims!(j, k);
             assert_eq!((row.at(k) * across.at((k, j))).sum(k).order(j), expected);
@@ -317,7 +324,8 @@ fn few_rows_by_large_matrices() {
     }
 }
 
-/// Lines that end within vectors, lie anywhere, and are worked on one after the other; and so long that they go another way.
+/// Lines that end inside vectors, start anywhere, and are processed one after the other; and lines
+/// so long that they take another path.
 #[test]
 fn softmax_of_lines() {
     for (rows, len) in [(1, 32), (2, 33), (5, 47), (3, 64), (4, 100), (2, 2048), (3, 2049), (3, 31)] {
@@ -345,7 +353,7 @@ fn softmax_of_lines() {
                 }
             }
         }
-        // What a line of nothing else, or with not-a-number, spoils is that line alone.
+        // A line with only negative infinity or with NaN only spoils its own result.
         let mut x = whole.slice(s![.., ..len]).to_owned();
         x.row_mut(0).fill(f32::NEG_INFINITY);
         x[[rows - 1, len / 2]] = f32::NAN;
@@ -358,7 +366,7 @@ fn softmax_of_lines() {
     }
 }
 
-/// As above: means far from 0, far from the first element, and lines whose elements are all the same.
+/// As above: means far from 0, far from the first element, and lines whose elements are all equal.
 #[test]
 fn normalised_lines() {
     for len in [1, 2, 31, 33, 64, 100, 2049, 5000] {
@@ -407,7 +415,7 @@ fn normalised_lines() {
     }
 }
 
-/// Functions of many instructions write from a line of memory on, wherever rows and results begin.
+/// Functions of many instructions write full cache lines, wherever rows and results start.
 #[test]
 fn functions_of_rows_that_begin_anywhere() {
     for len in [1, 60, 63, 64, 65, 127, 508, 512, 577, 1300] {

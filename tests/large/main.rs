@@ -1,4 +1,4 @@
-//! Inputs larger than those of random cases: several tiles, and more than caches hold.
+//! Inputs larger than those of random cases: several tiles, and larger than the caches.
 
 mod kernels;
 mod memory;

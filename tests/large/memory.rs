@@ -1,9 +1,10 @@
-//! What is worked on where it lies in memory, against loops: lines, and rows of matrices that are larger than caches.
+//! Operations that work in place in memory, compared with loops: lines, and rows of matrices larger
+//! than the caches.
 
 use proptest::prelude::*;
 use typed_dims::prelude::*;
 
-/// Elements that are not summed exactly, in an order that is none.
+/// Elements in no particular order, whose sums are not exact.
 fn element(at: usize) -> f32 {
     ((at.wrapping_mul(2_654_435_761) >> 7) % 20_011) as f32 / 10_005.0 - 1.0
 }
@@ -19,8 +20,7 @@ fn assert_close(found: &Array1<f32>, exact: impl Fn(usize) -> f64, tolerance: f6
     }
 }
 
-/// Sizes beyond those from which reductions ask the memory ahead; rows that are not multiples of anything, and wider than what is
-/// worked on at once.
+/// Sizes above which reductions prefetch; rows with odd lengths, and wider than a tile.
 #[test]
 fn reductions_of_large_matrices_are_those_of_loops() {
     for (rows, columns) in [(1031, 517), (37, 17_003), (70_001, 9), (9, 70_001)] {
@@ -62,9 +62,9 @@ fn products_of_matrices_with_vectors_are_those_of_loops() {
     }
 }
 
-/// A few lines side by side, and back: images whose colours are planes, and pixels that are shuffled.
+/// Interleaves a few lines, and separates them again: colour planes of images, and pixel shuffles.
 #[test]
-fn a_few_lines_are_woven_and_taken_apart() {
+fn a_few_lines_are_interleaved_and_separated() {
     let byte = |x: f32| (100.0 * x) as i8 as u8;
     for lines in 1..6 {
         for len in [1, 2, 5, 64, 131] {
@@ -82,9 +82,9 @@ fn a_few_lines_are_woven_and_taken_apart() {
     }
 }
 
-/// Vectors start where lines of memory do, wherever a row starts; what is added to what is the same.
+/// Vectors start at cache lines, wherever a row starts, but the order of additions is the same.
 #[test]
-fn sums_do_not_depend_on_where_rows_lie() {
+fn sums_do_not_depend_on_the_alignment_of_rows() {
     let (rows, columns) = (2, 270_001);
     let sums = |shift: usize| -> [Array1<f32>; 3] {
         let elements: Vec<f32> = (0..shift).chain(0..rows * columns).map(element).collect();
@@ -128,7 +128,7 @@ fn a_row_that_is_looked_for_ahead_is_checked_like_any_other() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Bags of rows: few rows and many, narrow ones and wide ones.
+    /// Bags of rows: few rows and many, narrow and wide.
     #[test]
     fn bags_of_rows_are_those_of_loops(
         bags in 0usize..12,
@@ -141,14 +141,16 @@ proptest! {
         let found: Array2<f32> = table.at((ids.at((bag, at)), feat)).sum(at).order((bag, feat));
         for ((b, j), &found) in found.indexed_iter() {
             let elements = || ids.row(b).into_iter().map(|&id| f64::from(table[[id, j]]));
-            // What adding so many numbers one after the other can be off by: the same number over and over is the worst.
+            // The rounding error of adding this many numbers in sequence. Repeating the same number
+            // is the worst case.
             let bound = rows as f64 * f64::from(f32::EPSILON) / 2.0 * elements().map(f64::abs).sum::<f64>();
             let exact: f64 = elements().sum();
             assert!((f64::from(found) - exact).abs() <= bound, "{found} for {exact} at {b}, {j}");
         }
     }
 
-    /// Lines where they lie, lines of a result that is worked on in place, and lines that are computed first.
+    /// Lines in place, lines of a result that is modified in place, and lines that are computed
+    /// first.
     #[test]
     fn lines_are_those_of_loops((lines, len) in (1usize..5, 1usize..150)) {
         let x = matrix(lines, len);

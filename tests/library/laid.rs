@@ -1,4 +1,5 @@
-//! Typed layouts: the order of axes in memory, in the type. What must not compile is in `ui-tests/fail/layouts`.
+//! Typed layouts: the order of axes in memory as part of the type. `ui-tests/fail/layouts` has
+//! programs that must not compile.
 
 use typed_dims::ndarray::{Array2, Array3, array, s};
 use typed_dims::pipeline::plan::explain::PlanStep;
@@ -18,7 +19,7 @@ fn image() -> Array3<f32> {
     Array3::from_shape_fn((2, 4, 3), |(h, w, c)| (h * 100 + w * 10 + c) as f32)
 }
 
-/// What takes pixels one by one.
+/// Takes pixels one by one.
 fn first_pixel(image: &Laid<f32, (H, W, C)>) -> &[f32] {
     &image.as_slice()[..3]
 }
@@ -55,7 +56,7 @@ fn expressions_are_computed_in_the_order() {
     let (laid, plan) = explain(|| (&tensor * 2.0 + 1.0).laid((W, C, H)));
     assert_eq!(plan.steps.len(), 1, "{plan}");
     assert_eq!(laid.as_slice()[..4], [1.0, 201.0, 3.0, 203.0]);
-    // A tensor as any other.
+    // Behaves like any other tensor.
     let sum: Tensor<f32, (C,)> = laid.sum((H, W));
     assert_eq!(sum.order(C), (&tensor * 2.0 + 1.0).sum((H, W)).order(C));
     let product = (&*laid * &tensor).sum((H, W, C)).order(());
@@ -108,7 +109,7 @@ fn shown_and_compared() {
     assert!(laid != short);
 }
 
-/// The loops of a step, which rustc knew but for their lengths.
+/// The lengths of a step's loops, all of whose strides rustc knew.
 fn known(plan: &typed_dims::pipeline::plan::explain::Plan) -> Vec<usize> {
     let [PlanStep::Elementwise { loops, .. } | PlanStep::Reduce { loops, .. }] = &plan.steps[..] else {
         panic!("{plan}")
@@ -119,9 +120,9 @@ fn known(plan: &typed_dims::pipeline::plan::explain::Plan) -> Vec<usize> {
     loops.sizes.clone()
 }
 
-/// Whatever the type knows, the results are those of tensors that know nothing.
+/// The results are those of tensors without typed layouts.
 #[test]
-fn what_is_laid_alike_runs_along_one_loop_that_rustc_knows() {
+fn equal_layouts_run_as_one_loop_that_rustc_knows() {
     let (a, b) = (image().into_tensor((H, W, C)), image().mapv(|x| x * 0.5 - 3.0).into_tensor((H, W, C)));
     let (x, y) = ((&a).laid((H, W, C)), (&b).laid((H, W, C)));
     let expected = (&a * 2.0 + &b).order((H, W, C));
@@ -130,7 +131,7 @@ fn what_is_laid_alike_runs_along_one_loop_that_rustc_knows() {
     assert_eq!((ordered, known(&plan)), (expected.clone(), vec![24]));
     let (laid, plan) = explain(|| (&x * 2.0 + &y).laid((H, W, C)));
     assert_eq!((laid.into_array(), known(&plan)), (expected.clone(), vec![24]));
-    // In the place of an operand that is used up.
+    // In place of an owned operand.
     let own = (&a).laid((H, W, C));
     let start = own.as_slice().as_ptr();
     let (laid, plan) = explain(|| (own * 2.0 + &y).laid((H, W, C)));
@@ -140,7 +141,7 @@ fn what_is_laid_alike_runs_along_one_loop_that_rustc_knows() {
     assert_eq!(evaluated.order((H, W, C)), image() * -2.0);
     assert!(plan.steps.iter().all(|step| matches!(step, PlanStep::Elementwise { .. })), "{plan}");
 
-    // Another order, or an operand whose type does not say: strides are looked at.
+    // With another order, or an operand whose type does not say, strides are checked at run time.
     let unknown = [
         explain(|| (&x * 2.0 + &y).order((W, H, C))).1,
         explain(|| (&x * 2.0 + &b).order((H, W, C))).1,
@@ -163,18 +164,18 @@ fn lines_are_reduced_along_loops_that_rustc_knows() {
     assert_eq!((rows.order(H), known(&plan)), ((&a - &b).max((C, W)).order(H), vec![2, 12]));
     let (columns, plan) = explain(|| (&x - &y).sum((H, W)));
     assert_eq!((columns.order(C), known(&plan)), ((&a - &b).sum((H, W)).order(C), vec![8, 3]));
-    // Neither first nor last: what is kept otherwise is outside, and the innermost loop runs along neighbours.
+    // Neither first nor last: kept axes are outside, and the innermost loop is contiguous.
     let (planes, others) = ((&a).laid((C, H, W)), (&b).laid((C, H, W)));
     let (middle, plan) = explain(|| (&planes - &others).sum(H));
     assert_eq!((middle.order((C, W)), known(&plan)), ((&a - &b).sum(H).order((C, W)), vec![3, 2, 4]));
     let (ends, plan) = explain(|| (&x - &y).min((H, C)));
     assert_eq!((ends.order(W), known(&plan)), ((&a - &b).min((H, C)).order(W), vec![4, 2, 3]));
-    // Another order than that of the result.
+    // An order that differs from that of the result.
     let (turned, plan) = explain(|| (&x - &y).sum(W));
     assert_eq!(turned.order((H, C)), (&a - &b).sum(W).order((H, C)));
     assert!(!plan.to_string().contains("known to rustc"), "{plan}");
 
-    // Positions are counted as the dims are named, however the elements lie.
+    // Positions are counted in the order of the named dims, whatever the layout.
     for at in 0..24 {
         let mut a = Array3::zeros((2, 4, 3));
         a.as_slice_mut().expect("standard layout")[at] = 1.0;
@@ -215,10 +216,10 @@ fn products_of_what_is_laid() {
     assert_eq!((2.0 * &x * y).sum(k).laid((j, i)).into_array(), (expected * 2.0).t());
 }
 
-/// Whichever of rows, columns and sum has neighbours in each operand: where rustc knows enough to choose a kernel, it does, and the products
-/// are those that are planned at run time.
+/// The contiguous axis of each operand can be rows, columns or the sum. Where rustc knows enough,
+/// it chooses a kernel, and the products equal those planned at run time.
 #[test]
-fn which_matrix_of_a_product_is_turned_is_known_to_rustc() {
+fn rustc_knows_which_matrix_of_a_product_is_transposed() {
     dims!(i, j, k);
     fn products<T: Num + std::fmt::Debug + PartialEq>(of: fn(usize) -> T) {
         dims!(i, j, k);
@@ -241,7 +242,7 @@ fn which_matrix_of_a_product_is_turned_is_known_to_rustc() {
         check! {
             (ik)(kj) true; (ki)(kj) true; (ik)(jk) true; (ki)(jk) true;
             (kj)(ik) true; (kj)(ki) true; (jk)(ik) true; (jk)(ki) true;
-            // It is the matrix whose columns are those of the result that matters.
+            // The relevant matrix is the one with the columns of the result.
             (a)(kj) true; (b)(ki) false;
         }
     }
@@ -259,7 +260,8 @@ fn which_matrix_of_a_product_is_turned_is_known_to_rustc() {
     assert!(matches!(plan.steps[..], [PlanStep::Product { batch: 2, typed: true, .. }]), "{plan}");
 }
 
-/// What is planned in full looks at strides: products that are large, sum over several dims or none, or have more factors.
+/// Full planning looks at strides: for large products, for sums over several dims or none, and for
+/// more factors.
 #[test]
 fn which_products_are_planned_when_they_run() {
     dims!(i, j, k, l);
@@ -281,8 +283,8 @@ fn which_products_are_planned_when_they_run() {
     }
 }
 
-/// Where several axes are the rows, the columns or the batch of a product, they are one axis if they lie one behind the other: the layouts say
-/// so, and no stride is looked at.
+/// Several axes as the rows, columns or batch of a product form one axis if they are adjacent in
+/// memory. The layouts say so, and no stride is checked.
 #[test]
 fn several_axes_of_a_role_are_one_by_their_types() {
     dims! { pub struct P; pub struct Q; pub struct R; pub struct S; pub struct K; }
@@ -304,10 +306,10 @@ fn several_axes_of_a_role_are_one_by_their_types() {
             (rows)(columns) true;
             (&(&x).laid((K, P, Q)))(&(&y).laid((R, S, K))) true;
             (&x)(columns) true;
-            // Their types say nothing of how far it is from one column to the next.
+            // Their types do not say how far columns are apart.
             (rows)(&y) false;
         }
-        // Axes that lie apart, or the other way round, are found when it runs.
+        // Axes that are apart or in the reverse order are found at run time.
         for product in [
             (rows * &(&y).laid((R, K, S))).sum(K).eval(),
             (rows * &(&y).laid((S, R, K))).sum(K).eval(),
@@ -335,7 +337,7 @@ fn what_is_laid_is_written_into_arrays_along_one_loop() {
     assert_eq!((&out, known(&plan)), (&(image() - 1.0), vec![24]));
     (&x).order_into(&mut out, (H, W, C));
     assert_eq!(out, image());
-    // An array that lies otherwise, or is part of another one.
+    // An array in another layout, or a part of another array.
     let mut wide = Array3::zeros((2, 4, 6));
     (&x - 1.0).order_into(&mut wide.slice_mut(s![.., .., 3..]), (H, W, C));
     assert_eq!(wide.slice(s![.., .., 3..]), image() - 1.0);
@@ -370,17 +372,17 @@ fn borrowed_memory_is_laid_without_a_copy() {
     assert_eq!((view.as_slice().as_ptr(), view.into_slice().as_ptr()), (data.as_ptr(), data.as_ptr()));
     assert_eq!(view.as_array(), Array3::from_shape_vec((2, 4, 3), data.clone()).unwrap());
     assert_eq!(view.into_array().as_ptr(), data.as_ptr());
-    // A tensor as any other.
+    // Behaves like any other tensor.
     assert_eq!((view.cast::<u32>()).sum((H, W)).order(C).to_vec(), [84, 92, 100]);
     let (sum, plan) = explain(|| (&view * 2).cast::<u32>().sum((H, W, C)).order(()));
     assert_eq!((sum, known(&plan)), (552, vec![24]));
-    // Neighbours flatten and unflatten in borrowed memory, too.
+    // Adjacent axes flatten and unflatten in borrowed memory too.
     dims! { pub struct Pixel; }
     let pixels: Laid<u8, (Pixel, C), &[u8]> = view.flatten((H, W), Pixel);
     assert_eq!((pixels.sizes(), pixels.as_slice().as_ptr()), (vec![8, 3], data.as_ptr()));
     assert_eq!(pixels.unflatten(Pixel, (H, W.of(2))).sizes(), [4, 2, 3]);
 
-    // What is wrong with sizes names the dims.
+    // Errors about sizes name the dims.
     let error = data.as_slice().try_into_laid((H.of(5), W, C)).unwrap_err();
     assert!(
         error.to_string().contains(
@@ -390,7 +392,7 @@ fn borrowed_memory_is_laid_without_a_copy() {
     );
     let owned = data.clone().into_laid((H.of(2), W, C));
     assert_eq!(owned.into_vec(), data);
-    // A reference to what owns elements borrows them.
+    // A reference to an owned array borrows its elements.
     let mut data = data;
     assert_eq!((&data).into_laid((H.of(2), W, C)).as_slice().as_ptr(), data.as_ptr());
     (&mut data).into_laid((H.of(2), W, C)).assign(1);
@@ -433,7 +435,7 @@ fn borrowed_memory_is_written() {
         place.assign(1.0);
         place.as_place().add_assign(image().at((H, W, C)));
         assert_eq!(place.view().as_array(), image() + 1.0);
-        // What can be written can be read.
+        // A writable place can also be read.
         let (sum, plan) = explain(|| (&place - &x).sum((H, W, C)).order(()));
         assert_eq!((sum, known(&plan)), (24.0, vec![24]));
         assert_eq!((&place * x.view()).sum((H, W, C)).order(()), (image() * (image() + 1.0)).sum());

@@ -1,4 +1,4 @@
-//! A dim of a tensor bound anew, and how a tensor lies in memory.
+//! Binding a dim of a tensor again with `lookup`, and memory layouts.
 
 use typed_dims::ndarray::array;
 use typed_dims::prelude::*;
@@ -8,11 +8,11 @@ dims! {
     pub struct Word;
     /// Its columns.
     pub struct Width;
-    /// What is looked up.
+    /// Positions that are looked up.
     pub struct Token;
-    /// Where a window starts.
+    /// The start of a window.
     pub struct Start;
-    /// The same along another dim.
+    /// The start of a window along another dim.
     pub struct Left;
     /// Positions in a window.
     pub struct Lag;
@@ -35,7 +35,7 @@ fn words_are_looked_up_in_a_table() {
 }
 
 #[test]
-fn a_dim_is_bound_anew_as_an_axis_would_be() {
+fn a_dim_is_bound_again_like_an_axis() {
     let table = table();
     dims!(at, shift = 2);
     let pairs = table.lookup(Word, at + shift).order((at, shift, Width));
@@ -55,13 +55,13 @@ fn a_declared_dim_in_an_index_gets_the_greatest_size_that_fits() {
     assert_eq!(signal.lookup(Token, 2 * Start + 1).order(Start), array![2, 4, 6]);
     assert_eq!(signal.lookup(Token, 5 - Start).order(Start), array![6, 5, 4, 3, 2, 1]);
     assert_eq!(signal.lookup(Token, Start + 2).rename(Start, Width).order(Width), array![3, 4, 5, 6]);
-    // Another operand has a size for it: that is the size.
+    // The other operand determines the size.
     let two = from_vec(Start.of(2), vec![1, 10]);
     assert_eq!((signal.lookup(Token, Start + 3) * &two).order(Start), array![4, 50]);
     assert_eq!((&two * signal.lookup(Token, Start + 3)).order(Start), array![4, 50]);
     let all = signal.lookup(Token, Start + Lag.of(2)) * from_vec(Start.of(6), vec![1; 6]);
     assert!(all.try_sum(Lag).unwrap_err().to_string().contains("index 6 of"));
-    // The dim of two indices gets the lesser of two sizes.
+    // A dim of two indices gets the smaller of both sizes.
     let shifted = signal.lookup(Token, Start + 2) - signal.lookup(Token, Start + 1);
     assert_eq!(shifted.order(Start), array![1, 1, 1, 1]);
     // Two dims without a size, and windows longer than the signal, for which no size fits.
@@ -79,18 +79,18 @@ fn windows_along_two_dims_one_after_the_other_are_views() {
     assert_eq!(sums, Array2::from_shape_fn((3, 4), |(i, j)| 4 * (10 * i + j) + 22));
     assert_eq!(plan.steps.len(), 1, "{plan}");
     assert!(plan.to_string().contains("sum over 4 of view"), "{plan}");
-    // A dim that replaced another one can be bound anew.
+    // A dim that replaced another can be bound again.
     let row = windows.lookup(Start, 1);
     assert_eq!(row.lookup(Left, -1).order((Lag, Width)), array![[13usize, 14], [23, 24]]);
 
-    // Without the sizes each index is computed, and the values are the same.
+    // If the sizes are unknown, each index is computed, with the same results.
     let tall = x.lookup(Word, Start + Lag.of(2));
     let windows = tall.lookup(Token, Left + Width.of(2));
     assert_eq!(windows.sum((Lag, Width)).order((Start, Left)), sums);
     let error = windows.try_lookup(Start, 1).map(|_| ()).unwrap_err().to_string();
     assert_eq!(error, "dim `Start` is in a computed index: `eval` the tensor before you bind it again");
 
-    // A dim beside an index that is computed.
+    // A dim next to a computed index.
     let ids = from_vec(Lag.of(2), vec![3, 0]);
     let picked = x.lookup(Word, &ids);
     assert_eq!(picked.lookup(Token, 2).order(Lag), array![32usize, 2]);
@@ -105,7 +105,7 @@ fn a_tensor_is_the_same_however_it_lies() {
     let table = table();
     let turned = (&table).eval_in((Width, Word));
     assert_eq!(turned, table);
-    // Taken out along its own layout, nothing is moved.
+    // In the order of its layout, the array is returned without moving elements.
     let array = turned.order((Width, Word));
     assert_eq!(array.as_slice(), Some(&[0, 10, 20, 1, 11, 21][..]));
     assert_eq!((&table + 1).eval_in((Word, Width)).order((Word, Width)), array![[1, 2], [11, 12], [21, 22]]);

@@ -1,5 +1,5 @@
-//! How operations run, and what lies where in memory. While there is a gradient on any thread, some
-//! plans are others, so no test of this program takes one.
+//! How operations run, and where elements are in memory. A gradient on any thread changes some
+//! plans, so no test of this program computes one.
 
 mod laid;
 mod lookup;

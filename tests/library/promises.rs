@@ -1,5 +1,5 @@
-//! What the operator library promises besides its numbers: plans, views, sizes, and dims that cannot be confused. (The numbers are those of
-//! `tests/operators`.)
+//! Promises of the operator library other than its numbers, which `tests/operators` checks: plans,
+//! views, sizes, and dims that cannot be confused.
 
 use typed_dims::batch::map_each;
 use typed_dims::fallible::*;
@@ -9,9 +9,9 @@ use typed_dims::prelude::*;
 dims! {
     /// Examples.
     struct Batch;
-    /// Channels that go in.
+    /// Input channels.
     struct C;
-    /// Channels that come out.
+    /// Output channels.
     struct O;
     /// Rows.
     struct H;
@@ -21,9 +21,9 @@ dims! {
     struct Kh = 3;
     /// Columns in a window.
     struct Kw = 3;
-    /// Rows, as many as the type says.
+    /// Rows, with a static size.
     struct Rows = 4;
-    /// Columns, as many as the type says.
+    /// Columns, with a static size.
     struct Columns = 4;
 }
 
@@ -48,14 +48,14 @@ mod plans {
         let (x, w) = (x.at((Batch, C, H, W)), w.at((O, C, Kh, Kw)));
         let (y, plan) = explain(|| conv(x, w, C, (H, W), (Kh, Kw), &Window::new()));
         assert_eq!(count(&plan, |step| matches!(step, PlanStep::Product { .. })), 1, "{plan}");
-        // Nothing as large as the windows, which overlap, is written: the result, and the weight at the most.
+        // The overlapping windows are never written: only the result, and at most the weight.
         let windows = 2 * 3 * 7 * 6 * 9 * size_of::<f32>();
         assert!(plan.bytes() < windows, "{plan}");
         assert_eq!(y.dims(), [("Batch", 2), ("O", 4), ("H", 7), ("W", 6)]);
     }
 
     #[test]
-    fn a_convolution_is_what_its_loops_say() {
+    fn a_convolution_equals_its_loops() {
         dims!(b, c, o, h, w, kh, kw);
         let (x, k) = (image(), weight());
         let k = k.at((o, c, kh, kw));
@@ -85,7 +85,7 @@ mod plans {
     }
 
     #[test]
-    fn a_loss_is_one_pass_behind_the_softmax() {
+    fn a_loss_is_one_pass_after_the_softmax() {
         let x = Array2::from_shape_fn((6, 4), |(i, c)| (i + c) as f32);
         let labels = ndarray::array![0u8, 1, 2, 3, 0, 1];
         dims!(i, c);
@@ -102,7 +102,7 @@ mod views {
     fn of_views_go_into_products_as_they_are() {
         let (x, y) = (image(), Array2::from_shape_fn((7, 2), |(h, o)| (h + 2 * o) as f32));
         let whole = x.at((Batch, C, H, W));
-        // A slice of a slice, backwards, of every other window.
+        // A slice of a slice, reversed, with every other window.
         let view = whole.slice(H, 1..).slice(H, 1..).flip(H).index(C, 1);
         let (product, plan) = explain(|| view.dot(y.at((H, O)), H).order((Batch, O, W)));
         let expected = Array3::from_shape_fn((2, 2, 8), |(n, o, w)| {
@@ -156,13 +156,13 @@ mod sizes {
 
     #[test]
     #[allow(clippy::reversed_empty_ranges)] // a negative end counts from the last position
-    fn a_part_of_a_dim_with_a_static_size_is_a_dim_of_its_own() {
+    fn a_part_of_a_dim_with_a_static_size_is_a_new_dim() {
         dims! { struct Pair = 2; struct Part; }
         let a = Array2::from_shape_fn((4, 4), |(i, j)| (4 * i + j) as f32);
         let x = a.clone().into_tensor((Rows, Columns));
         let middle: Tensor<f32, (Pair, Columns)> = (&x).slice_to(Rows, 1..-1, Pair).eval();
         assert_eq!(middle.order((Pair, Columns)), a.slice(ndarray::s![1..3, ..]));
-        // The part is lazy and of any size, and may have the name that the whole had.
+        // The part is lazy, can have any size, and may take over the original dim.
         assert_eq!((&x).slice_to(Rows, 3.., Part).size(Part), 1);
         assert_eq!(
             (&x).slice_to(Rows, 2.., Part).slice(Part, 1..).order((Part, Columns)),
@@ -173,7 +173,7 @@ mod sizes {
         assert_eq!(error, "dim `Pair` has the static size 2, but its axis has size 3");
         assert!((&x).try_slice_to(Rows, ..5, Part).is_err());
         assert!((&x).try_slice_to(Rows, ..2, Part.of(3)).is_err());
-        // What has no form with a new dim goes by a dim without a static size.
+        // Operations without a variant for a new dim need a dim without a static size.
         let sides: Tensor<f32, (Pair, Part)> = middle_columns(&x).rename(Rows, Part).repeat(Part, 2).eval();
         assert_eq!(sides.size(Part), 8);
 
@@ -285,13 +285,13 @@ mod dynamic {
     use super::*;
 
     #[test]
-    fn a_selection_has_a_dim_of_its_own() {
+    fn a_selection_has_a_new_dim() {
         let x = ndarray::array![3.0f32, -1.0, 4.0, -1.0, 5.0];
         dims!(i, n, m);
         let x = x.at(i);
         let (of_positive, of_negative) = (x.masked_select(x.gt(0.0), i, n), x.masked_select(x.lt(0.0), i, m));
         assert_eq!((n.size(), m.size()), (3, 2));
-        // All pairs, not elements at one position.
+        // All pairs, not elements at equal positions.
         assert_eq!((of_positive * of_negative).order((n, m)).shape(), [3, 2]);
     }
 
@@ -338,9 +338,10 @@ mod seeds {
 mod edges {
     use super::*;
 
-    /// A softmax over two dims that are no neighbours lies in an order of its own, in which the last dim is not the innermost one.
+    /// A softmax over two dims that are not adjacent has its own layout, in which the last dim is
+    /// not the innermost.
     #[test]
-    fn lines_of_a_result_that_lies_in_another_order() {
+    fn lines_of_a_result_in_another_layout() {
         let image = image();
         let shares = image.at((Batch, C, H, W)).softmax((Batch, H)).eval();
         let copy = (&shares).order((Batch, C, H, W));
@@ -361,7 +362,7 @@ mod edges {
         assert_eq!(m.triu(i, j, isize::MIN).order((i, j)), x);
     }
 
-    /// Padding of a transposed convolution leaves positions out: so many at the start, and so many at the end.
+    /// Padding of a transposed convolution drops positions at the start and at the end.
     #[test]
     fn padding_by_side_of_a_transposed_convolution() {
         let (x, k) = (ndarray::array![1, 2, 4, 8], ndarray::array![1, 10, 100]);
@@ -375,7 +376,8 @@ mod edges {
         }
     }
 
-    /// Each element adds the kernel where it is, in steps; padding takes positions away, and `extra` puts some behind.
+    /// Each element adds the kernel at its position, with a stride; padding removes positions, and
+    /// `extra` appends some.
     #[test]
     fn transposed_convolutions_are_the_loops() {
         for (own, len, front, behind, stride, dilation) in ndarray::indices((5, 4, 4, 4, 4, 4)) {
@@ -401,7 +403,7 @@ mod edges {
         }
     }
 
-    /// Along two dims with sides of their own, in several channels.
+    /// Along two dims with different sides, in several channels.
     #[test]
     fn greatest_elements_of_windows_with_unequal_sides() {
         let x =
@@ -415,7 +417,7 @@ mod edges {
             *inside.max().expect("a window with an element")
         });
         assert_eq!(found, expected);
-        // Windows of padding alone, at either end, by the side that has it.
+        // Windows that only contain padding, at either end, on the side that has it.
         let one = ndarray::array![7i32];
         for (front, behind) in [(2, 0), (0, 2), (2, 1)] {
             let apart = Window::new().padding_sides(front, behind).dilation(3);
@@ -438,7 +440,7 @@ mod edges {
     }
 
     #[test]
-    fn a_window_of_padding_alone_has_no_greatest_element() {
+    fn a_window_of_only_padding_has_no_maximum() {
         let (one, none) = (ndarray::array![7i32], Array1::<i32>::zeros(0));
         let apart = Window::new().padding(2).dilation(3);
         let error =
@@ -448,7 +450,7 @@ mod edges {
             "windows along dim `H` = 1: one of 2, 3 apart, has only padding (2) in it"
         );
         assert!(none.at(H).try_max_pool(H, 2, &Window::new().padding(1)).is_err());
-        // Every window that is there against its elements.
+        // Every existing window, compared with its elements.
         for (own, len, front, behind, stride, dilation) in ndarray::indices((5, 4, 4, 4, 4, 5)) {
             if len * stride * dilation == 0 || front.max(behind) > ((len - 1) * dilation).div_ceil(2) {
                 continue;
@@ -466,7 +468,7 @@ mod edges {
             let found = x.at(H).try_max_pool(H, len, &steps).ok().map(|found| found.order(H).to_vec());
             assert_eq!(found, expected.filter(|all| !all.is_empty()), "{own} {len} {steps:?}");
         }
-        // A mean counts them as zeros.
+        // A mean counts padding as zeros.
         assert_eq!(ndarray::array![6.0].at(H).avg_pool(H, 2, &apart).order(H), ndarray::array![0.0, 0.0]);
     }
 
@@ -493,7 +495,7 @@ mod edges {
     fn one_seed_is_not_one_stream() {
         let drawn = rand::<f64, _>(H.of(1000), 5).order(H);
         let dropped = Array1::<f64>::ones(1000).at(H).dropout(0.5, 5).order(H);
-        // Of those that are left out, half are below the half, not all.
+        // Half of the dropped elements are below one half, not all of them.
         let both = drawn.iter().zip(&dropped).filter(|&(&drawn, &kept)| drawn < 0.5 && kept == 0.0).count();
         assert!((200..300).contains(&both), "{both}");
     }
@@ -505,7 +507,7 @@ mod edges {
         assert_eq!(x.at(i).smooth_l1_loss(y.at(i), 0.0).order(i), ndarray::array![0.0, 2.0, 0.5]);
     }
 
-    /// 2048 is where half precision stops counting, and 65504 where it ends.
+    /// Half precision cannot count past 2048, and ends at 65504.
     #[cfg(feature = "half")]
     #[test]
     fn half_precision_runs_in_single_precision() {
@@ -535,7 +537,7 @@ mod edges {
         assert_eq!((line[0], line[30_000], line[70_000]), (of(0.0), of(3.0), of(7.0)));
     }
 
-    /// 2048 is where half precision stops counting.
+    /// Half precision cannot count past 2048.
     #[cfg(feature = "half")]
     #[test]
     fn what_is_scattered_in_half_precision_is_added_in_single_precision() {
@@ -568,7 +570,8 @@ mod edges {
         assert_eq!(found, bf16::from_f32(3.0 + 2.0 * third.to_f32()));
     }
 
-    /// The last one along the dim stays, and along two dims the last one in the order in which they are named; not in that of their names.
+    /// The last element along the dim wins. Along two dims, the order is that in which the dims are
+    /// listed, not that of their names.
     #[test]
     fn the_last_one_that_is_scattered_stays() {
         dims! {
@@ -584,7 +587,7 @@ mod edges {
             assert_eq!(one(value.scatter((early, late), H.of(1), place, 99).order(H)), 11);
             assert_eq!(one(value.scatter((late, early), H.of(1), place, 99).order(H)), 11);
         }
-        // The place of all but the last row: which one comes last there shows the order.
+        // All elements but the last row go to one position: the one that stays shows the order.
         let place = Array2::from_shape_fn((3, 4), |(i, j)| usize::from(i == 2 && j == 3));
         let (value, place) = (x.at((Early, Late)), place.at((Early, Late)));
         assert_eq!(value.scatter((Early, Late), H.of(2), place, 99).order(H), ndarray::array![10, 11]);
@@ -596,9 +599,9 @@ mod edges {
         assert_eq!(turned.scatter((Early, Late), H.of(2), place, 99).order(H), ndarray::array![7, 11]);
     }
 
-    /// The mean of numbers near 1e8 is a multiple of 8 if it is rounded.
+    /// Near 1e8, a mean in single precision is a multiple of 8.
     #[test]
-    fn numbers_that_are_large_beside_their_deviation() {
+    fn numbers_that_are_large_compared_with_their_deviation() {
         let small = Array2::from_shape_fn((2, 1000), |(n, i)| ((i * (7 + n)) % 13) as f32 * 8.0);
         let large = small.mapv(|x| 1e8 + x);
         let exact = |row: usize| {
@@ -632,7 +635,8 @@ mod edges {
         assert!([f32::NAN].at(i).asinh().order(i)[0].is_nan());
     }
 
-    /// A division of integers by 0 says which operation it was; what a condition leaves out is not divided.
+    /// An integer division by 0 names the operation. Elements that a condition excludes are not
+    /// divided.
     #[test]
     fn integers_divided_by_zero() {
         fn message(run: impl FnOnce()) -> String {
@@ -648,7 +652,7 @@ mod edges {
         assert!(message(|| drop(a.at(i).remainder(b.at(i)).order(i))).starts_with("`remainder` of integers"));
         let found = select(b.at(i).ne(0), a.at(i) / b.at(i), -1).order(i);
         assert_eq!(found, ndarray::array![3, -1, i32::MIN]);
-        // On several threads, too.
+        // On several threads too.
         let many = Array1::from_elem(1 << 20, 1i32);
         dims!(j);
         assert!(
@@ -656,7 +660,7 @@ mod edges {
         );
     }
 
-    /// What does not fit into memory is an error of each constructor.
+    /// Each constructor returns an error if the result does not fit into memory.
     #[test]
     fn constructors_without_memory() {
         let huge = (H.of(usize::MAX / 2), W.of(usize::MAX / 2));
@@ -674,9 +678,10 @@ mod edges {
         assert_eq!(x.at(H).try_argsort_descending(H).unwrap().order(H), ndarray::array![1, 2, 0]);
     }
 
-    /// Each example draws apart, the same for the same seed; and the mask of one example can be that of all.
+    /// Each example draws different numbers, the same for the same seed; and one mask can be shared
+    /// by all examples.
     #[test]
-    fn dropout_draws_apart_along_further_dims() {
+    fn dropout_draws_different_numbers_along_further_dims() {
         #[batched]
         fn dropped(x: &Tensor<f32, (H,)>) -> Tensor<f32, (H,)> {
             x.dropout(0.25, 7)
@@ -702,7 +707,8 @@ mod edges {
         assert!(found.rows().into_iter().all(|row| row == found.row(0)));
     }
 
-    /// Counts that differ from one example to the next: rustc refuses further dims, and a closure for each example mints a dim for each.
+    /// If counts differ between examples, rustc refuses further dims. A closure for each example
+    /// creates a dim for each.
     #[test]
     fn dynamic_sizes_for_each_example() {
         #[batched]
@@ -725,7 +731,7 @@ mod edges {
     }
 
     #[test]
-    fn results_of_several_tensors_outlive_what_they_come_from() {
+    fn results_of_several_tensors_outlive_their_inputs() {
         dims!(n);
         let (norm, unique) = {
             let x = ndarray::array![[1.0f32, 2.0], [3.0, 2.0]];

@@ -1,5 +1,5 @@
-//! `rearrange!`, `reduce!`, `repeat!` and their kin: the patterns of einops' documentation, tutorial and test suite, each against an oracle that
-//! reads the same string while the test runs.
+//! `rearrange!`, `reduce!`, `repeat!` and related macros: the patterns of einops' documentation,
+//! tutorial and test suite, compared with an oracle that parses the same string at run time.
 
 use crate::reference::input::Random;
 use crate::reference::patterns::{IntoDynamic, einops as oracle, random, stacked};
@@ -7,7 +7,7 @@ use ndarray::{Array, Array2, Array3, ArrayD, array, s};
 use typed_dims::pipeline::plan::explain::PlanStep;
 use typed_dims::prelude::*;
 
-/// A test for each table: the pattern, the shape of the array, and sizes; for static and dynamic rank.
+/// A test for each table of patterns, array shapes and sizes, for static and dynamic rank.
 macro_rules! patterns {
     ($name:ident $macro:ident: $($pattern:literal, [$($size:literal),*] $($axis:ident = $given:literal)*;)*) => {
         #[test]
@@ -136,7 +136,7 @@ patterns! { repetitions repeat:
     "i -> (i i2) j", [3] i2 = 2 j = 0;
 }
 
-/// As `patterns!`, for reductions: each pattern with the reductions that are listed.
+/// Like `patterns!`, for reductions: each pattern with each of the listed reductions.
 macro_rules! reductions {
     ($name:ident: $($pattern:literal, [$($size:literal),*] $($axis:ident = $given:literal)*;)*) => {
         #[test]
@@ -284,7 +284,7 @@ fn lists_are_a_leading_axis() {
     );
 }
 
-/// Views of one array that have the same sizes, and lie in memory in different ways.
+/// Views of one array with equal sizes and different memory layouts.
 fn views(whole: &Array3<i32>) -> [ndarray::ArrayView3<'_, i32>; 4] {
     [
         whole.slice(s![..4, ..4, ..2]),
@@ -298,7 +298,7 @@ fn views(whole: &Array3<i32>) -> [ndarray::ArrayView3<'_, i32>; 4] {
 fn elements_lie_anywhere_in_memory() {
     let whole: Array3<i32> = random(&mut Random(5), (6, 8, 5));
     let views = views(&whole);
-    // Along an axis of one element that is as if it were four, nothing moves.
+    // An axis with one element, broadcast to four, has stride 0.
     let one = whole.slice(s![..1, ..4, 1..3]);
     let still = one.broadcast((4, 4, 2)).unwrap();
     macro_rules! same {
@@ -361,7 +361,7 @@ fn arrays_are_joined_and_split() {
     assert_eq!((left.view(), right.view()), (x.slice(s![.., ..2, ..]), x.slice(s![.., 2.., ..])));
     assert_eq!(rearrange!(left, right, h w1 c, h w2 c -> h (w1 + w2) c), x);
     assert_eq!(rearrange!(left, right, "h w1 c, h w2 c -> h (w1 + w2) c"), x);
-    // The parts are found by their axes, in whatever order they are written.
+    // Parts are matched by their axes, in any order.
     let swapped = rearrange!(left, right, h w1 c, h w2 c -> c (w2 + w1) h);
     assert_eq!(swapped, ndarray::concatenate![ndarray::Axis(1), right, left].reversed_axes());
     assert_eq!(rearrange!(x, h (w1 + w2) c -> h (w2 + w1) c, w2 = 3).reversed_axes(), swapped);
@@ -371,7 +371,7 @@ fn arrays_are_joined_and_split() {
     let grouped = rearrange!(x, h (g w1 + w2) c -> h g w1 c, h w2 c, g = 2, w1 = 2);
     assert_eq!(grouped.0.into_shape_with_order((2, 4, 3)).unwrap(), x.slice(s![.., ..4, ..]));
     assert_eq!(grouped.1, x.slice(s![.., 4.., ..]));
-    // Four blocks of a matrix, and back.
+    // Four blocks of a matrix, split and joined.
     let m = random::<i32, _>(&mut generator, (5, 7));
     let (a, b, c, d) = rearrange!(m, (i + j) (k + l) -> i k, i l, j k, j l, i = 2, k = 3);
     assert_eq!((a.dim(), b.dim(), c.dim(), d.dim()), ((2, 3), (2, 4), (3, 3), (3, 4)));
@@ -492,7 +492,7 @@ fn dims_of_the_scope_say_how_long_axes_are() {
     assert_eq!(reduce!(x, $n w -> $n, sum), x.sum_axis(ndarray::Axis(1)));
     assert_eq!(rearrange!(bound, ($m w) -> w m).order(n), rearrange!(x, n (m w) -> n w m, m = 3));
     assert_eq!(parse_shape!(x, $n (w $m)).w, 2);
-    // A dim without a size says nothing.
+    // A dim without a size does not constrain the axis.
     assert_eq!(rearrange!(x, $open w -> w $open), x.t());
     assert_eq!(
         try_rearrange!(x, $m w -> w $m).unwrap_err().to_string(),
@@ -579,7 +579,7 @@ fn functions_reduce_as_well() {
     let expected = oracle("h w c -> c h", &x.clone().into_dyn(), &[], spread);
     assert_eq!(reduce!(x, h w c -> c h, |part| spread(part)).into_dyn(), expected);
     assert_eq!(reduce!(x.view().into_dyn(), "h w c -> c h", |part| spread(part)).into_dyn(), expected);
-    // The elements come in the order of the axes; the result may be of another type.
+    // The elements come in the order of the axes, and the result may have another type.
     let digits =
         |part: &[i32]| part.iter().fold(0_i64, |number, &digit| number.wrapping_mul(100) + i64::from(digit));
     let flat = rearrange!(x, h w c -> (h w) c);

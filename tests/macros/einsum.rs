@@ -1,5 +1,5 @@
-//! `einsum!` in string notation: the expressions of numpy's and opt_einsum's documentation and test suites, and random ones, each against
-//! an oracle that reads the same string while the test runs.
+//! `einsum!` in string notation: the expressions of NumPy's and opt_einsum's documentation and test
+//! suites, and random ones, compared with an oracle that parses the same string at run time.
 
 use crate::reference::input::Random;
 use crate::reference::patterns::{IntoDynamic, einsum as oracle, random};
@@ -9,7 +9,8 @@ use typed_dims::einsum_path;
 use typed_dims::pipeline::plan::explain::PlanStep;
 use typed_dims::prelude::*;
 
-/// A test for each table of patterns, with the shapes of their operands: in f64, and with operands of dynamic rank.
+/// A test for each table of patterns and operand shapes: in `f64`, and with operands of dynamic
+/// rank.
 macro_rules! patterns {
     ($name:ident: $($pattern:literal, $([$($size:literal),*])*;)*) => {
         #[test]
@@ -453,7 +454,7 @@ patterns! { sizes_of_zero_and_one:
     "i,ij,j->", [30] [30, 40] [40];
 }
 
-/// The same pattern for other types of elements.
+/// The same pattern for other element types.
 macro_rules! types {
     ($($name:ident $t:ty;)*) => {$(
         #[test]
@@ -480,7 +481,7 @@ types! {
 }
 
 #[test]
-fn operands_lie_in_memory_in_any_way() {
+fn operands_have_any_memory_layout() {
     let mut generator = Random(11);
     let a = random::<f64, _>(&mut generator, (6, 8));
     let b = random::<f64, _>(&mut generator, (8, 10));
@@ -626,7 +627,7 @@ fn tensors_are_batched_and_fused() {
     let d = random::<f64, _>(&mut generator, (6, 3, 4));
     let c = einsum!("ik,kj->ij", a.at((n, .., ..)), d.at((m, .., ..))).order((m, n));
     assert_eq!(c.into_dyn(), oracle("nik,mkj->mnij", &[a.clone().into_dyn(), d.clone().into_dyn()]));
-    // A lazy operand is computed within the loops of the sum.
+    // A lazy operand is computed inside the loops of the sum.
     let (sum, plan) = explain(|| einsum!("ij->j", a.at((n, .., ..)) * 2.0 + 1.0).order(n));
     assert_eq!(sum, a.mapv(|x| 2.0 * x + 1.0).sum_axis(ndarray::Axis(1)));
     assert!(
@@ -649,7 +650,7 @@ fn errors_name_the_axis() {
         error(try_einsum!("ii", a)),
         "axis `i` has size 2 in the operand, but 3 in the operand, in the pattern `ii`"
     );
-    // A size of 1 is a size as any other.
+    // A size of 1 is not special.
     assert!(error(try_einsum!("ij,ij->", a, Array2::ones((1, 3)))).contains("axis `i` has size 2"));
     assert!(error(try_einsum!("i...,i...->i...", a, b).map(|x| x.sum())).contains("`i`"));
     assert!(error(try_einsum!("...,...->...", a, b).map(|x| x.sum())).contains("`...`"));

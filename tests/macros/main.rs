@@ -1,5 +1,5 @@
-//! The macros for arrays, and their notations. No test of this program takes a gradient: while there
-//! is one on any thread, some plans are others.
+//! The macros for arrays, and their notations. A gradient on any thread changes some plans, so no
+//! test of this program computes one.
 
 mod comprehensions;
 mod einops;

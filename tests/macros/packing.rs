@@ -62,7 +62,7 @@ fn lists_are_packed() {
 fn sizes_are_written_out() {
     let mut generator = Random(5);
     let x: Array3<f64> = random(&mut generator, (4, 5, 3));
-    // As many arrays as are listed; of one rank, if as many axes are listed for each.
+    // As many arrays as the list has, with equal rank if each entry has the same number of axes.
     let [two, three] = unpack!(x, [[2], [3]], a * c);
     assert_eq!((two, three), (x.slice(s![.., ..2, ..]).to_owned(), x.slice(s![.., 2.., ..]).to_owned()));
     let [r, g, b] = unpack!(x, [[], [], []], "a b *");
@@ -70,7 +70,7 @@ fn sizes_are_written_out() {
     let n = 2;
     let [first, flat] = unpack!(rearrange!(x, a b c -> c (a b)), [[n, 2 * n, 1], [12]], c *);
     assert_eq!((first.shape(), flat.shape()), (&[3, 2, 4, 1][..], &[3, 12][..]));
-    // `-1` is what the others leave.
+    // `-1` is inferred from the other sizes.
     for (shape, sizes) in [
         (unpack!(x, [[2], [-1], [2]], a * c), [2, 1, 2]),
         (unpack!(x, [[-1], [5], [0]], a * c), [0, 5, 0]),
@@ -159,7 +159,7 @@ fn positions_have_several_coordinates() {
     assert_eq!(gather!(image["b _ _ c"], yx["b p [2]"] => "b p c"), expected);
     assert_eq!(gather!(image[b _ _ c], yx[b p [2]] => c (b p)), rearrange!(expected, b p c -> c (b p)));
 
-    // Beside an array of one coordinate, and as the first axis.
+    // With an array of one coordinate, and as the first axis.
     let b = ndarray::array![1_usize, 0, 1, 1, 0, 0];
     let yx = rearrange!(yx, b p k -> b k p);
     let expected = Array::from_shape_fn((6, 5), |(p, c)| image[(b[p], yx[(0, 0, p)], yx[(0, 1, p)], c)]);
@@ -180,7 +180,7 @@ fn gathers_keep_the_axes_that_dots_stand_for() {
     let expected = Array::from_shape_fn((2, 2, 4, 5), |(b, k, i, j)| x[(ids[(b, k)], i, j)]);
     assert_eq!(gather!(x[_ ...], ids[b k] => b k ...), expected);
     assert_eq!(gather!(x[_ ...], ids["b k"] => "(b k) ...").shape(), [4, 4, 5]);
-    // Between other axes, and of none.
+    // Between other axes, and with no further axes.
     let expected = Array::from_shape_fn((5, 2, 2, 4), |(j, b, k, i)| x[(ids[(b, k)], i, j)]);
     assert_eq!(gather!(x[_ ... j], ids[b k] => j b k ...), expected);
     assert_eq!(gather!(x[_ i j ...], ids[b k] => b k i j ...).shape(), [2, 2, 4, 5]);

@@ -1,10 +1,10 @@
-//! Files that are cut off or changed, for readers that must refuse them or make something of them, and never panic.
+//! Truncated and modified files, for readers that must reject or read them without panicking.
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::time::Instant;
 
-/// Every beginning of every sample.
+/// Every prefix of every sample.
 pub fn cut_off(samples: &[Vec<u8>], read: impl Fn(&[u8])) {
     for file in samples {
         for end in 0..file.len() {
@@ -13,7 +13,7 @@ pub fn cut_off(samples: &[Vec<u8>], read: impl Fn(&[u8])) {
     }
 }
 
-/// Every byte of every sample, changed to what `changed` makes of it.
+/// Every byte of every sample, replaced by the results of `changed`.
 pub fn wrong_bytes<const N: usize>(
     samples: &[Vec<u8>],
     changed: impl Fn(u8) -> [u8; N],
@@ -31,7 +31,8 @@ pub fn wrong_bytes<const N: usize>(
     }
 }
 
-/// Random changes, as many as there is time for: `FUZZ_SECONDS=600` runs for ten minutes. `words` are what the format is made of.
+/// Random changes, as many as there is time for: `FUZZ_SECONDS=600` runs for ten minutes. `words`
+/// are elements of the format.
 pub fn random_changes(samples: &[Vec<u8>], words: &[&[u8]], read: impl Fn(&[u8])) {
     let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(2.0);
     let mut random = StdRng::seed_from_u64(1);
@@ -45,7 +46,7 @@ pub fn random_changes(samples: &[Vec<u8>], words: &[&[u8]], read: impl Fn(&[u8])
     }
 }
 
-/// One change: a byte, the end, a word put in or in the place of something, or a piece of another sample.
+/// One change: of a byte, of the end, an inserted or replaced word, or a piece of another sample.
 fn change(file: &mut Vec<u8>, samples: &[Vec<u8>], words: &[&[u8]], random: &mut StdRng) {
     let at = random.random_range(0..file.len());
     let word = words[random.random_range(0..words.len())].iter().copied();

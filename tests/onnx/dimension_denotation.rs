@@ -1,16 +1,16 @@
-//! The text's sections, each a module.
+//! One module for each section of the text.
 
 use super::{NCHW, chain, check, meaning, short};
 use typed_dims::onnx::proto::{self, GraphProto, NodeProto, float_tensor, node};
 
-/// A graph with two inputs, `x` and `w`, whose result is `y`.
+/// A graph with the inputs `x` and `w`, and the result `y`.
 fn pair(x: &[(&str, &str)], w: &[(&str, &str)], nodes: Vec<NodeProto>) -> GraphProto {
     let mut graph = chain(x, nodes);
     graph.input.push(float_tensor("w", w));
     graph
 }
 
-/// The mistakes of a graph, each as the checker says it.
+/// The mistakes of a graph, as the checker reports them.
 fn mistakes(graph: GraphProto) -> Vec<String> {
     check(graph).mismatches.iter().map(ToString::to_string).collect()
 }
@@ -98,7 +98,7 @@ mod denotation_definition {
         assert_eq!(read, STANDARD_DENOTATIONS);
     }
 
-    /// Principle 1: a channel is no position in space.
+    /// Principle 1: a channel is not a position in space.
     #[test]
     fn fine_enough_to_tell_channels_from_features() {
         let axes = [("N", "DATA_BATCH"), ("8", "DATA_FEATURE"), ("8", "DATA_FEATURE"), ("3", "DATA_CHANNEL")];
@@ -179,7 +179,7 @@ mod denotation_propagation {
         assert_eq!(meaning(chain(NCHW, pooled)), "N C");
     }
 
-    /// As writers of models do it: the shape is computed from another one.
+    /// As exporters write it: the shape is computed from another shape.
     #[test]
     fn reshape_to_a_computed_shape() {
         let axes = [("N", "DATA_BATCH"), ("T", "DATA_TIME"), ("12", ""), ("64", "DATA_FEATURE")];
@@ -199,7 +199,7 @@ mod denotation_propagation {
         assert_eq!(meaning(graph), "N T _");
     }
 
-    /// A size that is not known is no obstacle for the others.
+    /// An unknown size does not hide the others.
     #[test]
     fn reshape_to_a_shape_that_is_known_in_part() {
         let axes = [("N", "DATA_BATCH"), ("T", "DATA_TIME"), ("F", "DATA_FEATURE")];
@@ -325,7 +325,7 @@ mod denotation_propagation {
     #[test]
     fn convolution() {
         assert_eq!(meaning(pair(NCHW, FILTER, vec![node("Conv", &["x", "w"], &["y"])])), "N C F F");
-        // The channels of the result are denoted by those of the filter, or of the data.
+        // The channels of the result take the denotation of the filter's or the data's channels.
         let plain: Vec<_> = FILTER.iter().map(|&(size, _)| (size, "")).collect();
         assert_eq!(meaning(pair(NCHW, &plain, vec![node("Conv", &["x", "w"], &["y"])])), "N C F F");
         let image: Vec<_> = NCHW.iter().map(|&(size, _)| (size, "")).collect();
@@ -377,7 +377,7 @@ mod denotation_propagation {
     #[test]
     fn elementwise_and_concatenation() {
         for operator in ["Add", "Sub", "Mul", "Div", "Max", "Less", "PRelu"] {
-            // Each operand says what the other does not.
+            // The operands complement each other.
             let scale = [("3", ""), ("8", ""), ("1", "DATA_FEATURE")];
             let y = meaning(pair(NCHW, &scale, vec![node(operator, &["x", "w"], &["y"])]));
             assert_eq!(y, "N C F F", "{operator}");
@@ -418,7 +418,7 @@ mod denotation_propagation {
         assert_eq!(meaning(chain(NCHW, stacked)), "_ N C F F");
     }
 
-    /// Two ways to write one product: `MatMul`, and `Einsum`.
+    /// One product in two notations: `MatMul` and `Einsum`.
     #[test]
     fn products_in_two_notations() {
         let kinds = ["", "DATA_BATCH", "DATA_CHANNEL", "DATA_TIME", "FILTER_OUT_CHANNEL"];
@@ -447,7 +447,7 @@ mod denotation_propagation {
         }
     }
 
-    /// What the model says of a weight counts.
+    /// Annotations of weights are used.
     #[test]
     fn weights_are_denoted_by_their_value_info() {
         let mut graph =
@@ -479,7 +479,8 @@ mod denotation_propagation {
 mod denotation_verification {
     use super::*;
 
-    /// "In the 2D case [`DATA_BATCH`, `DATA_CHANNEL`, `DATA_FEATURE`, `DATA_FEATURE`]", and for other numbers of positions likewise.
+    /// "In the 2D case [`DATA_BATCH`, `DATA_CHANNEL`, `DATA_FEATURE`, `DATA_FEATURE`]", and
+    /// likewise for other numbers of spatial axes.
     #[test]
     fn pooling() {
         for operator in
@@ -496,7 +497,7 @@ mod denotation_verification {
                 )]
             );
         }
-        // If the input is not annotated in full, what is there counts.
+        // If the input is only partly annotated, the existing annotations count.
         let partly = [("N", ""), ("3", "DATA_FEATURE"), ("8", ""), ("8", "DATA_FEATURE")];
         assert_eq!(mistakes(chain(&partly, vec![node("MaxPool", &["x"], &["y"])])).len(), 1);
     }
@@ -544,9 +545,9 @@ mod denotation_verification {
                 "node `sum` (Add), input `w`: axis 1 is DATA_CHANNEL, but DATA_FEATURE is expected, as axis 3 of `x`"
             ]
         );
-        // One position means nothing; channels of a filter are channels.
+        // An axis with one position has no meaning; channels of a filter are channels.
         assert!(add(&[("3", "FILTER_OUT_CHANNEL"), ("1", "DATA_CHANNEL"), ("1", "")]).is_empty());
-        // Of several operands, those that have more than one position.
+        // With several operands, those with more than one position count.
         let mut sum = pair(
             &[("1", "DATA_TIME")],
             &[("8", "DATA_FEATURE")],
@@ -617,7 +618,7 @@ mod denotation_verification {
         assert!(report.mismatches[0].is_result);
     }
 
-    /// One mistake is one message: what follows it is not blamed.
+    /// Each mistake is reported once, without follow-up errors.
     #[test]
     fn a_mistake_is_reported_once() {
         let nhwc = [NCHW[0], NCHW[2], NCHW[3], NCHW[1]];
@@ -679,7 +680,7 @@ mod denotation_verification {
 mod type_denotation {
     use super::*;
 
-    /// What a whole tensor is called, an `IMAGE`, says nothing of its axes.
+    /// The denotation of a whole tensor, such as `IMAGE`, says nothing about its axes.
     #[test]
     fn of_the_whole_is_read_and_left_alone() {
         let mut graph = chain(NCHW, vec![node("Relu", &["x"], &["y"])]);

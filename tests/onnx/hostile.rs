@@ -1,4 +1,4 @@
-//! Files that are cut off, or lie: an error, or a report; never a panic.
+//! Truncated and lying files give an error or a report, never a panic.
 
 use super::{NCHW, chain, check, mutations};
 use typed_dims::onnx::proto::{self, GraphProto, NodeProto, float_tensor, node, tensor};
@@ -46,14 +46,14 @@ fn files_with_a_wrong_byte() {
 
 #[test]
 fn random_changes() {
-    // Lengths, small and endless, and the numbers of fields.
+    // Lengths, small and endless, and field numbers.
     let words: [&[u8]; 7] = [&[0], &[1], &[0x7f], &[0x80], &[0xff; 9], &[0x0a], &[0x3a]];
     mutations::random_changes(&samples(), &words, try_all);
 }
 
 #[test]
 fn lengths_that_the_file_does_not_have() {
-    // A graph, a name or a list of so many bytes that are not there.
+    // A graph, a name or a list that claims more bytes than there are.
     for field in [0x3a, 0x12, 0x42] {
         for length in [
             &[0x7f][..],
@@ -66,7 +66,8 @@ fn lengths_that_the_file_does_not_have() {
     }
 }
 
-/// A part of two bytes takes a hundred in memory: files that have millions of them are refused before anything is made of them.
+/// A part of two bytes takes a hundred in memory. Files with millions of parts are refused before
+/// memory is allocated for them.
 #[test]
 fn files_with_more_parts_than_any_model() {
     let field = |number: u8, content: &[u8]| {
@@ -85,7 +86,7 @@ fn files_with_more_parts_than_any_model() {
     let inputs = field(7, &field(1, &[0x0a, 0x00].repeat(count)));
     let options = field(7, &field(1, &[0x2a, 0x00].repeat(count)));
     let axes = field(7, &field(11, &field(2, &field(1, &field(2, &[0x0a, 0x00].repeat(count))))));
-    // Behind something that the reader skips.
+    // After a field that the reader skips.
     let hidden = field(7, &[&[0x1b, 0x1c][..], &[0x0a, 0x00].repeat(count)].concat());
     for file in [hidden, nodes, inputs, options, axes] {
         assert_eq!(
@@ -93,7 +94,7 @@ fn files_with_more_parts_than_any_model() {
             "this is not an ONNX model: it has more than 2000000 nodes, names and axes"
         );
     }
-    // Weights are as large as they like.
+    // Weights may have any size.
     let mut graph = chain(NCHW, Vec::new());
     graph
         .initializer
@@ -110,7 +111,7 @@ fn names_that_are_no_text() {
     let mut wrong = bytes.clone();
     wrong[at] = 0xff;
     assert!(refused(&wrong).contains("UTF-8"), "{}", refused(&wrong));
-    // Text that a terminal would act upon is shown as escapes, and long text is cut.
+    // Text with terminal control characters is escaped, and long text is truncated.
     let name = |name: &str| {
         let model = OnnxModel::from_proto(proto::model(GraphProto {
             input: vec![float_tensor(name, &[("NaN", "NaN")])],
@@ -122,7 +123,7 @@ fn names_that_are_no_text() {
     assert!(name(&"long".repeat(1 << 16)).len() < 100);
 }
 
-/// Graphs in nodes in graphs: as deep as the reader goes, and deeper.
+/// Nested graphs: as deep as the reader supports, and deeper.
 #[test]
 fn graphs_that_are_nested() {
     let nested = |depth: usize| {
@@ -133,7 +134,7 @@ fn graphs_that_are_nested() {
     };
     try_all(&nested(30));
     assert!(refused(&nested(40)).contains("recursion limit"));
-    // Far deeper, without the lengths of what is inside.
+    // Far deeper, without the lengths of the content.
     let deep = |depth| {
         [0x3a, 0x7f]
             .into_iter()
@@ -141,7 +142,7 @@ fn graphs_that_are_nested() {
             .collect::<Vec<u8>>()
     };
     refused(&deep(100_000));
-    // Nothing but openings.
+    // Only opening tags.
     refused(&[0x3a, 0x7f].repeat(100_000));
 }
 
@@ -192,7 +193,7 @@ fn what_is_no_tensor() {
     }
 }
 
-/// A graph that doubles a list, or the number of axes, again and again: beyond some length they are not followed.
+/// Graphs that repeatedly double a list or the number of axes: the checker stops at some length.
 #[test]
 fn graphs_that_ask_for_much() {
     let doubled = |operator: fn(&str, &str) -> NodeProto, first: &str| {
@@ -218,9 +219,9 @@ fn graphs_that_ask_for_much() {
     assert_eq!(check(unsqueezed).broken.len(), 1);
 }
 
-/// Nodes that stand before what they take, take themselves, or yield a name twice.
+/// Nodes that precede their inputs, take themselves as inputs, or define a name twice.
 #[test]
-fn graphs_that_are_none() {
+fn invalid_graphs() {
     let nodes = vec![
         node("Relu", &["later"], &["early"]),
         node("Add", &["self", "self"], &["self"]),

@@ -1,5 +1,6 @@
-//! ONNX's "Dimension Denotation" for models, section by section, and models as typed code. For typed dims the same sections are in
-//! `tests/texts/roles.rs`; what must not compile is in `ui-tests/fail/onnx` and `ui-tests/fail/roles`.
+//! ONNX's "Dimension Denotation" for models, section by section, and models as typed code.
+//! `tests/texts/roles.rs` has the same sections for typed dims. `ui-tests/fail/onnx` and
+//! `ui-tests/fail/roles` have programs that must not compile.
 
 #![cfg(feature = "onnx")]
 
@@ -17,7 +18,7 @@ use typed_dims::onnx::{DenotationReport, OnnxModel, proto};
 const NCHW: &[(&str, &str)] =
     &[("N", "DATA_BATCH"), ("3", "DATA_CHANNEL"), ("8", "DATA_FEATURE"), ("10", "DATA_FEATURE")];
 
-/// A model of some nodes with one input `x`, whose result is `y`.
+/// A model with these nodes, one input `x`, and the result `y`.
 fn chain(x: &[(&str, &str)], nodes: Vec<proto::NodeProto>) -> proto::GraphProto {
     proto::GraphProto {
         node: nodes,
@@ -28,19 +29,20 @@ fn chain(x: &[(&str, &str)], nodes: Vec<proto::NodeProto>) -> proto::GraphProto 
     }
 }
 
-/// What the checker says of a graph.
+/// The checker's report about a graph.
 fn check(graph: proto::GraphProto) -> DenotationReport {
     OnnxModel::from_bytes(proto::model(graph).to_bytes()).unwrap().check_denotations()
 }
 
-/// What the axes of `y` mean in a graph without mistakes, in short: `N C F`, with `_` for nothing.
+/// The meaning of the axes of `y` in a graph without mistakes, abbreviated: `N C F`, with `_` for
+/// no meaning.
 fn meaning(graph: proto::GraphProto) -> String {
     let report = check(graph);
     assert!(report.is_clean(), "{report}");
     short(&report)
 }
 
-/// What the axes of the first output mean.
+/// The meaning of the axes of the first output.
 fn short(report: &DenotationReport) -> String {
     let Some(axes) = &report.outputs[0].axes else { return "unknown".to_owned() };
     let letter = |axis: &Option<String>| match axis.as_deref() {

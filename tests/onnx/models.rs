@@ -1,11 +1,12 @@
-//! The models whose files lie in `models/`: macros read them while tests compile. They are made here; `ONNX_MODELS=write` writes them anew.
+//! The models in `models/`, which macros read while tests compile. They are generated here;
+//! `ONNX_MODELS=write` rewrites the files.
 
 use typed_dims::onnx::proto::{self, GraphProto, ModelProto};
 
 const IMAGE: &[(&str, &str)] =
     &[("N", "DATA_BATCH"), ("3", "DATA_CHANNEL"), ("H", "DATA_FEATURE"), ("W", "DATA_FEATURE")];
 
-/// A picture, and how likely it shows what.
+/// An image, and scores of its classes.
 fn classifier() -> ModelProto {
     proto::model(GraphProto {
         name: "classifier".to_owned(),
@@ -17,7 +18,7 @@ fn classifier() -> ModelProto {
             proto::node("Gemm", &["f", "weight"], &["logits"]).int("transB", 1),
         ],
         initializer: vec![weight("filter", &[4, 3, 3, 3]), weight("weight", &[10, 4])],
-        // As older models do, it lists a weight among its inputs.
+        // Like older models, it lists a weight among its inputs.
         input: vec![
             proto::float_tensor("image", IMAGE),
             proto::float_tensor("weight", &[("10", ""), ("4", "")]),
@@ -39,8 +40,8 @@ fn weight(name: &str, dims: &[i64]) -> proto::TensorProto {
     }
 }
 
-/// A step of a language model: names that are no identifiers, integers, truth values, two axes of one size, a number, and a tensor of
-/// which the number of axes is not said.
+/// A step of a language model: names that are not identifiers, integers, booleans, two axes with
+/// one size, a number, and a tensor with an unknown number of axes.
 fn decoder() -> ModelProto {
     let mut any = proto::float_tensor("hidden", &[]);
     if let Some(proto::TypeProto { value: Some(proto::TypeValue::Tensor(tensor)), .. }) = &mut any.r#type {
@@ -76,7 +77,7 @@ fn mistaken() -> ModelProto {
     })
 }
 
-/// What no tensor can have: strings.
+/// Strings, which no tensor can have as elements.
 fn strings() -> ModelProto {
     proto::model(GraphProto {
         name: "strings".to_owned(),
@@ -87,7 +88,7 @@ fn strings() -> ModelProto {
     })
 }
 
-/// Two inputs that begin with axes of different denotations, and never meet.
+/// Two inputs whose first axes have different denotations, and never meet.
 fn roles() -> ModelProto {
     proto::model(GraphProto {
         name: "roles".to_owned(),
@@ -101,7 +102,7 @@ fn roles() -> ModelProto {
     })
 }
 
-/// A tensor of each type of elements, and one with many axes.
+/// A tensor of each element type, and one with many axes.
 fn kinds() -> ModelProto {
     let types =
         [("f32", 1), ("u8", 2), ("i8", 3), ("u16", 4), ("i16", 5), ("i32", 6), ("i64", 7), ("bool", 9)];

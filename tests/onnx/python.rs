@@ -1,5 +1,5 @@
-//! The real Python package `onnx`: what it writes is read, and it reads and accepts what is made here. Skipped, with a notice, where it is
-//! absent; `PYTHON` says which Python is asked.
+//! Exchanges models with the real Python package `onnx`, in both directions. Skipped with a notice
+//! if it is missing. Set `PYTHON` to choose an interpreter.
 
 use super::{NCHW, chain, short};
 use std::path::Path;
@@ -70,8 +70,8 @@ for name in ['classifier', 'mistaken']:
     onnx.checker.check_model(onnx.load(name + '.onnx'))
 ";
 
-/// The models with which implementations of ONNX are tested, some for each operator: they are all right, so nothing in them may be broken, and
-/// axes and their sizes are those which the model says.
+/// The models that ONNX implementations are tested with, several for each operator. They are
+/// correct, so the checker must find no mistakes, and must agree about axes and their sizes.
 #[test]
 fn all_models_of_onnx_s_own_tests() {
     let dir = tempfile::tempdir().unwrap();
@@ -112,7 +112,7 @@ fn models_written_by_onnx_are_read_and_ours_are_accepted() {
     if !python(dir.path(), SCRIPT) {
         return;
     }
-    // With and without the shapes of what is on the way.
+    // With and without the shapes of intermediate results.
     for name in ["good.onnx", "good_inferred.onnx"] {
         let good = OnnxModel::open(at(name)).unwrap();
         assert_eq!(

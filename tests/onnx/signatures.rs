@@ -10,7 +10,7 @@ mod classifier {
 }
 
 dims! {
-    /// Of this file, and of two models.
+    /// Shared by this file and two models.
     pub struct Batch;
     /// Tokens.
     pub struct Token: DataTime;
@@ -47,11 +47,11 @@ fn dims_have_names_sizes_and_roles() {
         ["DATA_BATCH", "DATA_CHANNEL", "DATA_FEATURE", "DATA_FEATURE"]
     );
     assert!(names::<LogitsAxis1>().is_empty());
-    // Not of the standard: no role.
+    // A denotation outside of the standard gives no role.
     assert!(names::<decoder::Vocabulary>().is_empty());
 }
 
-/// Free sizes by denotation and by name: of all axes with the name, and of no others.
+/// Free sizes by denotation and by name, for all axes with the name and no others.
 #[test]
 fn sizes_are_given_in_the_call() {
     use batch_of_four::{Channel, H, Inputs, N, Outputs, W};
@@ -72,7 +72,7 @@ fn inputs_go_out_in_the_model_s_order() {
     let image =
         from_fn((N.of(2), C, H.of(4), W.of(6)), |(n, c, h, w)| (n * 1000 + c * 100 + h * 10 + w) as f32);
     let expected = image.clone().order((N, C, H, W));
-    // Whatever the order in memory.
+    // In any memory layout.
     let turned = image.clone().order((W, N, H, C)).into_tensor((W, N, H, C));
     for image in [image, turned] {
         let (array,): (Array4<f32>,) = Inputs { image }.into_arrays();
@@ -94,7 +94,7 @@ fn outputs_come_in() {
     );
 }
 
-/// What the model calls a feature, pooling takes.
+/// Pooling accepts the axes that the model denotes as features.
 #[test]
 fn roles_count() {
     use classifier::{H, ImageAxis1 as C, Inputs, N, W};
@@ -142,7 +142,7 @@ fn sizes_meet_across_tensors() {
     assert_eq!(error.to_string(), "dim `Batch` has size 2 in `input.ids`, but 3 in `mask`");
     let error = inputs(2, 6, 6).try_into_arrays().unwrap_err();
     assert_eq!(error.to_string(), "dim `Token` has size 5 in `input.ids`, but 6 in `mask`");
-    // One size of the model that has two names here.
+    // One size of the model, with two names here.
     let error = inputs(2, 5, 9).try_into_arrays().unwrap_err();
     assert_eq!(
         error.to_string(),

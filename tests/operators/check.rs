@@ -1,4 +1,4 @@
-//! The test body: what holds for every operator.
+//! The test body: checks that apply to every operator.
 
 use crate::table::{Case, Operator};
 use crate::value::{Argument, Domain, Elements, Layout, Random};
@@ -21,7 +21,7 @@ impl Sizes {
     }
 }
 
-/// The dims of the `at`th argument in the `run`th way to call an operator.
+/// The dims of the `at`th argument in the `run`th way of calling an operator.
 pub fn dims_of(operator: &Operator, run: usize, at: usize) -> Vec<&'static str> {
     let own = operator.parameters[at].dims.iter().copied();
     let outer = (run == 1 && at == 0).then_some("Outer");
@@ -41,14 +41,15 @@ fn draw(
     for (at, parameter) in operator.parameters.iter().enumerate() {
         let shape: Vec<usize> = dims_of(operator, run, at).iter().map(|dim| sizes.of(dim)).collect();
         let limit = if let Domain::Below(dim) = parameter.domain { sizes.of(dim) } else { 0 };
-        // Positions repeat, whatever the layout: for the others every argument lies differently.
+        // The layout of positions has no effect, and every other argument gets a different layout.
         let layout = Layout::ALL[(layout as usize + at) % Layout::ALL.len()];
         arguments.push(case.draw[at](&shape, layout, random, parameter.domain, limit));
     }
     arguments
 }
 
-/// Calls an operator once for each position of the further dims, compares each call with the loops, and all of them with one call.
+/// Calls an operator once for each position of the further dims, and once for all. Compares each
+/// single call with the loops and with the call for all.
 fn compare(operator: &Operator, case: &Case, run: usize, arguments: &[Argument], what: &str) {
     let found = case.runs[run](arguments);
     let further = if run == 0 { "no" } else { "two" };
@@ -91,7 +92,7 @@ fn compare(operator: &Operator, case: &Case, run: usize, arguments: &[Argument],
     }
 }
 
-/// The dims whose sizes may be any.
+/// The dims that may have any size.
 pub fn free_dims(operator: &Operator) -> Vec<&'static str> {
     let mut dims: Vec<_> = operator.parameters.iter().flat_map(|parameter| parameter.dims).copied().collect();
     dims.sort();
@@ -100,7 +101,7 @@ pub fn free_dims(operator: &Operator) -> Vec<&'static str> {
     dims
 }
 
-/// Whether there may be no elements along a dim: no positions lie along it.
+/// Whether a dim may be empty: not if an argument has positions along it.
 pub fn can_be_empty(operator: &Operator, dim: &'static str) -> bool {
     !operator.parameters.iter().any(|own| own.domain == Domain::Below(dim))
 }
@@ -130,7 +131,7 @@ pub fn check(operator: &Operator) {
             }
             run_all(&Sizes::usual().with(dim, 1), Layout::Contiguous, &format!("one element along {dim}"));
         }
-        // (Batch normalisation refuses that.)
+        // Batch normalisation refuses this.
         if operator.name == "batch_norm" {
             continue;
         }
@@ -139,7 +140,7 @@ pub fn check(operator: &Operator) {
     }
     for (at, error) in operator.errors.iter().enumerate() {
         let (found, expected) = error();
-        // Where it was bound is a place in the entry.
+        // The location of the binding is a line in the entry.
         let found = found.as_deref().map(|text| text.split(" (at ").next().expect("a first piece"));
         assert_eq!(found, Some(expected), "error {at} of {}", operator.name);
     }

@@ -1,4 +1,5 @@
-//! The derivative of every operator: by reverse and forward mode, against central differences, in double precision.
+//! The derivative of every operator: reverse and forward mode, compared with central differences,
+//! in double precision.
 
 use crate::Flat;
 use crate::check::{Sizes, can_be_empty, dims_of, free_dims};
@@ -14,15 +15,15 @@ use typed_dims::prelude::*;
 pub enum Derivative {
     /// It has one.
     Yes,
-    /// It is 0 wherever there is one: values are constant piece by piece, or no floats.
+    /// It is 0 wherever it exists: values are piecewise constant, or not floats.
     Zero,
-    /// There is none, for a reason: it is an error that names the operation.
+    /// There is none, for a reason: taking it is an error that names the operation.
     None { operation: &'static str, reason: &'static str },
 }
 
 /// Operators whose derivative is 0, though their first element type is a float.
 const ZERO: &[&str] = &[
-    // Constant piece by piece.
+    // Piecewise constant.
     "floor",
     "ceil",
     "round",
@@ -30,7 +31,7 @@ const ZERO: &[&str] = &[
     "round_ties_even",
     "signum",
     "heaviside",
-    // Truth values, positions and integers.
+    // Booleans, positions and integers.
     "is_nan",
     "is_finite",
     "is_infinite",
@@ -53,7 +54,7 @@ const ZERO: &[&str] = &[
     "cast",
     "iota",
     "one_hot",
-    // Shapes alone are read.
+    // Only reads shapes.
     "full_like",
     "norm_zero",
     "matrix_rank",
@@ -61,17 +62,17 @@ const ZERO: &[&str] = &[
     "randn_like_of",
 ];
 
-/// Operators without a derivative: the operation that the error names, and why.
+/// Operators without a derivative: the operation that the error names, and the reason.
 const NONE: &[(&str, &str, &str)] = &[
     ("map", "map", "a closure; a [custom operator](custom-operators.md) can have one"),
     ("zip_map", "zip_map", "a closure; a [custom operator](custom-operators.md) can have one"),
     ("eig", "eig", "complex numbers"),
 ];
 
-/// Operators of complex numbers.
+/// Operators on complex numbers.
 const COMPLEX: &[&str] = &["exp_complex"];
 
-/// Operators that have no derivative yet: each is an error, until its rule is there and the line goes.
+/// Operators whose derivative is not implemented: each is an error.
 const TO_DO: &[&str] = &[];
 
 /// The derivative of an operator.
@@ -91,14 +92,15 @@ pub fn derivative(operator: &Operator) -> Derivative {
 
 /// An argument: a variable, or a constant.
 pub enum Given<'a> {
-    /// The elements of a variable where they lie, and the sizes, to which axes of one element are lengthened.
+    /// The elements of a variable in memory, and the sizes to which axes with one element are
+    /// broadcast.
     Variable(ArrayViewD<'a, f64>, &'a [usize]),
-    /// What no derivative is taken by.
+    /// An argument that the derivative is not taken with respect to.
     Constant(&'a Argument),
 }
 
 impl Given<'_> {
-    /// The elements, of the type that they have.
+    /// The elements, with their own type.
     pub fn view<T: Dtype>(&self) -> ArrayViewD<'_, T> {
         match self {
             Given::Variable(elements, shape) => {
@@ -116,7 +118,7 @@ pub type Elements = Tensor<f64, (Flat,)>;
 pub enum Outcome {
     /// Floats, which can be differentiated.
     Floats(Elements),
-    /// Others, which are no part of a recorded program.
+    /// Other elements, which are not part of a recorded program.
     Others,
 }
 
@@ -138,7 +140,7 @@ macro_rules! others {
                 if crate::recorded::is_recording() {
                     return Outcome::Floats(self.cast::<f64>().eval());
                 }
-                // (An error if they were traced.)
+                // An error if they were traced.
                 let _ = self.order(Flat);
                 Outcome::Others
             }
@@ -151,7 +153,7 @@ others! { bool i32 i64 isize usize f32 }
 /// The variables and constants of a call.
 pub struct Call<'a> {
     slopes: &'a Slopes,
-    /// The elements of the variables, as they lie in memory.
+    /// The elements of the variables, in memory order.
     pub memory: Vec<Elements>,
     constants: Vec<Argument>,
     shapes: Vec<Vec<usize>>,
@@ -187,7 +189,7 @@ impl<'a> Call<'a> {
             }
             let layout = Layout::ALL[(layout as usize + at) % Layout::ALL.len()];
             let domain = match parameter.domain {
-                // Where elements are equal, there are kinks.
+                // Equal elements are kinks.
                 Domain::Ties => Domain::Any,
                 // The slope of `acosh` at 1 is infinite.
                 Domain::Above => Domain::FarAbove,
@@ -223,7 +225,7 @@ impl<'a> Call<'a> {
         (self.slopes.run)(&given)
     }
 
-    /// The floats that the call yields; none if it yields others.
+    /// The floats that the call returns, or no elements if it returns others.
     pub fn floats(&self, memory: &[Elements]) -> Elements {
         match self.outcome(memory) {
             Outcome::Floats(elements) => elements,
@@ -260,12 +262,13 @@ fn assert_near(found: f64, expected: f64, scale: f64, what: &dyn Fn() -> String)
     assert!(is_near, "{}: {found} is not {expected}", what());
 }
 
-/// How far differences go.
+/// The step of the differences.
 const STEP: f64 = 1e-5;
 
-/// Reverse and forward mode against differences, and against each other.
+/// Compares reverse and forward mode with differences, and with each other.
 ///
-/// The derivative is 0, or is somewhere another number; where there may be too few elements for that, nothing is expected.
+/// `is_zero` says whether the derivative must be 0 everywhere, or not 0 somewhere. `None` if there
+/// may be too few elements to tell.
 fn compare(call: &Call<'_>, is_zero: Option<bool>, random: &mut Random, context: &dyn Fn() -> String) {
     let value = call.floats(&call.memory);
     let len = value.size(Flat);
@@ -304,7 +307,7 @@ fn compare(call: &Call<'_>, is_zero: Option<bool>, random: &mut Random, context:
     let (forward, reverse) = ((&slope * &values(&cotangent)).sum(), dot(&gradient, &direction));
     let scale = 1e-6 + (&slope * &values(&cotangent)).mapv(f64::abs).sum();
     assert_near(reverse, forward, scale, &|| format!("reverse beside forward mode of {}", context()));
-    // Single elements, those that are not read among them.
+    // Single elements, including those that are not read.
     for (number, x) in call.memory.iter().enumerate().filter(|(_, x)| !x.is_empty()) {
         for _ in 0..2 {
             let element = random.next() as usize % x.len();
@@ -327,11 +330,11 @@ fn compare(call: &Call<'_>, is_zero: Option<bool>, random: &mut Random, context:
     }
 }
 
-/// The product with the Hessian of a loss, against differences of gradients.
+/// Compares the Hessian-vector product of a loss with differences of gradients.
 fn compare_second_order(call: &Call<'_>, random: &mut Random, context: &dyn Fn() -> String) {
     let cotangent = drawn(call.floats(&call.memory).size(Flat), random);
     let direction = call.direction(random);
-    // (With a linear term: a loss that does not depend on a variable is an error.)
+    // Has a linear term, because a loss that does not depend on a variable is an error.
     let loss = |memory: &Vec<Elements>| -> Tensor<f64, ()> {
         let linear = memory.iter().fold(zeros(()), |sum, x| (sum + x.sum(Flat)).eval());
         ((call.floats(memory).sin() * &cotangent).sum(Flat) + linear).eval()
@@ -400,7 +403,7 @@ pub fn check(operator: &Operator) {
     }
 }
 
-/// The lists have no names that are none.
+/// Checks that the lists only name existing operators.
 #[test]
 fn lists_name_operators() {
     let families = crate::families();

@@ -1,4 +1,4 @@
-//! `docs/operators.md`, written from the entries, and the counts in the README beside this file.
+//! Generates `docs/operators.md` from the entries, and the counts in this folder's README.
 
 use crate::derivatives::{Derivative, derivative};
 use crate::families;
@@ -58,7 +58,7 @@ fn shown(operator: &Operator) -> String {
         return format!("x.order(({}))", operator.out.join(", "));
     }
     let within = |name: &str| call.strip_prefix(name).and_then(|call| call.strip_suffix(')'));
-    // What follows `;` is for the test alone, and so is the value that it makes of both results.
+    // Code after `;` is only for the test, and so is the value that combines both results.
     let call = match (within("shown!("), within("both!(")) {
         (Some(call), _) => call.split_once(';').map_or(call, |(call, _)| call),
         (_, Some(call)) => call,
@@ -67,7 +67,7 @@ fn shown(operator: &Operator) -> String {
     without_generic_types(&constants(call))
 }
 
-/// A call for elements of `f32`, which a user writes instead of `T`.
+/// A call with `f32` instead of `T`, as a user writes it.
 fn without_generic_types(call: &str) -> String {
     let mut shown =
         call.replace("::<T", "::<f32").replace("T::INFINITY", "f32::INFINITY").replace("T::default()", "0.0");
@@ -80,7 +80,8 @@ fn without_generic_types(call: &str) -> String {
     shown
 }
 
-/// A call with constants as they are written where rustc knows their type: `of(0.5)`, or `of::<T>(0.5)`, is 0.5. (`K.of(2)` gives a dim a size.)
+/// A call with constants as literals: `of(0.5)`, or `of::<T>(0.5)`, becomes 0.5. `K.of(2)` is not
+/// changed, because it gives a dim a size.
 fn constants(call: &str) -> String {
     let mut shown = call.replace("of::<T>(", "of(");
     let is_constant = |at: usize, shown: &str| shown[..at].ends_with([' ', '(']);
@@ -91,7 +92,7 @@ fn constants(call: &str) -> String {
     shown
 }
 
-/// Which element types mix: what stands before the tables.
+/// The text before the tables: which element types mix.
 const TYPES: &str = r#"
 ## Element types
 
@@ -192,7 +193,7 @@ fn docs_count_in_the_readme() {
     }
 }
 
-/// "Adding one to the library" shows lines that are there, and fewer than 15 of them.
+/// "Adding one to the library" shows existing lines, fewer than 15.
 #[test]
 fn docs_show_an_addition_as_it_is() {
     let text = std::fs::read_to_string(file("docs/custom-operators.md")).expect("a page on custom operators");

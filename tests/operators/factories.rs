@@ -1,4 +1,4 @@
-//! Tensors from nothing.
+//! Functions that create tensors.
 
 use crate::loops::{self, build};
 use crate::table::Family;

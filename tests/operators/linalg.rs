@@ -1,4 +1,4 @@
-//! Linear algebra without solving.
+//! Linear algebra, without solvers.
 
 use crate::loops::{build, fold};
 use crate::table::Family;

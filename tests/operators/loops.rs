@@ -1,4 +1,4 @@
-//! What reference implementations are written with: loops over positions and over lines.
+//! Helpers for reference implementations: loops over positions and over lines.
 
 use ndarray::{ArrayD, IxDyn};
 
@@ -8,7 +8,7 @@ pub fn build<T>(shape: &[usize], mut f: impl FnMut(&[usize]) -> T) -> ArrayD<T> 
     ArrayD::from_shape_fn(IxDyn(shape), |at| f(at.slice()))
 }
 
-/// `f` of each line along an axis, which goes.
+/// `f` of each line along an axis, which is removed.
 pub fn fold<T: Copy, U>(x: &ArrayD<T>, axis: usize, mut f: impl FnMut(&[T]) -> U) -> ArrayD<U> {
     let mut shape = x.shape().to_vec();
     shape.remove(axis);
@@ -24,7 +24,7 @@ pub fn fold<T: Copy, U>(x: &ArrayD<T>, axis: usize, mut f: impl FnMut(&[T]) -> U
     })
 }
 
-/// `f` of each line along an axis, which yields a line of `len` elements.
+/// `f` of each line along an axis. It returns a line of `len` elements.
 pub fn lines<T: Copy, U: Copy>(
     x: &ArrayD<T>,
     axis: usize,
@@ -45,7 +45,7 @@ pub fn lines<T: Copy, U: Copy>(
     })
 }
 
-/// As `lines`, of the same length.
+/// Like `lines`, with lines of the same length.
 pub fn along<T: Copy, U: Copy>(x: &ArrayD<T>, axis: usize, f: impl FnMut(&[T]) -> Vec<U>) -> ArrayD<U> {
     lines(x, axis, x.shape()[axis], f)
 }
@@ -65,7 +65,8 @@ pub fn erf(x: f64) -> f64 {
     sum * 2.0 / std::f64::consts::PI.sqrt()
 }
 
-/// The logarithm of the gamma function, from Stirling's series far from 0 and the recurrence `gamma(x + 1) = x gamma(x)`.
+/// The logarithm of the gamma function, from Stirling's series far from 0 and the recurrence
+/// `gamma(x + 1) = x gamma(x)`.
 pub fn ln_gamma(x: f64) -> f64 {
     let shift: f64 = (0..20).map(|n| (x + f64::from(n)).ln()).sum();
     let z = x + 20.0;
@@ -74,9 +75,9 @@ pub fn ln_gamma(x: f64) -> f64 {
     (z - 0.5) * z.ln() - z + (2.0 * std::f64::consts::PI).ln() / 2.0 + series - shift
 }
 
-/// What a seed is combined with for numbers with a normal distribution.
+/// The number that a seed is combined with for the normal distribution.
 pub const NORMAL: u64 = 0x9E37_79B9_7F4A_7C15;
-/// What a seed is combined with for dropout.
+/// The number that a seed is combined with for dropout.
 pub const DROPOUT: u64 = 0x243F_6A88_85A3_08D3;
 
 /// The number that a seed is combined with for `categorical`.
@@ -94,7 +95,8 @@ fn mix(z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The number that the element at these indices along dims draws: a sum over the dims, whose factors are hashes of their names.
+/// The index of the random number for the element at these indices along dims: a sum over the dims,
+/// with factors that are hashes of their names.
 pub fn draws(indices: &[(&str, usize)]) -> u64 {
     indices.iter().fold(0, |sum, (name, at)| {
         let fnv = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
@@ -103,7 +105,7 @@ pub fn draws(indices: &[(&str, usize)]) -> u64 {
     })
 }
 
-/// The position that is read in a convolution, if it is not in the padding.
+/// The input position that a convolution reads, if it is not in the padding.
 pub fn tap(
     position: usize,
     stride: usize,

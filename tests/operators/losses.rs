@@ -7,7 +7,7 @@ use crate::{B, C, I, Inner, J, Outer, V};
 use ndarray::Axis;
 use typed_dims::prelude::*;
 
-/// Losses of predictions beside their targets.
+/// Losses of predictions and targets.
 pub fn family() -> Family {
     let mut operators = elements::entries();
     operators.extend(classes::entries());
@@ -98,7 +98,8 @@ mod classes {
             },
             along: [V I], keep: [],
             names: "nn.functional.cross_entropy" "" "";
-        /// The mean with smoothed labels. `CrossEntropy` also has `ignore_index` and `weights` of classes
+        /// The mean with smoothed labels. `CrossEntropy` also has `ignore_index` and `weights` of
+        /// classes
         cross_entropy_with [f32 f64] (x: T [I V], target: usize [I] in Below("V")) -> [],
             call: x.cross_entropy_with(V, target, CrossEntropy::new().label_smoothing(0.1)).mean(I),
             loops: {

@@ -1,14 +1,18 @@
-//! The operator database: one entry for each operator of the library, and one test body that runs them all.
+//! The operator database: one entry for each operator of the library, and one test body that runs
+//! them all.
 //!
-//! An entry says how inputs are made, calls the operator, and computes the same with plain loops. From that, `check` runs it over all
-//! its element types, with every layout in memory, with zero-sized dims, and, with the first of its element types, under two further dims
-//! that it does not know of: one that its first argument has, and one that all have. `docs` writes `docs/operators.md` from the same entries.
+//! An entry says how to create inputs, calls the operator, and computes the same with plain loops.
+//! `check` runs it with all its element types, with every memory layout, and with empty dims. With
+//! the first element type, it also runs it with two further dims that the entry does not mention:
+//! one that only the first argument has, and one that all have. `docs` generates
+//! `docs/operators.md` from the same entries.
 
 // Entries are written once for all their element types, and ranges may count from the end.
 #![allow(clippy::useless_conversion, clippy::reversed_empty_ranges)]
 #![cfg_attr(feature = "pjrt", allow(dead_code, reason = "the page of documentation uses the rest"))]
 
-/// A call as `docs/operators.md` shows it, with what only its test needs: statements before it, and what becomes of its result.
+/// A call as `docs/operators.md` shows it, with code that only its test needs: statements before
+/// it, and a conversion of its result.
 macro_rules! shown {
     ($call:expr; then |$found:ident| $then:expr) => {{
         let $found = $call;
@@ -25,7 +29,7 @@ macro_rules! shown {
 
 mod check;
 mod derivatives;
-// (The page of documentation belongs to the library's package.)
+// The documentation page belongs to the library's package.
 #[cfg(not(feature = "pjrt"))]
 mod docs;
 mod loops;
@@ -48,7 +52,7 @@ mod sorting;
 #[cfg(feature = "pjrt")]
 mod xla;
 
-/// Recordings from sizes read no element of their inputs.
+/// Recordings from sizes read no elements of their inputs.
 #[cfg(all(unix, not(feature = "pjrt")))]
 #[path = "../support/guarded.rs"]
 mod guarded;
@@ -60,7 +64,7 @@ static ALLOCATOR: guarded::Guarded = guarded::Guarded;
 use table::Family;
 use typed_dims::prelude::*;
 
-// `Outer` and `Inner` are the further dims: one sorts before the others, one behind them.
+// `Outer` and `Inner` are the further dims: one sorts before the others, one after them.
 dims! {
     pub(crate) struct Outer;
     pub(crate) struct I;
@@ -82,7 +86,7 @@ dims! {
     pub(crate) struct Flat;
 }
 
-/// How many elements the dims of entries have, unless an entry needs others.
+/// The sizes of the dims in entries, unless an entry needs others.
 const SIZES: &[(&str, usize)] = &[
     ("I", 3),
     ("J", 4),

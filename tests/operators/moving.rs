@@ -1,4 +1,4 @@
-//! Elements moved and repeated along dims.
+//! Operators that move and repeat elements along dims.
 
 use crate::loops::{build, lines};
 use crate::table::Family;

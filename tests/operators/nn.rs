@@ -26,7 +26,7 @@ fn moments<'a, T: Copy + Into<f64> + 'a>(x: impl Iterator<Item = &'a T> + Clone)
     (mean, x.map(|&x| (x.into() - mean) * (x.into() - mean)).sum::<f64>() / n)
 }
 
-/// The windows of two axes behind the first one.
+/// The windows of the two axes after the first.
 fn pooled<T: Copy>(
     x: &ArrayD<T>,
     size: [usize; 2],
@@ -399,7 +399,8 @@ crate::operators! {
         }),
         along: [], keep: [],
         names: "nn.functional.batch_norm" "" "";
-    /// Sets elements to 0 with probability `p`, and multiplies the others by `1 / (1 - p)`. The seed and the indices decide which
+    /// Sets elements to 0 with probability `p`, and multiplies the others by `1 / (1 - p)`. The
+    /// seed and the indices decide which
     dropout [f32 f64 f16] (apart x: T [I J]) -> [I J],
         call: x.dropout(0.25, 7),
         loops: build(x.shape(), |at| {

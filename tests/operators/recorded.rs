@@ -1,4 +1,5 @@
-//! Every operator recorded at one input and called with another: the same as the operator itself, also where its derivative is recorded.
+//! Records every operator with one input and calls it with another. The result must equal that of
+//! the operator, also if its derivative is recorded.
 
 use crate::Flat;
 use crate::check::{Sizes, can_be_empty, free_dims};
@@ -17,7 +18,7 @@ use typed_dims::program::{record, spec};
 #[path = "../support/reloaded.rs"]
 mod reload;
 
-/// Without `serde`, programs cannot be written: a program that goes through its data.
+/// Without `serde`, programs cannot be saved. This one goes through its data instead.
 #[cfg(not(feature = "serde"))]
 fn reloaded<In: typed_dims::program::RecordInputs, Out: Parameters>(
     program: &typed_dims::program::Program<In, Out>,
@@ -26,7 +27,7 @@ fn reloaded<In: typed_dims::program::RecordInputs, Out: Parameters>(
     program.to_saved().and_then(|saved| saved.restore(like)).expect("it is restored")
 }
 
-/// Operators that cannot be recorded, and so run on no other engine, with the reason.
+/// Operators that cannot be recorded, so that no other engine can run them, with the reason.
 const REFUSED: &[(&str, &str)] = &[
     ("map", "a closure"),
     ("zip_map", "a closure"),
@@ -80,7 +81,7 @@ pub(crate) fn refusal(operator: &Operator) -> Option<&'static str> {
     REFUSED.iter().find(|(name, _)| *name == operator.name).map(|(_, reason)| *reason)
 }
 
-/// The list has no names that are none.
+/// Checks that the list only names existing operators.
 #[test]
 fn refused_operators_exist() {
     let families = crate::families();
@@ -106,19 +107,19 @@ fn assert_refused(call: &Call<'_>, name: &str) {
     assert!(message.contains("cannot be recorded"), "{name}: {message}");
 }
 
-/// Operators whose results are not the same bit for bit, as their products are added up in another order; they are within rounding.
+/// Operators whose results differ by rounding, because their products are summed in another order.
 const ROUNDED: &[&str] = &["cosine_similarity"];
 
 std::thread_local! {
     static RECORDING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether results are to be tensors, as a recorded program yields them.
+/// Whether results must be tensors, as recorded programs return them.
 pub fn is_recording() -> bool {
     RECORDING.get()
 }
 
-/// While it lives, results are tensors.
+/// While this exists, results are tensors.
 pub(crate) struct AsTensors;
 
 impl AsTensors {
@@ -154,7 +155,7 @@ fn compare(call: &Call<'_>, other: &Call<'_>, exact: bool, has_derivative: bool,
         let mut out = program.call(memory);
         assert_same(&out, &expected, exact, what);
         assert_same(&loaded.call(memory), &out, true, &|| format!("{}, loaded", what()));
-        // Moved inputs and the given result are overwritten.
+        // Inputs that are moved in, and the given result, are overwritten.
         let moved: Vec<Elements> = memory.iter().map(|x| (x * 1.0).eval()).collect();
         program.call_into(moved, &mut out);
         assert_same(&out, &expected, exact, what);
@@ -192,7 +193,7 @@ pub(crate) fn gradient(call: &Call<'_>, cotangent: &Elements, memory: &Vec<Eleme
 pub fn check(operator: &Operator) {
     let name = operator.name;
     let Some(slopes) = recordable(operator) else {
-        // Programs have no elements of other types than these.
+        // Programs only support these element types.
         assert!(operator.cases.iter().all(|case| case.dtype.starts_with("Complex")), "{name} is not tested");
         assert!(refusal(operator).is_some(), "{name} is not on the list");
         return;

@@ -1,4 +1,4 @@
-//! Other dims over the same elements, and joins.
+//! Operators that change dims without changing elements, and joins.
 
 use crate::loops::{build, transpose};
 use crate::table::Family;

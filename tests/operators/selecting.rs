@@ -1,4 +1,4 @@
-//! Elements selected by value.
+//! Operators that select elements by value.
 
 use crate::loops::build;
 use crate::table::Family;

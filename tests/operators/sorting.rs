@@ -1,4 +1,4 @@
-//! Sorting, and what is found by order.
+//! Sorting, and order statistics.
 
 use crate::loops::{along, fold, lines};
 use crate::table::Family;
@@ -18,7 +18,7 @@ fn two_by_four() -> Array2<f32> {
     Array2::zeros((2, 4))
 }
 
-/// A line in order, with where its elements were.
+/// A line in order, with the original positions of its elements.
 fn sorted<T: Copy + PartialOrd>(line: &[T], descending: bool) -> Vec<(T, usize)> {
     let mut line: Vec<_> = line.iter().copied().zip(0..).collect();
     line.sort_by(|a, b| {
@@ -28,7 +28,7 @@ fn sorted<T: Copy + PartialOrd>(line: &[T], descending: bool) -> Vec<(T, usize)>
     line
 }
 
-/// The point at a share of a line's order.
+/// The quantile `q` of a line.
 fn quantile<T: Copy + PartialOrd + Into<f64>>(line: &[T], q: f64) -> f64 {
     let line: Vec<f64> = sorted(line, false).into_iter().map(|(x, _)| x.into()).collect();
     let place = q * (line.len() - 1) as f64;
@@ -37,7 +37,7 @@ fn quantile<T: Copy + PartialOrd + Into<f64>>(line: &[T], q: f64) -> f64 {
     line[below] + (line[above] - line[below]) * (place - below as f64)
 }
 
-/// Values and positions as one number each.
+/// Combines values and positions into one number each.
 macro_rules! both {
     ($found:expr) => {{
         let (values, at) = $found;

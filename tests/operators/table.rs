@@ -1,13 +1,13 @@
-//! What an entry is, and the macros with which entries are written.
+//! The entries of the database, and the macros that write them.
 
 use crate::derivatives::{Given, Outcome};
 use crate::value::{Argument, Domain, Elements, Layout, Random};
 
-/// Operators that belong together.
+/// A group of related operators.
 pub struct Family {
     /// The heading in `docs/operators.md`.
     pub title: &'static str,
-    /// What holds for all of them.
+    /// The rules for all of them.
     pub about: &'static str,
     /// The entries.
     pub operators: Vec<Operator>,
@@ -21,84 +21,88 @@ pub struct Parameter {
     pub elem: &'static str,
     /// Its dims.
     pub dims: &'static [&'static str],
-    /// Which elements it may have.
+    /// The elements that it may have.
     pub domain: Domain,
-    /// Whether it takes no further dims, though the others do.
+    /// Whether it takes no further dims although the others do.
     pub alone: bool,
 }
 
-/// Makes an argument.
+/// Creates an argument.
 pub type Draw = fn(&[usize], Layout, &mut Random, Domain, usize) -> Argument;
 /// A call of an operator.
 pub type Run = fn(&[Argument]) -> Elements;
 
-/// An operator with one element type in the place of `T`.
+/// An operator with one element type in place of `T`.
 pub struct Case {
     /// The name of the element type.
     pub dtype: &'static str,
-    /// Random arguments: for each the shape, a layout, the domain, and the size that bounds positions.
+    /// Functions that draw random arguments, from the shape, a layout, the domain, and the upper
+    /// bound of positions.
     pub draw: Vec<Draw>,
-    /// The operator on arguments as they are; and, of the first element type, with `Outer` and `Inner` in the first one and `Inner` in the others.
-    /// (Without arguments there is nothing to batch. How dims batch does not depend on the element type, and each of these is one more
-    /// expression to compile.)
+    /// The operator on its arguments. For the first element type, also with `Outer` and `Inner` in
+    /// the first argument and `Inner` in the others. Without arguments there is nothing to batch.
+    /// Other element types do not need this: batching does not depend on the type, and each call is
+    /// one more expression to compile.
     pub runs: Vec<Run>,
-    /// The same as plain loops, on one example.
+    /// The same with plain loops, on one example.
     pub loops: fn(&[Elements]) -> Elements,
 }
 
-/// A call of an operator on arguments some of which are variables.
+/// A call of an operator in which some arguments are variables.
 pub type Slope = fn(&[Given<'_>]) -> Outcome;
 
-/// An operator in double precision, to be differentiated.
+/// An operator in double precision, for derivatives.
 pub struct Slopes {
-    /// Random arguments, as in [`Case`].
+    /// Draws random arguments, as in [`Case`].
     pub draw: Vec<Draw>,
     /// Which arguments are floats.
     pub floats: Vec<bool>,
-    /// The operator, with further dims where it takes them.
+    /// The operator, with further dims if it takes them.
     pub run: Slope,
     /// Whether there are further dims, as in the second call of a [`Case`].
     pub further: bool,
-    /// Whether the arguments are no floats: they are drawn in their own types, given as floats, and cast back.
+    /// Whether the arguments are not floats: they are drawn in their own types, passed as floats,
+    /// and cast back.
     pub cast: bool,
 }
 
-/// An input that is refused, and the message.
+/// A refused input, and the error message.
 pub type Refusal = fn() -> (Option<String>, &'static str);
 
 /// An entry.
 pub struct Operator {
-    /// The name, as it is called.
+    /// The name of the test.
     pub name: &'static str,
     /// What it computes.
     pub doc: &'static str,
-    /// The call, as written in the entry.
+    /// The call, as in the entry.
     pub call: &'static str,
     /// Its arguments.
     pub parameters: &'static [Parameter],
     /// The dims of the result.
     pub out: &'static [&'static str],
-    /// The dims that it treats specially; all others come along.
+    /// The dims that it treats specially. All others pass through.
     pub along: &'static [&'static str],
-    /// Of these, the ones whose size must stay as it is: other sizes mean something else, or are errors.
+    /// The dims in `along` whose size must not change: other sizes have another meaning, or are
+    /// errors.
     pub keep: &'static [&'static str],
     /// The names of the element types.
     pub dtypes: Vec<&'static str>,
-    /// The element types, those of features only with them.
+    /// The cases for the element types; those that need a feature only exist with it.
     pub cases: Vec<Case>,
-    /// How its derivative is tested, if its first element type is a float.
+    /// How to test its derivative, if its first element type is a float.
     pub slopes: Option<Slopes>,
-    /// How an operator without `slopes` is recorded.
+    /// How to record an operator without `slopes`.
     pub whole: Option<Slopes>,
-    /// Whether further dims are refused, because its result has as many elements as the arguments' elements decide.
+    /// Whether further dims are refused, because the size of the result depends on the data.
     pub refuses: bool,
     /// Inputs that are errors, with their messages.
     pub errors: Vec<Refusal>,
-    /// What it is called in PyTorch, JAX and NumPy.
+    /// Its names in PyTorch, JAX and NumPy.
     pub names: [&'static str; 3],
 }
 
-/// Entries, each a module with the entry and a test that checks it; `entries` is the list of them.
+/// Defines a module for each entry, with the entry and its test, and the list `entries`.
 ///
 /// ```text
 /// /// What it computes.
@@ -110,9 +114,11 @@ pub struct Operator {
 ///     names: "PyTorch" "JAX" "NumPy";
 /// ```
 ///
-/// `f16` among the element types, and `half`, which stands for `f16` and `bf16`, are there with the feature `half`: the operator is called with
-/// them, and the loops run on `f32`, whose result the operator's is to be, rounded once. `(alone x: ..)` stands for an operator that takes no further dims, `(apart x: ..)` for one whose result
-/// depends on where elements are, and `mask: bool [I J] @alone` for a parameter that takes no further dims.
+/// The element types `f16` and `half`, which stands for `f16` and `bf16`, need the feature `half`.
+/// With them the loops run on `f32`, and the operator must return their result, rounded once.
+/// `(alone x: ..)` is an operator that takes no further dims, `(apart x: ..)` one whose result
+/// depends on the positions of elements, and `mask: bool [I J] @alone` a parameter that takes no
+/// further dims.
 #[macro_export]
 macro_rules! operators {
     ($(
@@ -125,7 +131,7 @@ macro_rules! operators {
             names: $torch:literal $jax:literal $numpy:literal;
     )*) => {
         $(
-            // A module is no obstacle to calling a function of the same name.
+            // A module and a function can have the same name.
             pub mod $name {
                 #[allow(unused_imports)]
                 use super::*;
@@ -228,7 +234,7 @@ macro_rules! operator {
         use $crate::value::Domain::*;
         $domain
     }};
-    // Nothing is given, so nothing can be batched.
+    // Without arguments there is nothing to batch.
     (@case $how:ident $t:ty, (), [$($out:ident)*], $call:expr, $loops:expr) => {
         $crate::table::Case {
             dtype: <$t as $crate::value::Dtype>::NAME,
@@ -318,7 +324,7 @@ macro_rules! operator {
             },
         }
     };
-    // Nothing is given, or no floats: there is nothing to differentiate by.
+    // Without float arguments there is nothing to differentiate with respect to.
     (@slopes $t:ident, (), $out:tt, $call:expr) => { None };
     (@slopes f32, $params:tt, $out:tt, $call:expr) => { Some($crate::operator!(@slope $params, $out, $call)) };
     (@slopes f64, $params:tt, $out:tt, $call:expr) => { Some($crate::operator!(@slope $params, $out, $call)) };
@@ -398,7 +404,8 @@ macro_rules! operator {
     (@next $arguments:ident, $e:ty) => { $arguments.next().expect("an argument").view::<$e>() };
 }
 
-/// Entries for operations on each element: `exp [f32] (x in Any), exp(x) "torch" "jax" "numpy" |x| the same;`
+/// Entries for elementwise operations:
+/// `exp [f32] (x in Any), exp(x) "torch" "jax" "numpy" |x| the same;`
 #[macro_export]
 macro_rules! pointwise {
     ($($(#[doc = $doc:literal])* $name:ident [$($t:ident)*] ($x:ident $(in $domain:expr)?), $call:expr, $value:expr, $torch:literal $jax:literal $numpy:literal;)*) => {
@@ -413,7 +420,7 @@ macro_rules! pointwise {
     };
 }
 
-/// Entries for operations on the elements of two tensors.
+/// Entries for elementwise operations on two tensors.
 #[macro_export]
 macro_rules! pointwise2 {
     ($($(#[doc = $doc:literal])* $name:ident [$($t:ident)*] ($x:ident $(in $domain:expr)?, $y:ident $(in $ydomain:expr)?), $call:expr, $value:expr, $torch:literal $jax:literal $numpy:literal;)*) => {

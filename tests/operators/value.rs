@@ -1,4 +1,4 @@
-//! Arrays whose element type only the run knows, and the ways in which they lie in memory.
+//! Arrays with a dynamic element type, and memory layouts.
 
 #[path = "../support/splitmix.rs"]
 mod splitmix;
@@ -8,12 +8,12 @@ use num_complex::Complex;
 pub use splitmix::Random;
 use typed_dims::types::scalar::CastTo;
 
-/// Which elements an argument may have.
+/// The elements that an argument may have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Domain {
     /// From -3 to 3.
     Any,
-    /// Few different values, so that some are equal.
+    /// Few distinct values, so that some are equal.
     Ties,
     /// Greater than 0.
     Positive,
@@ -35,17 +35,17 @@ pub enum Domain {
 pub trait Dtype: Copy + Default + std::fmt::Debug + 'static {
     /// Its name.
     const NAME: &'static str;
-    /// In which type loops compute what an operator is compared with.
+    /// The type in which loops compute the expected result.
     type Loops: Dtype;
-    /// An array of it as a value.
+    /// Wraps an array with this element type.
     fn wrap(array: ArrayD<Self>) -> Elements;
-    /// The array that a value is.
+    /// Unwraps the array.
     fn unwrap(elements: &Elements) -> &ArrayD<Self>;
     /// An element of the domain; `limit` is the size of the dim that positions lie along.
     fn draw(random: &mut Random, domain: Domain, limit: usize) -> Self;
-    /// Whether two results are the same but for rounding.
+    /// Whether two results agree up to rounding.
     fn close(self, other: Self) -> bool;
-    /// An array of `f64` as one of this type, which it has.
+    /// Casts an array of `f64` to this type, if that is `f64`.
     fn of_f64(array: ArrayViewD<'_, f64>) -> ArrayViewD<'_, Self> {
         unreachable!("{array} has elements of the type {}", Self::NAME)
     }
@@ -69,7 +69,7 @@ pub enum Elements {
     Bf16(ArrayD<half::bf16>),
 }
 
-/// Does the same with the array of whatever type.
+/// Evaluates the same expression for an array of any type.
 macro_rules! each {
     ($elements:expr, $array:ident => $value:expr) => {
         match $elements {
@@ -109,7 +109,8 @@ macro_rules! dtypes {
     )*};
 }
 
-/// Two floats are the same up to `tolerance`, relative where they are greater than 1; not-a-number is itself.
+/// Whether two floats agree up to `tolerance`, which is relative for floats greater than 1. NaN
+/// equals itself.
 fn near(a: f64, b: f64, tolerance: f64) -> bool {
     a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance * (1.0 + b.abs())
 }
@@ -156,7 +157,7 @@ dtypes! {
         |a, b| near(a.re, b.re, 1e-12) && near(a.im, b.im, 1e-12);
 }
 
-// Sums in another order can round to the next one.
+// Sums in another order can round to the next number.
 #[cfg(feature = "half")]
 dtypes! {
     half::f16, F16, "f16", f32, |random, domain, _limit| half::f16::from_f64(float(random, domain)),
@@ -165,13 +166,14 @@ dtypes! {
         |a, b| near_half(a.into(), b.into(), 1.0 / 128.0);
 }
 
-/// Whether a number of half precision is one of single precision, up to so much, and what is computed in single precision.
+/// Whether a half-precision number agrees with a single-precision one, up to `epsilon` and rounding
+/// in single precision.
 #[cfg(feature = "half")]
 fn near_half(a: f64, b: f64, epsilon: f64) -> bool {
     a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1.01 * epsilon * b.abs() + 1e-5 * (1.0 + b.abs())
 }
 
-/// A constant of an entry in its element type, where that can be a half precision.
+/// A constant of an entry in its element type, which may be half precision.
 pub fn of<T>(value: f64) -> T
 where
     f64: CastTo<T>,
@@ -179,9 +181,9 @@ where
     value.cast_to()
 }
 
-/// What an operator or a loop yields.
+/// The result of an operator or a loop.
 pub trait IntoElements {
-    /// The same as a value.
+    /// Converts the result to a value.
     fn into_elements(self) -> Elements;
 }
 
@@ -219,7 +221,7 @@ impl Elements {
         each!(self, array => index(array, axis, at))
     }
 
-    /// Truth values and integers as floats.
+    /// Booleans and integers as floats.
     pub fn as_floats(&self) -> Vec<f64> {
         match self {
             Elements::I32(array) => array.iter().map(|&x| x.into()).collect(),
@@ -232,7 +234,7 @@ impl Elements {
         }
     }
 
-    /// The same elements in the type in which loops compute.
+    /// The same elements in the type that loops use.
     pub fn widened(self) -> Elements {
         match self {
             #[cfg(feature = "half")]
@@ -243,7 +245,7 @@ impl Elements {
         }
     }
 
-    /// Whether the other, of single precision, is the same before it was rounded once.
+    /// Whether rounding the other, single-precision value once gives this one.
     #[cfg(feature = "half")]
     fn rounds(&self, other: &Elements) -> Option<bool> {
         fn all<T: Dtype + Into<f64>>(halves: &ArrayD<T>, other: &Elements, epsilon: f64) -> Option<bool> {
@@ -258,7 +260,7 @@ impl Elements {
         }
     }
 
-    /// Whether the other has the same shape, and the same elements but for rounding.
+    /// Whether both have the same shape, and the same elements up to rounding.
     pub fn close(&self, other: &Elements) -> bool {
         #[cfg(feature = "half")]
         if let Some(is_close) = self.rounds(other) {
@@ -272,7 +274,7 @@ impl Elements {
     }
 }
 
-/// How an array lies in memory.
+/// A memory layout.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Layout {
     /// The last axis fastest.
@@ -290,7 +292,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// All of them.
+    /// All layouts.
     pub const ALL: [Layout; 6] = [
         Layout::Contiguous,
         Layout::Transposed,
@@ -300,7 +302,7 @@ impl Layout {
         Layout::BroadcastLast,
     ];
 
-    /// The sizes of an array in the standard layout, to which `apply` gives this layout.
+    /// The sizes of an array in standard layout to which `apply` gives this layout.
     pub fn sizes_in_memory(self, shape: &[usize]) -> Vec<usize> {
         let mut sizes = shape.to_vec();
         let repeated = match self {
@@ -320,7 +322,7 @@ impl Layout {
         sizes
     }
 
-    /// The array in this layout, but for axes that repeat an element, which have one.
+    /// The array in this layout. Axes that repeat an element have size 1.
     pub fn apply<S: RawData>(self, mut array: ArrayBase<S, IxDyn>) -> ArrayBase<S, IxDyn> {
         for axis in (0..array.ndim()).map(Axis) {
             match self {
@@ -333,7 +335,7 @@ impl Layout {
     }
 }
 
-/// An argument: elements, and memory in which they lie in a certain way.
+/// An argument: elements in memory with a layout.
 #[derive(Clone, Debug)]
 pub struct Argument {
     shape: Vec<usize>,
@@ -359,12 +361,12 @@ impl Argument {
         Argument { shape: elements.shape(), memory: elements }
     }
 
-    /// The elements where they lie.
+    /// A view of the elements in memory.
     pub fn view<T: Dtype>(&self) -> ArrayViewD<'_, T> {
         T::unwrap(&self.memory).broadcast(IxDyn(&self.shape)).expect("the memory has these sizes or 1")
     }
 
-    /// The elements in an array of their own.
+    /// The elements as an owned array.
     pub fn elements(&self) -> Elements {
         fn owned<T: Dtype>(_: &ArrayD<T>, argument: &Argument) -> Elements {
             T::wrap(argument.view::<T>().to_owned())

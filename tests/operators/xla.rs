@@ -1,4 +1,5 @@
-//! Every operator and its derivative on XLA: the same as the operator itself, for other inputs than the recorded ones.
+//! Runs every operator and its derivative on XLA, with other inputs than the recorded ones. The
+//! results must equal those of the operator itself.
 
 use crate::Flat;
 use crate::check::{Sizes, can_be_empty, free_dims};
@@ -15,7 +16,7 @@ use xla_tests::{assert_near, plugin};
 
 static PLUGIN: LazyLock<Option<Pjrt>> = LazyLock::new(|| plugin(1));
 
-/// The share of the greatest number by which results may differ: both sides compute in `f64`.
+/// Allowed difference, relative to the greatest number: both sides compute in `f64`.
 const TOLERANCE: f64 = 1e-9;
 
 fn compare<Out: Parameters + RecordInputs<Value = Out>>(
@@ -59,7 +60,7 @@ fn compare_call(pjrt: &Pjrt, call: &Call<'_>, other: &Call<'_>, has_derivative: 
 /// Tests one operator.
 pub fn check(operator: &Operator) {
     let name = operator.name;
-    // (Those that cannot be recorded are tested to be refused, where recording is.)
+    // Other tests check that operators that cannot be recorded are refused.
     let Some(slopes) = recordable(operator).filter(|_| refusal(operator).is_none()) else { return };
     let _tensors = AsTensors::new();
     // Lowering needs no plugin.

@@ -1,4 +1,4 @@
-//! Gradients that are limited and summed, and averages of parameters.
+//! Clipping and sums of gradients, and averages of parameters.
 
 use super::{Row, Token, elements, matrix, noise, numbers, reference};
 use typed_dims::optim::{
@@ -35,7 +35,7 @@ fn clipping_agrees_with_pytorch() {
     let mut gradient = matrix::<f64>(|at| noise(at, 1));
     let norm: Tensor<f64, ()> = clip_by_global_norm(&mut gradient, 0.7);
     assert!((norm.order(()) - expected["norm"].as_f64().unwrap()).abs() < 1e-12);
-    // (PyTorch adds 1e-6 to the norm.)
+    // PyTorch adds 1e-6 to the norm.
     for (found, expected) in elements(&gradient).into_iter().zip(numbers(&expected["gradient"])) {
         assert!((found - expected).abs() < 1e-6, "{found} instead of {expected}");
     }
@@ -54,7 +54,7 @@ fn a_small_gradient_is_not_clipped() {
     assert!(elements(&gradient.0).iter().all(|a| a.is_nan()));
 }
 
-/// What norms make of a gradient: the factor is `min(1, most / norm)`.
+/// Clipping by norm multiplies a gradient by `min(1, most / norm)`.
 #[test]
 fn norms_at_the_limits() {
     let clipped = |values: [f64; 2], most: f64| {
@@ -95,7 +95,7 @@ fn the_average_agrees_with_pytorch() {
 }
 
 #[test]
-fn an_average_keeps_what_is_not_learned() {
+fn an_average_keeps_tensors_that_are_not_learned() {
     let mut average = Average::new(0.5);
     let value = (ones::<f32, _>(Row.of(2)), from_vec(Token.of(2), vec![7usize, 8]));
     average.update(&value);

@@ -30,7 +30,7 @@ fn groups_agree_with_pytorch() {
     assert!(expected.get("100").is_some());
 }
 
-/// How far each parameter of a network moves at a gradient of 1, by its name.
+/// How far each parameter of a network moves with a gradient of 1, by name.
 fn moved(mut optimizer: Sgd<Network>) -> Vec<(String, f32)> {
     let mut value = network(3);
     let before = value.clone();
@@ -60,7 +60,8 @@ fn near(found: &[(String, f32)], expected: [f32; 6]) {
     assert_eq!(found.len(), 6);
 }
 
-/// In the order of the names: `embedding`, `layers.0.weight`, `layers.1.weight`, `layers.1.bias`, `layers.2.weight`, `layers.2.bias`.
+/// In the order `embedding`, `layers.0.weight`, `layers.1.weight`, `layers.1.bias`,
+/// `layers.2.weight`, `layers.2.bias`.
 #[test]
 fn each_setting_is_that_of_the_last_group_with_it() {
     let sgd = || Sgd::new(0.1);
@@ -105,7 +106,7 @@ fn groups_that_make_no_sense_are_refused() {
     );
 }
 
-/// A group that is added later counts from the next step on.
+/// A group that is added later applies from the next step.
 #[test]
 fn groups_can_be_added_between_steps() {
     let (mut p, gradient) = (ones::<f64, _>(Row.of(2)), ones::<f64, _>(Row.of(2)));
@@ -116,7 +117,7 @@ fn groups_can_be_added_between_steps() {
     assert!((p.order(Row)[0] - 0.4).abs() < 1e-12);
 }
 
-/// Groups are settings, and not in the file: the same ones go on.
+/// Groups are settings, so the file does not contain them: training continues with the same groups.
 #[test]
 fn a_training_with_groups_goes_on_from_a_file() {
     let optimizer = || Adam::new(0.1).group("layers", |group| group.weight_decay(0.3).rate_factor(0.5));

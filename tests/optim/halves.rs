@@ -1,4 +1,4 @@
-//! Training in half precision: state in `f32`.
+//! Training in half precision, with state in `f32`.
 
 use super::*;
 use half::{bf16, f16};
@@ -9,7 +9,7 @@ const LEN: usize = 37;
 
 type Row1<T> = Tensor<T, (Row,)>;
 
-/// Numbers of type `T` that are smooth in the place and the step, small ones among them.
+/// Pseudorandom numbers that vary with position and step, some of them small.
 fn drawn<T: Real>(step: usize) -> Row1<T> {
     from_fn(Row.of(LEN), |at| T::from(noise(at, step) * 10f64.powi(-(at as i32 % 5))).unwrap())
 }
@@ -22,7 +22,7 @@ fn numbers<T: Real>(tensor: &Row1<T>) -> Vec<f32> {
     wide(tensor).order(Row).to_vec()
 }
 
-/// 1,000 steps in half precision, and the same steps by the same gradients in single precision.
+/// 1,000 steps in half precision, and the same steps with the same gradients in single precision.
 fn compare<T: Real, H: Optimizer<Row1<T>>, O: Optimizer<Row1<f32>>>(mut half: H, mut single: O)
 where
     f32: CastTo<T>,
@@ -66,14 +66,14 @@ fn steps_are_those_of_single_precision_rounded() {
     all::<bf16>();
 }
 
-/// The formulas of Adam, number by number.
+/// The formulas of Adam, for each number.
 #[test]
 fn adam_in_f16_follows_the_formula() {
     let mut p = full(Row.of(1), f16::ONE);
     let mut optimizer = Adam::new(1e-3);
     let (mut w, mut m, mut v) = (1.0_f64, 0.0_f64, 0.0_f64);
     for step in 1..=1000_usize {
-        // (Squares of such gradients are 0 in half precision.)
+        // The squares of such gradients are 0 in half precision.
         let g = f16::from_f64(1e-4 * (0.5 + noise(3, step)));
         optimizer.step(&mut p, &full(Row.of(1), g));
         let g = g.to_f64();
@@ -98,12 +98,12 @@ fn steps_begin_with_what_the_user_has_changed() {
     };
     optimizer.step(&mut p, &gradient);
     assert_eq!(master(&optimizer), [1.0 - 5e-4; 3]);
-    // One element is changed; another is set to what it is.
+    // One element is changed; another is set to its own value.
     p = from_vec(Row.of(3), vec![bf16::from_f32(5.0), bf16::ONE, p.view().order(Row)[2]]);
     optimizer.step(&mut p, &gradient);
     assert_eq!(master(&optimizer), [5.0 - 5e-4, 1.0 - 5e-4 - 5e-4, 1.0 - 5e-4 - 5e-4]);
     assert_eq!(numbers(&p), [5.0, 1.0, 1.0]);
-    // NaN stays, and is left when the user does.
+    // NaN stays until the user replaces it.
     p = full(Row.of(3), bf16::NAN);
     optimizer.step(&mut p, &gradient);
     assert!(master(&optimizer).iter().all(|a| a.is_nan()));
@@ -120,13 +120,13 @@ fn without_master_weights_each_step_is_rounded() {
     let expected = f16::from_f32(1.0 - 0.1 * f16::from_f32(0.3).to_f32());
     assert_eq!(p.view().order(Row)[2], expected);
     assert!(optimizer.state().parameter("").unwrap().master().is_none());
-    // Moments are of single precision all the same.
+    // The moments have single precision anyway.
     let mut adam = Adam::new(0.1).master_weights(false);
     adam.step(&mut p, &full(Row.of(3), f16::from_f32(1e-4)));
     let kept = adam.state().parameter("").unwrap();
     let square = kept.moments()[1].tensor::<f32, (Row,)>().unwrap().order(Row)[0];
     assert!((square - 1e-11).abs() < 1e-13, "{square}");
-    // The copy can be dropped, and made anew.
+    // The copy can be dropped, and is then created again.
     let mut adam = Adam::new(1e-5);
     adam.step(&mut p, &gradient);
     let mut adam = adam.master_weights(false);
@@ -149,7 +149,7 @@ fn the_order_in_memory_does_not_matter_for_masters() {
     let mut optimizers = [Adam::new(0.1), Adam::new(0.1)];
     for step in 0..6 {
         if step == 3 {
-            // From here on in another order than the state.
+            // From here on in another memory order than the state.
             other = other.view().order((Row, Column)).into_tensor((Row, Column));
         }
         optimizers[0].step(&mut one, &gradient);
@@ -198,11 +198,11 @@ fn gradients_of_half_precision_are_accumulated() {
         (0..4096).for_each(|_| gradients.add(full(Row.of(2), T::one())));
         assert_eq!(gradients.count(), 4096);
         assert_eq!(numbers(&gradients.take().unwrap()), [1.0, 1.0]);
-        // Their sum may be larger than the largest number.
+        // Their sum may exceed the largest number.
         let largest = T::max_value();
         (0..3).for_each(|_| gradients.add(full(Row.of(2), largest)));
         assert_eq!(gradients.take().unwrap().order(Row)[0], largest);
-        // Nothing of it is left.
+        // `take` resets the sum.
         gradients.add(full(Row.of(2), T::one()));
         assert_eq!(numbers(&gradients.take().unwrap()), [1.0, 1.0]);
     }

@@ -1,4 +1,5 @@
-//! Optimizers, schedules, clipping and averages, compared with PyTorch and optax (`reference.json`, written by `reference.py`).
+//! Optimizers, schedules, clipping and averages, compared with PyTorch and optax (`reference.json`,
+//! written by `reference.py`).
 
 mod gradients;
 mod groups;
@@ -44,7 +45,7 @@ fn elements<T: Real>(tensor: &Matrix<T>) -> Vec<f64> {
     tensor.view().order((Row, Column)).iter().map(|a| a.to_f64().unwrap()).collect()
 }
 
-/// Runs 100 steps, and compares the parameters with those of the reference.
+/// Runs 100 steps, and compares the parameters with the reference.
 fn compare<T: Real>(name: &str, kind: &str, most: f64, mut optimizer: impl Optimizer<Matrix<T>>) {
     let expected = &reference()[kind][name];
     let mut p = first::<T>();
@@ -65,7 +66,7 @@ fn compare<T: Real>(name: &str, kind: &str, most: f64, mut optimizer: impl Optim
 
 type Pair = (Matrix<f64>, Matrix<f64>);
 
-/// As [`compare`], with a second parameter that takes no part in some steps.
+/// Like [`compare`], with a second parameter that is frozen in some steps.
 fn compare_frozen(name: &str, mut optimizer: impl Optimizer<Pair>) {
     let expected = &reference()["frozen"][name];
     let mut both = (first::<f64>(), first::<f64>());
@@ -92,7 +93,7 @@ fn compare_frozen(name: &str, mut optimizer: impl Optimizer<Pair>) {
     assert_eq!((optimizer.state().steps_of("0"), optimizer.state().steps_of("1")), (100, 47));
 }
 
-/// Each parameter counts its own steps, which decides how Adam corrects its moments.
+/// Each parameter counts its own steps. Adam corrects its moments by this count.
 #[test]
 fn frozen_parameters_agree_with_pytorch() {
     compare_frozen("sgd", Sgd::new(0.05));
@@ -116,7 +117,7 @@ fn adagrad_with_decay<P: Parameters>() -> Adagrad<P> {
     Adagrad::new(0.1).rate_decay(0.02).weight_decay(0.1).first_sum(0.3).epsilon(1e-4).maximize()
 }
 
-/// State is kept by the names of parameters, from the first step of each on.
+/// State is stored by parameter name, from the first step of each parameter.
 #[test]
 fn moments_are_kept_by_name_from_the_first_step_on() {
     let mut value = network(3);
@@ -155,7 +156,7 @@ fn moments_are_kept_by_name_from_the_first_step_on() {
     assert_eq!(kept(&optimizer, "layers.1.bias"), 2);
 }
 
-/// A parameter that is added later has taken no steps yet.
+/// A parameter that is added later starts at step 0.
 #[test]
 fn a_later_parameter_counts_from_its_own_first_step() {
     let of = |len: usize| vec![ones::<f64, _>(Row.of(2)); len];
@@ -168,7 +169,7 @@ fn a_later_parameter_counts_from_its_own_first_step() {
     assert!((value[2].view().order(Row)[0] - (0.7 - 0.1)).abs() < 1e-7);
 }
 
-/// The text of the error of a step, which changes nothing.
+/// The text of the error of a step, which must change nothing.
 fn step_refused<O: Optimizer<Matrix<f64>>>(mut optimizer: O) -> String {
     let mut p = first::<f64>();
     let error = optimizer.try_step(&mut p, &matrix(|_| 1.0)).expect_err("the settings are refused");
@@ -265,14 +266,14 @@ fn settings_out_of_their_range_are_refused() {
     ] {
         assert_eq!(found, expected);
     }
-    // Values at the end of a range are allowed.
+    // Values at the ends of a range are allowed.
     let mut p = first::<f64>();
     Adam::new(0.0).betas(0.0, 0.0).epsilon(0.0).step(&mut p, &matrix(|_| 1.0));
     Sgd::new(0.0).momentum(1.0).nesterov().step(&mut p, &matrix(|_| 1.0));
     assert_eq!(elements(&p), elements(&first::<f64>()));
 }
 
-/// A count that cannot grow stays.
+/// A step count that would overflow stays at its maximum.
 #[test]
 fn steps_are_counted_up_to_the_largest_number() {
     fn last<O: Optimizer<Matrix<f32>>>(mut optimizer: O) {
@@ -295,7 +296,7 @@ fn steps_are_counted_up_to_the_largest_number() {
     last(Lamb::new(Schedule::polynomial(0.1, 0.01, 10, 2.0)));
 }
 
-/// All optimizers that PyTorch has.
+/// Compares all optimizers that PyTorch has.
 fn compare_all<T: Real>(kind: &str, most: f64) {
     compare::<T>("sgd", kind, most, Sgd::new(0.05));
     let momentum = Sgd::new(0.05).momentum(0.9).weight_decay(0.02);
@@ -331,7 +332,8 @@ fn optimizers_agree_with_pytorch_in_double_precision() {
     compare_all::<f64>("f64", 1e-12);
 }
 
-/// Parameters that grow with each step. In single precision, the roundings of PyTorch itself add up.
+/// Parameters that grow with each step. In single precision, PyTorch's own rounding errors
+/// accumulate.
 #[test]
 fn optimizers_that_maximize_agree_with_pytorch() {
     compare::<f64>("adam_maximize", "f64", 1e-12, Adam::new(0.03).weight_decay(0.1).maximize());
@@ -360,9 +362,9 @@ fn lamb_agrees_with_optax() {
     compare::<f64>("lamb_decay", "f64", 1e-12, lamb);
 }
 
-/// A parameter that is 0 moves, and one without a direction stays.
+/// A parameter of 0 moves; a parameter without a direction does not.
 #[test]
-fn lamb_takes_norms_of_zero_for_no_factor() {
+fn lamb_ignores_norms_of_zero() {
     let mut p = zeros::<f64, _>((Row.of(3), Column.of(4)));
     Lamb::new(0.01).step(&mut p, &matrix(|_| 1.0));
     assert!(elements(&p).iter().all(|&p| (p + 0.01).abs() < 1e-7));
@@ -376,12 +378,12 @@ fn a_warm_up_comes_before_the_schedule() {
     let rates = |schedule: Schedule| [0, 1, 2, 3, 4].map(|step| schedule.at(step));
     assert_eq!(rates(Schedule::constant(0.5).warm_up(2)), [0.25, 0.5, 0.5, 0.5, 0.5]);
     assert_eq!(rates(Schedule::step(1.0, 1, 0.5).warm_up(2)), [0.5, 1.0, 1.0, 0.5, 0.25]);
-    // After the last step, the rate stays.
+    // After the last step, the rate is constant.
     assert_eq!(Schedule::cosine(1.0, 0).at(0), 0.0);
     assert_eq!(Schedule::one_cycle(1.0, 10).at(9), Schedule::one_cycle(1.0, 10).at(1000));
 }
 
-/// A step that is a tensor has the same rate, bit for bit.
+/// A step count in a tensor gives the same rate, bit for bit.
 #[test]
 fn the_rate_of_a_tensor_is_that_of_its_number() {
     let schedules = [
@@ -410,7 +412,7 @@ fn the_rate_of_a_tensor_is_that_of_its_number() {
     }
     assert_eq!(optimizer.state().step_count().view().order(()), 5);
     assert_eq!(optimizer.state().rate().order(()), optimizer.rate());
-    // A count that was handed out stays.
+    // A returned count does not change later.
     let before = optimizer.state().step_count().clone();
     optimizer.step(&mut p, &matrix(|_| 1.0));
     assert_eq!((before.order(()), optimizer.steps()), (5, 6));
@@ -496,7 +498,7 @@ fn parts_are_frozen_by_name() {
     };
     let kept = ["embedding", "0", "1", "bias", "2"].map(|name| same(&before, &value, name));
     assert_eq!(kept, [true, false, true, true, false]);
-    // The moments of a part that changes again begin with zeros.
+    // The moments of an unfrozen part start with zeros.
     optimizer.unfreeze("layers.1");
     optimizer.step(&mut value, &gradient);
     assert!(
@@ -523,7 +525,7 @@ fn values_that_do_not_fit_change_nothing() {
     gradient.layers.truncate(1);
     let error = optimizer.try_step(&mut value, &gradient).unwrap_err();
     assert_eq!(error.to_string(), "the values of `layers` differ: one has the length 3, another 1");
-    // The state belongs to parameters of these sizes.
+    // The state belongs to parameters of other sizes.
     let mut larger = network(4);
     let gradient = larger.map_elements(|_: f32| 1.0);
     let error = optimizer.try_step(&mut larger, &gradient).unwrap_err();

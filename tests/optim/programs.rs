@@ -1,4 +1,4 @@
-//! Formulas as programs, run by the interpreter, compared bit for bit with the compiled loops.
+//! Formulas as programs. The interpreter must return the same bits as the compiled loops.
 
 use super::{Row, noise};
 use typed_dims::optim::{
@@ -12,18 +12,18 @@ use typed_dims_kernels::map::formula::{UpdateOperand, UpdateProgram};
 use typed_dims_kernels::program::code::DType;
 use typed_dims_kernels::program::interpreter::ProgramOutput;
 
-/// More than a tile of the interpreter, and than a block of half precision.
+/// Longer than a tile of the interpreter, and than a half-precision block.
 const LEN: usize = 1100;
 
 type Line<T> = Tensor<T, (Row,)>;
 
-/// Elements of parameters, whose state has elements of `Wide`.
+/// Elements of parameters. Their state has elements of the type `State`.
 trait Parameter: Real {
     type State: StateNumber;
     fn operand(line: &[Self]) -> UpdateOperand<'_>;
     fn of_state(state: Self::State) -> Self;
     fn to_state(self) -> Self::State;
-    /// The bits, but for those of NaN.
+    /// The bits, or `None` for NaN.
     fn bits(self) -> Option<u64>;
     fn of(value: f64) -> Self;
     const IS_HALF: bool;
@@ -73,7 +73,7 @@ fn bits<T: Parameter>(line: &[T]) -> Vec<Option<u64>> {
     line.iter().map(|a| a.bits()).collect()
 }
 
-/// Numbers of several sizes, zeros among them, and at some steps what is no finite number.
+/// Numbers of several magnitudes, including zeros, and in some steps numbers that are not finite.
 fn drawn<T: Parameter>(step: usize) -> Vec<T> {
     let number = |at: usize| match (at, step % 10) {
         (7, _) => 0.0,
@@ -86,7 +86,7 @@ fn drawn<T: Parameter>(step: usize) -> Vec<T> {
     (0..LEN).map(|at| T::of(number(at))).collect()
 }
 
-/// Compares bits, and says where they differ first.
+/// Compares bits, and reports the first difference.
 #[track_caller]
 fn assert_same<T: Parameter>(found: &[T], expected: &[T], what: &str) {
     let (found, expected) = (bits(found), bits(expected));
@@ -108,7 +108,7 @@ fn scalars(program: &UpdateProgram, inputs: &[f64]) -> Vec<f64> {
     program.run::<f64>(&inputs, 1).unwrap().into_iter().map(|result| result[0]).collect()
 }
 
-/// Values that change: those of state, and the elements that the first of them is rounded to.
+/// Values that change: the state, and the elements that its first part is rounded to.
 struct Changed<T: Parameter> {
     state: Vec<Vec<T::State>>,
     rounded: Vec<T>,
@@ -144,7 +144,7 @@ fn agrees<T: Parameter, O: Optimizer<Line<T>>>(mut optimizer: O) {
     for step in 1..=40_u32 {
         let what = format!("{kind}, step {step}");
         if step == 25 {
-            // The user changes the parameters.
+            // The user modifies the parameters.
             let new = drawn::<T>(1000);
             found.rounded.clone_from(&new);
             if !T::IS_HALF {
@@ -194,7 +194,7 @@ fn beside_optimizers<T: Parameter>() {
     let dtype = DType::of::<T>().unwrap();
     for step in [1, 6, 7] {
         let first = drawn::<T>(step);
-        // (Fewer than the sum of squares has lanes, so that it is in order.)
+        // Fewer than the lanes of the sum of squares, so that the order is defined.
         let few = &first[6..12];
         let squares = few.iter().map(|a| a.to_f64().unwrap() * a.to_f64().unwrap()).sum();
         for most in [0.0, 1e-3, 0.5, 1e6, f64::INFINITY] {
@@ -248,7 +248,7 @@ fn programs_of_half_precision_compute_what_loops_do() {
     all_of::<half::bf16>();
 }
 
-/// Settings are constants of a program; what differs from step to step are operands.
+/// Settings are constants of a program; values that change from step to step are operands.
 #[test]
 fn numbers_of_a_step_are_operands() {
     let of = |rate: f64| Adam::<Line<f32>>::new(rate).programs(DType::F32).unwrap();

@@ -3,7 +3,7 @@
     pip install torch optax
     python tests/optim/reference.py
 
-The parameters are 12 numbers; the gradient is a formula of them and of the step, which `main.rs` has as well.
+There are 12 parameters. The gradient is a formula of the parameters and the step, the same as in `main.rs`.
 """
 
 import json
@@ -15,7 +15,7 @@ import optax
 import torch
 
 jax.config.update("jax_enable_x64", True)
-# Numbers of a step, such as NAdam's product of momenta, have this type.
+# Internal numbers of a step, such as NAdam's product of momenta, have this type.
 torch.set_default_dtype(torch.float64)
 
 SHAPE = (3, 4)
@@ -40,7 +40,7 @@ def by_torch(make, dtype):
 
 
 def frozen_by_torch(make, dtype):
-    """Two parameters, of which the second has no gradient at first, and for a time later."""
+    """Two parameters. The second has no gradient at first, and again for a while later."""
     first = torch.tensor(FIRST, dtype=torch.float64).to(dtype).reshape(SHAPE)
     both = [torch.nn.Parameter(first.clone()), torch.nn.Parameter(first.clone())]
     optimizer = make(both)
@@ -135,7 +135,7 @@ OPTAX_SCHEDULES = {
 
 
 def losses():
-    """Losses of epochs, some of which are better than all before."""
+    """Losses of epochs, some of them better than all earlier ones."""
     return [1.0 / (1 + epoch // 6) + 0.01 * math.sin(3.0 * epoch) for epoch in range(60)]
 
 
@@ -158,7 +158,7 @@ PLATEAUS = {
 
 
 def groups():
-    """Three parameters: the second has no weight decay, the third another rate as well."""
+    """Three parameters: the second and third have no weight decay, and the third has another rate."""
     first = torch.tensor(FIRST, dtype=torch.float64).reshape(SHAPE)
     all = [torch.nn.Parameter(first.clone()) for _ in range(3)]
     optimizer = torch.optim.AdamW(

@@ -1,4 +1,4 @@
-//! Schedules, and rates that fall on a plateau.
+//! Schedules, and rates that decrease on a plateau.
 
 use super::{numbers, reference};
 use typed_dims::optim::{Plateau, Schedule};
@@ -29,7 +29,7 @@ fn schedules_agree_with_pytorch_and_optax() {
     }
 }
 
-/// Each period begins at its own step, however the logarithm is rounded.
+/// Each period starts at its own step, however the logarithm is rounded.
 #[test]
 fn periods_begin_with_the_first_rate() {
     for (first, longer) in [(1, 2), (7, 3), (10, 4), (3, 10), (1000, 5)] {
@@ -82,7 +82,7 @@ fn a_plateau_refuses_settings_out_of_their_range() {
     );
 }
 
-/// Losses that are NaN count as no better.
+/// NaN losses never count as better.
 #[test]
 fn nan_is_never_better() {
     let mut plateau = Plateau::new(1.0).patience(1).factor(0.5);
@@ -90,7 +90,7 @@ fn nan_is_never_better() {
     assert_eq!(rates, [1.0, 1.0, 1.0, 0.5]);
 }
 
-/// Its state is made of tensors, which a checkpoint saves.
+/// The state of a plateau consists of tensors, which a checkpoint saves.
 #[test]
 fn a_plateau_goes_on_from_its_state() {
     let new = || Plateau::new(0.5).patience(2);

@@ -1,13 +1,14 @@
-//! The programs with inputs: all examples in one call, and each in a call of its own.
+//! The programs with inputs: one call for all examples, and one call for each example.
 
 use super::suite::*;
 use typed_dims::ndarray::Array5;
 use typed_dims::ndarray::{Array, ArrayD, Dimension, ShapeBuilder};
 use typed_dims::prelude::*;
 
-/// A program with inputs for many examples. An input that has only one of the two further dims, or none, is shared along the other.
+/// A program with inputs for many examples. An input that lacks one or both of the two further dims
+/// is shared along them.
 pub trait Case: Sync {
-    /// What it is called.
+    /// The name of the program.
     fn name(&self) -> &'static str;
 
     /// One call with the two further dims, which are the first axes of its results.
@@ -30,7 +31,7 @@ pub fn all(n: usize, m: usize) -> Vec<Box<dyn Case>> {
     ]
 }
 
-/// Numbers that look random, the same in each run.
+/// Pseudorandom numbers, the same in each run.
 fn numbers<D: Dimension>(sizes: impl ShapeBuilder<Dim = D>, seed: u64) -> Array<f32, D> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     Array::from_shape_simple_fn(sizes, || {
@@ -161,7 +162,7 @@ struct Scan {
 }
 
 impl Scan {
-    /// How many steps.
+    /// The number of steps.
     pub const STEPS: usize = 6;
 
     fn new(n: usize, m: usize) -> Self {

@@ -1,4 +1,4 @@
-//! What must be called once for each example.
+//! Functions that must be called once for each example.
 
 use super::suite::{Batch, Feat, Group, Key, Seq};
 use typed_dims::batch::map_each;
@@ -11,7 +11,7 @@ fn numbers(n: usize, m: usize, size: usize) -> Array3<f32> {
     Array3::from_shape_fn((n, m, size), |(n, m, at)| ((n * 7 + m * 5 + at * 11) % 13) as f32)
 }
 
-/// A function of somebody else, who knows arrays alone.
+/// A third-party function that only supports arrays.
 fn sorted_array(x: &Array1<f32>) -> Array1<f32> {
     let mut x = x.to_vec();
     x.sort_by(f32::total_cmp);
@@ -35,7 +35,7 @@ fn a_function_of_arrays_is_called_for_each_example() {
     }
 }
 
-/// The square root by Newton's method: how many steps that takes depends on the number.
+/// The square root by Newton's method. The number of steps depends on the input.
 #[batched]
 fn root(x: &Tensor<f32, ()>) -> (Tensor<f32, ()>, Tensor<usize, ()>) {
     fn steps(x: f32, guess: f32, count: usize) -> (f32, usize) {

@@ -1,5 +1,5 @@
-//! Programs written for a single example, run with two further dims: each equals a loop of single calls, and what is one contraction
-//! for one example is one for all of them.
+//! Programs written for a single example, run with two further dims. Each must equal a loop of
+//! single calls, and a contraction for one example must be a single contraction for all examples.
 
 mod cases;
 mod fallback;
@@ -11,7 +11,8 @@ use typed_dims::pipeline::plan::explain::{Plan, PlanStep, explain};
 /// Examples along each of the two further dims.
 const EXAMPLES: (usize, usize) = (3, 2);
 
-/// The program equals a loop of single calls. Returns the plans: of all examples in one call, and of one example.
+/// Checks that the program equals a loop of single calls. Returns the plans for all examples in one
+/// call, and for one example.
 fn equals_a_loop(name: &str) -> (Plan, Plan) {
     let case = cases::all(EXAMPLES.0, EXAMPLES.1).into_iter().find(|case| case.name() == name).unwrap();
     let (batched, plan) = explain(|| case.batched());
@@ -32,7 +33,7 @@ fn equals_a_loop(name: &str) -> (Plan, Plan) {
     (plan, explain(|| case.single(0, 0)).1)
 }
 
-/// The products in a plan: how many matrices, of which rows, sums and columns.
+/// The products in a plan: the number of matrices, rows, summed elements and columns.
 fn products(plan: &Plan) -> Vec<[usize; 4]> {
     let product = |step: &PlanStep| match *step {
         PlanStep::Product { batch, m, k, n, .. } => Some([batch, m, k, n]),
@@ -41,7 +42,8 @@ fn products(plan: &Plan) -> Vec<[usize; 4]> {
     plan.steps.iter().filter_map(product).collect()
 }
 
-/// Sums over products that are no matrix products: of a vector and a matrix, or of two vectors.
+/// The number of sums over products that are not matrix products: of a vector and a matrix, or of
+/// two vectors.
 fn sums(plan: &Plan) -> usize {
     let sum = |step: &&PlanStep| matches!(step, PlanStep::Reduce { reduction: "sum", expression, .. } if expression.starts_with("mul("));
     plan.steps.iter().filter(sum).count()
@@ -63,7 +65,8 @@ fn attention() {
     assert_eq!(plan.steps.len(), one.steps.len(), "{plan}");
 }
 
-/// The weights are shared, so the examples are rows: one matrix product for each layer, where an example has a product with a vector.
+/// The weights are shared, so the examples become rows: each layer has one matrix product, instead
+/// of a matrix-vector product for each example.
 #[test]
 fn mlp() {
     let (plan, one) = equals_a_loop("mlp");
@@ -76,14 +79,15 @@ fn mlp() {
 fn conv_block() {
     let (plan, one) = equals_a_loop("conv block");
     let ([single], [batched]) = (&products(&one)[..], &products(&plan)[..]) else { panic!("{plan}") };
-    // The examples are a batch of products, or rows of one, as the machine has it better.
+    // The examples are a batch of products, or rows of one product, whichever is faster.
     let rows = |[batch, rows, sum, columns]: [usize; 4]| [batch * rows, sum, columns];
     let [all, sum, columns] = rows(*single);
     assert_eq!([6 * all, sum, columns], rows(*batched), "{plan}");
     assert_eq!(plan.steps.len(), one.steps.len(), "{plan}");
 }
 
-/// Two products for each step of time, whose rows are the examples. The states of a batch are stacked as they lie.
+/// Two products for each time step, with the examples as rows. The states of a batch are stacked in
+/// their layout.
 #[test]
 fn rnn() {
     let (plan, one) = equals_a_loop("rnn");
@@ -92,7 +96,7 @@ fn rnn() {
     assert_eq!(plan.steps.len(), one.steps.len(), "{plan}");
 }
 
-/// New centers are members by points; distances are no product.
+/// New centers are products of memberships and points; distances are not products.
 #[test]
 fn k_means() {
     let (plan, one) = equals_a_loop("k-means");
@@ -101,7 +105,8 @@ fn k_means() {
     assert_eq!(plan.steps.len(), one.steps.len(), "{plan}");
 }
 
-/// As many contractions for all examples as for one. A step may take copies of its own on top, where the examples lie otherwise.
+/// As many contractions for all examples as for one. A step may add copies if the examples have
+/// another layout.
 #[test]
 fn kalman() {
     let (plan, one) = equals_a_loop("kalman");

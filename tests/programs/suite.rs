@@ -1,4 +1,4 @@
-//! Seven programs, each written once, for a single example. Nothing in them knows of batches.
+//! Seven programs, each written for a single example, without any notion of batches.
 
 use typed_dims::prelude::*;
 
@@ -7,19 +7,19 @@ dims! {
     pub struct Batch;
     /// Examples along another axis.
     pub struct Group;
-    /// Steps of time.
+    /// Time steps.
     pub struct Time;
     /// Positions.
     pub struct Seq;
     /// Positions that are attended to.
     pub struct Key;
-    /// Features that go in.
+    /// Input features.
     pub struct Feat;
     /// Hidden features.
     pub struct Hidden;
-    /// The same one layer or one step on.
+    /// Hidden features of the next layer or step.
     pub struct Hidden2;
-    /// Features that come out.
+    /// Output features.
     pub struct Out;
     /// Points of a cloud.
     pub struct Point;
@@ -29,13 +29,13 @@ dims! {
     pub struct Coord;
     /// Parts of a state.
     pub struct State;
-    /// The same, as columns.
+    /// State parts as columns.
     pub struct State2;
-    /// The same, summed over.
+    /// State parts as a summed dim.
     pub struct State3;
-    /// What is seen of a state: two numbers.
+    /// Observed numbers: two.
     pub struct Seen = 2;
-    /// The same, as columns.
+    /// Observed numbers as columns.
     pub struct Seen2 = 2;
 }
 
@@ -59,15 +59,15 @@ pub fn scaled_attention(
 
 /// The weights of a network with three layers.
 pub struct Mlp {
-    /// Of the first layer.
+    /// The weights of the first layer.
     pub w1: Tensor<f32, (Feat, Hidden)>,
     /// See `w1`.
     pub b1: Tensor<f32, (Hidden,)>,
-    /// Of the second layer.
+    /// The weights of the second layer.
     pub w2: Tensor<f32, (Hidden, Hidden2)>,
     /// See `w2`.
     pub b2: Tensor<f32, (Hidden2,)>,
-    /// Of the third layer.
+    /// The weights of the third layer.
     pub w3: Tensor<f32, (Hidden2, Out)>,
     /// See `w3`.
     pub b3: Tensor<f32, (Out,)>,
@@ -75,7 +75,7 @@ pub struct Mlp {
 
 #[batched]
 impl Mlp {
-    /// The network's answer.
+    /// The output of the network.
     pub fn forward(&self, x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Out,)> {
         let h = ((x * &self.w1).sum(Feat) + &self.b1).relu().eval();
         let h = ((h * &self.w2).sum(Hidden) + &self.b2).relu().eval();
@@ -83,7 +83,7 @@ impl Mlp {
     }
 }
 
-/// A convolution over windows, a bias, what is positive of it, and the largest of each two by two.
+/// A convolution, a bias, `relu`, and a max pool of two by two.
 #[batched]
 pub fn conv_block(
     x: &Tensor<f32, (), U3>,
@@ -126,7 +126,7 @@ pub fn rnn(
     (h, stack(Time, states))
 }
 
-/// A number of steps of k-means: the centers, and which of them is nearest to each point.
+/// Several steps of k-means: the centers, and the nearest center to each point.
 #[batched]
 pub fn kmeans(
     points: &Tensor<f32, (Point, Coord)>,
@@ -144,21 +144,21 @@ pub fn kmeans(
     (centers, nearest)
 }
 
-/// What a Kalman filter takes for granted: how a state moves on, what is seen of it, and how noisy both are.
+/// The assumptions of a Kalman filter: the dynamics, the observation, and the noise of both.
 pub struct Model {
-    /// The next state from this one (rows from columns).
+    /// Maps a state (columns) to the next (rows).
     pub transition: Tensor<f32, (State, State2)>,
-    /// What is seen of a state.
+    /// Maps a state to an observation.
     pub observation: Tensor<f32, (Seen, State)>,
     /// The variance that each step adds to each part of the state.
     pub drift: f32,
-    /// The variance of each number that is seen.
+    /// The variance of each observed number.
     pub noise: f32,
 }
 
 #[batched]
 impl Model {
-    /// One step of a Kalman filter: predict, then correct by what is seen.
+    /// One step of a Kalman filter: predict, then correct with the observation.
     ///
     /// ```text
     /// m <- F m            P <- F P F' + Q

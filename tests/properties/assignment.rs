@@ -6,7 +6,7 @@ use crate::{A, B, C, bound, inputs, properties};
 use ndarray::{Array2, Axis, Ix1, Ix2, Slice};
 use typed_dims::prelude::*;
 
-/// `out[index(at)] = f(out[..], value(at))` for each position, one after the other.
+/// `out[index(at)] = f(out[..], value(at))` for each position in order.
 fn scatter(
     out: &mut Array2<i32>,
     dims: &[(&'static str, usize)],
@@ -20,7 +20,7 @@ fn scatter(
     }
 }
 
-/// Every form of assignment, through computed places that are met several times.
+/// Every kind of assignment, through computed indices that occur several times.
 fn scatters(case: &Case, which: usize) {
     let mut random = case.random();
     inputs!(case, random, i32; v[B C], w[C] => refs);
@@ -55,7 +55,8 @@ fn scatters(case: &Case, which: usize) {
     assert_eq!(out, expected);
 }
 
-/// Views of the output: strided, reversed, affine, diagonal, with a value that lacks some of the dims.
+/// Views of the output: strided, reversed, affine and diagonal, with a value that lacks some of the
+/// dims.
 fn places(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, i32; v[B], w[A] => refs);
@@ -86,7 +87,7 @@ fn places(case: &Case) {
     let mut square = Array2::from_elem((rows, rows), 1);
     square.at_mut((i, i)).mul_assign(3);
     assert_eq!(square, Array2::from_shape_fn((rows, rows), |(i, j)| if i == j { 3 } else { 1 }));
-    // Overlapping windows: each place is met once for each window.
+    // Overlapping windows: each element is assigned once for each window.
     let mut counts = ndarray::Array1::<i32>::zeros(rows + 2);
     dims!(k = 3);
     counts.at_mut(i + k).add_assign(1);
@@ -103,7 +104,7 @@ fn places(case: &Case) {
     assert_eq!(out, expected);
 }
 
-/// `t += x` and its kin, on tensors that own their elements.
+/// `t += x` and the other operators, on owned tensors.
 fn operators(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, i64; x[A B C], y[B] => refs);

@@ -1,4 +1,4 @@
-//! `attention` equals the operations that it stands for, written out.
+//! `attention` equals the same operations written out.
 
 use crate::reference::Reference;
 use crate::reference::input::{Case, Random, cases};
@@ -10,7 +10,7 @@ fn fraction(random: &mut Random) -> f64 {
     (random.below(4001) as f64 - 2000.0) / 500.0
 }
 
-/// Whether all elements agree up to `bound`, not-a-number with itself.
+/// Asserts that all elements agree up to `bound`. NaN equals NaN.
 #[track_caller]
 fn assert_near(found: &ArrayD<f64>, expected: &ArrayD<f64>, bound: f64) {
     assert_eq!(found.shape(), expected.shape());
@@ -20,7 +20,7 @@ fn assert_near(found: &ArrayD<f64>, expected: &ArrayD<f64>, bound: f64) {
     }
 }
 
-/// The softmax of scores; 0 where all of them are minus infinity.
+/// The softmax of scores, or 0 if all of them are minus infinity.
 macro_rules! weights {
     ($scores:ident, $over:expr) => {{
         let any = (&$scores).ne(f64::NEG_INFINITY).count($over).gt(0).eval();
@@ -28,8 +28,8 @@ macro_rules! weights {
     }};
 }
 
-/// Small tensors of any layout, with dims of every role: `A` batches, `B` queries, `C` keys, `D` features, `E` and `F` columns of the
-/// values, and others where they are unusual.
+/// Small tensors of any layout, with dims of every role: `A` for batches, `B` for queries, `C` for
+/// keys, `D` for features, `E` and `F` for columns of the values, and others in unusual cases.
 fn small(case: &Case, which: usize) {
     let mut random = case.random();
     macro_rules! check {
@@ -49,21 +49,22 @@ fn small(case: &Case, which: usize) {
     }
     match which % 7 {
         0 => check!(q[A B D] k[A C D] v[A C E], D, C, m[B C] => [A B E]),
-        // The features of the values are those of the keys.
+        // The values have the features of the keys.
         1 => check!(q[B A D] k[C A D] v[C A D], D, C, m[A B C] => [A B D]),
-        // No dim in common but what has to be; a mask of the keys alone.
+        // No common dims except the required ones; a mask over the keys alone.
         2 => check!(q[B D] k[D C] v[C], D, C, m[C] => [B]),
-        // Several columns, several queries, a batch that the values lack.
+        // Several columns, several query dims, and a batch that the values lack.
         3 => check!(q[A B E D] k[C D] v[F C], D, C, m[A C] => [F A B E]),
         // Values that vary with the queries.
         4 => check!(q[A B D] k[C D] v[B C E], D, C, m[B C] => [A B E]),
         5 => check!(q[B D F] k[A D C F] v[A C E], (F, D), C, m[A B C] => [E B A]),
-        // A mask that the values do not vary with either: it is the same for all columns.
+        // A mask that does not vary with the keys or the columns.
         _ => check!(q[B D] k[C D] v[C E], D, C, m[B] => [B E]),
     }
 }
 
-/// A bias alone, and one beside a mask; over keys of two dims; lazy, with dims that only some of the operands have.
+/// A bias alone, and a bias with a mask; over keys of two dims; lazy, with dims that only some
+/// operands have.
 fn biased(case: &Case, which: usize) {
     let mut random = case.random();
     let q = case.buffer(&mut random, &["A", "B", "D"], fraction);
@@ -112,7 +113,7 @@ fn several_keys(case: &Case) {
     assert_near(&ordered!(found, [B E]), &expected.order(&[&["B"], &["E"]]), 1e-11);
 }
 
-/// Sizes about the edges of tiles, masks as expressions of dims.
+/// Sizes around multiples of a tile, with masks as expressions of dims.
 fn across_tiles(case: &Case, which: usize) {
     let mut random = case.random();
     let near = |edge: usize, random: &mut Random| edge - 1 + random.below(3);
@@ -122,7 +123,7 @@ fn across_tiles(case: &Case, which: usize) {
     let mut matrix =
         |rows, columns| Array2::from_shape_simple_fn((rows, columns), || fraction(&mut random) as f32);
     let (mut q, k, v) = (matrix(queries, features), matrix(keys, features), matrix(keys, columns));
-    // What is not a number, or infinite, makes the same of its line in tiles.
+    // NaN and infinity have the same effect on their lines with tiles as in the reference.
     q[[queries / 2, 0]] = f32::NAN;
     q[[queries / 3, 0]] = f32::INFINITY;
     dims!(i, j, d, e);
@@ -134,7 +135,7 @@ fn across_tiles(case: &Case, which: usize) {
             let scores = (wq.at((i, d)) * wk.at((j, d))).sum(d) * 0.25;
             let scores = select($mask, scores, f64::NEG_INFINITY).eval();
             let expected = (weights!(scores, j) * wv.at((j, e))).sum(j).order((i, e));
-            // Values are 4 at the most; scores are off by 20 roundings of 80 at the most.
+            // Values are at most 4; the error of scores is at most 20 roundings of 80.
             assert_near(&found.mapv(f64::from).into_dyn(), &expected.into_dyn(), 2e-4);
         }};
     }
@@ -157,10 +158,10 @@ fn across_tiles(case: &Case, which: usize) {
     let distance = (j - i).abs().cast::<f32>() * -0.5;
     biased!(i.ge(0), distance, &distance);
     biased!(i.ge(j), distance, (i.ge(j), &distance));
-    // A bias of minus infinity is a mask, and whole tiles of it are skipped.
+    // A bias of minus infinity acts as a mask, and whole tiles of it are skipped.
     let causal = select(i.ge(j), distance, f32::NEG_INFINITY);
     biased!(i.ge(0), causal, &causal);
-    // Where the mask does not allow it nothing is looked up: the table has no such entry.
+    // Masked positions are not looked up: the table has no such entry.
     let table = Array1::from_shape_fn(queries.max(keys), |at| (at as f32).sin());
     let entry = table.at(i - j);
     biased!(i.ge(j), select(i.ge(j), table.at(i - j), 0.0), (i.ge(j), entry));
@@ -206,7 +207,7 @@ fn a_bias_of_half_precision_is_added_in_single() {
             assert!(difference < $bound, "{difference}");
         }};
     }
-    // Results are 4 at the most, and rounded once.
+    // Results are at most 4, and rounded once.
     check!(half::f16, 4.0 / 1024.0);
     check!(half::bf16, 4.0 / 128.0);
 }
@@ -231,7 +232,7 @@ fn threads_do_not_change_attention() {
     };
     let on = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
-        // Dims stay on their thread, so each pool runs a function of its own.
+        // Dims stay on their thread, so each pool runs its own function.
         pool.install(|| {
             dims!(b, i, j, d, e);
             attention(x.at((b, i, d)), x.at((b, j, d)), x.at((b, j, e)), d, j, 0.125, i.ge(j))

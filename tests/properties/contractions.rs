@@ -8,7 +8,8 @@ use num_complex::Complex;
 use typed_dims::prelude::*;
 use typed_dims::types::scalar::Num;
 
-/// One check for each line: the product of the operands, summed over some dims, in the order of the others.
+/// One check for each line: the product of the operands, summed over some dims, in the order of the
+/// others.
 macro_rules! contractions {
     ($name:ident: $($(($first:ident [$($d:ident)*]))+ sum [$($s:ident)*] to [$($o:ident)*];)*) => {
         fn $name<T: Sample + Num>(case: &Case, which: usize) {
@@ -29,7 +30,7 @@ macro_rules! contractions {
     };
 }
 
-// What an element type can get wrong: rows, columns, sums, batches, lone dims.
+// Cases that depend on the element type: rows, columns, sums, batches, unpaired dims.
 contractions! { pairs:
     (x [A B]) (y [B C]) sum [B] to [A C];
     (x [A B]) (y [B C]) sum [B] to [C A];
@@ -40,7 +41,7 @@ contractions! { pairs:
     (x [A]) (y [B]) sum [] to [B A];
 }
 
-// What dims can be: every role in every place.
+// Every role of a dim, in every position.
 contractions! { two:
     (x [A B C D]) (y [D C E F]) sum [C D] to [A F E B];
     (x [A B C D]) (y [D C E F]) sum [D] to [C A B F E];
@@ -82,8 +83,8 @@ contractions! { five:
     (x [A B]) (y [C D]) (z [A D]) (w [B C]) (v [E]) sum [A B C D E] to [];
 }
 
-/// Runs `write` into a part of an array whose axes stand in any order, and may go backwards or leave elements out; the others must stay as they
-/// are.
+/// Runs `write` into a part of an array whose axes have any order, may go backwards, and may skip
+/// elements. The other elements must not change.
 fn into_part<T: Sample>(
     random: &mut Random,
     expected: &ArrayD<T>,
@@ -110,7 +111,7 @@ fn into_part<T: Sample>(
     assert_eq!(found, all);
 }
 
-/// Sums into places: products of all kinds, and what is none.
+/// Sums into existing memory: all kinds of products, and other expressions.
 fn into_places<T: Sample + Num>(case: &Case, which: usize) {
     macro_rules! checks {
         ($($(($first:ident [$($d:ident)*]))+ sum [$($s:ident)*] to [$($group:tt),*], [$($o:tt),*];)*) => {{
@@ -164,7 +165,7 @@ properties! {
     pairs_bf16 20: |case in cases(4), which| pairs::<half::bf16>(&case, which);
 }
 
-/// The shapes that a matrix product library packs and tiles for, with odd remainders.
+/// Sizes for which a matrix product library packs and tiles, with odd remainders.
 #[test]
 fn matrix_products_across_tiles() {
     for (m, k, n) in [(1, 300, 1), (65, 17, 33), (7, 513, 9), (130, 3, 70)] {
@@ -186,13 +187,13 @@ fn scaled(case: &Case) {
     into_part(&mut random, &expected.order(&[&["C"], &["A"]]), |out| {
         (2.0 * bound!(x[A B]) * 3.0 * bound!(y[B C])).sum_into(B, out, (C, A));
     });
-    // A factor that is computed: (x + 1) y, (x + x) x.
+    // A computed factor: (x + 1) y, (x + x) x.
     let expected = references[0].map(|x| x + 1.0).zip(&references[1], |x, y| x * y);
     let expected = expected.reduce(&["B"], |line| line.iter().sum::<f64>());
     assert_same!(((bound!(x[A B]) + 1.0) * bound!(y[B C])).sum(B), [A C], expected);
     let expected = references[0].map(|x| 2.0 * x * x).reduce(&["A"], |line| line.iter().sum::<f64>());
     assert_same!(((bound!(x[A B]) + bound!(x[A B])) * bound!(x[A B])).sum(A), [B], expected);
-    // A factor that does not vary along a dim of the sum.
+    // A factor that does not vary along one of the summed dims.
     dims!(z = 3);
     let total = (bound!(x[A B]) * bound!(y[B C]) * (z * 0 + 1).cast::<f64>()).sum((B, z));
     assert_same!(total, [A C], contract(&references, &["B"]).map(|x| 3.0 * x));
@@ -212,7 +213,8 @@ properties! {
     positional_axes_are_batches 40: |case in cases(4), _which| with_positional_axes(&case);
 }
 
-/// Half precisions are summed in `f32`, constant factors included: nothing overflows on the way to a result that fits.
+/// Half precision is summed in `f32`, including constant factors: nothing overflows if the result
+/// fits.
 #[cfg(feature = "half")]
 #[test]
 fn constant_factors_of_half_precisions_come_before_rounding() {
@@ -224,8 +226,8 @@ fn constant_factors_of_half_precisions_come_before_rounding() {
     assert_eq!(scores.order((i, j)), ndarray::Array2::from_elem((2, 2), f16::from_f32(40_000.0)));
 }
 
-/// A product whose operands are larger than the blocks in which products run, against three loops. Elements are whole numbers, so
-/// that sums are exact in any order.
+/// A product whose operands exceed the blocks of the kernel, compared with three loops. Elements
+/// are integers, so sums are exact in any order.
 fn across_blocks(case: &Case, which: usize) {
     let near = |edge: usize, shift: usize| edge - 2 + shift % 5;
     let [p, q, r, ..] = case.sizes;
@@ -238,7 +240,7 @@ fn across_blocks(case: &Case, which: usize) {
     let mut random = case.random();
     let mut matrix =
         |rows, columns| ndarray::Array2::from_shape_simple_fn((rows, columns), || random.small() as f32);
-    // Columns of the right operand a page or more apart.
+    // The columns of the right operand are a page or more apart.
     let (left, right) = (matrix(m, k), matrix(n, 1024 + k));
     let right = right.slice(ndarray::s![.., 3..3 + k]);
     let expected = ndarray::Array2::from_shape_fn((m, n), |(i, j)| {

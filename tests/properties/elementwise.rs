@@ -54,7 +54,8 @@ arithmetic! {
     arithmetic_f16 half::f16, |a, b| a / b;
 }
 
-/// The operators once, all in one expression: for types that differ from those above in what their elements compute alone.
+/// All operators in one expression: for types that differ from those above only in their
+/// arithmetic.
 macro_rules! arithmetic_at_once {
     ($($name:ident $t:ty, $divide:expr;)*) => {$(
         fn $name(case: &Case) {
@@ -88,7 +89,7 @@ arithmetic_at_once! {
     arithmetic_bf16 half::bf16, |a, b| a / b;
 }
 
-/// What integers have besides: remainder, logic, order.
+/// Operations that only integers have: remainder, logic, order.
 macro_rules! integers {
     ($($name:ident $t:ty;)*) => {$(
         fn $name(case: &Case) {
@@ -124,7 +125,7 @@ integers! {
     integers_i32 i32;
 }
 
-/// The same in few expressions: what one operation gets wrong, the others leave wrong.
+/// The same in fewer expressions: the operations do not hide each other's mistakes.
 macro_rules! integers_at_once {
     ($($name:ident $t:ty;)*) => {$(
         fn $name(case: &Case) {
@@ -175,7 +176,7 @@ fn logic(case: &Case) {
     assert_same!(!bound!(x[A B]), [B A], rx.map(|x| !x));
     assert_same!(bound!(x[A B]) ^ true, [B A], rx.map(|x| !x));
     assert_same!(bound!(x[A B]).eq(bound!(y[C B])), [C A B], rx.zip(&ry, |x, y| x == y));
-    // What is taken, and what has dims that the condition has not.
+    // Values that have dims that the condition lacks.
     inputs!(case, random, f32; p[D A], q[E] => refs);
     let expected = reference_select(&rx, &refs[0], &refs[1]);
     assert_same!(select(bound!(x[A B]), bound!(p[D A]), bound!(q[E])), [E D B A], expected);
@@ -194,14 +195,15 @@ fn closures(case: &Case) {
     assert_same!(bound!(x[A B]).zip_map(2.5f64, |x, y| f64::from(x) * y), [B A], rx[0].map(|x| f64::from(x) * 2.5));
 }
 
-/// `as` from every number to every other; tensors to one other type, and to truth values and back.
+/// `as` from every number to every other; for tensors, to one other type, and to booleans and back.
 macro_rules! casts {
     ($($from:ident as $to:ident,)*) => { $(casts!(@from $from as $to: i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64);)* };
     (@from $from:ident as $other:ident: $($to:ident)*) => {
         #[allow(clippy::unnecessary_cast)]
         pub fn $from(case: &Case) {
             let mut random = case.random();
-            // Floats far outside of the integers' range as well: `as` saturates, and makes 0 of not-a-number.
+            // Includes floats far outside of the integers' range: `as` saturates, and turns NaN
+            // into 0.
             let x = case.buffer(&mut random, &["A", "B"], |r| match r.below(4) {
                 0 => f64::from_bits(r.next()) as $from,
                 1 => (r.small() as f64 * 0.75) as $from,
@@ -223,7 +225,8 @@ macro_rules! casts {
     };
 }
 
-/// A number as text, so that not-a-number is equal to itself. (Elements of tensors are plain values: an array of bytes.)
+/// A number as text, so that NaN equals itself. Elements of tensors are plain values, so the text
+/// is an array of bytes.
 fn text<T: std::fmt::Debug>(x: T) -> [u8; 32] {
     let mut bytes = [0; 32];
     for (to, from) in bytes.iter_mut().zip(format!("{x:?}").bytes()) {
@@ -240,7 +243,8 @@ mod from {
     }
 }
 
-/// `2/sqrt(pi)` times the integral of `exp(-t^2)` from `a` to `b`, by Simpson's rule with `n` steps.
+/// `2/sqrt(pi)` times the integral of `exp(-t^2)` from `a` to `b`, by Simpson's rule with `n`
+/// steps.
 fn gauss(a: f64, b: f64, n: usize) -> f64 {
     let h = (b - a) / n as f64;
     let f = |i: usize| (-(a + i as f64 * h).powi(2)).exp();
@@ -252,14 +256,15 @@ fn erf(x: f64) -> f64 {
     gauss(0.0, x, 4000)
 }
 
-/// By the complement of the error function where `1 + erf` would cancel. (Behind `x + 8` nothing is left of it.)
+/// Uses the complement of the error function where `1 + erf` would cancel. Its integral beyond
+/// `8 - z` is negligible.
 fn gelu(x: f64) -> f64 {
     let z = x / 2f64.sqrt();
     x / 2.0 * if x < 0.0 { gauss(-z, 8.0 - z, 16_000) } else { 1.0 + erf(z) }
 }
 
-/// Functions of floats against `f64`: the error is a few units in the last place of the result, plus `slack` units in
-/// the last place of 1 where the function cancels.
+/// Functions of floats compared with `f64`. The allowed error is a few units in the last place of
+/// the result, plus `slack` units in the last place of 1 where the function cancels.
 macro_rules! functions {
     ($($method:ident in $low:literal .. $high:literal, slack $slack:literal: |$x:ident| $expected:expr;)*) => {
         #[test]
@@ -331,7 +336,7 @@ functions! {
     signum in -3.0 .. 3.0, slack 0.0: |x| if x > 0.0 { 1.0 } else if x < 0.0 { -1.0 } else { 0.0 };
 }
 
-/// The error function at points of a printed table.
+/// The error function at points from a printed table.
 #[test]
 fn the_error_function_is_the_tabulated_one() {
     let table = [
@@ -350,7 +355,7 @@ fn the_error_function_is_the_tabulated_one() {
     }
 }
 
-/// Large and special values: no overflow on the way, and not-a-number stays.
+/// Large and special values: intermediate results do not overflow, and NaN stays NaN.
 #[test]
 fn special_values() {
     let (nan, inf) = (f64::NAN, f64::INFINITY);
@@ -420,7 +425,7 @@ fn binary_functions(case: &Case) {
     assert_same!(bound!(x[A B]).clamp(-1.5, 1.0), [A B], rx.map(|x| x.clamp(-1.5, 1.0)));
 }
 
-/// Complex functions are those of `num-complex` at each element.
+/// Complex functions equal those of `num-complex` for each element.
 #[test]
 fn functions_of_complex_numbers() {
     let x: Vec<Complex<f64>> =

@@ -4,14 +4,15 @@ use crate::reference::input::Random;
 use libfuzzer_sys::fuzz_target;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-/// A property, on random numbers whose seed is an input.
+/// A property that runs on random numbers with a seed from the input.
 pub struct Property(pub fn(&mut TestRunner));
 
 inventory::collect!(Property);
 
 fuzz_target!(|data: &[u8]| {
     let Some((which, bytes)) = data.split_first_chunk::<2>() else { return };
-    // The bytes as they are will not do: samplers that reject some numbers would never end once there are nothing but zeros.
+    // The bytes are not used directly: after the end of the input they are zeros, with which
+    // rejection sampling would never end.
     let seed = bytes.iter().fold(0, |seed: u64, &byte| seed.wrapping_mul(0x100_0000_01B3) ^ u64::from(byte));
     let mut random = Random(seed);
     let seed: Vec<u8> = (0..4).flat_map(|_| random.next().to_le_bytes()).collect();

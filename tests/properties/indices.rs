@@ -1,4 +1,5 @@
-//! Computed indices: affine views, gathers, index expressions, and what a `select` does not take.
+//! Computed indices: affine views, gathers, index expressions, and the excluded branch of a
+//! `select`.
 
 use crate::reference::input::{Case, cases, filled_cases};
 use crate::reference::{Reference, index_of};
@@ -6,7 +7,7 @@ use crate::{A, B, C, D, inputs, properties};
 use ndarray::{Ix1, Ix2, Ix3};
 use typed_dims::prelude::*;
 
-/// A tensor that is read by `x[f(at)]`: the elements, or an error if one index lies outside.
+/// The elements `x[f(at)]`, or an error if an index is out of range.
 fn read(
     x: &Reference<i32>,
     dims: &[(&'static str, usize)],
@@ -34,7 +35,8 @@ macro_rules! assert_read {
     };
 }
 
-/// `offset + p i + q j`, with whatever sign: a view where all its values lie within the axis, else checked where read.
+/// `offset + p i + q j` with any signs: a view if all its values are within the axis, and otherwise
+/// checked at run time.
 fn affine(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, i32; x[A D] => refs);
@@ -43,14 +45,14 @@ fn affine(case: &Case) {
     let reach = |c: isize, size: usize| c * (size as isize - 1).max(0);
     let (least, most) =
         (reach(p, ni).min(0) + reach(q, nj).min(0), reach(p, ni).max(0) + reach(q, nj).max(0));
-    // Often one that just fits, sometimes one beyond.
+    // Often the offset just fits; sometimes it is one too far.
     let offset = [-least, n - 1 - most, -least - 1, n - most][random.below(4)];
     dims!(i = ni, j = nj, k = case.size("D"));
     let dims = [("i", ni), ("j", nj), ("k", case.size("D"))];
     let expected = read(&refs[0], &dims, |at| vec![offset + p * at("i") + q * at("j"), at("k")]);
     assert_read!(x.view::<Ix2>().at((p * i + j * q + offset, k)).try_order((k, j, i)), [k j i], expected);
     assert_read!(x.view::<Ix2>().at((offset - (-p * i) - j * (-q), k)).try_order((k, j, i)), [k j i], expected);
-    // Both axes by the same dim: strides add up.
+    // The same dim for both axes: strides add up.
     inputs!(case, random, i32; y[A A] => refs);
     let expected = Reference::build(&[("m", case.size("A"))], |at| {
         let m = at[0].1;
@@ -61,7 +63,8 @@ fn affine(case: &Case) {
     let _ = refs;
 }
 
-/// A dim without a size gets the greatest one with which the index stays within the axis; there may be none, not even 0.
+/// A dim without a size gets the greatest size for which the index stays within the axis. There may
+/// be none, not even 0.
 fn inferred(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, i32; x[A], w[B] => refs);
@@ -86,7 +89,7 @@ fn inferred(case: &Case) {
     assert_eq!(found.to_vec(), expected);
 }
 
-/// `x[ids]` for every type of index; now and then one lies outside.
+/// `x[ids]` for every index type. Sometimes an index is out of range.
 macro_rules! gathers {
     ($($name:ident $t:ty;)*) => {$(
         fn $name(case: &Case) {
@@ -159,14 +162,14 @@ fn expressions(case: &Case) {
     let row = (i + shift).maximum(0).minimum(rows - 1);
     let column = (j - i).maximum(0).minimum(columns - 1);
     assert_read!(xv.at((row, column)).try_order((i, j)), [i j], expected);
-    // An index that is gathered itself, from another array.
+    // An index that is gathered from another array.
     let ids = case.buffer::<u16>(&mut random, &["A"], |r| r.below(n) as u16);
     let r = Reference::bind(&ids.dynamic(), &["i"]);
     let id = |k: isize| r.get(&vec![("i", k as usize)]) as isize;
     let iv = ids.view::<Ix1>();
     let expected = read(&refs[0], &dims, |at| vec![id(id(at("i"))), at("j")]);
     assert_read!(xv.at((iv.at(iv.at(i)), j)).try_order((i, j)), [i j], expected);
-    // A permutation, then its inverse by comparison: sum over i of [p(i) = j] i.
+    // A permutation, and its inverse by comparison: sum over i of [p(i) = j] i.
     dims!(k = n);
     let inverse = (((i + shift.rem_euclid(rows.max(1))) % rows.max(1)).eq(k).cast::<isize>() * i).sum(i);
     let expected =
@@ -174,7 +177,7 @@ fn expressions(case: &Case) {
     assert_read!(xv.at((inverse, j)).try_order((k, j)), [k j], expected);
 }
 
-/// What is not taken is not read, in either branch, nested, and under a reduction.
+/// Elements that are not selected are not read, in either branch, nested, and inside a reduction.
 fn selected(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, i32; x[A], y[C D] => refs);
@@ -193,25 +196,25 @@ fn selected(case: &Case) {
     let order: &[&[&str]] = &[&["i"]];
     assert_eq!(select(inside(low), xv.at(i + low), -5).order(i).into_dyn(), expected.order(order));
     assert_eq!(select(!inside(low), -5, xv.at(i + low)).order(i).into_dyn(), expected.order(order));
-    // Nested: the first of two places that lies inside.
+    // Nested: the first of two positions that is in range.
     let expected = Reference::build(&dims, |p| at(p[0].1, low).or(at(p[0].1, -low)).unwrap_or(7));
     let second = select(inside(-low), xv.at(i - low), 7);
     assert_eq!(select(inside(low), xv.at(i + low), &second).order(i).into_dyn(), expected.order(order));
     let total = select(inside(low), xv.at(i + low), second).sum(i).order(());
     assert_eq!(total, expected.data.iter().fold(0i32, |a, &b| a.wrapping_add(b)));
-    // A condition that is itself a select, and a product with something else.
+    // A condition that is itself a `select`, and a product with another tensor.
     let both = select(inside(low), inside(-low), false);
     let expected = Reference::build(&dims, |p| {
         at(p[0].1, low).zip(at(p[0].1, -low)).map_or(0, |(a, b)| a.wrapping_mul(b))
     });
     assert_eq!(select(both, xv.at(i + low) * xv.at(i - low), 0).order(i).into_dyn(), expected.order(order));
-    // Taken and outside is an error.
+    // Selecting an element out of range is an error.
     let outside = (0..size).any(|p| at(p, low).is_none());
     assert_eq!(select(i.ge(0), xv.at(i + low), 0).try_order(i).is_err(), outside);
     let _ = (ry, y);
 }
 
-/// Integers, ranges, splits and positional axes among binders.
+/// Integers, ranges, splits and positional axes as binders.
 fn binders(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, i32; x[A B C] => refs);
@@ -233,7 +236,7 @@ fn binders(case: &Case) {
         xv.at((.., B, ..end)).order(B).into_dyn(),
         rx.slice("C", 0, end).order(&[&["B"], &["A"], &["C"]])
     );
-    // A split of the last axis into three, one size left open.
+    // Splits the last axis into three, with one size left open.
     let parts = [1 + random.below(3), 1 + random.below(2)];
     let wide = case.buffer::<i32>(&mut random, &["A"], |r| r.small());
     let _ = wide;
@@ -271,7 +274,7 @@ properties! {
     axes_bound_to_one_dim 40: |case in cases(4), _which| diagonals(&case);
 }
 
-/// Longer than a tile of the kernels, with indices outside that are not taken in most tiles.
+/// Longer than a tile of the kernels, with out-of-range indices that most tiles do not select.
 #[test]
 fn long_gathers() {
     let n = 5000;

@@ -1,4 +1,5 @@
-//! Results that do not lie in the order of their dims: products whose batch comes first, and what takes the place of these.
+//! Results whose layout is not the order of their dims: products with the batch first, and results
+//! computed in place of them.
 
 use crate::reference::contract;
 use crate::reference::input::{Case, Random, Sample, cases};
@@ -18,7 +19,7 @@ fn products<T: Sample + Num>(case: &Case) {
     assert_same!(product().eval(), [B C A], expected);
     assert_same!(product().cumsum(B), [A B C], expected.along("B", |line| sums_so_far(&line)));
     assert_same!(product().sum(C), [A B], contract(std::slice::from_ref(&expected), &["C"]));
-    // In the place of the product, and next to an operand that lies otherwise.
+    // In place of the product, and with an operand in another layout.
     let added = expected.zip(&refs[2], |x, y| x.add(y));
     assert_same!(product() + bound!(z[A B C]), [C A B], added);
     assert_same!((product() + bound!(z[A B C])).cumsum(C), [A B C], added.along("C", |line| sums_so_far(&line)));
@@ -26,7 +27,7 @@ fn products<T: Sample + Num>(case: &Case) {
     kept += bound!(z[A B C]);
     assert_same!(&kept, [A C B], added);
     assert_same!(product(), [A B C], expected);
-    // As a factor, with a constant that is not looked at before.
+    // As a factor, with a constant that comes later.
     inputs!(case, random, T; v[B C E] => values);
     let weighed = contract(&[expected, values[0].clone()], &["B"]);
     assert_same!((product() * bound!(v[B C E])).sum(B), [A C E], weighed);
@@ -47,7 +48,7 @@ fn sums_so_far<T: Num>(line: &[T]) -> Vec<T> {
         .collect()
 }
 
-/// Softmax in the place of a product is that of an array with the same elements.
+/// Softmax in place of a product equals that of an array with the same elements.
 fn softmaxes(case: &Case) {
     let mut random = case.random();
     let mut some =
@@ -84,14 +85,15 @@ fn assert_close(found: &ArrayD<f64>, expected: &ArrayD<f64>) {
     }
 }
 
-/// Lines that lie side by side, a few or many: vectors are filled with several elements of each.
+/// Interleaved lines, a few or many: vectors hold several elements of each line.
 #[test]
 fn softmax_of_lines_side_by_side() {
     let mut random = Random(3);
     for (len, lines) in [(1, 12), (21, 2), (200, 3), (50, 12), (9, 31), (70, 64), (33, 65)] {
         let mut x =
             Array3::from_shape_simple_fn((2, len, lines), || random.below(4000) as f64 / 100.0 - 20.0);
-        // Of no number, and of nothing to share, no number is made; of one that alone counts, all.
+        // A line with NaN is all NaN, and so is one with only negative infinity; a single finite
+        // element gets the whole share.
         x[[0, len / 2, 0]] = f64::NAN;
         x.slice_mut(ndarray::s![1, .., 1]).fill(f64::NEG_INFINITY);
         x.slice_mut(ndarray::s![1, 1.., 0]).fill(f64::NEG_INFINITY);

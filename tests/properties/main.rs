@@ -1,8 +1,9 @@
-//! Every operation equals the reference evaluator: random sizes (0 and 1 among them), layouts, dims and element types.
+//! Every operation equals the reference evaluator, for random sizes (including 0 and 1), layouts,
+//! dims and element types.
 //!
-//! The same file is the root of the fuzz target.
+//! This file is also the root of the fuzz target.
 
-#![cfg_attr(fuzzing, no_main, allow(dead_code, unused_imports))] // The tests are left out there.
+#![cfg_attr(fuzzing, no_main, allow(dead_code, unused_imports))] // Without the tests.
 
 #[path = "../reference/mod.rs"]
 mod reference;
@@ -22,7 +23,7 @@ mod shown;
 
 use typed_dims::prelude::*;
 
-// The dims of all cases. Their sizes are those of the run.
+// The dims of all cases. Their sizes are set at run time.
 dims! {
     struct A;
     struct B;
@@ -32,7 +33,7 @@ dims! {
     struct F;
 }
 
-/// The view of a buffer with one axis for each dim that is listed, bound to them.
+/// A view of a buffer with one axis for each listed dim, bound to the dims.
 #[macro_export]
 macro_rules! bound {
     ($buffer:ident[$($dim:ident)*]) => { bound!(@ $buffer [$($dim)*] [$($dim)*]).at(($($dim,)*)) };
@@ -44,14 +45,14 @@ macro_rules! bound {
     (@ $b:ident [$($more:ident)*] [$($d:ident)*]) => { $b.dynamic() };
 }
 
-/// A tensor in the order of some dims, as an array of a rank that only the run knows.
+/// A tensor in the order of some dims, as an array of dynamic rank.
 #[macro_export]
 macro_rules! ordered {
     ($tensor:expr, []) => { ndarray::arr0($tensor.order(())).into_dyn() };
     ($tensor:expr, [$($dim:ident)+]) => { $tensor.order(($($dim,)+)).into_dyn() };
 }
 
-/// Asserts that a tensor is the reference, in the order of some dims.
+/// Asserts that a tensor equals the reference, in the order of some dims.
 #[macro_export]
 macro_rules! assert_same {
     ($tensor:expr, [$($dim:ident)*], $reference:expr) => {
@@ -59,7 +60,8 @@ macro_rules! assert_same {
     };
 }
 
-/// Buffers of random elements, and their references in an array: `inputs!(case, random, f32; x[A B], y[B] => references);`
+/// Buffers of random elements, and an array of their references:
+/// `inputs!(case, random, f32; x[A B], y[B] => references);`
 #[macro_export]
 macro_rules! inputs {
     ($case:expr, $random:expr, $t:ty; $($x:ident[$($dim:ident)*]),* => $references:ident) => {
@@ -68,7 +70,7 @@ macro_rules! inputs {
     };
 }
 
-/// One property test for each line, with the number of random cases that it runs, in tens.
+/// One property test for each line, with its number of random cases, in tens.
 #[cfg(not(fuzzing))]
 #[macro_export]
 macro_rules! properties {
@@ -83,7 +85,7 @@ macro_rules! properties {
     )*};
 }
 
-/// The same, as properties for the fuzz target.
+/// The same as properties for the fuzz target.
 #[cfg(fuzzing)]
 #[macro_export]
 macro_rules! properties {

@@ -8,7 +8,7 @@ use num_complex::Complex;
 use typed_dims::prelude::*;
 use typed_dims::types::scalar::Element;
 
-/// Every element type is moved alike, `bool` and compound values among them.
+/// Every element type is moved, including `bool` and compound values.
 fn moves<T: Element + PartialEq>(case: &Case, sample: fn(&mut crate::reference::input::Random) -> T) {
     let mut random = case.random();
     let x = case.buffer(&mut random, &["A", "B", "C"], sample);
@@ -32,7 +32,7 @@ fn six(case: &Case) {
     assert_eq!(found, rx.order(&[&["E"], &["B"], &["F"], &["C"], &["A"], &["D"]]));
 }
 
-/// An output array that is itself a strided view of another one, the rest of which must stay as it is.
+/// Into a strided view of another array, the rest of which must not change.
 fn into_strided(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, i32; x[A B C], y[B] => refs);
@@ -56,7 +56,7 @@ fn into_strided(case: &Case) {
     assert_eq!(out, all);
 }
 
-/// Operands that lie alike: few elements are computed one by one, many by a kernel.
+/// Operands with equal layouts: few elements are computed one by one, many by a kernel.
 fn lines(case: &Case) {
     let case = Case { plain: true, ..case.clone() };
     let mut random = case.random();
@@ -91,11 +91,11 @@ fn lines(case: &Case) {
     assert!(matches!(wrong, Err(DimError::Shape { .. })), "{wrong:?}");
 }
 
-/// Positional axes broadcast from the right, as in ndarray; dims by name.
+/// Positional axes broadcast from the right, as in ndarray; dims broadcast by name.
 fn broadcasting(case: &Case) {
     let mut random = case.random();
     let mut wide = case.clone();
-    // The second operand has its positional axes, or one element along them.
+    // The second operand has the same positional axes, or one element along them.
     for at in [2, 3] {
         if random.below(2) == 0 {
             wide.sizes[at] = 1;
@@ -123,7 +123,7 @@ fn broadcasting(case: &Case) {
     assert_eq!(out, expected.order(&[&["A"], &["B"], &["C"], &["D"]]));
 }
 
-/// Tensors that own their elements: in the order of the set, in that of an array, and bound again.
+/// Owned tensors: in the order of the set, in that of an array, and bound again.
 fn owned(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, f32; x[C A D B] => refs);
@@ -171,7 +171,7 @@ fn equality(case: &Case) {
     assert_eq!(t == u, same);
     assert!(t == bound!(x[A B]));
     assert!(&t + 1 != t || t.is_empty());
-    // Sizes count: a tensor without elements differs from one of another shape.
+    // Sizes matter: an empty tensor differs from one of another shape.
     let grown = full((A.of(case.size("A") + 1), B.of(case.size("B"))), 0);
     assert!(grown != t);
 }

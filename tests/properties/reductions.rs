@@ -19,7 +19,7 @@ fn sums<T: Sample + Num>(case: &Case) {
     assert_same!(bound!(x[A B C D]).sum(B), [D C A], rx.reduce(&["B"], sum));
     assert_same!(bound!(x[A B C D]).sum((D, A)), [C B], rx.reduce(&["A", "D"], sum));
     assert_same!(bound!(x[A B C D]).sum((B, C, A, D)), [], rx.reduce(&["A", "B", "C", "D"], sum));
-    // Short products stay exact: the squares of two dims of three elements at the most are below 9^9.
+    // Short products stay exact: the squares of two dims of at most three elements are below 9^9.
     inputs!(case, random, T; y[A B] => refs);
     let one = T::ONE;
     let prod = |line: Vec<T>| line.into_iter().fold(one, T::times);
@@ -37,7 +37,7 @@ fn sums<T: Sample + Num>(case: &Case) {
     assert_same!(bound!(y[A B]).cumsum(A), [B A], running);
 }
 
-/// The same in few reductions, for types that differ from others in how their elements add and multiply alone.
+/// The same with fewer reductions, for types that differ only in their addition and multiplication.
 fn sums_at_once<T: Sample + Num>(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, T; x[A B C], y[A B] => refs);
@@ -48,7 +48,7 @@ fn sums_at_once<T: Sample + Num>(case: &Case) {
     assert_same!(bound!(y[A B]).prod(B), [A], ry.reduce(&["B"], prod));
 }
 
-/// The dims of a sum may lie anywhere in memory.
+/// The summed dims can be anywhere in memory.
 fn sums_along_each(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, f32; x[A B C D] => refs);
@@ -60,7 +60,7 @@ fn sums_along_each(case: &Case) {
     assert_same!(bound!(x[A B C D]).sum(()), [B A D C], rx);
 }
 
-/// Greatest and least elements over some dims, and where they are.
+/// Maxima and minima over some dims, and their positions.
 macro_rules! over {
     ($x:ident $rx:ident $t:ty: $dims:expr, [$($dim:ident)*], $names:expr) => {
         let pick = |greatest| move |line: Vec<$t>| line[arg(&line, greatest)].to_ne_bytes();
@@ -83,7 +83,7 @@ macro_rules! extremes {
     )*};
 }
 
-/// Over dims that lie anywhere in memory.
+/// Over dims that can be anywhere in memory.
 fn extremes_along_each(case: &Case) {
     let mut random = case.random();
     let x = case.buffer(&mut random, &["A", "B", "C"], few_f32);
@@ -94,7 +94,7 @@ fn extremes_along_each(case: &Case) {
     over!(x rx f32: (A, B, C), [], &["A", "B", "C"]);
 }
 
-/// Few different values, so that many are equal; now and then one that is not a number.
+/// Few distinct values, so that many are equal, and occasional NaNs.
 fn few_f32(random: &mut Random) -> f32 {
     if random.below(12) == 0 { f32::NAN } else { random.small() as f32 }
 }
@@ -122,7 +122,7 @@ fn booleans(case: &Case) {
     );
 }
 
-/// Whether floats agree up to `bound`, not-a-number and infinities exactly.
+/// Asserts that floats agree up to `bound`, and NaN and infinities exactly.
 #[track_caller]
 fn assert_close(found: ArrayD<f64>, expected: ArrayD<f64>, bound: impl Fn(f64) -> f64) {
     assert_eq!(found.shape(), expected.shape());
@@ -132,9 +132,9 @@ fn assert_close(found: ArrayD<f64>, expected: ArrayD<f64>, bound: impl Fn(f64) -
     }
 }
 
-/// Statistics of fractions, in `f32` against `f64`. Elements are below 4 in magnitude, and there are at most 125: any
-/// order of summation is off by at most 125 roundings of sums of at most 125 * 4 (125 * 16 for squares); in
-/// practice a reduction is far below that.
+/// Statistics of fractions, in `f32` compared with `f64`. The magnitude of elements is below 4, and
+/// there are at most 125. So in any order the error of a sum is at most 125 roundings of sums of at
+/// most 125 * 4 (125 * 16 for squares). In practice it is far smaller.
 fn statistics(case: &Case) {
     let mut random = case.random();
     let x = case.buffer(&mut random, &["A", "B", "C"], |r| (r.below(8001) as f32 - 4000.0) / 1000.0);
@@ -153,7 +153,7 @@ fn statistics(case: &Case) {
             let by = |f: &dyn Fn(&[f64]) -> f64| rx.reduce($names, |line| f(&line)).order(&[$(&[stringify!($dim)]),*]);
             assert_close(to(ordered!(bound!(x[A B C]).mean($dims), [$($dim)*])), by(&mean), few);
             assert_close(to(ordered!(bound!(x[A B C]).var($dims), [$($dim)*])), by(&|x| var(x, 0.0)), |e| 4.0 * few(e));
-            // The root of a variance that is off by d is off by the root of d where it is near 0.
+            // Near 0, an error d in a variance is an error of sqrt(d) in its root.
             let found = to(ordered!(bound!(x[A B C]).std($dims), [$($dim)*])).mapv(|s| s * s);
             assert_close(found, by(&|x| var(x, 0.0)), |e| 4.0 * few(e));
             let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -162,7 +162,7 @@ fn statistics(case: &Case) {
             let unbiased = |x: &[f64]| if x.len() == 1 { f64::NAN } else { var(x, 1.0) };
             let found = to(ordered!(bound!(x[A B C]).var_with($dims, 1.0), [$($dim)*]));
             let expected = by(&unbiased);
-            // One element has no unbiased variance, 0 / 0; no element gives 0 / -1.
+            // One element has no unbiased variance, 0 / 0; no elements give 0 / -1.
             assert_close(found, expected.mapv(|x| if case.sizes[..3].contains(&0) { 0.0 * x } else { x }), |e| 4.0 * few(e));
         };
     }
@@ -176,7 +176,7 @@ fn softmaxes(case: &Case) {
     let x = case.buffer(&mut random, &["A", "B", "C"], |r| (r.below(8001) as f64 - 4000.0) / 40.0);
     let rx = Reference::bind(&x.dynamic(), &["A", "B", "C"]);
     let exact = |line: Vec<f64>| -> Vec<f64> {
-        // With the greatest taken out, by the definition: shares of the sum.
+        // By the definition, after subtracting the maximum: shares of the sum.
         let greatest = line.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let sum: f64 = line.iter().map(|x| (x - greatest).exp()).sum();
         line.iter().map(|x| x - greatest - sum.ln()).collect()
@@ -189,7 +189,8 @@ fn softmaxes(case: &Case) {
             let expected = logs(stringify!($dim)).order(&order);
             let found = ordered!(bound!(x[A B C]).log_softmax($dim), [C A B]);
             assert_close(found, expected.clone(), |e| relative(e.abs().max(1.0)));
-            // An error of the exponent, which is at most 200 here, is a relative one of the share.
+            // An absolute error of the exponent, which is at most 200 here, is a relative error of
+            // the share.
             let found = ordered!(bound!(x[A B C]).softmax($dim), [C A B]);
             assert_close(found, expected.mapv(f64::exp), |e| 200.0 * relative(e));
         };
@@ -199,7 +200,7 @@ fn softmaxes(case: &Case) {
     check!(C);
 }
 
-/// A reduction of an expression is that of its elements.
+/// A reduction of an expression equals that of its elements.
 fn expressions(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, i32; x[A B], y[B C], z[C] => refs);
@@ -212,7 +213,7 @@ fn expressions(case: &Case) {
         [B],
         value.reduce(&["A", "C"], sum)
     );
-    // Dims along which nothing varies count as often as they are long.
+    // A dim along which nothing varies counts as often as it is long.
     dims!(n = 3);
     let thrice = rx.map(|x| x.times(3)).reduce(&["A"], sum);
     assert_same!((bound!(x[A B]) + (n * 0).cast::<i32>()).sum((A, n)), [B], thrice);
@@ -232,23 +233,23 @@ fn positional(case: &Case) {
     assert_eq!(found, refs[0].reduce(&["A"], sum).order(&[&["B"], &["C"], &["D"]]));
 }
 
-/// Numbers that decide much, so that most lines do without some of them.
+/// Special numbers that dominate results. Most lines have only some of them.
 const SPECIAL: [f32; 7] = [-1.5, 0.0, -0.0, 2.0, f32::NEG_INFINITY, f32::INFINITY, f32::NAN];
 
-/// Lines of some of the first so many special numbers, shorter and longer than what is worked on at once.
+/// Lines that mix the first few of the special numbers, shorter and longer than a block.
 fn special_lines() -> impl Strategy<Value = Vec<f32>> {
     (1..=SPECIAL.len()).prop_flat_map(|kinds| vec(select(&SPECIAL[..kinds]), 1..1700))
 }
 
-/// Ties, infinities and not-a-number wherever they are.
+/// Ties, infinities and NaN at any position.
 fn of_special_numbers(line: &[f32]) {
-    // The same in columns beside others, and along two loops.
+    // The same as a column between others, and along two loops.
     let columns =
         ndarray::Array2::from_shape_fn((line.len(), 3), |(i, j)| if j == 1 { line[i] } else { 0.5 });
     dims!(row, column);
     assert_eq!(columns.at((row, column)).argmax(row).order(column)[1], arg(line, true));
     assert_eq!(columns.at((row, column)).argmin(row).order(column)[1], arg(line, false));
-    // In strips of columns, from the start of a line of memory or not.
+    // In strips of columns that start at a cache line or not.
     let few = &line[..line.len().min(260)];
     for (width, skipped) in [(16, 0), (17, 1), (33, 0), (130, 0), (300, 0), (301, 1)] {
         let is_special = |j: usize| j.is_multiple_of(7) || j + 1 == width;
@@ -328,7 +329,7 @@ properties! {
     sums_bf16 10: |case in cases(3), _which| sums_at_once::<half::bf16>(&case);
 }
 
-/// Long lines go through blocks and lanes of accumulators: along the innermost loop, and across it.
+/// Long lines use blocks and several accumulators: along the innermost loop, and across it.
 #[test]
 fn long_lines() {
     for n in [31, 32, 33, 127, 128, 129, 1000, 4097] {
@@ -344,7 +345,7 @@ fn long_lines() {
     }
 }
 
-/// Deviations from a mean that is large, or that no sum of the elements has room for.
+/// Deviations from a large mean, or from one for which the sum of the elements overflows.
 #[test]
 fn variances_of_large_numbers() {
     for (value, n) in [(0.1f32, 1000), (3e38, 1000), (-3e38, 33), (1e-40, 600)] {
@@ -354,13 +355,13 @@ fn variances_of_large_numbers() {
     dims!(i);
     let x = Array1::from_shape_fn(1000, |i| 1e6 + (i % 2) as f32);
     assert_eq!(x.at(i).var(i).order(()), 0.25);
-    // The mean lies between two floats.
+    // The mean is between two floats.
     dims!(i);
     let x = Array1::from_shape_fn(512, |i| 1e8 + 8.0 * (i % 2) as f32);
     assert_eq!(x.at(i).var(i).order(()), 16.0);
 }
 
-/// Equal deviations, of which each sum rounds the same way.
+/// Equal deviations, so that each sum rounds in the same direction.
 #[test]
 fn variances_of_few_values() {
     for n in [600, 1000, 1699, 4000] {
@@ -395,7 +396,7 @@ fn special_numbers_in_parts() {
     assert_eq!(x.at((i, j)).argmax(i).order(j)[5], 300);
 }
 
-/// Softmax of lines and of columns, where shares are subnormal or none.
+/// Softmax of lines and of columns, with shares that are subnormal or 0.
 #[test]
 fn shares_of_almost_nothing() {
     let lines =
@@ -404,7 +405,7 @@ fn shares_of_almost_nothing() {
     dims!(i, j);
     let found = [lines.at((i, j)).softmax(j).order((i, j)), columns.at((j, i)).softmax(j).order((i, j))];
     for ((i, j), x) in lines.indexed_iter() {
-        // (Others than the first add nothing that a float has room for.)
+        // The other elements are too small to change a float.
         let exact = f64::from(x - lines[[i, 0]]).exp();
         for found in &found {
             let found = f64::from(found[[i, j]]);
@@ -414,7 +415,7 @@ fn shares_of_almost_nothing() {
     }
 }
 
-/// The sum of 10 million equal floats, which a single accumulator gets wrong in the third digit.
+/// The sum of 10 million equal floats. A single accumulator would be wrong in the third digit.
 #[test]
 fn long_sums_are_accurate() {
     let n = 10_000_000;
@@ -427,7 +428,7 @@ fn long_sums_are_accurate() {
     assert!((found - exact).abs() <= 24.0 * f64::from(f32::EPSILON) * exact, "{found} is not {exact}");
 }
 
-/// Infinities and not-a-number.
+/// Infinities and NaN.
 #[test]
 fn special_values() {
     let (nan, inf) = (f32::NAN, f32::INFINITY);

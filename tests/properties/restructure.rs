@@ -1,4 +1,5 @@
-//! `rename`, `index`, `slice`, `split`, `flatten`, `unflatten`, `concat`, `stack`: on views, expressions and owned tensors.
+//! `rename`, `index`, `slice`, `split`, `flatten`, `unflatten`, `concat`, `stack`: on views,
+//! expressions and owned tensors.
 
 use crate::reference::Reference;
 use crate::reference::input::{Case, Sample, cases, filled_cases};
@@ -37,7 +38,7 @@ fn slices(case: &Case) {
         assert_same!(bound!(x[A B C]).slice(B, start..=end), [C A B], rx.slice("B", start, end + 1));
         assert_same!(bound!(x[A B C]).slice(B, ..=end as i32 - b as i32), [C A B], rx.slice("B", 0, end + 1));
     }
-    // Of what is computed from dims: the values go with the elements.
+    // Of values computed from dims.
     dims!(i = b, j = c);
     let found = (i * 10 + j).slice(i, start..end).index(j, at).order(i);
     assert_eq!(found.to_vec(), (start..end).map(|i| (i * 10 + at) as isize).collect::<Vec<_>>());
@@ -63,7 +64,7 @@ fn flattened(case: &Case) {
     assert_eq!(flat.size(E), reference.size("E"));
     assert_same!(&flat, [B E], reference);
     assert_same!((&flat).flatten((E, B), F), [F], reference.flatten(&["E", "B"], "F"));
-    // A dim can be flattened into one of its own parts, and split into one that has its name.
+    // A dim can be flattened into one of its own parts, and split into a part with its name.
     assert_same!(bound!(x[A B C]).flatten((B, C), B), [B A], rx.flatten(&["B", "C"], "W").rename("W", "B"));
     dims!(c = case.size("C"), a);
     if case.size("C") > 0 {
@@ -97,7 +98,7 @@ fn joined(case: &Case) {
         };
         let name = ["A", "B", "C"][along];
         assert_same!(&joined, [C A B], Reference::concat(name, &references));
-        // Cut again, the parts are what they were.
+        // Split again, the parts are unchanged.
         macro_rules! cut {
             ($dim:ident) => {
                 for (piece, part) in (&joined).split($dim, &lengths).into_iter().zip(&references) {
@@ -141,14 +142,14 @@ fn positional(case: &Case) {
         stack(E, &parts).order((E, A, C)).into_dyn(),
         twice.order(&[&["E"], &["A"], &["C"], &["B"], &["D"]])
     );
-    // An expression with a positional axis of one element, which broadcasts outside of the slice.
+    // An expression with a positional axis of size 1, which broadcasts outside of the slice.
     let short = view.at((A, 0..1, C, ..));
     let found = (short.slice(A, ..1) + t().slice(A, ..1)).order((A, C)).into_dyn();
     let expected = rx.slice("A", 0, 1).zip(&rx.slice("A", 0, 1).index("B", 0), |x, y| x.plus(y));
     assert_eq!(found, expected.order(&[&["A"], &["C"], &["B"], &["D"]]));
 }
 
-/// Dims can stand for those of a contraction after a change of names, too.
+/// Renamed dims also work in contractions.
 fn contracted(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, i32; x[A B] => refs);

@@ -1,4 +1,4 @@
-//! Programs return the bits of the function, for all orders of axes in memory.
+//! Programs return the same bits as the function, for all orders of axes in memory.
 
 #[path = "../support/bits.rs"]
 pub mod support;
@@ -30,7 +30,8 @@ fn by_columns(seed: u64) -> Matrix {
     by_rows(seed).order((Col, Row)).into_tensor((Col, Row))
 }
 
-/// Records a function with the first input. The program must return the function's bits for both inputs.
+/// Records a function with the first input. The program must return the function's bits for both
+/// inputs.
 #[track_caller]
 fn check<A: Parameters, Y: Parameters>(f: impl Fn(&A) -> Y, [first, other]: [A; 2]) {
     let program = record(|x: &A| f(x), &first).expect("it is recorded");
@@ -41,7 +42,8 @@ fn check<A: Parameters, Y: Parameters>(f: impl Fn(&A) -> Y, [first, other]: [A; 
     }
 }
 
-/// Checks functions of a matrix, and their gradients. The dims of each result are in brackets; the gradients are those of sums over these dims.
+/// Checks functions of a matrix, and their gradients. The dims of each result are in brackets. The
+/// gradients are those of sums over these dims.
 macro_rules! same_bits {
     ($([$($dim:ident),*] $f:expr;)*) => {$(
         let f = |x: &Matrix| ($f)(x);
@@ -160,7 +162,7 @@ fn attention_with_masks() {
 
 /// The loss function returns the moments of the batch together with the loss.
 #[test]
-fn a_norm_takes_up_moments_beside_the_loss() {
+fn a_norm_updates_moments_next_to_the_loss() {
     type Norm = BatchNorm<(Col,)>;
     let step = |(norm, x): &(Norm, Matrix)| {
         let (loss, gradient, moments) = loss_and_grad_with(

@@ -1,4 +1,5 @@
-//! Saved programs whose numbers were changed: they are refused, or they run. (Builds with debug assertions, and AddressSanitizer, notice what is read or written that is not theirs.)
+//! Saved programs with modified numbers: each is refused, or runs. Debug assertions and
+//! AddressSanitizer detect invalid accesses.
 
 use crate::splitmix::Random;
 use serde_json::Value;
@@ -19,7 +20,7 @@ dims! {
     struct Class;
 }
 
-/// The places of all values below a value that `is` says.
+/// The paths of all values inside a value that satisfy `is`.
 fn places(value: &Value, path: &mut String, is: &dyn Fn(&Value) -> bool, found: &mut Vec<String>) {
     if is(value) {
         found.push(path.clone());
@@ -33,7 +34,7 @@ fn places(value: &Value, path: &mut String, is: &dyn Fn(&Value) -> bool, found: 
     };
     match value {
         Value::Array(values) => values.iter().enumerate().for_each(|(at, own)| below(&at.to_string(), own)),
-        // (Names and locations of the listing say nothing to steps.)
+        // Names and locations in the listing do not affect steps.
         Value::Object(fields) => {
             fields.iter().filter(|(name, _)| *name != "listing").for_each(|(name, own)| below(name, own));
         }
@@ -41,7 +42,8 @@ fn places(value: &Value, path: &mut String, is: &dyn Fn(&Value) -> bool, found: 
     }
 }
 
-/// The most positions that loops of these sizes have: a program that would run for hours is not called.
+/// An upper bound on the number of loop iterations. Programs that would run for hours are not
+/// called.
 fn longest(value: &Value) -> f64 {
     match value {
         Value::Array(values) => values.iter().map(longest).fold(0.0, f64::max),
@@ -58,7 +60,7 @@ fn longest(value: &Value) -> f64 {
     }
 }
 
-/// Changes a program in many ways. Each is refused, or is called.
+/// Changes a program in many ways. Each changed program is refused, or called.
 fn damage<P, I, Out>(name: &str, program: &Program<P, Out>, like: &Out, inputs: I, times: usize)
 where
     P: RecordInputs,
@@ -129,7 +131,7 @@ where
                 serde_json::from_value(changed.clone()).map_err(|error| error.to_string())?;
             let loaded: Program<P, Out> = read.restore(like).map_err(|error| error.to_string())?;
             if long < 1e6 {
-                // (An index may be out of range, or a result too large.)
+                // An index may be out of range, or a result too large.
                 let _ = loaded.try_call(inputs.clone());
             }
             Ok(true)
@@ -146,7 +148,7 @@ where
     assert!(refused > times / 8 && ran > 0, "{name}: {refused} are refused, {ran} run");
 }
 
-/// What differs between two values.
+/// The differences between two values.
 fn differences(a: &Value, b: &Value, path: &mut String) -> String {
     match (a, b) {
         (a, b) if a == b => String::new(),
@@ -162,8 +164,7 @@ fn differences(a: &Value, b: &Value, path: &mut String) -> String {
     }
 }
 
-/// How often each program is changed.
-/// (`DAMAGED_TIMES` asks for more.)
+/// How often each program is changed. `DAMAGED_TIMES` sets another number.
 fn times() -> usize {
     std::env::var("DAMAGED_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(400)
 }

@@ -1,4 +1,5 @@
-//! Sums and pull-backs of lines that run together with the maps that they read: compared with the recorded steps run one by one, bit for bit, on one thread and on several.
+//! Sums and pull-backs of lines that are fused with the maps that they read. Compares them bit for
+//! bit with the recorded steps run one by one, on one thread and on several.
 
 use crate::splitmix::Random;
 use typed_dims::grad::loss_and_grad;
@@ -15,7 +16,7 @@ type Matrix = Tensor<f32, (Row, Column)>;
 type Line = Tensor<f32, (Column,)>;
 type Edge = Tensor<f32, (Row,)>;
 type Scalar = Tensor<f32, ()>;
-/// The inputs of a program, and its results but for the last one.
+/// The inputs of a program, and its results without the last one.
 type All = (Matrix, Matrix, Line, Edge);
 type Given<'a> = (&'a Matrix, &'a Matrix, &'a Line, &'a Edge);
 
@@ -25,7 +26,8 @@ fn drawn((rows, columns): (usize, usize), seed: u64) -> All {
     (matrix(seed), matrix(seed + 1), randn(column, seed + 2), randn(row, seed + 3))
 }
 
-/// A random program of maps, sums and normalisations. The sums share operations with maps before and after them.
+/// A random program of maps, sums and normalisations. The sums share operations with maps before
+/// and after them.
 fn values(steps: &[[usize; 3]], (x, y, g, c): Given<'_>) -> (All, Scalar) {
     let mut known = vec![x.clone(), y.clone()];
     let (mut line, mut edge, mut total) = ((g * 1.5).eval(), (c * 0.5).eval(), full::<f32, _>((), 0.25));
@@ -93,7 +95,7 @@ fn check(sizes: (usize, usize), seed: u64) {
                     "{name} of {sizes:?}, seed {seed}: {steps:?}"
                 );
             }
-            // Into memory of earlier results.
+            // Into the memory of earlier results.
             let mut out = program.call(given(inputs));
             program.call_into(given(inputs), &mut out);
             assert_eq!(bits(&out.0, &out.1), bits(&expected.0, &expected.1), "{name}, into");
@@ -113,7 +115,7 @@ fn of_small_matrices() {
     }
 }
 
-/// Lines longer than a tile, rows shorter than a tile, and rows that a tile cuts.
+/// Lines longer than a tile, rows shorter than a tile, and rows that a tile splits.
 #[test]
 fn of_long_and_short_lines() {
     for (at, sizes) in
@@ -125,7 +127,7 @@ fn of_long_and_short_lines() {
     }
 }
 
-/// Sums that are cut into parts, and loops that several threads share.
+/// Sums that are split into parts, and loops that several threads share.
 #[test]
 fn on_several_threads() {
     for threads in [1, 3] {

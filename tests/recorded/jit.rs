@@ -62,13 +62,14 @@ fn inputs_are_moved_and_borrowed() {
         (own, expected) = (next, other);
     }
     assert!((&own.0.weight - &expected.0.weight).abs().max((In, Out)).order(()) < 1e-4);
-    // One program for the first step, before which there are no moments, and one for later steps.
+    // One program for the first step, which has no moments, and one for later steps.
     assert_eq!(fast.programs(), 2);
 }
 
-/// The order of elements in memory decides how sums are rounded, so `jit` records a program for each order.
+/// The order of elements in memory decides how sums are rounded, so `jit` records a program for
+/// each order.
 #[test]
-fn axes_lie_in_memory_as_those_of_the_function() {
+fn axes_have_the_memory_order_of_the_function() {
     type Weights = Tensor<f32, (In, Out)>;
     let numbers = |seed| -> Vec<f32> { randn::<f32, _>(In.of(64 * 24), seed).order(In).to_vec() };
     let by_rows = |seed| -> Weights { from_vec((In.of(64), Out.of(24)), numbers(seed)) };
@@ -192,7 +193,8 @@ fn inputs_are_read_where_they_are() {
     let x = data(3, 2);
     let (found, counts) = mode::count(|| program.call(&x));
     assert_eq!((found, counts.of("copy").steps), (x.view().exp().sum(In), 0));
-    // An input that is returned unchanged shares its memory with the result until one of the two is changed.
+    // An input that is returned unchanged shares its memory with the result until one of the two is
+    // changed.
     let program = record(|x: Data| (x.clone(), (x * 2.0).eval()), data(3, 1)).expect("it is recorded");
     let (mut same, twice) = program.call(&x);
     same += 1.0;

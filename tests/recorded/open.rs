@@ -1,4 +1,4 @@
-//! Programs for any sizes of some dims.
+//! Programs with dims of any size.
 
 use crate::bits::support::assert_same;
 use crate::reloaded;
@@ -60,7 +60,7 @@ fn a_training_step_takes_batches_of_any_size() {
         let difference = (&gradient.0.weight - &expected.0.weight).abs().max((In, Hidden)).order(());
         assert!(difference < 1e-6, "{rows} rows: {difference}");
     }
-    // Sizes that are not open stay what they were.
+    // Sizes that are not open are fixed.
     let wide: Data = randn((Row.of(3), In.of(7)), 1);
     assert!(program.try_call((&net, &wide, &data(3, 1).1)).is_err());
     let (x, _) = data(3, 1);
@@ -103,9 +103,9 @@ fn sizes_add_up() {
     }
 }
 
-/// What a program cannot follow is an error that names the step.
+/// A size that a program cannot track is an error that names the step.
 #[test]
-fn what_is_baked_in_is_refused() {
+fn untracked_sizes_are_refused() {
     let scaled = |x: &Matrix| (x.view().sum(Row) * (x.size(Row) as f32).sqrt()).eval();
     let error = record(scaled, spec((dynamic(Row), Col.of(2)))).err().expect("it is refused").to_string();
     assert!(error.contains("depends on the size of `Row`") && error.contains("open.rs"), "{error}");
@@ -118,7 +118,7 @@ fn what_is_baked_in_is_refused() {
     };
     let error = record(loops, spec((dynamic(Row), Col.of(2)))).err().expect("it is refused").to_string();
     assert!(error.contains("the size of `Row`") || error.contains("other sizes of `Row`"), "{error}");
-    // A share of the size can be followed.
+    // A factor that depends on the size can be tracked.
     let mean = |x: &Matrix| (x.view().sum(Row) / x.size(Row) as f32).eval();
     let program = record(mean, spec((dynamic(Row), Col.of(2)))).expect("it is recorded");
     let x: Matrix = randn((Row.of(11), Col.of(2)), 1);
@@ -133,6 +133,7 @@ fn equal_functions_have_equal_open_programs() {
     let sized = record(scaled(2.0), spec((Row.of(7), Col.of(2)))).expect("it is recorded");
     let saved = open(2.0).to_saved().expect("it is saved");
     assert!(open(2.0) != sized && saved != sized.to_saved().expect("it is saved"));
-    // The result may have any sizes along open dims, and must have the others.
+    // The result may have any sizes along open dims, but must have the recorded sizes of the
+    // others.
     assert!(saved.restore::<&Matrix, Tensor<f32, (Col,)>>(&ones(Col.of(2))).is_ok());
 }

@@ -1,4 +1,5 @@
-//! Compares prepared programs with their steps run one by one, bit for bit: planned products and sums, lines, attention, and memory that calls reuse.
+//! Compares prepared programs with their steps run one by one, bit for bit: planned products and
+//! sums, lines, attention, and memory that calls reuse.
 
 use typed_dims::grad::loss_and_grad;
 use typed_dims::prelude::*;
@@ -21,7 +22,7 @@ fn bits<'x>(tensors: impl IntoIterator<Item = &'x [f32]>) -> Vec<u32> {
     tensors.into_iter().flatten().map(|x| x.to_bits()).collect()
 }
 
-/// Runs a call with each step by itself.
+/// Runs a call with its steps one by one.
 fn plainly<X>(call: impl FnOnce() -> X) -> X {
     run_plainly(true);
     let found = call();
@@ -84,7 +85,8 @@ fn zero_times_infinity_is_zero_in_prepared_gradients() {
         (&x, &w),
     )
     .unwrap();
-    // The results of row 2 are all negative, so the row has no gradient, although its elements are infinite.
+    // The results of row 2 are all negative, so the row has no gradient, although its elements are
+    // infinite.
     let infinite: Data = from_fn((row, inn), |(r, i)| match (r, i) {
         (2, _) => f32::NEG_INFINITY,
         _ => (r + i) as f32 - 3.0,
@@ -162,7 +164,7 @@ fn gradients_of_attention_are_those_of_the_function() {
 }
 
 #[test]
-fn inputs_may_lie_in_any_order() {
+fn inputs_may_have_any_memory_order() {
     let (row, inn) = (Row.of(6), In.of(5));
     let element = |r: usize, i: usize| (7 * r + i) as f32;
     let by_rows: Data = from_fn((row, inn), |(r, i)| element(r, i));

@@ -1,4 +1,4 @@
-//! Programs that are compared, saved and loaded.
+//! Comparing, saving and loading programs.
 
 use crate::reload::reloaded;
 use typed_dims::grad::loss_and_grad;
@@ -33,7 +33,7 @@ fn a_program_is_loaded_with_its_result() {
     assert_eq!(loaded.call(&matrix(2)), f(&matrix(2)));
     assert_eq!(loaded.to_string(), program.to_string());
     assert_eq!(loaded.to_svg(), program.to_svg());
-    // Formats may leave out the names of fields.
+    // Formats may omit the names of fields.
     let bytes = postcard::to_allocvec(&program).expect("it is written");
     let loaded: Program<&Matrix, Both> = postcard::from_bytes(&bytes).expect("it is read");
     assert!(loaded == program);
@@ -64,7 +64,7 @@ fn a_training_step_is_loaded() {
     let labels = |seed| (rand::<f32, _>(Row.of(4), seed) * 2.0).cast::<usize>().eval();
     let mut state: State =
         (Linear::new(Col.of(3), Class.of(2), 1), AdamW::new(Schedule::cosine(0.1, 9).warm_up(2)));
-    // With moments from the second step on.
+    // With moments, which exist from the second step on.
     state = step((state, &matrix(1), &labels(1), &full((), 1))).0;
     let program = record::<(State, &Matrix, &Labels, &Tensor<u64, ()>), _>(
         step,
@@ -80,7 +80,7 @@ fn a_training_step_is_loaded() {
         assert_eq!((&found.0.weight, same), (&expected.0.weight, loss));
         state = expected;
     }
-    // The settings of the inputs and of the results are those of the recorded call.
+    // The settings of inputs and results must be those of the recorded call.
     let (mut net, mut adam) = state.clone();
     adam.set_rate(0.5);
     let error = loaded.try_call((state.clone(), &matrix(1), &labels(1), &full((), 1)));
@@ -108,11 +108,11 @@ fn equal_functions_have_equal_programs() {
     assert!(own != record(sum, &matrix(1)).expect("it is recorded"));
     let longer: Matrix = randn((Row.of(5), Col.of(3)), 1);
     assert!(own != record(|x: &Matrix| (x * &weight).sum(Col), &longer).expect("it is recorded"));
-    // The inputs of the call do not count, nor does what a program writes over.
+    // The inputs of the call do not matter, nor do elements that the program overwrites.
     let joined = |x: &Matrix| concat(Row, [x.view(), ones((Row.of(1), Col.of(3))).view()]);
     let of = |seed| record(joined, &matrix(seed)).expect("it is recorded");
     assert!(of(1) == of(2));
-    // Zeros of two signs, and numbers that are not equal to themselves.
+    // Zeros of both signs, and NaN.
     let plus =
         |number: f32| record(move |x: &Matrix| (x + number).eval(), &matrix(1)).expect("it is recorded");
     assert!(plus(0.0) != plus(-0.0) && plus(f32::NAN) == plus(f32::NAN));
@@ -154,7 +154,7 @@ fn other_versions_are_refused_first() {
     let error = read(&value).err().expect("the version is another").to_string();
     let text = "the program was saved in version 2 of the format, but this library reads version 1";
     assert!(error.contains(text), "{error}");
-    // Whatever a later version has.
+    // A later version, whatever its content.
     let error = serde_json::from_str::<Program<&Line, Line>>(r#"{"version": 7, "content": []}"#);
     assert!(error.err().expect("likewise").to_string().contains("version 7 of the format"));
 }

@@ -1,4 +1,5 @@
-//! Functions with a seed among their inputs: for the seed of each call, the program draws the same elements as the function.
+//! Functions with a seed among their inputs: for the seed of each call, the program draws the same
+//! elements as the function.
 
 use crate::{Batch, Class, Floats, Labels, Seq, Width, floats};
 use half::{bf16, f16};
@@ -20,7 +21,8 @@ fn seed(number: u64) -> SeedTensor {
     full((), number)
 }
 
-/// Records a function with one seed. The program must return the function's bits for other seeds, and so must the function when the seed is a number.
+/// Records a function with one seed. The program must return the function's bits for other seeds,
+/// and so must the function when the seed is a number.
 macro_rules! same {
     ($(|$seed:ident| $f:expr;)*) => {$({
         let of_tensor = |$seed: &SeedTensor| $f;
@@ -212,7 +214,8 @@ fn probabilities_and_scores_are_inputs_as_well() {
         let x = floats(number ^ 77);
         assert_eq!(program.call((&x, &seed(number))), draw(&x, &seed(number)));
     }
-    // Many scores have the same value, so the rounding of the type decides which one is the greatest.
+    // Many scores have the same value, so the rounding of the type decides which one is the
+    // greatest.
     type Scores = Tensor<bf16, (Batch, Width)>;
     let scores = |seed: u64| -> Scores {
         (rand::<f32, _>((Batch.of(1000), Width.of(100)), seed) * 4.0).floor().cast::<bf16>().eval()
@@ -266,7 +269,7 @@ fn a_seed_of_no_recorded_function_is_a_number() {
 }
 
 #[test]
-fn examples_of_a_batch_draw_apart() {
+fn examples_of_a_batch_draw_different_numbers() {
     type Row = Tensor<f32, (Width,)>;
     let noisy = |x: &Row, seed: &SeedTensor| (x.dropout(0.3, seed) + randn_like(x, seed)).eval();
     let each = |x: &Floats, seed: &SeedTensor| vmap(|x: &Row| noisy(x, seed), Batch)(x);

@@ -17,7 +17,7 @@ dims! {
 type Data = Tensor<f32, (Row, In)>;
 type Layer = Linear<(In,), (Out,)>;
 
-/// A network of linear maps with residuals.
+/// A network of linear maps with residual connections.
 #[derive(Clone, Parameters)]
 struct Tower {
     norms: Vec<LayerNorm<(In,)>>,
@@ -58,7 +58,7 @@ impl Tower {
     }
 }
 
-/// How many MiB of memory the process has touched at most.
+/// The peak memory of the process, in MiB.
 fn touched() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or("VmHWM: 0 kB");
@@ -113,7 +113,7 @@ fn the_optimizer_is_recorded_from_sizes() {
 #[cfg(target_os = "linux")]
 fn no_memory_is_touched() {
     if std::fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|mode| mode.trim() == "2") {
-        return; // the system reserves no more memory than it has
+        return; // the system does not overcommit memory
     }
     let (rows, width, hidden) = (2, 16 << 10, 64 << 10);
     let before = touched();
@@ -129,7 +129,8 @@ fn no_memory_is_touched() {
     assert!(touched < 1024, "{touched} MiB are touched");
 }
 
-/// What only the numbers of a network decide is no part of a program that was recorded from its sizes.
+/// Operations that depend only on a network's numbers are not part of a program recorded from
+/// sizes.
 #[test]
 fn numbers_that_were_not_drawn_are_not_read() {
     #[derive(Clone, Parameters)]

@@ -1,4 +1,5 @@
-//! Recorded training steps: clipping, schedules, optimizers, averages and sums of gradients. The state is an input and a result.
+//! Recorded training steps: clipping, schedules, optimizers, averages and sums of gradients. The
+//! state is both an input and a result.
 
 use typed_dims::grad::loss_and_grad;
 use typed_dims::nn::linear::Linear;
@@ -18,7 +19,7 @@ dims! {
     struct Class;
 }
 
-/// The axes of `a` are in another order in memory than those of results.
+/// The axes of `a` are in another memory order than those of results.
 #[derive(Parameters, Clone)]
 struct Weights<T: Real> {
     a: Tensor<T, (Row, Feature)>,
@@ -77,7 +78,8 @@ fn bits<P: Parameters>(of: &P) -> Vec<(String, Vec<u64>)> {
     bits.0
 }
 
-/// Records the first step, which has no moments yet, and the second one. Both programs must return the bits of the step itself.
+/// Records the first step, which has no moments, and the second step. Both programs must return the
+/// bits of the step itself.
 fn goes_on<T: Real, O: Optimizer<Weights<T>> + Parameters + Clone>(name: &str, optimizer: O) {
     type State<T, O> = (Weights<T>, O);
     fn step<T: Real, O: Optimizer<Weights<T>> + Clone>(
@@ -115,7 +117,7 @@ fn goes_on<T: Real, O: Optimizer<Weights<T>> + Parameters + Clone>(name: &str, o
     goes_on_on_xla(name, state, &step::<T, O>);
 }
 
-/// Makes three steps on XLA, with the state on the device, and compares the states.
+/// Runs three steps on XLA, with the state on the device, and compares the states.
 #[cfg(feature = "pjrt")]
 fn goes_on_on_xla<T: Real, O: Optimizer<Weights<T>> + Parameters + Clone>(
     name: &str,
@@ -123,7 +125,7 @@ fn goes_on_on_xla<T: Real, O: Optimizer<Weights<T>> + Parameters + Clone>(
     step: &dyn Fn(&(Weights<T>, O), &Weights<T>) -> (Weights<T>, O),
 ) {
     let Some(pjrt) = xla_tests::plugin(1) else { return };
-    // (In a list, any state can be read from a device.)
+    // In a list, any state can be read from a device.
     type States<T, O> = Vec<(Weights<T>, O)>;
     let mut states: States<T, O> = vec![state];
     let many = |(states, g): (&States<T, O>, &Weights<T>)| vec![step(&states[0], g)];
@@ -389,7 +391,8 @@ fn settings_that_change_between_calls_are_recorded_again() {
         assert_eq!(own.1.rate(), expected.1.rate());
     }
     assert_eq!(own.1.state().steps_of("b"), expected.1.state().steps_of("b"));
-    // One program for each of: no moments yet; moments of `a`; `b` thawed, without moments; `b` with moments; another rate; `a` frozen; fewer steps of `a` than in all.
+    // One program for each of: no moments; moments of `a`; `b` thawed, without moments; `b` with
+    // moments; another rate; `a` frozen; fewer steps of `a` than in total.
     assert_eq!(train.programs(), 7);
 }
 

@@ -1,4 +1,5 @@
-//! Random inputs: elements whose sums and products are exact, and arrays that lie in memory in every way a view can.
+//! Random inputs: elements whose sums and products are exact, and arrays in every memory layout of
+//! a view.
 
 #[path = "../support/splitmix.rs"]
 mod splitmix;
@@ -9,14 +10,15 @@ use proptest::prelude::*;
 pub use splitmix::Random;
 
 impl Random {
-    /// A whole number from -3 to 3.
+    /// An integer from -3 to 3.
     pub fn small(&mut self) -> i32 {
         self.below(7) as i32 - 3
     }
 }
 
-/// Elements with exact arithmetic on the samples that tests draw: integers of the whole range, which wrap around, and
-/// floats that are small whole numbers, whose sums and products need no rounding in whatever order they are taken.
+/// Elements whose arithmetic is exact on the samples in tests: integers of the full range, which
+/// wrap around, and floats that are small integers, whose sums and products need no rounding in any
+/// order.
 pub trait Sample: Copy + Default + std::fmt::Debug + PartialEq + 'static {
     /// 0
     const ZERO_VALUE: Self;
@@ -63,15 +65,15 @@ floats! {
     Complex<f64>, Complex::new(0.0, 0.0), |random: &mut Random| Complex::new(random.small() as f64, random.small() as f64);
 }
 
-// Half precisions hold whole numbers exactly up to 256 (bf16): elements of -1, 0 and 1 keep short sums below.
+// bf16 represents integers exactly up to 256. With elements -1, 0 and 1, short sums stay below.
 #[cfg(feature = "half")]
 floats! {
     half::f16, half::f16::ZERO, |random: &mut Random| half::f16::from_f32(random.below(3) as f32 - 1.0);
     half::bf16, half::bf16::ZERO, |random: &mut Random| half::bf16::from_f32(random.below(3) as f32 - 1.0);
 }
 
-/// How an array lies in memory: the order of its axes there, and along each axis a step (negative ones run backwards,
-/// 0 repeats one element).
+/// A memory layout: the order of the axes, and a step along each axis. Negative steps run
+/// backwards, and 0 repeats one element.
 #[derive(Clone, Debug)]
 pub struct Layout {
     order: Vec<usize>,
@@ -96,7 +98,7 @@ impl Layout {
     }
 }
 
-/// An array in memory of its own, of which a view is tested.
+/// The memory of an array. Tests use a view of it.
 #[derive(Clone, Debug)]
 pub struct Buffer<T> {
     memory: ArrayD<T>,
@@ -105,7 +107,7 @@ pub struct Buffer<T> {
 }
 
 impl<T: Clone> Buffer<T> {
-    /// An array of the given sizes, laid out at random, with elements from `f`.
+    /// An array of these sizes in a random layout, with elements from `f`.
     pub fn new(
         sizes: &[usize],
         random: &mut Random,
@@ -125,7 +127,7 @@ impl<T: Clone> Buffer<T> {
         Buffer { memory, sizes: sizes.to_vec(), layout }
     }
 
-    /// The view, of a rank that only the run knows.
+    /// The view, with dynamic rank.
     pub fn dynamic(&self) -> ArrayViewD<'_, T> {
         let Layout { order, steps } = &self.layout;
         let repeated: Vec<usize> = order
@@ -154,14 +156,14 @@ impl<T: Clone> Buffer<T> {
     }
 }
 
-/// What a case is drawn from: sizes for up to six dims, and a seed for layouts and elements.
+/// A random case: sizes for up to six dims, and a seed for layouts and elements.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// The sizes of the dims A to F.
     pub sizes: [usize; 6],
-    /// For elements and layouts.
+    /// The seed of elements and layouts.
     pub seed: u64,
-    /// Whether arrays lie in standard layout.
+    /// Whether arrays have the standard layout.
     pub plain: bool,
 }
 
@@ -198,7 +200,7 @@ pub fn cases(greatest: usize) -> impl Strategy<Value = Case> {
         .prop_map(|(sizes, seed, plain)| Case { sizes, seed, plain })
 }
 
-/// As `cases`, but no dim is empty.
+/// Like `cases`, but without empty dims.
 pub fn filled_cases(greatest: usize) -> impl Strategy<Value = Case> {
     (proptest::array::uniform6(1..=greatest), any::<u64>(), prop::bool::weighted(0.2))
         .prop_map(|(sizes, seed, plain)| Case { sizes, seed, plain })

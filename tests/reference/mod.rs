@@ -1,16 +1,17 @@
-//! The oracle: a named array that computes one element after the other, from the definition of each operation.
+//! The oracle: a named array that computes each element separately, from the definition of each
+//! operation.
 //!
-//! It shares no code with the library. Its dims are strings, its loops count through all indices, and it knows nothing of
-//! strides, fusion, broadcasting tricks or accumulators.
+//! It shares no code with the library. Its dims are strings, its loops visit all indices, and it
+//! has no strides, fusion, broadcasting tricks or accumulators.
 
-#![allow(dead_code)] // Each test file uses a part of it.
+#![allow(dead_code)] // each test file uses a part of it
 
 pub mod input;
 pub mod patterns;
 
 use ndarray::{ArrayD, ArrayViewD};
 
-/// Where each dim stands: the loop variables of the definition.
+/// The index of each dim: the loop variables of the definition.
 pub type Place = Vec<(&'static str, usize)>;
 
 /// The index of one dim.
@@ -44,7 +45,7 @@ pub fn positions(dims: &[(&'static str, usize)]) -> Vec<Place> {
     all
 }
 
-/// The dims of both, each once.
+/// The dims of both, without duplicates.
 pub fn union(a: &[(&'static str, usize)], b: &[(&'static str, usize)]) -> Vec<(&'static str, usize)> {
     let mut dims = a.to_vec();
     for &(name, size) in b {
@@ -62,7 +63,7 @@ impl<T: Clone> Reference<T> {
         Reference { dims: dims.to_vec(), data: positions(dims).iter().map(&mut f).collect() }
     }
 
-    /// As `build`, but the first error ends it.
+    /// Like `build`, but stops at the first error.
     pub fn try_build<E>(
         dims: &[(&'static str, usize)],
         f: impl FnMut(&Place) -> Result<T, E>,
@@ -76,7 +77,7 @@ impl<T: Clone> Reference<T> {
         Reference { dims: Vec::new(), data: vec![value] }
     }
 
-    /// `array[names[0], names[1], ..]`; a name may stand for several axes, which is the diagonal.
+    /// `array[names[0], names[1], ..]`. A name for several axes takes the diagonal.
     pub fn bind(array: &ArrayViewD<'_, T>, names: &[&'static str]) -> Self {
         let mut dims: Vec<(&'static str, usize)> = Vec::new();
         for (&name, &size) in names.iter().zip(array.shape()) {
@@ -135,13 +136,13 @@ impl<T: Clone> Reference<T> {
         })
     }
 
-    /// `f` of each line along a dim, which yields a line of the same length.
+    /// `f` of each line along a dim. It returns a line of the same length.
     pub fn along<U: Clone>(&self, name: &'static str, mut f: impl FnMut(Vec<T>) -> Vec<U>) -> Reference<U> {
         let lines = self.reduce(&[name], &mut f);
         Reference::build(&self.dims, |at| lines.get(at)[index_of(at, name)].clone())
     }
 
-    /// The array with the groups as axes.
+    /// The array with one axis for each group of dims.
     pub fn order(&self, groups: &[&[&'static str]]) -> ArrayD<T> {
         let flat: Vec<_> = groups.iter().flat_map(|group| group.iter()).map(|&n| (n, self.size(n))).collect();
         assert_eq!(flat.len(), self.dims.len(), "every dim is ordered");
@@ -151,7 +152,7 @@ impl<T: Clone> Reference<T> {
         ArrayD::from_shape_vec(shape, data).expect("the groups cover all elements")
     }
 
-    /// The dim `old` under the name `new`.
+    /// Renames the dim `old` to `new`.
     pub fn rename(&self, old: &str, new: &'static str) -> Self {
         let dims = self.dims.iter().map(|&(name, size)| (if name == old { new } else { name }, size));
         Reference { dims: dims.collect(), data: self.data.clone() }
@@ -179,7 +180,7 @@ impl<T: Clone> Reference<T> {
         })
     }
 
-    /// A dim as several, the last one fastest.
+    /// Splits a dim into several, the last one fastest.
     pub fn unflatten(&self, whole: &'static str, parts: &[(&'static str, usize)]) -> Self {
         let mut dims: Vec<_> = self.dims.iter().filter(|(own, _)| *own != whole).copied().collect();
         dims.extend(parts);
@@ -191,7 +192,7 @@ impl<T: Clone> Reference<T> {
         })
     }
 
-    /// Several dims as one, the last one fastest.
+    /// Merges several dims into one, the last one fastest.
     pub fn flatten(&self, parts: &[&'static str], whole: &'static str) -> Self {
         let mut dims: Vec<_> = self.dims.iter().filter(|(own, _)| !parts.contains(own)).copied().collect();
         dims.push((whole, parts.iter().map(|name| self.size(name)).product()));
@@ -207,7 +208,7 @@ impl<T: Clone> Reference<T> {
         })
     }
 
-    /// The parts one after the other along a dim that they have.
+    /// Concatenates the parts along a dim that they have.
     pub fn concat(name: &'static str, parts: &[Self]) -> Self {
         let total = parts.iter().map(|part| part.size(name)).sum();
         let dims: Vec<_> =
@@ -225,7 +226,7 @@ impl<T: Clone> Reference<T> {
         })
     }
 
-    /// The parts along a new dim.
+    /// Stacks the parts along a new dim.
     pub fn stack(name: &'static str, parts: &[Self]) -> Self {
         let mut dims = parts[0].dims.clone();
         dims.push((name, parts.len()));
@@ -247,7 +248,7 @@ pub fn contract<T: input::Sample>(factors: &[Reference<T>], summed: &[&str]) -> 
     product.reduce(summed, |line| line.into_iter().fold(T::ZERO_VALUE, |sum, x| sum.plus(x)))
 }
 
-/// Where the first greatest (or least) element is, or the first that is no number.
+/// The position of the first maximum (or minimum), or of the first NaN.
 pub fn arg<T: PartialOrd + Copy>(line: &[T], greatest: bool) -> usize {
     let mut best = 0;
     for (at, &x) in line.iter().enumerate() {

@@ -1,6 +1,8 @@
-//! The oracle of pattern macros: reads a pattern while the test runs, and computes one element after the other.
+//! The oracle of pattern macros: parses a pattern at run time, and computes each element
+//! separately.
 //!
-//! It shares nothing with the macros: it splits strings, finds sizes by trying, and counts through all positions of all axes.
+//! It shares nothing with the macros: it splits strings, finds sizes by repeated passes, and visits
+//! all positions of all axes.
 
 use super::input::{Random, Sample};
 use ndarray::{Array, ArrayD, Dimension, IxDyn, ShapeBuilder};
@@ -12,7 +14,7 @@ pub fn random<T: Sample, Sh: ShapeBuilder>(random: &mut Random, shape: Sh) -> Ar
     Array::from_shape_simple_fn(shape, || T::sample(random))
 }
 
-/// Results of any rank as arrays of a rank that only the run knows.
+/// Converts results of any rank to arrays of dynamic rank.
 pub trait IntoDynamic<T> {
     /// The array.
     fn into_dynamic(self) -> ArrayD<T>;
@@ -45,7 +47,8 @@ fn positions(sizes: &[usize]) -> Vec<Vec<usize>> {
     all
 }
 
-/// numpy's einsum, from the definition. Axes under `...` are called by their number from the right: `0`, `1`, ..
+/// NumPy's einsum by its definition. Axes under `...` are named by their number from the right:
+/// `0`, `1`, ..
 pub fn einsum<T: Sample>(pattern: &str, operands: &[ArrayD<T>]) -> ArrayD<T> {
     let pattern: String = pattern.chars().filter(|c| !c.is_whitespace()).collect();
     let (left, right) = match pattern.split_once("->") {
@@ -158,8 +161,8 @@ fn side(text: &str, rest: usize, numbers: &mut usize) -> Vec<Vec<String>> {
     axes
 }
 
-/// A rearrangement, repetition or reduction as einops defines it: `combine` is given the elements that fall on one place of the
-/// result, in the order in which the array has them.
+/// A rearrangement, repetition or reduction as einops defines it. `combine` gets the elements that
+/// map to one position of the result, in the order of the array.
 pub fn einops<T: Copy, U: Clone>(
     pattern: &str,
     operand: &ArrayD<T>,
@@ -179,7 +182,7 @@ pub fn einops<T: Copy, U: Clone>(
             sizes.insert(name.clone(), number.parse().expect("a number"));
         }
     }
-    // Each pass finds at least one size, if any is left.
+    // Each pass finds at least one size, if any is unknown.
     for _ in 0..20 {
         for (names, &size) in left.iter().zip(operand.shape()) {
             let open: Vec<&String> = names.iter().filter(|name| !sizes.contains_key(*name)).collect();
@@ -195,7 +198,7 @@ pub fn einops<T: Copy, U: Clone>(
     let shape: Vec<usize> =
         right.iter().map(|names| names.iter().map(|name| sizes[name]).product()).collect();
     let all: Vec<String> = {
-        // Axes in the order of the operand, then those that are new.
+        // Axes in the order of the operand, then the new ones.
         let mut all: Vec<String> = Vec::new();
         for name in left.iter().chain(&right).flatten() {
             if !all.contains(name) {
@@ -221,7 +224,7 @@ pub fn einops<T: Copy, U: Clone>(
     })
 }
 
-/// Arrays of one shape, along a new first axis.
+/// Arrays of equal shape, stacked along a new first axis.
 pub fn stacked<T: Clone>(parts: &[ArrayD<T>]) -> ArrayD<T> {
     let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
     ndarray::stack(ndarray::Axis(0), &views).expect("the shapes agree")

@@ -6,7 +6,7 @@ use typed_dims::prelude::*;
 use typed_dims::types::rank::Rank;
 use typed_dims::types::scalar::Element;
 
-/// Panics, with the names of the tensors that differ, unless two values have the same bits.
+/// Panics with the names of the tensors that differ, unless two values have the same bits.
 #[track_caller]
 pub fn assert_same<P: Parameters>(found: &P, expected: &P) {
     let (found, expected) = (bits(found), bits(expected));
@@ -16,7 +16,8 @@ pub fn assert_same<P: Parameters>(found: &P, expected: &P) {
     assert!(others.is_empty(), "{} of {} tensors differ: {others:#?}", others.len(), found.len());
 }
 
-/// The names, dims and elements of all tensors of a value, including state that is not learned. Rust prints enough digits to tell a float from all others.
+/// The names, dims and elements of all tensors of a value, including state that is not learned.
+/// Rust prints enough digits to distinguish all floats.
 fn bits(of: &impl Parameters) -> Vec<String> {
     struct Bits(Vec<String>);
     impl Walk<1> for Bits {

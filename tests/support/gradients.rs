@@ -1,4 +1,4 @@
-//! Derivatives compared with central differences: shared by the tests of gradients, each of which includes this file.
+//! Compares derivatives with central differences. Several tests of gradients include this file.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,22 +8,25 @@ use typed_dims::grad::{jvp, vjp};
 use typed_dims::prelude::*;
 use typed_dims::program::record;
 
-/// Half the distance of the two points of a difference.
+/// Half the distance between the two points of a difference.
 const STEP: f64 = 1e-5;
 
-/// How far a derivative may be from the difference, relative to 1 or to the greater of both.
+/// Allowed error of a derivative, relative to 1 or to the greater of both numbers.
 const TOLERANCE: f64 = 1e-6;
 
-/// Compares the derivatives of a function of tensors of `f64` with central differences: forward (`jvp`), reverse (`vjp`), and the products of its second
-/// derivative with directions, both forward over reverse and reverse over reverse.
+/// Compares the derivatives of a function of `f64` tensors with central differences: forward
+/// (`jvp`), reverse (`vjp`), and Hessian-vector products, both forward over reverse and reverse
+/// over reverse.
 ///
-/// The function is to be smooth around `at`: no maxima with ties, no `abs` near 0. Several tensors go in as a tuple, or as a struct of parameters.
+/// The function must be smooth around `at`: no maxima with ties, no `abs` near 0. Pass several
+/// tensors as a tuple or as a struct of parameters.
 #[track_caller]
 pub fn check<P: Parameters, Y: Parameters>(f: impl Fn(&P) -> Y, at: &P) {
     checked(&f, at);
 }
 
-/// (Apart, as it is compiled once for each pair of types, not once for each function.)
+/// Separate from `check`, so that it is compiled once for each pair of types, not for each
+/// function.
 #[track_caller]
 fn checked<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P) {
     let value = f(at);
@@ -47,8 +50,9 @@ fn checked<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P) {
     }
 }
 
-/// Records a function and its gradient with one input, calls both programs with other inputs, and compares the results with those of the functions. Returns `false` if one
-/// of them cannot be recorded.
+/// Records a function and its gradient with one input, calls both programs with other inputs, and
+/// compares the results with those of the functions. Returns `false` if the function or its
+/// gradient cannot be recorded.
 #[track_caller]
 pub fn recorded<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P) -> bool {
     let others = [60, 61].map(|seed| at.zip_elements(&noise(at, seed), |x: f64, v| x + 0.01 * v));
@@ -57,7 +61,8 @@ pub fn recorded<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P) -> bo
     agrees(f, at, &others) && agrees(&gradient, at, &others)
 }
 
-/// Records a function with `at`, and compares program and function for the other inputs. Returns `false` if the function cannot be recorded.
+/// Records a function with `at`, and compares the program with the function for the other inputs.
+/// Returns `false` if the function cannot be recorded.
 #[track_caller]
 fn agrees<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P, others: &[P]) -> bool {
     let refusal = match catch_unwind(AssertUnwindSafe(|| record(|x: &P| f(x), at))) {
@@ -79,7 +84,8 @@ fn agrees<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P, others: &[P
     false
 }
 
-/// Compares a function on XLA with itself. (In a list, any result can be read from a device.)
+/// Compares a function on XLA with the function itself. In a list, any result can be read from a
+/// device.
 #[cfg(feature = "pjrt")]
 #[track_caller]
 fn agrees_on_xla<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P, others: &[P]) {
@@ -93,14 +99,15 @@ fn agrees_on_xla<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P, othe
     }
 }
 
-/// As [`check`], for `f`, and for `f` of something that is not linear: so second derivatives are not all zero where `f` is linear.
+/// Like [`check`], for `f`, and for `f` after a nonlinear function, so that the second derivatives
+/// of a linear `f` are not all zero.
 #[track_caller]
 pub fn check_curved<S: Dims, Y: Parameters>(f: impl Fn(&Named<f64, S>) -> Y, at: &Named<f64, S>) {
     check(|x| f(x), at);
     check(|x: &Named<f64, S>| f(&x.sin().eval()), at);
 }
 
-/// Panics unless it is an error, which names the operation, that the function is computed of something traced.
+/// Checks that applying the function to a traced input is an error that names the operation.
 #[track_caller]
 pub fn assert_lost<P: Parameters, Y: Parameters>(operation: &str, f: impl Fn(&P) -> Y, at: &P) {
     lost(operation, &f, at);
@@ -115,7 +122,7 @@ fn lost<P: Parameters, Y: Parameters>(operation: &str, f: &dyn Fn(&P) -> Y, at: 
     assert!(text.contains(&expected), "{text}\nis not\n{expected}");
 }
 
-/// Numbers between -1 and 1, of the sizes of a value.
+/// Numbers between -1 and 1, with the sizes of a value.
 pub fn noise<P: Parameters>(like: &P, seed: u64) -> P {
     let at = Cell::new(seed << 32);
     like.map_elements(|_: f64| {
@@ -126,13 +133,13 @@ pub fn noise<P: Parameters>(like: &P, seed: u64) -> P {
     })
 }
 
-/// The derivative in a direction, by values on both sides.
+/// The directional derivative, as a central difference.
 pub fn difference<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P, direction: &P) -> Y {
     let moved = |by: f64| f(&at.zip_elements(direction, |x: f64, v| x + by * v));
     moved(STEP).zip_elements(&moved(-STEP), |a: f64, b| (a - b) / (2.0 * STEP))
 }
 
-/// The elements of two values at the same places.
+/// The elements of two values, in pairs.
 pub fn pairs<P: Parameters>(a: &P, b: &P) -> Vec<(f64, f64)> {
     let all = RefCell::new(Vec::new());
     a.zip_elements(b, |a: f64, b| {

@@ -1,4 +1,4 @@
-//! An allocator whose memory for recordings from sizes cannot be read: a read ends the test's process.
+//! An allocator whose memory for recordings from sizes cannot be read: a read aborts the test.
 
 use libc::{MAP_ANONYMOUS, MAP_FAILED, MAP_NORESERVE, MAP_PRIVATE, PROT_NONE, SIGSEGV, c_int};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -6,10 +6,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use typed_dims_kernels::memory::hollow::is_reserving;
 
-/// The system's allocator, but for hollow memory.
+/// The system's allocator, except for hollow memory.
 pub struct Guarded;
 
-/// Addresses for hollow memory, in bytes. They cost nothing, and are never given back.
+/// The size of the address range for hollow memory, in bytes. It uses no physical memory and is
+/// never freed.
 const ROOM: usize = 1 << 40;
 const PAGE: usize = 4096;
 
@@ -18,9 +19,9 @@ static USED: AtomicUsize = AtomicUsize::new(0);
 
 fn start() -> usize {
     *START.get_or_init(|| {
-        // (Hollow memory that was freed must not be used for other tensors.)
+        // Freed hollow memory must not be reused for other tensors.
         typed_dims_kernels::memory::allocate::set_pool_limit(0);
-        // SAFETY: new memory, at an address of the system's choice.
+        // SAFETY: new memory, at an address that the system chooses.
         let room = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -32,13 +33,13 @@ fn start() -> usize {
             )
         };
         assert!(room != MAP_FAILED, "there are addresses");
-        // SAFETY: the handler calls nothing that is not safe in one.
+        // SAFETY: the handler only calls functions that are safe in one.
         unsafe { libc::signal(SIGSEGV, was_read as *const () as usize) };
         room as usize
     })
 }
 
-/// Says what has happened, and ends the process.
+/// Prints an error, and aborts the process.
 extern "C" fn was_read(_: c_int) {
     let text =
         b"an element was read that a recording from sizes does not have (or another invalid address)\n";
@@ -53,7 +54,7 @@ fn is_guarded(at: *mut u8) -> bool {
     START.get().is_some_and(|&start| (start..start + ROOM).contains(&(at as usize)))
 }
 
-// SAFETY: it is the system's allocator, or memory that nobody else has.
+// SAFETY: memory of the system's allocator, or memory without another owner.
 unsafe impl GlobalAlloc for Guarded {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The message of the panic of a function that panics.
+/// The panic message of a function that must panic.
 #[track_caller]
 pub fn message<T>(f: impl FnOnce() -> T) -> String {
     let Err(payload) = catch_unwind(AssertUnwindSafe(f)) else { panic!("no panic") };

@@ -1,6 +1,7 @@
 //! Random programs of a matrix and a vector, shared by the tests of gradients and of engines.
 //!
-//! `GRAD_CASES=n` checks more than the usual number of programs; `GRAD_FIRST=n` starts at another one. A program that fails is shortened and printed.
+//! `GRAD_CASES=n` sets the number of programs, `GRAD_FIRST=n` the first one. A failing program is
+//! shortened and printed.
 
 #[path = "splitmix.rs"]
 mod splitmix;
@@ -29,7 +30,7 @@ impl Random {
     }
 }
 
-/// One operation: which, of what, and a number for whatever else it needs.
+/// One operation: its kind, its operands, and a number for everything else.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     operation: Operation,
@@ -42,7 +43,8 @@ pub struct Step {
 struct Machine<'m> {
     matrices: Vec<Matrix>,
     vectors: Vec<Vector>,
-    /// How near to a kink the values have come; only where they are no variables, whose values are not to be read.
+    /// The distance of values to the nearest kink. `None` if the values are variables, which must
+    /// not be read.
     margin: Option<&'m Cell<f64>>,
 }
 
@@ -169,7 +171,7 @@ const OTHERS: [Other; 34] = [
     Other::WindowsAlongA,
 ];
 
-/// What a step does.
+/// The operation of a step.
 #[derive(Clone, Copy, Debug)]
 enum Operation {
     /// One of [`MAPS`].
@@ -209,14 +211,14 @@ fn ids(number: usize, len: usize, end: usize) -> Vec<usize> {
 }
 
 impl Machine<'_> {
-    /// Notes how near the elements are to 0.
+    /// Records how close the elements are to 0.
     fn kink(&self, distance: impl FnOnce() -> Matrix) {
         if let Some(margin) = self.margin {
             margin.set(margin.get().min(distance().abs().min((A, B)).order(())));
         }
     }
 
-    /// Notes how near the greatest two elements of each column are.
+    /// Records how close the two greatest elements of each column are.
     fn ties(&self, x: View<'_>) {
         let Some(margin) = self.margin else { return };
         for column in x.order((A, B)).columns() {
@@ -231,7 +233,7 @@ impl Machine<'_> {
     fn step(&mut self, step: Step) {
         let x = &self.matrices[step.first % self.matrices.len()];
         let (a, b) = (x.size(A), x.size(B));
-        // Others of the same sizes; `x` is one itself.
+        // All matrices of the same sizes, including `x` itself.
         let same: Vec<&Matrix> = self.matrices.iter().filter(|y| (y.size(A), y.size(B)) == (a, b)).collect();
         let y = same[step.second % same.len()];
         let fitting: Vec<&Vector> = self.vectors.iter().filter(|v| v.size(A) == a).collect();
@@ -254,7 +256,7 @@ impl Machine<'_> {
     fn other(&self, operation: Other, step: Step, x: View<'_>, y: View<'_>) -> Made {
         let (a, b, k) = (x.size(A), x.size(B), step.number);
         match operation {
-            // Reductions. Those with a kink at equal elements get elements that differ.
+            // Reductions. Those with a kink at equal elements get distinct elements.
             Other::SumOfProduct => Made::Vector((x * y).sum(B).tanh().eval()),
             Other::Variance => Made::Vector(x.var(B)),
             Other::LogSumExp => Made::Vector((x + y * 0.3).logsumexp(B)),
@@ -280,7 +282,7 @@ impl Machine<'_> {
                 Made::Matrix((share * x.rename(A, C)).sum(C))
             }
             Other::SumTimesQuotient => Made::Matrix(((x * y).sum(B) * x * y.exp().recip()).tanh().eval()),
-            // Other places for the same elements.
+            // The same elements at other positions.
             Other::Transpose => Made::Matrix(x.rename(A, C).rename(B, A).rename(C, B).eval()),
             Other::SlicedProduct if a > 1 => Made::Matrix((x.slice(A, 1..) * y.slice(A, ..-1)).eval()),
             Other::EverySecond if b > 1 => Made::Matrix(x.slice_step(B, (k % 2) as isize.., 2).eval()),
@@ -298,7 +300,7 @@ impl Machine<'_> {
             Other::ScatterAdd => {
                 Made::Matrix(x.scatter_add(A, C.of(4), ids(k, a, 4).at(A)).tanh().rename(C, A).eval())
             }
-            // Choices: by values, by positions, and by constants.
+            // Selection by values, by positions, and by constants.
             Other::SelectByValue => {
                 self.kink(|| (x - y * 0.9 - 0.1).eval());
                 Made::Matrix(select(x.gt(y * 0.9 + 0.1), x.sin(), y * 0.5).eval())
@@ -323,7 +325,8 @@ impl Machine<'_> {
             Other::SelectByPosition => {
                 Made::Matrix(select((A + B * 2).lt((k % 9) as isize), x, y.cos()).eval())
             }
-            // The logarithm is infinite, or no number, where it is not taken; so is what lies outside.
+            // Where it is not selected, the logarithm is infinite or NaN, and so are elements out
+            // of range.
             Other::SelectOfLogarithm => {
                 self.kink(|| x.eval());
                 Made::Matrix(select(x.gt(0.0), x.ln().tanh(), y).eval())
@@ -331,7 +334,7 @@ impl Machine<'_> {
             Other::TakeNextRow => {
                 Made::Matrix(select(A.lt(a as isize - 1), x.take(A, A + 1), y * 0.5).eval())
             }
-            // Windows, and work along lines.
+            // Windows, and operations along lines.
             Other::WindowsAlongB if b > 1 => {
                 let weights = from_vec(C.of(2), vec![0.75, -0.5]);
                 Made::Matrix((x.unfold(B, C.of(2), 1, 1) * weights).sum(C))
@@ -347,7 +350,7 @@ impl Machine<'_> {
     }
 }
 
-/// A program and the sizes and numbers of what it is given.
+/// A program, with the sizes and the seed of its inputs.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub seed: u64,
@@ -367,7 +370,7 @@ impl Case {
             number: random.below(1 << 16),
         };
         let mut steps: Vec<Step> = (0..count).map(|_| step(&mut random)).collect();
-        // Often of the value before it: programs are deep, not wide.
+        // Often use the previous value, so that programs are deep, not wide.
         for (at, step) in steps.iter_mut().enumerate() {
             if random.below(3) > 0 {
                 step.first = at;
@@ -385,7 +388,7 @@ impl Case {
         case
     }
 
-    /// Runs the steps. `margin` becomes the distance to the nearest kink.
+    /// Runs the steps. Sets `margin` to the distance to the nearest kink.
     pub fn run(&self, (x, v): (&Matrix, &Vector), margin: Option<&Cell<f64>>) -> Pair {
         let mut machine = Machine { matrices: vec![x.clone()], vectors: vec![v.clone()], margin };
         for &step in &self.steps {
@@ -425,7 +428,7 @@ pub fn assert_all_near(found: &[f64], expected: &[f64], tolerance: f64, what: &s
     }
 }
 
-/// Whether a check compared anything, or the text of a failure.
+/// Whether the check compared anything, or the text of its failure.
 fn tried(case: &Case, check: fn(&Case) -> bool) -> Result<bool, String> {
     catch_unwind(AssertUnwindSafe(|| check(case))).map_err(|payload| {
         let text = payload.downcast_ref::<String>().cloned();
@@ -433,7 +436,7 @@ fn tried(case: &Case, check: fn(&Case) -> bool) -> Result<bool, String> {
     })
 }
 
-/// The program without steps that the failure does not need.
+/// Removes steps that are not needed for the failure.
 fn shortened(mut case: Case, check: fn(&Case) -> bool) -> Case {
     let mut at = 0;
     while at < case.steps.len() {
@@ -452,7 +455,7 @@ pub fn number(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
 }
 
-/// Checks random programs. Returns the number of compared programs, and the number of all.
+/// Checks random programs. Returns the number of compared programs, and the total number.
 pub fn check_all(usual: u64, new: fn(u64) -> Case, check: fn(&Case) -> bool) -> (u64, u64) {
     let (first, count) = (number("GRAD_FIRST", 0), number("GRAD_CASES", usual));
     let mut compared = 0;

@@ -3,9 +3,10 @@
 use typed_dims::grad::Parameters;
 use typed_dims::program::{Program, RecordInputs, SavedProgram};
 
-/// The program after it was saved and restored. It equals the program, and prints the same lines.
+/// Saves and restores a program. Checks that the result equals the program, and prints the same
+/// lines.
 ///
-/// It is saved as JSON, which names its fields, and as Postcard, which does not.
+/// Uses JSON, which names the fields, and Postcard, which does not.
 #[track_caller]
 pub fn reloaded<In: RecordInputs, Out: Parameters>(
     program: &Program<In, Out>,

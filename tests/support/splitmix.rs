@@ -1,8 +1,8 @@
 //! A small generator of pseudo-random numbers.
 
-#![allow(dead_code)] // Not every test calls all of it.
+#![allow(dead_code)] // each test calls a part of it
 
-/// Splitmix64: a case is reproduced by its seed.
+/// Splitmix64. A seed reproduces a case.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 

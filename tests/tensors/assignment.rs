@@ -1,4 +1,4 @@
-//! Parts of tensors that are assigned to.
+//! Assignment to parts of tensors.
 
 use typed_dims::grad::grad;
 use typed_dims::prelude::*;
@@ -17,21 +17,21 @@ fn matrix() -> Matrix {
 }
 
 #[test]
-fn a_part_is_assigned_to_and_the_rest_stays() {
+fn assigning_to_a_part_keeps_the_rest() {
     let mut x = matrix();
     x.slice_mut(Row, 1..3).assign(from_vec(Column.of(3), vec![7.0, 8.0, 9.0]));
     x.slice_mut(Column, -1..).add_assign(100.0);
     let expected = [[0.0, 1.0, 102.0], [7.0, 8.0, 109.0], [7.0, 8.0, 109.0], [30.0, 31.0, 132.0]];
     assert_eq!((&x).order((Row, Column)), ndarray::arr2(&expected));
-    // A part without elements, also behind the last one.
+    // An empty part, even after the last position.
     x.slice_mut(Row, 4..).assign(0.0);
     x.slice_mut(Row, 2..2).assign(0.0);
     assert_eq!(x.order((Row, Column)), ndarray::arr2(&expected));
 }
 
-/// Elements that lie in another order, with strides that are negative.
+/// Elements in another order, with negative strides.
 #[test]
-fn a_part_of_what_is_no_line() {
+fn a_part_that_is_not_contiguous() {
     let array = matrix().order((Column, Row)).slice_move(ndarray::s![.., ..;-1]);
     let mut x: Matrix = array.into_tensor((Column, Row));
     x.slice_mut(Row, ..1).assign(0.0);
@@ -77,7 +77,7 @@ fn a_traced_tensor_is_not_changed() {
     );
 }
 
-/// An example of a loop is a part of traced memory. A copy of it would have no gradient.
+/// An example in a loop is a part of traced memory. A copy of it would have no gradient.
 #[test]
 #[should_panic(expected = "cannot be changed in place")]
 fn a_traced_example_is_not_changed() {
@@ -88,9 +88,10 @@ fn a_traced_example_is_not_changed() {
     grad(|x: &Matrix| vmap(doubled, Row)(x).sum((Row, Column)), &matrix());
 }
 
-/// An argument that lacks a dim of another one is repeated along it, and has an element for each position once it is changed.
+/// An argument that lacks a dim of another one is repeated along it, and is expanded when it is
+/// modified.
 #[test]
-fn parts_of_a_repeated_tensor_are_apart() {
+fn parts_of_a_repeated_tensor_are_separate() {
     let line = from_vec((Column.of(3), Feat.of(3)), (0..9u8).map(f32::from).collect());
     let found = batched((Row, Column), (matrix(), line), |(x, mut line)| {
         line.slice_mut(Feat, 1..2).add_assign(x);
@@ -115,9 +116,9 @@ fn a_traced_value_is_not_assigned() {
     );
 }
 
-/// A dim with a static size has no parts of its own name; along the others there are.
+/// A dim with a static size has no parts with the same dim, but the other dims have.
 #[test]
-fn beside_a_static_size() {
+fn next_to_a_static_size() {
     let mut x: Tensor<i32, (Row, Fixed)> = zeros((Row.of(2), Fixed));
     x.slice_mut(Row, 1..).assign(Fixed.cast::<i32>());
     assert_eq!(x.order((Row, Fixed)), ndarray::array![[0, 0, 0], [0, 1, 2]]);

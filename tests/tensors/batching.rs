@@ -1,4 +1,5 @@
-//! Batching: functions written for one example, called with further dims. (`programs` has larger ones.)
+//! Batching: functions written for one example, called with further dims. `programs` has larger
+//! ones.
 
 use ndarray::{Array2, Array3, ArrayD, Dimension, IxDyn};
 use typed_dims::batch::map_each;
@@ -17,17 +18,17 @@ dims! {
     pub struct Group;
     /// Positions.
     pub struct Seq;
-    /// Features that go in.
+    /// Input features.
     pub struct Feat;
-    /// Features that come out.
+    /// Output features.
     pub struct Out;
     /// Hidden features.
     pub struct Hidden;
-    /// The same once more.
+    /// Other hidden features.
     pub struct Hidden2;
 }
 
-/// Numbers that look random, the same in each run.
+/// Pseudorandom numbers, the same in each run.
 fn numbers<D: Dimension>(sizes: impl ndarray::ShapeBuilder<Dim = D>, seed: u64) -> ndarray::Array<f32, D> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     ndarray::Array::from_shape_simple_fn(sizes, || {
@@ -47,11 +48,11 @@ fn close<A: Dimension, B: Dimension>(a: ndarray::Array<f32, A>, b: ndarray::Arra
     }
 }
 
-/// Two further dims: this many examples along each.
+/// Two further dims, with this many examples along each.
 const N: usize = 3;
 const M: usize = 2;
 
-/// The results of single calls, with an axis for each of the two further dims in front.
+/// The results of single calls, with one axis for each of the two further dims in front.
 fn looped(mut one: impl FnMut(usize, usize) -> ArrayD<f32>) -> ArrayD<f32> {
     let parts: Vec<ArrayD<f32>> =
         (0..N).flat_map(|n| (0..M).map(move |m| (n, m))).map(|(n, m)| one(n, m)).collect();
@@ -195,7 +196,7 @@ mod declared {
         close(out.order((Batch, Group, Out)), expected);
     }
 
-    /// The weights can be batched as well: an ensemble of networks.
+    /// The weights can be batched too: an ensemble of networks.
     #[test]
     fn mlp_with_batched_weights() {
         let x = numbers((N, 5), 1).into_tensor((Batch, Feat));
@@ -213,10 +214,10 @@ mod methods {
 
     #[batched]
     trait Layer {
-        /// The layer's answer.
+        /// The output of the layer.
         fn forward(&self, x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)>;
 
-        /// What is no tensor stays as it is.
+        /// Methods without tensors are not changed.
         fn name(&self) -> String;
     }
 
@@ -302,7 +303,7 @@ mod methods {
 mod names {
     use super::*;
 
-    /// Mints `n` anew in each call, one call inside of another.
+    /// Creates a new `n` in each nested call.
     #[batched]
     fn total(x: Tensor<f32, (), U1>, depth: usize) -> Tensor<f32, ()> {
         dims!(n);
@@ -327,7 +328,7 @@ mod names {
         x.sum(Batch)
     }
 
-    /// A function that names `Batch` is called on something that has another dim of that kind behind its rest.
+    /// A function that names `Batch` is called on a tensor that already has `Batch` in its rest.
     #[batched]
     fn outer(x: &Tensor<f32, (Feat,)>, y: &Tensor<f32, (Seq,)>) -> Tensor<f32, (Feat,)> {
         let both = (x * y).rename(Seq, Batch);
@@ -457,7 +458,7 @@ mod in_place {
         );
     }
 
-    /// Written for one example, without `Rest`: it can only be called on one.
+    /// Written for one example, without `Rest`: it only accepts a single example.
     fn unit_length(x: Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
         let length = x.norm(Feat);
         (x / length).eval()
@@ -485,9 +486,10 @@ mod in_place {
         close(out.order((n, m, Feat)), expected);
     }
 
-    /// Examples share the memory of all; one that a call changes must not change another, nor the caller's tensor.
+    /// Examples share the memory of the whole tensor. Modifying one must not change another, or the
+    /// caller's tensor.
     #[test]
-    fn examples_that_a_loop_changes_are_its_own() {
+    fn modifying_an_example_in_a_loop_changes_no_other() {
         fn doubled(mut x: Tensor<f32, (Seq, Feat)>) -> Tensor<f32, (Seq, Feat)> {
             let before = x.clone();
             x += &before;
@@ -498,7 +500,7 @@ mod in_place {
             copy += x;
             copy
         }
-        // However the axes lie, the mapped ones among them.
+        // In any memory order, including that of the mapped axes.
         for axes in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
             dims!(n, m);
             let x = numbers((N, M, 4, 5), 1).permuted_axes(axes);
@@ -512,7 +514,7 @@ mod in_place {
         }
     }
 
-    /// What a call keeps of its example outlives the loop.
+    /// Tensors that a call keeps outlive the loop.
     #[test]
     fn examples_can_leave_the_loop() {
         let x = numbers((N, 4), 1);
@@ -547,9 +549,10 @@ mod in_place {
         close(out.order(n), x.dot(&g) * 2.0);
     }
 
-    /// A tensor without the mapped dim is the same for all examples; positional axes and tuples of results are as for any function.
+    /// A tensor without the mapped dim is shared by all examples. Positional axes and tuples of
+    /// results work as usual.
     #[test]
-    fn vmap_shares_what_is_not_mapped() {
+    fn vmap_shares_tensors_without_the_mapped_dim() {
         let (x, g) = (numbers((4, N), 1), numbers(4, 2).into_tensor(Seq));
         dims!(n);
         let both = vmap(
@@ -566,7 +569,8 @@ mod in_place {
         close(rows.order(n), &x.t() + &g);
     }
 
-    /// `fn(&Tensor<..>)`: with a rest one call, without one a loop; by value and by reference in one function.
+    /// `fn(&Tensor<..>)`: one call with a rest, and a loop without; by value and by reference in
+    /// one function.
     #[test]
     fn vmap_of_functions_of_references() {
         fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, g: &Tensor<f32, (Seq,)>) -> Tensor<f32, (Rest<B>,)> {
@@ -592,7 +596,8 @@ mod in_place {
         close(vmap(twice, n)((&owned, g.at(Seq))).order(n), expected * 2.0);
     }
 
-    /// Functions that are generic over all dims of an argument, the rest among them: by reference and by value, with several sets, and also with a rest.
+    /// Functions generic over all dims of an argument, including the rest: by reference and by
+    /// value, with several sets, and also with a rest.
     #[test]
     fn functions_of_any_set_are_batched_in_closures() {
         fn logistic<S: Dims>(x: &Named<f32, S>) -> Named<f32, S> {
@@ -637,7 +642,7 @@ mod in_place {
         assert_eq!(vmap(unit_length, n)(x.at((n, Feat))).order((n, Feat)).shape(), [0, 4]);
     }
 
-    /// The examples are those of two rests, one inside of the other.
+    /// The examples come from two nested rests.
     #[test]
     fn a_loop_inside_of_a_batched_function() {
         #[batched]
@@ -702,13 +707,13 @@ mod in_place {
     }
 }
 
-/// Operations of users on the arrays of several tensors.
+/// Users' operations on the arrays of several tensors.
 mod arrays {
     use super::*;
     use ndarray::{Array1, ArrayView0, ArrayView1, ArrayView2, Axis, arr0};
     use typed_dims::operators::custom::Examples;
 
-    /// `a b`, one product at a time, or with a rule for batches.
+    /// `a b`, one product at a time, or with a batching rule.
     struct MatVec {
         rule: bool,
     }
@@ -759,15 +764,15 @@ mod arrays {
         let of = |n: usize| a.index_axis(Axis(0), n);
         dims!(n, m);
         for rule in [false, true] {
-            // Each has dims of its own.
+            // Each operand has its own dim.
             let out = apply_arrays((a.at((n, .., ..)), b.at((.., m, 0))), MatVec { rule });
             let expected = looped(|n, m| product(of(n), b.slice(ndarray::s![.., m, 0])));
             close(out.order((n, m)), expected);
-            // One lacks a dim of the other; axes lie in other orders than the dims.
+            // One operand lacks a dim of the other, and the axes have another order than the dims.
             let out = apply_arrays((a.at((n, .., ..)), b.at((.., m, n))), MatVec { rule });
             let expected = looped(|n, m| product(of(n), b.slice(ndarray::s![.., m, n])));
             close(out.order((n, m)), expected);
-            // One has none at all, and then both.
+            // First one operand has no dims, then both.
             let out = apply_arrays((of(1).at((.., ..)), b.at((.., m, n))), MatVec { rule });
             let expected = looped(|n, m| product(of(1), b.slice(ndarray::s![.., m, n])));
             close(out.order((n, m)), expected);
@@ -790,7 +795,7 @@ mod arrays {
         assert_eq!((calls(&run(false)), calls(&run(true))), (Some(N * M), None));
     }
 
-    /// `values[first..first + count]`: three tensors of different elements and ranks.
+    /// `values[first..first + count]`: three tensors with different element types and ranks.
     struct Pick;
 
     impl ArrayOp<(f32, usize, u8)> for Pick {
@@ -816,7 +821,7 @@ mod arrays {
         let out = apply_arrays((values.at((n, ..)), firsts.at(m), arr0(2u8).at(())), Pick);
         let expected = ndarray::array![[[1.0, 2.0], [2.0, 3.0]], [[4.0, 5.0], [5.0, 6.0]]];
         assert_eq!(out.order((n, m)), expected);
-        // Expressions are computed.
+        // Expressions are computed first.
         let out = apply_arrays((values.at((n, ..)) * 10.0, firsts.at(n), arr0(1u8).at(())), Pick);
         assert_eq!(out.order(n), ndarray::array![[10.0], [50.0]]);
     }
@@ -879,7 +884,7 @@ mod results {
     }
 }
 
-/// What draws for the elements of a tensor draws the same numbers, however its function is batched.
+/// Random operations draw the same numbers for a tensor, however the function is batched.
 mod drawing {
     use super::*;
     use ndarray::{Axis, s};
@@ -887,7 +892,7 @@ mod drawing {
     use typed_dims::creation::random::{bernoulli, categorical, rand_like, randn_like};
     use typed_dims::grad::grad;
 
-    /// All ways of batching a call, two dims of the caller in front of `Feat`.
+    /// All ways to batch a call, with two dims of the caller before `Feat`.
     macro_rules! every_way {
         ($call:ident -> ($($out:ty)?) [$($order:ident)?], $t:ty, |$x:ident| $body:expr) => {{
             #[batched]
@@ -919,14 +924,14 @@ mod drawing {
             same("`vmap` of an owned example", vmap(owned, (m, n))(&x).order((n, m, Seq, $($order)?)));
             same("a loop in one call", batched(n, &x, |x| vmap(one, m)(x)).order((n, m, Seq, $($order)?)));
             same("`map_each`", map_each(&x.view().seal((Seq, Feat)).eval(), |x| one(&x.eval())).unseal().order((n, m, Seq, $($order)?)));
-            // Bound under other names of no meaning to the function, and in another order in memory.
+            // Bound to other dims that the function does not use, and in another memory order.
             let turned = x.view().order((Feat, m, Seq, n)).into_tensor((Feat, m, Seq, n));
             same("another order in memory", written(turned).order((n, m, Seq, $($order)?)));
             let declared = x.view().order((n, m, Seq, Feat)).into_tensor((Batch, Group, Seq, Feat));
             let each = |x: Tensor<f32, (Group, Seq, Feat)>| vmap(one, Group)(x);
             let (twice, $x) = (vmap(each, Batch)(&declared), &declared);
             assert_eq!(twice.order((Batch, Group, Seq, $($order)?)), $body.order((Batch, Group, Seq, $($order)?)));
-            // A part has the numbers that belong to its indices.
+            // A part of the tensor has the numbers for its own indices.
             assert_ne!(bound.index_axis(Axis(0), 0), bound.index_axis(Axis(0), 1));
             assert_ne!(bound.index_axis(Axis(1), 0), bound.index_axis(Axis(1), 1));
         }};
@@ -943,7 +948,7 @@ mod drawing {
 
     /// Numbers drawn from dims alone are the same for all examples, in a loop and in one call.
     #[test]
-    fn what_is_drawn_from_dims_is_drawn_once() {
+    fn numbers_drawn_from_dims_are_drawn_once() {
         #[batched]
         fn written(x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
             let kept = rand::<f32, _>(Feat.of(64), 3).ge(0.5);
@@ -961,7 +966,7 @@ mod drawing {
         assert_ne!(found.slice(s![0, ..32]), found.slice(s![0, 32..]));
     }
 
-    /// Which example a loop is at is forgotten when it ends, also by a panic.
+    /// A loop resets its current example when it ends, even by a panic.
     #[test]
     fn a_call_after_a_loop_draws_as_before() {
         dims!(n = 5);
@@ -976,7 +981,7 @@ mod drawing {
         assert_eq!(vmap(|x: Tensor<f32, (Feat,)>| x.dropout(0.5, 7), n)(&x), drawn);
     }
 
-    /// The gradient knows the same mask, on several threads as well.
+    /// The gradient uses the same mask, even on several threads.
     #[test]
     fn gradients_of_a_loop_are_those_of_one_call() {
         dims!(n);
@@ -988,7 +993,7 @@ mod drawing {
         assert!(in_one.iter().all(|&a| a == 0.0 || a == 6.0) && in_one.iter().any(|&a| a == 0.0));
     }
 
-    /// Dims of one name are told apart: that of the function, and that of its caller.
+    /// Dims with the same name are distinct: that of the function, and that of its caller.
     #[test]
     fn dims_of_one_name_are_told_apart() {
         fn one(x: &Tensor<f32, (), U1>) -> Tensor<f32, (), U1> {
@@ -1008,9 +1013,10 @@ mod drawing {
         assert_ne!(found, found.t());
     }
 
-    /// A parameter that lacks a dim of another argument is repeated along it, and can be changed in each example.
+    /// A parameter that lacks a dim of another argument is repeated along it, and can be modified
+    /// in each example.
     #[test]
-    fn a_repeated_argument_is_changed_apart() {
+    fn a_repeated_argument_is_expanded_when_modified() {
         #[batched]
         fn summed(x: &Tensor<f32, (Feat,)>, mut total: Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
             total += x;
@@ -1020,7 +1026,7 @@ mod drawing {
         let total = numbers(4, 2);
         let expected = &x + &total;
         assert_eq!(summed(x.at((Batch, Feat)), total.at(Feat)).order((Batch, Feat)), expected);
-        // Also if its memory has one element for all examples along `n`.
+        // Also if it stores one element for all examples along `n`.
         dims!(m, n);
         let (x, total) = (numbers((3, 2, 4), 1), numbers((2, 4), 2));
         let both = (x.at((n, m, Feat)).eval(), total.at((m, Feat)).eval());

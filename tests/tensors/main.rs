@@ -1,4 +1,4 @@
-//! Tensors as a program uses them: assigned to, batched, and drawn.
+//! Tensors in programs: assignment, batching, and random numbers.
 
 mod assignment;
 mod batching;

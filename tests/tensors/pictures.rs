@@ -1,4 +1,4 @@
-//! Tensors and plans as pictures: what they show, not how they look.
+//! Tensors and plans as pictures: the content, not the style.
 
 use roxmltree::{Document, Node};
 use typed_dims::einsum_path;
@@ -18,14 +18,14 @@ fn a_heat_map_in_the_terminal_is_darker_where_elements_are_greater() {
     dims!(i = 4, j = 4);
     let text = i.maximum(j).heat_map(i, j);
     assert_eq!(text, "4 i down, 4 j right, 0 to 3\n  ░░▓▓██\n░░░░▓▓██\n▓▓▓▓▓▓██\n████████");
-    // The other way round, and of elements that cannot be compared.
+    // Transposed, and with elements that cannot be compared.
     let odd = ndarray::array![[f64::NAN, 1.0, f64::INFINITY], [f64::NEG_INFINITY, 0.0, 0.5]];
     dims!(a, b);
     let text = odd.at((a, b)).heat_map(b, a);
     assert_eq!(text, "3 b down, 2 a right, 0 to 1\n??  \n██  \n██▒▒");
 }
 
-/// The digits are those of the elements' type, not those of the nearest `f64`.
+/// The digits are those of the element type, not those of the nearest `f64`.
 #[test]
 fn numbers_have_the_digits_of_their_type() {
     dims!(a, b);
@@ -87,7 +87,7 @@ fn a_plan_has_a_box_for_each_step_and_texts_are_escaped() {
     let first = plan.steps[0].to_string();
     assert_eq!(title(of_class(&document, "box")[0]), first);
 
-    // The names of types and of closures have angle brackets in them.
+    // Names of types and closures contain angle brackets.
     let step = typed_dims::pipeline::plan::explain::PlanStep::Lines {
         work: "<a> & \"b\"\u{1}",
         lines: 1,

@@ -7,13 +7,13 @@ use typed_dims::prelude::*;
 use typed_dims::program::{dynamic, record, spec};
 
 dims! {
-    /// What is compared with one another.
+    /// Items that are compared with each other.
     pub struct Item;
-    /// What is known of each.
+    /// Features of an item.
     pub struct Feat;
-    /// Examples; declared last, so that a prime would sort before it if it stood beside its dim.
+    /// Examples. Declared last, so that a prime would sort before it if it were next to its dim.
     pub struct Batch;
-    /// There are always as many.
+    /// A static size.
     pub struct Fixed = 3;
     /// Channels.
     pub struct Channel: DataChannel;
@@ -47,7 +47,7 @@ fn close<D: Dimension>(found: ndarray::Array<f64, D>, expected: ndarray::Array<f
     }
 }
 
-/// The text of an error, without the places where sizes come from.
+/// The text of an error, without the locations of sizes.
 #[track_caller]
 fn error<T>(result: Result<T, DimError>) -> String {
     let Err(error) = result else { panic!("no error") };
@@ -67,7 +67,7 @@ fn a_gram_matrix() {
     close(found.view().order((Item, prime(Item))), matrix.dot(&matrix.t()));
     close(found.order((prime(Item), Item)), matrix.dot(&matrix.t()));
 
-    // Of a dim that is generic, under whatever else there is.
+    // For a generic dim, with any other dims.
     fn generic<D: AnyDim, B: Dims>(x: &Tensor<f64, (D, Rest<B>)>) -> Tensor<f64, (D, Prime<D>, Rest<B>)> {
         let d = D::default();
         let out = (x * x.prime(d)).eval();
@@ -100,7 +100,7 @@ fn names_sizes_and_memory() {
     }
     #[cfg(not(feature = "std"))]
     assert_eq!(own.order((Item, Batch, prime(Item)))[[1, 1, 2]], 113);
-    // It means what its dim does.
+    // A prime has the role of its dim.
     let c = ones::<f32, _>((Channel.of(2), prime(Channel.of(2))));
     assert_eq!(c.sum(prime(Channel)).order(Channel), array![2.0, 2.0]);
     fn of_channels<D: Plays<DataChannel> + DimRef>(_: D) -> &'static str {
@@ -145,7 +145,7 @@ fn matrix_products() {
         close(found.order((Item, prime(Item))), a.dot(&b));
         close(x.compose(y.view().transpose(Item), Item).order((Item, prime(Item))), a.dot(&b.t()));
     }
-    // Under batches, of either and of both.
+    // With a batch dim in either operand, and in both.
     let x: Tensor<f64, (Item, Prime<Item>, Batch)> = randn((Batch.of(5), Item.of(3), prime(Item.of(3))), 1);
     let y: Tensor<f64, (Item, Prime<Item>, Feat)> = randn((Feat.of(2), Item.of(3), prime(Item.of(3))), 2);
     let all: Tensor<f64, (Item, Prime<Item>, Batch, Feat)> = x.compose(&y, Item);
@@ -181,7 +181,7 @@ fn a_dim_and_its_prime_have_one_size() {
         "dim `Item` has size 3, but was also given size 4"
     );
 
-    // Wherever two tensors meet, small products in memory included.
+    // Wherever two tensors meet, including small products in memory.
     let (x, y) = (ones::<f64, _>((Item.of(3), Feat.of(2))), ones::<f64, _>((prime(Item.of(4)), Feat.of(2))));
     assert_eq!(error((&x * &y).try_sum(Feat)), both);
     assert_eq!(error((&x + &y).try_eval()), both);
@@ -201,7 +201,7 @@ fn a_dim_and_its_prime_have_one_size() {
     assert_eq!(part.dims(), [("Feat", 2), ("Feat'", 2)]);
     assert_eq!(part.order((Feat, prime(Feat)))[[0, 1]], s.order((Item, prime(Item)))[[1, 2]]);
 
-    // Sizes that rustc knows.
+    // Static sizes.
     let fixed: Tensor<f32, (Fixed, Prime<Fixed>)> = zeros((Fixed, prime(Fixed)));
     assert_eq!(fixed.dims(), [("Fixed", 3), ("Fixed'", 3)]);
     let text = "dim `Fixed'` has the static size 3, but its axis has size 4";
@@ -226,7 +226,7 @@ fn primes_of_local_dims() {
     let identity = eye::<f64, _, _>(i, ip);
     close(identity.order((i, ip)), Array2::eye(2));
 
-    // Either of them gives the size.
+    // Either of them determines the size.
     dims!(j, k = 5);
     let wide = Array2::<f64>::zeros((3, 4));
     let both = "dim `j` has size 3, but `j'`, which has the same size, was given size 4";
@@ -247,7 +247,7 @@ fn macros_take_primes_of_dims_around_them() {
     let ip = prime(i);
     let x = a.at((i, ip));
     close(tensor!([$ip, $i] => if $i < $ip { a[$i, $ip] } else { 0.0 }), array![[0.0, 0.0], [2.0, 0.0]]);
-    // The dims of a tensor come along.
+    // The dims of a tensor pass through.
     let rows = ndarray::array![10.0, 20.0];
     close(tensor!([n] => rows[n]).at(i).prime(i).order(ip), rows);
     close(einsum!(a[n, k] * a[m, k] => [n, m]), (x * x.rename(i, prime(ip))).sum(ip).order((i, prime(ip))));
@@ -271,7 +271,7 @@ fn under_batches() {
         let expected = walk(&one).order((Item, prime(Item)));
         close(all.view().index(Batch, b).order((Item, prime(Item))), expected);
     }
-    // A batch of vectors, whose dim has a prime within.
+    // A batch of vectors, whose dim gets a prime inside the function.
     let x: Tensor<f64, (Item, Batch)> = randn((Item.of(4), Batch.of(3)), 2);
     let outer = vmap(|x: Tensor<f64, (Item,)>| (&x * (&x).prime(Item)).eval(), Batch)(&x);
     close(outer.order((Batch, Item, prime(Item))), (&x * (&x).prime(Item)).order((Batch, Item, prime(Item))));
@@ -300,7 +300,7 @@ fn jacobians_and_hessians() {
     let h: Tensor<f64, (Item, Feat)> = hessian(|x| x.logsumexp(Item), &x, (Item,), (Feat,));
     close(h.order((Item, Feat)), expected);
 
-    // Which side is which: the output has the dim itself, also where the input has others before
+    // Which axis is which: the output has the dim itself, even if the input has other dims before
     // it.
     let x: Tensor<f64, (Feat, Item)> = randn((Item.of(3), Feat.of(2)), 1);
     let weights: Tensor<f64, (Item, Feat)> = randn((Item.of(3), Feat.of(2)), 2);
@@ -320,7 +320,7 @@ fn recorded() {
     let program = record(|x: &Rows| gram(x), &rows(4, 1)).expect("it is recorded");
     assert!(program.to_string().contains("Item'"), "{program}");
     assert_eq!(program.call(&rows(4, 2)), gram(&rows(4, 2)));
-    // Of any size, which the dim and its prime share.
+    // With any size, which the dim and its prime share.
     let open = record(|x: &Rows| gram(x), spec((dynamic(Item), Feat.of(3)))).expect("it is recorded");
     let squares = record(|x: &Square| x.compose(x, Item), spec((dynamic(Item), dynamic(prime(Item)))));
     let squares = squares.expect("it is recorded");
@@ -372,7 +372,7 @@ fn in_files() {
     assert_eq!(file.get().unwrap().names(), Some(vec!["Item", "Item'"]));
     assert_eq!(file.get().unwrap().load::<f64, (Item, Prime<Item>)>().unwrap(), x);
 
-    // A file of another dim with the same name may have other sizes.
+    // A file with another dim of the same name may have other sizes.
     let bytes = npy::to_bytes(ones::<f64, _>((Item.of(1), prime(other::Item.of(2))))).unwrap();
     let file = npy::NpyReader::new(bytes).unwrap();
     let text = file.get().unwrap().load::<f64, (Item, Prime<Item>)>().unwrap_err().to_string();

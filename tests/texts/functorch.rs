@@ -1,5 +1,6 @@
-//! What a user of `vmap` in PyTorch or JAX would try: the cases of PyTorch's `test_vmap.py`, and of the guide to functorch's batching rules, as
-//! functions with `#[batched]`, methods, and closures. Each is compared with a loop of calls.
+//! What users of `vmap` in PyTorch or JAX would try: the cases of PyTorch's `test_vmap.py`, and of
+//! the guide to functorch's batching rules, as functions with `#[batched]`, methods, and closures.
+//! Each is compared with a loop of calls.
 
 use ndarray::{Array1, Array2, Array3, Axis};
 use std::ops::Mul;
@@ -19,7 +20,7 @@ dims! {
 const N: usize = 3;
 const M: usize = 2;
 
-/// Numbers that look random, the same in each run.
+/// Pseudorandom numbers, the same in each run.
 fn numbers<D: ndarray::Dimension>(sizes: impl ndarray::ShapeBuilder<Dim = D>, seed: u64) -> Array<f32, D> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     Array::from_shape_simple_fn(sizes, || {
@@ -35,7 +36,8 @@ fn close<D: ndarray::Dimension>(a: Array<f32, D>, b: Array<f32, D>) {
     }
 }
 
-/// `vmap(lambda x: vmap(lambda y: f(x, y))(ys))(xs)`: the inner function sees what the outer one maps over.
+/// `vmap(lambda x: vmap(lambda y: f(x, y))(ys))(xs)`: the inner function uses what the outer one
+/// maps over.
 #[test]
 fn nested_closures() {
     let (x, y) = (numbers((N, 4), 1), numbers((M, 4), 2));
@@ -49,7 +51,7 @@ fn nested_closures() {
     let captured = batched(n, x.at((n, Feat)), |x| batched(m, y.at((m, Feat)), |y| y * 2.0).mul(x).sum(Feat));
     let products = Array2::from_shape_fn((N, M), |(n, m)| (0..4).map(|i| 2.0 * x[[n, i]] * y[[m, i]]).sum());
     close(captured.order((n, m)), products);
-    // One call over both is what nesting comes to.
+    // Nesting is equivalent to one call over both.
     let both = vmap(
         |x: Tensor<f32, (Feat, Rest<_>)>, y: Tensor<f32, (Feat, Rest<_>)>| (x - y).square().sum(Feat),
         (n, m),
@@ -84,7 +86,7 @@ mod recursion {
         close(out, x.mapv(|x| ((x * 2.0 + 1.0) * 2.0 + 1.0) * 2.0 - 1.0));
     }
 
-    /// The binary sum of a list of tensors, which splits without a look at their elements.
+    /// The binary sum of a list of tensors, which splits the list without reading its elements.
     #[batched]
     fn tree_sum(x: &Tensor<f32, (Seq, Feat)>) -> Tensor<f32, (Feat,)> {
         let n = x.size(Seq);
@@ -111,7 +113,7 @@ mod methods {
 
         fn forward(&self, x: &Tensor<T, (Feat,)>) -> Tensor<T, (Feat,)>;
 
-        /// A provided method calls one that is left to the implementations.
+        /// A provided method calls a required one.
         fn twice(&self, x: &Tensor<T, (Feat,)>) -> Tensor<T, (Feat,)> {
             self.forward(self.forward(x))
         }
@@ -138,7 +140,8 @@ mod methods {
         }
     }
 
-    /// Layers of several kinds in one list: a trait for the dims of one caller, which every layer has.
+    /// Different layers in one list: a trait with the dims of one caller, which every layer
+    /// implements.
     trait BatchLayer {
         fn run(&self, x: &Tensor<f32, (Batch, Feat)>) -> Tensor<f32, (Batch, Feat)>;
     }
@@ -210,7 +213,7 @@ mod signatures {
         x.map(|x| f(x) + also.unwrap_or(0.0))
     }
 
-    /// Names that a macro could use for itself.
+    /// Names that the macro could use itself.
     #[batched]
     fn clashes<Further: Real, Dims0>(
         further0: &Tensor<Further, (Feat,)>,
@@ -235,7 +238,7 @@ mod signatures {
         close(y.order((Batch, Feat)), (&x + &row) * (&x - &row));
     }
 
-    /// The dims of the caller, of the function and of one inside of it have the same names.
+    /// The dims of the caller, of the function and of a nested function have the same names.
     #[test]
     fn one_name_for_many_dims() {
         #[batched]
@@ -261,7 +264,7 @@ mod signatures {
     }
 }
 
-/// Results of all kinds: `var_mean`, `chunk`, `split`, one or none.
+/// All kinds of results: `var_mean`, `chunk`, `split`, one or none.
 mod results {
     use super::*;
 
@@ -306,7 +309,7 @@ mod results {
     }
 }
 
-/// Elements that are no floats, and indices that differ from one example to the next.
+/// Elements that are not floats, and indices that differ between examples.
 #[test]
 fn lookups_and_integers() {
     #[batched]
@@ -329,7 +332,7 @@ fn lookups_and_integers() {
     assert_eq!(found, expected);
 }
 
-/// A loop that goes on until its own example is done, and one with as many steps for all.
+/// A loop whose number of steps depends on the example, and one with the same number for all.
 #[test]
 fn data_decides() {
     #[batched]
@@ -370,7 +373,8 @@ fn data_decides() {
     close(roots(x.at((Batch, Feat))).order((Batch, Feat)), x.mapv(f32::sqrt));
 }
 
-/// What each batching rule of the guide does: a new axis, pointwise, a reduction, and what broadcasts already; here there is one for all.
+/// The effects of the guide's batching rules: a new axis, pointwise, a reduction, and broadcasting.
+/// Here one rule covers all.
 #[test]
 fn batching_rules() {
     let (x, y) = (numbers((N, 4), 1), numbers((4, N), 2));
@@ -378,7 +382,7 @@ fn batching_rules() {
     // unsqueeze: a dim that the operand lacks.
     let wide = batched(n, x.at((n, Feat)), |x| x + zeros::<f32, _>(Seq.of(2))).order((n, Seq, Feat));
     close(wide, Array3::from_shape_fn((N, 2, 4), |(n, _, f)| x[[n, f]]));
-    // Pointwise, with the mapped axis in different places, and in one operand alone.
+    // Pointwise, with the mapped axis in different positions, and in only one operand.
     let sum = batched(n, (x.at((n, Feat)), y.at((Feat, n))), |(x, y)| x + y).order((n, Feat));
     close(sum, &x + &y.t());
     let g = y.column(0).to_owned();
@@ -394,7 +398,7 @@ fn batching_rules() {
         x.at((i, i)).sum(i)
     });
     close(traces.order(n), Array1::from_shape_fn(N, |n| (0..4).map(|i| squares[[n, i, i]]).sum()));
-    // Random numbers: apart along the mapped dim, as with `randomness="different"`.
+    // Random numbers: different along the mapped dim, as with `randomness="different"`.
     let noisy = batched(n, ones::<f32, _>((n, Feat.of(64))), |x| x.dropout(0.5, 7)).order((n, Feat));
     assert_ne!(noisy.row(0), noisy.row(1));
     // `randomness="same"`: a mask of one example.

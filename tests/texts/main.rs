@@ -1,4 +1,4 @@
-//! What others wrote about dims, section by section: the README of torchdim, the tests of functorch,
+//! Published texts about dims, section by section: the README of torchdim, the tests of functorch,
 //! ONNX's denotation of dimensions, and Vollo's text on streams.
 
 mod functorch;

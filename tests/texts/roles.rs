@@ -1,5 +1,5 @@
-//! What dims mean: the sections of ONNX's "Dimension Denotation". What must not compile is in `ui-tests/fail/roles`; models in files are in
-//! `tests/onnx`.
+//! Roles of dims: the sections of ONNX's "Dimension Denotation". `ui-tests/fail/roles` has programs
+//! that must not compile; `tests/onnx` has models in files.
 //!
 //! | section | the text | test | in models: `onnx/dimension_denotation` | refused: `ui-tests/fail` |
 //! |---|---|---|---|---|
@@ -29,11 +29,11 @@ use typed_dims::types::role::{FilterInChannel, FilterOutChannel, FilterSpatial};
 use typed_dims::types::set::{Bool, DimsOf, Satisfies};
 
 roles! {
-    /// A position in a picture.
+    /// A position in an image.
     pub struct Pixel: DataFeature;
-    /// A position in a column of a picture.
+    /// A position in a column of an image.
     pub struct Row: Pixel;
-    /// What no other role says.
+    /// A role that refines no other.
     pub struct Sensor;
 }
 
@@ -46,17 +46,17 @@ dims! {
     pub struct H: Row;
     /// The `W`.
     pub struct W: DataFeature;
-    /// Channels that a filter yields.
+    /// Output channels of a filter.
     pub struct O: FilterOutChannel = 2;
     /// Rows of a filter.
     pub struct Kh: FilterSpatial = 3;
     /// Columns of a filter.
     pub struct Kw: FilterSpatial = 3;
-    /// Steps.
+    /// Time steps.
     pub struct T: DataTime;
     /// A probe.
     pub struct Probe: Sensor;
-    /// A dim that means nothing in particular.
+    /// A dim without a role.
     pub struct Plain;
 }
 
@@ -67,8 +67,8 @@ fn image() -> Tensor<f32, (N, C, H, W)> {
 mod motivation {
     use super::*;
 
-    /// What was meant: `NHCW` is pooled along the dims of the picture, wherever their axes lie. (The mistake does not compile:
-    /// `ui-tests/fail/roles/motivation_nhcw_pooled.rs`.)
+    /// The intended program: `NHCW` is pooled along the dims of the image, wherever their axes are.
+    /// The mistake does not compile: `ui-tests/fail/roles/motivation_nhcw_pooled.rs`.
     #[test]
     fn nhcw_is_pooled_along_the_picture() {
         let window = Window::new().stride(2);
@@ -80,7 +80,7 @@ mod motivation {
 mod definition {
     use super::*;
 
-    /// Principles 2 and 3: width, height and the features of a recurrent network are features alike.
+    /// Principles 2 and 3: width, height and the features of a recurrent network are all features.
     #[test]
     fn features_of_all_kinds() {
         dims! { pub struct Hidden: DataFeature; }
@@ -118,7 +118,7 @@ mod definition {
         assert!(name::<Plain>().is_empty());
     }
 
-    /// Principle 1, "fine grain enough": none of them passes for another.
+    /// Principle 1, "fine grain enough": no role is accepted for another.
     #[test]
     fn no_standard_denotation_passes_for_another() {
         /// A dim of each role, with the role's name.
@@ -179,7 +179,8 @@ mod propagation {
     fn channels<S: AllPlay<DataChannel>>(_: &Named<f32, S>) {}
     fn features<S: AllPlay<DataFeature>>(_: &Named<f32, S>) {}
 
-    /// `out_dim_denotation[i] = in_dim_denotation[perm[i]]`: a dim has its role wherever its axis lies.
+    /// `out_dim_denotation[i] = in_dim_denotation[perm[i]]`: a dim keeps its role wherever its axis
+    /// is.
     #[test]
     fn transpose() {
         let nhcw = image().order((N, H, C, W)).into_tensor((N, H, C, W));
@@ -203,7 +204,8 @@ mod propagation {
         channels(&stacked.sum(Pixels));
     }
 
-    /// A name does not change what a dim means; channels are channels on either side of a filter.
+    /// A rename does not change the role of a dim. Channels are channels on either side of a
+    /// filter.
     #[test]
     fn another_name() {
         dims! { pub struct Y: DataFeature; pub struct C2: DataChannel; pub struct Cin: FilterInChannel; pub struct Z; }
@@ -212,10 +214,10 @@ mod propagation {
         features(&image().rename(H, Y).sum((N, C)));
         channels(&image().rename(C, C2).sum((N, H, W)));
         assert_eq!(image().rename(C, Cin).rename(Cin, C2).size(C2), 3);
-        // What refines a role means it, too.
+        // A role that refines another also has its meaning.
         let fine = from_fn(Fine.of(2), |x| x as f32);
         features(&(&fine).rename(Fine, Coarse).rename(Coarse, Y).eval());
-        // Without a role on either side nothing is lost, nor gained without saying so.
+        // Dims without a role on either side lose no role, and gain none implicitly.
         features(&image().rename(H, Z).rename(Z, Y).sum((N, C)));
     }
 
@@ -227,7 +229,8 @@ mod propagation {
         assert_eq!(steps.redefine(Step, W).order((N, C, H, W)), image().order((N, C, H, W)));
     }
 
-    /// A flattened dim means what one of its parts does; one of the parts of a dim means what it did.
+    /// A flattened dim has the role of one of its parts; a part of a dim keeps the role of the
+    /// whole.
     #[test]
     fn flattened_and_unflattened_dims() {
         dims! {
@@ -292,7 +295,7 @@ mod verification {
         assert_eq!(all.index(T, 3).order(Probe), last.order(Probe));
     }
 
-    /// A function of one's own expects a role, and takes what refines it.
+    /// A user's function expects a role, and accepts roles that refine it.
     fn blur<D: Plays<Pixel> + DimsOf<(N, C, H, W), X>, X: Dims>(
         x: &Tensor<f32, (N, C, H, W)>,
         pixels: D,
@@ -305,7 +308,7 @@ mod verification {
         assert_eq!(blur(&image(), H).dims(), [("N", 2), ("C", 3), ("W", 6)]);
     }
 
-    /// Nothing is asked of dims without a role.
+    /// Dims without a role are accepted everywhere.
     #[test]
     fn undenoted_dims_are_accepted_everywhere() {
         dims! { pub struct A; pub struct B; pub struct D; pub struct E; pub struct F; }

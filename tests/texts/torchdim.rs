@@ -1,4 +1,5 @@
-//! The README of torchdim, block by block: every one that computes something, with numbers worked out by hand.
+//! The README of torchdim, block by block: each block that computes something, with numbers
+//! computed by hand.
 
 use ndarray::{Array3, Axis, array, concatenate, s};
 use typed_dims::fallible::try_concat_to;
@@ -104,9 +105,9 @@ mod rule_1_implicit_batching {
         let a = array![[1., 2., 3.], [4., 5., 6.]];
         let b = array![[10.], [20.]];
         dims!(i);
-        // For each i the row a[i] of shape (3,) plus the row b[i] of shape (1,).
+        // For each i, the row a[i] of shape (3,) plus the row b[i] of shape (1,).
         assert_eq!((a.at((i, ..)) + b.at((i, ..))).order(i), array![[11., 12., 13.], [24., 25., 26.]]);
-        // For each i the matrix b of shape (2, 1) and the row a[i] of shape (3,).
+        // For each i, the matrix b of shape (2, 1) and the row a[i] of shape (3,).
         let outer = (a.at((i, ..)) + b.at((.., ..))).order(i);
         assert_eq!(outer.shape(), [2, 2, 3]);
         assert_eq!(outer.index_axis(Axis(0), 1), array![[14., 15., 16.], [24., 25., 26.]]);
@@ -122,7 +123,7 @@ mod rule_2_specifying_dimensions {
         dims!(batch, channel, width, height);
         let average = input.at((batch, channel, width, height)).mean((width, height));
         assert_eq!(average.dims(), [("batch", 2), ("channel", 3)]);
-        // Each channel counts on by 20; the mean of 0 .. 19 is 9.5.
+        // Each channel starts 20 higher; the mean of 0 .. 19 is 9.5.
         assert_eq!(average.order((batch, channel)), array![[9.5, 29.5, 49.5], [69.5, 89.5, 109.5]]);
     }
 }
@@ -209,7 +210,8 @@ mod einsum_style_products {
 
     #[test]
     fn style_transfer() {
-        // Channels hold 0 .. 11 and 12 .. 23: sums of squares 506 and 3818, of products 12 * 66 + 506 = 1298.
+        // Channels hold 0 .. 11 and 12 .. 23: sums of squares 506 and 3818, of products 12 * 66 +
+        // 506 = 1298.
         let expected = array![[[506. / 12., 1298. / 12.], [1298. / 12., 3818. / 12.]]];
         assert_eq!(gram_matrix(&counting((1, 2, 3, 4))), expected);
     }
@@ -230,7 +232,7 @@ mod einsum_style_products {
     fn attention_with_equal_scores_averages() {
         let q = counting((2, 3, 4));
         let out = attention(&Array3::zeros((2, 3, 4)), &q, &counting((2, 3, 4)));
-        // Each line of four keys counts up from 4 * line: its mean is 4 * line + 1.5.
+        // The four keys of each line count up from 4 * line, so their mean is 4 * line + 1.5.
         let expected = Array3::from_shape_fn((2, 6, 4), |(b, c, at)| match c {
             0..3 => (12 * b + 4 * c) as f32 + 1.5,
             _ => q[[b, c - 3, at]],
@@ -240,7 +242,8 @@ mod einsum_style_products {
 
     #[test]
     fn attention_weighs_by_the_score() {
-        // One channel of four: scores are ln 3 for the second key, 0 for the first, after scaling by 1/2.
+        // One channel of four: scores are ln 3 for the second key, 0 for the first, after scaling
+        // by 1/2.
         let score = 2.0 * 3f32.ln();
         let mut k = Array3::zeros((1, 4, 2));
         k[[0, 0, 1]] = score;
@@ -285,7 +288,7 @@ mod automatically_batching_code {
         assert_eq!(r.order(batch), array![5., 0.]);
     }
 
-    // The function knows nothing of the batch: it is generic over the dims that come with both operands.
+    // The function does not mention the batch: it is generic over the dims that both operands have.
     fn bmm(a: &Array3<f32>, b: &Array3<f32>) -> Array3<f32> {
         dims!(n, i, j, k);
         let (a, b) = (a.at((n, .., ..)), b.at((n, .., ..)));
@@ -321,7 +324,7 @@ mod composing_matrix_products_reshaping_and_batching {
 
     #[test]
     fn heads_attend_on_their_own() {
-        // Two heads of one feature, two keys. Head 0 weighs them 1 : 3, head 1 sees equal scores.
+        // Two heads with one feature, two keys. Head 0 weighs them 1 : 3, head 1 sees equal scores.
         let k = array![[[0., 5.], [3f32.ln(), 5.]]];
         let q = array![[[1., 1.]]];
         let v = array![[[8., 1.], [16., 3.]]];
@@ -335,7 +338,8 @@ mod composing_matrix_products_reshaping_and_batching {
     fn equal_keys_give_the_mean_of_the_values() {
         let q = counting((2, 3, 8));
         let out = multi_head_attention(&q, &Array3::zeros((2, 4, 8)), &counting((2, 4, 8)), 4);
-        // The mean over four keys, 8 apart, is that of the second and the third: 12 further than the first.
+        // The mean over four keys, 8 apart, is that of the second and the third: 12 more than the
+        // first.
         assert_eq!(out, Array3::from_shape_fn((2, 3, 8), |(b, _, f)| (32 * b + f + 12) as f32));
     }
 }
@@ -393,7 +397,8 @@ mod indexing {
         let table = Array2::from_shape_fn((7, 2), |(r, f)| if f == 0 { r as f32 } else { -(r as f32) });
         let out = relative_positional_embedding(&q, &k, &table, 2);
         assert_eq!(out.shape(), [2, 2, 3, 3]);
-        // Of neighbouring features the first counts r times, the second -r times: q gives -r, k gives 0.
+        // The first of two adjacent features counts r times, the second -r times: q gives -r, k
+        // gives 0.
         for ((_, _, key, query), &score) in out.indexed_iter() {
             assert_eq!(score, key as f32 - query as f32 - 3.0, "key {key}, query {query}");
         }
@@ -505,7 +510,7 @@ mod tensor_puzzlers {
 mod avoiding_naming_conflicts {
     use super::*;
 
-    // `mm` has an `i` of its own; the `i` here is another one.
+    // `mm` declares its own `i`; the `i` here is another dim.
     #[test]
     fn the_same_name_in_a_callee_is_another_dim() {
         fn scaled(a: &Array2<f32>, factor: f32) -> Array2<f32> {
@@ -519,7 +524,7 @@ mod avoiding_naming_conflicts {
     }
 }
 
-/// All old names go before the new ones come: two dims exchange theirs, and three theirs in a cycle.
+/// All old names are replaced at once: two dims swap names, and three rotate theirs.
 #[test]
 fn simultaneous_renames() {
     let a = Array3::from_shape_fn((3, 3, 3), |(i, j, k)| (i * 100 + j * 10 + k) as i32);
@@ -540,7 +545,7 @@ fn simultaneous_renames() {
     assert!(error.contains("`m`") && error.contains('5') && error.contains('3'), "{error}");
 }
 
-/// `x.split(c, (p, q, r))`, sizes of which one is open.
+/// `x.split(c, (p, q, r))`, where one size is open.
 #[test]
 fn split_by_dims() {
     let x = counting((3, 7));
@@ -559,7 +564,7 @@ fn split_by_dims() {
     assert_eq!(error, "dim `c` of size 7 cannot be split into `m` = 5, `n` = 3, `u`");
 }
 
-/// Parts that are expressions of different types, and parts whose dims have sizes of their own.
+/// Parts that are expressions of different types, and parts whose dims have their own sizes.
 #[test]
 fn parts_of_different_types_and_lengths() {
     let (x, y) = (counting((2, 3)), counting((2, 3)) + 10.0);
@@ -580,7 +585,8 @@ fn parts_of_different_types_and_lengths() {
     assert_eq!(concat_to(five, (s, t), parts).order((i, five)), expected);
     let error = try_concat_to(four, (s, t), parts).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("`four`") && error.contains('5') && error.contains('4'), "{error}");
-    // Static sizes: rustc checks their sum, and that of the whole where one part's size is known to the run alone.
+    // Static sizes: rustc checks their sum, and the size of the whole if one part's size is only
+    // known at run time.
     dims! { struct Short = 1; struct Long = 4; struct Whole = 5; }
     let (x, y) = (short.at((i, Short)), long.at((i, Long)));
     assert_eq!(concat_to(Whole, (Short, Long), (x, y)).order((i, Whole)), expected);
@@ -590,13 +596,13 @@ fn parts_of_different_types_and_lengths() {
     let all = concat_to(Whole, (Short, Long), (x, y));
     let (front, back) = (&all).split_to(Whole, (Short, Long));
     assert_eq!((front.order((i, Short)), back.order((i, Long))), (short.clone(), long.clone()));
-    // No elements in one of the parts, and positional axes.
+    // An empty part, and positional axes.
     let none = Array2::<f32>::zeros((2, 0));
     dims!(o, p, all);
     assert_eq!(concat_to(all, (o, p), (none.at((.., o)), long.at((.., p)))).order(all), long.t());
 }
 
-/// `A[l]` with a list of dims, beside others and alone.
+/// `A[l]` with a list of dims, with others and alone.
 #[test]
 fn lists_of_dims() {
     let a = Array4::from_shape_fn((2, 3, 4, 5), |(b, c, h, w)| 1000 * b + 100 * c + 10 * h + w);
@@ -617,7 +623,7 @@ fn lists_of_dims() {
     assert_eq!(sums, a.sum_axis(Axis(0)).sum_axis(Axis(0)));
     assert_eq!(x.try_sum(space).map(|sums| sums.order((c, b)).dim()), Ok((3, 2)));
 
-    // One list for all axes, whose size is that of each.
+    // One list for all axes, each with that size.
     let square = counting((3, 3));
     dims!(all: [2], rows: [1]);
     assert_eq!(square.at(all).order(all), square);
@@ -628,7 +634,7 @@ fn lists_of_dims() {
     // A dim that is in the list twice takes the diagonal.
     dims!(i, j, k, five = 5);
     assert_eq!(square.at(Each((i, i))).order(i), array![0., 4., 8.]);
-    // Among other binders: positional axes, a group, an index that is computed.
+    // Among other binders: positional axes, a group, a computed index.
     let y = a.at((.., Each((i, j)), (k, five)));
     assert_eq!((y.positional_sizes(), k.size()), (vec![2], 1));
     dims!(p, rest: [2]);
@@ -649,13 +655,13 @@ fn new_axes_and_kept_ones() {
     assert_eq!(x.sum((i, j)).order(NewAxis), array![15.]);
     assert_eq!(x.sum((i, j)).order((NewAxis, NewAxis)), array![[15.]]);
     assert_eq!(x.order((NewAxis, (i, j))), counting((1, 6)));
-    // With a dim left, it is a positional axis as the others.
+    // With a remaining dim, it is a positional axis like the others.
     let kept = x.order((NewAxis, j));
     assert_eq!(kept.dims(), [("i", 2)]);
     assert_eq!(kept.positional_sizes(), [1, 3]);
     assert_eq!(kept.order(i), a.view().insert_axis(Axis(1)));
 
-    // Into arrays that are there, which must have the axis.
+    // Into existing arrays, which must have the axis.
     let mut out = Array3::zeros((3, 1, 2));
     x.order_into(&mut out, (j, NewAxis, i));
     assert_eq!(out, a.t().insert_axis(Axis(1)));
@@ -670,7 +676,7 @@ fn new_axes_and_kept_ones() {
     let error = x.try_order_into(&mut wide, (j, NewAxis, i)).unwrap_err().to_string();
     assert!(error.contains("do not fit into an array of shape [3, 2, 2]"), "{error}");
 
-    // Bound, a new axis is positional, and broadcasts as such.
+    // A new axis is positional when bound, and broadcasts accordingly.
     let column = a.at((i, NewAxis, ..));
     assert_eq!(column.positional_sizes(), [1, 3]);
     let table = (column + a.at((i, .., NewAxis))).order(i);
@@ -684,7 +690,7 @@ fn new_axes_and_kept_ones() {
     places.at_mut((i, NewAxis, ..)).assign(a.at((i, NewAxis, ..)) * 10.0);
     assert_eq!(places, &a * 10.0);
 
-    // And an axis of size 1 goes.
+    // Binding with `UnitAxis` removes an axis of size 1.
     let kept = x.sum(j).order((i, NewAxis));
     assert_eq!(kept.at((i, UnitAxis)).order(i), array![3., 12.]);
     let error = a.try_at((i, UnitAxis)).map(|_| ()).unwrap_err().to_string();
@@ -697,7 +703,7 @@ fn new_axes_and_kept_ones() {
     assert!(Array2::<f32>::zeros((0, 2)).try_at((UnitAxis, ..)).is_err());
 }
 
-/// `A[ids]` where negative values count from the end, as they do in torch.
+/// `A[ids]`, where negative values count from the end, as in torch.
 #[test]
 fn indices_from_the_end() {
     let a = array![[1, 2], [3, 4], [5, 6]];
@@ -706,7 +712,7 @@ fn indices_from_the_end() {
     let expected = array![[5, 6], [1, 2], [1, 2], [5, 6]];
     assert_eq!(a.at((ids.at(k).from_end(a.nrows()), j)).order((k, j)), expected);
     assert_eq!(a.at((i, j)).take(i, ids.at(k).from_end(i)).order((k, j)), expected);
-    // The index of the axis, of any integer type: `isize` holds 200 - 1, which `i8` does not.
+    // The index can have any integer type: `isize` can represent 200 - 1, `i8` cannot.
     let long = Array1::from_iter(0..200);
     dims!(n);
     let small = array![-1i8, -128, 127];
@@ -714,7 +720,7 @@ fn indices_from_the_end() {
     dims!(m);
     assert_eq!(array![u64::MAX, 3].at(m).from_end(4).order(m), array![isize::MAX, 3]);
 
-    // `i - 1` reads the last element at 0 only if it is asked to; else the error says how.
+    // `i - 1` reads the last element at 0 only with `from_end`; otherwise the error suggests it.
     let v = array![1, 2, 4];
     dims!(p = 3);
     assert_eq!((v.at(p) - v.at((p - 1).from_end(p))).order(p), array![-3, 1, 2]);
@@ -724,7 +730,7 @@ fn indices_from_the_end() {
         error.ends_with("; write `index.from_end(size)` to count negative indices from the end"),
         "{error}"
     );
-    // An index before the start is an error with the number that was given, without such advice.
+    // An index before the start is an error with the given number, without that suggestion.
     let error = v.at((p - 4).from_end(p)).try_order(p).unwrap_err().to_string();
     assert!(error.starts_with("index -4 of axis 0") && !error.contains("from_end"), "{error}");
     let error = v.at(p).try_index(p, -4).map(|_| ()).unwrap_err().to_string();
@@ -734,9 +740,9 @@ fn indices_from_the_end() {
     assert!(error.contains("`open`"), "{error}");
 }
 
-/// Dims among tensors, and expressions that have not run, in `stack` and `concat`; pieces of an expression.
+/// Dims with tensors, and lazy expressions, in `stack` and `concat`; pieces of an expression.
 #[test]
-fn dims_beside_tensors_in_tuples() {
+fn dims_with_tensors_in_tuples() {
     let x = array![3, 4];
     let x = x.mapv(|x| x as isize);
     dims!(i, k, l);
@@ -755,13 +761,13 @@ fn dims_beside_tensors_in_tuples() {
     let (first, others) = (a.at((r, c)) * b.at((r, c)) + 1.0).split_to(c, (front, behind));
     assert_eq!(first.order((r, front)), array![[1.], [10.]]);
     assert_eq!(others.order((behind, r)), array![[2., 17.], [5., 26.]]);
-    // The dim's own indices in pieces.
+    // The indices of the dim itself, in pieces.
     dims!(n = 5, low = 2, high);
     let (low_indices, high_indices) = (n + 0).split_to(n, (low, high));
     assert_eq!((low_indices.order(low), high_indices.order(high)), (array![0, 1], array![2, 3, 4]));
 }
 
-/// Integers beside dims: literals on either side, sizes as `isize`, picked axes.
+/// Integers with dims: literals on either side, sizes as `isize`, selected axes.
 #[test]
 fn numbers_beside_dims() {
     let (x, n): (Array2<f64>, usize) = (array![[1.0, 5.0], [2.0, 6.0], [4.0, 7.0]], 3);

@@ -1,4 +1,4 @@
-//! Parameters and optimizers in files: a training is saved and resumed.
+//! Parameters and optimizers in files: saving and resuming training.
 
 use typed_dims::file::load::LoadError;
 use typed_dims::file::safetensors;
@@ -69,7 +69,7 @@ fn bytes(network: &Network) -> Vec<u8> {
     Checkpoint::new().put("network", network).unwrap().to_bytes().unwrap()
 }
 
-/// The lines of an error, without the first one.
+/// The lines of an error, without the first.
 fn faults(result: Result<(), LoadError>) -> Vec<String> {
     let text = result.expect_err("it does not fit").to_string();
     text.lines().skip(1).map(|line| line.trim().to_owned()).collect()
@@ -135,7 +135,8 @@ fn an_optimizer_without_steps_is_saved_as_such() {
     );
 }
 
-/// A parameter that was frozen for a time has taken fewer steps, which its correction depends on.
+/// A parameter that was frozen has taken fewer steps, and its bias correction depends on their
+/// number.
 #[test]
 fn a_training_with_frozen_parameters_goes_on_bit_for_bit() {
     let start = |network: &mut Network, optimizer: &mut Adam<Network>| {
@@ -167,9 +168,10 @@ fn a_training_with_frozen_parameters_goes_on_bit_for_bit() {
     assert_eq!(bits(&second), bits(&whole));
 }
 
-/// A tensor as a whole has the name `""`, and another optimizer may have the name of a part: each number of steps is apart from the others.
+/// A whole tensor has the name `""`, and another optimizer may have the name of a part: each step
+/// count is separate.
 #[test]
-fn numbers_of_steps_are_apart() {
+fn step_counts_are_separate() {
     let of = |size| ones::<f32, _>(In.of(size));
     let (mut tensor, mut alone) = (of(2), Adam::new(0.1));
     alone.step(&mut tensor, &of(2));
@@ -192,7 +194,7 @@ fn numbers_of_steps_are_apart() {
     assert_eq!((both.state().steps_of("0"), both.state().steps_of("1")), (1, 2));
 }
 
-/// The notes that are put in, and the error that another optimizer has.
+/// Saves the state of one optimizer, and returns the errors of loading it into another.
 fn refused<O: Optimizer<Network>, L: Optimizer<Network>>(mut saved: O, mut loaded: L) -> Vec<String> {
     train(&mut network(5, 1), &mut saved, 1);
     let mut checkpoint = Checkpoint::new();
@@ -228,7 +230,8 @@ fn the_state_of_another_optimizer_is_refused() {
     assert_eq!(decayed.steps(), 2);
 }
 
-/// Files of older versions say neither what the optimizer is nor which parameters were frozen.
+/// Files of older versions contain neither the kind of the optimizer nor which parameters were
+/// frozen.
 #[test]
 fn the_state_of_an_optimizer_without_its_kind_is_read() {
     let mut adam = Adam::new(0.1);
@@ -257,7 +260,7 @@ fn the_state_of_an_optimizer_without_its_kind_is_read() {
     }
 }
 
-/// The learned tensors of a [`Network`], which have moments in a file.
+/// The learned tensors of a [`Network`], whose moments are in files.
 #[derive(Parameters)]
 struct Learned {
     up: Layer<In, Hidden>,
@@ -265,7 +268,7 @@ struct Learned {
 }
 
 impl Learned {
-    /// A moment of each parameter.
+    /// One moment of each parameter.
     fn of(adam: &Adam<Network>, moment: usize) -> Self {
         let kept = |name: &str| &adam.state().parameter(name).unwrap().moments()[moment];
         Learned {
@@ -310,7 +313,7 @@ fn axes_without_names_are_in_the_order_of_the_dims() {
     assert_eq!(layer.weight.order((In, Hidden)), ndarray::array![[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]);
 }
 
-/// A file such as Python writes.
+/// A file as Python writes it.
 fn safetensors_without_names() -> Vec<u8> {
     use ::safetensors::tensor::{Dtype, TensorView, serialize};
     let elements: Vec<u8> = (0..6u8).flat_map(|at| f32::from(at).to_le_bytes()).collect();
@@ -348,7 +351,7 @@ fn all_that_does_not_fit_is_listed_and_nothing_changes() {
         ]
     );
     assert_eq!(other.up.weight, before);
-    // A longer name is not below a shorter one.
+    // `net` is not a parent of `network`.
     assert!(faults(saved.load("net", &mut other)).iter().all(|fault| fault.contains("is missing")));
 }
 
@@ -516,7 +519,7 @@ mod npz {
     }
 }
 
-/// Optimizers of parameters in half precision.
+/// Optimizers of half-precision parameters.
 #[cfg(feature = "half")]
 mod state_of_halves {
     use super::*;
@@ -584,11 +587,12 @@ mod state_of_halves {
             (start(), Adam::new(1e-3), Adam::new(1e-3).master_weights(false));
         steps(&mut value.clone(), &mut without, 0..3);
         steps(&mut value, &mut with, 0..3);
-        // A file that has some, for an optimizer that wants none.
+        // A file with master weights, for an optimizer without.
         let mut other = Adam::new(1e-3).master_weights(false);
         saved(&value, &with).load_optimizer("optimizer", &mut other, &value).unwrap();
         assert!(other.state().parameter("0").unwrap().master().is_none());
-        // A file without some, for an optimizer that wants them: it begins with the parameters.
+        // A file without master weights, for an optimizer with them: they start with the
+        // parameters.
         let mut other = Adam::new(1e-3);
         saved(&value, &without).load_optimizer("optimizer", &mut other, &value).unwrap();
         steps(&mut value, &mut other, 3..4);
@@ -597,7 +601,7 @@ mod state_of_halves {
         assert_eq!(master.cast::<f16>().eval(), value.0);
     }
 
-    /// Older versions wrote moments of half precision for parameters of half precision.
+    /// Older versions wrote half-precision moments for half-precision parameters.
     #[test]
     fn moments_in_half_precision_are_converted() {
         let moment = |scale: f32| {
@@ -619,11 +623,11 @@ mod state_of_halves {
         }
         steps(&mut value, &mut adam, 3..5);
         assert_eq!(adam.steps(), 5);
-        // Single precision is not read from half precision.
+        // Single-precision state is not loaded from half-precision moments.
         let mut wide = (randn::<f32, _>((In.of(3), Hidden.of(5)), 1), ones::<f32, _>(Hidden.of(5)));
         let error = faults(saved.load_optimizer("adam", &mut Adam::new(1e-3), &wide));
         assert_eq!(error[0], "`adam.mean.0` has elements of type f16, not f32");
-        // The state of half precision fits parameters of single precision.
+        // The state of half-precision parameters fits single-precision parameters.
         let mut other = Adam::new(1e-3);
         self::saved(&value, &adam).load_optimizer("optimizer", &mut other, &wide).unwrap();
         other.step(&mut wide, &(ones((In.of(3), Hidden.of(5))), ones(Hidden.of(5))));

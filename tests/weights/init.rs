@@ -1,4 +1,4 @@
-//! First values of parameters, and what else is drawn from a seed.
+//! Initialisation of parameters, and other functions that draw from a seed.
 
 use typed_dims::creation::random::{bernoulli, permutation, rand_like, split, try_bernoulli};
 use typed_dims::init::{
@@ -18,13 +18,14 @@ dims! {
 
 type Kernel = Tensor<f64, (In, Out, Kh, Kw)>;
 
-/// Mean, standard deviation, and the largest magnitude.
+/// The mean, the standard deviation, and the largest magnitude.
 fn statistics(x: &Kernel) -> (f64, f64, f64) {
     let all = (In, Out, Kh, Kw);
     (x.mean(all).order(()), x.square().mean(all).order(()).sqrt(), x.abs().max(all).order(()))
 }
 
-/// 36,000 numbers with a mean of 0 and this deviation, none much further than `most` deviations from 0.
+/// Checks 36,000 numbers with mean 0 and this standard deviation, whose largest magnitude is in
+/// `most` deviations.
 fn check(name: &str, x: &Kernel, deviation: f64, most: std::ops::Range<f64>) {
     let (mean, found, largest) = statistics(x);
     assert!(mean.abs() < 4.0 * deviation / 36_000_f64.sqrt(), "{name}: mean {mean}");
@@ -48,10 +49,10 @@ fn variances_follow_from_the_dims_that_are_named() {
         let deviation = (2.0 / (fan_in + fan_out)).sqrt();
         check("xavier_normal", &xavier_normal(dims, inputs, outputs, seed), deviation, normal.clone());
         check("xavier_uniform", &xavier_uniform(dims, inputs, outputs, seed), deviation, even.clone());
-        // The deviation of what is left between -2 and 2 deviations.
+        // The standard deviation after truncation to 2 deviations.
         check("truncated_normal", &truncated_normal(dims, 0.5, seed), 0.5 * 0.879_626, 2.2..2.2738);
     }
-    // One dim alone is named by itself.
+    // A single dim needs no tuple.
     check("he_normal", &he_normal(dims, In, 1), (2.0_f64 / 100.0).sqrt(), normal);
 }
 
@@ -83,7 +84,7 @@ fn rows_or_columns_are_orthonormal() {
         let rows = (&w * w.view().rename(In, Other)).sum(Out).order((In, Other));
         assert_eq!((is_identity(columns), is_identity(rows)), (inputs >= outputs, outputs >= inputs));
     }
-    // Several dims are one side.
+    // Several dims form one side.
     let w = orthogonal::<f64, _, _, _>((In.of(5), Kh, Out.of(4), Kw), (In, Kw), 3);
     let columns = (w.view().rename(In, Other) * &w).sum((Kh, Out, Kw));
     assert_eq!(columns.order((In, Other)).dim(), (5, 5));
@@ -156,6 +157,6 @@ fn all_permutations_come_equally_often() {
         *counts.entry(permutation(Kh, seed).order(Kh).to_vec()).or_default() += 1;
     }
     assert_eq!(counts.len(), 6);
-    // (The deviation of each count is 29.)
+    // The standard deviation of each count is 29.
     assert!(counts.values().all(|count| (880..1120).contains(count)), "{counts:?}");
 }

@@ -1,4 +1,4 @@
-//! Weights: the structs that hold them, their first values, and files of them.
+//! Weights: the structs that hold them, initialisation, and files.
 
 #[cfg(feature = "safetensors")]
 mod checkpoint;

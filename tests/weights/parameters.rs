@@ -1,4 +1,5 @@
-//! `#[derive(Parameters)]`: the tensors of a value, walked by name. What must not compile is in `ui-tests/fail/parameters`.
+//! `#[derive(Parameters)]`: visits the tensors of a value by name. `ui-tests/fail/parameters` has
+//! programs that must not compile.
 
 use core::marker::PhantomData;
 use typed_dims::grad::parameters::{Mismatch, Path, Segment, Walk, is_learned};
@@ -46,7 +47,7 @@ struct Network {
     marker: PhantomData<fn(Token)>,
 }
 
-/// Elements that differ everywhere: `from`, `from + 1`, ..
+/// A network with distinct elements: `from`, `from + 1`, ..
 fn network(from: f32, layers: usize) -> Network {
     let count = |start: f32, n: usize| (0..n).map(|at| start + at as f32).collect::<Vec<_>>();
     Network {
@@ -103,7 +104,7 @@ fn counting_leaves_tensors_unshared() {
     let place = array.as_ptr();
     let mut x = array.into_tensor(In);
     assert_eq!((x.count_elements(), x.names().len()), (1000, 1));
-    x += 1.0; // in place, as nobody else has the memory
+    x += 1.0; // in place, because the memory has no other owner
     let array = x.order(In);
     assert_eq!((array.as_ptr(), array[999]), (place, 2.0));
 }
@@ -122,7 +123,7 @@ fn zeros_have_the_same_parts() {
     // Constants are those of the value.
     assert_eq!((zero.label, zero.scales[1].1), (Label("first"), 1.5));
     assert_eq!(zero.table.sum(Token).order(()), 300.0);
-    // What is not learned is zero as well.
+    // Tensors that are not learned become zero too.
     let (ids, mask) = (from_vec(In.of(2), vec![3usize, 4]), full(In.of(2), true)).zero();
     assert_eq!(ids.order(In), ndarray::array![0, 0]);
     assert_eq!(mask.order(In), ndarray::array![false, false]);
@@ -130,7 +131,7 @@ fn zeros_have_the_same_parts() {
 
 #[test]
 fn zeros_and_results_lie_as_the_tensor_does() {
-    /// Whether elements have to move for this order, and whether they have to for the order of the set.
+    /// Whether elements have to move for this order, and for the order of the set.
     fn moves(x: Tensor<f32, (In, Hidden, Out)>) -> (bool, bool) {
         let own = explain(|| x.clone().laid((Out, In, Hidden))).1;
         let other = explain(|| x.laid((In, Hidden, Out))).1;
@@ -145,7 +146,7 @@ fn zeros_and_results_lie_as_the_tensor_does() {
     let y = lying_otherwise.as_standard_layout().into_owned().into_tensor((In, Hidden, Out));
     assert_eq!(moves(x.zip_elements(&y, |a: f32, b| a + b)), (false, true));
 
-    // A part of an array, backwards: what is made of it has no elements besides.
+    // A part of an array, backwards: tensors made from it have no other elements.
     let part = array.slice_move(ndarray::s![..;-1, .., 1..]);
     let x = part.clone().into_tensor((Out, In, Hidden));
     assert_eq!(moves(x.zero()), (false, true));
@@ -174,7 +175,7 @@ fn elements_are_mapped_and_zipped() {
 }
 
 #[test]
-fn axes_that_lie_otherwise_are_zipped_by_name() {
+fn axes_in_another_order_are_zipped_by_name() {
     let a = from_fn((In.of(2), Hidden.of(3)), |(i, h)| (10 * i + h) as f32);
     let b = from_fn((Hidden.of(3), In.of(2)), |(h, i)| (1000 * i + 100 * h) as f32);
     let sum = a.zip_elements(&b, |a: f32, b| a + b).order((In, Hidden));
@@ -242,13 +243,13 @@ fn the_short_form_panics_with_the_text() {
     network(1.0, 1).zip_elements(&network(1.0, 0), |a: f32, _| a);
 }
 
-/// The last of three values, as long as no tensor is larger than `most`; and the paths.
+/// Returns the last of three values if no tensor is larger than `most`, and records the paths.
 struct Last {
     most: usize,
     paths: Vec<(String, Vec<Segment>)>,
 }
 
-/// Why a walk of [`Last`] ended.
+/// Why a [`Last`] visit ended.
 #[derive(Debug, PartialEq)]
 struct Ended(String);
 
@@ -293,7 +294,7 @@ fn a_walk_goes_through_several_values() {
         ("scales.0.0".to_owned(), vec![Segment::Field("scales"), Segment::Index(0), Segment::Field("0")])
     );
 
-    // An error ends the walk, wherever it is.
+    // An error ends the visit, wherever it occurs.
     let (result, paths) = walk(11, [a, b, c]);
     assert_eq!((result.err(), paths.len()), (Some(Ended("up.weight is too large".to_owned())), 1));
     let other = network(1.0, 2);
@@ -311,7 +312,7 @@ fn an_error_in_an_array_ends_the_walk() {
     assert_eq!(walker.paths.len(), 2);
 }
 
-/// One with itself in it, and a parameter that is in types of tensors alone.
+/// A struct that contains itself, and a parameter that only occurs in tensor types.
 #[derive(Parameters)]
 struct Tree<D: AnyDim, X = ()> {
     weight: Tensor<f32, (D,)>,
@@ -330,7 +331,7 @@ fn a_struct_can_have_itself_in_it() {
     assert_eq!((next.extra, &next.children[0].extra), (Label("root"), &Label("leaf")));
 }
 
-/// Generic over a whole part, over its elements, a lifetime and a length.
+/// Generic over a nested struct, an element type, a lifetime and a length.
 #[derive(Parameters)]
 struct Several<'a, P, T: Element, const LAYERS: usize>
 where
@@ -382,7 +383,7 @@ fn local_dims_are_no_obstacle() {
 
 #[test]
 fn reductions_keep_their_names() {
-    // `count` of a tensor is a reduction, and its `map` is lazy.
+    // For a tensor, `count` is a reduction, and `map` is lazy.
     let x = from_vec(In.of(3), vec![true, false, true]);
     assert_eq!((x.count(In).order(()), x.map(|x| !x).order(In)[1]), (2, true));
 }

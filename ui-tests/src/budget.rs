@@ -1,10 +1,11 @@
-//! What a message may cost its reader.
+//! Limits on the messages: their length, and the names that they may contain.
 
 /// The most lines that a message may have.
 pub const MOST_LINES: usize = 15;
 
-/// Messages that are longer, and how many lines they have: rustc explains at length how the closure of a thread came to hold the dim, or proposes `&` and `&mut`
-/// in copies of the line, or shows the struct of the user, or the function of another crate that asks for the bound.
+/// Longer messages, with their number of lines. In these, rustc explains how the closure of a
+/// thread captures the dim, suggests `&` and `&mut` in copies of the line, shows the user's struct,
+/// or shows the function of another crate that has the bound.
 pub const LONGER: &[(&str, usize)] = &[
     ("fail/scopes/local_dim_in_a_detached_thread", 18),
     ("fail/scopes/local_dim_in_a_thread", 19),
@@ -18,7 +19,7 @@ pub const LONGER: &[(&str, usize)] = &[
     ("fail/operators/tensor_used_after_a_method", 19),
 ];
 
-/// Names of the machinery, of which no message may speak.
+/// Internal names that no message may contain.
 pub const INTERNALS: &[&str] = &[
     "Merge",
     "RemoveAll",
@@ -51,7 +52,7 @@ pub const INTERNALS: &[&str] = &[
     ", ())",
 ];
 
-/// The faults of the golden message of a case.
+/// The problems of the golden message of a case.
 pub fn complaints(case: &str, message: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     let lines = message.lines().count();
@@ -66,7 +67,7 @@ pub fn complaints(case: &str, message: &str) -> Vec<String> {
     if message.lines().any(|line| line.starts_with("warning")) {
         complaints.push("a warning beside the error".to_owned());
     }
-    // (A program that implements a trait of the machinery names it itself.)
+    // A program that implements an internal trait names it itself.
     let names_it_itself = case.starts_with("fail/hostile/");
     for internal in INTERNALS {
         if message.contains(internal) && !names_it_itself {

@@ -1,4 +1,4 @@
-//! The programs.
+//! The cases: programs that must not compile.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ pub fn home() -> &'static Path {
 
 /// One program.
 pub struct Case {
-    /// Where it lies.
+    /// The path of the file.
     pub path: PathBuf,
     /// `fail/sums/sum_over_unbound_dim`: folder, topic and behaviour.
     pub name: String,
 }
 
 impl Case {
-    /// The program itself.
+    /// The source of the program.
     ///
     /// # Panics
     ///
@@ -26,7 +26,7 @@ impl Case {
         read(&self.path)
     }
 
-    /// The words that the message must have, from the line `//~ words: a | b`.
+    /// The required words of the message, from the line `//~ words: a | b`.
     pub fn words(&self) -> Vec<String> {
         let source = self.source();
         let line = source.lines().find_map(|line| line.strip_prefix("//~ words:")).unwrap_or_default();
@@ -65,7 +65,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// A text file.
+/// Reads a text file.
 ///
 /// # Panics
 ///
@@ -74,7 +74,7 @@ pub fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Those of `words` that `message` lacks.
+/// The words that `message` lacks.
 pub fn lacking<'a>(words: &'a [String], message: &str) -> Vec<&'a str> {
     words.iter().map(String::as_str).filter(|word| !message.contains(word)).collect()
 }

@@ -1,4 +1,4 @@
-//! Checks all programs by one call of cargo, for a rustc of which there are no golden messages.
+//! Checks all programs in one call of cargo, for versions of rustc without golden messages.
 
 use crate::case::{Case, home};
 use serde_json::Value;
@@ -8,18 +8,18 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// What rustc says about each case, by its name: the errors as a user sees them, empty if it compiles.
+/// The errors of rustc for each case, by its name, as a user sees them. Empty if the case compiles.
 ///
-/// A package is generated in `folder`, with one binary for each case.
+/// Generates a package in `folder`, with one binary for each case.
 ///
 /// # Panics
 ///
-/// If the package cannot be written, or cargo cannot be run or checks nothing.
+/// If the package cannot be written, cargo cannot be run, or it checks nothing.
 pub fn messages(cases: &[Case], folder: &Path) -> HashMap<String, String> {
     fs::create_dir_all(folder).expect("the folder can be made");
     fs::write(folder.join("Cargo.toml"), manifest(cases)).expect("the manifest can be written");
     models(folder);
-    // The same versions of dependencies as the workspace, so that nothing has to be fetched.
+    // The same versions of dependencies as in the workspace, so that nothing is downloaded.
     let _ = fs::copy(home().join("../Cargo.lock"), folder.join("Cargo.lock"));
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -45,7 +45,7 @@ pub fn messages(cases: &[Case], folder: &Path) -> HashMap<String, String> {
     messages
 }
 
-/// The models that programs read while they compile lie in the folder of their package, which is generated.
+/// Copies the models that programs read at compile time into the generated package.
 ///
 /// # Panics
 ///

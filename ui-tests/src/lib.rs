@@ -1,7 +1,9 @@
-//! What the tests in `tests/` share: finding the cases, reading golden messages, and asking rustc.
+//! Shared code of the tests in `tests/`: finding the cases, reading golden messages, and running
+//! rustc.
 //!
-//! A *case* is a program in `fail/<topic>/`, which must not compile. It names, in a line `//~ words: a | b`, the words that its
-//! message has under every rustc; beside it lies the golden message, word for word, for the rustc in `RUSTC_VERSION`.
+//! A *case* is a program in `fail/<topic>/` that must not compile. A line `//~ words: a | b` lists
+//! the words that its message must contain with any rustc. The golden message is in a file next to
+//! the program, verbatim, for the rustc in `RUSTC_VERSION`.
 
 pub mod budget;
 pub mod case;

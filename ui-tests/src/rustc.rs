@@ -1,9 +1,10 @@
-//! The version of rustc: the one that runs, and the one that the golden messages are of.
+//! The versions of rustc: the installed one, and that of the golden messages.
 
 use crate::case::{home, read};
 use std::process::Command;
 
-/// `1.95` of the rustc that cargo would call; the channel is part of it where it is not stable.
+/// The version of the rustc that cargo uses, such as `1.95`. Includes the channel if it is not
+/// stable.
 ///
 /// # Panics
 ///
@@ -24,7 +25,7 @@ pub fn golden() -> String {
     read(&home().join("RUSTC_VERSION")).trim().to_owned()
 }
 
-/// `1.95.0` as `1.95`, and `1.96.0-nightly` as `1.96-nightly`.
+/// Shortens `1.95.0` to `1.95`, and `1.96.0-nightly` to `1.96-nightly`.
 fn short(version: &str) -> String {
     let (number, channel) = version.split_once('-').map_or((version, None), |(n, c)| (n, Some(c)));
     let number: Vec<_> = number.split('.').take(2).collect();

@@ -1,4 +1,4 @@
-//! Mistakes that `cargo check` does not find, but `cargo build` does. See `README.md`.
+//! Mistakes that `cargo build` finds, but `cargo check` does not. See `README.md`.
 
 use std::fmt::Write;
 use std::fs;
@@ -25,7 +25,7 @@ fn two_dims_along_one_mesh_axis() {
     assert!(lines <= MOST_LINES, "{lines} lines, {MOST_LINES} are allowed");
 }
 
-/// What rustc says when a package with this program is built.
+/// The errors of rustc when a package with this program is built.
 fn built(case: &Case) -> String {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ui-built");
     let workspace = home().parent().expect("the package lies in the workspace");
@@ -39,7 +39,7 @@ fn built(case: &Case) -> String {
         .expect("a string takes all");
     write!(manifest, "\n[[bin]]\nname = \"built\"\npath = {:?}\n", case.path).expect("a string takes all");
     fs::write(folder.join("Cargo.toml"), manifest).expect("the manifest can be written");
-    // The same versions of dependencies as the workspace, so that nothing has to be fetched.
+    // The same versions of dependencies as in the workspace, so that nothing is downloaded.
     fs::copy(workspace.join("Cargo.lock"), folder.join("Cargo.lock")).expect("the lock file can be copied");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -61,7 +61,7 @@ fn built(case: &Case) -> String {
     }
     assert!(!text.is_empty(), "cargo said:\n{}", String::from_utf8_lossy(&output.stderr));
     let text = text.replace(&format!("{}/", workspace.display()), "$WORKSPACE/");
-    // What follows is about files of rustc, and the number of errors.
+    // The rest is about rustc's files, and the number of errors.
     let is_text = |line: &&str| {
         !["full name for the type", "full type name", "aborting due to", "try `rustc --explain"]
             .iter()

@@ -1,18 +1,18 @@
-//! What rustc says about mistakes. See `README.md`.
+//! The errors of rustc for common mistakes. See `README.md`.
 
 use std::collections::HashSet;
 use std::path::Path;
 use ui_tests::case::{Case, cases, home, lacking};
 use ui_tests::{budget, check, rustc};
 
-/// Under the rustc of the golden messages: word for word. Under any other: the mistake is refused, and its message has the
-/// words that matter.
+/// With the rustc of the golden messages, compares messages verbatim. With any other, checks that
+/// each program is refused, and that its message contains the required words.
 ///
-/// With `UI_WORDS_ONLY` set, the second way is taken in any case.
+/// Set `UI_WORDS_ONLY` to only check the words in any case.
 #[test]
 fn rustc_says() {
     if rustc::running() == rustc::golden() && std::env::var_os("UI_WORDS_ONLY").is_none() {
-        // There trybuild generates its package.
+        // trybuild generates its package there.
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it lies in the target folder");
         check::models(&target.join("tests/trybuild/ui-tests"));
         trybuild::TestCases::new().compile_fail("fail/*/*.rs");

@@ -1,4 +1,4 @@
-//! A network of two hidden layers, which learns whether a point lies within a ring, by Adam.
+//! A network with two hidden layers that learns, with Adam, whether a point lies within a ring.
 
 use typed_dims::grad::value_and_grad;
 use typed_dims::init::he_normal;
@@ -14,7 +14,7 @@ dims! {
     pub struct First;
     /// Features of the second hidden layer.
     pub struct Second;
-    /// Outside or inside.
+    /// The scores for outside and inside.
     pub struct Class = 2;
 }
 
@@ -55,7 +55,7 @@ impl Network {
     }
 }
 
-/// Points of a square, and whether each lies within the ring.
+/// Points in a square, and whether each lies within the ring.
 fn examples(count: usize, seed: u64) -> (Points, Labels) {
     let points = (rand::<f32, _>((Batch.of(count), Axis2), seed) * 2.0 - 1.0).eval();
     let radius = (&points).square().sum(Axis2).sqrt().eval();

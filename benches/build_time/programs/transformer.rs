@@ -1,25 +1,26 @@
-//! An encoder of text without gradients: embeddings, layers of attention and a feed-forward network, and scores of classes.
+//! A text encoder without gradients: embeddings, layers with attention and a feed-forward network,
+//! and class scores.
 
 use typed_dims::prelude::*;
 
 dims! {
-    /// Texts that are computed together.
+    /// Texts in a batch.
     pub struct Batch;
-    /// Places in a text.
+    /// Positions in a text.
     pub struct Token;
-    /// Places that a token attends to.
+    /// Positions that a token attends to.
     pub struct Key;
     /// Words of the vocabulary.
     pub struct Word;
     /// Features of a token.
     pub struct Width;
-    /// Features within the feed-forward network.
+    /// Features inside the feed-forward network.
     pub struct Inner;
-    /// Heads of attention.
+    /// Attention heads.
     pub struct Head;
     /// Features of a head.
     pub struct Feat;
-    /// What a text can be.
+    /// Classes of texts.
     pub struct Class;
 }
 

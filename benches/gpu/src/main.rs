@@ -29,13 +29,13 @@ dims! {
 /// Times programs on a device.
 #[derive(Parser)]
 struct Args {
-    /// The plugin; found if it is not given
+    /// The plugin. If missing, it is searched for
     #[arg(long)]
     plugin: Option<String>,
-    /// Which cases: all whose names contain this
+    /// Only cases whose names contain this
     #[arg(long, default_value = "")]
     only: String,
-    /// Calls that are timed
+    /// Number of timed calls
     #[arg(long, default_value_t = 50)]
     calls: usize,
     /// Small sizes, to try the program on a CPU
@@ -122,7 +122,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         {
             let result =
                 attention_of_halves(&pjrt, &args, name, &options(Precision::Exact).attention(kernel));
-            // (Only CUDA has cuDNN.)
+            // Only CUDA has cuDNN.
             if let Err(error) = result {
                 println!("attention bf16, {name}: {error}");
             }

@@ -1,5 +1,6 @@
-//! Sentences per second of examples/minilm, candle's BERT and PyTorch (transformers), on the same tokens, in turns, each on one thread and
-//! by CPU time: what else the machine does changes that little.
+//! Sentences per second of examples/minilm, candle's BERT and PyTorch (transformers), on the same
+//! tokens. They take turns, each on one thread. CPU time counts, which other load on the machine
+//! changes little.
 //!
 //! ```text
 //! RAYON_NUM_THREADS=1 cargo run --release -- --model DIR --file sentences.txt --python python3
@@ -28,13 +29,13 @@ struct Args {
     /// One sentence per line
     #[arg(long)]
     file: PathBuf,
-    /// A Python with torch and transformers; PyTorch is left out without it
+    /// A Python with torch and transformers. Without it, PyTorch is left out
     #[arg(long)]
     python: Option<PathBuf>,
-    /// How many runs; the best of them counts
+    /// Number of runs; the best one counts
     #[arg(long, default_value_t = 7)]
     runs: usize,
-    /// Runs ours alone, for a profiler
+    /// Only runs typed-dims, for a profiler
     #[arg(long)]
     ours: bool,
 }
@@ -90,7 +91,7 @@ fn pytorch(python: &PathBuf, args: &Args, batch: usize) -> Result<String, Box<dy
     Ok(format!("{:.1}", rate["per_second"].as_f64().ok_or("no rate")?))
 }
 
-/// Rows for sentences, which are computed so many at a time, sorted by length: the same batches for all.
+/// Rows for sentences. All libraries get the same batches, sorted by length.
 fn in_batches(
     sentences: &[Vec<u32>],
     batch: usize,

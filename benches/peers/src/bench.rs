@@ -1,4 +1,5 @@
-//! What a case consists of: inputs that every peer gets, and the peers, each a closure that computes the result once.
+//! A case: inputs that all peers share, and the peers, each a closure that computes the result
+//! once.
 
 use ndarray::{Array, Dimension, IntoDimension};
 use ndarray_npy::{WritableElement, write_npy};
@@ -13,7 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A result, as any of the libraries returns it.
+/// A result of any of the libraries.
 pub trait Outcome {
     /// The elements in row-major order.
     fn elements(&self) -> Vec<f64>;
@@ -39,10 +40,10 @@ impl<const D: usize> Outcome for burn::tensor::Tensor<D> {
     }
 }
 
-/// One way to compute the result of a case.
+/// One implementation of a case.
 pub struct Peer {
     pub name: &'static str,
-    /// How long so many calls take, the release of their results included.
+    /// The time of this many calls, including dropping their results.
     pub time: Box<dyn FnMut(usize) -> Duration>,
     /// The result in row-major order.
     pub result: Box<dyn FnMut() -> Vec<f64>>,
@@ -50,11 +51,12 @@ pub struct Peer {
 
 type Export = Box<dyn Fn(&Path) -> Result<(), Box<dyn Error>>>;
 
-/// Collects what a case sets up.
+/// Collects the inputs and peers of a case.
 pub struct Bench {
-    /// How many threads each peer may use.
+    /// The number of threads for each peer.
     pub threads: usize,
-    /// Whether a result stays until the next call of its peer, so that its memory is not given out at once.
+    /// Whether a result is kept until the next call of its peer, so that its memory is not reused
+    /// at once.
     pub keep: bool,
     pub peers: Vec<Peer>,
     inputs: Vec<(&'static str, Export)>,
@@ -62,7 +64,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// The inputs depend on the seed alone.
+    /// The inputs depend only on the seed.
     pub fn new(threads: usize, seed: u64) -> Bench {
         Bench {
             threads,
@@ -73,7 +75,7 @@ impl Bench {
         }
     }
 
-    /// An input of elements in -1 .. 1.
+    /// An input with elements in -1 .. 1.
     pub fn input<T, S>(&mut self, name: &'static str, shape: S) -> Arc<Array<T, S::Dim>>
     where
         T: WritableElement + Copy + num_traits::Float + 'static,
@@ -89,7 +91,7 @@ impl Bench {
         array
     }
 
-    /// An input of row numbers below `rows`.
+    /// An input of row indices below `rows`.
     pub fn ids<S>(&mut self, name: &'static str, shape: S, rows: usize) -> Arc<Array<usize, S::Dim>>
     where
         S: IntoDimension<Dim: 'static>,
@@ -123,7 +125,7 @@ impl Bench {
         });
     }
 
-    /// Adds a peer that writes into `out`, which is there already.
+    /// Adds a peer that writes into an existing `out`.
     pub fn peer_into<O: Outcome + 'static>(
         &mut self,
         name: &'static str,
@@ -152,7 +154,7 @@ impl Bench {
         });
     }
 
-    /// Writes each input into `folder`, as `name.npy`.
+    /// Writes each input to `folder` as `name.npy`.
     pub fn export(&self, folder: &Path) -> Result<(), Box<dyn Error>> {
         self.inputs.iter().try_for_each(|(name, write)| write(&folder.join(format!("{name}.npy"))))
     }
@@ -165,7 +167,7 @@ pub fn candle<T: candle_core::WithDType, D: Dimension>(array: &Array<T, D>) -> c
         .expect("the shape fits")
 }
 
-/// Row numbers as a candle tensor.
+/// Row indices as a candle tensor.
 pub fn candle_ids<D: Dimension>(array: &Array<usize, D>) -> candle_core::Tensor {
     candle(&array.mapv(|id| id as u32))
 }

@@ -1,9 +1,10 @@
-//! A peer that computes something else is no peer.
+//! Checks that all peers of a case compute the same result.
 
 use crate::bench::Peer;
 use crate::cases::Case;
 
-/// Results may differ by this much of the largest element: some peers sum in another order, or approximate `erf`.
+/// Allowed difference, relative to the largest element: some peers sum in another order, or
+/// approximate `erf`.
 const TOLERANCE: f64 = 2e-5;
 
 /// Compares the results of all peers with that of the last one, which is the simplest.

@@ -1,13 +1,13 @@
-//! Matrix products by the crates that do nothing else, all behind one signature: `out = a b`.
+//! Matrix products from GEMM crates, with a common signature: `out = a b`.
 
 use ndarray::parallel::prelude::*;
 use ndarray::{Array2, Array3, ArrayView2, ArrayView3, ArrayViewMut2, ArrayViewMut3, Axis, Zip};
 use std::mem::MaybeUninit;
 
-/// `out = a b` on so many threads.
+/// `out = a b` on this many threads.
 pub type Product<T> = fn(ArrayView2<'_, T>, ArrayView2<'_, T>, ArrayViewMut2<'_, MaybeUninit<T>>, usize);
 
-/// Element types that all of the crates multiply.
+/// Element types that all of the crates support.
 pub trait Scalar: faer::traits::ComplexField + Copy + Send + Sync + 'static {
     const ZERO: Self;
     const ONE: Self;
@@ -73,7 +73,7 @@ impl Scalar for f64 {
     ) = matrixmultiply::dgemm;
 }
 
-/// What each crate is called, and its product.
+/// The name and the product of each crate.
 pub fn products<T: Scalar>() -> [(&'static str, Product<T>); 3] {
     [("matrixmultiply", by_matrixmultiply), ("gemm", by_gemm), ("faer", by_faer)]
 }
@@ -86,8 +86,8 @@ fn check<T>(a: &ArrayView2<'_, T>, b: &ArrayView2<'_, T>, out: &ArrayViewMut2<'_
     );
 }
 
-/// The number of threads is that of the environment variable `MATMUL_NUM_THREADS`; within a loop that is threaded already, it is one
-/// call on each.
+/// The environment variable `MATMUL_NUM_THREADS` sets the number of threads. In a loop that is
+/// already threaded, it is one call on each thread.
 fn by_matrixmultiply<T: Scalar>(
     a: ArrayView2<'_, T>,
     b: ArrayView2<'_, T>,
@@ -97,7 +97,8 @@ fn by_matrixmultiply<T: Scalar>(
     check(&a, &b, &out);
     let (&[ar, ac], &[br, bc]) = (a.strides(), b.strides()) else { unreachable!("matrices have two axes") };
     let &[or, oc] = out.strides() else { unreachable!("matrices have two axes") };
-    // SAFETY: the strides are those of matrices with these sizes; nothing of `out` is read, since `beta` is 0.
+    // SAFETY: the strides are those of matrices with these sizes; `out` is not read, since `beta`
+    // is 0.
     unsafe {
         T::MATRIXMULTIPLY(
             a.nrows(),
@@ -128,7 +129,7 @@ fn by_gemm<T: Scalar>(
     let parallelism = if threads == 1 { gemm::Parallelism::None } else { gemm::Parallelism::Rayon(threads) };
     let (&[ar, ac], &[br, bc]) = (a.strides(), b.strides()) else { unreachable!("matrices have two axes") };
     let &[or, oc] = out.strides() else { unreachable!("matrices have two axes") };
-    // SAFETY: the strides are those of matrices with these sizes; nothing of `out` is read.
+    // SAFETY: the strides are those of matrices with these sizes; `out` is not read.
     unsafe {
         gemm::gemm(
             a.nrows(),
@@ -164,7 +165,8 @@ fn by_faer<T: Scalar>(
     let par = if threads == 1 { faer::Par::Seq } else { faer::Par::rayon(threads) };
     let (&[ar, ac], &[br, bc]) = (a.strides(), b.strides()) else { unreachable!("matrices have two axes") };
     let &[or, oc] = out.strides() else { unreachable!("matrices have two axes") };
-    // SAFETY: the strides are those of matrices with these sizes; nothing of `out` is read, since it is replaced.
+    // SAFETY: the strides are those of matrices with these sizes; `out` is overwritten without
+    // being read.
     let (lhs, rhs, dst) = unsafe {
         (
             faer::MatRef::from_raw_parts(a.as_ptr(), a.nrows(), a.ncols(), ar, ac),
@@ -188,7 +190,7 @@ pub fn product<T: Scalar>(
     unsafe { out.assume_init() }
 }
 
-/// `out[n] = a[n] b[n]`: the loop over `n` has the threads, and each product has one.
+/// `out[n] = a[n] b[n]`: the loop over `n` is threaded, and each product runs on one thread.
 pub fn batched_into<T: Scalar>(
     by: Product<T>,
     a: ArrayView3<'_, T>,

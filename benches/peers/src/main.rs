@@ -1,4 +1,5 @@
-//! typed-dims beside what a Rust user would pick instead: the same cases, the same data, one process, in turns.
+//! Compares typed-dims with its alternatives in Rust: the same cases and data, in one process, in
+//! turns.
 
 mod bench;
 mod cases;
@@ -22,7 +23,7 @@ use std::error::Error;
 use std::iter;
 use std::path::PathBuf;
 
-/// Times typed-dims and its alternatives, case by case.
+/// Times typed-dims and its alternatives on the same cases.
 #[derive(Parser)]
 #[command(version)]
 struct Cli {
@@ -36,18 +37,19 @@ enum Command {
     List,
     /// Measures cases.
     Run(Run),
-    /// Measures the decoder of `examples/gpt` in typed-dims, candle and burn: training steps, and sampling with a cache.
+    /// Measures the decoder of `examples/gpt` in typed-dims, candle and burn: training steps, and
+    /// sampling with a cache.
     Decoder(decoder::Options),
-    /// Writes the inputs of one case as .npy files, and the result as `out.npy`.
+    /// Writes the inputs of a case as .npy files, and the result as `out.npy`.
     Export {
         /// The name of the case.
         case: String,
         /// An existing folder.
         folder: PathBuf,
     },
-    /// Joins files of results and prints them as tables.
+    /// Merges files of results and prints them as tables.
     Table {
-        /// Files that `run --json` or compare.py wrote; later ones replace what is in earlier ones.
+        /// Files from `run --json` or compare.py. Later files override earlier ones.
         #[arg(required = true)]
         files: Vec<PathBuf>,
         /// Prints the times of all peers as well.
@@ -58,18 +60,18 @@ enum Command {
 
 #[derive(Args)]
 struct Run {
-    /// Cases by name or by the beginning of it; all if there are none.
+    /// Cases, by name or prefix; all if none are given.
     cases: Vec<String>,
-    /// How many threads each peer may use.
+    /// The number of threads for each peer.
     #[arg(long, short, default_value_t = 1)]
     threads: usize,
-    /// Peers by the beginning of their names; all if there are none.
+    /// Peers, by prefix of their names; all if none are given.
     #[arg(long, short)]
     peer: Vec<String>,
-    /// Reads and writes arrays in memory, not in a cache: each call takes the next of so many copies that they fill 1 GiB.
+    /// Keeps arrays out of the cache: calls cycle through copies of them that fill 1 GiB.
     #[arg(long, conflicts_with = "json")]
     from_memory: bool,
-    /// A file of results to write, or to add to.
+    /// A file of results to create or to add to.
     #[arg(long, short)]
     json: Option<PathBuf>,
     #[command(flatten)]
@@ -107,7 +109,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// The cases whose names begin so.
+/// The cases whose names start with one of these.
 fn selected(names: &[String]) -> Result<Vec<&'static Case>, String> {
     if names.is_empty() {
         return Ok(CASES.iter().collect());
@@ -127,7 +129,7 @@ fn selected(names: &[String]) -> Result<Vec<&'static Case>, String> {
     Ok(all)
 }
 
-/// Gives every library the same number of threads.
+/// Gives all libraries the same number of threads.
 fn set_threads(threads: usize) -> Result<(), Box<dyn Error>> {
     for name in ["RAYON_NUM_THREADS", "MATMUL_NUM_THREADS"] {
         // SAFETY: no thread was started yet, so none reads the environment.
@@ -206,7 +208,7 @@ fn run_cases(run: &Run) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The CPU's name and how many there are.
+/// The CPU's name, and the number of CPUs.
 fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model =

@@ -1,5 +1,5 @@
-//! Interleaved repetitions: in each round every peer has its turn, in an order that changes, so that whatever slows the machine down
-//! meets all of them alike.
+//! Interleaved repetitions: the peers take turns in each round, in a varying order, so that noise
+//! on the machine affects them equally.
 
 use crate::bench::Peer;
 use clap::Args;
@@ -7,24 +7,26 @@ use rand::seq::SliceRandom;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// A turn of short calls lasts about this long.
+/// The approximate length of a turn of short calls.
 const TURN: Duration = Duration::from_millis(2);
-/// If no peer takes less, calls are timed one by one, as many of each peer, and the fastest of a turn counts; of shorter ones the mean does.
+/// If every peer takes at least this long, calls are timed one by one, and the fastest of a turn
+/// counts. All peers get the same number of calls. For shorter calls, the mean counts.
 const ALONE: Duration = Duration::from_micros(50);
 const MOST_ALONE: f64 = 8.0;
-/// Peers whose calls take both longer than this, and ten times as long as the fastest, have their turn in a few rounds only.
+/// Peers whose calls take longer than this, and ten times as long as the fastest, only run in a few
+/// rounds.
 const SLOW: Duration = Duration::from_millis(30);
 const ROUNDS_OF_SLOW_PEERS: usize = 3;
-/// A round is quiet if other processes had less than this share of one CPU.
+/// A round is quiet if other processes used less than this share of one CPU.
 const QUIET: f64 = 0.1;
 
 /// How long to measure.
 #[derive(Args, Clone, Copy)]
 pub struct Effort {
-    /// Rounds without other work on the machine, per case.
+    /// Quiet rounds per case, without other work on the machine.
     #[arg(long, default_value_t = 20)]
     pub rounds: usize,
-    /// Seconds after which a case ends even if its rounds were not quiet.
+    /// Seconds after which a case ends even without enough quiet rounds.
     #[arg(long, default_value_t = 8.0)]
     pub seconds: f64,
 }
@@ -37,24 +39,25 @@ pub struct Times {
     pub rounds: usize,
 }
 
-/// One round: what others used meanwhile, as a share of one CPU, and the seconds per call of each peer that had its turn.
+/// One round: the load from other processes as a share of one CPU, and the seconds per call of each
+/// peer that ran.
 struct Round {
     load: f64,
     times: Vec<Option<f64>>,
 }
 
-/// What was measured of some peers.
+/// The measurements of some peers.
 pub struct Measured {
     rounds: Vec<Round>,
 }
 
 impl Measured {
-    /// How many rounds were quiet.
+    /// The number of quiet rounds.
     pub fn quiet_rounds(&self) -> usize {
         self.rounds.iter().filter(|round| round.load < QUIET).count()
     }
 
-    /// The times of the peer with this number: the least of all rounds, and the median of quiet ones.
+    /// The times of a peer: the least of all rounds, and the median of quiet rounds.
     pub fn times(&self, peer: usize) -> Times {
         let all = self.sorted(|round| round.times[peer], false);
         let median = self.median(|round| round.times[peer]);
@@ -62,13 +65,13 @@ impl Measured {
         Times { min: all[0], median, rounds: all.len() }
     }
 
-    /// The time of the peer with this number in each round in which it had its turn.
+    /// The time of a peer in each round in which it ran.
     pub fn turns(&self, peer: usize) -> Vec<Option<f64>> {
         self.rounds.iter().map(|round| round.times[peer]).collect()
     }
 
-    /// The least time of some others by that of a peer, the median over rounds: what slows the machine down for longer than a round is on
-    /// both sides.
+    /// The least time of some others divided by that of a peer, as the median over rounds.
+    /// Slowdowns longer than a round affect both.
     pub fn ratio(&self, others: Range<usize>, peer: usize) -> Option<f64> {
         self.median(|round| {
             let least = round.times[others.clone()].iter().copied().flatten().reduce(f64::min)?;
@@ -76,7 +79,7 @@ impl Measured {
         })
     }
 
-    /// The median over quiet rounds, or over all if none was.
+    /// The median over quiet rounds, or over all rounds if none was quiet.
     fn median(&self, of: impl Fn(&Round) -> Option<f64>) -> Option<f64> {
         let quiet = self.sorted(&of, true);
         let sorted = if quiet.is_empty() { self.sorted(&of, false) } else { quiet };
@@ -92,13 +95,13 @@ impl Measured {
     }
 }
 
-/// CPU seconds that all processes, and this one, have used.
+/// CPU seconds used by all processes, and by this one.
 #[cfg(target_os = "linux")]
 fn cpu_seconds() -> Option<(f64, f64)> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
     let fields: Vec<f64> =
         stat.lines().next()?.split_whitespace().skip(1).filter_map(|n| n.parse().ok()).collect();
-    // SAFETY: the calls have no preconditions but that `usage` can be written.
+    // SAFETY: the only precondition of the calls is that `usage` is writable.
     let (ticks, usage) = unsafe {
         let mut usage = std::mem::zeroed::<libc::rusage>();
         libc::getrusage(libc::RUSAGE_SELF, &mut usage);
@@ -115,7 +118,7 @@ fn cpu_seconds() -> Option<(f64, f64)> {
     None
 }
 
-/// What others use while something runs, as a share of one CPU; 0 where that cannot be known.
+/// The load from other processes while something runs, as a share of one CPU; 0 if it is unknown.
 fn others(run: impl FnOnce()) -> f64 {
     let (start, before) = (Instant::now(), cpu_seconds());
     run();
@@ -123,7 +126,7 @@ fn others(run: impl FnOnce()) -> f64 {
     ((all_after - all) - (own_after - own)).max(0.0) / start.elapsed().as_secs_f64()
 }
 
-/// Waits until other processes leave the machine alone, or the time is over.
+/// Waits until the machine is quiet, or until a deadline.
 pub fn wait_for_quiet(until: Instant) {
     while Instant::now() < until && others(|| std::thread::sleep(Duration::from_millis(60))) > QUIET {}
 }
@@ -137,7 +140,7 @@ pub fn measure(peers: &mut [Peer], effort: Effort) -> Measured {
         .iter_mut()
         .zip(&first)
         .map(|(peer, &first)| {
-            // The first calls of something tiny say little.
+            // The first calls of a tiny case are not representative.
             let call = if first < TURN / 100 { (peer.time)(1000) / 1000 } else { first };
             let call = if long { fastest } else { call };
             let most = if long { MOST_ALONE } else { 1e7 };

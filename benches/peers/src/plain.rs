@@ -1,10 +1,10 @@
-//! Hand-written loops, each for one case: what is possible with a little care, without a library. They are compiled for what the
-//! machine can do and chosen at run time, as libraries do it.
+//! Handwritten loops, each for one case: what careful code achieves without a library. Like
+//! libraries, they are compiled for several instruction sets and dispatched at run time.
 
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-/// Calls `work` with the number of each chunk of `out`, and the chunk, on so many threads.
+/// Calls `work` with the index of each chunk of `out`, and the chunk, on this many threads.
 pub fn each_chunk<T: Send>(
     threads: usize,
     out: &mut [T],
@@ -30,7 +30,7 @@ macro_rules! versions {
     )*};
 }
 
-/// How many sums run side by side.
+/// The number of parallel sums.
 const LANES: usize = 64;
 
 #[inline(always)]
@@ -71,7 +71,8 @@ fn max_of(x: &[f32]) -> f32 {
     lanes.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max)
 }
 
-/// `e^x` for `x <= 0`, by `2^n` and a polynomial on the rest; less than `e^-87` is that.
+/// `e^x` for `x <= 0`: a power of two, and a polynomial for the rest. Results below `e^-87` are
+/// clamped to it.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23: adding it rounds to an integer
@@ -194,7 +195,8 @@ versions! {
         }
     }
 
-    /// `out[j, i] = x[i, j]` for blocks of 16 by 16, where `x` begins at a row of such blocks with `rows` rows in all.
+    /// `out[j, i] = x[i, j]` for blocks of 16 by 16. `x` starts at a row of blocks, in a matrix of
+    /// `rows` rows.
     pub fn transpose_band(x: &[f32], rows: usize, columns: usize, first: usize, out: &mut [f32]) {
         // `out` holds the rows `first ..` of the result.
         for (band, out) in out.chunks_mut(16 * rows).enumerate() {
@@ -215,7 +217,7 @@ versions! {
         }
     }
 
-    /// Two rows side by side, element by element: `out = x0 y0 x1 y1 ..`.
+    /// Interleaves two rows: `out = x0 y0 x1 y1 ..`.
     pub fn interleave(x: &[f32], y: &[f32], out: &mut [f32]) {
         let (pairs, _) = out.as_chunks_mut::<2>();
         for ((pair, &x), &y) in pairs.iter_mut().zip(x).zip(y) {
@@ -238,7 +240,8 @@ versions! {
         }
     }
 
-    /// Four output channels of a 3 x 3 convolution with 32 channels of 56 x 56, one row of 54: `out[o, w]`.
+    /// One row of 54 for four output channels of a 3 x 3 convolution with 32 channels of 56 x 56:
+    /// `out[o, w]`.
     pub fn conv_row(x: &[f32], kernel: &[f32], h: usize, out: &mut [[f32; 54]; 4]) {
         let mut sums = [[0.0f32; 54]; 4];
         for c in 0..32 {

@@ -1,4 +1,4 @@
-//! What the machine can do at most: multiplications with addition, and bytes from and to memory.
+//! Measures the limits of the machine: multiply-adds, and memory traffic.
 
 use crate::bench::Peer;
 use crate::rotation::Turn;
@@ -18,7 +18,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Measures them.
+    /// Measures the limits.
     pub fn probe(threads: usize) -> Limits {
         Limits {
             threads,
@@ -27,13 +27,13 @@ impl Limits {
         }
     }
 
-    /// The least time for so much arithmetic in f32 or f64.
+    /// The least time for this much arithmetic in f32 or f64.
     pub fn seconds(&self, flops: f64, double: bool) -> f64 {
         flops / if double { self.f64_flops } else { self.f32_flops }
     }
 }
 
-/// Which limit is met first.
+/// The limit that applies first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
@@ -41,10 +41,12 @@ pub enum Bound {
     Memory,
 }
 
-/// Rounds of the arithmetic, a tenth of a second in all: on two threads some of them have both of these at work all the time.
+/// Rounds of arithmetic, a tenth of a second in all, so that both of two threads have a CPU for the
+/// whole of some rounds.
 const ROUNDS: usize = 800;
 
-/// The best rate of some rounds, in each of which all threads do `work`, which returns how much it did.
+/// The best rate over some rounds. In each round, all threads call `work`, which returns how much
+/// it did.
 fn best(threads: usize, rounds: usize, work: impl Fn(usize) -> f64 + Sync) -> f64 {
     let round = || {
         let start = Instant::now();
@@ -58,11 +60,11 @@ fn best(threads: usize, rounds: usize, work: impl Fn(usize) -> f64 + Sync) -> f6
     (0..rounds).map(|_| round()).fold(0.0, f64::max)
 }
 
-/// Chains that do not wait for each other, and how long they are.
+/// The number of independent chains, and their length.
 const CHAINS: usize = 12;
 const STEPS: usize = 100_000;
 
-/// Chains of multiplications with addition in registers; a function returns how many operations it did.
+/// Chains of multiply-adds in registers. Each function returns the number of operations.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::{CHAINS, STEPS};
@@ -100,7 +102,7 @@ macro_rules! fma {
             #[cfg(target_arch = "x86_64")]
             {
                 if is_x86_feature_detected!("avx512f") {
-                    // SAFETY: the machine has what the function is compiled for.
+                    // SAFETY: the machine has the features that the function is compiled for.
                     return unsafe { x86::$avx512() };
                 }
                 if is_x86_feature_detected!("avx") && is_x86_feature_detected!("fma") {
@@ -113,7 +115,7 @@ macro_rules! fma {
             let mut sums = [[factor; LANES]; CHAINS];
             for _ in 0..STEPS {
                 for lane in sums.as_flattened_mut() {
-                    // Where it is one instruction; elsewhere `mul_add` is a slow function.
+                    // One instruction on aarch64. Elsewhere `mul_add` is a slow function.
                     *lane = if cfg!(target_arch = "aarch64") {
                         lane.mul_add(factor, term)
                     } else {
@@ -156,8 +158,8 @@ fn fill(to: &mut [f32], value: f32) {
     }
 }
 
-/// As many bytes as a case reads and writes, read and written in order into memory that is there already: as many as both are copied, and the
-/// rest is read or filled. Each thread has its part.
+/// Reads and writes as many bytes as a case, sequentially, in existing memory. Copies as many bytes
+/// as are both read and written, and reads or fills the rest. Each thread has its part.
 struct Traffic {
     parts: Vec<Mutex<(Vec<f32>, Vec<f32>)>>,
 }
@@ -185,8 +187,8 @@ impl Traffic {
 /// A way to copy.
 type Copy = fn(&[f32], &mut [f32]);
 
-/// The least time for the traffic of a case, as peers that have their turns with the others, so that whatever slows the machine down meets them
-/// alike: copies by the C library, and by a loop. Each call takes the next of so many arrays.
+/// The least time for the memory traffic of a case, as peers that take turns with the others:
+/// copies with the C library, and with a loop. Each call uses the next copy of the arrays.
 pub fn memory(threads: usize, read: f64, written: f64, copies: usize, turn: &Turn) -> [Peer; 2] {
     let traffic: Rc<[Traffic]> = (0..copies).map(|_| Traffic::new(threads, read, written)).collect();
     let ways: [Copy; 2] = [|from, to| to.copy_from_slice(from), copy];

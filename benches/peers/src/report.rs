@@ -1,4 +1,4 @@
-//! Results as JSON that later runs add to, and as tables.
+//! Results as JSON, to which later runs add, and as tables.
 
 use crate::probe::{Bound, Limits};
 use comfy_table::{CellAlignment, Table, presets};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 
-/// What a file of results holds.
+/// The content of a file of results.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Report {
     pub machine: String,
@@ -33,10 +33,11 @@ pub struct Entry {
     pub min: f64,
     pub median: f64,
     pub rounds: usize,
-    /// Seconds per call in each round in which the peer had its turn; the rounds are the same for all peers of a language.
+    /// Seconds per call in each round in which the peer ran. All peers of a language have the same
+    /// rounds.
     #[serde(default)]
     pub turns: Vec<Option<f64>>,
-    /// How much of its time the probed limits take, and which of them.
+    /// The share of its time that the probed limits account for, and which limit applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_limit: Option<(f64, Bound)>,
 }
@@ -53,12 +54,13 @@ impl Entry {
         self.peer.starts_with("typed-dims")
     }
 
-    /// Loops written for one case alone.
+    /// Whether the peer is a loop written for this case.
     fn is_plain(&self) -> bool {
         self.peer.starts_with("plain")
     }
 
-    /// The least time by another's, and the quartiles of that ratio: turn by turn of the same rounds, or each turn by each where rounds differ.
+    /// The least time divided by another peer's, and the quartiles of this ratio over the rounds
+    /// that both share, or over all pairs of rounds if they share none.
     fn ratio(&self, other: &Entry) -> String {
         let ratio = |(ours, other): (&Option<f64>, &Option<f64>)| Some((*ours)? / (*other)?);
         let mut ratios: Vec<f64> = if self.language == other.language {
@@ -76,7 +78,7 @@ impl Entry {
 }
 
 impl Report {
-    /// What the file holds; nothing if there is none.
+    /// The content of the file, or an empty report if it does not exist.
     pub fn read(path: &Path) -> Result<Report, Box<dyn Error>> {
         match std::fs::read(path) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
@@ -89,7 +91,7 @@ impl Report {
         Ok(std::fs::write(path, serde_json::to_string_pretty(self)?)?)
     }
 
-    /// Takes what `other` measured in place of what was measured before in the same language.
+    /// Replaces the measurements in the same language by those of `other`.
     pub fn merge(&mut self, other: Report) {
         if !other.machine.is_empty() {
             self.machine = other.machine;
@@ -111,7 +113,7 @@ impl Report {
         }
     }
 
-    /// One line for each way in which typed-dims computes a case, beside the fastest others.
+    /// One line for each way to compute a case with typed-dims, next to the fastest others.
     pub fn summary(&self, threads: usize, cases: &[&str]) -> Table {
         let mut table = table(
             &[
@@ -170,7 +172,7 @@ impl Report {
         table
     }
 
-    /// The minimum of every peer, in milliseconds.
+    /// The least time of every peer, in milliseconds.
     pub fn full(&self, threads: usize, cases: &[&str], language: Language) -> Table {
         let records = self.ordered(threads, cases);
         let mut peers: Vec<&str> = Vec::new();
@@ -200,7 +202,7 @@ impl Report {
     }
 }
 
-/// An empty table; the columns with these numbers are aligned to the right.
+/// An empty table. The columns at these positions are right-aligned.
 pub fn table(header: &[&str], numbers: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN).set_header(header);
@@ -210,7 +212,7 @@ pub fn table(header: &[&str], numbers: &[usize]) -> Table {
     table
 }
 
-/// Three digits that matter.
+/// Three significant digits.
 fn milliseconds(seconds: f64) -> String {
     let ms = 1e3 * seconds;
     match ms {

@@ -1,10 +1,11 @@
-//! Peers whose arrays are in memory when they are needed, not in a cache.
+//! Peers whose arrays are in memory, not in a cache, at each call.
 
 use crate::bench::Peer;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Whose turn it is, for all peers of a case, some of which share their inputs: whoever had them last, others were read since.
+/// The copy to use next, shared by all peers of a case. Peers may share inputs, so a copy is only
+/// used again after all others.
 #[derive(Clone)]
 pub struct Turn(Rc<Cell<usize>>);
 
@@ -13,14 +14,15 @@ impl Turn {
         Turn(Rc::default())
     }
 
-    /// The number of the next of so many copies.
+    /// The index of the next of this many copies.
     pub fn next(&self, copies: usize) -> usize {
         self.0.set((self.0.get() + 1) % copies);
         self.0.get()
     }
 }
 
-/// The peers of a case that was set up several times, each time with arrays of its own: a call takes the next of them.
+/// The peers of a case that was set up several times, each time with new arrays. Each call uses the
+/// next setup.
 pub fn in_turns(setups: impl Iterator<Item = Vec<Peer>>, turn: &Turn) -> Vec<Peer> {
     let mut peers: Vec<Vec<Peer>> = Vec::new();
     for setup in setups {
@@ -34,7 +36,7 @@ fn rotating(copies: Vec<Peer>, turn: Turn) -> Peer {
     let name = copies[0].name;
     let (mut calls, mut results): (Vec<_>, Vec<_>) =
         copies.into_iter().map(|copy| (copy.time, copy.result)).unzip();
-    // From here on the system has given out the memory of all results.
+    // Allocates the memory of all results.
     calls.iter_mut().for_each(|call| _ = call(1));
     Peer {
         name,

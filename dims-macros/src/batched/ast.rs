@@ -1,4 +1,5 @@
-//! What `#[batched]` stands on: a function, a method with or without a body, or all methods of a trait or an implementation.
+//! The input of `#[batched]`: a function, a method with or without a body, or all methods of a
+//! trait or an impl.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -8,13 +9,13 @@ use syn::{
     Visibility,
 };
 
-/// What the attribute stands on.
+/// The item under the attribute.
 pub enum BatchedInput {
     Function(Box<Function>),
     Block(Box<Methods>),
 }
 
-/// A function, or a method; a method of a trait may have no body.
+/// A function or a method. A trait method may have no body.
 pub struct Function {
     pub attrs: Vec<Attribute>,
     pub vis: Visibility,
@@ -22,7 +23,7 @@ pub struct Function {
     pub block: Option<Block>,
 }
 
-/// All methods of a trait or an implementation.
+/// All methods of a trait or an impl.
 pub enum Methods {
     Trait(ItemTrait),
     Impl(ItemImpl),
@@ -77,7 +78,8 @@ impl ToTokens for Function {
 }
 
 impl Methods {
-    /// The block with each method that mentions tensors replaced. A method for which `expand` gives nothing is left out.
+    /// The block with each method that mentions tensors replaced. Methods for which `expand`
+    /// returns `None` are dropped.
     pub fn expand(self, mut expand: impl FnMut(Function) -> Option<TokenStream>) -> TokenStream {
         match self {
             Methods::Trait(mut item) => {

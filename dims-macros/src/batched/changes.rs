@@ -1,4 +1,4 @@
-//! Parameters that a body wants to change: it sees views of them, which cannot be.
+//! Refuses bodies that modify parameters: tensor parameters are views, which are read-only.
 
 use super::names::BodyNames;
 use crate::pattern::errors::Errors;
@@ -7,7 +7,8 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{BinOp, Block, Expr, Ident};
 
-/// Refuses `a *= 2.0` and `let mut a = a.clone()` for parameters that are tensors without `mut`; these are their types for one example.
+/// Refuses `a *= 2.0` and `let mut a = a.clone()` for tensor parameters without `mut`. `params`
+/// maps their names to their types for one example.
 pub fn check(block: &Block, names: &BodyNames<'_>, params: &HashMap<String, String>, errors: &mut Errors) {
     for local in names.locals.iter().filter(|local| local.pat.mutability.is_some()) {
         let Some((name, clones)) = local.init.and_then(copied) else { continue };
@@ -23,7 +24,7 @@ pub fn check(block: &Block, names: &BodyNames<'_>, params: &HashMap<String, Stri
     Changes { names, params, errors }.visit_block(block);
 }
 
-/// The name that an expression is, or is a clone of.
+/// The name that an expression is or clones, and whether it clones.
 fn copied(expr: &Expr) -> Option<(&Ident, bool)> {
     match expr {
         Expr::Path(path) => Some((path.path.get_ident()?, false)),

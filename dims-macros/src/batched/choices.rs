@@ -1,7 +1,9 @@
-//! `if` and `while` by the values of a tensor: code for one example runs once for all of them, so all of them take the same branch.
+//! Refuses `if` and `while` on the values of a tensor: the code for one example runs once for all
+//! examples, so all of them take the same branch.
 //!
-//! Types are not known here. The search is for what cannot be one number or one `bool`: a parameter that is a tensor, what methods of tensors
-//! make of it, and names that are given to these alone.
+//! Types are unknown here. The search looks for expressions that cannot be a single number or
+//! `bool`: tensor parameters, the results of tensor methods on them, and names that are only given
+//! to such values.
 
 use super::names::{BodyNames, LetBinding, number};
 use crate::pattern::errors::Errors;
@@ -11,7 +13,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{BinOp, Block, Expr, Pat, UnOp};
 
-/// Methods of tensors that make a tensor, whatever its elements are.
+/// Methods of tensors that return a tensor whatever its elements are.
 #[rustfmt::skip]
 const VALUES: [&str; 66] = [
     "lt", "le", "gt", "ge", "eq", "ne", "is_nan", "is_finite", "is_infinite", "any", "all", "not",
@@ -21,7 +23,8 @@ const VALUES: [&str; 66] = [
     "clamp", "maximum", "minimum", "nan_to", "select", "masked_fill", "softmax", "log_softmax", "cumsum", "flip", "diff",
 ];
 
-/// Refuses conditions on the tensors with these names, and on tensors computed from them. `others` are the other parameters.
+/// Refuses conditions on the tensors with these names, and on tensors computed from them. `others`
+/// are the other parameters.
 pub fn check(
     block: &Block,
     names: &BodyNames<'_>,
@@ -31,7 +34,7 @@ pub fn check(
 ) {
     let mut search = Conditions { tensors: tensors.clone(), errors };
     search.tensors.extend(names.locals.iter().map(|local| local.name()));
-    // A name that is given to something else, too, may be a number.
+    // A name that is also given to something else may be a number.
     search.tensors.retain(|name| !names.patterns.contains(name) && !others.contains(name));
     loop {
         let is_value = |local: &&LetBinding<'_>| {
@@ -96,7 +99,7 @@ impl Visit<'_> for Conditions<'_> {
 }
 
 impl Conditions<'_> {
-    /// Where a condition is one on a tensor, on which, and whether an operator compares it.
+    /// If a condition is on a tensor: its span, the tensor, and whether an operator compares it.
     fn condition(&self, condition: &Expr) -> Option<(Span, String, bool)> {
         match condition {
             Expr::Paren(inner) => self.condition(&inner.expr),
@@ -113,7 +116,7 @@ impl Conditions<'_> {
         }
     }
 
-    /// The tensor that an expression is, or is computed from.
+    /// The name of the tensor that an expression is or is computed from.
     fn value(&self, expr: &Expr) -> Option<String> {
         match expr {
             Expr::Paren(inner) => self.value(&inner.expr),

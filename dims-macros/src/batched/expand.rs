@@ -1,4 +1,4 @@
-//! The two functions that a batched one becomes.
+//! The two functions that a batched function expands to.
 
 use super::ast::Function;
 use super::valid::{Batched, Output, Param, fresh};
@@ -8,12 +8,12 @@ use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{Block, Expr, ExprReturn, GenericParam, Pat, PatIdent, Type, Visibility};
 
-/// Where the traits are.
+/// The path of the traits.
 fn krate(span: Span) -> TokenStream {
     quote_spanned!(span=> ::typed_dims::__private::batch)
 }
 
-/// The caller, and the function as it was written.
+/// The caller, and the function as written.
 pub fn function(batched: &Batched) -> TokenStream {
     let Batched { function, .. } = batched;
     let inner = inner(batched);
@@ -21,7 +21,8 @@ pub fn function(batched: &Batched) -> TokenStream {
         let caller = caller(batched, &TokenStream::new());
         return match &function.block {
             Some(_) => quote!(#caller #inner),
-            // A method of a trait: the caller is provided, what is written for one example is left to the implementations.
+            // A trait method: the caller is provided, and implementations write the method for one
+            // example.
             None => quote!(#inner #caller),
         };
     }
@@ -29,7 +30,8 @@ pub fn function(batched: &Batched) -> TokenStream {
 }
 
 impl Batched {
-    /// Whether the function must stay beside its caller: it mentions `self` or `Self`.
+    /// Whether the inner function must stay next to its caller because it mentions `self` or
+    /// `Self`.
     fn is_method(&self) -> bool {
         if self.receiver.is_some() || self.function.block.is_none() {
             return true;
@@ -53,7 +55,7 @@ impl Batched {
         if self.is_method() { format_ident!("__{name}_of_one") } else { format_ident!("of_one") }
     }
 
-    /// What the batch of a row is called in the inner function.
+    /// The name of a row's batch in the inner function.
     fn batch(&self, row: usize) -> Ident {
         Ident::new(&format!("batch{row}"), Span::mixed_site())
     }
@@ -70,7 +72,7 @@ impl Batched {
         }
     }
 
-    /// The value of the body, or of a `return`, as the declared results.
+    /// Converts the value of the body, or of a `return`, to the declared results.
     fn finished(&self, value: &TokenStream, span: Span) -> TokenStream {
         let krate = krate(span);
         let part = |output: &Output, value: TokenStream| match &output.tensor {
@@ -96,7 +98,7 @@ impl Batched {
     }
 }
 
-/// The function as it was written, with a rest in each tensor.
+/// The function as written, with a rest in each tensor.
 fn inner(batched: &Batched) -> TokenStream {
     let function = &batched.function;
     let (name, mut generics) = (batched.inner_name(), function.sig.generics.clone());
@@ -112,7 +114,7 @@ fn inner(batched: &Batched) -> TokenStream {
             let krate = krate(span);
             let rest = row.map_or_else(|| quote!(()), |row| batched.rows[row].name.to_token_stream());
             if let Pat::Ident(PatIdent { mutability: Some(_), ident, .. }) = pat {
-                // What is assigned to has memory of its own.
+                // A parameter that is assigned to needs its own memory.
                 owned.extend(
                     quote_spanned!(span=> let mut #ident = ::typed_dims::__private::execute::reduce::Reductions::eval(#ident);),
                 );
@@ -156,18 +158,18 @@ fn inner(batched: &Batched) -> TokenStream {
     }
 }
 
-/// Whether an attribute is about the function that users call, and not about its body.
+/// Whether an attribute belongs to the function that users call, not to the body.
 fn is_of_the_caller(attr: &syn::Attribute) -> bool {
     ["doc", "must_use", "deprecated"].iter().any(|name| attr.path().is_ident(name))
 }
 
-/// The body, whose value and each `return` become the declared results.
+/// The body, with its value and each `return` converted to the declared results.
 fn finished(batched: &Batched, block: &Block) -> TokenStream {
     struct Returns<'a>(&'a Batched);
     impl VisitMut for Returns<'_> {
         fn visit_expr_mut(&mut self, expr: &mut Expr) {
             match expr {
-                // These have returns of their own.
+                // These have their own `return`s.
                 Expr::Closure(_) | Expr::Async(_) => return,
                 _ => syn::visit_mut::visit_expr_mut(self, expr),
             }
@@ -186,7 +188,7 @@ fn finished(batched: &Batched, block: &Block) -> TokenStream {
     if batched.results.is_empty() {
         return block.to_token_stream();
     }
-    // rustc is to point at the value, not at the braces around it.
+    // Makes rustc point at the value, not at the braces around it.
     let span = match block.stmts.last() {
         Some(syn::Stmt::Expr(value, None)) => value.span(),
         _ => block.brace_token.span.close(),
@@ -198,11 +200,12 @@ fn finished(batched: &Batched, block: &Block) -> TokenStream {
         let stmts = &block.stmts[..block.stmts.len() - 1];
         return quote!(#(#stmts)* #value);
     }
-    // Without a last value: it ends in `return` or never.
+    // Without a last value, the body ends in `return` or does not end.
     block.to_token_stream()
 }
 
-/// `Err(..)`, `None`, `Vec::new()`, `vec![]`, and `Ok` or `Some` of these, which have the declared type already: rustc could not infer another.
+/// Whether an expression is `Err(..)`, `None`, `Vec::new()`, `vec![]`, or `Ok` or `Some` of one of
+/// these. They already have the declared type, and rustc could not infer another.
 fn is_without_value(value: &Expr) -> bool {
     let ends_in = |expr: &Expr, names: &[&str]| match expr {
         Expr::Path(path) => {
@@ -222,7 +225,8 @@ fn is_without_value(value: &Expr) -> bool {
     }
 }
 
-/// The function that users call: it seals the arguments, calls the other one, and opens the results.
+/// The function that users call: it seals the arguments, calls the inner function, and unseals the
+/// results.
 fn caller(batched: &Batched, inner: &TokenStream) -> TokenStream {
     let mut caller = Caller::new(batched);
     caller.take_arguments();
@@ -232,31 +236,32 @@ fn caller(batched: &Batched, inner: &TokenStream) -> TokenStream {
     caller.written(inner, &results)
 }
 
-/// The parts of that function, as they are collected.
+/// The parts of the caller, collected one after the other.
 struct Caller<'b> {
     batched: &'b Batched,
     generics: syn::Generics,
     bounds: Vec<TokenStream>,
     inputs: Vec<TokenStream>,
-    /// What the inner function is called with: nothing yet for tensors, until they are sealed.
+    /// The arguments of the inner function. Those that are tensors are filled in when they are
+    /// sealed.
     arguments: Vec<TokenStream>,
-    /// Statements that compute the arguments, and make a place for the further dims of each row.
+    /// Statements that compute the arguments, and declare storage for the extra dims of each row.
     hold: TokenStream,
-    /// Statements that unify these dims.
+    /// Statements that unify the extra dims.
     unify: TokenStream,
-    /// The further dims of each row.
+    /// The extra dims of each row.
     united: Vec<TokenStream>,
-    /// The variables that have them.
+    /// The variables that hold the extra dims.
     further: Vec<Ident>,
 }
 
-/// What the function yields.
+/// The unsealed results of the function.
 struct Opened {
-    /// Its type.
+    /// The result type.
     output: TokenStream,
-    /// What takes the results of the inner function.
+    /// The pattern that binds the results of the inner function.
     pattern: TokenStream,
-    /// These, opened.
+    /// The unsealed values.
     value: TokenStream,
 }
 
@@ -280,7 +285,8 @@ impl<'b> Caller<'b> {
         self.generics.params.push(syn::parse_quote!(#name));
     }
 
-    /// Declares the parameters. A tensor is of any type that is one for an example, with further dims.
+    /// Declares the parameters. A tensor parameter accepts any type that has the dims of an example
+    /// and extra dims.
     fn take_arguments(&mut self) {
         let batched = self.batched;
         for (at, Param { pat, ty, tensor }) in batched.params.iter().enumerate() {
@@ -309,7 +315,7 @@ impl<'b> Caller<'b> {
         }
     }
 
-    /// Makes a variable for the further dims of each row.
+    /// Declares a variable for the extra dims of each row.
     fn take_rows(&mut self) {
         let krate = krate(Span::call_site());
         for (at, row) in self.batched.rows.iter().enumerate() {
@@ -324,7 +330,7 @@ impl<'b> Caller<'b> {
         }
     }
 
-    /// Unifies the further dims, and seals the tensors with those of their row.
+    /// Unifies the extra dims, and seals each tensor with those of its row.
     fn seal(&mut self) {
         let batched = self.batched;
         let krate = krate(Span::call_site());
@@ -348,7 +354,7 @@ impl<'b> Caller<'b> {
         }
     }
 
-    /// Opens the results, each with the further dims of its row.
+    /// Unseals the results, each with the extra dims of its row.
     fn open(&mut self) -> Opened {
         let batched = self.batched;
         let parts: Vec<Ident> = (0..batched.results.len())
@@ -424,7 +430,7 @@ impl<'b> Caller<'b> {
     }
 }
 
-/// What the parameter at a position is called.
+/// The name of the parameter at a position.
 fn name_of(at: usize, pat: &Pat) -> Ident {
     match pat {
         Pat::Ident(pat) => pat.ident.clone(),
@@ -432,12 +438,13 @@ fn name_of(at: usize, pat: &Pat) -> Ident {
     }
 }
 
-/// The generic parameters of the argument at a position: its type, and the further dims up to it.
+/// The generic parameters for the argument at a position: its type, and the union of the extra dims
+/// up to it.
 fn generics_of(at: usize, function: &Function) -> (Ident, Ident) {
     (fresh(&format!("Argument{at}"), function), fresh(&format!("Dims{at}"), function))
 }
 
-/// Statements that refuse parameters which are tensors by another name.
+/// Statements that refuse parameters whose type is an alias of a tensor type.
 fn looks(batched: &Batched) -> TokenStream {
     let others = batched.params.iter().filter(|param| param.tensor.is_none() && can_be_an_alias(&param.ty));
     let looks = others.map(|Param { ty, .. }| {
@@ -456,7 +463,8 @@ fn looks(batched: &Batched) -> TokenStream {
     })
 }
 
-/// Whether a type is written as an alias of a tensor type would be: a path, maybe borrowed, to what is not a primitive type.
+/// Whether a type may be an alias of a tensor type: a path, possibly borrowed, to a type that is
+/// not primitive.
 fn can_be_an_alias(ty: &Type) -> bool {
     match ty {
         Type::Reference(reference) => can_be_an_alias(&reference.elem),
@@ -470,7 +478,7 @@ fn can_be_an_alias(ty: &Type) -> bool {
     }
 }
 
-/// `mut self` binds anew in the inner function alone.
+/// The receiver without `mut`, which only matters inside the inner function.
 fn without_mut(receiver: &syn::Receiver) -> TokenStream {
     let mut receiver = receiver.clone();
     if receiver.reference.is_none() {
@@ -479,7 +487,7 @@ fn without_mut(receiver: &syn::Receiver) -> TokenStream {
     receiver.to_token_stream()
 }
 
-/// The signature as it was written, for the documentation.
+/// The signature as written, for the documentation.
 fn written(batched: &Batched) -> String {
     let sig = batched.function.sig.to_token_stream().to_string();
     let sig =

@@ -1,7 +1,9 @@
-//! `#[batched]`: a function that is written for one example, and called with any further dims bound.
+//! `#[batched]`: a function that is written for one example, and can be called with extra dims
+//! bound.
 //!
-//! It becomes two: the one that was written, whose tensors have a rest, and a caller, which seals the arguments, calls it, and opens the
-//! result. What they have to do with each other is in `typed_dims_core::batch`; here are only names and bounds.
+//! It expands to two functions: the one that was written, with a rest in each tensor, and a caller,
+//! which seals the arguments, calls it, and unseals the results. `typed_dims_core::batch` has the
+//! traits that connect them; this module only writes names and bounds.
 
 mod ast;
 mod changes;
@@ -38,13 +40,14 @@ pub fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
     if errors.is_empty() { tokens } else { errors.items() }
 }
 
-/// The error, and the item as it was, so that nothing that mentions it fails as well.
+/// The error, and the unchanged item, so that code that uses the item compiles.
 fn failed(error: &syn::Error, item: &TokenStream) -> TokenStream {
     let error = error.to_compile_error();
     quote::quote!(#error #item)
 }
 
-/// The error about an item that cannot be read, and of a function its signature, so that its calls do not fail as well.
+/// The error about an item that cannot be parsed. A function keeps its signature, so that calls of
+/// it compile.
 pub fn unread(error: &syn::Error, item: TokenStream) -> TokenStream {
     let error = error.to_compile_error();
     let mut item: Vec<TokenTree> = item.into_iter().collect();

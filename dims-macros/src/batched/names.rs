@@ -1,10 +1,10 @@
-//! The names that the body of a function gives.
+//! The names that the body of a function binds.
 
 use std::collections::HashSet;
 use syn::visit::{self, Visit};
 use syn::{Block, Expr, Ident, Pat, PatIdent, Type};
 
-/// The names of a body: those of `let name = value;`, and those of all other patterns.
+/// The names of a body: those bound by `let name = value;`, and those of all other patterns.
 #[derive(Default)]
 pub struct BodyNames<'b> {
     pub locals: Vec<LetBinding<'b>>,
@@ -31,7 +31,7 @@ impl<'b> BodyNames<'b> {
         names.patterns
     }
 
-    /// How often the body gives a name.
+    /// How often the body binds a name.
     pub fn count(&self, name: &Ident) -> usize {
         let locals = self.locals.iter().filter(|local| local.pat.ident == *name).count();
         locals + usize::from(self.patterns.contains(&name.to_string()))
@@ -43,7 +43,7 @@ impl LetBinding<'_> {
         self.pat.ident.to_string()
     }
 
-    /// The type, if that is a number or `bool`.
+    /// The type, if it is a number or `bool`.
     pub fn number(&self) -> Option<String> {
         self.ty.and_then(number)
     }
@@ -71,7 +71,7 @@ impl<'b> Visit<'b> for BodyNames<'b> {
     }
 }
 
-/// The name of a type of numbers or truth values.
+/// The name of the type, if it is a number or `bool`.
 pub fn number(ty: &Type) -> Option<String> {
     const NUMBERS: [&str; 13] =
         ["bool", "f32", "f64", "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize"];

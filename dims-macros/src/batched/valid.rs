@@ -1,4 +1,4 @@
-//! What a batched function must be, and what is known of its parameters and its result.
+//! Checks a batched function, and collects its parameters and results.
 
 use super::ast::Function;
 use super::names::BodyNames;
@@ -18,15 +18,15 @@ pub struct Batched {
     pub function: Function,
     pub receiver: Option<Receiver>,
     pub params: Vec<Param>,
-    /// The results: one, or the parts of a tuple.
+    /// The results: a single one, or the parts of a tuple.
     pub results: Vec<Output>,
-    /// Whether they are the parts of a tuple.
+    /// Whether the results are the parts of a tuple.
     pub tuple: bool,
-    /// The rows of further dims: one that the macro makes, or those that the signature names.
+    /// The rows of extra dims: one that the macro adds, or those that the signature names.
     pub rows: Vec<Row>,
 }
 
-/// A parameter besides `self`.
+/// A parameter other than `self`.
 pub struct Param {
     pub pat: Pat,
     pub ty: Type,
@@ -48,7 +48,7 @@ pub struct Row {
     pub added: bool,
 }
 
-/// Looks at a function; without a word about it in `errors` it can be batched.
+/// Checks a function. It can be batched if `errors` stays empty.
 pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
     let sig = &function.sig;
     if let Some(token) = &sig.asyncness {
@@ -123,7 +123,7 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
     Some(Batched { receiver, params, results, tuple, rows, function })
 }
 
-/// Refuses what the body cannot do with tensors that have further dims.
+/// Refuses operations of the body that are impossible for tensors with extra dims.
 fn check_body(block: &Block, params: &[Param], errors: &mut Errors) {
     let (mut tensors, mut views, mut others) = (HashSet::new(), HashMap::new(), HashSet::new());
     for param in params {
@@ -146,7 +146,7 @@ fn check_body(block: &Block, params: &[Param], errors: &mut Errors) {
     super::changes::check(block, &names, &views, errors);
 }
 
-/// The tensor type that has the elements and axes of an array type of ndarray's, by its name.
+/// The tensor type with the elements and axes of an ndarray type, which is recognised by its name.
 fn as_tensor(ty: &Type) -> Option<String> {
     match ty {
         Type::Reference(reference) => as_tensor(&reference.elem).map(|tensor| format!("&{tensor}")),
@@ -183,13 +183,13 @@ fn as_tensor(ty: &Type) -> Option<String> {
     }
 }
 
-/// A type or a name as one would write it.
+/// A type or a name, formatted as usual.
 fn shown(tokens: &impl ToTokens) -> String {
     let text = tokens.to_token_stream().to_string();
     text.replace(" < ", "<").replace(" >", ">").replace("& ", "&").replace(" ,", ",").replace(" :: ", "::")
 }
 
-/// A name for a generic parameter that the function does not speak of.
+/// A name for a generic parameter that the function does not mention.
 pub fn fresh(name: &str, function: &Function) -> Ident {
     struct Finder<'a>(&'a str, bool);
     impl syn::visit::Visit<'_> for Finder<'_> {
@@ -250,7 +250,8 @@ fn output(ty: &Type, named: &[Ident], errors: &mut Errors) -> Output {
     Output { ty: ty.clone(), tensor }
 }
 
-/// A result type with each tensor as it is for one example, and other types marked as such; nothing if there is no tensor in it.
+/// A result type with each tensor replaced by its type for one example, and other types marked.
+/// `None` if it contains no tensor.
 fn replaced(ty: &Type, named: &[Ident], row: &mut Option<usize>) -> Option<Type> {
     if !mentions_tensor(ty) {
         return None;
@@ -279,7 +280,7 @@ fn replaced(ty: &Type, named: &[Ident], row: &mut Option<usize>) -> Option<Type>
                 return Some(ty);
             }
             let mut path = path.clone();
-            // In `Result<Tensor<..>, E>` the first argument is the tensor.
+            // In `Result<Tensor<..>, E>` only the first argument is a result.
             if let Some(GenericArgument::Type(inner)) = arguments(&mut path)?.first_mut() {
                 *inner = part(inner, row);
             }
@@ -298,7 +299,7 @@ fn arguments(
     }
 }
 
-/// The tensor type without its rest, and which row that is.
+/// The tensor type without its rest, and the number of its row.
 fn one_example(path: &TypePath, named: &[Ident]) -> (Type, Option<usize>) {
     let mut path = path.clone();
     let mut row = if named.is_empty() { Some(0) } else { None };
@@ -330,7 +331,7 @@ fn rest(ty: &Type) -> Option<&Ident> {
     }
 }
 
-/// The generic parameters that stand in a `Rest<..>` of the signature.
+/// The generic parameters that occur in a `Rest<..>` of the signature.
 fn row_names(sig: &Signature) -> Vec<Ident> {
     struct Finder(Vec<Ident>);
     impl syn::visit::Visit<'_> for Finder {

@@ -1,4 +1,4 @@
-//! What users write: `[i, j in 0..n] => body` and `body => [i, j]`.
+//! The syntax: `[i, j in 0..n] => body` and `body => [i, j]`.
 
 use super::LoopNotation;
 use super::tokens::wrap;
@@ -12,7 +12,7 @@ use syn::{Block, Error, Expr, ExprBlock, Ident, Result, Stmt, Token, token};
 pub struct ComprehensionCall {
     /// The axes of the result.
     pub axes: Vec<ResultAxis>,
-    /// What is computed, with its brackets [wrapped](super::tokens).
+    /// The body, with its brackets [wrapped](super::tokens).
     pub body: Expr,
 }
 
@@ -65,7 +65,7 @@ pub fn parse(input: TokenStream, notation: LoopNotation) -> Result<Comprehension
     };
     let end = last.span();
     let body = parse_body.parse2(wrap(body.into_iter().collect())).map_err(|error| {
-        // syn has no place for what is missing at the end.
+        // syn has no span for something missing at the end.
         let at_end = error.to_string().starts_with("unexpected end of input");
         if at_end { Error::new(end, "expected an expression after this") } else { error }
     })?;
@@ -83,7 +83,7 @@ fn expected(notation: LoopNotation) -> &'static str {
     }
 }
 
-/// There is no `=>`: where another sign stands in its place, that is what is wrong.
+/// The error for a call without `=>`. If another sign is in its place, the error points there.
 fn without_arrow(tokens: &[TokenTree], notation: LoopNotation) -> Error {
     let is = |token: &TokenTree, char| matches!(token, TokenTree::Punct(punct) if punct.as_char() == char);
     let brackets = |token: &TokenTree| matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket);
@@ -127,13 +127,13 @@ fn without_arrow(tokens: &[TokenTree], notation: LoopNotation) -> Error {
     Error::new(at.span(), format!("expected `=>`, found `{sign}`: {example}"))
 }
 
-/// Where the `=>` stands that is not in a group. The arms of a `match` are in braces.
+/// The position of the `=>` outside of groups. The arms of a `match` are in braces.
 fn position_of_arrow(tokens: &[TokenTree]) -> Option<usize> {
     let is = |token: &TokenTree, char| matches!(token, TokenTree::Punct(punct) if punct.as_char() == char);
     tokens.windows(2).position(|pair| is(&pair[0], '=') && is(&pair[1], '>'))
 }
 
-/// Without a comma at the very end, which the list of a function's arguments may have.
+/// Drops a trailing comma, which argument lists may have.
 fn without_comma(mut tokens: Vec<TokenTree>, notation: LoopNotation) -> Vec<TokenTree> {
     let comma = matches!(tokens.last(), Some(TokenTree::Punct(punct)) if punct.as_char() == ',');
     if comma && notation == LoopNotation::Einsum {
@@ -142,7 +142,7 @@ fn without_comma(mut tokens: Vec<TokenTree>, notation: LoopNotation) -> Vec<Toke
     tokens
 }
 
-/// An error about the end of a group's content stands at the group.
+/// Moves an error about the end of a group's content to the group.
 fn within(error: Error, group: &Group) -> Error {
     let nowhere = group.stream().is_empty();
     if nowhere { Error::new_spanned(group, error) } else { error }
@@ -175,7 +175,7 @@ impl ResultAxis {
     }
 }
 
-/// What [`Punctuated`] reads, with a message about commas that speaks of loops.
+/// Parses like [`Punctuated`], with an error about commas that mentions loops.
 fn separated<T>(
     input: ParseStream<'_>,
     mut item: impl FnMut(ParseStream<'_>) -> Result<T>,

@@ -1,4 +1,4 @@
-//! Calls: reductions, methods of the library, and Rust code that is called for each element.
+//! Calls: reductions, methods of the library, and Rust code that runs for each element.
 
 use super::elements::{compact, wrapped};
 use super::errors::nearest;
@@ -11,10 +11,10 @@ use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, ExprIndex, ExprMethodCall};
 
-/// Which elements have a method.
+/// The element types that have a method.
 #[derive(Clone, Copy)]
 pub enum Having {
-    /// All for which rustc finds it: what it says of others is short.
+    /// Every type for which rustc finds the method: its message about other types is short.
     Any,
     /// Floats and complex numbers.
     Smooth,
@@ -24,7 +24,7 @@ pub enum Having {
 
 use Having::{Any, Floats, Smooth};
 
-/// The methods on elements that the library has itself. All others are Rust's, called in a closure.
+/// The elementwise methods of the library. All others are Rust methods, called in a closure.
 const METHODS: [(&str, Having); 52] = [
     ("abs", Any),
     ("exp", Smooth),
@@ -80,12 +80,12 @@ const METHODS: [(&str, Having); 52] = [
     ("le", Any),
 ];
 
-/// Which elements have the library's method of this name, if it is one.
+/// The element types of the library's method with this name, if there is one.
 pub fn having(name: &Ident) -> Option<Having> {
     METHODS.iter().find(|(method, _)| name == method).map(|&(_, having)| having)
 }
 
-/// Those of the methods that take tensors as arguments. (`max` and `min` are the first two.)
+/// The methods that take tensors as arguments. The first two are `max` and `min`.
 pub const BROADCASTING: [&str; 5] = ["maximum", "minimum", "powf", "atan2", "hypot"];
 
 impl Checker {
@@ -142,7 +142,7 @@ impl Checker {
         let before = self.mistakes.count();
         let receiver = self.node(&call.receiver);
         let arguments: Vec<Node> = call.args.iter().map(|arg| self.node(arg)).collect();
-        // A part that cannot be read seems not to loop.
+        // An argument that could not be parsed would look like one without loops.
         if self.mistakes.count() > before {
             return Node::Rust(TokenStream::new());
         }
@@ -164,7 +164,7 @@ impl Checker {
         Node::Method(Box::new(Method { receiver, name, turbofish, arguments }))
     }
 
-    /// Rust code in which elements stand: a closure of them.
+    /// Rust code that contains elements: a closure of them.
     pub(super) fn closure(&mut self, expr: &Expr) -> Node {
         let before = self.mistakes.count();
         let mut code = expr.clone();

@@ -1,4 +1,5 @@
-//! Rust code that is evaluated once: it may use what the macro's surroundings and its own `let`s name, and no loop.
+//! Rust code that is evaluated once: it may use the names around the macro and those of its own
+//! `let`s, but no loops.
 
 use super::tokens::{OUTER, is_dot, unwrap};
 use super::valid::{Checker, Meaning};
@@ -8,12 +9,13 @@ use std::collections::HashSet;
 use syn::ext::IdentExt;
 
 impl Checker {
-    /// Code in which nothing loops, with the names that its `let`s have in the expansion.
+    /// Code without loops. Names bound by the macro's `let`s are replaced by their names in the
+    /// expansion.
     pub fn rust(&mut self, code: &impl ToTokens, what: &str) -> TokenStream {
         self.rust_but(code, what, &HashSet::new())
     }
 
-    /// The same, where some names are the code's own.
+    /// Like `rust`, where the names in `hidden` belong to the code itself.
     pub fn rust_but(&mut self, code: &impl ToTokens, what: &str, hidden: &HashSet<String>) -> TokenStream {
         // Code that depends on several loops is one mistake.
         let before = std::mem::replace(&mut self.reported, false);
@@ -22,7 +24,8 @@ impl Checker {
         code
     }
 
-    /// `what` the code is, if loops in it are refused. What another macro is given may be names of its own.
+    /// `what` describes the code, if loops in it are refused. The arguments of another macro may be
+    /// names of its own.
     fn renamed(&mut self, tokens: TokenStream, what: Option<&str>, hidden: &HashSet<String>) -> TokenStream {
         let mut out = TokenStream::new();
         let (mut before, mut after_dot) = (None, false);
@@ -75,7 +78,7 @@ impl Checker {
         name
     }
 
-    /// Whether code mentions anything that loops.
+    /// Whether code mentions anything that depends on a loop.
     pub fn loops_in(&self, tokens: TokenStream) -> bool {
         let (mut before, mut after_dot) = (None, false);
         tokens.into_iter().any(|token| {

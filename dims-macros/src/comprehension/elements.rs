@@ -1,4 +1,4 @@
-//! Elements: what is indexed, and by what.
+//! Elements: operands and their indices.
 
 use super::ast;
 use super::node::{Element, Node};
@@ -28,7 +28,7 @@ impl Checker {
                     }
                 }
                 Some(Err(error)) => return self.error(error),
-                // Behind braces there may be anything, so that brackets there were left as they are.
+                // Anything may follow braces, so brackets after them were not wrapped.
                 None => {
                     let what = "write an operand with braces in parentheses: `({ a })[i]`";
                     return self.error(Error::new(brackets.index.span(), what));
@@ -66,7 +66,7 @@ impl Checker {
         self.node(expr)
     }
 
-    /// The position of an operand; places that are written alike are one.
+    /// The position of an operand. Equal names and fields are one operand.
     fn operand(&mut self, base: &Expr) -> usize {
         let code = self.rust(base, "an operand");
         if let Expr::Lit(literal) = base {
@@ -80,13 +80,14 @@ impl Checker {
         self.operands.len() - 1
     }
 
-    /// Whether an element is always the same one, and so may be anything that Rust can index.
+    /// Whether an element is the same for all loops. Then its operand may be anything that Rust can
+    /// index.
     pub(super) fn is_fixed_element(&self, expr: &Expr) -> bool {
         matches!(expr, Expr::Index(_)) && !self.loops_in(expr.to_token_stream())
     }
 }
 
-/// What is in wrapped brackets.
+/// The content of wrapped brackets.
 pub fn wrapped(index: &Expr) -> Option<TokenStream> {
     match index {
         Expr::Macro(call) if call.mac.path.is_ident(INDICES) => Some(call.mac.tokens.clone()),
@@ -94,7 +95,7 @@ pub fn wrapped(index: &Expr) -> Option<TokenStream> {
     }
 }
 
-/// Whether an operand is a name or a field, and so the same wherever it is written.
+/// Whether an operand is a name or a field, so that two occurrences are the same operand.
 fn is_place(base: &Expr) -> bool {
     match base {
         Expr::Path(_) => true,
@@ -104,7 +105,7 @@ fn is_place(base: &Expr) -> bool {
     }
 }
 
-/// Tokens as one would write them.
+/// Tokens, formatted as usual.
 pub fn compact(text: &str) -> String {
     let mut out = text.to_owned();
     for (spaced, tight) in [

@@ -1,4 +1,5 @@
-//! Errors of a call: all of them at once, with the operands still there for the tools that look at them.
+//! Errors of a call. They are reported together, and the operands stay in the expansion for
+//! editors.
 
 use crate::pattern::errors::MOST;
 use proc_macro2::TokenStream;
@@ -6,17 +7,17 @@ use quote::quote;
 use std::fmt::Display;
 use syn::Error;
 
-/// The mistakes found so far: their number, and the errors of the first of them.
+/// The mistakes found so far: their number, and the first errors.
 #[derive(Default)]
 pub struct Mistakes(usize, Option<Error>);
 
 impl Mistakes {
-    /// One more mistake, at these tokens.
+    /// Adds a mistake at these tokens.
     pub fn at(&mut self, tokens: impl quote::ToTokens, message: impl Display) {
         self.add(Error::new_spanned(tokens, message));
     }
 
-    /// One more mistake.
+    /// Adds a mistake.
     pub fn add(&mut self, error: Error) {
         self.0 += 1;
         match &mut self.1 {
@@ -26,25 +27,26 @@ impl Mistakes {
         }
     }
 
-    /// How many there are.
+    /// The number of mistakes.
     pub fn count(&self) -> usize {
         self.0
     }
 
-    /// The value, if there was no mistake.
+    /// The value, if there were no mistakes.
     pub fn or<T>(self, value: T) -> Result<T, Error> {
         self.1.map_or(Ok(value), Err)
     }
 }
 
-/// An expression that rustc refuses with these errors and no others. The operands stay in it, so that editors know their
-/// types and complete their names.
+/// An expression that makes rustc report these errors and no others. The operands stay in it, so
+/// that editors know their types and complete their names.
 pub fn refuse(error: &Error, bases: &[TokenStream]) -> TokenStream {
     let errors = error.to_compile_error();
     quote!({ #(let _ = &#bases;)* #errors })
 }
 
-/// The name that was probably meant: the nearest one, by one edit in a short name and by two in a longer one.
+/// The known name that was probably meant: the nearest, at most one edit away for a short name and
+/// two for a longer one.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = if name.chars().count() < 4 { 1 } else { 2 };
     known
@@ -55,7 +57,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, other)| other)
 }
 
-/// How many letters have to be added, removed or changed (Levenshtein).
+/// The number of letters to add, remove or change (Levenshtein distance).
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,4 +1,5 @@
-//! What a comprehension becomes: dims for its loops, the operands bound to them, and an expression that is ordered.
+//! The expansion of a comprehension: dims for its loops, the operands bound to them, and an ordered
+//! expression.
 
 use super::library::{krate, path};
 use super::loop_dims::{Names, names, variables};
@@ -55,7 +56,7 @@ pub fn expand(program: &Program, fallible: bool) -> Result<TokenStream> {
     Ok(quote!(#label { #(#fixed)* #body }))
 }
 
-/// One loop gets its size.
+/// The statement that gives a loop its size.
 fn size(step: &Step, names: &Names, lower: &mut Lower<'_>) -> TokenStream {
     let (operand, method, arguments) = match step {
         Step::Axis { operand, at, rank, of } => {
@@ -73,7 +74,7 @@ fn size(step: &Step, names: &Names, lower: &mut Lower<'_>) -> TokenStream {
 }
 
 impl Program {
-    /// Whether a reduction that can fail stands in a node, or in what its names stand for.
+    /// Whether a node, or a `let` that it uses, contains a reduction that can fail.
     pub fn runs_what_can_fail(&self, node: &Node) -> bool {
         match node {
             Node::Reduce(reduce) => self.can_fail(&reduce.body),

@@ -7,13 +7,13 @@ use quote::{format_ident, quote};
 use std::collections::HashMap;
 use syn::ext::IdentExt;
 
-/// The names of a comprehension in its expansion.
+/// The variables of a comprehension in its expansion.
 pub struct Names {
-    /// Of the operands.
+    /// The operands.
     pub operands: Vec<Ident>,
-    /// Of the loops' dims.
+    /// The dims of the loops.
     pub loops: Vec<Ident>,
-    /// Of the first indices of ranges that do not start at 0.
+    /// The first indices of ranges that do not start at 0.
     pub starts: Vec<Ident>,
 }
 
@@ -34,13 +34,14 @@ pub fn names(program: &Program) -> Names {
     Names { operands, loops, starts }
 }
 
-/// The dim of a loop, as a variable: that of the first loop of this name, or of the second, .. The number at the end keeps it apart from
-/// all else that a macro names, however the loop is called.
+/// The variable of a loop's dim. Loops with the same name are numbered. The number keeps the
+/// variable apart from all other names in the expansion, whatever the loop's name.
 pub fn loop_name(name: &str, number: usize, span: Span) -> Ident {
     format_ident!("__{name}__{number}", span = span)
 }
 
-/// For each loop of its own the type of its dim. Loops of one name are never around one another, and have one type.
+/// The type of the dim of each loop that is not an outer dim. Loops with the same name are never
+/// nested, so they share one type.
 pub fn variables(program: &Program) -> Vec<Option<TokenStream>> {
     let mut seen: Vec<String> = Vec::new();
     let mut variable = |one: &Loop| {
@@ -54,10 +55,11 @@ pub fn variables(program: &Program) -> Vec<Option<TokenStream>> {
     program.loops.iter().map(|one| (!one.outer).then(|| variable(one))).collect()
 }
 
-/// How many letters of a loop's name messages have.
+/// How many letters of a loop's name appear in messages.
 const MOST_LETTERS: usize = 16;
 
-/// The type of a loop's dim: `LoopVar` of the core, with the loop's position among those of the call and the letters of its name.
+/// The type of a loop's dim: `LoopVar` of the core, with the loop's position in the call and the
+/// letters of its name.
 pub fn loop_type(at: usize, name: &str) -> TokenStream {
     let at = Literal::usize_unsuffixed(at);
     let mut letters: Vec<char> = name.chars().collect();

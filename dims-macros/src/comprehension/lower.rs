@@ -1,4 +1,4 @@
-//! Nodes as typed operations of the library.
+//! Lowers nodes to typed operations of the library.
 
 use super::calls::{BROADCASTING, Having, having};
 use super::library::{krate, path};
@@ -11,7 +11,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, ExprLit, ExprUnary, Lit, LitInt, Type, UnOp};
 
-/// What a lowered node is.
+/// The kind of a lowered node.
 #[derive(Clone, Copy, PartialEq)]
 enum ValueKind {
     /// One value.
@@ -25,15 +25,15 @@ enum ValueKind {
 struct Lowered {
     kind: ValueKind,
     code: TokenStream,
-    /// The variable, if it was computed as a part of something: the code is a reference to it.
+    /// The variable, if the value was computed as a part. Then the code is a reference to it.
     part: Option<Ident>,
 }
 
-/// How many operations stand within one another in one type: rustc needs about half a second for so many, and more than twice that for twice as many. What
-/// is deeper is computed in parts.
+/// How many nested operations one type may have. rustc needs about half a second for this many, and
+/// more than twice that for twice as many. Deeper nodes are computed in parts.
 const MOST_DEEP: usize = 32;
 
-/// The same in a branch, whose parts cannot be computed on their own. rustc gives up at 128.
+/// The limit inside a branch, whose parts cannot be computed separately. rustc's own limit is 128.
 const MOST_DEEP_IN_BRANCHES: usize = 110;
 
 use ValueKind::{Element, Index, Rust};
@@ -47,22 +47,24 @@ pub struct Lower<'a> {
     names: &'a Names,
     fallible: bool,
     krate: TokenStream,
-    /// `let`s without loops, which stand before everything else.
+    /// `let`s without loops, which precede everything else.
     fixed: Vec<TokenStream>,
     /// The statements of the body, and of each reduction that is being written.
     frames: Vec<Vec<TokenStream>>,
-    /// Where the code that is being written is not taken for all positions: the conditions, outermost first.
+    /// The conditions around the current code, outermost first. The code only runs where all of
+    /// them hold.
     guards: Vec<TokenStream>,
-    /// The variable of each `let` that was written, and how many operations stand within one another in it.
+    /// For each `let` that was written: its kind, its variable, and its number of nested
+    /// operations.
     locals: Vec<Option<(ValueKind, Ident, usize)>>,
     conditions: usize,
-    /// How many operations stand within one another, at the most, in the nodes beside the one that is being written.
+    /// The greatest number of nested operations in the siblings of the current node.
     depth: usize,
-    /// How many conditions there are around the node that is being written.
+    /// The number of conditions around the current node.
     branches: usize,
-    /// How many values were computed as parts of others.
+    /// The number of values that were computed as parts.
     parts: usize,
-    /// A node that is too deep, and cannot be computed in parts.
+    /// A node that is too deep and cannot be computed in parts.
     pub too_deep: Option<Span>,
     /// Whether `let`s are written out where they are used.
     inline: bool,
@@ -97,12 +99,12 @@ impl<'a> Lower<'a> {
         quote!(#code.#name(#order))
     }
 
-    /// The statements: those without loops, and the others.
+    /// The statements: first those without loops, then the others.
     pub fn finish(mut self) -> (Vec<TokenStream>, Vec<TokenStream>) {
         (self.fixed, self.frames.remove(0))
     }
 
-    /// A linear index as a tensor, with what `let`s stand for written out.
+    /// A linear index as a tensor, with `let`s written out.
     pub fn linear(&mut self, index: &Node) -> TokenStream {
         self.inline = true;
         let index = self.node(index);
@@ -121,11 +123,11 @@ impl<'a> Lower<'a> {
         self.or_break(quote!(#receiver.#name(#arguments)))
     }
 
-    /// The value of a result, or else the end of the comprehension.
+    /// Unwraps a result, or leaves the comprehension with its error.
     fn or_break(&self, result: TokenStream) -> TokenStream {
         let label = syn::Lifetime::new("'_comprehension", Span::mixed_site());
         let (value, error) = (own("value"), own("error"));
-        // Without parentheses, syn takes `'label ::` for the start of a loop.
+        // Without parentheses, syn parses `'label ::` as the start of a loop.
         let failed = parens(quote!(::core::result::Result::Err(#error)));
         quote!(match #result {
             ::core::result::Result::Ok(#value) => #value,
@@ -133,7 +135,7 @@ impl<'a> Lower<'a> {
         })
     }
 
-    /// A node as a tensor that has all these dims.
+    /// A node as a tensor with all of these dims.
     fn over(&mut self, node: &Node, dims: &[LoopId]) -> TokenStream {
         let own = self.program.dims(node);
         let body = self.node(node);
@@ -156,7 +158,7 @@ impl<'a> Lower<'a> {
         quote!(#path(#code))
     }
 
-    /// A value as an index, if it is none yet.
+    /// A value as an index.
     fn index(&self, value: Lowered) -> TokenStream {
         let code = value.code;
         match value.kind {
@@ -182,15 +184,15 @@ impl<'a> Lower<'a> {
         let mut value = self.operation(node);
         self.depth = match node {
             Node::Rust(_) | Node::Loop(..) => 0,
-            // (A reference to it is one more.)
+            // A reference to the variable counts as one more operation.
             Node::Local(id, _) if !self.inline => self.locals[*id].as_ref().map_or(0, |local| local.2 + 1),
-            // It ran.
+            // A reduction is computed, so it does not count.
             Node::Reduce(_) => 0,
             Node::Let(_) => self.depth,
             _ => self.depth + 1,
         };
         let computes = !matches!(node, Node::Local(..) | Node::Let(_)) && value.kind != Rust && !self.inline;
-        // In a branch it would be computed for all positions, taken or not.
+        // In a branch, a part would be computed for all positions, taken or not.
         if computes && self.branches == 0 && self.depth > MOST_DEEP {
             value = self.part(value);
         } else if self.depth > MOST_DEEP_IN_BRANCHES {
@@ -200,14 +202,15 @@ impl<'a> Lower<'a> {
         value
     }
 
-    /// A value that is computed before what it is a part of.
+    /// Computes a value in a statement before the expression that contains it.
     fn part(&mut self, value: Lowered) -> Lowered {
         let code = if value.kind == Index { self.iota(&value.code) } else { value.code };
         let name = own(&format!("part{}", self.parts));
         self.parts += 1;
         self.depth = 1;
         let eval = Ident::new("eval", Span::mixed_site().located_at(code.span()));
-        // In a function of its own where that can be: what is not optimised has a place on the stack for each value of a function.
+        // Runs in a closure where possible: without optimization, each value of a function takes up
+        // stack space.
         let leaves = leaves(code.clone());
         let mut computed = self.call(code, &eval, &TokenStream::new());
         if !leaves && self.fallible {
@@ -269,7 +272,8 @@ impl<'a> Lower<'a> {
                     let path = path("typed", code.span());
                     code = quote!(#path::<#ty, _, _>(#code));
                 }
-                // A name of its own for each, since `let`s of several blocks become statements of one.
+                // Each `let` gets a unique name, since the `let`s of several blocks become
+                // statements of one block.
                 let unique = quote::format_ident!("__{name}__let{local}", span = name.span());
                 self.statement(quote!(let #unique = #code;));
                 let depth = std::mem::take(&mut self.depth);
@@ -318,7 +322,7 @@ impl<'a> Lower<'a> {
             .indices
             .iter()
             .map(|index| match index {
-                // A range may end before the axis does, and then the index is computed.
+                // A range may end before the axis does. Then the index is computed.
                 Node::Loop(id, used) if self.program.loops[*id].range.is_some() => {
                     let code = self.variable(*id, used.span());
                     self.iota(&code)
@@ -330,8 +334,8 @@ impl<'a> Lower<'a> {
                 }
             })
             .collect();
-        // The user's own places: then messages about the operand's rank point at its indices, and those about its type at
-        // itself, and so do panics.
+        // With the user's spans, messages and panics about the operand's rank point at its indices,
+        // and those about its type at the operand.
         let mut binder = Group::new(Delimiter::Parenthesis, quote!(#(#indices,)*));
         binder.set_span(element.brackets);
         let at = Ident::new("at", element.base);
@@ -392,12 +396,12 @@ impl<'a> Lower<'a> {
             (Rust, Rust) => (Element, self.tensor(a), b.code),
             (Element, _) => (Element, a.code, b.code),
         };
-        // Dims have no operators on bits; tensors of their indices have.
+        // Dims have no bit operators, but tensors of their indices do.
         let a = if bits && kind == Index { self.iota(&a) } else { a };
         lowered(kind, parens(quote!(#a #op #b)))
     }
 
-    /// Indices and elements, once the indices have the elements' type.
+    /// Combines indices and elements, after converting the indices to the elements' type.
     fn alike(&self, a: Lowered, b: Lowered, code: impl FnOnce(&Ident, &Ident) -> TokenStream) -> Lowered {
         let (x, y) = (own("x"), own("y"));
         let (first, second) = (a.code, b.code);
@@ -425,7 +429,7 @@ impl<'a> Lower<'a> {
         lowered(Element, quote!(#path::#method(#a, #b)))
     }
 
-    /// `a && b` and `a || b`: the right side is not read where the left one decides.
+    /// `a && b` and `a || b`: the right side is not read where the left side decides.
     fn logic(&mut self, op: &BinOp, a: &Node, b: &Node) -> Lowered {
         let and = matches!(op, BinOp::And(_));
         let lazy = self.program.can_fail(b) || matches!(b, Node::Closure(..));
@@ -530,7 +534,8 @@ impl<'a> Lower<'a> {
         }
         let stays =
             receiver.kind == Index && ["abs", "clamp", "signum", "square"].iter().any(|known| name == known);
-        // Elements without the method are refused here: rustc would have more to say where it is called.
+        // Elements without the method are refused here, where rustc's message is shorter than at
+        // the call.
         let function = match having(name) {
             Some(Having::Smooth) => Some("smooth"),
             Some(Having::Floats) => Some("floating"),
@@ -560,7 +565,7 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// Whether code can leave the function that it stands in.
+/// Whether code can return from the function around it.
 fn leaves(code: TokenStream) -> bool {
     code.into_iter().any(|token| match token {
         TokenTree::Group(group) => leaves(group.stream()),
@@ -572,7 +577,7 @@ fn leaves(code: TokenStream) -> bool {
     })
 }
 
-/// Where an operation was written.
+/// The span of an operation.
 fn place(node: &Node, other: Span) -> Span {
     match node {
         Node::Binary(op, ..) => op.span(),
@@ -586,7 +591,8 @@ fn place(node: &Node, other: Span) -> Span {
     }
 }
 
-/// An index without a loop. It is looked at where an element is read, as all are; but a negative literal counts from the end.
+/// An index without a loop. It is checked where an element is read, as all indices are. A negative
+/// literal counts from the end.
 fn position(index: &TokenStream) -> TokenStream {
     let suffixed = |literal: &LitInt, ty| LitInt::new(&format!("{literal}{ty}"), literal.span());
     match syn::parse2::<Expr>(index.clone()) {
@@ -607,7 +613,7 @@ fn position(index: &TokenStream) -> TokenStream {
     quote!(#path(#index))
 }
 
-/// The method of a comparison, and the one with the sides exchanged.
+/// The method of a comparison, and the method with the operands swapped.
 fn comparison(op: &BinOp) -> Option<(&'static str, &'static str)> {
     Some(match op {
         BinOp::Eq(_) => ("eq", "eq"),
@@ -620,7 +626,8 @@ fn comparison(op: &BinOp) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// Elements and what they are compared with, of which rustc says what is wrong before it looks at the method.
+/// Elements with what they are compared to. rustc reports their types before it looks at the
+/// method.
 fn compared(method: &str, place: Span, a: &TokenStream, b: &TokenStream) -> Lowered {
     let (x, y) = (own("x"), own("y"));
     let both = path("compared", b.span());
@@ -630,7 +637,7 @@ fn compared(method: &str, place: Span, a: &TokenStream, b: &TokenStream) -> Lowe
     lowered(Element, quote_spanned!(place=> match #both(#a, #b) { (#x, #y) => #path::#method(#x, #y) }))
 }
 
-/// Whether a node is a condition by what it looks like.
+/// Whether a node is syntactically a condition.
 fn is_condition(node: &Node) -> bool {
     match node {
         Node::Binary(op, ..) => comparison(op).is_some() || matches!(op, BinOp::And(_) | BinOp::Or(_)),
@@ -639,12 +646,12 @@ fn is_condition(node: &Node) -> bool {
     }
 }
 
-/// Elements as indices, if they are integers.
+/// Elements as indices. They must be integers.
 pub fn lookup(code: &TokenStream) -> TokenStream {
     called("lookup", code.span(), code)
 }
 
-/// A call of one of the library's functions for macros, all of it at this place.
+/// A call of one of the library's functions for macros, with this span for all tokens.
 fn called(name: &str, place: Span, arguments: &TokenStream) -> TokenStream {
     let (path, place) = (path(name, place), Span::mixed_site().located_at(place));
     quote_spanned!(place=> #path(#arguments))

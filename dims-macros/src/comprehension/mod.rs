@@ -1,9 +1,10 @@
-//! `tensor!` and the indexed notation of `einsum!`: expressions with an index for each axis, as typed operations.
+//! `tensor!` and the indexed notation of `einsum!`: expressions with one index for each axis, as
+//! typed operations.
 //!
-//! [`tokens`] makes brackets with several indices something that syn can read, and [`ast`] reads the call. [`valid`] finds
-//! out which names are loops ([`names`]), and builds the tree of [`node`]s, with [`elements`], [`calls`] and [`captured`] Rust code
-//! in it; [`sizes`] tells where each loop has its size from. [`expand`] writes it all out, the nodes
-//! by [`lower`], with the dims of [`loop_dims`] and the paths of [`library`].
+//! [`tokens`] wraps brackets so that syn can parse several indices, and [`ast`] parses the call.
+//! [`valid`] finds the loops ([`names`]) and builds the tree of [`node`]s; [`elements`], [`calls`]
+//! and [`captured`] handle the Rust code in it. [`sizes`] finds the size of each loop. [`expand`]
+//! writes the result: [`lower`] the nodes, [`loop_dims`] the dims, and [`library`] the paths.
 
 pub mod ast;
 mod calls;
@@ -22,16 +23,17 @@ pub mod valid;
 
 use proc_macro2::TokenStream;
 
-/// Which macro was called, and so what its names and its result are.
+/// Which macro was called. This decides which names are loops and what the result is.
 #[derive(Clone, Copy, PartialEq)]
 pub enum LoopNotation {
-    /// `tensor!([i, j] => body)`: loops are those of the list and of reductions.
+    /// `tensor!([i, j] => body)`: the loops are those of the list and of reductions.
     Tensor,
-    /// `einsum!(body => [i, j])`: every name in an index is a loop, and those that are not in the list are summed.
+    /// `einsum!(body => [i, j])`: every name in an index is a loop. Loops that are not in the list
+    /// are summed.
     Einsum,
 }
 
-/// The call as an expression; with `fallible` one of type `Result<_, DimError>`.
+/// The call as an expression, of type `Result<_, DimError>` if `fallible`.
 pub fn expand(input: TokenStream, notation: LoopNotation, fallible: bool) -> TokenStream {
     let bases = tokens::bases(input.clone());
     let call = match ast::parse(input, notation) {

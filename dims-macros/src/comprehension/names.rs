@@ -1,4 +1,4 @@
-//! Names in Rust code, and the parts of code in which elements can stand.
+//! Names in Rust code, and the parts of an expression that may contain elements.
 
 use super::ast;
 use super::errors::{Mistakes, nearest};
@@ -11,7 +11,8 @@ use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{Expr, ExprCall, ExprIndex, ExprPath, Pat, PatIdent, Token};
 
-/// The names that stand in indices and are no `let`s and no loops of reductions, each once, in the order in which they stand.
+/// The names in indices that are neither `let`s nor loops of reductions, without duplicates, in the
+/// order of their first use.
 pub fn in_indices(body: &Expr) -> Vec<Ident> {
     let mut found = InIndices::default();
     found.visit_expr(body);
@@ -28,7 +29,7 @@ struct InIndices {
 impl InIndices {
     fn wrapped(&mut self, index: &ExprIndex) {
         let Expr::Macro(call) = &*index.index else { return };
-        // What cannot be read is refused where it is looked at in earnest.
+        // Brackets that cannot be parsed are reported by the checker.
         let Ok(list) = ast::indices(call.mac.tokens.clone()) else { return };
         let outside = std::mem::replace(&mut self.inside, true);
         list.iter().for_each(|one| self.visit_expr(one));
@@ -71,13 +72,13 @@ impl<'a> Visit<'a> for InIndices {
     }
 }
 
-/// Every index of `einsum!` is in the output, or in more than one place.
+/// Checks that every index of `einsum!` is in the output, or occurs more than once.
 pub fn check_einsum(program: &Program, listed: LoopId, summed: &[LoopId], mistakes: &mut Mistakes) {
     let mut places = vec![0; program.loops.len()];
     program.body.walk(&mut |node| {
         if let Node::Element(element) = node {
             for index in &element.indices {
-                // Those within an index that is an element itself are counted there.
+                // Loops of an element within an index are counted at that element.
                 count(index, &mut places);
             }
         }
@@ -118,7 +119,7 @@ fn count(node: &Node, places: &mut [usize]) {
     }
 }
 
-/// The names that a closure's parameters give.
+/// The names that a closure's parameters bind.
 pub fn bound(inputs: &Punctuated<Pat, Token![,]>) -> HashSet<String> {
     #[derive(Default)]
     struct Bound(HashSet<String>);
@@ -132,7 +133,7 @@ pub fn bound(inputs: &Punctuated<Pat, Token![,]>) -> HashSet<String> {
     bound.0
 }
 
-/// Whether anything is indexed in an expression, closures aside.
+/// Whether an expression indexes anything outside of closures.
 pub fn has_elements(expr: &Expr) -> bool {
     #[derive(Default)]
     struct Found(bool);
@@ -148,7 +149,7 @@ pub fn has_elements(expr: &Expr) -> bool {
     found.0
 }
 
-/// Whether an expression is `a += b` or the like.
+/// Whether an expression is a compound assignment such as `a += b`.
 pub fn is_assignment(expr: &Expr) -> bool {
     use syn::BinOp::*;
     let Expr::Binary(binary) = expr else { return false };
@@ -167,7 +168,7 @@ pub fn is_assignment(expr: &Expr) -> bool {
     )
 }
 
-/// The expressions within Rust code that may be elements.
+/// The subexpressions of Rust code that may be elements.
 pub fn parts_mut(expr: &mut Expr) -> Vec<&mut Expr> {
     match expr {
         Expr::Call(call) => call.args.iter_mut().collect(),

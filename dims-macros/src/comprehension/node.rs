@@ -1,33 +1,33 @@
-//! A checked comprehension as a tree: which parts loop, and over what.
+//! A checked comprehension as a tree: its loops, and the parts that depend on them.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use std::collections::BTreeSet;
 use syn::{BinOp, Token, Type};
 
-/// A loop, as its position in [`Program::loops`].
+/// The position of a loop in [`Program::loops`].
 pub type LoopId = usize;
-/// A `let` of something that loops, as its position in [`Program::locals`].
+/// The position in [`Program::locals`] of a `let` that depends on loops.
 pub type LocalId = usize;
 
 /// A whole comprehension.
 pub struct Program {
     pub loops: Vec<Loop>,
-    /// What is indexed, each evaluated once.
+    /// The indexed operands, each evaluated once.
     pub operands: Vec<TokenStream>,
-    /// What each `let` of something that loops stands for.
+    /// The values of `let`s that depend on loops.
     pub locals: Vec<Node>,
-    /// The axes of the result, each of one or more loops.
+    /// The axes of the result, each made of one or more loops.
     pub axes: Vec<Vec<LoopId>>,
     pub body: Node,
-    /// How loops get their sizes, if not by the operands being bound one after the other.
+    /// How loops get their sizes, if binding the operands in order does not determine them.
     pub sizes: Vec<Step>,
 }
 
-/// How one loop gets its size before anything is bound.
+/// How one loop gets its size before operands are bound.
 pub enum Step {
-    /// From the whole axis.
+    /// The size of the whole axis.
     Axis { operand: usize, at: usize, rank: usize, of: LoopId },
-    /// From an index with which it has to stay within the axis.
+    /// The greatest size for which the index stays within the axis.
     Fit { operand: usize, at: usize, rank: usize, index: Node },
 }
 
@@ -42,18 +42,18 @@ pub struct Loop {
 /// `0..n`
 pub struct Range {
     pub tokens: TokenStream,
-    /// Whether it starts at a literal 0, so that the dim's index is the variable's value.
+    /// Whether it starts at a literal 0, so that the dim's index is the value of the variable.
     pub from_zero: bool,
 }
 
 /// A part of the body.
 #[derive(Clone)]
 pub enum Node {
-    /// Rust code without a loop variable in it: a captured value.
+    /// Rust code without loop variables: a captured value.
     Rust(TokenStream),
-    /// A loop variable, where it was used.
+    /// A use of a loop variable.
     Loop(LoopId, Ident),
-    /// A name given by `let`, where it was used.
+    /// A use of a name bound by `let`.
     Local(LocalId, Ident),
     /// An element of an operand.
     Element(Element),
@@ -62,12 +62,12 @@ pub enum Node {
     Not(Token![!], Box<Node>),
     Binary(BinOp, Box<Node>, Box<Node>),
     Cast(Box<Node>, Token![as], Box<Type>),
-    /// `if` the first, the second, `else` the third.
+    /// `if`: the condition, the value if it holds, and the value otherwise.
     If(Token![if], Box<[Node; 3]>),
     Let(Box<Let>),
-    /// A method of the library's own.
+    /// A method of the library.
     Method(Box<Method>),
-    /// Any other Rust code with elements in it, each of which has a name there.
+    /// Any other Rust code with elements in it. Each element has a name there.
     Closure(TokenStream, Vec<(Ident, Node)>),
 }
 
@@ -76,11 +76,11 @@ pub enum Node {
 pub struct Element {
     pub operand: usize,
     pub indices: Vec<Node>,
-    /// What was written, for messages.
+    /// The source text, for messages.
     pub text: String,
-    /// Where the operand ends.
+    /// The end of the operand.
     pub base: Span,
-    /// Where the indices stand.
+    /// The span of the indices.
     pub brackets: Span,
 }
 
@@ -92,12 +92,12 @@ pub struct Reduce {
     pub body: Node,
 }
 
-/// `let x = ..;` and what follows.
+/// `let x = ..;` and the code after it.
 #[derive(Clone)]
 pub struct Let {
     pub name: Ident,
     pub ty: Option<Type>,
-    /// Which local it is, if it loops.
+    /// The local, if the value depends on loops.
     pub local: Option<LocalId>,
     pub value: Node,
     pub rest: Node,
@@ -113,12 +113,12 @@ pub struct Method {
 }
 
 impl Node {
-    /// Whether nothing in it loops.
+    /// Whether the node has no loops.
     pub fn is_rust(&self) -> bool {
         matches!(self, Node::Rust(_))
     }
 
-    /// The parts.
+    /// The direct children.
     pub fn parts(&self) -> Vec<&Node> {
         match self {
             Node::Rust(_) | Node::Loop(..) | Node::Local(..) => Vec::new(),
@@ -133,7 +133,7 @@ impl Node {
         }
     }
 
-    /// Calls `visit` with this node and all within it, locals' values aside.
+    /// Calls `visit` with this node and its descendants, except the values of locals.
     pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Node)) {
         visit(self);
         for part in self.parts() {
@@ -143,12 +143,12 @@ impl Node {
 }
 
 impl Program {
-    /// The loops along which a node varies.
+    /// The loops that a node depends on.
     pub fn dims(&self, node: &Node) -> BTreeSet<LoopId> {
         match node {
             Node::Loop(id, _) => BTreeSet::from([*id]),
             Node::Local(id, _) => self.dims(&self.locals[*id]),
-            // What a `let` stands for counts where it is used.
+            // The value of a `let` counts where it is used.
             Node::Let(stmt) => self.dims(&stmt.rest),
             Node::Reduce(reduce) => {
                 let mut dims = self.dims(&reduce.body);
@@ -159,7 +159,8 @@ impl Program {
         }
     }
 
-    /// Whether reading the elements of a node can fail: all indices but loops of their own can be out of range.
+    /// Whether reading the elements of a node can fail. Any index may be out of range, except a
+    /// loop over the whole axis.
     pub fn can_fail(&self, node: &Node) -> bool {
         let own = match node {
             Node::Element(element) => element.indices.iter().any(|index| !self.is_whole_axis(index)),
@@ -177,7 +178,7 @@ impl Program {
         }
     }
 
-    /// All elements that are read, with what `let`s stand for.
+    /// All elements that are read, including those in `let`s.
     pub fn elements(&self) -> Vec<&Element> {
         let mut elements = Vec::new();
         self.body.walk(&mut |node| {

@@ -1,7 +1,8 @@
-//! Where each loop has its size from.
+//! The size of each loop.
 //!
-//! A range gives it. Else the first axis does of which the loop alone is the index, and if there is none, an index like
-//! `2 * i + k` in which all other loops have a size: `i` gets the greatest with which the index stays within the axis.
+//! A loop with a range takes its size from it. Any other loop takes the size of the first axis that
+//! it indexes alone. If there is none, an index like `2 * i + k` in which the size of every other
+//! loop is known gives `i` the greatest size for which the index stays within the axis.
 
 use super::errors::Mistakes;
 use super::node::{Element, LoopId, Node, Program, Step};
@@ -11,7 +12,7 @@ use std::collections::HashSet;
 use syn::ext::IdentExt;
 use syn::{BinOp, Result};
 
-/// The steps for all loops; none where binding the operands in any order does it.
+/// The steps for all loops. Empty if binding the operands in any order determines all sizes.
 pub fn steps(program: &Program) -> Result<Vec<Step>> {
     let mut known: Vec<bool> = program.loops.iter().map(|one| one.outer || one.range.is_some()).collect();
     let elements = program.elements();
@@ -32,7 +33,7 @@ pub fn steps(program: &Program) -> Result<Vec<Step>> {
             open.dedup();
             if let [id] = open[..] {
                 known[id] = true;
-                // To bind the one index in which a loop stands gives it the same size.
+                // If the loop is in one index only, binding that index gives it the same size.
                 if !stands_once(program, id) {
                     let (operand, rank, index) = (element.operand, element.indices.len(), index.clone());
                     steps.push(Step::Fit { operand, at, rank, index });
@@ -45,7 +46,8 @@ pub fn steps(program: &Program) -> Result<Vec<Step>> {
         }
     }
     let mut mistakes = Mistakes::default();
-    // Loops that one index leaves open are one mistake: a range for all but one of them would do.
+    // Several loops without a size in one index are one mistake: ranges for all but one of them
+    // would fix it.
     let mut reported = HashSet::new();
     let mut nowhere: Vec<&Ident> = Vec::new();
     for (id, one) in program.loops.iter().enumerate().filter(|&(id, _)| !known[id]) {
@@ -96,14 +98,14 @@ fn axes<'a>(elements: &'a [&'a Element]) -> impl Iterator<Item = (&'a Element, u
         .flat_map(|element| element.indices.iter().enumerate().map(|(at, index)| (*element, at, index)))
 }
 
-/// Whether a loop stands in one place of the program only.
+/// Whether a loop occurs only once in the program.
 fn stands_once(program: &Program, id: LoopId) -> bool {
     let mut count = 0;
     program.body.walk(&mut |node| count += usize::from(matches!(node, Node::Loop(own, _) if *own == id)));
     count == 1 && program.locals.is_empty()
 }
 
-/// The loops of an index that is a sum of them with constant coefficients.
+/// The loops of an index, if it is a sum of loops with constant coefficients.
 fn linear(program: &Program, index: &Node) -> Option<Vec<LoopId>> {
     match index {
         Node::Rust(_) => Some(Vec::new()),
@@ -127,7 +129,7 @@ fn linear(program: &Program, index: &Node) -> Option<Vec<LoopId>> {
     }
 }
 
-/// Whether loops are nothing but whole axes: then the operands tell all sizes while they are bound.
+/// Whether every loop is a whole axis. Then binding the operands determines all sizes.
 fn is_simple(program: &Program, node: &Node) -> bool {
     match node {
         Node::Loop(id, _) => program.loops[*id].outer,

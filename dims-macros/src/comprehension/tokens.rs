@@ -1,4 +1,5 @@
-//! Brackets behind an operand, before syn reads them: `a[i, k]` is no expression to syn, `a[indices!{i, k}]` is.
+//! Rewrites brackets after an operand before syn parses them: syn cannot parse `a[i, k]`, but it
+//! can parse `a[indices!{i, k}]`.
 
 use proc_macro2::{Delimiter, Group, Ident, Punct, Spacing, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
@@ -26,7 +27,7 @@ pub const REDUCTIONS: [&str; 14] = [
     "logsumexp",
 ];
 
-/// Wraps what is in brackets behind an operand, and `$name`.
+/// Wraps the content of brackets after an operand, and `$name`.
 pub fn wrap(tokens: TokenStream) -> TokenStream {
     let mut out = TokenStream::new();
     let mut tokens = tokens.into_iter().peekable();
@@ -41,7 +42,7 @@ pub fn wrap(tokens: TokenStream) -> TokenStream {
                 out.extend([regrouped(&group, quote!(#name!{#content}))]);
                 true
             }
-            // What other macros are given is theirs.
+            // Leave the arguments of other macros alone.
             TokenTree::Group(group) if bang => {
                 out.extend([TokenTree::Group(group)]);
                 true
@@ -69,7 +70,8 @@ pub fn wrap(tokens: TokenStream) -> TokenStream {
                 out.extend([TokenTree::Ident(ident)]);
                 operand
             }
-            // The `0` of `pair.0[i]`; a literal on its own is refused where the operand is looked at.
+            // The `0` of `pair.0[i]`. A literal that is indexed itself is refused when the operand
+            // is checked.
             TokenTree::Literal(literal) => {
                 out.extend([TokenTree::Literal(literal)]);
                 true
@@ -80,7 +82,7 @@ pub fn wrap(tokens: TokenStream) -> TokenStream {
     out
 }
 
-/// The tokens as they were written.
+/// Undoes [`wrap`].
 pub fn unwrap(tokens: TokenStream) -> TokenStream {
     let mut out = TokenStream::new();
     let mut tokens = tokens.into_iter().peekable();
@@ -103,8 +105,8 @@ pub fn unwrap(tokens: TokenStream) -> TokenStream {
     out
 }
 
-/// Everything that stands before an index bracket, as it was written: the operands of a call that cannot be read. (What the call
-/// names itself is none, wherever it stands.)
+/// The source of every operand that is followed by an index bracket, for calls that cannot be
+/// parsed. Excludes names that the call itself binds.
 pub fn bases(tokens: TokenStream) -> Vec<TokenStream> {
     let (mut found, mut own) = (Vec::new(), HashSet::new());
     collect_own(tokens.clone(), &mut own);
@@ -116,7 +118,7 @@ pub fn bases(tokens: TokenStream) -> Vec<TokenStream> {
     found
 }
 
-/// The names that `let` gives, and those that stand alone in brackets, as loops do.
+/// Collects the names bound by `let`, and those alone in brackets, as loops are.
 fn collect_own(tokens: TokenStream, own: &mut HashSet<String>) {
     let is = |token: Option<&TokenTree>, char| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == char);
     let word =
@@ -181,7 +183,7 @@ fn collect_bases(tokens: TokenStream, found: &mut Vec<TokenStream>) {
     }
 }
 
-/// Whether a token is the dot of a field or a method, and not the end of `..`.
+/// Whether a token is the dot of a field or a method, not the end of `..`.
 pub fn is_dot(token: &TokenTree, before: Option<&TokenTree>) -> bool {
     let dot = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == '.');
     dot(token) && !before.is_some_and(dot)
@@ -193,7 +195,7 @@ fn regrouped(group: &Group, content: TokenStream) -> TokenTree {
     TokenTree::Group(new)
 }
 
-/// Whether brackets behind a name are most likely those of a reduction, which may have lost the rest of it.
+/// Whether brackets after a name are probably those of an incomplete reduction.
 fn is_reduction(name: &Ident) -> bool {
     REDUCTIONS.iter().any(|known| name == known)
 }
@@ -206,12 +208,12 @@ fn is_keyword(ident: &Ident) -> bool {
     NO_OPERANDS.iter().any(|keyword| ident == keyword)
 }
 
-/// A name of the macro's own where the user's token stands.
+/// The identifier with the macro's hygiene, at the user's span.
 pub fn own(name: &Ident) -> Ident {
     own_at(name, name.span())
 }
 
-/// The same at another place.
+/// Like [`own`], at another span.
 pub fn own_at(name: &Ident, place: Span) -> Ident {
     let mut own = name.clone();
     own.set_span(Span::mixed_site().located_at(place));

@@ -1,4 +1,4 @@
-//! Which names are loops, what of the body loops, and the mistakes in it.
+//! Finds loops and the parts that depend on them, and reports mistakes.
 
 use super::LoopNotation;
 use super::ast::{ComprehensionCall, LoopRef, ResultAxis};
@@ -13,17 +13,17 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{BinOp, Block, Error, Expr, ExprLit, Lit, Pat, Result, Stmt, UnOp};
 
-/// How many names of loops there can be: a tensor cannot have many more dims.
+/// The most loops of a call: a tensor cannot have many more dims.
 const MOST_LOOPS: usize = 31;
 
-/// How many `let`s there can be: each is a level of the tree.
+/// The most `let`s of a call: each is a level of the tree.
 const MOST_LETS: usize = 500;
 
-/// What a name means.
+/// The meaning of a name.
 pub enum Meaning {
     Loop(LoopId),
     Local(LocalId),
-    /// A `let` without loops, by its name in the expansion.
+    /// A `let` without loops, with its name in the expansion.
     Rust(Ident),
 }
 
@@ -34,9 +34,9 @@ pub struct Checker {
     pub(super) scope: Vec<(String, Meaning)>,
     pub(super) slots: usize,
     lets: usize,
-    /// The names in the expansion of `let`s without loops.
+    /// The names of `let`s without loops in the expansion.
     named: Vec<Ident>,
-    /// Whether the code that is being looked at was found to depend on a loop.
+    /// Whether the current code was already reported to depend on a loop.
     pub(super) reported: bool,
     pub mistakes: Mistakes,
 }
@@ -66,7 +66,7 @@ pub fn check(call: &ComprehensionCall, notation: LoopNotation) -> Result<Program
     let summed: Vec<LoopId> = (listed..checker.loops.len()).collect();
     let before = checker.mistakes.count();
     let body = checker.node(&call.body);
-    // Where a part of the body cannot be read, the indices in it are missing.
+    // If a part of the body cannot be parsed, its indices are missing.
     let whole = checker.mistakes.count() == before;
     let Checker { loops, operands, locals, mut mistakes, .. } = checker;
     let operands = operands.into_iter().map(|(_, base)| base).collect();
@@ -81,14 +81,14 @@ pub fn check(call: &ComprehensionCall, notation: LoopNotation) -> Result<Program
             program.body = Node::Reduce(Box::new(Reduce { name, loops: summed, body }));
         }
     }
-    // Sizes are looked for where the rest is right: every loop that was misspelt would be without one.
+    // Only look for sizes if everything else is right: a misspelt loop would have none.
     mistakes.or(())?;
     program.sizes = sizes::steps(&program)?;
     Ok(program)
 }
 
 impl Checker {
-    /// The loops of the output's axes.
+    /// The loops of each axis of the output.
     fn output(&mut self, axes: &[ResultAxis]) -> Vec<Vec<LoopId>> {
         axes.iter()
             .map(|axis| match axis {
@@ -100,7 +100,7 @@ impl Checker {
             .collect()
     }
 
-    /// The loop that a list introduces.
+    /// The loop that an entry of a list introduces.
     pub(super) fn loop_of(&mut self, one: &LoopRef, list: &str) -> Option<LoopId> {
         let name = &one.name;
         if one.outer {
@@ -288,7 +288,7 @@ impl Checker {
         }
     }
 
-    /// Statements and a value. What they name is known until the block ends.
+    /// Statements and a value. Their names are in scope until the block ends.
     fn block(&mut self, block: &Block) -> Node {
         let depth = self.scope.len();
         let node = self.statements(&block.stmts, block);
@@ -304,7 +304,7 @@ impl Checker {
         };
         match first {
             Stmt::Expr(value, None) if rest.is_empty() => self.node(value),
-            // Their own messages are better than that on statements.
+            // The messages for these are better than the one for statements.
             Stmt::Expr(value @ (Expr::Assign(_) | Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_)), _) => {
                 self.node(value)
             }
@@ -360,14 +360,15 @@ impl Checker {
 }
 
 impl Checker {
-    /// The name that a `let` gives to a value. Those of several blocks become statements of one, so each has a name of its own.
+    /// A name for a `let` in the expansion. The `let`s of several blocks become statements of one
+    /// block, so each gets a unique name.
     fn named(&mut self, name: &Ident, loops: bool) -> Ident {
         let mut own = own(name);
         if loops {
             return own;
         }
         let mut number = 0;
-        // (What begins like this is a name of the macro's.)
+        // Names that start with `__` belong to the macro.
         while own.unraw().to_string().starts_with("__") && number == 0 || self.named.contains(&own) {
             number += 1;
             own = quote::format_ident!("{}_{number}", name.unraw(), span = own.span());

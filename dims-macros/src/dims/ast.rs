@@ -1,4 +1,4 @@
-//! What users write in `dims!`.
+//! The syntax of `dims!`.
 
 use crate::key::MOST;
 use crate::pattern::errors::MOST as MOST_ERRORS;
@@ -10,7 +10,7 @@ use syn::punctuated::Punctuated;
 use syn::token::Bracket;
 use syn::{Attribute, Error, Expr, Ident, LitInt, Path, Result, Token, Visibility, bracketed};
 
-/// The most dims of a list, and the longest tuple.
+/// The most dims in a list: the length of the longest tuple.
 const MOST_IN_A_LIST: usize = 26;
 
 /// `dims! { pub struct Batch; }` or `dims!(i, j)`.
@@ -37,13 +37,13 @@ pub struct Local {
     pub size: Option<Expr>,
 }
 
-/// `l: [3]`: the dims `l0`, `l1` and `l2`, and `l`, all of them.
+/// `l: [3]`: the dims `l0`, `l1` and `l2`, and the list `l` of all of them.
 pub struct Several {
     pub name: Ident,
     pub dims: Vec<Ident>,
 }
 
-/// One of what stands between commas: a dim, or several.
+/// An entry between commas: a dim or a list.
 enum Entry {
     One(Local),
     Several(Several),
@@ -116,7 +116,7 @@ impl Parse for Entry {
     }
 }
 
-/// The number of dims behind the name of a list.
+/// Parses the length of a list after its name.
 fn several(name: Ident, input: ParseStream<'_>) -> Result<Several> {
     input.parse::<Token![:]>()?;
     let content;
@@ -139,7 +139,7 @@ fn several(name: Ident, input: ParseStream<'_>) -> Result<Several> {
     Ok(Several { name, dims })
 }
 
-/// What the dim means, behind a colon.
+/// Parses a role after a colon.
 fn role(input: ParseStream<'_>) -> Result<Option<Path>> {
     if input.peek(Token![:]) && !input.peek(Token![::]) {
         input.parse::<Token![:]>()?;
@@ -161,7 +161,7 @@ fn size(input: ParseStream<'_>) -> Result<Option<Expr>> {
     }
 }
 
-/// No name twice, and not more dims than keys can order.
+/// Checks that no name is used twice, and that keys can order all dims.
 fn check<'a>(names: impl Iterator<Item = &'a Ident>) -> Result<()> {
     let mut seen = HashMap::new();
     let (mut errors, mut count): (Option<Error>, usize) = (None, 0);

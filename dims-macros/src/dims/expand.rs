@@ -1,4 +1,4 @@
-//! What `dims!` becomes.
+//! The expansion of `dims!`.
 
 use super::ast::{Declared, DimsInput, Local, Several};
 use crate::key::Key;
@@ -6,7 +6,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{Expr, ExprLit, Lit};
 
-/// The dims, as types and values.
+/// The dims as types and values.
 pub fn expand(input: &DimsInput) -> TokenStream {
     let krate = quote!(::typed_dims::__private);
     match input {
@@ -20,7 +20,8 @@ pub fn expand(input: &DimsInput) -> TokenStream {
     }
 }
 
-/// A unit struct that is a [`Brand`] and its own value. Its tokens are the user's, so that rustc points at them.
+/// A unit struct that implements [`Brand`] and is its own value. Its tokens have the user's spans,
+/// so that rustc points at them.
 fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream {
     let Declared { attrs, vis, token, name, role, size, end } = dim;
     let role = role_or_none(role.as_ref(), krate);
@@ -60,12 +61,12 @@ fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream
     }
 }
 
-/// The role, or none.
+/// The role, or `Undenoted`.
 fn role_or_none(role: Option<&syn::Path>, krate: &TokenStream) -> TokenStream {
     role.map_or_else(|| quote!(#krate::Undenoted), |role| quote!(#role))
 }
 
-/// A static size as a typenum. Literals are written out, so that any size will do.
+/// A static size as a typenum. Literals are written out, so they can have any size.
 fn number(size: &Expr, krate: &TokenStream) -> TokenStream {
     if let Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) = size
         && let Ok(value) = literal.base10_parse::<u64>()
@@ -80,10 +81,11 @@ fn number(size: &Expr, krate: &TokenStream) -> TokenStream {
     quote!(#krate::typenum::U<{ #size }>)
 }
 
-/// A type with an invariant lifetime, and a reference to the one value of its dim.
+/// A type with an invariant lifetime, and a reference to the dim's only value.
 ///
-/// The anchor and the value bear the dim's own name, each hidden by the next, so that rustc's messages about a dim that
-/// leaves its scope speak of the dim. (To rustc, a variable with the macro's hygiene is a nameless temporary.)
+/// The anchor and the value have the dim's name, each shadowing the previous one, so that rustc's
+/// messages about a dim that leaves its scope mention the dim. To rustc, a variable with the
+/// macro's hygiene is a nameless temporary.
 fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
     let name = &dim.name;
     let role = role_or_none(dim.role.as_ref(), krate);
@@ -91,10 +93,10 @@ fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
     let (digits, id, text) = (key.digits(krate), key.id(), name.to_string());
     let span = Span::mixed_site().located_at(name.span());
     let (tie, size) = (Ident::new("_tie", span), Ident::new("size", span));
-    // rustc prints paths where two types have one name: then those of dims say which is which.
+    // If two types have the same name, rustc prints paths. The path of a dim contains its line.
     let line = Ident::new(&format!("line_{}", name.span().unwrap().line()), span);
     let anchor = quote_spanned!(span=> &#name);
-    // The size comes first: it may mention a variable of the same name.
+    // Evaluate the size first: it may mention a variable with the dim's name.
     let (given, mint) = match &dim.size {
         Some(value) => (
             quote_spanned!(span=> let #size: ::core::primitive::usize = #value;),
@@ -131,7 +133,7 @@ fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
     }
 }
 
-/// The dims of a list, as one value.
+/// The dims of a list as one value.
 fn list(list: &Several) -> TokenStream {
     let Several { name, dims } = list;
     quote! {

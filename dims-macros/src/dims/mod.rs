@@ -1,4 +1,4 @@
-//! `dims!`: parsed into [`ast`], written out by [`expand`].
+//! `dims!`: [`ast`] parses it, [`expand`] writes the expansion.
 
 pub mod ast;
 pub mod expand;

@@ -1,4 +1,4 @@
-//! What an einsum becomes.
+//! The expansion of an einsum.
 
 use super::valid::ValidEinsum;
 use super::{EinsumCall, What};
@@ -23,7 +23,7 @@ pub fn expand(call: &EinsumCall, valid: &ValidEinsum, what: What) -> TokenStream
     let (given, out) = (given(&valid.table, &valid.given), out_rank(&valid.output));
     match what {
         What::Value { fallible } => {
-            // What rustc says of the elements it says where the first operand stands.
+            // Makes rustc report wrong element types at the first operand.
             let place = call.operands.first().map_or_else(Span::call_site, Spanned::span);
             let place = Span::mixed_site().located_at(place);
             let einsum = quote_spanned!(place=> ::typed_dims::__private::pattern::einsum::<#out, _, _>);

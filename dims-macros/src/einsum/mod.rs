@@ -1,4 +1,5 @@
-//! `einsum!` and `einsum_path!` in numpy's notation, and in that of einops. The indexed notation is a comprehension.
+//! `einsum!` and `einsum_path!` in the notations of numpy and einops. The indexed notation is a
+//! comprehension.
 
 mod expand;
 mod valid;
@@ -18,11 +19,11 @@ struct EinsumCall {
     words: Words,
     operands: Vec<Expr>,
     sizes: Vec<Size>,
-    /// Where the call's pattern stands.
+    /// The span of the call's pattern.
     span: Span,
 }
 
-/// What a call computes.
+/// The result of a call.
 #[derive(Clone, Copy, PartialEq)]
 pub enum What {
     Value { fallible: bool },
@@ -52,7 +53,7 @@ fn indexed(input: TokenStream, what: What) -> TokenStream {
     }
 }
 
-/// Which string notation a call is in: numpy's, where the string comes first, or einops', where it comes last.
+/// The string notation of a call: numpy's if the string comes first, einops' if it comes last.
 fn notation(input: &TokenStream) -> Option<Notation> {
     let is_string = |input: ParseStream<'_>| -> Result<Option<Notation>> {
         if input.is_empty() || input.peek(LitStr) {
@@ -135,7 +136,7 @@ mod tests {
     use proc_macro2::TokenStream;
     use quote::quote;
 
-    /// How many lines `cargo expand` shows of a call.
+    /// The number of lines that `cargo expand` shows for a call.
     fn lines(call: TokenStream, fallible: bool) -> usize {
         let code = expand(call, What::Value { fallible });
         let file = syn::parse2(quote!(fn f() { #code })).expect("it is an expression");

@@ -1,4 +1,4 @@
-//! What an einsum means: which axes it keeps, and which it sums.
+//! The meaning of an einsum: which axes it keeps, and which it sums.
 
 use super::EinsumCall;
 use crate::pattern::axes::{Numbered, Rules, Slot, Table, number, solvable};
@@ -19,7 +19,7 @@ pub struct ValidEinsum {
 
 const GROUPED_DOTS: &str = "`...` cannot be split off from a group: which sizes it has would be unknown";
 
-/// Checks a call. What it returns is to be used only if there are no errors.
+/// Checks a call. Use the result only if there are no errors.
 pub fn check(call: &EinsumCall, notation: Notation, errors: &mut Errors) -> ValidEinsum {
     let words = &call.words;
     let mut table = Table::default();
@@ -53,7 +53,8 @@ pub fn check(call: &EinsumCall, notation: Notation, errors: &mut Errors) -> Vali
         let what = format!("the pattern has {arrays} operand(s), but {operands} {is_are} given");
         errors.span(call.span, format!("{what}\n  {}", words.shown()));
     }
-    // Where words or operands are wrong or missing, the result may seem to have what no operand has.
+    // If words or operands are wrong or missing, the result may seem to have axes that no operand
+    // has.
     let well_formed = well_formed && inputs.len() == call.operands.len();
     let output = match right {
         Some((outputs, arrow)) => {
@@ -101,7 +102,8 @@ pub fn check(call: &EinsumCall, notation: Notation, errors: &mut Errors) -> Vali
     ValidEinsum { table, inputs, output, given }
 }
 
-/// Whether a pattern of names looks like one of letters: no name of an operand stands anywhere else, and the letters of the result's do.
+/// Whether a pattern of names looks like one of letters: no operand name occurs anywhere else, but
+/// the letters of the result do.
 fn is_of_letters(left: &[Array], right: Option<&[Array]>) -> bool {
     let one = |array: &Array| match &array.axes[..] {
         [Axis { kind: AxisKind::Name(name), .. }] => Some(name.clone()),
@@ -113,7 +115,8 @@ fn is_of_letters(left: &[Array], right: Option<&[Array]>) -> bool {
     !names.contains(&result) && result.chars().all(|letter| names.iter().any(|name| name.contains(letter)))
 }
 
-/// The result of a pattern without `->`: `...`, and the indices that stand once among the operands, in alphabetical order.
+/// The result of a pattern without `->`: `...`, and the indices that occur once in the operands, in
+/// alphabetical order.
 fn implicit(inputs: &[Numbered], table: &Table, place: crate::pattern::words::Place) -> Numbered {
     let count = |axis: usize| {
         inputs.iter().flat_map(|input| &input.places).filter(|(own, _)| *own == Some(axis)).count()

@@ -1,4 +1,4 @@
-//! `gather!`: elements at computed positions, by pattern.
+//! `gather!`: elements at computed positions.
 
 use crate::comprehension::loop_dims::{loop_name, loop_type};
 use crate::pattern::axes::{Numbered, Rules, Slot, Table, Term, number};
@@ -32,7 +32,7 @@ struct GatherCall {
     sizes: Vec<Size>,
 }
 
-/// The macro, or its `try_` form.
+/// Expands `gather!`, or its `try_` form.
 pub fn expand(input: TokenStream, fallible: bool) -> TokenStream {
     let mut errors = Errors::default();
     let call = match (|input: ParseStream<'_>| read(input, &mut errors)).parse2(input) {
@@ -116,11 +116,11 @@ fn axes(tokens: TokenStream, end: Span, errors: &mut Errors) -> Words {
 
 struct ValidGather {
     table: Table,
-    /// The axes of each array: those that are gathered from are none of the table's.
+    /// The axes of each array. The gathered axes of the first array are not in the table.
     arrays: Vec<Vec<Slot>>,
-    /// The numbers of the axes that stand for `_`.
+    /// The indices of the axes `_`.
     gathered: Vec<usize>,
-    /// For each array of positions how many coordinates each has along an axis `[n]`, if there is one.
+    /// For each array of positions: the number of coordinates along its axis `[n]`, if it has one.
     coordinates: Vec<Option<usize>>,
     output: Vec<Slot>,
     given: Vec<(usize, Expr)>,
@@ -166,7 +166,7 @@ fn check(call: &GatherCall, errors: &mut Errors) -> ValidGather {
     ValidGather { table, arrays, gathered, coordinates, output, given }
 }
 
-/// The axes of coordinates of an array, with their places.
+/// The coordinate axes of an array, with their places.
 fn coordinates_of<'n>(
     numbered: &'n Numbered,
     table: &'n Table,
@@ -174,7 +174,7 @@ fn coordinates_of<'n>(
     numbered.places.iter().filter(|(axis, _)| axis.is_some_and(|axis| count(table, axis).is_some()))
 }
 
-/// Checks the array that is gathered from.
+/// Checks the first array.
 fn check_source(
     array: &Array,
     numbered: &Numbered,
@@ -195,7 +195,8 @@ fn check_source(
     }
 }
 
-/// Checks an array of positions. Returns how many coordinates each has, if it has an axis of them.
+/// Checks an array of positions. Returns the number of coordinates of each position, if the array
+/// has a coordinate axis.
 fn check_index(numbered: &Numbered, table: &Table, words: &Words, errors: &mut Errors) -> Option<usize> {
     let own: Vec<_> = coordinates_of(numbered, table).collect();
     let whole = |axis: usize| numbered.slots.contains(&Slot::Axis(axis));
@@ -209,7 +210,7 @@ fn check_index(numbered: &Numbered, table: &Table, words: &Words, errors: &mut E
     own.first().and_then(|(axis, _)| count(table, (*axis)?))
 }
 
-/// Checks that there are as many axes `_` as positions along them.
+/// Checks that there is one axis `_` for each position or coordinate.
 fn check_positions(call: &GatherCall, gathered: usize, coordinates: &[Option<usize>], errors: &mut Errors) {
     let indices: usize = coordinates.iter().map(|count| count.unwrap_or(1)).sum();
     if !errors.is_empty() || gathered == indices {
@@ -225,7 +226,8 @@ fn check_positions(call: &GatherCall, gathered: usize, coordinates: &[Option<usi
     errors.at(&call.operands[0].words, &call.operands[0].words.end, what);
 }
 
-/// Checks the axes of the result, and returns them. `from_dots` says whether `...` is in the first array.
+/// Checks the axes of the result, and returns them. `from_dots` says whether the first array has
+/// `...`.
 fn check_result(
     words: &Words,
     rules: &Rules,
@@ -233,7 +235,7 @@ fn check_result(
     table: &mut Table,
     errors: &mut Errors,
 ) -> Vec<Slot> {
-    // Where axes of the arrays are wrong or missing, the result may seem to have others.
+    // If axes of the arrays are wrong or missing, the result may seem to have other axes.
     let well_formed = errors.is_empty();
     let array = one_array(words, errors);
     let known = table.entries.len();
@@ -277,7 +279,7 @@ fn check_result(
     output.slots
 }
 
-/// How many coordinates lie along an axis `[n]`.
+/// The number of coordinates along an axis `[n]`.
 fn count(table: &Table, axis: usize) -> Option<usize> {
     table.entries[axis].name.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
 }
@@ -311,7 +313,8 @@ fn place_of(array: &Array, terms: &[Term], gathered: &[usize]) -> Option<Place> 
 }
 
 impl ValidGather {
-    /// Which array of positions the axis `_` of this number is gathered by, and which of its coordinates, if it has several.
+    /// The array of positions for the axis `_` with this number, and the coordinate, if the array
+    /// has several.
     fn position(&self, number: usize) -> (usize, Option<usize>) {
         let mut before = 0;
         for (array, count) in self.coordinates.iter().enumerate() {
@@ -324,7 +327,7 @@ impl ValidGather {
         unreachable!("there is a position for each axis")
     }
 
-    /// The axis of coordinates of an array of positions.
+    /// The coordinate axis of an array of positions.
     fn coordinate_axis(&self, array: usize) -> Option<usize> {
         self.arrays[array + 1].iter().find_map(|slot| match slot {
             Slot::Axis(axis) => count(&self.table, *axis).map(|_| *axis),
@@ -333,27 +336,28 @@ impl ValidGather {
     }
 }
 
-/// Where messages about an operand stand.
+/// The span of messages about an operand.
 fn at(operand: &Operand) -> Span {
     Span::mixed_site().located_at(operand.expr.span())
 }
 
-/// Binders as a tuple, where the axes of their array stand.
+/// Binders as a tuple, with the span of the array's axes.
 fn tuple(binders: TokenStream, operand: &Operand) -> Group {
     let mut tuple = Group::new(Delimiter::Parenthesis, binders);
-    // The user's own place: with the macro's hygiene, each error would have a note on the macro.
+    // The user's own span: with the macro's hygiene, each error would have a note about the macro.
     tuple.set_span(operand.brackets);
     tuple
 }
 
-/// Dims of its own for all axes; the arrays of positions are bound to theirs, and stand for the axes `_` of the first.
+/// The expansion: each axis gets a dim. The arrays of positions are bound to their dims, and index
+/// the axes `_` of the first array.
 fn written(call: &GatherCall, valid: &ValidGather, fallible: bool) -> TokenStream {
     let dim = |axis: usize| {
         let name = match count(&valid.table, axis) {
             Some(count) => format!("coordinates{count}"),
             None => valid.table.entries[axis].name.clone(),
         };
-        // (Those of a user's axis of this name are of another number.)
+        // A user's axis with this name has the other number.
         loop_name(&name, if count(&valid.table, axis).is_some() { 2 } else { 1 }, Span::mixed_site())
     };
     let of_terms = |terms: &[Term]| {
@@ -410,7 +414,7 @@ fn written(call: &GatherCall, valid: &ValidGather, fallible: bool) -> TokenStrea
     let source = &operands[0];
     let source_binders = tuple(binders(&valid.arrays[0]), &call.operands[0]);
     let source_at = Ident::new("try_at", call.operands[0].expr.span());
-    // A tensor without a dim stays as it is.
+    // A tensor without `...` needs no extra order.
     let order: Vec<Slot> = valid.output.iter().filter(|slot| **slot != Slot::Rest).cloned().collect();
     let order = binders(&order);
     let error = own("error");

@@ -1,4 +1,4 @@
-//! The struct, and what is to be done with each of its fields.
+//! The struct, and how each of its fields is loaded.
 
 use crate::fields::{self, is_generic, last_name};
 use proc_macro2::Ident;
@@ -22,28 +22,29 @@ pub struct LoadField {
     pub how: How,
 }
 
-/// What a field is made from.
+/// How a field is loaded.
 pub enum How {
-    /// The array of this name, with axes that are the dims of this type, and in memory those of another.
+    /// The array with this name. `axes` is the type of its axes in the file, `layout` that of its
+    /// order in memory.
     Tensor { name: String, axes: Box<Type>, layout: Option<Box<Type>> },
-    /// Whatever `Load` says, from the arrays below this name.
+    /// The field's own `Load` impl, from the arrays below this name.
     Nested { name: String },
     /// This value, or `Default::default()`.
     Default(Option<Box<Expr>>),
 }
 
-/// What `#[load(..)]` says of a field.
+/// The `#[load(..)]` attribute of a field.
 #[derive(Default)]
 struct Options {
     name: Option<LitStr>,
     axes: Option<Type>,
     layout: Option<Type>,
-    /// `default`, and the value if there is one.
+    /// `default`, with its value if there is one.
     default: Option<Option<Box<Expr>>>,
 }
 
 impl LoadInput {
-    /// Reads a struct; all mistakes are found before any is reported.
+    /// Parses a struct. Reports all mistakes together.
     pub fn new(input: DeriveInput) -> Result<Self> {
         let Data::Struct(data) = input.data else {
             return Err(Error::new(input.ident.span(), "`#[derive(Load)]` is for structs"));
@@ -99,7 +100,7 @@ fn options(field: &Field, is_generic: &dyn Fn(&Type) -> bool) -> Result<Options>
     Ok(options)
 }
 
-/// A list of axes: a tuple, or a type parameter that is one.
+/// A list of axes: a tuple, or a type parameter that stands for one.
 fn axes(axes: Type, is_generic: &dyn Fn(&Type) -> bool) -> Result<Type> {
     if matches!(axes, Type::Tuple(_)) || is_generic(&axes) {
         return Ok(axes);
@@ -108,7 +109,7 @@ fn axes(axes: Type, is_generic: &dyn Fn(&Type) -> bool) -> Result<Type> {
     Err(Error::new(axes.span(), message))
 }
 
-/// What the type of a field says by itself.
+/// How a field is loaded, judging by its type.
 enum Written {
     /// `Tensor<T, (A, B)>`: these dims, in this order.
     Dims(Box<Type>),

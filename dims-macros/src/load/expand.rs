@@ -1,4 +1,4 @@
-//! The implementation of `Load`.
+//! Writes the `Load` impl.
 
 use super::ast::{How, LoadField, LoadInput};
 use crate::fields::{bounds, is_generic};
@@ -7,11 +7,12 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{GenericParam, Lifetime, WherePredicate, parse_quote};
 
-/// Writes it: each field is tried, so that all problems are reported, and then all of them are needed.
+/// Writes the impl. It loads every field before it fails, so that all problems are reported
+/// together.
 pub fn expand(input: &LoadInput) -> TokenStream {
     let LoadInput { ident, generics, fields } = input;
     let mut generics_of_impl = generics.clone();
-    // A struct that borrows does so from the file.
+    // A struct with a lifetime borrows from the file.
     let file = generics.lifetimes().next().map_or_else(
         || {
             let file = Lifetime::new("'file", Span::mixed_site());
@@ -49,7 +50,7 @@ pub fn expand(input: &LoadInput) -> TokenStream {
     quote! {
         #[automatically_derived]
         impl #impl_generics ::typed_dims::__private::file::load::DerivedLoad<#file> for #ident #own_generics #clause {
-            // (A path in place of a closure would make rustc's messages longer.)
+            // A path instead of a closure would make rustc's messages longer.
             #[allow(clippy::redundant_closure_for_method_calls)]
             fn load(
                 from: &mut ::typed_dims::__private::file::load::Loader<'_, #file>,

@@ -1,4 +1,4 @@
-//! `#[derive(Load)]`: which array of a file of weights each field of a struct is.
+//! `#[derive(Load)]`: maps the fields of a struct to arrays in a file of weights.
 
 mod ast;
 mod expand;

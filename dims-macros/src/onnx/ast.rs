@@ -1,4 +1,4 @@
-//! What users write in `onnx_dims!`.
+//! The syntax of `onnx_dims!`.
 
 use super::roles;
 use proc_macro2::Span;
@@ -16,19 +16,19 @@ pub struct OnnxCall {
     pub tensors: Vec<Tensor>,
 }
 
-/// `DataBatch = 4` or `"sequence" = 128`: a size for axes to which the model gives none.
+/// `DataBatch = 4` or `"sequence" = 128`: a size for axes whose size the model leaves open.
 pub struct FreeSize {
     pub axes: Free,
     pub size: usize,
     pub span: Span,
 }
 
-/// Axes to which the model gives no size.
+/// Axes whose size the model leaves open.
 #[derive(PartialEq)]
 pub enum Free {
-    /// Those of this denotation: `DATA_BATCH`.
+    /// The axes with this denotation, such as `DATA_BATCH`.
     Denoted(&'static str),
-    /// Those with this *dim_param*.
+    /// The axes with this *dim_param*.
     Param(String),
 }
 
@@ -48,9 +48,9 @@ pub struct Tensor {
     pub axes: Vec<AxisRequest>,
 }
 
-/// What an axis is to be.
+/// The dim that the user wants for an axis.
 pub enum AxisRequest {
-    /// `_`: whatever it would be.
+    /// `_`: the default.
     Default,
     /// `N`: a new dim of this name.
     New(Ident),

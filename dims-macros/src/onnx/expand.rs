@@ -1,4 +1,4 @@
-//! What `onnx_dims!` becomes: dims as of `dims!`, and two structs.
+//! The expansion of `onnx_dims!`: dims as from `dims!`, and two structs.
 
 use super::Model;
 use super::ast::OnnxCall;
@@ -33,7 +33,7 @@ pub fn expand(call: &OnnxCall, model: &Model, signature: &Signature) -> TokenStr
     );
     let file = &model.file;
     quote! {
-        // For cargo and rustc: what is below changes with the file.
+        // Makes cargo and rustc rebuild when the file changes.
         const _: &[::core::primitive::u8] = ::core::include_bytes!(#file);
         #dims
         #(#checks)*
@@ -64,7 +64,8 @@ fn declared(dim: &NewDim) -> Declared {
     }
 }
 
-/// A dim that is declared elsewhere is what the model says, or rustc says what it is instead.
+/// Checks that an existing dim has the size and role in the model. Otherwise rustc reports its
+/// actual ones.
 fn check(check: &Check) -> TokenStream {
     let Check { dim, size, denotation, place } = check;
     let name = dim.to_token_stream().to_string().replace(' ', "");
@@ -123,7 +124,8 @@ fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &On
             /// The names of the tensors in the model, in its order.
             pub const NAMES: [&'static ::core::primitive::str; #count] = [#(#names),*];
 
-            /// The tensors as arrays with the model's order of axes. Nothing is copied where elements lie in that order.
+            /// The tensors as arrays, with axes in the model's order. Copies only if the elements
+            /// are not stored in that order.
             ///
             /// # Panics
             ///
@@ -133,7 +135,7 @@ fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &On
                 ::typed_dims::__private::error::unwrap(self.try_into_arrays())
             }
 
-            /// As `into_arrays`, but what sizes decide is an error.
+            /// Like `into_arrays`, but returns an error instead of panicking.
             ///
             /// # Errors
             ///
@@ -144,7 +146,7 @@ fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &On
                 ::core::result::Result::Ok((#(#to_arrays,)*))
             }
 
-            /// The tensors of arrays that have the model's order of axes. Nothing is copied.
+            /// Makes tensors from arrays with axes in the model's order. Nothing is copied.
             ///
             /// # Panics
             ///
@@ -154,11 +156,12 @@ fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &On
                 ::typed_dims::__private::error::unwrap(Self::try_from_arrays(arrays))
             }
 
-            /// As `from_arrays`, but what sizes decide is an error.
+            /// Like `from_arrays`, but returns an error instead of panicking.
             ///
             /// # Errors
             ///
-            /// If an axis does not have the static size of its dim, or a dim has different sizes in different arrays.
+            /// If an axis does not have the static size of its dim, or a dim has different sizes in
+            /// different arrays.
             pub fn try_from_arrays((#(#values,)*): (#(#arrays,)*)) -> ::core::result::Result<Self, #error> {
                 let tensors = Self { #(#idents: #from_arrays,)* };
                 tensors.unify_sizes()?;
@@ -177,7 +180,7 @@ fn tensor_type(field: &Field) -> TokenStream {
     quote!(::typed_dims::__private::tensors::named::Tensor<#elem, (#(#dims,)*)>)
 }
 
-/// What `order` makes of a tensor with all its dims.
+/// The type that `order` returns for a tensor with all its dims.
 fn array_type(field: &Field) -> TokenStream {
     let elem = elem(field);
     match field.dims.len() {

@@ -1,5 +1,6 @@
-//! `onnx_dims!`: the call is parsed by [`ast`], the model is read, [`names`] makes names of Rust's of those in it, [`resolve`] finds which axes
-//! are which dims, and [`expand`] writes dims and structs. [`roles`] has the roles of denotations.
+//! `onnx_dims!`: [`ast`] parses the call, the model is read, [`names`] makes Rust names of those in
+//! it, [`resolve`] maps axes to dims, and [`expand`] writes the dims and structs. [`roles`] maps
+//! denotations to roles.
 
 mod ast;
 mod expand;
@@ -25,9 +26,9 @@ fn whole(input: TokenStream) -> Result<TokenStream> {
     Ok(expand::expand(&call, &model, &signature))
 }
 
-/// What the file says.
+/// The content of the file.
 struct Model {
-    /// Where it lies, for rustc.
+    /// The path of the file, for rustc.
     file: String,
     inputs: Vec<OnnxTensor>,
     outputs: Vec<OnnxTensor>,
@@ -63,10 +64,10 @@ impl Model {
     }
 }
 
-/// How many mismatches are listed.
+/// The most mismatches to list.
 const LISTED: usize = 3;
 
-/// What the checker of denotations found, if anything, in its words.
+/// The mismatches that the checker of denotations found, if any, in its words.
 fn mismatches(report: &DenotationReport) -> Option<String> {
     let all = &report.mismatches;
     let mut lines: Vec<String> = all.iter().take(LISTED).map(|mismatch| format!("{mismatch:#}")).collect();

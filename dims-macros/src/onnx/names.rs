@@ -1,9 +1,9 @@
-//! Names of Rust's, made of those in a model.
+//! Makes Rust names from those in a model.
 
 use proc_macro2::Span;
 use syn::Ident;
 
-/// `batch_size` as a dim: `BatchSize`. Signs of arithmetic are words: `past + 1` is `PastPlus1`.
+/// `batch_size` as a dim: `BatchSize`. Arithmetic signs become words: `past + 1` is `PastPlus1`.
 pub fn dim(name: &str, span: Span) -> Ident {
     let mut text = String::new();
     for word in words(name) {
@@ -22,7 +22,7 @@ pub fn dim(name: &str, span: Span) -> Ident {
 /// `input.1` as a field: `input_1`.
 pub fn field(name: &str, span: Span) -> Ident {
     let mut text = words(name).join("_");
-    // Names like `pixelValues` keep their shape, but fields start with a small letter.
+    // Names like `pixelValues` keep their case, but fields start with a lowercase letter.
     if let Some(first) = text.chars().next() {
         let rest = text[first.len_utf8()..].to_owned();
         text = first.to_lowercase().chain(rest.chars()).collect();
@@ -36,7 +36,7 @@ pub fn field(name: &str, span: Span) -> Ident {
     ident(&text, span)
 }
 
-/// The letters and digits in a row, up to some length.
+/// The runs of letters and digits, up to some length.
 fn words(name: &str) -> Vec<String> {
     const MOST: usize = 64;
     let mut words = vec![String::new()];
@@ -60,7 +60,7 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Whether a name of Rust's can have the letter in it.
+/// Whether a Rust name can contain the letter.
 fn is_part(letter: char) -> bool {
     letter != '_' && !letter.is_whitespace() && syn::parse_str::<Ident>(&format!("xx{letter}")).is_ok()
 }

@@ -1,4 +1,4 @@
-//! Which axes are which dims.
+//! Maps axes to dims.
 
 use super::Model;
 use super::ast::{AxisRequest, Free, OnnxCall, Tensor};
@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use syn::{Error, Ident, Path, Result};
 use typed_dims_onnx::{OnnxAxis, OnnxSize, OnnxTensor};
 
-/// Dims and structs.
+/// The dims and the fields of the structs.
 pub struct Signature {
     pub dims: Vec<NewDim>,
     pub checks: Vec<Check>,
@@ -19,18 +19,18 @@ pub struct Signature {
     pub outputs: Vec<Field>,
 }
 
-/// A dim that is declared.
+/// A dim to declare.
 pub struct NewDim {
     pub name: Ident,
     pub size: Option<usize>,
     pub denotation: Option<String>,
     /// The name in the model, if it has one.
     param: Option<String>,
-    /// The first axis of which it is: "axis 0 of `image`".
+    /// Its first axis: "axis 0 of `image`".
     pub place: String,
 }
 
-/// A dim that is declared elsewhere, and the axis that it has to fit.
+/// A dim that is declared elsewhere, and the axis that it must fit.
 pub struct Check {
     pub dim: Path,
     pub size: Option<usize>,
@@ -38,7 +38,7 @@ pub struct Check {
     pub place: String,
 }
 
-/// Two dims that have one size in the model, by its name: a tensor has it twice.
+/// Two dims for one *dim_param*, which a tensor has twice.
 #[derive(PartialEq)]
 pub struct Alias {
     pub first: String,
@@ -54,7 +54,7 @@ pub struct Field {
     pub dims: Vec<Path>,
 }
 
-/// How an axis is named.
+/// The name of an axis.
 #[derive(Clone)]
 enum Naming {
     New { name: Ident, by_user: bool },
@@ -73,7 +73,7 @@ impl Naming {
         shown_path(&self.path())
     }
 
-    /// The name that the dim itself has.
+    /// The name of the dim itself.
     fn last(&self) -> String {
         self.path().segments.last().map_or_else(String::new, |segment| segment.ident.to_string())
     }
@@ -83,7 +83,8 @@ impl Naming {
     }
 }
 
-/// Resolves all names; all mistakes of the call are reported at once, and if there are none, all of what follows from it.
+/// Resolves all names. Reports all mistakes of the call together. If there are none, reports all
+/// mistakes that follow from the names.
 pub fn signature(call: &OnnxCall, model: &Model) -> Result<Signature> {
     let mut resolver = Resolver {
         call,
@@ -99,7 +100,7 @@ pub fn signature(call: &OnnxCall, model: &Model) -> Result<Signature> {
     for tensor in model.inputs.iter().chain(&model.outputs) {
         resolver.name_params(tensor);
     }
-    // With names that are not right, more would be wrong that is not.
+    // With wrong names, later checks would report errors that are not there.
     if let Some(errors) = resolver.errors {
         return Err(errors);
     }
@@ -126,9 +127,9 @@ pub fn signature(call: &OnnxCall, model: &Model) -> Result<Signature> {
 struct Resolver<'a> {
     call: &'a OnnxCall,
     errors: Option<Error>,
-    /// What users call a size that the model has a name for.
+    /// The user's name for each *dim_param*.
     params: HashMap<String, Naming>,
-    /// The sizes that users give where the model has a name for one.
+    /// The user's size for each *dim_param*.
     sizes: HashMap<String, usize>,
     dims: Vec<NewDim>,
     checks: Vec<Check>,
@@ -144,7 +145,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// What the user says of a tensor.
+    /// The user's entry for a tensor.
     fn written(&self, tensor: &OnnxTensor) -> Option<&Tensor> {
         let field = names::field(&tensor.name, Span::call_site()).to_string();
         let mut written = self.call.tensors.iter();
@@ -153,7 +154,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Each tensor that is written is in the model, with as many axes.
+    /// Checks that each tensor that the user lists is in the model, with as many axes.
     fn known_tensors(&mut self, model: &Model) {
         let list = |tensors: &[OnnxTensor]| {
             tensors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n    ")
@@ -194,7 +195,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Sizes for axes to which the model gives none. Axes with one *dim_param* have one size, whichever of them has the denotation.
+    /// Applies the user's sizes to axes whose size the model leaves open. Axes with the same
+    /// *dim_param* have one size, whichever of them has the denotation.
     fn free_sizes(&mut self, model: &Model) {
         let tensors = || model.inputs.iter().chain(&model.outputs);
         for given in &self.call.sizes {
@@ -230,7 +232,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The size that the model gives to an axis, or the call.
+    /// The size of an axis, from the model or from the call.
     fn size(&self, axis: &OnnxAxis) -> Option<usize> {
         match &axis.size {
             OnnxSize::Fixed(size) => Some(*size),
@@ -243,7 +245,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// A name that is given to one axis holds for all axes with its *dim_param*. In one tensor, a second axis of it can have a name of its own.
+    /// A name for one axis holds for all axes with its *dim_param*. In the same tensor, a second
+    /// such axis may have its own name.
     fn name_params(&mut self, tensor: &OnnxTensor) {
         let (Some(written), Some(axes)) = (self.written(tensor), &tensor.axes) else { return };
         let mut mine = HashSet::new();
@@ -288,7 +291,7 @@ impl Resolver<'_> {
                 name = names::field(&format!("{} {count}", tensor.name), span);
                 count += 1;
                 if count > tensors.len() + 2 {
-                    // Names that are cut off may differ in what is left out alone.
+                    // Truncated names may only differ in the part that was cut off.
                     name = Ident::new(&format!("_{}", taken.len()), span);
                 }
             }
@@ -344,7 +347,7 @@ impl Resolver<'_> {
         dims.iter().map(Naming::path).collect()
     }
 
-    /// An axis is of this dim: what the model says of it must be what it says of the others.
+    /// Assigns a dim to an axis. The model must say the same about all axes with this dim.
     fn unify(&mut self, naming: &Naming, axis: &OnnxAxis, place: String) {
         let size = self.size(axis);
         let param = if let OnnxSize::Param(param) = &axis.size { Some(param.clone()) } else { None };
@@ -414,7 +417,7 @@ fn given(axis: &AxisRequest) -> Option<Naming> {
     }
 }
 
-/// What one would write to name an axis: `x: [A, _]`
+/// An example of the syntax that names an axis: `x: [A, _]`.
 fn example(tensor: &OnnxTensor, axes: &[OnnxAxis], named: usize) -> String {
     let names: Vec<&str> = (0..axes.len()).map(|at| if at == named { "Other" } else { "_" }).collect();
     format!("{}: [{}]", names::field(&tensor.name, Span::call_site()), names.join(", "))

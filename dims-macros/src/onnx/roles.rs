@@ -1,8 +1,8 @@
-//! Roles of dims, and the denotations of ONNX that they stand for.
+//! Roles of dims, and their ONNX denotations.
 
 use proc_macro2::{Ident, Span};
 
-/// Each role of the standard, and its denotation.
+/// Each standard role with its denotation.
 const ROLES: [(&str, &str); 7] = [
     ("DataBatch", "DATA_BATCH"),
     ("DataChannel", "DATA_CHANNEL"),
@@ -13,7 +13,7 @@ const ROLES: [(&str, &str); 7] = [
     ("FilterSpatial", "FILTER_SPATIAL"),
 ];
 
-/// The role of a denotation; others than those of the standard are none.
+/// The role of a denotation. `None` for denotations outside of the standard.
 pub fn role(denotation: Option<&str>) -> Option<Ident> {
     let denotation = denotation?;
     let (role, _) = ROLES.iter().find(|(_, own)| *own == denotation)?;

@@ -45,7 +45,7 @@ pub fn unpack(input: TokenStream, fallible: bool) -> TokenStream {
     })
 }
 
-/// The shape: an expression, or sizes that are written out, `[[2, 3], [-1]]`.
+/// The shape: an expression, or sizes in brackets, `[[2, 3], [-1]]`.
 fn shape(operand: &Expr) -> TokenStream {
     let span = Span::mixed_site().located_at(operand.span());
     let Some(parts) = listed_sizes(operand) else {
@@ -79,13 +79,13 @@ fn listed_sizes(operand: &Expr) -> Option<Vec<&ExprArray>> {
     sizes.collect()
 }
 
-/// Whether a size is written `-1`: what the others leave.
+/// Whether a size is `-1`, to be inferred from the others.
 fn is_open(size: &Expr) -> bool {
     let Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) = size else { return false };
     matches!(&**expr, Expr::Lit(ExprLit { lit: Lit::Int(one), .. }) if one.base10_digits() == "1")
 }
 
-/// At most one size is left open.
+/// Checks that at most one size is left open.
 fn check_sizes(operand: &Expr, errors: &mut Errors) {
     let sizes = listed_sizes(operand).into_iter().flatten().flat_map(|part| &part.elems);
     for second in sizes.filter(|size| is_open(size)).skip(1) {
@@ -130,7 +130,7 @@ fn expand(
     write(&call, &valid, plan)
 }
 
-/// The list of arrays; those that are written out may have different numbers of axes.
+/// The list of arrays. Arrays in a bracketed list may have different ranks.
 fn listed(list: &Expr, around: usize) -> TokenStream {
     let at = |expr: &Expr| Span::mixed_site().located_at(expr.span());
     let Expr::Array(array) = list else {
@@ -155,7 +155,7 @@ fn listed(list: &Expr, around: usize) -> TokenStream {
     chain.unwrap_or_else(|| reference(list))
 }
 
-/// Names, each once, and one `*`.
+/// Checks that the pattern has one `*`, and each name once.
 fn check(words: &Words, form: &Form, errors: &mut Errors) -> ValidPacking {
     let Sides { left, right } = parse(words, errors);
     if !errors.is_empty() {

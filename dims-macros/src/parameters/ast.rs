@@ -14,9 +14,10 @@ pub struct ParameterField {
 /// The kind of a field, from its attribute.
 #[derive(Clone, Copy, PartialEq)]
 pub enum FieldKind {
-    /// Without an attribute the field is learned.
+    /// A field without an attribute is learned.
     Learned,
-    /// `#[parameters(state)]`: tensors that recorded functions take and return, and that everything else treats as constants.
+    /// `#[parameters(state)]`: tensors that recorded functions take and return, and that everything
+    /// else treats as constants.
     State,
     /// `#[parameters(constant)]`
     Constant,
@@ -37,7 +38,7 @@ pub fn parts(input: &DeriveInput) -> Result<Vec<ParameterField>> {
     }
 }
 
-/// The attribute is for fields.
+/// Refuses the attribute anywhere but on fields.
 fn misplaced(attrs: &[Attribute]) -> Result<()> {
     match attrs.iter().find(|attr| attr.path().is_ident("parameters")) {
         Some(attr) => Err(Error::new(attr.span(), "`#[parameters(..)]` is for fields")),
@@ -58,7 +59,7 @@ fn part(member: Member, field: Field) -> Result<ParameterField> {
     Ok(ParameterField { member, ty: field.ty, kind })
 }
 
-/// How a message calls the type, if it borrows tensors.
+/// A description of the type for messages, if it borrows tensors.
 fn borrowed(ty: &Type) -> Option<&'static str> {
     match ty {
         Type::Reference(_) => Some("a reference"),

@@ -1,4 +1,4 @@
-//! The implementation of `Parameters`.
+//! Writes the `Parameters` impl.
 
 use super::ast::{FieldKind, ParameterField, parts};
 use crate::fields::{at, bounds, name};
@@ -6,12 +6,12 @@ use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{DeriveInput, Generics, Result, parse_quote};
 
-/// Writes it: each field is walked, or cloned if it is constant.
+/// Writes the impl. It visits each field, or clones it if it is constant.
 pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
     match parts(input) {
         Ok(parts) => Ok(implementation(input, &parts)),
         Err(error) => {
-            // With an impl, uses of the struct give no errors besides.
+            // With an impl, uses of the struct cause no further errors.
             let error = error.into_compile_error();
             let unreachable = quote!(::core::unreachable!());
             let stub = implemented(input, &input.generics, &quote!(), &unreachable, &unreachable);
@@ -46,7 +46,7 @@ fn implementation(input: &DeriveInput, parts: &[ParameterField]) -> TokenStream 
     let walk = quote!(::core::result::Result::Ok(#ident { #(#members: #values),* }));
     let visits = parts.iter().filter(|part| part.kind == FieldKind::Learned).map(visited);
     let visit = quote!(#(#visits)* ::core::result::Result::Ok(()));
-    // (The constant of a struct within itself would have no value.)
+    // A constant that depended on the struct itself would be cyclic.
     let tensors = parts.iter().filter(|part| part.kind != FieldKind::Constant);
     let tensors = tensors.filter(|part| !names(part.ty.to_token_stream(), ident)).map(|part| &part.ty);
     let tensors: Vec<TokenStream> = tensors
@@ -57,7 +57,8 @@ fn implementation(input: &DeriveInput, parts: &[ParameterField]) -> TokenStream 
     implemented(input, &generics, &quote!(#(#tensors),*), &walk, &visit)
 }
 
-/// The impl, with the bodies of its methods, and those of the traits of `grad::lent`. (A struct can have parameters of its own, so those of the methods have long names.)
+/// The impls of `Parameters` and of the traits of `grad::lent`. The generic parameters of the
+/// methods have long names, to avoid those of the struct.
 fn implemented(
     input: &DeriveInput,
     generics: &Generics,
@@ -168,7 +169,8 @@ fn value(ParameterField { member, ty, kind }: &ParameterField) -> TokenStream {
         FieldKind::State => quote_spanned! {at(ty)=>
             if <ParametersWalk as ::typed_dims::__private::grad::parameters::Walk<PARAMETERS_OF>>::STATE { #walked } else { #clone }
         },
-        // Both traits have a method `tell`. rustc picks the first one whose bounds hold, so recorded functions compare numbers and ignore other types.
+        // Both traits have a method `tell`. rustc picks the first whose bounds hold, so recorded
+        // functions compare numbers and ignore other types.
         FieldKind::Constant if borrows(ty.to_token_stream()) => clone,
         FieldKind::Constant => quote_spanned! {at(ty)=> {
             #[allow(unused_imports)] // Only one of them is used.

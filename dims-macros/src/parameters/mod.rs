@@ -1,4 +1,4 @@
-//! `#[derive(Parameters)]`: which fields of a struct have tensors to be learned.
+//! `#[derive(Parameters)]`: finds the fields of a struct that have trainable tensors.
 
 mod ast;
 mod expand;

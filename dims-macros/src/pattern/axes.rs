@@ -1,10 +1,10 @@
-//! The axes of a pattern, numbered, and which of them each array has.
+//! Numbers the axes of a pattern, and finds the axes of each array.
 
 use super::errors::Errors;
 use super::parse::{Array, Axis, AxisKind};
 use super::words::{Place, Words};
 
-/// One axis of an array: as `Slot` of the core.
+/// One axis of an array, like `Slot` of the core.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Slot {
     Rest,
@@ -13,7 +13,7 @@ pub enum Slot {
     Sum(Vec<Vec<Term>>),
 }
 
-/// A part of a group.
+/// A single axis within a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Term {
     Rest,
@@ -21,7 +21,7 @@ pub enum Term {
 }
 
 impl Slot {
-    /// The groups that it is made of.
+    /// The groups of the axis.
     pub fn groups(&self) -> Vec<Vec<Term>> {
         match self {
             Slot::Rest => vec![vec![Term::Rest]],
@@ -31,7 +31,7 @@ impl Slot {
         }
     }
 
-    /// All its parts.
+    /// All terms of the axis.
     pub fn terms(&self) -> Vec<Term> {
         self.groups().concat()
     }
@@ -39,9 +39,9 @@ impl Slot {
 
 /// An axis of the pattern.
 pub struct PatternAxis {
-    /// Its name, or its number.
+    /// The name, or the number as text.
     pub name: String,
-    /// The number of elements, where that is its name.
+    /// The size, if the axis is a number.
     pub number: Option<usize>,
 }
 
@@ -52,29 +52,29 @@ pub struct Table {
 }
 
 impl Table {
-    /// The number of the axis with this name.
+    /// The index of the axis with this name.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.entries.iter().position(|entry| entry.number.is_none() && entry.name == name)
     }
 
-    /// The number of the axis with this name, which may be new.
+    /// The index of the axis with this name, which is added if it is new.
     fn named(&mut self, name: &str) -> usize {
         self.find(name).unwrap_or_else(|| self.push(name.to_owned(), None))
     }
 
-    /// A new axis.
+    /// Adds an axis.
     pub fn push(&mut self, name: String, number: Option<usize>) -> usize {
         self.entries.push(PatternAxis { name, number });
         self.entries.len() - 1
     }
 
-    /// The names among the axes.
+    /// The names of the axes that are not numbers.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().filter(|entry| entry.number.is_none()).map(|entry| &entry.name[..])
     }
 }
 
-/// What may stand in an array. Where something may not, this is what to say about it.
+/// What an array may contain. Where something is not allowed, the message that says so.
 #[derive(Clone, Copy)]
 pub struct Rules {
     pub numbers: Option<&'static str>,
@@ -83,7 +83,7 @@ pub struct Rules {
     pub star: Option<&'static str>,
     pub groups: Option<&'static str>,
     pub sums: Option<&'static str>,
-    /// Whether an axis may stand twice: the diagonal.
+    /// Whether an axis may occur twice, as a diagonal.
     pub twice: Option<&'static str>,
 }
 
@@ -105,7 +105,8 @@ impl Rules {
 /// An array whose axes are numbered.
 pub struct Numbered {
     pub slots: Vec<Slot>,
-    /// The place of each axis, and of each part of a group: the number of the axis, none for `...`.
+    /// The place of each axis, and of each term of a group, with the index of the axis. `None` for
+    /// `...`.
     pub places: Vec<(Option<usize>, Place)>,
     pub place: Place,
 }
@@ -116,17 +117,17 @@ impl Numbered {
         self.slots.contains(&Slot::Rest)
     }
 
-    /// How many axes there are beside `...`.
+    /// The number of axes without `...`.
     pub fn count(&self) -> usize {
         self.slots.iter().filter(|slot| **slot != Slot::Rest).count()
     }
 
-    /// Whether the axis is among those of the array.
+    /// Whether the array has the axis.
     pub fn has(&self, axis: usize) -> bool {
         self.places.iter().any(|(own, _)| *own == Some(axis))
     }
 
-    /// Whether `...` is among them, in a group or not.
+    /// Whether the array has `...`, in a group or not.
     pub fn has_rest(&self) -> bool {
         self.places.iter().any(|(own, _)| own.is_none())
     }
@@ -156,7 +157,7 @@ struct Numberer<'n> {
     words: &'n Words,
     errors: &'n mut Errors,
     places: &'n mut Vec<(Option<usize>, Place)>,
-    /// In a sum: where the places of the group at hand begin. An axis may stand once in each group.
+    /// In a sum, the start of the current group in `places`. An axis may occur once in each group.
     alternative: Option<usize>,
 }
 
@@ -230,7 +231,7 @@ impl Numberer<'_> {
         self.places.push((None, place.clone()));
     }
 
-    /// A single axis; nothing for `1`.
+    /// A single axis, or `None` for `1`.
     fn term(&mut self, axis: &Axis) -> Option<Term> {
         let place = &axis.place;
         let number = match &axis.kind {
@@ -268,8 +269,9 @@ impl Numberer<'_> {
     }
 }
 
-/// Finds which sizes can be known: from axes of their own, from numbers, from those given, and from groups of which all but one are
-/// known. Each group of which more are unknown is an error; `known` tells what is known in the end.
+/// Finds the known sizes: those of whole axes, of numbers, those that the call gives, and those of
+/// groups with one unknown size. A group with more unknown sizes is an error. Returns whether the
+/// size of each axis is known.
 pub fn solvable(
     inputs: &[Numbered],
     given: &[(usize, syn::Expr)],

@@ -1,4 +1,4 @@
-//! The arguments of a call: operands, a pattern, sizes.
+//! Parses the arguments of a call: operands, a pattern, and sizes.
 
 use super::axes::Table;
 use super::errors::Errors;
@@ -19,15 +19,15 @@ pub struct Size {
     pub value: Expr,
 }
 
-/// A reduction, and where it stands.
+/// A reduction and its span.
 pub struct Op {
     pub name: String,
     pub span: Span,
-    /// A function of the user's, which has no name.
+    /// The user's function, if the reduction is a closure.
     pub closure: Option<ExprClosure>,
 }
 
-/// What stands in the parentheses of a macro.
+/// The arguments of a macro.
 pub struct Call {
     pub operands: Vec<Expr>,
     pub words: Words,
@@ -35,20 +35,20 @@ pub struct Call {
     pub sizes: Vec<Size>,
 }
 
-/// How the arguments of a macro are arranged.
+/// The order of the arguments of a macro.
 #[derive(Clone, Copy)]
 pub struct Form {
-    /// The macro, for messages.
+    /// The name of the macro, for messages.
     pub name: &'static str,
-    /// Operands and then a pattern, for messages.
+    /// Example operands and a pattern, for messages.
     pub example: &'static str,
     /// Whether a reduction follows the pattern.
     pub op: bool,
-    /// How many operands come first; as many as the pattern has arrays, if none.
+    /// The number of operands, or `None` if it is the number of arrays in the pattern.
     pub operands: Option<usize>,
 }
 
-/// Reads operands, pattern, reduction and sizes.
+/// Parses operands, pattern, reduction and sizes.
 pub fn parse(input: ParseStream<'_>, form: &Form, errors: &mut Errors) -> Result<Call> {
     let mut operands = vec![operand(input, form)?];
     let count = form.operands.or_else(|| count_operands(input));
@@ -92,13 +92,13 @@ fn operand(input: ParseStream<'_>, form: &Form) -> Result<Expr> {
     Ok(expr)
 }
 
-/// Something is missing at the end of a call.
+/// An error about something missing at the end of a call.
 pub fn missing(what: String) -> syn::Error {
     syn::Error::new(Span::call_site(), what)
 }
 
-/// How many operands there are before a pattern: as many as it has arrays on the left of `->`, so that of `x, y, a, b -> ..` the first
-/// half are operands. Before a string all are.
+/// The number of operands before a pattern: the number of arrays to the left of `->`. So the first
+/// half of `x, y, a, b -> ..` are operands. Before a string, all are operands.
 fn count_operands(input: ParseStream<'_>) -> Option<usize> {
     let fork = input.fork();
     let (mut commas, mut last) = (0, ' ');
@@ -122,11 +122,11 @@ fn count_operands(input: ParseStream<'_>) -> Option<usize> {
     Some(1)
 }
 
-/// A pattern among the tokens: up to the end, or to a size.
+/// A pattern of tokens, up to the end or to a size.
 fn bare(input: ParseStream<'_>, form: &Form, errors: &mut Errors) -> Result<(Words, Option<Option<Op>>)> {
     let mut tokens: Vec<TokenTree> = Vec::new();
     while !input.is_empty() && !size_follows(input) {
-        // (The parameters of a closure have types.)
+        // The parameters of a closure may have types.
         let closure = tokens.iter().any(|token| matches!(token, TokenTree::Punct(p) if p.as_char() == '|'));
         if let Some((name, colon)) = colon_follows(input).filter(|_| !closure) {
             let what = format!("the size of an axis is written with `=`: `{name} = 2`");
@@ -143,7 +143,7 @@ fn bare(input: ParseStream<'_>, form: &Form, errors: &mut Errors) -> Result<(Wor
         let arrow =
             tokens.iter().position(|token| matches!(token, TokenTree::Punct(p) if p.as_char() == '>'));
         let is = |token: &TokenTree, char| matches!(token, TokenTree::Punct(p) if p.as_char() == char);
-        // A closure may have commas of its own.
+        // A closure may contain commas.
         let closure = tokens.windows(2).position(|pair| {
             let begins = is(&pair[1], '|') || matches!(&pair[1], TokenTree::Ident(name) if name == "move");
             is(&pair[0], ',') && begins
@@ -177,7 +177,7 @@ fn op_named(tokens: TokenStream, span: Span) -> Op {
     Op { name: name.trim_start_matches("r#").to_owned(), span, closure: None }
 }
 
-/// `, max` behind a string.
+/// `, max` after a string.
 fn reduction(input: ParseStream<'_>, form: &Form, errors: &mut Errors) -> Result<Option<Op>> {
     if !input.peek(Token![,]) || size_follows(input) {
         let what = format!("expected a reduction after the pattern: `{}`", form.example);
@@ -206,7 +206,7 @@ fn size_follows(input: ParseStream<'_>) -> bool {
         && !fork.peek(Token![=>])
 }
 
-/// `, h: 2`, as a size may be written by mistake.
+/// `, h: 2`, a mistaken form of `, h = 2`.
 fn colon_follows(input: ParseStream<'_>) -> Option<(Ident, Span)> {
     let fork = input.fork();
     fork.parse::<Token![,]>().ok()?;
@@ -239,7 +239,7 @@ pub fn sizes(input: ParseStream<'_>) -> Result<Vec<Size>> {
     Ok(sizes)
 }
 
-/// Axes `$n` are as long as the dims. (What is not the name of a dim is refused at the name.)
+/// Gives axes `$n` the size of the dim `n`. If `n` is not a dim, rustc reports an error at it.
 fn sizes_of_dims(words: &Words, sizes: &mut Vec<Size>) {
     for (at, dim) in words.outer.iter().enumerate() {
         if !words.outer[..at].contains(dim) {
@@ -250,13 +250,14 @@ fn sizes_of_dims(words: &Words, sizes: &mut Vec<Size>) {
     }
 }
 
-/// Whether the size of an axis comes next.
+/// Whether a size follows.
 pub fn size_name_follows(input: ParseStream<'_>) -> bool {
     let fork = input.fork();
     fork.call(Ident::parse_any).is_ok() && fork.peek(Token![=]) && !fork.peek(Token![==])
 }
 
-/// The sizes that a call gives, as the numbers of axes; each is one of the pattern's, and given once.
+/// The sizes that a call gives, by the index of the axis. Reports names that the pattern lacks, and
+/// duplicates.
 pub fn given(sizes: &[Size], table: &Table, errors: &mut Errors) -> Vec<(usize, syn::Expr)> {
     let mut given: Vec<(usize, syn::Expr)> = Vec::new();
     for size in sizes {

@@ -1,16 +1,16 @@
-//! All errors of one call, each at its word.
+//! All errors of one call, each with the span of its word.
 
 use super::words::{Place, Words};
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 
-/// Errors of one call beyond so many are left out.
+/// The most errors of one call. Any others are dropped.
 pub const MOST: usize = 8;
 
-/// How many characters of a pattern a message shows.
+/// The most characters of a pattern that a message shows.
 const MOST_SHOWN: usize = 120;
 
-/// A text, or the part of a long one around a position, and where the position is in it.
+/// A text, or the part of a long text around a position, and the position in that part.
 fn around(text: &str, at: usize) -> (String, usize) {
     let count = text.chars().count();
     if count <= MOST_SHOWN {
@@ -23,7 +23,7 @@ fn around(text: &str, at: usize) -> (String, usize) {
     (format!("{before}{part}{after}"), at - first + before.chars().count())
 }
 
-/// Collects errors. Each place has one error at the most: the first.
+/// Collects errors. Keeps only the first error for each place.
 #[derive(Default)]
 pub struct Errors {
     list: Vec<(Span, String)>,
@@ -31,7 +31,7 @@ pub struct Errors {
 }
 
 impl Errors {
-    /// Something is wrong at a word of a pattern.
+    /// Adds an error at a word of a pattern.
     pub fn at(&mut self, words: &Words, place: &Place, message: impl Into<String>) {
         let key = (format!("{:?}", place.span), place.range);
         if self.list.len() >= MOST || self.places.contains(&key) {
@@ -49,36 +49,37 @@ impl Errors {
         self.list.push((place.span, message));
     }
 
-    /// Something is wrong at a token outside of the pattern.
+    /// Adds an error at a token outside of the pattern.
     pub fn span(&mut self, span: Span, message: impl Into<String>) {
         if self.list.len() < MOST {
             self.list.push((span, message.into()));
         }
     }
 
-    /// What syn has to say.
+    /// Adds the errors of syn.
     pub fn syn(&mut self, error: &syn::Error) {
         for error in error.clone() {
             self.span(error.span(), error.to_string());
         }
     }
 
-    /// Whether nothing is wrong.
+    /// Whether there are no errors.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// The errors for rustc, in the place of an item.
+    /// The errors, as an item.
     pub fn items(&self) -> TokenStream {
         let error =
             |(span, message): &(Span, String)| quote_spanned!(*span=> ::core::compile_error!(#message););
         self.list.iter().map(error).collect()
     }
 
-    /// The errors for rustc. The operands stay, so that tools can look at them.
+    /// The errors, as an expression. The operands stay in it for editors.
     pub fn stub(&self, operands: &TokenStream) -> TokenStream {
         let errors = self.list.iter().map(|(span, message)| {
-            // At the user's own place: with the macro's hygiene, each error would have a note on the macro.
+            // The user's own span: with the macro's hygiene, each error would have a note about the
+            // macro.
             quote_spanned!(*span=> ::core::compile_error!(#message))
         });
         let span = Span::mixed_site();

@@ -1,4 +1,4 @@
-//! The words of a pattern, from tokens, from a string, or from numpy's notation.
+//! Splits a pattern into words, from tokens, from a string, or from numpy's notation.
 
 use super::errors::Errors;
 use super::words::{Notation, Place, Word, Words};
@@ -6,7 +6,7 @@ use proc_macro2::{Delimiter, Punct, Spacing, Span, TokenStream, TokenTree};
 use syn::LitStr;
 use unicode_ident::{is_xid_continue, is_xid_start};
 
-/// The words among the tokens of a call.
+/// The words of a pattern written as tokens.
 pub fn tokens(tokens: TokenStream, notation: Notation, end: Span, errors: &mut Errors) -> Words {
     let mut words =
         Words { words: Vec::new(), text: None, end: Place { span: end, range: None }, outer: Vec::new() };
@@ -19,7 +19,7 @@ pub fn tokens(tokens: TokenStream, notation: Notation, end: Span, errors: &mut E
 
 fn read(tokens: TokenStream, notation: Notation, words: &mut Words, errors: &mut Errors) {
     let mut tokens = tokens.into_iter().peekable();
-    // The name or number that stands before.
+    // The name or number before this token.
     let mut name: Option<Span> = None;
     while let Some(token) = tokens.next() {
         let before = name.take();
@@ -27,7 +27,7 @@ fn read(tokens: TokenStream, notation: Notation, words: &mut Words, errors: &mut
             name = Some(token.span());
         }
         let place = Place { span: token.span(), range: None };
-        // One sign of several characters has no space in it.
+        // A sign of several characters contains no space.
         let is = |token: &TokenTree, sign: char| matches!(token, TokenTree::Punct(p) if p.as_char() == sign);
         let mut next = |sign: char| match tokens.next_if(|token| is(token, sign)) {
             Some(TokenTree::Punct(punct)) => Some(punct),
@@ -84,7 +84,7 @@ fn read(tokens: TokenStream, notation: Notation, words: &mut Words, errors: &mut
             TokenTree::Punct(punct) => match punct.as_char() {
                 ',' => Word::Comma,
                 '+' => Word::Plus,
-                // The name that follows is an axis as any other.
+                // The name after it is an ordinary axis.
                 '$' => match tokens.peek() {
                     Some(TokenTree::Ident(dim)) => {
                         words.outer.push(dim.clone());
@@ -247,7 +247,8 @@ pub fn string(literal: &LitStr, notation: Notation, errors: &mut Errors) -> Word
     words
 }
 
-/// A word of three letters or more that has a space and another word beside it: so axes are written that have names.
+/// A word of three or more letters, next to a space and another word: this pattern has names, not
+/// letters.
 fn name_among_names(chars: &[char]) -> Option<(usize, usize)> {
     let is_letter = |at: usize| chars.get(at).is_some_and(|&c| is_xid_continue(c));
     let mut at = 0;
@@ -265,7 +266,7 @@ fn name_among_names(chars: &[char]) -> Option<(usize, usize)> {
     None
 }
 
-/// As in einops, `_` marks no end of a name: it stands for an axis that is left alone.
+/// As in einops, a name must not start or end with `_`: `_` stands for an unused axis.
 fn named(name: &str, words: &Words, place: &Place, errors: &mut Errors) -> Word {
     if name.starts_with('_') || name.ends_with('_') {
         errors.at(words, place, format!("the axis name `{name}` starts or ends with `_`"));
@@ -277,7 +278,7 @@ const COORDINATES: &str = "brackets have the number of coordinates in them: `yx[
 
 const DOTS_IN_A_NAME: &str = "`...` and the name beside it are two axes: write a space between them";
 
-/// Whether two tokens stand beside one another without a space. (Unknown outside of rustc, where nothing does.)
+/// Whether two tokens are adjacent. Always `false` outside of rustc, which has no positions.
 fn touch(first: Span, second: Span) -> bool {
     if !proc_macro::is_available() {
         return false;
@@ -288,7 +289,7 @@ fn touch(first: Span, second: Span) -> bool {
 
 const SPACED_ARROW: &str = "expected `->` between both sides of the pattern, without a space in it";
 
-/// How many characters are left of an arrow with spaces in it.
+/// The number of characters left of an arrow that contains spaces.
 fn spaced_arrow(behind_minus: &[char]) -> Option<usize> {
     let at = behind_minus.iter().position(|&c| c != ' ')?;
     (behind_minus[at] == '>').then_some(at + 1)

@@ -8,9 +8,10 @@
 //! group   := { axis }
 //! ```
 //!
-//! A pattern stands among the tokens of the macro's call or in a string literal; [`lex`] makes the same [`words`] of both (and of
-//! numpy's notation, where each letter is a name). [`parse`] reads them, [`axes`] gives the axes numbers, and [`plan`] writes the
-//! constant that runs. [`call`] reads the other arguments, and [`operand`] refers to operands.
+//! A pattern is written as tokens or in a string literal. [`lex`] turns both into the same
+//! [`words`]. In numpy's notation each letter is a name. [`parse`] parses the words, [`axes`]
+//! numbers the axes, and [`plan`] writes the constant for the expansion. [`call`] parses the other
+//! arguments, and [`operand`] refers to operands.
 
 pub mod axes;
 pub mod call;

@@ -1,6 +1,6 @@
-//! What a misspelt name may have meant.
+//! Suggestions for misspelt names.
 
-/// The candidate that is nearest to `name`, if one is near.
+/// The candidate nearest to `name`, if one is near enough.
 pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let most = if name.chars().count() < 3 { 1 } else { 2 };
     candidates
@@ -15,7 +15,7 @@ pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// How many letters have to be put in, taken out or changed.
+/// The number of letters to insert, remove or change.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

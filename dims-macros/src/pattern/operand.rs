@@ -1,11 +1,12 @@
-//! Operands, as code that refers to them.
+//! Code that refers to operands.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::Expr;
 use syn::spanned::Spanned;
 
-/// A reference to an operand. A list that is written out is made of references to its parts, each of which may be of a type of its own.
+/// A reference to an operand. For a bracketed list, a list of references to its elements, which may
+/// have different types.
 pub fn reference(operand: &Expr) -> TokenStream {
     let Expr::Array(list) = operand else { return plain_reference(operand) };
     let span = Span::mixed_site().located_at(list.span());
@@ -58,7 +59,8 @@ pub fn plain_reference(operand: &Expr) -> TokenStream {
     }
 }
 
-/// The operands, looked at and not used: for calls with errors. (Those of a list one by one: whether they make a list is another question.)
+/// Code that borrows the operands without using them, for calls with errors. Lists are borrowed
+/// element by element, so that their types may differ.
 pub fn looked_at<'e>(operands: impl Iterator<Item = &'e Expr>) -> TokenStream {
     operands
         .map(|operand| match operand {

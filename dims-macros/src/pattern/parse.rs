@@ -1,4 +1,4 @@
-//! Patterns as trees.
+//! Parses patterns into trees.
 
 use super::errors::Errors;
 use super::words::{Place, Word, Words};
@@ -6,7 +6,7 @@ use super::words::{Place, Word, Words};
 /// The arrays on both sides of `->`.
 pub struct Sides {
     pub left: Vec<Array>,
-    /// Those on the right, and where the arrow is, if there is one.
+    /// The arrays on the right, and the place of the arrow, if there is one.
     pub right: Option<(Vec<Array>, Place)>,
 }
 
@@ -14,18 +14,18 @@ pub struct Sides {
 #[derive(Clone, Debug)]
 pub struct Array {
     pub axes: Vec<Axis>,
-    /// Its first word, or where it should be.
+    /// The first word, or the place where it is missing.
     pub place: Place,
 }
 
-/// One axis of an array, or a part of a group.
+/// One axis of an array, or of a group.
 #[derive(Clone, Debug)]
 pub struct Axis {
     pub kind: AxisKind,
     pub place: Place,
 }
 
-/// What an axis is.
+/// The kind of an axis.
 #[derive(Clone, Debug)]
 pub enum AxisKind {
     Name(String),
@@ -33,18 +33,18 @@ pub enum AxisKind {
     Dots,
     Under,
     Star,
-    /// Groups that lie one behind the other; one, where there is no `+`.
+    /// Concatenated groups. Without `+` there is only one.
     Group(Vec<Vec<Axis>>),
 }
 
-/// How many groups can be nested in one another.
+/// How deeply groups can be nested.
 const MOST_NESTED: usize = 32;
 
-/// How many arrays a pattern can have, and how many axes they can have together.
+/// The most arrays of a pattern, and the most axes of all arrays together.
 const MOST_ARRAYS: usize = 64;
 const MOST_AXES: usize = 256;
 
-/// Reads a pattern.
+/// Parses a pattern.
 pub fn parse(words: &Words, errors: &mut Errors) -> Sides {
     let count = |of: &dyn Fn(&Word) -> bool, most: usize| {
         words.words.iter().filter(|(word, _)| of(word)).nth(most).map(|(_, place)| place)
@@ -81,7 +81,7 @@ pub fn parse(words: &Words, errors: &mut Errors) -> Sides {
 struct Reader<'w, 'e> {
     words: &'w Words,
     at: usize,
-    /// In how many groups the word stands.
+    /// The number of open groups around the current word.
     open: usize,
     errors: &'e mut Errors,
 }
@@ -113,7 +113,7 @@ impl Reader<'_, '_> {
     fn array(&mut self) -> Array {
         let place = self.place();
         let mut axes = self.axes();
-        // A stray word is one error, and the axes behind it belong to the same array.
+        // A stray word is one error. The axes after it belong to the same array.
         while let Some(Word::Close | Word::Plus) = self.peek() {
             let (word, place) = self.next().expect("a word was seen");
             let what = match word {
@@ -126,7 +126,7 @@ impl Reader<'_, '_> {
         Array { axes, place }
     }
 
-    /// Axes up to a word that is none.
+    /// Axes, up to a word that is not an axis.
     fn axes(&mut self) -> Vec<Axis> {
         let mut axes = Vec::new();
         loop {
@@ -144,7 +144,7 @@ impl Reader<'_, '_> {
                             "groups are nested more than {MOST_NESTED} deep: `((h w) c)` is the same as `(h w c)`"
                         );
                         self.errors.at(self.words, &place, what);
-                        // What follows is not read.
+                        // Skip the rest.
                         (self.at, self.open) = (self.words.words.len(), 0);
                         return axes;
                     }
@@ -161,7 +161,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Groups up to the closing parenthesis.
+    /// Groups, up to the closing parenthesis.
     fn groups(&mut self, open: &Place) -> Vec<Vec<Axis>> {
         let mut groups = vec![self.axes()];
         let mut commas = 0;
@@ -200,7 +200,7 @@ impl Reader<'_, '_> {
                     groups.last_mut().expect("there is a group").extend(more);
                 }
                 _ => {
-                    // Those around it end here as well.
+                    // The groups around it end here too.
                     let what = match self.open {
                         0 => return groups,
                         1 => "`(` is not closed: its `)` is missing".to_owned(),

@@ -1,4 +1,4 @@
-//! The constant that a pattern becomes.
+//! Writes the constant for a pattern.
 
 use super::axes::{Numbered, Slot, Table, Term};
 use super::operand::reference;
@@ -7,56 +7,57 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::Expr;
 use syn::spanned::Spanned;
 
-/// A variable of the macro's own. Hygiene keeps it apart from the user's variables, but not from constants and unit structs.
+/// A variable of the macro. Hygiene keeps it apart from the user's variables, but not from
+/// constants and unit structs.
 pub fn own(name: &str) -> Ident {
     Ident::new(&format!("__{name}"), Span::mixed_site())
 }
 
-/// Where what macros expand to lives.
+/// The path of the items that expansions use.
 pub fn home() -> TokenStream {
     quote!(::typed_dims::__private::pattern)
 }
 
-/// Numbers below this are ranks that are types.
+/// The greatest rank that has a type.
 const MOST_RANK: usize = 26;
 
-/// The end of the names of types that stand for a number of axes.
+/// The suffix of the types for a number of axes.
 fn counted(count: usize) -> String {
     if count > MOST_RANK { "Dyn".to_owned() } else { count.to_string() }
 }
 
-/// The type that stands for a number of axes.
+/// The type for a number of axes.
 pub fn rank(count: usize) -> TokenStream {
     let name = format_ident!("Rank{}", counted(count));
     quote!(::typed_dims::__private::pattern::#name)
 }
 
-/// One of the functions that make an argument of an operand, if it has so many axes.
+/// A function that turns an operand with this many axes into an argument.
 pub fn taking(count: usize, function: &str, span: Span) -> TokenStream {
     let (name, function) = (format_ident!("Taking{}", counted(count)), format_ident!("{function}"));
     quote_spanned!(span=> ::typed_dims::__private::pattern::#name::#function)
 }
 
-/// The type that stands for the axes of a result.
+/// The type for the axes of a result.
 pub fn out_rank(array: &Numbered) -> TokenStream {
     let (home, rank) = (home(), rank(array.count()));
     if array.spreads() { quote!(#home::Spread<#rank>) } else { quote!(#home::Fixed<#rank>) }
 }
 
-/// Where the elements of an operand have to be.
+/// Where the elements of an operand must be.
 #[derive(Clone, Copy)]
 pub enum Where {
-    /// In memory, or they are yet to be computed.
+    /// In memory or not computed yet.
     Anywhere,
     InMemory,
 }
 
-/// An operand as an argument, with its number of axes checked.
+/// An operand as an argument, after a check of its number of axes.
 pub fn argument(operand: &Expr, array: &Numbered) -> TokenStream {
     bound_argument(&reference(operand), operand.span(), array, Where::Anywhere)
 }
 
-/// The same for a reference that is there already.
+/// Like `argument`, for an existing reference.
 pub fn bound_argument(reference: &TokenStream, span: Span, array: &Numbered, place: Where) -> TokenStream {
     let span = Span::mixed_site().located_at(span);
     let function = match (place, array.spreads()) {
@@ -77,7 +78,7 @@ pub fn nested(arguments: &[TokenStream]) -> TokenStream {
         .fold(quote!(::typed_dims::__private::pattern::End), |list, argument| quote!((#argument, #list)))
 }
 
-/// The sizes that are given, or written as numbers.
+/// The sizes from the call, and those written as numbers in the pattern.
 pub fn given(table: &Table, given: &[(usize, Expr)]) -> TokenStream {
     let numbers = table.entries.iter().enumerate().filter_map(|(axis, entry)| {
         let axis = Literal::usize_unsuffixed(axis);
@@ -91,7 +92,7 @@ pub fn given(table: &Table, given: &[(usize, Expr)]) -> TokenStream {
     quote!(&[#(#numbers,)* #(#given),*])
 }
 
-/// A piece: the number of the operand, and the groups that are chosen on both sides.
+/// A part of a result: the index of its operand, and the groups chosen on both sides.
 pub struct Piece {
     pub input: usize,
     pub from: Vec<usize>,
@@ -135,11 +136,11 @@ impl ToTokens for Plan<'_> {
     }
 }
 
-/// The most axes for which the core plans without allocations.
+/// The most axes for which the core plans without allocating.
 const MOST_LOOPS: usize = 12;
 
 impl Plan<'_> {
-    /// The axes of the result and the others, if the pattern alone says which those are.
+    /// The axes of the result and the summed axes, if the pattern alone determines them.
     fn loops(&self) -> TokenStream {
         let arrays = || self.inputs.iter().copied().chain([self.output]).flatten();
         let open = |slot: &Slot| matches!(slot, Slot::Sum(_)) || slot.terms().contains(&Term::Rest);
@@ -192,14 +193,16 @@ fn term_list(terms: &[Term]) -> TokenStream {
     quote!(&[#(#terms),*])
 }
 
-/// The whole call: the value, or a panic with the error's text; or, for the `try_` form, the result.
+/// The whole call: the value, or a panic with the text of the error. For the `try_` form, the
+/// result.
 pub fn finish(call: TokenStream, fallible: bool) -> TokenStream {
     if fallible {
         return call;
     }
     let span = Span::mixed_site();
     let (value, error) = (own("value"), own("error"));
-    // No function takes the result: a value of another type than is expected is one, and no `Result` of it.
+    // A `match`, not a function: rustc then reports a type mismatch for the value, not for the
+    // `Result`.
     quote_spanned! {span=>
         match #call {
             ::core::result::Result::Ok(#value) => #value,

@@ -1,8 +1,8 @@
-//! The words of a pattern, and where they stand.
+//! The words of a pattern, and their places.
 
 use proc_macro2::{Ident, Span};
 
-/// Where a word stands: a token, or a literal and the characters of its text from the first to behind the last.
+/// The place of a word: a token, or a literal with a range of its characters.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub span: Span,
@@ -27,27 +27,27 @@ pub enum Word {
 /// A pattern as words.
 pub struct Words {
     pub words: Vec<(Word, Place)>,
-    /// The text of a string literal.
+    /// The text, if the pattern is a string literal.
     pub text: Option<String>,
-    /// Behind the last word.
+    /// The place after the last word.
     pub end: Place,
-    /// The axes `$n`, as long as the dim `n` of the surrounding scope.
+    /// The axes `$n`, whose size is that of the dim `n` in the surrounding scope.
     pub outer: Vec<Ident>,
 }
 
-/// How the words of a string are told apart.
+/// How a string is split into words.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Notation {
-    /// Names of any length, with spaces between them: einops.
+    /// Names of any length, separated by spaces, as in einops.
     Names,
-    /// As `Names`, and `[2]` is a name: an axis of coordinates, in `gather!`.
+    /// Like `Names`, but `[2]` is also a name: a coordinate axis, in `gather!`.
     Coordinates,
-    /// Each letter is a name, and spaces do not matter: numpy.
+    /// Each letter is a name, and spaces are ignored, as in numpy.
     Letters,
 }
 
 impl Words {
-    /// The pattern as it is shown in messages.
+    /// The pattern, as messages show it.
     pub fn shown(&self) -> String {
         if let Some(text) = &self.text {
             return text.trim().to_owned();
@@ -67,7 +67,7 @@ impl Words {
 }
 
 impl Word {
-    /// As it is written.
+    /// The word as written.
     pub fn shown(&self) -> String {
         match self {
             Word::Name(name) => name.clone(),

@@ -14,7 +14,7 @@ use syn::parse::{ParseStream, Parser};
 const FORM: Form =
     Form { name: "parse_shape", example: "parse_shape!(x, b _ h w)", op: false, operands: Some(1) };
 
-/// The sizes of an array's axes as the fields of a value.
+/// The sizes of an array's axes as the fields of a struct.
 pub fn expand(input: TokenStream, fallible: bool) -> TokenStream {
     let mut errors = Errors::default();
     let call = match (|input: ParseStream<'_>| call::parse(input, &FORM, &mut errors)).parse2(input) {
@@ -49,7 +49,7 @@ pub fn expand(input: TokenStream, fallible: bool) -> TokenStream {
     for (axis, place) in &array.places {
         let Some(axis) = axis.filter(|&axis| table.entries[axis].number.is_none()) else { continue };
         let name = &table.entries[axis].name;
-        // The name of a field, keyword or not; a few words cannot be one.
+        // Keywords become raw identifiers, except the few that cannot be raw.
         match syn::parse_str::<Ident>(name).or_else(|_| syn::parse_str::<Ident>(&format!("r#{name}"))) {
             Ok(mut field) => {
                 field.set_span(if place.range.is_some() { Span::call_site() } else { place.span });
@@ -72,7 +72,7 @@ pub fn expand(input: TokenStream, fallible: bool) -> TokenStream {
     let axes = fields.iter().map(|(axis, _)| Literal::usize_unsuffixed(*axis));
     let result = own("sizes");
     let value = finish(quote!(#result.map(|#result| Shape { #(#names: #result[#axes]),* })), fallible);
-    // The operand is evaluated outside of the block in which `Shape` is that of the macro.
+    // The operand is evaluated outside of the block, because `Shape` inside is the macro's type.
     quote! {
         match #sizes {
             #result => {

@@ -1,4 +1,4 @@
-//! What a rearrangement, a reduction or a repetition becomes.
+//! The expansion of a rearrangement, a reduction or a repetition.
 
 use super::TransformKind;
 use super::pieces::Part;
@@ -18,7 +18,7 @@ pub fn expand(call: &Call, valid: &ValidTransform, kind: TransformKind, fallible
         let call = result(call, valid, kind, &references, output, &valid.pieces[0]);
         return finish(call, fallible);
     }
-    // The operands are evaluated once, for all results.
+    // Evaluates the operands once for all results.
     let names: Vec<_> = (0..call.operands.len()).map(|at| own(&format!("operand{at}"))).collect();
     let references = call.operands.iter().map(reference);
     let bound: Vec<_> = names.iter().map(|name| quote!(#name)).collect();
@@ -81,7 +81,7 @@ fn result(
         }
         TransformKind::Reduce => {
             let op = valid.op.expect("a call without errors has a reduction");
-            // Where the user has it: there rustc points if there is no such reduction of these elements.
+            // The user's span, where rustc reports that these elements have no such reduction.
             let place = call.op.as_ref().map_or_else(Span::call_site, |op| op.span);
             let op = Ident::new(op, Span::mixed_site().located_at(place));
             let reduce =

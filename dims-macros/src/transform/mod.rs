@@ -10,7 +10,7 @@ use crate::pattern::operand::looked_at;
 use proc_macro2::TokenStream;
 use syn::parse::{ParseStream, Parser};
 
-/// Which of the macros is called.
+/// The macro that was called.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TransformKind {
     Rearrange,
@@ -20,7 +20,7 @@ pub enum TransformKind {
 }
 
 impl TransformKind {
-    /// How it is called.
+    /// The name and argument order of the macro.
     fn form(self) -> Form {
         let (name, example) = match self {
             TransformKind::Rearrange => ("rearrange", "rearrange!(x, h w c -> c h w)"),
@@ -33,7 +33,7 @@ impl TransformKind {
     }
 }
 
-/// One of the macros; the `try_` form if `fallible`.
+/// Expands one of the macros, or its `try_` form if `fallible`.
 pub fn expand(input: TokenStream, kind: TransformKind, fallible: bool) -> TokenStream {
     let mut errors = Errors::default();
     let form = kind.form();
@@ -57,7 +57,7 @@ mod tests {
     use super::{TransformKind, expand};
     use quote::quote;
 
-    /// How many errors a call has.
+    /// The number of errors of a call.
     fn errors(call: proc_macro2::TokenStream, kind: TransformKind) -> usize {
         expand(call, kind, false).to_string().matches("compile_error").count()
     }

@@ -1,14 +1,15 @@
-//! Joined and split arrays: which part of which operand each part of a result is.
+//! Joined and split arrays: maps the parts of a result to parts of the operands.
 //!
-//! An array with sums of axes has a part for each choice of their groups: `h (w1 + w2)` has the parts `h w1` and `h w2`. A part of a
-//! result is the part of an operand with the same axes, or else one that is repeated along the others.
+//! An array with sums of axes has a part for each choice of their groups: `h (w1 + w2)` has the
+//! parts `h w1` and `h w2`. A part of a result is the part of an operand with the same axes. If
+//! there is none, it is one with fewer axes, repeated along the missing ones.
 
 use crate::pattern::axes::{Numbered, Slot, Table, Term};
 use crate::pattern::errors::Errors;
 use crate::pattern::near::list;
 use crate::pattern::words::Words;
 
-/// A part of a result, and the part of an operand that it is.
+/// A part of a result, and the part of an operand that it copies.
 #[derive(Clone, Debug)]
 pub struct Part {
     pub input: usize,
@@ -23,7 +24,7 @@ struct Choice {
     terms: Vec<Term>,
 }
 
-/// For each output its parts, if the call joins or splits arrays.
+/// The parts of each output, if the call joins or splits arrays.
 pub fn find(
     inputs: &[Numbered],
     outputs: &[Numbered],
@@ -70,8 +71,8 @@ pub fn find(
     parts
 }
 
-/// The part of an operand with the axes of `target`: an unused one with just these, else any with just these, else the one that has most of
-/// them and no others.
+/// The part of an operand for the axes of `target`: an unused part with exactly these axes, else
+/// any part with exactly these axes, else the part with the most of these axes and no others.
 fn source_of(target: &Choice, sources: &[Choice], used: &[bool]) -> Option<usize> {
     let same = |source: &Choice| source.terms.len() == target.terms.len() && within(source, target);
     let mut exact = (0..sources.len()).filter(|&at| same(&sources[at]));
@@ -96,7 +97,7 @@ fn shown(choice: &Choice, table: &Table) -> Vec<String> {
     choice.terms.iter().map(name).collect()
 }
 
-/// All choices of groups from the sums of an array, the last sum changing fastest.
+/// All choices of groups from the sums of an array. The last sum varies fastest.
 fn choices(at: usize, array: &Numbered) -> Vec<Choice> {
     let mut choices = vec![Choice { array: at, groups: Vec::new(), terms: Vec::new() }];
     for slot in &array.slots {

@@ -1,4 +1,4 @@
-//! Which axes stay, go or are new, and whether that is what the macro does.
+//! Finds the axes that stay, go, or are new, and checks that the macro allows this.
 
 use super::TransformKind;
 use super::pieces::{self, Part};
@@ -16,10 +16,10 @@ pub struct ValidTransform {
     pub table: Table,
     pub inputs: Vec<Numbered>,
     pub outputs: Vec<Numbered>,
-    /// For each output, what it is put together of, if it is.
+    /// The parts of each output. Empty unless the call joins or splits arrays.
     pub pieces: Vec<Vec<Part>>,
     pub given: Vec<(usize, Expr)>,
-    /// The reduction, if it is one of the library's.
+    /// The reduction, if it is one of the library.
     pub op: Option<&'static str>,
 }
 
@@ -41,7 +41,7 @@ const OPS: &[&str] = &[
     "count",
 ];
 
-/// What reductions are called elsewhere.
+/// Names of reductions in other libraries.
 const ALIASES: &[(&str, &str)] = &[
     ("average", "mean"),
     ("avg", "mean"),
@@ -100,14 +100,14 @@ impl TransformKind {
     }
 }
 
-/// Checks a call. What it returns is to be used only if there are no errors.
+/// Checks a call. Use the result only if there are no errors.
 pub fn check(call: &Call, kind: TransformKind, errors: &mut Errors) -> ValidTransform {
     let words = &call.words;
     let mut table = Table::default();
     let Sides { left, right } = parse(words, errors);
     let well_formed = errors.is_empty();
     let Some((right, _)) = right else {
-        // (An arrow that is misspelt is one mistake.)
+        // A misspelt arrow is one mistake.
         if well_formed {
             let what = format!("expected `->` and the axes of the result: `{}`", kind.form().example);
             errors.at(words, &words.end, what);
@@ -147,7 +147,7 @@ pub fn check(call: &Call, kind: TransformKind, errors: &mut Errors) -> ValidTran
     {
         errors.at(words, &second.place, format!("`{}!` has one result", kind.form().name));
     }
-    // Where words are missing or wrong, an axis may seem to be on one side that is on both.
+    // If words are missing or wrong, an axis on both sides may seem to be on one side.
     if well_formed {
         sides(kind, &inputs, &outputs, &table, known, words, errors);
     }
@@ -180,7 +180,8 @@ pub fn check(call: &Call, kind: TransformKind, errors: &mut Errors) -> ValidTran
     ValidTransform { table, inputs, outputs, pieces, given, op }
 }
 
-/// A closure takes the elements of a part as a slice. (What is said of its parameter is all that can be looked at here; rustc knows the rest.)
+/// Checks that a closure takes a slice. Only a declared type of its parameter can be checked here;
+/// rustc checks the rest.
 fn takes_a_slice(closure: &ExprClosure, errors: &mut Errors) {
     const EXAMPLE: &str = "takes the elements along the reduced axes as a slice, `|part: &[f64]| part[0]`";
     let [Pat::Type(parameter)] = closure.inputs.iter().collect::<Vec<_>>()[..] else {
@@ -191,7 +192,7 @@ fn takes_a_slice(closure: &ExprClosure, errors: &mut Errors) {
         }
         return;
     };
-    // What has a name of its own can be a slice.
+    // A named type can be a slice.
     let can_be = match &*parameter.ty {
         Type::Reference(reference) => match &*reference.elem {
             Type::Path(path) => !is_number(path),
@@ -207,7 +208,7 @@ fn takes_a_slice(closure: &ExprClosure, errors: &mut Errors) {
     }
 }
 
-/// Whether a type is one of Rust's numbers, or `bool`.
+/// Whether a type is a primitive number or `bool`.
 fn is_number(path: &TypePath) -> bool {
     const NUMBERS: [&str; 15] = [
         "bool", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128",
@@ -216,7 +217,7 @@ fn is_number(path: &TypePath) -> bool {
     path.path.get_ident().is_some_and(|name| NUMBERS.iter().any(|number| name == number))
 }
 
-/// Each axis stands on the sides where the macro has it.
+/// Checks that each axis is on the sides where the macro allows it.
 fn sides(
     kind: TransformKind,
     inputs: &[Numbered],
@@ -234,13 +235,13 @@ fn sides(
         let mut reported = Vec::new();
         for (axis, place) in inputs.iter().flat_map(|input| &input.places) {
             let Some(axis) = of_name(axis).filter(|&axis| !in_output(axis)) else { continue };
-            // A diagonal names it several times.
+            // A diagonal has several places with the same name.
             if reported.contains(&axis) {
                 continue;
             }
             reported.push(axis);
             let name = &table.entries[axis].name;
-            // One misspelt name is one error: at the right, where the other is not known.
+            // A misspelt name is one error, reported on the right, where the name is unknown.
             let mut new = right_names().filter(|own| table.find(own).is_some_and(|axis| axis >= known));
             if kind != TransformKind::Repeat && new.any(|own| nearest(own, left_names()) == Some(name)) {
                 continue;
@@ -281,7 +282,7 @@ fn sides(
     }
 }
 
-/// The size of a new axis is given.
+/// Checks that the size of each new axis is given.
 fn unknown_sizes(outputs: &[Numbered], known: &[bool], table: &Table, words: &Words, errors: &mut Errors) {
     for (axis, place) in outputs.iter().flat_map(|output| &output.places) {
         if let Some(axis) = axis.filter(|&axis| !known[axis]) {

@@ -1,4 +1,4 @@
-//! What sizes decide: a `DimError` that names the loop, or a panic with the same text at the macro.
+//! Mistakes in sizes: a `DimError` that names the loop, or a panic with the same text at the macro.
 
 use ndarray::{Array1, Array2, ArrayD, IxDyn, array};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +16,7 @@ fn two_sizes_of_one_loop() {
     assert!(error.contains("errors.rs"), "{error}");
     let error = text(try_einsum!(a[i, k] * b[k, j] => [i, j]));
     assert!(error.starts_with("dim `k` has size 3"), "{error}");
-    // One under the same name as many is refused as well.
+    // Sizes 1 and n under the same name are also refused.
     let one = Array2::<f32>::ones((1, 3));
     assert!(text(try_einsum!(a[i, k] + one[i, k] => [i, k])).contains("`i`"));
     assert!(text(try_tensor!([i] => a[i, i])).contains("`i`"));

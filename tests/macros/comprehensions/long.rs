@@ -1,22 +1,23 @@
 //! Expressions of any length: those too deep for one type are computed in parts.
 
-// Each comprehension has a stack frame of its own: unoptimized, they would all be in one.
+// A separate stack frame for each comprehension: unoptimized, they would all be in one.
 #![allow(clippy::redundant_closure_call)]
 
 use ndarray::{Array2, array};
 use typed_dims::prelude::*;
 
-/// `f(a + a * term + ..)` of the sums by a comprehension, and the same term by term.
+/// `f(a + a * term + ..)`: the sums from a comprehension, and those computed term by term.
 macro_rules! added {
     ($f:ident: $($term:literal)*) => {{
         let a = array![[0.5, 1.0], [2.0, -3.0]];
-        // (In a function of its own: what is not optimised has a place on the stack for each value of a function.)
+        // In a separate function: without optimization, each value of a function takes up stack
+        // space.
         let sums = (|| $f!(a $($term)*))();
         let mut steps = a.clone();
         for term in [$($term),*] {
             steps = &steps + &a * term;
         }
-        // Bit by bit: each term is added to the sum of those before it.
+        // Equal to the bit: each term is added to the sum of the previous ones.
         (sums, steps)
     }};
 }

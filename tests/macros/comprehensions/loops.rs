@@ -1,10 +1,11 @@
-//! Comprehensions equal the loops that they stand for, on arrays of random sizes, 0 and 1 among them.
+//! Comprehensions return the same as the equivalent loops, on arrays of random sizes, including 0
+//! and 1.
 
 use ndarray::{Array, Array1, Array2, Array3, Dimension, ShapeBuilder, StrideShape};
 use proptest::prelude::*;
 use typed_dims::prelude::*;
 
-/// Small whole numbers, which every order of summation sums exactly.
+/// Small integers, whose sums are exact in any order.
 fn filled<D: Dimension>(shape: impl Into<StrideShape<D>>, seed: u64) -> Array<f64, D> {
     let shape = shape.into();
     let len = shape.size();
@@ -19,7 +20,7 @@ fn size() -> impl Strategy<Value = usize> {
     prop_oneof![Just(0usize), Just(1), 2usize..6, Just(17)]
 }
 
-/// At least one.
+/// At least 1.
 fn some() -> impl Strategy<Value = usize> {
     prop_oneof![Just(1usize), 2usize..6, Just(17)]
 }
@@ -57,7 +58,7 @@ proptest! {
     fn windows(n in size(), w in some(), step in 1usize..4, seed: u64) {
         let (x, weight) = (filled(n, seed), filled(w, seed + 1));
         let out = try_tensor!([i] => sum[k](x[step * i + k] * weight[k]));
-        // One that just does not fit gives an empty result, and a longer one is an error.
+        // One element too long gives an empty result; anything longer is an error.
         let fits = (n as isize - w as isize).div_euclid(step as isize) + 1;
         if let Ok(fits) = usize::try_from(fits) {
             let window = |i: usize| (0..w).map(|k| x[step * i + k] * weight[k]).sum::<f64>();

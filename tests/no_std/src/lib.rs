@@ -1,7 +1,8 @@
-//! Each macro and a little of everything else in a crate without the standard library. It is built for a target that has none; its tests
-//! run where there is one, with the library as it is without.
+//! Each macro, and a little of everything else, in a crate without the standard library. It is
+//! built for a target that has none. Its tests run on a target that has one, with the library's
+//! `no_std` build.
 //!
-//! (Not a default member: beside packages that ask for `std`, the library would have it here as well.)
+//! Not a default member: other packages would enable the library's feature `std` here too.
 
 #![no_std]
 #![deny(warnings)]
@@ -10,7 +11,7 @@ extern crate alloc;
 
 use alloc::format;
 use alloc::string::String;
-// (`array!` of ndarray needs the macro in scope.)
+// ndarray's `array!` needs the macro in scope.
 use alloc::vec;
 use alloc::vec::Vec;
 use typed_dims::ndarray::{Array1, Array2, Array3, ArrayView2, array};
@@ -19,20 +20,20 @@ use typed_dims::prelude::*;
 dims! {
     /// Positions of a sequence.
     pub struct Token;
-    /// Positions that are looked at.
+    /// Positions that are attended to.
     pub struct Key;
-    /// Parts that look on their own.
+    /// Attention heads.
     pub struct Head = 2;
-    /// Elements of a position.
+    /// Features of a position.
     pub struct Width;
 }
 
 roles! {
-    /// What a position of a sequence means.
+    /// The role of positions in a sequence.
     pub struct Time;
 }
 
-/// `softmax(q k / sqrt(width)) v` for each head, of the keys up to the token's own.
+/// `softmax(q k / sqrt(width)) v` for each head, over the keys up to the token's own.
 pub fn causal_attention(
     q: &Tensor<f32, (Token, Head, Width)>,
     k: &Tensor<f32, (Key, Head, Width)>,
@@ -43,21 +44,21 @@ pub fn causal_attention(
     attention(q, k, v, Width, Key, 0.5, Token.ge(Key)).rename(out, Width).eval()
 }
 
-/// A layer of a network with what is usual after it.
+/// A layer with a common activation.
 pub fn layer(x: &Array2<f32>, weight: &Array2<f32>, bias: &Array1<f32>) -> Array2<f32> {
     dims!(i, j, k);
     let y = (x.at((i, k)) * weight.at((k, j))).sum(k) + bias.at(j);
     y.relu().softmax(j).order((i, j))
 }
 
-/// Functions of floats that the standard library would have.
+/// Functions of floats that the standard library would provide.
 pub fn functions(x: ArrayView2<'_, f64>) -> Array2<f64> {
     dims!(i, j);
     let x = x.at((i, j));
     (x.sin() + x.exp() + x.abs().sqrt() + x.tanh() + x.powi(3)).order((i, j))
 }
 
-/// What the macros take and make.
+/// The inputs and outputs of pattern macros.
 pub fn patterns(a: &Array2<f32>) -> (Array2<f32>, Array2<f32>, Array3<f32>, Array1<f32>) {
     let product = einsum!("ij,kj->ik", a, a);
     let pairs = einsum!(a[i, j] * a[k, j] => [i, k]);
@@ -84,7 +85,7 @@ pub fn length(x: &Tensor<f32, (Width,)>) -> Tensor<f32, ()> {
     x.norm(Width)
 }
 
-/// What is wrong with sizes, as a text.
+/// The text of an error about sizes.
 pub fn complaint() -> String {
     let (a, b) = (array![1.0, 2.0], array![1.0, 2.0, 3.0]);
     dims!(i);
@@ -92,7 +93,7 @@ pub fn complaint() -> String {
     format!("{}", error.expect_err("two sizes of one dim"))
 }
 
-/// Large results, which elsewhere come from the pool and are computed on several threads.
+/// Large results, which come from the pool and use several threads in a `std` build.
 pub fn large() -> f64 {
     dims!(i = 300, j = 300, k);
     let a = rand::<f64, _>((i, j), 1);

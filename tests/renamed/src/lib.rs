@@ -1,4 +1,4 @@
-//! Each macro, in a package that knows the library as `td`.
+//! Calls each macro in a package that imports the library as `td`.
 
 #![deny(warnings)]
 #![cfg(all(test, feature = "all"))]
@@ -7,7 +7,7 @@ use td::einsum_path;
 use td::ndarray::array;
 use td::prelude::*;
 
-/// The name in use for something else.
+/// The usual name, used for something else.
 mod typed_dims {
     pub fn two() -> usize {
         2

@@ -25,14 +25,15 @@ fn with_a_constant_on_the_left() {
     let x = input().stream((B, J, K), J);
     let (y, class) = cost(|| -> Stream<i64, (B, I, K), I> { x.contract(&weight(), J) });
     assert_eq!((y.to_array(), class), (product(), CostClass::Compute));
-    // A layout changes nothing.
+    // A layout makes no difference.
     assert_eq!(x.contract(&weight().laid((J, B, I)), J), y);
     assert_eq!(x.contract(weight().laid((B, I, J)).view(), J), y);
 }
 
 #[test]
 fn with_a_constant_on_the_right() {
-    // [b k j!] @ [b j i] -> [b k i!]: where the constant stands does not matter, as dims have names.
+    // [b k j!] @ [b j i] -> [b k i!]: the position of the constant does not matter, because dims
+    // have names.
     let x = input().stream((B, K, J), J);
     let (y, class) = cost(|| -> Stream<i64, (B, K, I), I> { x.contract(weight(), J) });
     assert_eq!((y.to_array(), class), (product().permuted_axes([0, 2, 1]), CostClass::Compute));
@@ -47,7 +48,7 @@ fn with_a_constant_not_along_the_data_dimension() {
     });
     assert_eq!(y.to_array(), product());
     assert_eq!((ledger.count(CostClass::Slower), ledger.dynamic_weights()), (1, 1));
-    // Where they are allowed, but not needed, nothing is dearer.
+    // Allowing them where they are not needed costs nothing.
     let x = input().stream((B, J, K), J);
     let (y, ledger) = typed_dims::tensors::stream::ledger(|| -> Stream<i64, (B, I, K), I> {
         x.allow_dynamic_weights().contract(&weight(), J)

@@ -1,5 +1,5 @@
-//! The data dimension: the sections of Vollo's text, each rule and each example of it among the tests. What must not compile is in
-//! `ui-tests/fail/streams`.
+//! The data dimension: the sections of Vollo's text, with a test for each rule and each example.
+//! `ui-tests/fail/streams` has programs that must not compile.
 //!
 //! | section | the text | test | refused: `stream_..` |
 //! |---|---|---|---|
@@ -53,7 +53,7 @@ use typed_dims::ndarray::Array3;
 use typed_dims::prelude::*;
 use typed_dims::tensors::stream::CostClass;
 
-// The extents a, b and c of the text, and those that its examples make of them.
+// The extents a, b and c of the text, and those derived from them in its examples.
 dims! {
     /// Extent a.
     pub struct A;
@@ -67,11 +67,11 @@ dims! {
     pub struct One = 1;
     /// Another extent 1.
     pub struct Uno = 1;
-    /// Contracted.
+    /// The contracted extent.
     pub struct J;
-    /// Of a constant.
+    /// An extent of a constant.
     pub struct I;
-    /// Of a stream.
+    /// An extent of a stream.
     pub struct K;
     /// A product of extents.
     pub struct AB;
@@ -81,7 +81,7 @@ dims! {
     pub struct NB;
 }
 
-/// A 2 x 3 x 4 array of numbers that are all different.
+/// A 2 x 3 x 4 array of distinct numbers.
 fn numbers() -> Array3<i64> {
     Array3::from_shape_fn((2, 3, 4), |(a, b, c)| (100 * a + 10 * b + c) as i64)
 }
@@ -101,14 +101,14 @@ fn abc_along_a() -> Stream<i64, (A, B, C), A> {
     numbers().into_tensor((A, B, C)).stream((A, B, C), A)
 }
 
-/// What an operation costs.
+/// The result of an operation, and its cost.
 fn cost<T>(f: impl FnOnce() -> T) -> (T, CostClass) {
     let (out, ledger) = typed_dims::tensors::stream::ledger(f);
     let [entry] = &ledger.entries[..] else { panic!("one operation was expected:\n{ledger}") };
     (out, entry.cost)
 }
 
-/// What an operation costs that moves no elements.
+/// The result and the cost of an operation that must not move elements.
 fn cost_in_place<T>(f: impl FnOnce() -> T) -> (T, CostClass) {
     let (out, plan) = explain(|| cost(f));
     assert!(plan.steps.is_empty(), "{plan}");

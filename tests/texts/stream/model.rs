@@ -1,25 +1,25 @@
-//! Models as one would write them, with numbers worked out by loops.
+//! Typical models, compared with loops.
 
 use super::*;
 use typed_dims::ndarray::Array2;
 use typed_dims::tensors::stream::ledger;
 
 dims! {
-    /// Steps.
+    /// Time steps.
     pub struct Time;
-    /// What goes in.
+    /// Input features.
     pub struct Input;
-    /// What is between.
+    /// Hidden features.
     pub struct Hidden = 8;
-    /// What comes out.
+    /// Output features.
     pub struct Output = 3;
-    /// Positions asked from.
+    /// Positions of queries.
     pub struct Query;
-    /// Positions asked.
+    /// Positions of keys.
     pub struct Key;
-    /// Of a query and a key.
+    /// Features of queries and keys.
     pub struct Feat = 4;
-    /// Of values.
+    /// Features of values.
     pub struct Value = 5;
 }
 
@@ -50,7 +50,8 @@ fn a_network_with_constant_weights_needs_no_dynamic_ones() {
     assert_eq!((ledger.count(CostClass::Compute), ledger.entries.len()), (4, 4));
 }
 
-/// `out[t] = mean of x[t], .., x[t + 2]`: windows are slices, which are free, as time is not what flows.
+/// `out[t] = mean of x[t], .., x[t + 2]`. Windows are slices, which are free along time, because
+/// time is not the data dimension.
 fn running_mean(x: &Stream<f64, (Time, Input), Input>) -> Stream<f64, (Time, Input), Input> {
     let n = x.size(Time) - 2;
     (x.slice(Time, ..n) + x.slice(Time, 1..=n) + x.slice(Time, 2..)) / 3.0
@@ -75,7 +76,7 @@ fn softmax(scores: &Stream<f64, (Query, Key), Key>) -> Stream<f64, (Query, Key),
     &exp / exp.sum_keepdim(Key, One).broadcast(One, keys)
 }
 
-/// Attention between two streams: the keys flow along their positions, so the scores do.
+/// Attention between two streams: the keys flow along their positions, and so do the scores.
 fn attention(
     queries: &Stream<f64, (Query, Feat), Feat>,
     keys: &Stream<f64, (Key, Feat), Key>,

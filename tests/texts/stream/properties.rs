@@ -1,10 +1,11 @@
-//! Whatever a chain of operations yields equals what ndarray and loops over single elements do.
+//! The result of a random chain of operations equals that of ndarray and loops over single
+//! elements.
 
 use super::*;
 use proptest::prelude::*;
 use typed_dims::ndarray::{Array1, ArrayD, Axis, concatenate};
 
-/// One operation, along one of three axes where it has one.
+/// One operation, along one of three axes if it takes one.
 #[derive(Clone, Debug)]
 enum Op {
     Slice(usize, usize, usize),

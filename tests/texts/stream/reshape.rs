@@ -1,8 +1,8 @@
-//! Reshapes: the stride of the data dimension stays.
+//! Reshapes preserve the stride of the data dimension.
 
 use super::*;
 
-/// Extents that rustc knows.
+/// Static extents.
 mod known {
     typed_dims::dims! {
         pub struct A = 2;
@@ -39,7 +39,7 @@ fn before_the_data_dimension() {
     let (y, class) = cost_in_place(|| -> Stream<i64, (B, A, C), C> { x.reshape((B, A, C)) });
     let expected = numbers().into_shape_with_order((3, 2, 4)).unwrap();
     assert_eq!((y.to_array(), class), (expected, CostClass::Free));
-    // In one piece or in other ones.
+    // With the same grouping of axes, or another one.
     let y: Stream<i64, (AB, C), C> = x.reshape((AB, C));
     assert_eq!(y.sizes(), [6, 4]);
     let y: Stream<i64, (A, B, C), C> = y.reshape((A, B.of(3), C));
@@ -67,7 +67,7 @@ fn unflattened_into_two_the_second_is_the_data_dimension() {
     assert_eq!((y.to_array(), class), (expected.to_owned(), CostClass::Compute));
     let (y, class) = cost_in_place(|| -> Stream<i64, (A, N, B, C), B> { x.reshape((A, N.of(2), B, C)) });
     assert_eq!((y.to_array(), class), (expected.to_owned(), CostClass::Compute));
-    // Of three factors it is the last one, and a name can be used again.
+    // Of three factors, the last one is the data dimension. Names can be reused.
     let y: Stream<i64, (A, N, NB, One, C), One> = x.unflatten(NB, (N.of(3), NB.of(2), One));
     assert_eq!(y.sizes(), [2, 3, 2, 1, 4]);
 }
@@ -75,12 +75,12 @@ fn unflattened_into_two_the_second_is_the_data_dimension() {
 #[test]
 fn strides_of_static_and_other_sizes() {
     let x = numbers().into_tensor((A, B, known::C)).stream((A, B, known::C), A);
-    // Behind the data dimension are B, whatever its size, and 4 = 2 * 2.
+    // After the data dimension are B, whatever its size, and 4 = 2 * 2.
     dims! { pub struct Two = 2; pub struct Due = 2; }
     let y: Stream<i64, (One, A, Two, B, Uno, Due), A> = x.reshape((One, A, Two, B, Uno, Due));
     assert_eq!(y.to_array().into_shape_with_order((2, 3, 4)).unwrap(), numbers());
     assert_eq!(y.sizes(), [1, 2, 2, 3, 1, 2]);
-    // Of the axes with the stride, which differ by axes of size 1 alone, the first is taken.
+    // Of several axes with the stride, which differ only by axes of size 1, the first is used.
     let x = from_vec(A.of(3), vec![1, 2, 3]).stream(A, A);
     let y: Stream<i32, (One, A, Uno), A> = x.reshape((One, A, Uno));
     let y: Stream<i32, (A,), A> = y.reshape(A);

@@ -1,11 +1,12 @@
-//! Running programs on a plugin, and comparing the results with the library's own.
+//! Runs programs on a plugin, and compares the results with the library's own.
 
 use typed_dims::grad::Parameters;
 use typed_dims::program::engine::tensors_of;
 use typed_dims_kernels::program::code::DType;
 use typed_dims_xla::{OnDevice, Pjrt, PjrtOptions, XlaError};
 
-/// A plugin for the CPU, or for the platform that `TYPED_DIMS_TEST_PLATFORM` names, with this number of devices. Says so and returns `None` if there is none.
+/// A plugin for the CPU, or for the platform in `TYPED_DIMS_TEST_PLATFORM`, with this number of
+/// devices. If there is none, prints a notice and returns `None`.
 pub fn plugin(devices: usize) -> Option<Pjrt> {
     let platform = std::env::var("TYPED_DIMS_TEST_PLATFORM").unwrap_or_else(|_| "cpu".into());
     match Pjrt::find_with(PjrtOptions::new().platform(platform).cpu_devices(devices)) {
@@ -49,7 +50,7 @@ pub fn numbers<P: Parameters>(value: &P) -> Vec<Vec<f64>> {
     numbers.collect()
 }
 
-/// Numbers of 16 bits with this many bits behind the point.
+/// Decodes 16-bit floats with this many mantissa bits.
 fn half(bytes: &[u8], mantissa: u32) -> Vec<f64> {
     let number = |own: &[u8]| {
         let bits = u16::from_le_bytes([own[0], own[1]]);
@@ -73,7 +74,8 @@ fn half(bytes: &[u8], mantissa: u32) -> Vec<f64> {
     bytes.chunks_exact(2).map(number).collect()
 }
 
-/// Panics unless the numbers of two values are near each other: `tolerance` is a share of the greatest number of a tensor, or of 1.
+/// Panics unless the numbers of two values are close. `tolerance` is relative to the greatest
+/// number of a tensor, or to 1.
 pub fn assert_near<P: Parameters>(found: &P, expected: &P, tolerance: f64, what: &str) {
     let (found, expected) = (numbers(found), numbers(expected));
     assert_eq!(found.len(), expected.len(), "{what}: the values have the same tensors");
@@ -92,7 +94,7 @@ pub fn assert_near<P: Parameters>(found: &P, expected: &P, tolerance: f64, what:
     }
 }
 
-/// A value that was computed on devices.
+/// Reads a value from devices.
 pub fn read<P: Parameters>(value: &OnDevice<P>) -> P {
     value.to_host().unwrap_or_else(|error| panic!("{error}"))
 }

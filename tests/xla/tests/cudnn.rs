@@ -1,4 +1,4 @@
-//! Attention by cuDNN's kernels: the calls are those that JAX writes. (They run on CUDA alone.)
+//! Attention with cuDNN's kernels: the calls must equal those of JAX. They only run on CUDA.
 
 #![allow(missing_docs)]
 
@@ -23,13 +23,13 @@ type Words<T> = Tensor<T, (Batch, Head, Token, Feat)>;
 
 const SCALE: bf16 = bf16::from_f32_const(0.125);
 
-/// Causal attention of a sequence to itself.
+/// Causal self-attention.
 fn attend<T: Real>(q: &Words<T>, k: &Words<T>, v: &Words<T>, scale: T) -> Words<T> {
     let [k, v] = [k, v].map(|own| own.rename(Token, Key));
     attention(q, &k, &v, Feat, Key, scale, Key.le(Token))
 }
 
-/// The text of the module for a program.
+/// The text of a program's module.
 fn text<In: RecordInputs, Out: typed_dims::grad::Parameters>(
     program: &Program<In, Out>,
     attention: AttentionKernel,
@@ -38,7 +38,7 @@ fn text<In: RecordInputs, Out: typed_dims::grad::Parameters>(
     lower(&program.to_engine().unwrap(), options, &[]).unwrap().text
 }
 
-/// The calls of cuDNN in a module: the name, the settings, and what follows.
+/// The cuDNN calls in a module: the name, the settings, and the rest.
 fn calls(text: &str) -> Vec<(String, Value, String)> {
     let between = |line: &str, from: &str, to: &str| {
         let (_, rest) = line.split_once(from).expect(from);
@@ -78,7 +78,7 @@ fn calls_are_those_of_jax() {
     assert!(calls(&text(&program, AttentionKernel::Operations)).is_empty());
 }
 
-/// What cuDNN does not compute is computed by operations.
+/// Attention that cuDNN does not support is computed with operations.
 #[test]
 fn other_attention_is_computed_by_operations() {
     let sizes = || (Batch.of(2), Head.of(2), Token.of(6), Feat.of(8));

@@ -45,7 +45,7 @@ fn a_training_step_is_the_same() {
         adam.step(&mut net, &gradient);
         ((net, adam), loss)
     };
-    // (The first step makes the moments.)
+    // The first step creates the moments.
     let first = || step((network(), Adam::new(0.1)), &x, &y).0;
     let program =
         record(|(state, x, y): (State, &Data, &Labels)| step(state, x, y), (first(), &x, &y)).unwrap();
@@ -69,14 +69,15 @@ fn sizes_are_enough() {
     assert_near(&found.to_host().unwrap(), &x.softmax(In), 1e-6, "a softmax");
 }
 
-/// Integers, masks, bytes and halves: reductions, positions, orders, casts, running sums, lookups.
+/// Integers, booleans, bytes and half precision: reductions, positions, orders, casts, running
+/// sums, lookups.
 macro_rules! of_integers {
     ($($name:ident $t:ty;)*) => {$(
         #[test]
         fn $name() {
             let Some(pjrt) = plugin(1) else { return };
             type Numbers = Tensor<$t, (Row, In)>;
-            // (With the least and the greatest integer, and ties.)
+            // Includes the least and the greatest integer, and ties.
             let numbers = |step: usize| {
                 let number = move |(row, at): (usize, usize)| match (row + at) % 5 {
                     0 => <$t>::MIN,
@@ -136,7 +137,7 @@ fn bad_indices_are_errors_that_keep_the_state() {
     let (state, rows) = run.call((pjrt.put(&table).unwrap(), &ids([2, 3]))).unwrap();
     let message = rows.to_host().unwrap_err().to_string();
     assert!(message.contains("programs.rs") && message.contains("out of range"), "{message}");
-    // The error was reported; the state is as it was, and can be used.
+    // The error was reported; the state is unchanged, and can be used.
     assert_near(&state.to_host().unwrap(), &table, 0.0, "the state after the error");
     let (state, rows) = run.call((state, &ids([2, 0]))).unwrap();
     assert_near(
@@ -146,7 +147,7 @@ fn bad_indices_are_errors_that_keep_the_state() {
         "the next call",
     );
     drop(state);
-    // Whatever is read first reports it.
+    // The first read reports it.
     let (state, rows) = run.call((pjrt.put(&table).unwrap(), &ids([-1, 0]))).unwrap();
     assert!(state.to_host().is_err());
     assert!(state.to_host().is_ok() && rows.to_host().is_err());

@@ -1,6 +1,6 @@
 //! Random programs and their gradients on XLA, compared with the library's own results.
 //!
-//! `GRAD_CASES=10000 cargo test --release -p xla-tests --test random` runs more than the usual number.
+//! `GRAD_CASES=10000 cargo test --release -p xla-tests --test random` runs more cases than usual.
 
 #![allow(missing_docs)]
 
@@ -17,13 +17,14 @@ use xla_tests::{assert_near, plugin};
 
 static PLUGIN: LazyLock<Option<Pjrt>> = LazyLock::new(|| plugin(1));
 
-/// Where values are nearer to a kink than this, rounding can decide which side is taken.
+/// Closer to a kink than this, rounding can decide which side is taken.
 const MARGIN: f64 = 1e-6;
 
-/// Results may differ by this share of the greatest number.
+/// Allowed difference, relative to the greatest number.
 const TOLERANCE: f64 = 1e-9;
 
-/// Compiles the value and the gradient for one input, and calls both with another. Returns `false` if a function is not recorded.
+/// Compiles the value and the gradient for one input, and calls both with another. Returns `false`
+/// if a function cannot be recorded.
 fn check(case: &Case) -> bool {
     let pjrt = PLUGIN.as_ref().expect("there is a plugin");
     let mut random = Random(case.seed ^ 0x5DEE_CE66);

@@ -1,4 +1,5 @@
-//! Optimizers, clipping and averages on XLA: the tests of recorded training steps, which then compare with XLA, too.
+//! Optimizers, clipping and averages on XLA: the tests of recorded training steps, here also
+//! compared with XLA.
 
 #![allow(missing_docs)]
 

@@ -3,7 +3,7 @@ use typed_dims::types::set::{MaybeDim, True};
 
 struct Mine;
 
-/// A dim that violates a condition, and is said to be none.
+/// A dim that violates a condition, but claims to be `Nothing`.
 impl MaybeDim for Mine {
     type IsNothing = True;
     type Or<Next: MaybeDim> = Next;

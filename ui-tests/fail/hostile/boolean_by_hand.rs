@@ -4,7 +4,7 @@ use typed_dims::types::set::{Bool, MaybeDim, Nothing, True};
 
 struct Mine;
 
-/// Neither true nor false: no dim ever violates a condition.
+/// Neither `True` nor `False`: no dim would ever violate a condition.
 impl Bool for Mine {
     const VALUE: bool = false;
     type If<Y, N> = N;

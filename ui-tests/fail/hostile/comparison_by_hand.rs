@@ -4,7 +4,7 @@ use typed_dims::types::brand::CompareKeys;
 struct Key;
 struct Mine;
 
-/// Another result than less, equal or greater.
+/// A result other than less, equal or greater.
 impl CompareKeys<Key> for Key {
     type Out = Mine;
 }

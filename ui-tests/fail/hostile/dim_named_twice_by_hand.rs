@@ -4,7 +4,7 @@ use typed_dims::types::set::{False, NamedOnce};
 
 dims! { struct I; }
 
-/// A dim that is named twice, and is said not to be.
+/// A dim that is named twice, but claims not to be.
 impl<X> NamedOnce<I, X> for False {}
 
 fn main() {

@@ -1,5 +1,5 @@
 //~ words: expected `InLine`, found `Seal`
-// Only the library asks an expression for the element at a position of its line: nothing checks the position, and nobody else can make one.
+// Only the library may read an element of an expression: nothing checks the position.
 
 use typed_dims::pipeline::expr::{Expr, Operand};
 use typed_dims::prelude::*;

@@ -1,5 +1,5 @@
 //~ words: call to unsafe function
-// The elements behind an expression cannot be read without `unsafe`: nothing checks the offset.
+// Reading the elements behind an expression is `unsafe`: nothing checks the offset.
 
 use typed_dims::pipeline::expr::{Expr, Operand};
 use typed_dims::prelude::*;

@@ -3,7 +3,7 @@ use typed_dims::types::brand::DimInfo;
 use typed_dims::types::dim::DimList;
 use typed_dims::types::set::{Dims, Keys};
 
-/// A list of dims that are none of those of its type.
+/// A list of dims that differ from those of its type.
 struct Liar;
 
 impl DimList for Liar {

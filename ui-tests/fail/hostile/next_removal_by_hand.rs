@@ -3,7 +3,7 @@ use typed_dims::types::set::remove::AndThen;
 
 struct Mine;
 
-/// What goes on after a dim was removed, and removes no further one.
+/// Continues after the removal of a dim, but removes no further dims.
 impl<T, S> AndThen<T, S> for Mine {
     type Out = Mine;
 }

@@ -6,7 +6,7 @@ dims! {
     struct A;
 }
 
-/// An operand without the dims of its elements: there would be more of these than places.
+/// An operand without the dims of its elements: there would be more elements than positions.
 struct Liar<E>(E);
 
 impl<E: Operand<f32>> Operand<f32> for Liar<E> {

@@ -1,7 +1,7 @@
 //~ words: missing: `SEAL` | impl Rank for Liar
 use typed_dims::types::rank::{Rank, Rank1, Rank2};
 
-/// A number of positional axes which is not the one that it says.
+/// A number of positional axes that differs from the claimed one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Liar;
 

@@ -4,7 +4,7 @@ use typed_dims::types::set::remove::Removal;
 
 struct Mine;
 
-/// A removal that says of no dim that it is missing or named twice.
+/// A removal that never reports a dim as missing or named twice.
 impl Removal for Mine {
     type Left = ();
     type Missing = Nothing;

@@ -3,7 +3,7 @@ use typed_dims::types::set::remove::{RemoveStep, Taken};
 
 struct Mine;
 
-/// What removes a dim, and leaves it where it is.
+/// Claims to remove a dim, but keeps it.
 impl<D, H, T> RemoveStep<D, H, T> for Mine {
     type Out = Taken<(H, T)>;
 }

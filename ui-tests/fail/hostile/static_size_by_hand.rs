@@ -5,7 +5,7 @@ use typed_dims::types::size::ChangesSize;
 
 dims! { struct I = 4; }
 
-/// A dim with a static size, and a part of it of another size.
+/// A dim with a static size, and a part of it with another size.
 impl ChangesSize<I> for False {}
 
 fn main() {

@@ -1,5 +1,5 @@
 //~ words: dimension `Channel` is already bound | (Height, Width, Channel)
-//! Neighbours cannot take the name of another axis.
+//! Adjacent axes cannot be flattened into another existing axis.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: `()` is not a dim
-//! A flattened dim has a name.
+//! The flattened axis needs a dim.
 
 use typed_dims::prelude::*;
 

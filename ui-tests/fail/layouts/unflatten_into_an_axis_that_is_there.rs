@@ -1,5 +1,5 @@
 //~ words: dimension `Width` is already bound | (Pixel, Width)
-//! A part cannot be an axis that the layout has already.
+//! A part cannot be an existing axis of the layout.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: no dims are named here
-//! An axis does not vanish.
+//! An axis cannot be split into nothing.
 
 use typed_dims::prelude::*;
 

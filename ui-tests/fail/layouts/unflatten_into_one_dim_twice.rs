@@ -1,5 +1,5 @@
 //~ words: dimension `Height` is named twice | (Height, Height)
-//! A part stands for one axis alone.
+//! Each part needs a different dim.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: expected `Laid<u8, (Height, Width), &[u8]>` | found `Laid<u8, (Width, Height), &[u8]>`
-//! Borrowed memory lies in the order in which its dims are named.
+//! Borrowed memory has the order of its type's dims.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: (Batch,)
-//! A loss is one for each example until `.mean(Batch)` makes one number of them.
+//! The loss has one value for each example, until `.mean(Batch)` reduces it.
 use typed_dims::prelude::*;
 
 dims! {

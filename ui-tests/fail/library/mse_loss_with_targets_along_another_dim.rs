@@ -1,5 +1,5 @@
 //~ words: `Out` | operand | (Batch, Feat)
-//! Where the targets' dim has another name, each prediction would be compared with all targets.
+//! With another dim for the targets, each prediction would be compared with all targets.
 use typed_dims::prelude::*;
 
 dims! {

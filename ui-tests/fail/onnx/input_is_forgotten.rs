@@ -1,5 +1,5 @@
 //~ words: missing field | `mask`
-//! The model takes another tensor.
+//! The model needs another tensor.
 
 use typed_dims::prelude::*;
 

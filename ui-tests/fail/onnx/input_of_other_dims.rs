@@ -1,5 +1,5 @@
 //~ words: mismatched types | (N, ImageAxis1, H, W) | (N, H, W)
-//! The picture has no channels, but the model wants them.
+//! The image has no channels, but the model expects them.
 
 use typed_dims::prelude::*;
 

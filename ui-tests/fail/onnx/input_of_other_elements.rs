@@ -1,5 +1,5 @@
 //~ words: mismatched types | i64 | f32
-//! The model wants the numbers of tokens.
+//! The model expects token ids, which are integers.
 
 use typed_dims::prelude::*;
 

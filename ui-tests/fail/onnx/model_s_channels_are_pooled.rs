@@ -1,5 +1,5 @@
 //~ words: `Channel` | DataChannel` | DataFeature` is expected
-//! What the model denotes as channels is no position in space.
+//! An axis that the model denotes as channels is not a position in space.
 
 use typed_dims::nn::pool::Pooling;
 use typed_dims::prelude::*;

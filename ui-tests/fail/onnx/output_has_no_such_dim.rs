@@ -1,5 +1,5 @@
 //~ words: not bound | `ImageAxis1`
-//! The channels of the input are not there in what the model yields.
+//! The output of the model lacks the channels of the input.
 
 use typed_dims::prelude::*;
 

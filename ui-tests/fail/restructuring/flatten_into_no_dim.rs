@@ -1,5 +1,5 @@
 //~ words: `{integer}` is not a dim
-//! Dims are flattened into one dim, which has a name.
+//! Dims are flattened into a dim.
 
 use typed_dims::prelude::*;
 

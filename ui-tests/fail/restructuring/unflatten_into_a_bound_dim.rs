@@ -1,5 +1,5 @@
 //~ words: dimension `B` is already bound | this tensor has `B` already
-//! A part is no other dim of the tensor.
+//! A part cannot be another dim of the tensor.
 
 use typed_dims::prelude::*;
 

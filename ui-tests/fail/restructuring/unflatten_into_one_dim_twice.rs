@@ -1,5 +1,5 @@
 //~ words: dimension `P` is named twice | (P, P)
-//! A part stands for one axis alone.
+//! Each part needs a different dim.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: `usize` is not a role
-//! A size as it would stand behind a constant.
+//! The type of the size, as in a constant, in place of a role.
 
 use typed_dims::prelude::*;
 

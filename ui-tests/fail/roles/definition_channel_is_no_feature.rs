@@ -1,5 +1,5 @@
 //~ words: `Channel` has the role | DataChannel`, but | DataFeature` is expected
-//! Fine enough to tell channels from positions in space.
+//! Roles are fine enough to tell channels from positions in space.
 
 use typed_dims::prelude::*;
 

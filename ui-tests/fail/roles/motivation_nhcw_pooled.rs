@@ -1,5 +1,5 @@
 //~ words: `Channel` | DataChannel` | DataFeature` is expected
-//! The mistake of ONNX's text: `NCHW` is transposed to `NHCW`, and its last two axes are pooled, which are not those of the picture.
+//! ONNX's example: `NCHW` is transposed to `NHCW`, and the wrong two axes are pooled.
 
 use typed_dims::nn::pool::Pooling;
 use typed_dims::prelude::*;

@@ -1,5 +1,5 @@
 //~ words: `{integer}` lacks the role | DataTime`
-//! A role is asked of dims.
+//! Only dims have roles.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: `Channel` has the role | DataChannel` | its new name `Height` | DataFeature`
-//! Another name keeps what a dim means.
+//! A renamed dim keeps its role.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: `Channel` has the role | DataChannel` | which none of `(Row, Column)` has
-//! One of the parts of a dim means what it did.
+//! One part of a split dim keeps its role.
 
 use typed_dims::prelude::*;
 

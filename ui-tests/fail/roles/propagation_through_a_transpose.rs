@@ -1,5 +1,5 @@
 //~ words: `Channel` | DataChannel` | DataFeature` is expected
-//! The axes lie in another order, and mean what they meant.
+//! Axes in another order keep their roles.
 
 use typed_dims::nn::pool::Pooling;
 use typed_dims::prelude::*;

@@ -1,5 +1,5 @@
 //~ words: `Step` has the role | DataTime` | which none of `(Height, Width)` has
-//! Merged dims keep what they all mean.
+//! Flattened dims keep their common role.
 
 use typed_dims::prelude::*;
 

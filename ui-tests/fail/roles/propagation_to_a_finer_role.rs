@@ -1,5 +1,5 @@
 //~ words: `Word` has the role | DataFeature` | its new name `Place` | `Pixel`
-//! A feature is not a pixel because it is called so.
+//! Renaming does not turn a feature into a pixel.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: `usize` is not a role | roles are
-//! What a role refines is a role.
+//! A role can only refine a role.
 
 use typed_dims::prelude::*;
 

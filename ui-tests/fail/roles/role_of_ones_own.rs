@@ -1,5 +1,5 @@
 //~ words: `Word` | DataFeature` | `Pixel` is expected
-//! A function that expects a pixel is given a feature, which is less.
+//! A function that expects a pixel does not accept a feature, which is more general.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: the role `Pixel` refines itself
-//! Roles of several calls refine one another in no circle.
+//! Refinements across several calls cannot form a cycle.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: the role `Pixel` refines itself
-//! Roles refine one another in no circle.
+//! Refinements cannot form a cycle.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: `Width` | DataFeature` | `AnyChannel` is expected
-//! The channels of a convolution are features of the data.
+//! Features of the data are used as the channels of a convolution.
 
 use typed_dims::nn::conv::conv;
 use typed_dims::prelude::*;

@@ -1,5 +1,5 @@
 //~ words: `Rows` | DataFeature` | FilterSpatial` is expected
-//! The positions in the filter's window are those of a picture.
+//! The window dims of the filter have the role of image positions.
 
 use typed_dims::nn::conv::conv;
 use typed_dims::prelude::*;

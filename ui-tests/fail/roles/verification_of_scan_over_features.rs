@@ -1,5 +1,5 @@
 //~ words: `Feat` | DataFeature` | DataTime` is expected
-//! A scan over what is not time.
+//! A scan along a dim that is not time.
 
 use typed_dims::prelude::*;
 

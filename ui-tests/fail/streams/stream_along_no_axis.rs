@@ -1,5 +1,5 @@
 //~ words: `C` is not bound | (A, B)
-//! A stream flows along one of its axes.
+//! A stream flows along one of its own axes.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: `Three` has a static size other than 1
-//! Only an axis of one element can be broadcast.
+//! Only an axis with one element can be broadcast.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: dimension `A` is already bound | (A, One)
-//! A broadcast to a dim that is another axis.
+//! A broadcast to a dim that is already an axis.
 
 use typed_dims::prelude::*;
 

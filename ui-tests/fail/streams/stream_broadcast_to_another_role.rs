@@ -1,5 +1,5 @@
 //~ words: has the role | DataChannel | `Step`
-//! A dim of one element keeps what it means when it is broadcast.
+//! A broadcast dim keeps its role.
 
 use typed_dims::prelude::*;
 

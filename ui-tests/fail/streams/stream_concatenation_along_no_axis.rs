@@ -1,5 +1,5 @@
 //~ words: dimension `C` is not bound | (A, B)
-//! `concat` along a dim that the parts do not have.
+//! `concat` along a dim that the parts lack.
 
 use typed_dims::prelude::*;
 

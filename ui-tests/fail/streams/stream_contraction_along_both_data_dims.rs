@@ -1,5 +1,5 @@
 //~ words: `J` must be the data dimension of exactly one | `J` and `J`
-//! `[i j!] @ [j! k]`: both flow along what is contracted.
+//! `[i j!] @ [j! k]`: both streams flow along the contracted dim.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: `J` must be the data dimension of exactly one | `I` and `K`
-//! `[i! j] @ [j k!]`: neither flows along what is contracted.
+//! `[i! j] @ [j k!]`: neither stream flows along the contracted dim.
 
 use typed_dims::prelude::*;
 

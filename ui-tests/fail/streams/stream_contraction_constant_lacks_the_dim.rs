@@ -1,5 +1,5 @@
 //~ words: `J` | not bound | (I, K)
-//! The weights have another dim than what is contracted.
+//! The weights lack the contracted dim.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: dimension `I` is not bound | (J, K)
-//! What is contracted is a dim of the weights alone.
+//! Only the weights have the contracted dim.
 
 use typed_dims::prelude::*;
 

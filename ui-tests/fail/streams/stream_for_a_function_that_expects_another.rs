@@ -1,5 +1,5 @@
 //~ words: expected `&Stream<f32, (Time, Feat), Feat>` | found `&Stream<f32, (Time, Feat), Time>`
-//! A function of a stream along features is given one along time.
+//! The function expects a stream along features, but gets one along time.
 
 use typed_dims::prelude::*;
 

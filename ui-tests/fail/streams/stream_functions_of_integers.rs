@@ -1,5 +1,5 @@
 //~ words: tensors of `i64` have no `exp` | .cast::<f32>()
-//! What has no value among integers is not asked of them.
+//! Integers have no such functions.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: dimension `A` is named twice | (A, A)
-//! A dim is one axis.
+//! A dim is only one axis.
 
 use typed_dims::prelude::*;
 

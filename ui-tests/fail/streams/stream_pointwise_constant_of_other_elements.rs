@@ -1,5 +1,5 @@
 //~ words: cannot be combined with a tensor of `f64` | Stream<f32, (A, B), A>
-//! A constant has the elements that the stream has.
+//! A constant must have the element type of the stream.
 
 use typed_dims::prelude::*;
 

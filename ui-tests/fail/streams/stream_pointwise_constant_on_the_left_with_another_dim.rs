@@ -1,5 +1,5 @@
 //~ words: a constant of `f32` with the dims `(A, C)` does not match | (A, B) | contract
-//! A bias with a dim that the stream has not, on its left.
+//! A bias on the left, with a dim that the stream lacks.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: Named<f32, (A, C)>` does not match a stream | (A, B) | a constant
-//! A bias with a dim that the stream has not.
+//! A bias with a dim that the stream lacks.
 
 use typed_dims::prelude::*;
 

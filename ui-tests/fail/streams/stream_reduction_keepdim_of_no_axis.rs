@@ -1,5 +1,5 @@
 //~ words: dimension `C` is not bound | (A, B)
-//! What is kept is a dim of the stream.
+//! The reduced dim is not an axis of the stream.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: has the role | DataTime | `One`
-//! What is left of a dim that is reduced means what the dim did.
+//! The kept dim must have the role of the reduced one.
 
 use typed_dims::prelude::*;
 

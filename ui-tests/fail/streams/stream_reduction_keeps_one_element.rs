@@ -1,5 +1,5 @@
 //~ words: `Two` has a static size other than 1
-//! What is kept has one element.
+//! The kept dim must have one element.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: expected `Stream<f32, (One, B), A>` | found `Stream<f32, (One, B), One>`
-//! `[a! b].sum(dim=0, keepdim=True) -> [1! b]`: what flows is the axis that is kept.
+//! `[a! b].sum(dim=0, keepdim=True) -> [1! b]`: the stream flows along the kept axis.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: `(B, A)` are not neighbours | (A, B)
-//! Where dims are no neighbours, nothing is said of strides.
+//! Only dims in the order of the axes can be flattened.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: no dims are named here
-//! No axes are neighbours of nothing.
+//! Flattening needs at least one axis.
 
 use typed_dims::prelude::*;
 

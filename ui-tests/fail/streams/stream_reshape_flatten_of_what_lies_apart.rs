@@ -1,5 +1,5 @@
 //~ words: `(A, C)` are not neighbours | (A, B, C)
-//! Only neighbours can be flattened.
+//! Only adjacent axes can be flattened.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: `(Two, Five)` and `(Three, Four)` do not have the same number
-//! Twelve elements are to be ten.
+//! Twelve elements cannot become ten.
 
 use typed_dims::prelude::*;
 

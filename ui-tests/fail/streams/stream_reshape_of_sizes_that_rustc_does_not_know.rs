@@ -1,5 +1,5 @@
 //~ words: no axis of `(A, B, C)` has the stride | `A` | (A, BC) | `unflatten`
-//! `[a! (b * c)] -> [a! b c]`, but nothing says that BC is B times C.
+//! `[a! (b * c)] -> [a! b c]`, but rustc does not know that BC is B times C.
 
 use typed_dims::prelude::*;
 

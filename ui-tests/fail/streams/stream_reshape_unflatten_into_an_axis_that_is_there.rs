@@ -1,5 +1,5 @@
 //~ words: dimension `C` is already bound | (AB, C)
-//! A part with the name of another axis.
+//! A part cannot be an existing axis.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: dimension `B` is named twice | (B, B)
-//! A part stands for one axis alone.
+//! Each part needs a different dim.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: dimension `C` is not bound | (A, B)
-//! A slice of a dim that is no axis.
+//! A slice along a dim that is not an axis.
 
 use typed_dims::prelude::*;
 

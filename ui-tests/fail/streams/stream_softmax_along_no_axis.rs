@@ -1,5 +1,5 @@
 //~ words: dimension `C` is not bound | (A, B)
-//! Softmax goes along an axis.
+//! Softmax along a dim that is not an axis.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: dimension `B` is already bound | (A, B)
-//! A new axis that is an old one.
+//! The new axis already exists.
 
 use typed_dims::prelude::*;
 

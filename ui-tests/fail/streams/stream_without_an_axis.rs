@@ -1,5 +1,5 @@
 //~ words: the axes `(A, C)` lack the dims `(B,)`
-//! A stream names all its axes.
+//! A stream lists all its axes.
 
 use typed_dims::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Programs that must compile, each as a user could have written it, and run.
+//! Typical programs that must compile and run.
 
 mod binding {
     mod all_binders;

@@ -1,4 +1,4 @@
-//! Attention, composed of products and a softmax, and by the operators that libraries have for it.
+//! Attention, composed of products and a softmax, and with the libraries' own operators.
 
 use crate::bench::{Bench, candle};
 use crate::gemms::{Product, products};
@@ -42,7 +42,7 @@ fn long_by_operator(query: &Array4<f32>, key: &Array4<f32>, value: &Array4<f32>)
     typed_dims::operators::attention::attention(query, key, value, d, k, SCALE, true).order((b, h, q, e))
 }
 
-/// One head as one writes it with ndarray.
+/// One head, written with ndarray.
 fn head(q: ArrayView2<'_, f32>, k: ArrayView2<'_, f32>, v: ArrayView2<'_, f32>) -> Array2<f32> {
     let mut scores = q.dot(&k.t()) * SCALE;
     softmax_rows(&mut scores.view_mut());
@@ -58,7 +58,7 @@ fn softmax_rows(scores: &mut ArrayViewMut2<'_, f32>) {
     }
 }
 
-/// One head by a product of a GEMM crate and loops over rows.
+/// One head, with products of a GEMM crate and loops over rows.
 fn plain_head(
     by: Product<f32>,
     q: ArrayView2<'_, f32>,
@@ -76,14 +76,14 @@ fn plain_head(
     by(scores.view(), v, out, 1);
 }
 
-/// The three inputs with the axes batch, head, position, feature.
+/// An input with the axes batch, head, position, feature.
 fn by_head<'a>(x: &'a Array4<f32>, heads: usize) -> ArrayView4<'a, f32> {
     x.view().permuted_axes(if heads == 2 { [0, 2, 1, 3] } else { [0, 1, 2, 3] })
 }
 
-/// Keys and values of one head.
+/// The keys and values of one head.
 type Pair<'a> = (ArrayView2<'a, f32>, ArrayView2<'a, f32>);
-/// A place for the result of one head, and its queries.
+/// The output of one head, and its queries.
 type Out<'a> = (ArrayViewMut2<'a, MaybeUninit<f32>>, ArrayView2<'a, f32>);
 
 type InDims = fn(&Array4<f32>, &Array4<f32>, &Array4<f32>) -> Array4<f32>;
@@ -156,7 +156,8 @@ fn peers(bench: &mut Bench, shape: [usize; 4], heads: usize, [composed, by_opera
         let [q, k, v] = [0, 1, 2].map(|at| candle(&inputs[at]));
         bench.peer("candle flash_attn", move || {
             let run = || -> candle_core::Result<Candle> {
-                // It takes batch, position, head, feature and returns batch, head, position, feature.
+                // The operator takes batch, position, head, feature, and returns batch, head,
+                // position, feature.
                 let rows =
                     |x: &Candle| if heads == 2 { Ok(x.clone()) } else { x.transpose(1, 2)?.contiguous() };
                 let out =

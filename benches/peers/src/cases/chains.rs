@@ -1,4 +1,4 @@
-//! Products of four matrices: what the order costs in which they are multiplied.
+//! Products of four matrices: the cost of the order of multiplication.
 
 use crate::bench::{Bench, candle};
 use crate::gemms::{product, products};
@@ -14,7 +14,8 @@ fn in_dims(matrices: &Matrices) -> Array2<f32> {
     (ab.at((a, b)) * bc.at((b, c)) * cd.at((c, d)) * de.at((d, e))).sum((b, c, d)).order((a, e))
 }
 
-/// The others are written in the best order, but for ndarray-einsum, which goes from left to right: `(ab bc) (cd de)` if `thin`, `(ab (bc cd)) de` if not.
+/// All peers use the best order, except ndarray-einsum, which multiplies from left to right. The
+/// best order is `(ab bc) (cd de)` if `thin`, and `(ab (bc cd)) de` otherwise.
 fn chain(bench: &mut Bench, sizes: [usize; 5], thin: bool) {
     let threads = bench.threads;
     let names = ["a", "b", "c", "d"];

@@ -15,7 +15,8 @@ fn in_dims(x: &Array4<f32>, kernel: &Array4<f32>) -> Array4<f32> {
     (x.at((b, c, h + i, w + j)) * kernel).sum((c, i, j)).order((b, o, h, w))
 }
 
-/// What each row of the kernel is multiplied with: a column for each pixel of the result.
+/// The matrix that the rows of the kernel are multiplied with: one column for each pixel of the
+/// result.
 fn columns(image: ArrayView3<'_, f32>) -> Array2<f32> {
     let mut columns = ndarray::Array5::zeros((32, 3, 3, 54, 54));
     for i in 0..3 {

@@ -1,4 +1,4 @@
-//! What is done element by element, or row by row.
+//! Elementwise and row-wise operations.
 
 use crate::bench::{Bench, candle};
 use crate::plain;
@@ -55,16 +55,17 @@ pub fn affine_relu(bench: &mut Bench) {
     });
 }
 
-/// Gives `out` its `len` elements, which `write` writes, without clearing them first.
+/// Resizes `out` to `len` elements without clearing them. `write` must write all of them.
 #[allow(clippy::uninit_vec)]
 pub fn fill(out: &mut Vec<f32>, len: usize, write: impl FnOnce(&mut [f32])) {
     out.reserve_exact(len);
-    // SAFETY: the loops that use this write every element before any is read, and every pattern of bits is an `f32`.
+    // SAFETY: the loops that use this write every element before any is read, and every bit pattern
+    // is an `f32`.
     unsafe { out.set_len(len) };
     write(out);
 }
 
-/// Rows of a matrix, each computed from a row of `x`, so many at a time.
+/// Computes the rows of a matrix from those of `x`, in blocks.
 fn rows(threads: usize, x: &Array2<f32>, each: impl Fn(&[f32], &mut [f32]) + Sync + Send) -> Array2<f32> {
     const ROWS: usize = 32;
     let elements = x.as_slice().expect("standard layout");
@@ -150,7 +151,7 @@ pub fn layer_norm(bench: &mut Bench) {
                     .and(&*bias)
                     .for_each(|x, &gain, &bias| *x = *x * scale * gain + bias);
             };
-            // The arrays are shared by reference only within this call.
+            // The arrays are only shared by reference within this call.
             out.rows_mut().into_iter().for_each(one);
             out
         });

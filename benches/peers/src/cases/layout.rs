@@ -1,4 +1,4 @@
-//! Other orders of axes.
+//! Permutations of axes.
 
 use super::elementwise::fill;
 use crate::bench::{Bench, candle};
@@ -50,7 +50,7 @@ fn nhwc(bench: &mut Bench, shape: [usize; 4]) {
     });
 }
 
-/// burn's `permute` changes strides alone; to make one axis of all of them moves the elements.
+/// burn's `permute` only changes strides. Flattening the result moves the elements.
 #[cfg(feature = "burn")]
 fn contiguous<const N: usize>(x: burn::tensor::Tensor<N>) -> burn::tensor::Tensor<1> {
     let len = x.shape().num_elements();

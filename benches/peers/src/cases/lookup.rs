@@ -1,4 +1,4 @@
-//! Dims as values: rows picked by number, masks, distances.
+//! Dims as values: rows selected by index, masks, distances.
 
 use crate::bench::{Bench, candle, candle_ids};
 use crate::gemms::products;
@@ -126,7 +126,7 @@ pub fn relative_positions(bench: &mut Bench) {
         bench.peer("ndarray", move || {
             let mut out = Array4::zeros((2, 8, N, N));
             for at in 0..N {
-                // Keys count down the rows of the table.
+                // The keys use the rows of the table in reverse order.
                 let rows = table.slice(s![at..at + N;-1, ..]);
                 for batch in 0..2 {
                     let q: ArrayView2<'_, f32> = q.slice(s![batch, at, .., ..]);
@@ -137,7 +137,7 @@ pub fn relative_positions(bench: &mut Bench) {
             out
         });
     }
-    // The rows of all pairs of positions first, then a product for each query.
+    // First the rows for all pairs of positions, then a product for each query.
     let distances: Vec<u32> = (0..N * N).map(|at| (at / N + N - 1 - at % N) as u32).collect();
     {
         let ids =

@@ -1,4 +1,5 @@
-//! The cases. Each adds its inputs and its peers to a [`Bench`]: typed-dims first, what serves as the reference last.
+//! The cases. Each adds its inputs and its peers to a [`Bench`]: typed-dims first, the reference
+//! last.
 
 mod attention;
 mod chains;
@@ -15,15 +16,15 @@ use crate::bench::{Bench, Peer};
 use crate::probe::{self, Bound, Limits};
 use crate::rotation::Turn;
 
-/// A computation that every peer does.
+/// A computation that every peer performs.
 pub struct Case {
     pub name: &'static str,
     pub formula: &'static str,
-    /// Additions and multiplications of contractions and of distances; 0 where memory is the limit.
+    /// Additions and multiplications in contractions and distances; 0 if memory is the limit.
     pub flops: f64,
-    /// Bytes of the inputs that are needed.
+    /// Bytes of the inputs that are read.
     pub read: f64,
-    /// How often each of these is needed, on average, in no order.
+    /// How often each of these bytes is read on average, in random order.
     pub times: f64,
     /// Bytes of the result.
     pub written: f64,
@@ -32,7 +33,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// The case with its inputs and peers, ready to be measured; results stay until the next call of their peer if `keep` says so.
+    /// Sets up the case. If `keep`, results are kept until the next call of their peer.
     pub fn bench(&self, threads: usize, keep: bool) -> Bench {
         let seed =
             self.name.bytes().fold(1, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
@@ -42,13 +43,15 @@ impl Case {
         bench
     }
 
-    /// How many copies of the arrays leave each of them out of the caches until its next turn; 1 for what is so small that its call is what counts.
+    /// How many copies of the arrays it takes to evict each copy from the caches before its next
+    /// use; 1 if the case is so small that call overhead dominates.
     pub fn copies_beyond_caches(&self) -> usize {
         const BYTES: f64 = (1 << 30) as f64;
         if self.read > 0.0 { (BYTES / (self.read + self.written)).ceil() as usize } else { 1 }
     }
 
-    /// What probes the traffic of the case in turns with its peers; nothing for what is so small that its call is what counts.
+    /// Peers that probe the memory traffic of the case. Empty if the case is so small that call
+    /// overhead dominates.
     pub fn memory(&self, threads: usize, copies: usize, turn: &Turn) -> Vec<Peer> {
         if self.read > 0.0 {
             probe::memory(threads, self.read, self.written, copies, turn).into()
@@ -57,7 +60,8 @@ impl Case {
         }
     }
 
-    /// How much of a call's time the limits take, where what is read once and written takes `memory` of it.
+    /// The share of a call's time that the limits account for. `memory` is the time to read and
+    /// write each byte once.
     pub fn of_limit(&self, limits: &Limits, seconds: f64, memory: f64) -> (f64, Bound) {
         let arithmetic = limits.seconds(self.flops, self.double) / seconds;
         let memory = memory * self.times;
@@ -76,7 +80,7 @@ const fn case(
     Case { name, formula, flops, read, times: 1.0, written, double: false, setup }
 }
 
-/// Floating-point operations of a product with so many rows, columns and terms.
+/// Floating-point operations of a product with these numbers of rows, columns and terms.
 const fn mm(rows: usize, columns: usize, terms: usize) -> f64 {
     2.0 * rows as f64 * columns as f64 * terms as f64
 }
@@ -156,7 +160,7 @@ pub const CASES: &[Case] = &[
     case("softmax_rows", "softmax over the rows of 4096,1024", 0.0, [1 << 22; 2], elementwise::softmax),
     case("layernorm", "layer norm of 4096,768", 0.0, [4096 * 768; 2], elementwise::layer_norm),
     case("gelu_bias", "gelu(x + bias[c]) with erf, x 4096,3072", 0.0, [4096 * 3072; 2], elementwise::gelu),
-    // Of 65,536 numbers below 50,000, about 36,516 differ.
+    // 65,536 random numbers below 50,000 have about 36,516 distinct values.
     Case {
         times: 65_536.0 / 36_516.0,
         ..case(

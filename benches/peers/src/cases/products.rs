@@ -30,7 +30,7 @@ fn in_dims_f64(a: &Array2<f64>, b: &Array2<f64>) -> Array2<f64> {
     (a.at((i, k)) * b.at((k, j))).sum(k).order((i, j))
 }
 
-/// How a square product is written.
+/// The parameters of a square product.
 struct Square<T> {
     n: usize,
     in_dims: fn(&Array2<T>, &Array2<T>) -> Array2<T>,

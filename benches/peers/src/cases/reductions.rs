@@ -1,4 +1,4 @@
-//! Sums that are no products.
+//! Sums that are not products.
 
 use super::elementwise::fill;
 use crate::bench::{Bench, candle};

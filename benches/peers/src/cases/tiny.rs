@@ -1,4 +1,4 @@
-//! Calls that are over in nanoseconds: what counts is what happens around the arithmetic.
+//! Calls that take nanoseconds, where overhead matters more than the arithmetic.
 
 use crate::bench::{Bench, candle};
 use crate::gemms::{Product, product, products};
@@ -18,7 +18,7 @@ fn mm_into_in_dims(a: &Array2<f32>, b: &Array2<f32>, out: &mut Array2<f32>) {
     (a.at((i, k)) * b.at((k, j))).sum_into(k, out, (i, j));
 }
 
-/// For tiny sizes only; it plans nothing in advance, as the others do.
+/// nano_gemm is for tiny sizes only. As with the other crates, nothing is planned in advance.
 fn by_nano_gemm(
     a: ArrayView2<'_, f32>,
     b: ArrayView2<'_, f32>,
@@ -32,7 +32,8 @@ fn by_nano_gemm(
     );
     let (&[ar, ac], &[br, bc]) = (a.strides(), b.strides()) else { unreachable!("matrices have two axes") };
     let &[or, oc] = out.strides() else { unreachable!("matrices have two axes") };
-    // SAFETY: the strides are those of matrices with these sizes; nothing of `out` is read, since its factor is 0.
+    // SAFETY: the strides are those of matrices with these sizes; `out` is not read, since its
+    // factor is 0.
     unsafe {
         nano_gemm::planless::execute_f32(
             a.nrows(),
@@ -59,7 +60,7 @@ fn crates() -> Vec<(&'static str, Product<f32>)> {
     products().into_iter().chain([("nano-gemm", by_nano_gemm as Product<f32>)]).collect()
 }
 
-/// Loops whose lengths rustc knows.
+/// Loops of constant length.
 fn plain<const N: usize>(a: &Array2<f32>, b: &Array2<f32>, out: &mut [f32]) {
     let rows = |x: &Array2<f32>| x.as_slice().expect("standard layout").as_chunks::<N>().0.as_ptr_range();
     let (a, b) = (rows(a), rows(b));
@@ -123,7 +124,8 @@ fn mm_into<const N: usize>(bench: &mut Bench) {
     for (name, by) in crates() {
         let (a, b) = (a.clone(), b.clone());
         bench.peer_into(name, out(), move |out| {
-            // SAFETY: what may be not initialised may be initialised as well; a product writes numbers alone.
+            // SAFETY: memory that may be uninitialised may also be initialised, and the product
+            // only writes numbers.
             let out = unsafe { out.raw_view_mut().cast::<MaybeUninit<f32>>().deref_into_view_mut() };
             by(black_box(&a).view(), black_box(&b).view(), out, 1);
         });

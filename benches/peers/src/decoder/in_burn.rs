@@ -1,4 +1,4 @@
-//! The decoder in burn, of the layers of `burn::nn`.
+//! The decoder in burn, with the layers of `burn::nn`.
 
 use super::weights::{LayerWeights, Weights};
 use super::{
@@ -53,7 +53,7 @@ impl Layer {
         }
     }
 
-    /// `attend` gets queries, keys and values with the axes text, head, character and feature.
+    /// `attend` takes queries, keys and values with the axes text, head, character and feature.
     fn forward(&self, x: Tensor<3>, attend: impl FnOnce([Tensor<4>; 3]) -> Tensor<4>) -> Tensor<3> {
         let [batch, count, width] = x.dims();
         let y = self.attention_norm.forward(x.clone());
@@ -67,7 +67,7 @@ impl Layer {
 
 #[derive(Module, Debug)]
 struct Model {
-    /// Also the map from the features to the scores.
+    /// Also maps features to scores.
     chars: Embedding,
     layers: Vec<Layer>,
     norm: RmsNorm,
@@ -82,7 +82,8 @@ impl Model {
         }
     }
 
-    /// Scores of the character after each. `attend` gets the number of the layer, and its queries, keys and values.
+    /// Scores of the character after each one. `attend` takes the index of the layer, and its
+    /// queries, keys and values.
     fn forward(
         &self,
         ids: Tensor<2, Int>,
@@ -99,12 +100,14 @@ impl Model {
 /// Keys and values of a layer, with the axes text, head, character and feature.
 type Past = Option<[Tensor<4>; 2]>;
 
-/// What a model needs beside its weights.
+/// Everything that a model needs in addition to its weights.
 struct Pass {
-    /// Cosines and sines of RoPE, for each place and feature. (`RotaryEncoding` pairs other features, and takes longer.)
+    /// Cosines and sines of RoPE for each position and feature. `RotaryEncoding` pairs other
+    /// features, and is slower.
     cos: Tensor<2>,
     sin: Tensor<2>,
-    /// Where a character is behind that of the query, with the axes text, head, query and key of a training step.
+    /// Whether a key comes after the query, with the axes text, head, query and key of a training
+    /// step.
     future: Tensor<4, Bool>,
 }
 
@@ -124,7 +127,7 @@ impl Pass {
         }
     }
 
-    /// RoPE of characters from the place `start` on.
+    /// Applies RoPE to characters that start at position `start`.
     fn turned(&self, x: Tensor<4>, start: usize) -> Tensor<4> {
         let (count, planes) = (x.dims()[2], FEAT / 2);
         let of = |table: &Tensor<2>| table.clone().narrow(0, start, count).unsqueeze::<4>();
@@ -132,7 +135,7 @@ impl Pass {
         x * of(&self.cos) + Tensor::cat(vec![-b, a], 3) * of(&self.sin)
     }
 
-    /// Scores of the character after each of whole texts.
+    /// For whole texts, scores of the character after each one.
     fn whole(&self, model: &Model, ids: Tensor<2, Int>) -> Tensor<3> {
         model.forward(ids, |_, [query, key, value]| {
             let (query, key) = (self.turned(query, 0), self.turned(key, 0));
@@ -141,7 +144,7 @@ impl Pass {
         })
     }
 
-    /// Scores of the character after the next one of each text, which is at the place `at`.
+    /// Scores of the character after the one at position `at` of each text.
     fn next(&self, model: &Model, ids: Tensor<2, Int>, past: &mut [Past], at: usize) -> Tensor<2> {
         let scores = model.forward(ids, |layer, [query, key, value]| {
             let (query, key) = (self.turned(query, at), self.turned(key, at));
@@ -159,7 +162,7 @@ impl Pass {
 }
 
 pub struct Peer {
-    /// On a device with gradients; there is none only while it is updated.
+    /// On a device with gradients. `None` only during an update.
     model: Option<Model>,
     optimizer: ModuleOptimizer,
     cross_entropy: CrossEntropyLoss,

@@ -1,4 +1,4 @@
-//! The decoder in candle, after `candle_transformers::models::llama`.
+//! The decoder in candle, based on `candle_transformers::models::llama`.
 
 use super::weights::{LayerWeights, Weights};
 use super::{
@@ -28,7 +28,7 @@ struct Layer {
     down: Linear,
 }
 
-/// Normalises: `RmsNorm::forward` has no gradient, `RmsNorm::forward_diff` has one.
+/// Normalises. `RmsNorm::forward_diff` has a gradient, `RmsNorm::forward` has none.
 type Norm = fn(&RmsNorm, &Tensor) -> Result<Tensor>;
 
 impl Layer {
@@ -54,7 +54,7 @@ impl Layer {
         })
     }
 
-    /// `attend` gets queries, keys and values with the axes text, head, character and feature.
+    /// `attend` takes queries, keys and values with the axes text, head, character and feature.
     fn apply(
         &self,
         x: &Tensor,
@@ -83,12 +83,12 @@ struct Model {
     head: Linear,
     cos: Tensor,
     sin: Tensor,
-    /// Added to scores: negative infinity where the key is behind the query.
+    /// Added to scores: negative infinity where the key comes after the query.
     mask: Tensor,
 }
 
 impl Model {
-    /// `variable` makes a weight of a tensor.
+    /// `variable` turns a tensor into a weight.
     fn new(weights: &Weights, variable: &mut dyn FnMut(Tensor) -> Result<Tensor>) -> Result<Self> {
         let chars = variable(candle(&weights.chars))?;
         let planes = FEAT / 2;
@@ -114,7 +114,7 @@ impl Model {
         })
     }
 
-    /// Scores of the character after each of whole texts, by operations that have gradients.
+    /// For whole texts, scores of the character after each one, with differentiable operations.
     fn whole(&self, texts: &Tensor) -> Result<Tensor> {
         let norm: Norm = RmsNorm::forward_diff;
         let mut x = self.chars.forward(texts)?;
@@ -132,7 +132,7 @@ impl Model {
         self.layers.iter().map(|_| KvCache::new(2, CONTEXT)).collect()
     }
 
-    /// Scores of the character after the next one of each text, a row for each text.
+    /// Scores of the character after the next one of each text, one row per text.
     fn next(&self, ids: &[u32], caches: &mut [KvCache]) -> Result<Tensor> {
         let norm: Norm = RmsNorm::forward;
         let mut x = self.chars.forward(&Tensor::from_slice(ids, (ids.len(), 1), &Device::Cpu)?)?;
@@ -154,7 +154,7 @@ pub struct Peer {
     /// Its weights are variables.
     training: Model,
     optimizer: AdamW,
-    /// A model of weights that are none, so that no graph is built.
+    /// A model whose weights are not variables, so that no graph is built.
     sampling: Model,
     texts: Tensor,
     next: Tensor,

@@ -1,4 +1,4 @@
-//! The decoder of `examples/gpt` itself.
+//! The decoder of `examples/gpt`.
 
 use super::{ADAM_EPSILON, BETAS, CONTEXT, DECAY, Decoder, FIRST, RATE, TEMPERATURE, TEXTS, texts};
 use gpt::model::{Batch, Cache, Char, Gpt, Texts, Token};

@@ -1,5 +1,5 @@
-//! The decoder of `examples/gpt` beside the same one in candle and burn, from the same weights and texts: training steps, and sampling with a cache of keys
-//! and values.
+//! Compares the decoder of `examples/gpt` with the same one in candle and burn, with the same
+//! weights and texts: training steps, and sampling with a key-value cache.
 
 #[cfg(feature = "burn")]
 mod in_burn;
@@ -22,27 +22,28 @@ const FEAT: usize = SIZES.width / SIZES.heads;
 const CONTEXT: usize = 256;
 /// Texts of a training step.
 const TEXTS: usize = 8;
-/// Numbers of texts that are sampled together.
+/// How many texts are sampled together.
 const SAMPLES: [usize; 2] = [1, 4];
 /// The first character of a sample.
 const FIRST: u32 = 1;
-/// Scores are divided by it before a character is drawn.
+/// Scores are divided by this before a character is drawn.
 const TEMPERATURE: f32 = 0.8;
 /// Added to mean squares.
 const EPSILON: f64 = 1e-5;
-/// The slowest plane of RoPE turns by a radian in about this many characters.
+/// RoPE turns the slowest plane by one radian in about this many characters.
 const BASE: f64 = 10_000.0;
-/// The learning rate, the decay of both moments, what keeps divisors from 0, and the decay of weights.
+/// The learning rate, the decay of both moments, the term that keeps divisors from 0, and the
+/// weight decay.
 const RATE: f64 = 1e-4;
 const BETAS: (f64, f64) = (0.9, 0.99);
 const ADAM_EPSILON: f64 = 1e-8;
 const DECAY: f64 = 0.1;
 
-/// How far a loss may be from ours, relatively, before training and after some steps of it.
+/// Allowed relative difference between a loss and ours, before training and after some steps.
 const AT_FIRST: f32 = 1e-4;
 const AFTER_STEPS: f32 = 1e-3;
 const STEPS: usize = 3;
-/// How far a score may be from ours, by the largest.
+/// Allowed difference between a score and ours, relative to the largest score.
 const OF_SCORES: f32 = 1e-3;
 
 /// Measures the decoders.
@@ -51,7 +52,7 @@ pub struct Options {
     /// How often each decoder trains and samples; the least time counts.
     #[arg(long, default_value_t = 10)]
     rounds: usize,
-    /// How many threads each library may use.
+    /// The number of threads for each library.
     #[arg(long, short, default_value_t = 1)]
     pub threads: usize,
     /// Only trains.
@@ -62,24 +63,26 @@ pub struct Options {
     sample: bool,
 }
 
-/// A decoder in one of the libraries, with its optimizer and the texts that it learns from.
+/// A decoder in one of the libraries, with its optimizer and training texts.
 trait Decoder {
     fn name(&self) -> &'static str;
 
-    /// The mean cross-entropy of the characters that follow those of the texts.
+    /// The mean cross-entropy of the next characters in the texts.
     fn loss(&self) -> f32;
 
     /// A step of AdamW. Returns the loss before it.
     fn step(&mut self) -> f32;
 
-    /// The scores of the character after each of these texts, which are read character by character with the cache: by character, text and score.
+    /// Reads the texts character by character with the cache, and returns the scores of the
+    /// character after each one, by character, text and score.
     fn scores(&self, texts: &[Vec<u32>]) -> Vec<f32>;
 
-    /// Goes on with so many texts from one character until the context is full; `drawn` is called when a character of each is known.
+    /// Samples this many texts, starting with one character, until the context is full. Calls
+    /// `drawn` after each character.
     fn sample(&self, texts: usize, drawn: &mut dyn FnMut());
 }
 
-/// The characters of the texts, or of those that follow them by `shift`.
+/// The characters of the texts, shifted by `shift`.
 fn texts(shift: usize) -> Vec<Vec<u32>> {
     let id = |b, t| ((31 * (b * CONTEXT + t + shift)) % 61 + b % 2) as u32;
     (0..TEXTS).map(|b| (0..CONTEXT).map(|t| id(b, t)).collect()).collect()
@@ -120,7 +123,8 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Compares losses before training, the scores of cached passes, and losses after some steps with ours, which is the first.
+/// Compares each decoder with ours, which is the first: losses before training, scores with the
+/// cache, and losses after some steps.
 fn agree(decoders: &mut [Box<dyn Decoder>]) -> Result<(), String> {
     let close = |what: &str, name: &str, found: f32, expected: f32, most: f32| {
         let error = (found - expected).abs() / expected.abs();
@@ -141,7 +145,7 @@ fn agree(decoders: &mut [Box<dyn Decoder>]) -> Result<(), String> {
                 return Err(format!("{name}: {} scores, and {} by ours", found.len(), expected.len()));
             }
             let errors = found.iter().zip(&expected).map(|(found, expected)| (found - expected).abs());
-            // (NaN stays: `f32::max` would drop it.)
+            // Keeps NaN, which `f32::max` would drop.
             let error = errors.fold(0.0_f32, |most, error| if error <= most { most } else { error }) / scale;
             eprintln!("{name}: scores of {count} text(s) by the cache, by {error:.1e} from ours");
             if error.is_nan() || error > OF_SCORES {
@@ -162,10 +166,10 @@ fn agree(decoders: &mut [Box<dyn Decoder>]) -> Result<(), String> {
     Ok(())
 }
 
-/// Seconds of a decoder: for each round those of each place of a text, or those of a step.
+/// Seconds of a decoder in each round: one number for each position of a text, or for each step.
 type Rounds = Vec<Vec<f64>>;
 
-/// Lets the decoders have their turns, in an order that changes.
+/// Runs the decoders in turns, in a varying order.
 fn in_turns(count: usize, rounds: usize, mut turn: impl FnMut(usize) -> Vec<f64>) -> Vec<Rounds> {
     let mut order: Vec<usize> = (0..count).collect();
     let mut times = vec![Vec::new(); count];
@@ -199,7 +203,8 @@ fn sample(decoders: &[Box<dyn Decoder>], texts: usize, rounds: usize) -> Vec<Rou
     })
 }
 
-/// A row for each decoder: the mean over all places of the least of each, and the median round.
+/// One row for each decoder: the least time at each position, averaged over positions, and the
+/// median round.
 fn add_rows(
     table: &mut comfy_table::Table,
     part: &str,

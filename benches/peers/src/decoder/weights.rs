@@ -1,4 +1,4 @@
-//! The weights of the decoder as arrays, for libraries that know nothing of its dims.
+//! The weights of the decoder as arrays, for the other libraries.
 
 use gpt::model::{Char, Feat, Gpt, Head, Inner, Layer, Width};
 use ndarray::{Array1, Array2, Array3};

@@ -1,4 +1,4 @@
-//! Sharded programs on meshes of virtual devices: the same numbers as on one device.
+//! Sharded programs on meshes of virtual devices return the same numbers as on one device.
 
 #![allow(missing_docs)]
 
@@ -57,7 +57,7 @@ fn data() -> (Batch, Labels) {
     (randn((Row.of(8), In.of(8)), 4), from_vec(Row.of(8), vec![0, 2, 1, 2, 0, 1, 1, 2]))
 }
 
-/// Trains five steps on a mesh, and compares them with the library's.
+/// Trains five steps on a mesh, and compares them with the library's own.
 fn check<R: ShardRules>(sharding: &Sharding<R>, what: &str) {
     let Some(pjrt) = plugin(8) else { return };
     let (x, y) = data();
@@ -109,7 +109,7 @@ fn state_takes_less_memory_on_each_device() {
     assert_eq!(bytes(pjrt.put_sharded(&state(), &split).unwrap()), (whole - 8) / 2 + 8);
 }
 
-/// A dim with the name of another one.
+/// A dim with the same name as another.
 mod other {
     typed_dims::prelude::dims! { pub struct Row; }
 }
@@ -122,7 +122,7 @@ fn dims_of_one_name_are_not_confused() {
     let x: Both = randn((Row.of(4), other::Row.of(3)), 1);
     let program = record(f, &x).unwrap();
     let split = Sharding::new(Mesh::of(Data.of(2))).shard(Row, Data);
-    // (By their names, both would be split, and 3 is odd.)
+    // If dims were matched by name, both would be split, and 3 is odd.
     let plan = split.plan(&program).unwrap();
     assert_eq!(plan.bytes(), 0, "{plan}");
     let run = pjrt.compile_sharded(&program, split).unwrap();
@@ -144,7 +144,7 @@ fn intermediate_values_that_do_not_fit_are_errors() {
     );
 }
 
-/// The tensors of a struct that is written by hand are checked when the program is compiled.
+/// The tensors of a handwritten struct are checked when the program is compiled.
 struct ByHand(Batch);
 
 impl Parameters for ByHand {

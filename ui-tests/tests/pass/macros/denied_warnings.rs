@@ -1,5 +1,5 @@
 #![deny(warnings, rust_2018_idioms, unused, nonstandard_style, missing_docs)]
-//! A module that allows itself nothing.
+//! A module that denies all warnings.
 
 use typed_dims::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The names of primitive types and of what every Rust program has at hand stand for something else here.
+//! The names of primitive types and of prelude items have other meanings here.
 #![allow(non_camel_case_types, dead_code)]
 
 use typed_dims::einsum_path;

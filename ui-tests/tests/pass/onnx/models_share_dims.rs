@@ -1,4 +1,4 @@
-//! What one model yields, another takes: the dims of both are one.
+//! The output of one model is the input of another: both share their dims.
 
 use typed_dims::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Causal attention, and a block of a transformer.
+//! Causal attention, and a transformer block.
 
 use super::{Step, candle_step, joined, scaled};
 use crate::bench::{Bench, candle};
@@ -53,7 +53,7 @@ pub fn causal(bench: &mut Bench) {
             gradients!(softmax(scores, 3).matmul(v.clone()).sum(), q, k, v)
         });
     }
-    // (Filling masked scores by `where_cond` takes longer.)
+    // Masking scores with `where_cond` takes longer.
     let mask = Array2::from_shape_fn((256, 256), |(q, k)| if k > q { f32::NEG_INFINITY } else { 0.0 });
     let mask = candle(&mask);
     candle_step(bench, vec![candle(&q), candle(&k), candle(&v)], move |by| {
@@ -68,7 +68,8 @@ const WIDTH: usize = 256;
 const HEADS: usize = 8;
 const FEAT: usize = WIDTH / HEADS;
 
-/// A transformer block with normalisation before each half: attention of several heads, and two linear maps with `gelu` between them.
+/// A pre-norm transformer block: multi-head attention, and two linear maps with `gelu` between
+/// them.
 #[derive(Parameters)]
 struct Block {
     gain: [Tensor<f32, (Model,)>; 2],
@@ -194,7 +195,7 @@ pub fn block(bench: &mut Bench) {
         candle(&narrow),
         candle(&narrow_bias),
     ];
-    // A row for each token, as products of a matrix and a batch of matrices copy the matrix.
+    // One row for each token: a batched product would copy the matrix.
     let rows = |x: &Array3<f32>| candle(x).reshape((TEXTS * TOKENS, WIDTH)).expect("as many elements");
     let (x, target) = (rows(&x), rows(&target));
     candle_step(bench, by, move |by| {

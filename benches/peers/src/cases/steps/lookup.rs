@@ -1,4 +1,4 @@
-//! Rows of a table.
+//! Selected rows of a table.
 
 use super::{Step, candle_step};
 use crate::bench::{Bench, Outcome, candle, candle_ids};

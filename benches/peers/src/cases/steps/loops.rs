@@ -1,4 +1,4 @@
-//! Loops over time: a recurrent network, and oscillators.
+//! Loops over time: an LSTM, and oscillators.
 
 use super::{Step, candle_step, joined, scaled};
 use crate::bench::{Bench, Outcome, candle};
@@ -18,7 +18,7 @@ dims! {
     struct N;
 }
 
-/// A long short-term memory: the input, forget, cell and output gates lie along `Gate`.
+/// An LSTM. The input, forget, cell and output gates are stored along `Gate`.
 #[derive(Parameters)]
 struct Lstm {
     input: Tensor<f32, (Input, Gate, Next)>,
@@ -42,7 +42,7 @@ impl Lstm {
     }
 }
 
-/// Steps of the recurrent network, examples, and features of the input and of the state.
+/// Steps of the LSTM, examples, and features of the input and of the state.
 const TIMES: usize = 32;
 const EXAMPLES: usize = 32;
 const FEATURES: usize = 128;
@@ -72,8 +72,8 @@ pub fn lstm(bench: &mut Bench) {
             })
         });
     }
-    // In both libraries below, a product for each step, as in their own layers, is faster than one for all steps: the gradient of
-    // each part of its result would be as large as the whole.
+    // For both libraries below, one product per step, as in their own layers, is faster than one
+    // for all steps: the gradient of each part of its result would be as large as the whole.
     #[cfg(feature = "burn")]
     {
         use super::in_burn::{constant, gradients, variable};
@@ -110,7 +110,7 @@ pub fn lstm(bench: &mut Bench) {
     });
 }
 
-/// Damped oscillators, explicit steps.
+/// Damped oscillators with explicit time steps.
 pub fn oscillators(bench: &mut Bench) {
     let x = bench.input::<f32, _>("x", 64);
     let stiffness = bench.input::<f32, _>("stiffness", 64);

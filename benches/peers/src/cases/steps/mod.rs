@@ -1,4 +1,4 @@
-//! Training steps: the value and the gradient of a loss. The results that are compared are the gradients.
+//! Training steps: the value and the gradient of a loss. The gradients are compared.
 
 mod attention;
 mod convolution;
@@ -18,7 +18,7 @@ use crate::bench::{Bench, Outcome};
 use candle_core::{Tensor as Candle, Var};
 use ndarray::{Array, Dimension};
 
-/// A loss and a gradient; the elements of the gradient are the result.
+/// A loss and a gradient. The elements of the gradient are the result.
 struct Step<G> {
     _loss: f32,
     gradient: G,
@@ -37,17 +37,17 @@ impl<G> Outcome for Step<G> {
     }
 }
 
-/// The elements of some arrays, one array behind the other.
+/// The elements of some arrays, concatenated.
 fn joined(parts: &[&dyn Outcome]) -> Vec<f64> {
     parts.iter().flat_map(|part| part.elements()).collect()
 }
 
-/// The array, with elements that are so many times as large.
+/// The array times a factor.
 fn scaled<D: Dimension>(array: &Array<f32, D>, by: f32) -> Array<f32, D> {
     array.mapv(|element| by * element)
 }
 
-/// Candle's gradients by some variables.
+/// Candle's gradients for some variables.
 struct Gradients(Vec<Candle>);
 
 impl Outcome for Gradients {
@@ -72,7 +72,7 @@ fn candle_step(
     bench.peer("candle", move || step().expect("shapes agree"));
 }
 
-/// Burn's side of a step.
+/// The burn implementation of a step.
 #[cfg(feature = "burn")]
 mod in_burn {
     use super::Outcome;
@@ -84,18 +84,18 @@ mod in_burn {
         crate::bench::burn::<R, _, _>(array).autodiff().require_grad()
     }
 
-    /// A constant beside variables.
+    /// A constant.
     pub fn constant<const R: usize, D: Dimension>(array: &Array<f32, D>) -> Tensor<R> {
         crate::bench::burn::<R, _, _>(array).autodiff()
     }
 
-    /// A number for each example.
+    /// Indices.
     pub fn ids(ids: &Array1<usize>) -> Tensor<1, Int> {
         let data: Vec<i64> = ids.iter().map(|&id| id as i64).collect();
         Tensor::from_data(TensorData::new(data, [ids.len()]), &Device::flex().autodiff())
     }
 
-    /// Gradients by some variables.
+    /// Gradients for some variables.
     pub struct Gradients(pub Vec<Box<dyn Outcome>>);
 
     impl Outcome for Gradients {
@@ -104,7 +104,7 @@ mod in_burn {
         }
     }
 
-    /// Reads a loss and takes its gradients by some variables.
+    /// Reads a loss and computes its gradients for some variables.
     macro_rules! gradients {
         ($loss:expr, $($by:expr),*) => {{
             let loss = $loss;
