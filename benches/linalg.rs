@@ -1,7 +1,9 @@
-//! Solving and decompositions beside the same by `faer` and `nalgebra` called directly: matrices of 4, 16, 64 and 512 rows, in batches of 100,000, 10,000, 1,000 and 1.
+//! Solving and decompositions beside the same by `faer` and `nalgebra` called directly: matrices of
+//! 4, 16, 64 and 512 rows, in batches of 100,000, 10,000, 1,000 and 1.
 //!
-//! `cargo bench --features linalg --bench linalg`; `benches/python/linalg.py` measures NumPy, PyTorch and JAX on the same sizes. Times are microseconds for each matrix, the median of rounds in
-//! turns, on one thread.
+//! `cargo bench --features linalg --bench linalg`; `benches/python/linalg.py` measures NumPy,
+//! PyTorch and JAX on the same sizes. Times are microseconds for each matrix, the median of rounds
+//! in turns, on one thread.
 
 use nalgebra::DMatrix;
 use rayon::ThreadPoolBuilder;
@@ -149,7 +151,8 @@ fn cases<'m>(
     ]
 }
 
-/// The median time of each, in seconds: rounds in turns, so that whatever slows the machine down meets all alike.
+/// The median time of each, in seconds: rounds in turns, so that whatever slows the machine down
+/// meets all alike.
 fn times(cases: &[Measured<'_>]) -> Vec<f64> {
     const ROUNDS: usize = 7;
     let mut all = vec![Vec::new(); cases.len()];

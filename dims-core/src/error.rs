@@ -197,7 +197,8 @@ pub enum DimError {
         /// Where the gradient was taken.
         origin: Origin,
     },
-    /// A matrix is not one that an operation is for: it is singular, not positive definite, or has elements that are infinite or NaN.
+    /// A matrix is not one that an operation is for: it is singular, not positive definite, or has
+    /// elements that are infinite or NaN.
     Matrix {
         /// The operation.
         operation: &'static str,

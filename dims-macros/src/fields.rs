@@ -25,7 +25,8 @@ pub fn each<F>(fields: Fields, mut read: impl FnMut(Member, Field) -> Result<F>)
     errors.map_or(Ok(parts), Err)
 }
 
-/// Where the code for a field of this type stands for rustc's messages. Its names are those of the derive, also where a macro was given the type.
+/// Where the code for a field of this type stands for rustc's messages. Its names are those of the
+/// derive, also where a macro was given the type.
 pub fn at(ty: &Type) -> Span {
     ty.span().resolved_at(Span::call_site())
 }

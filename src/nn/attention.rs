@@ -16,7 +16,8 @@ use crate::types::set::{DimsOfBoth, NameFor};
 use crate::types::size::Resizable;
 use core::marker::PhantomData;
 
-/// Attention of tokens to tokens: each token asks with a query, and takes up the values of the tokens whose keys fit to it.
+/// Attention of tokens to tokens: each token asks with a query, and takes up the values of the
+/// tokens whose keys fit to it.
 ///
 /// ```text
 /// query = query(x)        with the dims Q in the place of W
@@ -25,8 +26,9 @@ use core::marker::PhantomData;
 /// y     = out(sum over tokens of softmax(query * key summed over F / sqrt(size of F)) * value)
 /// ```
 ///
-/// `W` are the features of a token; `Q` and `K` the dims of queries and of keys and values, each with the dim `F` over which their product is summed. The
-/// other dims of `K` are heads. Where `Q` has a dim more, several queries share a key (grouped queries):
+/// `W` are the features of a token; `Q` and `K` the dims of queries and of keys and values, each
+/// with the dim `F` over which their product is summed. The other dims of `K` are heads. Where `Q`
+/// has a dim more, several queries share a key (grouped queries):
 ///
 /// | | |
 /// |---|---|
@@ -58,7 +60,8 @@ use core::marker::PhantomData;
 /// assert_eq!(y.size(Token), 3);
 /// ```
 ///
-/// `MultiHeadAttention<(Width,), (Head, Feat), (Head, Feat), Feat, f32, NoBias>` is the same without biases.
+/// `MultiHeadAttention<(Width,), (Head, Feat), (Head, Feat), Feat, f32, NoBias>` is the same
+/// without biases.
 #[derive(Clone, Parameters)]
 #[cfg_attr(feature = "safetensors", derive(Load))]
 pub struct MultiHeadAttention<W, Q, K, F, T: Clone = f32, B = WithBias>
@@ -134,8 +137,9 @@ where
     K: LayerDims + Union<W>,
     F: AnyDim,
 {
-    /// The same layer for a step of training: weights of attention are left out with the probability `p`, and the others are multiplied by `1 / (1 - p)`. Take another
-    /// seed for each step and each layer.
+    /// The same layer for a step of training: weights of attention are left out with the
+    /// probability `p`, and the others are multiplied by `1 / (1 - p)`. Take another seed for each
+    /// step and each layer.
     ///
     /// ```
     /// # use typed_dims::nn::attention::MultiHeadAttention;
@@ -154,8 +158,9 @@ where
         MultiHeadAttention { dropout: Some((p, seed.into())), ..self.clone() }
     }
 
-    /// Attention of the tokens along `token` to one another. `key` is the name of that dim in keys and values, by which the mask knows them: with the mask
-    /// `true` each token attends to all of them, with `key.le(token)` to itself and to those before it.
+    /// Attention of the tokens along `token` to one another. `key` is the name of that dim in keys
+    /// and values, by which the mask knows them: with the mask `true` each token attends to all of
+    /// them, with `key.le(token)` to itself and to those before it.
     ///
     /// # Panics
     ///
@@ -180,7 +185,8 @@ where
         self.attend(&Biases::apply::<W, Q, T, X, A>(&self.query, x), keys, values, key, mask)
     }
 
-    /// Attention of the tokens of `x` to those of `memory` along the dim `over`, which `x` lacks (cross attention). `mask` says which of them count.
+    /// Attention of the tokens of `x` to those of `memory` along the dim `over`, which `x` lacks
+    /// (cross attention). `mask` says which of them count.
     ///
     /// # Panics
     ///
@@ -209,7 +215,8 @@ where
         self.attend(&queries, &keys, &values, over, mask)
     }
 
-    /// Attention of queries to keys and values that are at hand: turned by [`Rope`](crate::nn::rope::Rope), or out of a [`KeyValues`].
+    /// Attention of queries to keys and values that are at hand: turned by
+    /// [`Rope`](crate::nn::rope::Rope), or out of a [`KeyValues`].
     /// `out(sum over `over` of softmax(queries * keys summed over F / sqrt(size of F)) * values)`
     ///
     /// # Panics
@@ -244,8 +251,9 @@ where
     }
 }
 
-/// The keys and values of the tokens that a decoder has seen, with the dims `S`, along the dim `N` of these tokens. There is room for more: a further
-/// token is written behind those before it, and nothing else is copied.
+/// The keys and values of the tokens that a decoder has seen, with the dims `S`, along the dim `N`
+/// of these tokens. There is room for more: a further token is written behind those before it, and
+/// nothing else is copied.
 ///
 /// ```
 /// use typed_dims::nn::attention::{KeyValues, MultiHeadAttention};
@@ -269,8 +277,8 @@ where
 /// assert_eq!(past.len(), 5);
 /// ```
 ///
-/// Where several tokens come at once, the mask `(Key - Token).le(start)` lets each hear those before it, `start` being the number of tokens before the
-/// first of them.
+/// Where several tokens come at once, the mask `(Key - Token).le(start)` lets each hear those
+/// before it, `start` being the number of tokens before the first of them.
 #[derive(Clone)]
 pub struct KeyValues<S: Dims, N, T = f32> {
     keys: Named<T, S>,
@@ -280,8 +288,8 @@ pub struct KeyValues<S: Dims, N, T = f32> {
 }
 
 impl<S: Dims, N: AnyDim + Resizable, T: Real> KeyValues<S, N, T> {
-    /// No tokens yet, and room for as many as `dims` says. The elements lie in the order of `dims`; with the features last, and the tokens before them,
-    /// those of one head are contiguous.
+    /// No tokens yet, and room for as many as `dims` says. The elements lie in the order of `dims`;
+    /// with the features last, and the tokens before them, those of one head are contiguous.
     ///
     /// # Panics
     ///
@@ -314,12 +322,14 @@ impl<S: Dims, N: AnyDim + Resizable, T: Real> KeyValues<S, N, T> {
         self.len = 0;
     }
 
-    /// Takes up the keys and values of further tokens. Where there is no room for them, the room is doubled, and all
-    /// that is there is copied once; from then on it lies in the order in which the dims are declared.
+    /// Takes up the keys and values of further tokens. Where there is no room for them, the room is
+    /// doubled, and all that is there is copied once; from then on it lies in the order in which
+    /// the dims are declared.
     ///
     /// # Panics
     ///
-    /// If a dim has another size than in the room, there are not as many keys as values, or a gradient is taken through them.
+    /// If a dim has another size than in the room, there are not as many keys as values, or a
+    /// gradient is taken through them.
     #[track_caller]
     pub fn push<E, F, X>(&mut self, keys: Named<T, S, Rank0, E>, values: Named<T, S, Rank0, F>)
     where

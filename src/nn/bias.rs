@@ -110,7 +110,8 @@ kinds! {
     WithBias Linear Named<T, O>,
         |bias, y| (y + bias).eval().same_set(),
         |x, dims, epsilon, weight| {
-            // One pass. (`layer_norm_affine` asks that the weight has no dims besides those of `x`, which the first bound says already.)
+            // One pass. (`layer_norm_affine` asks that the weight has no dims besides those of `x`,
+            // which the first bound says already.)
             let y = scaled_and_shifted(x, dims, element(epsilon), weight, bias);
             y.unwrap_or_else(|error| panic!("{error}")).same_set()
         };

@@ -13,10 +13,12 @@ pub use typed_dims_core::operators::nn::conv::*;
 /// The dims of the kernels of a convolution.
 pub type KernelOf<C, O, K> = <O as Union<<K as Union<C>>::Out>>::Out;
 
-/// A convolution from the channels `C` to the channels `O`, whose kernels have the dims `K`: with two of these,
+/// A convolution from the channels `C` to the channels `O`, whose kernels have the dims `K`: with
+/// two of these,
 /// `y[.., O, h, w] = sum over C, kh, kw of x[.., C, h + kh, w + kw] * weight[C, O, kh, kw] + bias[O]`.
 ///
-/// The layer is that of [`conv`] with a bias. In which dims the kernels slide, and how, is said where it is applied.
+/// The layer is that of [`conv`] with a bias. In which dims the kernels slide, and how, is said
+/// where it is applied.
 ///
 /// ```
 /// use typed_dims::nn::conv::Conv;
@@ -30,7 +32,8 @@ pub type KernelOf<C, O, K> = <O as Union<<K as Union<C>>::Out>>::Out;
 /// assert_eq!(maps.dims(), [("Batch", 2), ("Channel", 8), ("Row", 4), ("Column", 4)]);
 /// ```
 ///
-/// In front of a normalisation a bias has no effect: `Conv<(Channel,), (Made,), (Kh, Kw), f32, NoBias>` lacks it.
+/// In front of a normalisation a bias has no effect:
+/// `Conv<(Channel,), (Made,), (Kh, Kw), f32, NoBias>` lacks it.
 #[derive(Clone, Parameters)]
 #[cfg_attr(feature = "safetensors", derive(Load))]
 pub struct Conv<C, O, K, T = f32, B = WithBias>
@@ -74,8 +77,8 @@ macro_rules! layers {
             O: LayerDims + Union<<K as Union<C>>::Out>,
             K: LayerDims + Union<C>,
         {
-            /// Random kernels, as [`lecun_normal`](crate::init::lecun_normal) makes them, and a bias of zeros. The fan-in is the product of the sizes of
-            /// `channels` and `kernel`.
+            /// Random kernels, as [`lecun_normal`](crate::init::lecun_normal) makes them, and a
+            /// bias of zeros. The fan-in is the product of the sizes of `channels` and `kernel`.
             ///
             /// # Panics
             ///
@@ -131,7 +134,8 @@ where
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x` than in the kernels, or a kernel is longer than the dim that it slides along.
+    /// If a dim has another size in `x` than in the kernels, or a kernel is longer than the dim
+    /// that it slides along.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X, P: DimsOf<X, S>, U, V, S: Dims, Y>(&self, x: &Named<T, X>, dims: P, steps: &Window) -> Named<T, Y> where C: DimsOfBoth<X, KernelOf<C, O, K>, U, V>, K: WindowOver<P, X>,
@@ -148,10 +152,13 @@ where
     }
 }
 
-/// The transpose of a convolution, from the channels `C` to the channels `O`, whose kernels have the dims `K`: with two of these,
-/// `y[.., O, h * stride + kh, w * stride + kw] += x[.., C, h, w] * weight[C, O, kh, kw]`, and `bias[O]` is added. It makes maps larger, in decoders and generators.
+/// The transpose of a convolution, from the channels `C` to the channels `O`, whose kernels have
+/// the dims `K`: with two of these,
+/// `y[.., O, h * stride + kh, w * stride + kw] += x[.., C, h, w] * weight[C, O, kh, kw]`, and
+/// `bias[O]` is added. It makes maps larger, in decoders and generators.
 ///
-/// The layer is that of [`conv_transpose`]. As for [`Conv`], dims and steps are said where it is applied.
+/// The layer is that of [`conv_transpose`]. As for [`Conv`], dims and steps are said where it is
+/// applied.
 ///
 /// ```
 /// use typed_dims::nn::conv::ConvTranspose;
@@ -186,8 +193,8 @@ where
     O: LayerDims + Union<<K as Union<C>>::Out>,
     K: LayerDims + Union<C>,
 {
-    /// The tensor, spread by the kernels along `dims`, one for each of `K`. How far they move from one position to the next, and what is left out at the ends, is
-    /// said by `steps`.
+    /// The tensor, spread by the kernels along `dims`, one for each of `K`. How far they move from
+    /// one position to the next, and what is left out at the ends, is said by `steps`.
     ///
     /// # Panics
     ///

@@ -7,7 +7,8 @@ use crate::prelude::*;
 use crate::types::scalar::IndexInt;
 use num_traits::Float;
 
-/// A table with the features `D` of each position along the dim `V`: `y[.., D] = weight[ids[..], D]`.
+/// A table with the features `D` of each position along the dim `V`:
+/// `y[.., D] = weight[ids[..], D]`.
 ///
 /// ```
 /// use typed_dims::nn::embedding::Embedding;
@@ -52,8 +53,9 @@ impl<V: AnyDim, D: LayerDims + Union<(V,)>, T: Real> Embedding<V, D, T> {
         Embedding { weight: table.map_elements(|x: T| x * factor), padding: None }
     }
 
-    /// The same table with zeros in the row `index`, which stands for no input: for what fills short texts up. The row has no gradient, so optimizers leave it
-    /// as it is, unless they let weights decay.
+    /// The same table with zeros in the row `index`, which stands for no input: for what fills
+    /// short texts up. The row has no gradient, so optimizers leave it as it is, unless they let
+    /// weights decay.
     ///
     /// ```
     /// use typed_dims::grad::grad;

@@ -6,7 +6,8 @@ use crate::nn::LayerDims;
 use crate::nn::linear::{MappedBy, Projection};
 use crate::prelude::*;
 
-/// `y = down(silu(gate(x)) * up(x))`: a network from the dims `W` to the dims `W`, with the dims `I` between its two halves.
+/// `y = down(silu(gate(x)) * up(x))`: a network from the dims `W` to the dims `W`, with the dims
+/// `I` between its two halves.
 ///
 /// (N. Shazeer, 2020, "GLU variants improve Transformer".)
 ///

@@ -1,12 +1,16 @@
 //! Building blocks of neural networks: functions, and layers that have weights.
 //!
-//! The functions (convolutions, pooling, normalisation, losses, dropout) work along dims of any tensor. The layers are structs of tensors, generic over
-//! the dims that they work along, such as `LayerNorm<(Width,)>`; all other dims of a tensor come along. Each has a constructor that takes dims with
-//! sizes, and, where weights are random, a seed; a method `apply`; [`Parameters`](crate::grad::Parameters); and `Load`, with the names of PyTorch
-//! (feature `safetensors`). They are written on the public interface, so a layer of your own can begin as a copy.
+//! The functions (convolutions, pooling, normalisation, losses, dropout) work along dims of any
+//! tensor. The layers are structs of tensors, generic over the dims that they work along, such as
+//! `LayerNorm<(Width,)>`; all other dims of a tensor come along. Each has a constructor that takes
+//! dims with sizes, and, where weights are random, a seed; a method `apply`;
+//! [`Parameters`](crate::grad::Parameters); and `Load`, with the names of PyTorch (feature
+//! `safetensors`). They are written on the public interface, so a layer of your own can begin as a
+//! copy.
 //!
-//! The last type parameter of a layer says whether it has a bias. It has one unless you write [`NoBias`](bias::NoBias): `LayerNorm<(Width,), f32, NoBias>`, which
-//! `LayerNorm::without_bias` makes. (A `Linear` without a bias is a [`Projection`](linear::Projection).)
+//! The last type parameter of a layer says whether it has a bias. It has one unless you write
+//! [`NoBias`](bias::NoBias): `LayerNorm<(Width,), f32, NoBias>`, which `LayerNorm::without_bias`
+//! makes. (A `Linear` without a bias is a [`Projection`](linear::Projection).)
 //!
 //! | layer | |
 //! |---|---|
@@ -19,7 +23,8 @@
 //! | [`SwiGlu`](glu::SwiGlu) | a gated feed-forward network |
 //! | [`Lstm`](recurrent::Lstm), [`Gru`](recurrent::Gru) | recurrent networks |
 
-// rustc quotes the line of the bound that a mistake breaks: those of typical mistakes stand in the line of the method's name.
+// rustc quotes the line of the bound that a mistake breaks: those of typical mistakes stand in the
+// line of the method's name.
 #![allow(clippy::multiple_bound_locations)]
 
 pub use typed_dims_core::operators::nn::{dropout, linear, loss, pool};
@@ -37,7 +42,8 @@ use crate::types::dim::DimList;
 use crate::types::scalar::Real;
 use crate::types::set::Sorted;
 
-/// The dims that a layer works along: a tuple of declared dims, in the order in which they are declared.
+/// The dims that a layer works along: a tuple of declared dims, in the order in which they are
+/// declared.
 ///
 /// The tuple as a value is `D::default()`.
 #[diagnostic::on_unimplemented(

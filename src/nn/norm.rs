@@ -82,7 +82,8 @@ impl<D: LayerDims, T: Real, B: BiasKind> LayerNorm<D, T, B> {
         LayerNorm { epsilon, ..self }
     }
 
-    /// The normalised tensor, or expression: `norm.apply(&x)`, `norm.apply(&x + &y)`. With a bias, each line is read once and written once.
+    /// The normalised tensor, or expression: `norm.apply(&x)`, `norm.apply(&x + &y)`. With a bias,
+    /// each line is read once and written once.
     ///
     /// # Panics
     ///
@@ -94,7 +95,8 @@ impl<D: LayerDims, T: Real, B: BiasKind> LayerNorm<D, T, B> {
     }
 }
 
-/// A mean square of 1 along the dims `D`, then a learnt scale: `y = x / sqrt(mean over D of x^2 + epsilon) * weight[D]`.
+/// A mean square of 1 along the dims `D`, then a learnt scale:
+/// `y = x / sqrt(mean over D of x^2 + epsilon) * weight[D]`.
 ///
 /// (B. Zhang, R. Sennrich, 2019, "Root mean square layer normalization".)
 ///
@@ -178,8 +180,9 @@ impl<C: Dims, T> NormMode<C, T> {
 /// Mean 0 and variance 1 of each of the channels `C`, then a learnt scale and offset:
 /// `y = (x - mean[C]) / sqrt(var[C] + epsilon) * weight[C] + bias[C]`.
 ///
-/// In training, [`train`](BatchNorm::train) normalises by the moments of the batch, and returns them. They are taken up into the running moments, which
-/// [`apply`](BatchNorm::apply) uses, by [`remember`](BatchNorm::remember) after the step.
+/// In training, [`train`](BatchNorm::train) normalises by the moments of the batch, and returns
+/// them. They are taken up into the running moments, which [`apply`](BatchNorm::apply) uses, by
+/// [`remember`](BatchNorm::remember) after the step.
 ///
 /// (S. Ioffe, C. Szegedy, 2015, "Batch normalization".)
 ///
@@ -205,8 +208,8 @@ impl<C: Dims, T> NormMode<C, T> {
 /// # assert_eq!(y.size(Row), 5);
 /// ```
 ///
-/// With `#[derive(Load)]` the arrays are `weight`, `bias`, `running_mean` and `running_var`; `Weights::ignoring` leaves out the `num_batches_tracked` of
-/// PyTorch.
+/// With `#[derive(Load)]` the arrays are `weight`, `bias`, `running_mean` and `running_var`;
+/// `Weights::ignoring` leaves out the `num_batches_tracked` of PyTorch.
 #[derive(Clone, Parameters)]
 #[cfg_attr(feature = "safetensors", derive(Load))]
 pub struct BatchNorm<C: LayerDims, T: Clone = f32> {
@@ -278,11 +281,13 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
         (normal * &self.weight + &self.bias).eval().same_set()
     }
 
-    /// The tensor, normalised by its own moments over `dims`, which are all its dims but the channels; and these moments, which are constants for gradients.
+    /// The tensor, normalised by its own moments over `dims`, which are all its dims but the
+    /// channels; and these moments, which are constants for gradients.
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x` than in the weight, or a channel has one value alone, whose variance is 0.
+    /// If a dim has another size in `x` than in the weight, or a channel has one value alone, whose
+    /// variance is 0.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn train<X, D: DimsOf<X, Z>, Z: LeavesChannels<C> + AllPlay<DataChannel>>(&self, x: &Named<T, X>, dims: D) -> (Named<T, X>, ChannelMoments<C, T>)
@@ -298,7 +303,8 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
         ((normal.output * &self.weight + &self.bias).eval().same_set(), moments)
     }
 
-    /// The tensor, normalised as the network is used: [`train`](BatchNorm::train), which puts the moments down in `mode`, or [`apply`](BatchNorm::apply).
+    /// The tensor, normalised as the network is used: [`train`](BatchNorm::train), which puts the
+    /// moments down in `mode`, or [`apply`](BatchNorm::apply).
     ///
     /// ```
     /// use typed_dims::nn::norm::{BatchNorm, NormMode};
@@ -351,10 +357,12 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     }
 }
 
-/// Mean 0 and variance 1 over each of `GROUPS` equal parts of the channels `C` and over other dims, then a learnt scale and offset for each channel:
+/// Mean 0 and variance 1 over each of `GROUPS` equal parts of the channels `C` and over other dims,
+/// then a learnt scale and offset for each channel:
 /// `y = (x - mean) / sqrt(var + epsilon) * weight[C] + bias[C]`.
 ///
-/// (Y. Wu, K. He, 2018, "Group normalization". With one group it is PyTorch's `GroupNorm(1, ..)`, with as many as channels its instance normalisation.)
+/// (Y. Wu, K. He, 2018, "Group normalization". With one group it is PyTorch's `GroupNorm(1, ..)`,
+/// with as many as channels its instance normalisation.)
 ///
 /// ```
 /// use typed_dims::nn::norm::GroupNorm;
@@ -406,11 +414,13 @@ impl<C: AnyDim, const GROUPS: usize, T: Real> GroupNorm<C, GROUPS, T, NoBias> {
 }
 
 impl<C: AnyDim, const GROUPS: usize, T: Real, B: BiasKind> GroupNorm<C, GROUPS, T, B> {
-    /// The normalised tensor. Means and variances are taken over each group of channels and over `dims`: in PyTorch, all dims but the batch.
+    /// The normalised tensor. Means and variances are taken over each group of channels and over
+    /// `dims`: in PyTorch, all dims but the batch.
     ///
     /// # Panics
     ///
-    /// If the channels cannot be split into equal groups, or have another number in `x` than in the weight.
+    /// If the channels cannot be split into equal groups, or have another number in `x` than in the
+    /// weight.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X: Union<(C,)>, D: DimsOf<Y, Z>, Y: Dims, Z: Dims>(&self, x: &Named<T, X>, dims: D) -> Named<T, X> where C: DimRef + DimsOf<X, Y>, {

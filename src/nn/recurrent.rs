@@ -1,4 +1,5 @@
-//! Recurrent networks: cells that go along a text, and several of them one above the other, in one direction or in both.
+//! Recurrent networks: cells that go along a text, and several of them one above the other, in one
+//! direction or in both.
 
 #[cfg(feature = "safetensors")]
 mod load;
@@ -40,7 +41,8 @@ pub struct LstmState<S: Dims, T: Clone = f32> {
 /// The state of a [`Gru`]: the output of the last step.
 pub type GruState<S, T = f32> = Named<T, S>;
 
-/// A long short-term memory from the features `I` to the features `H`. `N` is a further name of `H`, for the features that a step makes of those before it.
+/// A long short-term memory from the features `I` to the features `H`. `N` is a further name of
+/// `H`, for the features that a step makes of those before it.
 ///
 /// ```text
 /// gates[.., g, n] = sum over I of x[.., I] * weight_ih[I, g, n] + bias_ih[g, n] + sum over H of hidden[.., H] * weight_hh[H, g, n] + bias_hh[g, n]
@@ -48,7 +50,8 @@ pub type GruState<S, T = f32> = Named<T, S>;
 /// hidden          = sigmoid(gates[3]) * tanh(cell)
 /// ```
 ///
-/// (S. Hochreiter, J. Schmidhuber, 1997, "Long short-term memory". The order of the gates is that of PyTorch.)
+/// (S. Hochreiter, J. Schmidhuber, 1997, "Long short-term memory". The order of the gates is that
+/// of PyTorch.)
 ///
 /// ```
 /// use typed_dims::nn::recurrent::Lstm;
@@ -62,7 +65,8 @@ pub type GruState<S, T = f32> = Named<T, S>;
 /// assert_eq!(shown.index(Time, -1), state.hidden);
 /// ```
 ///
-/// Files have the names of PyTorch's first layer: `weight_ih_l0`, `weight_hh_l0`, `bias_ih_l0` and `bias_hh_l0`.
+/// Files have the names of PyTorch's first layer: `weight_ih_l0`, `weight_hh_l0`, `bias_ih_l0` and
+/// `bias_hh_l0`.
 #[derive(Clone, Parameters)]
 pub struct Lstm<I: AnyDim, H: AnyDim, N: AnyDim, T: Clone = f32>
 where
@@ -82,7 +86,8 @@ impl<I: AnyDim, H: AnyDim, N: AnyDim, T: Real> Lstm<I, H, N, T>
 where
     (N,): Union<(LstmGate,), Out: Union<(I,)> + Union<(H,)>>,
 {
-    /// Random weights, of a normal distribution with the variance `1 / fan_in`, and biases of zeros.
+    /// Random weights, of a normal distribution with the variance `1 / fan_in`, and biases of
+    /// zeros.
     ///
     /// # Panics
     ///
@@ -138,11 +143,13 @@ where
         LstmState { hidden: (gate(3).sigmoid() * cell.view().tanh()).eval(), cell }
     }
 
-    /// The output after each position along `time`, and the state after the last one. It begins with `state`, or with zeros.
+    /// The output after each position along `time`, and the state after the last one. It begins
+    /// with `state`, or with zeros.
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x` or in the state than in the weights, or `time` has no position.
+    /// If a dim has another size in `x` or in the state than in the weights, or `time` has no
+    /// position.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X: MappedBy<(I,), GatesOf<LstmGate, N>, Z>, D: AnyDim + DimsOf<Z, Y>, Y, Z, V: Dims, S>(
@@ -163,7 +170,8 @@ where
     }
 }
 
-/// A gated recurrent network from the features `I` to the features `H`. `N` is a further name of `H`, for the features that a step makes of those before it.
+/// A gated recurrent network from the features `I` to the features `H`. `N` is a further name of
+/// `H`, for the features that a step makes of those before it.
 ///
 /// ```text
 /// made[.., g, n]   = sum over I of x[.., I] * weight_ih[I, g, n] + bias_ih[g, n]
@@ -173,7 +181,8 @@ where
 /// hidden           = (1 - kept) * new + kept * hidden
 /// ```
 ///
-/// (K. Cho and others, 2014, "Learning phrase representations using RNN encoder-decoder". The order of the gates is that of PyTorch.)
+/// (K. Cho and others, 2014, "Learning phrase representations using RNN encoder-decoder". The order
+/// of the gates is that of PyTorch.)
 ///
 /// ```
 /// use typed_dims::nn::recurrent::Gru;
@@ -187,7 +196,8 @@ where
 /// assert_eq!(shown.index(Time, -1), hidden);
 /// ```
 ///
-/// Files have the names of PyTorch's first layer: `weight_ih_l0`, `weight_hh_l0`, `bias_ih_l0` and `bias_hh_l0`.
+/// Files have the names of PyTorch's first layer: `weight_ih_l0`, `weight_hh_l0`, `bias_ih_l0` and
+/// `bias_hh_l0`.
 #[derive(Clone, Parameters)]
 pub struct Gru<I: AnyDim, H: AnyDim, N: AnyDim, T: Clone = f32>
 where
@@ -207,7 +217,8 @@ impl<I: AnyDim, H: AnyDim, N: AnyDim, T: Real> Gru<I, H, N, T>
 where
     (N,): Union<(GruGate,), Out: Union<(I,)> + Union<(H,)>>,
 {
-    /// Random weights, of a normal distribution with the variance `1 / fan_in`, and biases of zeros.
+    /// Random weights, of a normal distribution with the variance `1 / fan_in`, and biases of
+    /// zeros.
     ///
     /// # Panics
     ///
@@ -267,11 +278,13 @@ where
         // (1 - kept) * new + kept * hidden
         (&new + (made(1) + before(1)).sigmoid() * (hidden - &new)).eval()
     }
-    /// The output after each position along `time`, and the state after the last one. It begins with `state`, or with zeros.
+    /// The output after each position along `time`, and the state after the last one. It begins
+    /// with `state`, or with zeros.
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x` or in the state than in the weights, or `time` has no position.
+    /// If a dim has another size in `x` or in the state than in the weights, or `time` has no
+    /// position.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X: MappedBy<(I,), GatesOf<GruGate, N>, Z>, D: AnyDim + DimsOf<Z, Y>, Y, Z, V: Dims, S>(

@@ -7,16 +7,18 @@ use crate::types::dim::Of;
 use crate::types::size::Resizable;
 use num_traits::Float;
 
-/// Rotary position embedding of queries and keys: the features `p` and `p + n / 2` of the `n` along `F` are the coordinates of a plane, which is turned by
-/// `position * base^(-2 p / n)`, the position being that along `P`.
+/// Rotary position embedding of queries and keys: the features `p` and `p + n / 2` of the `n` along
+/// `F` are the coordinates of a plane, which is turned by `position * base^(-2 p / n)`, the
+/// position being that along `P`.
 ///
 /// ```text
 /// y[.., t, p]         = x[.., t, p]         * cos(angle[t, p]) - x[.., t, p + n / 2] * sin(angle[t, p])
 /// y[.., t, p + n / 2] = x[.., t, p + n / 2] * cos(angle[t, p]) + x[.., t, p]         * sin(angle[t, p])
 /// ```
 ///
-/// Products of a query and a key then depend on the distance of their positions alone. (J. Su and others, 2021, "RoFormer". The two halves of the features
-/// are paired as in GPT-NeoX and in the weights of Llama for `transformers`; [`interleaved`](Rope::interleaved) pairs neighbours.)
+/// Products of a query and a key then depend on the distance of their positions alone. (J. Su and
+/// others, 2021, "RoFormer". The two halves of the features are paired as in GPT-NeoX and in the
+/// weights of Llama for `transformers`; [`interleaved`](Rope::interleaved) pairs neighbours.)
 ///
 /// ```
 /// use typed_dims::nn::rope::Rope;
@@ -49,18 +51,21 @@ impl<P: AnyDim, F: AnyDim, T: Real> Rope<P, F, T>
 where
     (F,): Union<(P,)>,
 {
-    /// The angles of as many positions as `positions` has. The slowest plane turns by a radian in about `base` of them; 10,000 is usual.
+    /// The angles of as many positions as `positions` has. The slowest plane turns by a radian in
+    /// about `base` of them; 10,000 is usual.
     ///
     /// # Panics
     ///
-    /// If the number of features is odd, if the base is not a number greater than 0, or if the angles do not fit into memory.
+    /// If the number of features is odd, if the base is not a number greater than 0, or if the
+    /// angles do not fit into memory.
     #[track_caller]
     pub fn new(positions: Of<P>, features: Of<F>, base: f64) -> Self {
         let half = features.size() / 2;
         Self::of_planes(positions, features, base, None, |feature| (feature % half, feature < half))
     }
 
-    /// As [`new`](Rope::new), but the features `2 p` and `2 p + 1` are a plane, as in the paper, in GPT-J, and in the weights of Llama as Meta publishes them.
+    /// As [`new`](Rope::new), but the features `2 p` and `2 p + 1` are a plane, as in the paper, in
+    /// GPT-J, and in the weights of Llama as Meta publishes them.
     ///
     /// ```
     /// use typed_dims::nn::rope::Rope;

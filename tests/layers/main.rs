@@ -1,4 +1,5 @@
-//! The layers of `nn`, compared with PyTorch's (`reference.json`, written by `reference.py`), and their gradients with differences.
+//! The layers of `nn`, compared with PyTorch's (`reference.json`, written by `reference.py`), and
+//! their gradients with differences.
 
 #![cfg(any(feature = "safetensors", feature = "pjrt"))]
 
@@ -94,7 +95,8 @@ impl Expected {
     }
 }
 
-/// Compares the derivatives of a layer with finite differences. Then compares recorded programs of the layer and its gradient with the functions themselves.
+/// Compares the derivatives of a layer with finite differences. Then compares recorded programs of
+/// the layer and its gradient with the functions themselves.
 #[track_caller]
 fn check<P: Parameters, Y: Parameters>(f: impl Fn(&P) -> Y, at: &P) {
     gradients::check(&f, at);
@@ -231,7 +233,8 @@ fn several_queries_share_a_key() {
     Expected::of("grouped_attention").is(0, y.order((Batch, Time, Width)));
 }
 
-/// Tokens come one by one or several at once, in more room than they need, or in less; the queries and keys are turned.
+/// Tokens come one by one or several at once, in more room than they need, or in less; the queries
+/// and keys are turned.
 #[test]
 fn a_cache_agrees_with_the_whole_text() {
     let (layer, x) = (attention(), texts());

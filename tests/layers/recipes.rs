@@ -1,4 +1,5 @@
-//! The layers of the guide (`docs/book/src/layers.md`) derive `Clone`, `Parameters` and `Load` as they stand: no derive wants a bound that the struct does not have.
+//! The layers of the guide (`docs/book/src/layers.md`) derive `Clone`, `Parameters` and `Load` as
+//! they stand: no derive wants a bound that the struct does not have.
 
 use ndarray::Array2;
 use typed_dims::file::Stored;

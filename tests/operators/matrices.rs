@@ -1,7 +1,8 @@
 //! Matrices: systems of equations, decompositions, functions.
 //!
-//! Arguments are made regular before the call: small numbers beside the diagonal 1, 2, 3, .. So matrices have inverses, and eigenvalues and singular values that differ. What is unique only up to a
-//! sign is compared by what does not depend on it.
+//! Arguments are made regular before the call: small numbers beside the diagonal 1, 2, 3, .. So
+//! matrices have inverses, and eigenvalues and singular values that differ. What is unique only up
+//! to a sign is compared by what does not depend on it.
 
 use crate::table::Family;
 use crate::value::of;
@@ -143,7 +144,8 @@ fn greatest(a: &Rows) -> f64 {
     size.sqrt()
 }
 
-/// The eigenvalues of a symmetric matrix, times their numbers in ascending order, by Jacobi's rotations.
+/// The eigenvalues of a symmetric matrix, times their numbers in ascending order, by Jacobi's
+/// rotations.
 fn numbered_sum(a: &Rows) -> f64 {
     let mut a = a.clone();
     let size = a.len();

@@ -22,7 +22,8 @@ fn two_by_four() -> Array2<f32> {
     Array2::zeros((2, 4))
 }
 
-/// A line at a position, by a curve through its elements: the element `at` of `len`, of a line that continues with its ends.
+/// A line at a position, by a curve through its elements: the element `at` of `len`, of a line that
+/// continues with its ends.
 type CurveThrough = dyn Fn(&dyn Fn(isize) -> f64, usize, usize, usize) -> f64;
 
 /// An axis with `len` elements on a curve through those that it has.
@@ -49,7 +50,8 @@ fn between(line: &dyn Fn(isize) -> f64, place: f64) -> f64 {
     line(at as isize) + (line(at as isize + 1) - line(at as isize)) * (place - at)
 }
 
-/// Hermite's curve between two elements, whose slopes are three quarters of the differences of their neighbours.
+/// Hermite's curve between two elements, whose slopes are three quarters of the differences of
+/// their neighbours.
 fn cubic(line: &dyn Fn(isize) -> f64, at: usize, n: usize, len: usize) -> f64 {
     let place = (2 * at + 1) as f64 * n as f64 / (2 * len) as f64 - 0.5;
     let (at, t) = (place.floor() as isize, place - place.floor());

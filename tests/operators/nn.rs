@@ -45,7 +45,8 @@ fn pooled<T: Copy>(
     })
 }
 
-/// The windows of two axes behind the first one, rounded up. What they have behind the padding is not there.
+/// The windows of two axes behind the first one, rounded up. What they have behind the padding is
+/// not there.
 fn ragged<T: Copy>(
     x: &ArrayD<T>,
     size: [usize; 2],
@@ -131,7 +132,8 @@ crate::operators! {
             for c in 0..x.shape()[0] {
                 for p in 0..3 {
                     for q in 0..2 {
-                        // Four more along `H`, two of them in front; along `W`, with five elements, one more behind.
+                        // Four more along `H`, two of them in front; along `W`, with five elements,
+                        // one more behind.
                         let (h, w_) = (tap(at[1], 1, p, 2, 2, x.shape()[1]), tap(at[2], 2, q, 1, 0, x.shape()[2]));
                         if let (Some(h), Some(w_)) = (h, w_) {
                             sum += x[[c, h, w_]] * w[[at[0], c, p, q]];

@@ -50,7 +50,8 @@ fn fan<D: SizedDims, F: DimList>(dims: &D, _: &F) -> Result<f64, DimError> {
     Ok(F::KEYS.as_slice().iter().map(|key| of(key) as f64).product())
 }
 
-/// Numbers with a normal distribution of mean 0 and a standard deviation: `normal(dims, 0.02, seed)`.
+/// Numbers with a normal distribution of mean 0 and a standard deviation:
+/// `normal(dims, 0.02, seed)`.
 #[panicking_twin("so is a deviation that is negative, infinite or NaN")]
 pub fn try_normal<T: Real, D: SizedDims>(
     dims: D,

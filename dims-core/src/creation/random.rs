@@ -344,7 +344,8 @@ pub fn try_permutation<D: SizedDims + Written<Index = usize>>(
     }
 }
 
-/// The indices of a dim in random order, in parts of `size` and a last one of those that are left over: the mini-batches of an epoch.
+/// The indices of a dim in random order, in parts of `size` and a last one of those that are left
+/// over: the mini-batches of an epoch.
 ///
 /// ```
 /// use typed_dims::creation::random::{batches, split};

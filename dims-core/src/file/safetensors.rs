@@ -136,7 +136,8 @@ impl<B: AsRef<[u8]>> SafetensorsReader<B> {
 
     /// The tensor with this name.
     ///
-    /// Floats of eight bits (`F8_E4M3`, `F8_E5M2` and the like) are read as `u8`, the bytes as they stand in the file; [`Entry::element_type`] says which they are.
+    /// Floats of eight bits (`F8_E4M3`, `F8_E5M2` and the like) are read as `u8`, the bytes as they
+    /// stand in the file; [`Entry::element_type`] says which they are.
     ///
     /// # Errors
     ///

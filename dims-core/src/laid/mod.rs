@@ -181,7 +181,7 @@ pub trait IntoLaid {
     /// The sizes are those of the array. For a vector or a slice they come from the dims; one of
     /// them may be unknown.
     #[panicking_twin(
-        but = "what sizes decide is an error: sizes that are not those of the elements, and an array whose elements lie otherwise"
+        but = "sizes that do not fit are an error: sizes that are not those of the elements, and an array whose elements lie otherwise"
     )]
     fn try_into_laid<D: AxisDims<Self::Rank, Brands: List + SortOnce>>(
         self,

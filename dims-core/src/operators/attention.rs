@@ -279,7 +279,8 @@ where
     attend::<Q, K, V, F, O, M, S, X>(q, k, v, &features, &over, mask, |_| scale, None)
 }
 
-/// Attention whose scores are multiplied by what `scale` says for the sizes of all dims. With `dropped`, weights are left out at random.
+/// Attention whose scores are multiplied by what `scale` says for the sizes of all dims. With
+/// `dropped`, weights are left out at random.
 #[track_caller]
 #[allow(clippy::too_many_arguments)]
 fn attend<Q, K, V, F, O, M, S, X>(
@@ -437,8 +438,9 @@ impl<F: DimList, O: DimList, T: Real, M> Attend<F, O, T, M> {
         Attend { features, over, scale, mask, dropped }
     }
 
-    /// Weights are left out with the probability `p`, and the others are multiplied by `1 / (1 - p)`, as [`dropout`](crate::operators::nn::dropout::Dropout::dropout)
-    /// does. The weights are then in memory as a whole.
+    /// Weights are left out with the probability `p`, and the others are multiplied by
+    /// `1 / (1 - p)`, as [`dropout`](crate::operators::nn::dropout::Dropout::dropout) does. The
+    /// weights are then in memory as a whole.
     pub fn dropout(self, p: f64, seed: impl Into<Seed>) -> Self {
         Attend { dropped: Some((p, seed.into())), ..self }
     }

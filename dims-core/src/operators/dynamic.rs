@@ -144,10 +144,12 @@ pub trait Dynamic: AsTensor {
         runs("unique", lines, order, n)
     }
 
-    /// The elements without those that equal the one before: of each run of equal elements the first one, along the new dim `n`; with how long each run is, and in which
-    /// run each element is. NaN equals NaN.
+    /// The elements without those that equal the one before: of each run of equal elements the
+    /// first one, along the new dim `n`; with how long each run is, and in which run each element
+    /// is. NaN equals NaN.
     ///
-    /// For a tuple of dims the order is that of their positions, the last dim fastest. All dims of the tensor must be named, as for [`unique`](Dynamic::unique).
+    /// For a tuple of dims the order is that of their positions, the last dim fastest. All dims of
+    /// the tensor must be named, as for [`unique`](Dynamic::unique).
     ///
     /// ```
     /// use typed_dims::prelude::*;

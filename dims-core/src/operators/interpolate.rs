@@ -43,28 +43,32 @@ enum Curve {
 /// What the ends of a dim are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Corners {
-    /// The outer edges of the first and the last element, each of which is as wide as the distance of two.
+    /// The outer edges of the first and the last element, each of which is as wide as the distance
+    /// of two.
     Edges,
     /// The middles of these elements.
     Middles,
 }
 
 impl Interpolation {
-    /// The number on the line through the two nearest elements. Along two dims it is PyTorch's `bilinear`, along three its `trilinear`.
+    /// The number on the line through the two nearest elements. Along two dims it is PyTorch's
+    /// `bilinear`, along three its `trilinear`.
     pub const fn linear() -> Self {
         Interpolation { curve: Curve::Linear, corners: Corners::Edges }
     }
 
-    /// The number on a curve through the four nearest elements, whose slope at an element is three quarters of that between its neighbours. Along two dims it is PyTorch's
-    /// `bicubic`.
+    /// The number on a curve through the four nearest elements, whose slope at an element is three
+    /// quarters of that between its neighbours. Along two dims it is PyTorch's `bicubic`.
     ///
-    /// (R. Keys, 1981, "Cubic convolution interpolation for digital image processing", with `a = -0.75`.)
+    /// (R. Keys, 1981, "Cubic convolution interpolation for digital image processing", with
+    /// `a = -0.75`.)
     pub const fn cubic() -> Self {
         Interpolation { curve: Curve::Cubic, corners: Corners::Edges }
     }
 
-    /// The first and the last element stay where they are: `out[i]` is at the position `i * (n - 1) / (size - 1)`. Otherwise it is at
-    /// `(i + 1/2) * n / size - 1/2`, so that the elements cover the dim.
+    /// The first and the last element stay where they are: `out[i]` is at the position
+    /// `i * (n - 1) / (size - 1)`. Otherwise it is at `(i + 1/2) * n / size - 1/2`, so that the
+    /// elements cover the dim.
     pub const fn align_corners(self) -> Self {
         Interpolation { corners: Corners::Middles, ..self }
     }
@@ -81,7 +85,8 @@ impl Interpolation {
         }
     }
 
-    /// The positions of the elements that the element `at` of `len` is computed from, before they are clamped to `0..size`, and their weights.
+    /// The positions of the elements that the element `at` of `len` is computed from, before they
+    /// are clamped to `0..size`, and their weights.
     fn taps(self, at: usize, size: usize, len: usize) -> [(isize, f64); 4] {
         let place = self.place(at, size, len);
         let (first, share) = (Float::floor(place) as isize, place - Float::floor(place));
@@ -108,9 +113,11 @@ fn cubic_weight(distance: f64) -> f64 {
 
 /// What gives dims other sizes by numbers between the elements.
 pub trait Interpolating: Computable<Elem: Real> {
-    /// The dims with other sizes: each element is computed from those near its position, as [`Interpolation`] says. `sizes` is one number for all dims, or one for each.
+    /// The dims with other sizes: each element is computed from those near its position, as
+    /// [`Interpolation`] says. `sizes` is one number for all dims, or one for each.
     ///
-    /// Along several dims it is one after the other. Beyond the ends, the first and the last element count. To take the nearest elements themselves:
+    /// Along several dims it is one after the other. Beyond the ends, the first and the last
+    /// element count. To take the nearest elements themselves:
     /// [`interpolate_nearest`](crate::operators::shift::Rearranging::interpolate_nearest).
     ///
     /// ```

@@ -73,7 +73,8 @@ where
     quotient(sum_of_numbers::<A, D, X>(&squares)?, &count)
 }
 
-/// The greatest or the least number, with `least_wanted` in the place of NaN; NaN where there is no number.
+/// The greatest or the least number, with `least_wanted` in the place of NaN; NaN where there is no
+/// number.
 #[track_caller]
 fn extremum_of_numbers<A, D, X, Q>(
     expr: &A::Expr,
@@ -110,7 +111,7 @@ macro_rules! nan_reductions {
             unwrap(self.$try_name(dims))
         }
 
-        #[doc = concat!("As [`", stringify!($name), "`](NanReductions::", stringify!($name), "), but what sizes decide is an error.")]
+        #[doc = concat!("As [`", stringify!($name), "`](NanReductions::", stringify!($name), "), but sizes that do not fit are an error.")]
         #[track_caller]
         fn $try_name<D: DimsOf<Self::Dims, X>, X: Dims>(
             &self,
@@ -125,7 +126,8 @@ macro_rules! nan_reductions {
     )*};
 }
 
-/// Reductions over the elements that are not NaN, where NaN stands for a number that is missing. `dims` is one dim or a tuple of them.
+/// Reductions over the elements that are not NaN, where NaN stands for a number that is missing.
+/// `dims` is one dim or a tuple of them.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -145,17 +147,21 @@ pub trait NanReductions: AsTensor {
         nansum try_nansum |expr| sum_of_numbers::<Self, D, X>(&expr);
         /// The mean of the elements that are not NaN; NaN where there is none.
         nanmean try_nanmean |expr| mean_of_numbers::<Self, D, X>(expr);
-        /// The greatest element that is not NaN; NaN where there is none. Nothing to choose from is an error.
+        /// The greatest element that is not NaN; NaN where there is none. Nothing to choose from is
+        /// an error.
         nanmax try_nanmax |expr| {
             extremum_of_numbers::<Self, D, X, _>(expr, Self::Elem::neg_infinity(), reducers::Max, "nanmax")
         };
-        /// The least element that is not NaN; NaN where there is none. Nothing to choose from is an error.
+        /// The least element that is not NaN; NaN where there is none. Nothing to choose from is an
+        /// error.
         nanmin try_nanmin |expr| {
             extremum_of_numbers::<Self, D, X, _>(expr, Self::Elem::infinity(), reducers::Min, "nanmin")
         };
-        /// The variance of the elements that are not NaN, `mean of (x - mean)^2`; NaN where there is none.
+        /// The variance of the elements that are not NaN, `mean of (x - mean)^2`; NaN where there
+        /// is none.
         nanvar try_nanvar |expr| variance_of_numbers::<Self, D, X>(expr);
-        /// The standard deviation of the elements that are not NaN, the square root of [`nanvar`](NanReductions::nanvar).
+        /// The standard deviation of the elements that are not NaN, the square root of
+        /// [`nanvar`](NanReductions::nanvar).
         nanstd try_nanstd |expr| {
             let variance = variance_of_numbers::<Self, D, X>(expr)?;
             eval(Named::<Self::Elem, X, Self::Rank, _>::from_expr(Unary { op: ops::Sqrt, a: variance.expr }))

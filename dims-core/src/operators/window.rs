@@ -130,8 +130,9 @@ impl Window {
         Window { padding: Padding::Given { front: front.into(), behind: behind.into() }, ..self }
     }
 
-    /// As many elements are added as are needed for `ceil(n / stride)` windows along a dim of `n` elements: with a stride of 1, each dim keeps its size. The same
-    /// number is added on either side, or one more behind. Transposed convolutions refuse it.
+    /// As many elements are added as are needed for `ceil(n / stride)` windows along a dim of `n`
+    /// elements: with a stride of 1, each dim keeps its size. The same number is added on either
+    /// side, or one more behind. Transposed convolutions refuse it.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -151,8 +152,9 @@ impl Window {
         Window { dilation: dilation.into(), ..self }
     }
 
-    /// How many positions a transposed convolution has behind those that its windows reach without it. A convolution with a stride maps several sizes to
-    /// one; this tells them apart. Convolutions and pooling do not look at it.
+    /// How many positions a transposed convolution has behind those that its windows reach without
+    /// it. A convolution with a stride maps several sizes to one; this tells them apart.
+    /// Convolutions and pooling do not look at it.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -166,8 +168,9 @@ impl Window {
         Window { output_padding: output_padding.into(), ..self }
     }
 
-    /// Pooling has a further window at the end where elements are left over, if it begins before the padding behind: the number of windows is rounded up. What
-    /// this window has behind the padding does not count. Convolutions do not look at it.
+    /// Pooling has a further window at the end where elements are left over, if it begins before
+    /// the padding behind: the number of windows is rounded up. What this window has behind the
+    /// padding does not count. Convolutions do not look at it.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -183,7 +186,8 @@ impl Window {
         Window { ceil: true, ..self }
     }
 
-    /// The padding in front of the `size` elements of dim number `at`, and behind them, for windows of `len` elements.
+    /// The padding in front of the `size` elements of dim number `at`, and behind them, for windows
+    /// of `len` elements.
     pub(crate) fn around(&self, at: usize, size: usize, len: usize) -> (usize, usize) {
         match &self.padding {
             Padding::Given { front, behind } => (front.at(at), behind.at(at)),
@@ -197,12 +201,14 @@ impl Window {
         }
     }
 
-    /// How many elements there are from the first to the last one of a window of `len` elements along dim number `at`.
+    /// How many elements there are from the first to the last one of a window of `len` elements
+    /// along dim number `at`.
     pub(crate) fn span(&self, at: usize, len: usize) -> usize {
         len.saturating_sub(1).saturating_mul(self.dilation.at(at)).saturating_add(1)
     }
 
-    /// How many more elements pooling needs behind `len` of them, padding included, the last `behind` of which are padding.
+    /// How many more elements pooling needs behind `len` of them, padding included, the last
+    /// `behind` of which are padding.
     pub(crate) fn rounded_up(&self, at: usize, len: usize, behind: usize, window: usize) -> usize {
         let (stride, span) = (self.stride.at(at).max(1), self.span(at, window));
         let Some(rest) = len.checked_sub(span).filter(|_| self.ceil) else { return 0 };
@@ -211,7 +217,8 @@ impl Window {
         if start < len - behind { start - rest } else { 0 }
     }
 
-    /// The positions that a transposed convolution leaves out at the start and at the end of dim number `at`, and those that it has more at the end.
+    /// The positions that a transposed convolution leaves out at the start and at the end of dim
+    /// number `at`, and those that it has more at the end.
     pub(crate) fn left_out(&self, at: usize) -> Option<[usize; 3]> {
         match &self.padding {
             Padding::Given { front, behind } => {

@@ -18,7 +18,8 @@ macro_rules! each_tuple_of_inputs {
     };
 }
 
-/// Calls a macro with the type parameters and positions of each tuple length: `each! { D0 0 D1 1 }`.
+/// Calls a macro with the type parameters and positions of each tuple length:
+/// `each! { D0 0 D1 1 }`.
 macro_rules! each_tuple {
     ($each:ident) => {
         $crate::types::tuples::each_tuple_of_inputs!($each);

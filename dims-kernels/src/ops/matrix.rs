@@ -47,7 +47,8 @@ pub enum MatrixWork {
     Svd,
     /// The singular values in descending order.
     SingularValues,
-    /// The pseudoinverse, transposed. Singular values count as 0 up to `max(rows, columns) * epsilon` of the greatest.
+    /// The pseudoinverse, transposed. Singular values count as 0 up to
+    /// `max(rows, columns) * epsilon` of the greatest.
     Pinv,
     /// How many singular values are greater than that.
     Rank,

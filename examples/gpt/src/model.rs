@@ -1,7 +1,9 @@
 //! The decoder, in declared dims: pre-norm layers of causal attention and SwiGLU.
 //!
-//! A. Vaswani et al., 2017, "Attention is all you need"; J. Su et al., 2021, "RoFormer" (RoPE); B. Zhang, R. Sennrich, 2019, "Root mean square layer
-//! normalization"; N. Shazeer, 2020, "GLU variants improve Transformer"; O. Press, L. Wolf, 2017, "Using the output embedding" (one table at both ends).
+//! A. Vaswani et al., 2017, "Attention is all you need"; J. Su et al., 2021, "RoFormer" (RoPE); B.
+//! Zhang, R. Sennrich, 2019, "Root mean square layer normalization"; N. Shazeer, 2020, "GLU
+//! variants improve Transformer"; O. Press, L. Wolf, 2017, "Using the output embedding" (one table
+//! at both ends).
 
 use typed_dims::creation::random::split;
 use typed_dims::grad::loss_and_grad;
@@ -116,7 +118,8 @@ impl Gpt {
     pub fn random(sizes: Sizes, seed: u64) -> Self {
         let (width, head, inner) = (Width.of(sizes.width), Head.of(sizes.heads), Inner.of(sizes.inner));
         let feat = Feat.of(sizes.width / sizes.heads);
-        // The sum that is added to the features grows with the number of layers, unless it is drawn smaller.
+        // The sum that is added to the features grows with the number of layers, unless it is drawn
+        // smaller.
         let added = DEVIATION / (2.0 * sizes.layers as f64).sqrt();
         let layer = |at: usize| {
             let seed = |part| split(split(seed, at as u64 + 1), part);
@@ -163,7 +166,8 @@ impl Gpt {
         (self.norm.apply(&x) * &self.chars.weight).sum(Width)
     }
 
-    /// Scores of the character after each of some more tokens of texts whose beginning is in the cache. The cache takes them up.
+    /// Scores of the character after each of some more tokens of texts whose beginning is in the
+    /// cache. The cache takes them up.
     ///
     /// # Panics
     ///

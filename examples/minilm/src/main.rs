@@ -18,7 +18,8 @@ use std::time::Instant;
 use typed_dims::file::npy;
 use typed_dims::prelude::*;
 
-/// Sentence embeddings by all-MiniLM-L6-v2: how alike sentences are, or one row of numbers for each line of a file.
+/// Sentence embeddings by all-MiniLM-L6-v2: how alike sentences are, or one row of numbers for each
+/// line of a file.
 #[derive(Parser)]
 #[command(name = "minilm")]
 struct Args {
@@ -87,7 +88,8 @@ fn progress(lines: usize) -> ProgressBar {
     ProgressBar::new(lines as u64).with_style(style.expect("the template is well-formed"))
 }
 
-/// How alike each two sentences are, from -1 to 1: as numbers, and the darker the more. On a terminal the colours are the cells'.
+/// How alike each two sentences are, from -1 to 1: as numbers, and the darker the more. On a
+/// terminal the colours are the cells'.
 fn table(sentences: &[String], likeness: &Array2<f32>) -> Table {
     let mut table = Table::new();
     table.load_preset(comfy_table::presets::UTF8_FULL_CONDENSED);

@@ -1,6 +1,8 @@
-//! The encoder: BERT with 6 layers, mean pooling, and length 1. Every tensor has its dims in its type.
+//! The encoder: BERT with 6 layers, mean pooling, and length 1. Every tensor has its dims in its
+//! type.
 //!
-//! J. Devlin et al., 2019, "BERT"; W. Wang et al., 2020, "MiniLM"; N. Reimers, I. Gurevych, 2019, "Sentence-BERT".
+//! J. Devlin et al., 2019, "BERT"; W. Wang et al., 2020, "MiniLM"; N. Reimers, I. Gurevych, 2019,
+//! "Sentence-BERT".
 
 use typed_dims::nn::linear::Linear;
 use typed_dims::nn::norm::LayerNorm;

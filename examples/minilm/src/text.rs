@@ -69,8 +69,8 @@ pub fn embed(
     out
 }
 
-/// The numbers of sentences that are computed together, the longest first: at most `most`, and none that is less than half as long as
-/// the longest, since padding is work as well.
+/// The numbers of sentences that are computed together, the longest first: at most `most`, and none
+/// that is less than half as long as the longest, since padding is work as well.
 fn batches(sentences: &[Vec<u32>], most: usize) -> Vec<Vec<usize>> {
     let mut by_length: Vec<usize> = (0..sentences.len()).collect();
     by_length.sort_by_key(|&at| std::cmp::Reverse(sentences[at].len()));

@@ -1,4 +1,5 @@
-//! The model on random weights, against loops over single elements in `f64`, written down from the papers.
+//! The model on random weights, against loops over single elements in `f64`, written down from the
+//! papers.
 
 #[path = "../../../tests/support/bits.rs"]
 mod bits;

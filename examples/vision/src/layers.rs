@@ -51,7 +51,8 @@ impl NormalConv {
         self.norm.apply_in(&made.rename(Made, Channel).eval(), (Example, Row, Column), mode)
     }
 
-    /// Takes up the moments of a batch, in the order in which [`apply`](NormalConv::apply) put them down.
+    /// Takes up the moments of a batch, in the order in which [`apply`](NormalConv::apply) put them
+    /// down.
     pub fn remember(&mut self, moments: &mut impl Iterator<Item = Moments>) {
         self.norm.remember(&moments.next().expect("each layer has put down its moments"));
     }

@@ -16,7 +16,8 @@ use typed_dims::prelude::*;
 use vision::report::{self, Line};
 use vision::train::{self, Options};
 
-/// Trains a residual network on one half of the UCI handwritten digits, and tests it on the other half.
+/// Trains a residual network on one half of the UCI handwritten digits, and tests it on the other
+/// half.
 #[derive(Parser)]
 #[command(name = "vision")]
 struct Args {

@@ -66,7 +66,8 @@ impl Network {
         self.scores(images, &mut Mode::Inference).argmax(Class).cast().eval()
     }
 
-    /// The mean cross-entropy of a batch, and its derivative by every weight. The running moments take up those of the batch.
+    /// The mean cross-entropy of a batch, and its derivative by every weight. The running moments
+    /// take up those of the batch.
     pub fn gradient(&mut self, images: &Maps, labels: &Labels) -> (Tensor<f32, ()>, Network) {
         let (loss, gradient, mode) = loss_and_grad_with(
             |network| {

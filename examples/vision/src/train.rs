@@ -48,7 +48,8 @@ pub fn step((mut network, mut descent): State, images: &Maps, labels: &Labels) -
     ((network, descent), loss)
 }
 
-/// Trains on one random half of the images, and tests on the other. `progress` hears the measurements of each epoch.
+/// Trains on one random half of the images, and tests on the other. `progress` hears the
+/// measurements of each epoch.
 pub fn run(digits: &Digits, options: Options, mut progress: impl FnMut(Line)) -> (Network, f64) {
     let Options { seed, epochs, channels, blocks } = options;
     let mut rng = StdRng::seed_from_u64(seed);

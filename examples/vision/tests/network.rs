@@ -10,7 +10,8 @@ fn images(count: usize) -> (Maps, Labels) {
     (images, from_fn(Example.of(count), |e: usize| (e % Class::SIZE) as isize))
 }
 
-/// Puts down the moments of one batch many times, so that the running moments are nearly those of the batch.
+/// Puts down the moments of one batch many times, so that the running moments are nearly those of
+/// the batch.
 fn trained(steps: usize) -> (Network, Vec<f32>) {
     let (images, labels) = images(6);
     let mut network = Network::random(4, 2, 1);
@@ -42,7 +43,8 @@ fn after_training_each_image_is_read_on_its_own() {
 
 #[test]
 fn running_moments_approach_those_of_the_batch() {
-    // The running variance is the unbiased one, which is near the batch's where there are many images.
+    // The running variance is the unbiased one, which is near the batch's where there are many
+    // images.
     let (images, labels) = images(32);
     let mut network = Network::random(4, 2, 1);
     let in_training = network.scores(&images, &mut Mode::training());

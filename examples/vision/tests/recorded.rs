@@ -1,4 +1,5 @@
-//! The network as a recorded program. Called with other weights, moments, images and labels than it was recorded with, it returns the bits of the function itself.
+//! The network as a recorded program. Called with other weights, moments, images and labels than it
+//! was recorded with, it returns the bits of the function itself.
 
 #[path = "../../../tests/support/bits.rs"]
 mod bits;

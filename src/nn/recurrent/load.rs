@@ -13,7 +13,8 @@ fn has_layer(from: &mut Loader<'_, '_>, layer: usize) -> bool {
     from.field(&format!("weight_ih_l{layer}"), |from| from.is_there())
 }
 
-/// All layers above the first one. What fails is noted, and the layers behind it are looked at as well.
+/// All layers above the first one. What fails is noted, and the layers behind it are looked at as
+/// well.
 fn above<'a, M>(
     from: &mut Loader<'_, 'a>,
     load: impl Fn(&mut Loader<'_, 'a>, usize) -> Option<M>,
@@ -32,7 +33,8 @@ macro_rules! networks {
             (($gate, N), H): FileAxes,
             (($gate, N),): FileAxes,
         {
-            /// The weights of a layer in one direction, whose names end with `layer` and `direction`.
+            /// The weights of a layer in one direction, whose names end with `layer` and
+            /// `direction`.
             fn loaded(from: &mut Loader<'_, '_>, layer: usize, direction: &str) -> Option<Self> {
                 let name = |of: &str| format!("{of}_l{layer}{direction}");
                 // Errors of all four are reported.

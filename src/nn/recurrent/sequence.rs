@@ -65,7 +65,8 @@ impl<T: Real, S: Dims> RecurrentState<T, S> for LstmState<S, T> {
     }
 }
 
-/// What becomes of a step: its position, the state after it and the one before it, as the output and the state that goes on.
+/// What becomes of a step: its position, the state after it and the one before it, as the output
+/// and the state that goes on.
 pub(super) trait Kept<T, S: Dims, R>: Fn(usize, R, &R) -> (Named<T, S>, R) {}
 impl<T, S: Dims, R, F: Fn(usize, R, &R) -> (Named<T, S>, R)> Kept<T, S, R> for F {}
 
@@ -100,8 +101,10 @@ pub(super) enum ReadFrom {
 macro_rules! sequences {
     ($($cell:ident $gate:ident $state:ident;)*) => {$(
         sequences! { @method $cell $gate $state
-            /// As `apply`, for texts that are shorter than `time` and filled up: the text at each position of the dims `L` has the length `lengths` says. Behind its end
-            /// the output is 0, and the state stays as it was there. It is what PyTorch computes of a packed sequence.
+            /// As `apply`, for texts that are shorter than `time` and filled up: the text at each
+            /// position of the dims `L` has the length `lengths` says. Behind its end the output is
+            /// 0, and the state stays as it was there. It is what PyTorch computes of a packed
+            /// sequence.
             ///
             /// # Panics
             ///

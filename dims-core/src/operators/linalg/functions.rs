@@ -10,9 +10,11 @@ use crate::types::size::SquareWith;
 use kernels::step::linalg::{MatrixElement, MatrixWork};
 use twins::panicking_twin;
 
-/// Functions of square matrices along two dims of a tensor, which both stand for the same space. All other dims are a batch. They run at once, on the crate `faer`.
+/// Functions of square matrices along two dims of a tensor, which both stand for the same space.
+/// All other dims are a batch. They run at once, on the crate `faer`.
 pub trait MatrixFunctions: Computable {
-    /// The power with a whole exponent: the product of as many matrices, or of their inverses if it is negative; the identity if it is 0.
+    /// The power with a whole exponent: the product of as many matrices, or of their inverses if it
+    /// is negative; the identity if it is 0.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -41,7 +43,8 @@ pub trait MatrixFunctions: Computable {
         MatrixBatch::square(self, work, rows.info(), columns.info())?.alike(work)
     }
 
-    /// The exponential, `1 + a + a a / 2 + a a a / 6 + ..`, by scaling and squaring. (N. Higham, 2005.)
+    /// The exponential, `1 + a + a a / 2 + a a a / 6 + ..`, by scaling and squaring. (N. Higham,
+    /// 2005.)
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -27,7 +27,8 @@ pub(crate) type RealElem<A> = <<A as AsTensor>::Elem as MatrixElement>::Part;
 /// The matrices of a tensor, contiguous: one for each position of the other dims.
 pub(crate) struct MatrixBatch<T> {
     pub(crate) data: Buffer<T>,
-    /// The keys of the batch, and the numbers of the positional axes, in the order in which results lie; and their sizes.
+    /// The keys of the batch, and the numbers of the positional axes, in the order in which results
+    /// lie; and their sizes.
     pub(crate) batch: Vec<(BatchAxis, usize)>,
     pub(crate) rows: (DimKey, usize),
     pub(crate) columns: (DimKey, usize),
@@ -176,7 +177,8 @@ impl<T: Element> MatrixBatch<T> {
     }
 }
 
-/// Right-hand sides: for each matrix of a batch, elements along its rows, and along all dims of theirs that the batch has not.
+/// Right-hand sides: for each matrix of a batch, elements along its rows, and along all dims of
+/// theirs that the batch has not.
 pub(crate) struct RightSides<T> {
     pub(crate) data: Buffer<T>,
     /// The further dims.

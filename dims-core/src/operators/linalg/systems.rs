@@ -14,7 +14,8 @@ use crate::types::size::SquareWith;
 use kernels::step::linalg::{MatrixElement, MatrixStep, MatrixWork, ReadTriangle};
 use twins::panicking_twin;
 
-/// The triangle of a matrix that [`solve_triangular`](LinearSystems::solve_triangular) reads. The elements of the other one count as 0.
+/// The triangle of a matrix that [`solve_triangular`](LinearSystems::solve_triangular) reads. The
+/// elements of the other one count as 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Triangular {
     /// The diagonal, and what is below it.
@@ -37,15 +38,20 @@ impl Triangular {
     }
 }
 
-/// The sign of a determinant, and the logarithm of its magnitude: see [`slogdet`](LinearSystems::slogdet).
+/// The sign of a determinant, and the logarithm of its magnitude: see
+/// [`slogdet`](LinearSystems::slogdet).
 pub type SignAndLog<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<RealElem<A>, A, X>);
 
-/// Square matrices along two dims of a tensor: their inverses and determinants, and systems of equations. All other dims are a batch. They run at once, on the crate `faer`.
+/// Square matrices along two dims of a tensor: their inverses and determinants, and systems of
+/// equations. All other dims are a batch. They run at once, on the crate `faer`.
 ///
-/// A matrix maps vectors along `columns` to vectors along `rows`: `y[rows] = sum over columns of a[rows, columns] * x[columns]`. So the solution of `a x = b` has `columns` where `b` has
-/// `rows`, and so does an inverse. A matrix that has none is an error, which says where it is in the batch.
+/// A matrix maps vectors along `columns` to vectors along `rows`:
+/// `y[rows] = sum over columns of a[rows, columns] * x[columns]`. So the solution of `a x = b` has
+/// `columns` where `b` has `rows`, and so does an inverse. A matrix that has none is an error,
+/// which says where it is in the batch.
 pub trait LinearSystems: Computable {
-    /// The lower triangular `l` with `a = l l^H`, of positive definite matrices: `a[r, c] = sum over k of l[r, k] * conj(l[c, k])`. The result has zeros above the diagonal.
+    /// The lower triangular `l` with `a = l l^H`, of positive definite matrices:
+    /// `a[r, c] = sum over k of l[r, k] * conj(l[c, k])`. The result has zeros above the diagonal.
     ///
     /// It is that of `(a + a^H) / 2`. So the gradient is symmetric, as in JAX and PyTorch.
     ///
@@ -76,7 +82,8 @@ pub trait LinearSystems: Computable {
             .alike(MatrixWork::Cholesky)
     }
 
-    /// The inverse: `sum over c of a[r, c] * out[s, c]` is 1 where `r == s`, else 0. As a matrix, the result has its rows along `columns`, and its columns along `rows`:
+    /// The inverse: `sum over c of a[r, c] * out[s, c]` is 1 where `r == s`, else 0. As a matrix,
+    /// the result has its rows along `columns`, and its columns along `rows`:
     /// `(a.inverse(r, c) * b).sum(r)` is `a.solve(b, r, c)`, which is faster, and more precise.
     ///
     /// ```
@@ -106,7 +113,8 @@ pub trait LinearSystems: Computable {
 
     /// The determinant: 0 of a matrix without an inverse, and 1 of one without elements.
     ///
-    /// The gradient is also defined where the determinant is 0; a second derivative needs an inverse.
+    /// The gradient is also defined where the determinant is 0; a second derivative needs an
+    /// inverse.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -134,8 +142,9 @@ pub trait LinearSystems: Computable {
         matrices.result(data, &[])
     }
 
-    /// The sign of the determinant, and the logarithm of its magnitude, which is in range where the determinant is not. Of a matrix without an inverse these are 0 and minus infinity. The
-    /// sign of a complex determinant is a number of magnitude 1.
+    /// The sign of the determinant, and the logarithm of its magnitude, which is in range where the
+    /// determinant is not. Of a matrix without an inverse these are 0 and minus infinity. The sign
+    /// of a complex determinant is a number of magnitude 1.
     ///
     /// The gradient needs an inverse.
     ///
@@ -169,7 +178,8 @@ pub trait LinearSystems: Computable {
         Ok((sign, matrices.result(results.next::<RealElem<Self>>(), &[])?))
     }
 
-    /// `x` in `sum over columns of a[rows, columns] * x[columns] = b[rows]`. `b` has `rows`, and not `columns`; its other dims are a batch if the matrices have them, and further right-hand
+    /// `x` in `sum over columns of a[rows, columns] * x[columns] = b[rows]`. `b` has `rows`, and
+    /// not `columns`; its other dims are a batch if the matrices have them, and further right-hand
     /// sides, for which a matrix is factorized once, if not.
     ///
     /// ```
@@ -204,7 +214,8 @@ pub trait LinearSystems: Computable {
         solved::<_, V, _, O>(matrices, b, work)
     }
 
-    /// As [`solve`](Self::solve), of triangular matrices: one triangle is read, and the other counts as zeros.
+    /// As [`solve`](Self::solve), of triangular matrices: one triangle is read, and the other
+    /// counts as zeros.
     ///
     /// ```
     /// use typed_dims::operators::linalg::systems::Triangular;
@@ -245,7 +256,8 @@ pub trait LinearSystems: Computable {
 
 impl<A: Computable> LinearSystems for A {}
 
-/// The solutions for right-hand sides. `V` are the dims of these and of the batch, `O` those of the result.
+/// The solutions for right-hand sides. `V` are the dims of these and of the batch, `O` those of the
+/// result.
 #[track_caller]
 fn solved<T: MatrixElement, V: Dims, B: Operable<T>, O: Dims>(
     mut matrices: MatrixBatch<T>,

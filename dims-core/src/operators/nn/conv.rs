@@ -137,8 +137,8 @@ convolutions! {
     /// conv(&x, &weight, C, (H, W), (Kh, Kw), &Window::new().stride(2).padding(1))
     /// ```
     ///
-    /// It is one contraction over views: without padding nothing of the input is copied, with padding it is copied once. [`Convolve`] takes the
-    /// same arguments one by one.
+    /// It is one contraction over views: without padding nothing of the input is copied, with
+    /// padding it is copied once. [`Convolve`] takes the same arguments one by one.
     #[doc(alias = "conv1d")]
     #[doc(alias = "conv2d")]
     #[doc(alias = "conv3d")]
@@ -152,13 +152,15 @@ convolutions! {
     /// out[.., h * stride + kh * dilation - padding] += x[.., channels, h] * weight[.., channels, kh]
     /// ```
     ///
-    /// The arguments are those of [`conv`]; `channels` are summed over. The result has `(n - 1) * stride + (k - 1) * dilation + 1 - 2 * padding`
-    /// elements along a dim of `n`, for a window of `k`, and at the end as many more as [`Window::output_padding`] says.
+    /// The arguments are those of [`conv`]; `channels` are summed over. The result has
+    /// `(n - 1) * stride + (k - 1) * dilation + 1 - 2 * padding` elements along a dim of `n`, for a
+    /// window of `k`, and at the end as many more as [`Window::output_padding`] says.
     #[panicking_twin("so are a step of 0, and padding that leaves nothing")]
     try_conv_transpose spread [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOfBoth<A::Dims, W::Dims, U, V> + Plays<AnyChannel>, P: DimsOf<A::Dims, S> + Plays<DataFeature>, K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>, S: Dims, U: Dims, V: Dims, X: Dims];
 }
 
-/// A convolution, setting by setting: over which channels, along which dims, and how its window moves, which is by steps of 1 without padding unless it is said.
+/// A convolution, setting by setting: over which channels, along which dims, and how its window
+/// moves, which is by steps of 1 without padding unless it is said.
 ///
 /// ```
 /// use typed_dims::operators::nn::conv::Convolve;
@@ -180,7 +182,8 @@ pub struct Convolve<C, P, K> {
 }
 
 impl<C: DimList, P: DimList, K: DimList> Convolve<C, P, K> {
-    /// A convolution that sums over `channels`, and whose window has the dims `window` along `dims`: see [`conv`].
+    /// A convolution that sums over `channels`, and whose window has the dims `window` along
+    /// `dims`: see [`conv`].
     pub fn new(channels: C, dims: P, window: K) -> Self {
         Convolve { channels, dims, window, steps: Window::new() }
     }
@@ -221,7 +224,7 @@ settings! {
     ///
     /// Where [`try_conv`] returns an error.
     apply(conv) -> Named<A::Elem, X>;
-    /// As [`apply`](Convolve::apply), but what sizes decide is an error.
+    /// As [`apply`](Convolve::apply), but sizes that do not fit are an error.
     ///
     /// # Errors
     ///
@@ -233,7 +236,7 @@ settings! {
     ///
     /// Where [`try_conv_transpose`] returns an error.
     transpose(conv_transpose) -> Named<A::Elem, X>;
-    /// As [`transpose`](Convolve::transpose), but what sizes decide is an error.
+    /// As [`transpose`](Convolve::transpose), but sizes that do not fit are an error.
     ///
     /// # Errors
     ///
@@ -351,7 +354,8 @@ where
         let Some(span) = (slide.len - 1).checked_mul(dilation) else {
             return fail("the window's span is too large");
         };
-        // What padding takes away goes from the windows' positions: a margin of the whole span is there in any case.
+        // What padding takes away goes from the windows' positions: a margin of the whole span is
+        // there in any case.
         let spread = widened(slide, span, span.saturating_add(more), stride)?;
         let mut along = slid(
             crate::types::brand::DimInfo { fixed: None, given: None, ..slide.dim },

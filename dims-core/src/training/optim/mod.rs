@@ -119,7 +119,7 @@ pub trait Optimizer<P: Parameters> {
     /// gradient and the state differ in the length of a `Vec`, in whether an `Option` is `None`, or
     /// in the size of a dim; if a frozen name matches no parameter; or if the state does not fit
     /// into memory. Then nothing is changed.
-    #[panicking_twin(but = "what settings and sizes decide is an error")]
+    #[panicking_twin(but = "settings and sizes that do not fit are an error")]
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError>;
 
     /// Makes the state for these parameters, with moments that are 0.

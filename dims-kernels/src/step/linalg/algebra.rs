@@ -1,4 +1,5 @@
-//! Matrices of a backward pass: products and the like as steps of programs, so that they can be differentiated again.
+//! Matrices of a backward pass: products and the like as steps of programs, so that they can be
+//! differentiated again.
 
 use super::{MatrixElement, MatrixStep, MatrixWork};
 use crate::error::Error;
@@ -81,7 +82,8 @@ impl<T: MatrixElement> Algebra<T> {
         DType::of::<T>().expect("only floats are recorded")
     }
 
-    /// The elements along loops: the batch, and those that rows and columns have among some of these sizes.
+    /// The elements along loops: the batch, and those that rows and columns have among some of
+    /// these sizes.
     fn field(&self, of: &Matrices, sizes: &[usize], [row, column]: [usize; 2]) -> Field {
         let mut strides = vec![0; sizes.len()];
         strides[0] = of.strides[0];
@@ -132,7 +134,8 @@ impl<T: MatrixElement> Algebra<T> {
         self.summed(&[Part { field, place }], [a.rows, a.columns])
     }
 
-    /// Elements as they are, where the number of the row less that of the column meets a condition, times a factor for each case: below the diagonal, on it, and above it.
+    /// Elements as they are, where the number of the row less that of the column meets a condition,
+    /// times a factor for each case: below the diagonal, on it, and above it.
     pub(super) fn shares(&self, a: &Matrices, [below, on, above]: [f64; 3]) -> Result<Matrices, Error> {
         let (sizes, place) = self.elementwise(a);
         let offset = positions(&sizes, [0, 1, -1]);
@@ -168,7 +171,8 @@ impl<T: MatrixElement> Algebra<T> {
         self.sum(&[(a, 0.5), (&a.t(), 0.5)])
     }
 
-    /// Matrices of this size that have others at places from a row and a column on, and zeros elsewhere.
+    /// Matrices of this size that have others at places from a row and a column on, and zeros
+    /// elsewhere.
     pub(super) fn placed(
         &self,
         parts: &[(&Matrices, [usize; 2])],

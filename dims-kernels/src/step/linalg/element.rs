@@ -40,7 +40,8 @@ pub trait MatrixElement: Num + ComplexField<Real = Self::Part> {
     #[doc(hidden)]
     fn is_number(self) -> bool;
 
-    /// Computes up to [`LANES`](super::small::LANES) small matrices at once. Returns whether all have a result.
+    /// Computes up to [`LANES`](super::small::LANES) small matrices at once. Returns whether all
+    /// have a result.
     #[doc(hidden)]
     fn run_small(_work: MatrixWork, _sizes: MatrixSizes, _operands: &[&[Self]], _out: &mut [Self]) -> bool {
         false
@@ -59,7 +60,8 @@ pub trait MatrixElement: Num + ComplexField<Real = Self::Part> {
     label = "`f32` or `f64` is needed here; cast the tensor first: `.cast::<f64>()`"
 )]
 pub trait RealMatrixElement: MatrixElement + num_traits::Float {
-    /// The eigenvalues of a matrix that lies row by row, and its eigenvectors column by column: two columns are the real and the imaginary part of those of a pair.
+    /// The eigenvalues of a matrix that lies row by row, and its eigenvectors column by column: two
+    /// columns are the real and the imaginary part of those of a pair.
     #[doc(hidden)]
     fn eigen(
         a: &[Self],

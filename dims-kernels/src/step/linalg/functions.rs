@@ -55,8 +55,9 @@ pub(super) fn power<T: MatrixElement>(
     Ok(())
 }
 
-/// The coefficients of the Pade approximant of `e^x` of degree 13, and up to which norm its error is below the precision of `f64`. (N. J. Higham, The scaling and squaring
-/// method for the matrix exponential revisited, 2005.)
+/// The coefficients of the Pade approximant of `e^x` of degree 13, and up to which norm its error
+/// is below the precision of `f64`. (N. J. Higham, The scaling and squaring method for the matrix
+/// exponential revisited, 2005.)
 const PADE: [f64; 14] = [
     64764752532480000.0,
     32382376266240000.0,

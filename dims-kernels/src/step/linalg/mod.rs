@@ -1,6 +1,8 @@
-//! Linear algebra on matrices, under a batch: factorizations, systems of equations, eigenvalues, functions of matrices.
+//! Linear algebra on matrices, under a batch: factorizations, systems of equations, eigenvalues,
+//! functions of matrices.
 //!
-//! A [`MatrixStep`] is one [`MatrixWork`] on each matrix of a batch. Operands and results are contiguous: matrix after matrix, each row by row.
+//! A [`MatrixStep`] is one [`MatrixWork`] on each matrix of a batch. Operands and results are
+//! contiguous: matrix after matrix, each row by row.
 //!
 //! ```text
 //! MatrixStep  ->  threads: matrices of the batch, or within a large one  ->  small: several matrices at once

@@ -1,7 +1,9 @@
-//! The derivative of each work, as steps of programs: `d a` for the cotangent of one of its results.
+//! The derivative of each work, as steps of programs: `d a` for the cotangent of one of its
+//! results.
 //!
-//! Formulas are those of M. Giles, An extended collection of matrix derivative results for forward and reverse mode algorithmic differentiation (2008), unless a function names another
-//! source. A cotangent is `g`.
+//! Formulas are those of M. Giles, An extended collection of matrix derivative results for forward
+//! and reverse mode algorithmic differentiation (2008), unless a function names another source. A
+//! cotangent is `g`.
 
 use super::algebra::{Algebra, Matrices};
 use super::pull_factors as factors;
@@ -38,7 +40,8 @@ impl<T: MatrixElement> PulledMatrices<'_, '_, T> {
         Matrices::new(self.own.value, 0, shape)
     }
 
-    /// All results of a work on the first operand: those that the step has kept, or, where the derivative is to have one itself, computed again.
+    /// All results of a work on the first operand: those that the step has kept, or, where the
+    /// derivative is to have one itself, computed again.
     pub(super) fn results(&self, work: MatrixWork) -> Result<Vec<(Arc<dyn Held>, usize)>, Error> {
         let sizes = self.step.sizes;
         if let Some(kept) = self.own.kept
@@ -127,7 +130,8 @@ fn of_system<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Vec
     Ok(parts)
 }
 
-/// `l^-T p l^-1` made symmetric, where `p` is the lower triangle of `l^T g`, with half of its diagonal.
+/// `l^-T p l^-1` made symmetric, where `p` is the lower triangle of `l^T g`, with half of its
+/// diagonal.
 fn of_cholesky<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let algebra = &pulled.algebra;
     let size = pulled.step.sizes.rows;
@@ -173,7 +177,8 @@ fn of_cofactors<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<
     algebra.times(&algebra.sum(&[(&along, 1.0), (&across, -1.0)])?, &det)
 }
 
-/// G. Golub and V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate (1973), of `y = pinv(a)^T` where the rank stays as it is:
+/// G. Golub and V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares
+/// problems whose variables separate (1973), of `y = pinv(a)^T` where the rank stays as it is:
 /// `-y g^T y + (g - a y^T g) y^T y + y y^T (g - g y^T a)`.
 fn of_pinv<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let (a, algebra) = (pulled.operand(0), &pulled.algebra);
@@ -187,7 +192,8 @@ fn of_pinv<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matri
     algebra.sum(&[(&across, -1.0), (&above, 1.0), (&beside, 1.0)])
 }
 
-/// Of a function `f` with a power series: the upper right block of `f([a^T, g; 0, a^T])`. (N. J. Higham, Functions of Matrices, 2008, theorem 3.6.)
+/// Of a function `f` with a power series: the upper right block of `f([a^T, g; 0, a^T])`. (N. J.
+/// Higham, Functions of Matrices, 2008, theorem 3.6.)
 fn of_function<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let (a, algebra) = (pulled.operand(0), &pulled.algebra);
     let size = a.rows;

@@ -1,4 +1,5 @@
-//! The derivatives of factors that are not unique in general: QR, LU, eigenvectors and singular vectors.
+//! The derivatives of factors that are not unique in general: QR, LU, eigenvectors and singular
+//! vectors.
 
 use super::algebra::Matrices;
 use super::pull::PulledMatrices;
@@ -8,7 +9,8 @@ use crate::ops::code::BinaryOpcode;
 use crate::program::{Builder, Register};
 use alloc::vec::Vec;
 
-/// `1 / (value of the column - value of the row)`, times an element: 0 on the diagonal. Elements that are 0 stay so, also between equal values.
+/// `1 / (value of the column - value of the row)`, times an element: 0 on the diagonal. Elements
+/// that are 0 stay so, also between equal values.
 fn over_gap(build: &mut Builder, x: Register, [row, column]: [Register; 2]) -> Register {
     let gap = build.binary(BinaryOpcode::Sub, column, row);
     let kind = build.kind(gap);
@@ -17,7 +19,8 @@ fn over_gap(build: &mut Builder, x: Register, [row, column]: [Register; 2]) -> R
     build.binary(BinaryOpcode::Chain, x, share)
 }
 
-/// Of `(a + a^T) / 2 = v diag(w) v^T`: `v (diag(g_w) + f * (v^T g_v)) v^T` with `f[i, j] = 1 / (w[j] - w[i])`, made symmetric.
+/// Of `(a + a^T) / 2 = v diag(w) v^T`: `v (diag(g_w) + f * (v^T g_v)) v^T` with
+/// `f[i, j] = 1 / (w[j] - w[i])`, made symmetric.
 pub(super) fn of_eigh<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let algebra = &pulled.algebra;
     let size = pulled.step.sizes.rows;
@@ -46,7 +49,8 @@ fn singular<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<[Mat
     Ok(pieces.try_into().unwrap_or_else(|_| unreachable!("there are three results")))
 }
 
-/// J. Townsend, Differentiating the singular value decomposition (2016). Of `a = u diag(s) v^T`, with `f[i, j] = 1 / (s[j]^2 - s[i]^2)`:
+/// J. Townsend, Differentiating the singular value decomposition (2016). Of `a = u diag(s) v^T`,
+/// with `f[i, j] = 1 / (s[j]^2 - s[i]^2)`:
 ///
 /// ```text
 /// for s:  u diag(g) v^T
@@ -127,8 +131,10 @@ pub(super) fn of_cond<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> R
 
 const UPPER: ReadTriangle = ReadTriangle { lower: false, transposed: false, unit: false };
 
-/// S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions (2018). Of `a = q r` with at least as many rows as columns: `(g_q + q m) r^-T`, where `m` is the
-/// lower triangle of `r g_r^T - g_q^T q`, mirrored. Further columns `b = q w` have `g_b = q g_w`, and `b g_w^T` comes to `g_q`.
+/// S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions (2018). Of
+/// `a = q r` with at least as many rows as columns: `(g_q + q m) r^-T`, where `m` is the lower
+/// triangle of `r g_r^T - g_q^T q`, mirrored. Further columns `b = q w` have `g_b = q g_w`, and
+/// `b g_w^T` comes to `g_q`.
 pub(super) fn of_qr<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let algebra = &pulled.algebra;
     let sizes = pulled.step.sizes;
@@ -174,8 +180,10 @@ fn of_square_qr<T: MatrixElement>(
     Ok(algebra.solve_triangular(UPPER, r, &all.t())?.t())
 }
 
-/// F. de Hoog, R. Anderssen and M. Lukas, Differentiation of matrix functionals using triangular factorization (2011). Of a square `p a = l u`: `l^-T (s + t) u^-T`, where `s` is what `l^T g_l`
-/// has below the diagonal, and `t` the rest of `g_u u^T`. Further rows of `l` are `a u^-1`, further columns of `u` are `l^-1 a`.
+/// F. de Hoog, R. Anderssen and M. Lukas, Differentiation of matrix functionals using triangular
+/// factorization (2011). Of a square `p a = l u`: `l^-T (s + t) u^-T`, where `s` is what `l^T g_l`
+/// has below the diagonal, and `t` the rest of `g_u u^T`. Further rows of `l` are `a u^-1`, further
+/// columns of `u` are `l^-1 a`.
 pub(super) fn of_lu<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let algebra = &pulled.algebra;
     let sizes = pulled.step.sizes;

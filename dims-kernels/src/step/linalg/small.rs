@@ -1,9 +1,11 @@
 //! Matrices of few rows, several at once: each in a lane of vectors.
 //!
-//! A tile has the same element of [`LANES`] matrices as neighbours, so every operation on it is one on vectors. Rows are exchanged lane by lane, by selections. Where a lane has no result, the
+//! A tile has the same element of [`LANES`] matrices as neighbours, so every operation on it is one
+//! on vectors. Rows are exchanged lane by lane, by selections. Where a lane has no result, the
 //! caller computes its matrices one by one, and finds out why.
 
-// Loops over lanes and rows are those of vectors: the compiler has to see where each starts and ends.
+// Loops over lanes and rows are those of vectors: the compiler has to see where each starts and
+// ends.
 #![allow(clippy::needless_range_loop)]
 
 use super::{MatrixSizes, MatrixWork};
@@ -35,7 +37,8 @@ pub(super) fn is_small(work: MatrixWork, sizes: MatrixSizes) -> bool {
     has_lanes && (1..=MOST_ROWS).contains(&sizes.rows)
 }
 
-/// Computes up to [`LANES`] matrices. Returns whether each has a result; if not, the results are to be computed again.
+/// Computes up to [`LANES`] matrices. Returns whether each has a result; if not, the results are to
+/// be computed again.
 pub(super) fn run<T: Real>(work: MatrixWork, sizes: MatrixSizes, operands: &[&[T]], out: &mut [T]) -> bool {
     let count = operands[0].len() / (sizes.rows * sizes.rows);
     let (a, b) = (operands[0], operands.get(1).copied().unwrap_or_default());
@@ -210,7 +213,8 @@ fn cholesky<I: Isa, T: Real, const N: usize>(a: &mut LaneTile<T, N, N>) -> bool 
     is_right
 }
 
-/// Makes matrices upper triangular, and does the same to right-hand sides; the diagonals are reciprocal. Returns the determinants, and whether all matrices have an inverse.
+/// Makes matrices upper triangular, and does the same to right-hand sides; the diagonals are
+/// reciprocal. Returns the determinants, and whether all matrices have an inverse.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn eliminate<I: Isa, T: Real, const N: usize, const C: usize>(
     a: &mut LaneTile<T, N, N>,

@@ -68,7 +68,8 @@ pub(super) fn solve_triangular<T: MatrixElement>(
     }
 }
 
-/// The factors of the transpose of a matrix: column by column, the lower one with its unit diagonal left out.
+/// The factors of the transpose of a matrix: column by column, the lower one with its unit diagonal
+/// left out.
 struct TransposedFactors<'w, T> {
     factors: MatMut<'w, T>,
     order: Vec<usize>,

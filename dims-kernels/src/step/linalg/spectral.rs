@@ -1,4 +1,5 @@
-//! Orthogonal factors, eigenvalues and singular values of one matrix, and what is computed from these.
+//! Orthogonal factors, eigenvalues and singular values of one matrix, and what is computed from
+//! these.
 
 use super::workspace::{
     Failure, Workspace, by_columns, by_columns_mut, by_rows, by_rows_mut, check_finite, hermitian,
@@ -258,7 +259,8 @@ pub(super) fn cofactors<T: MatrixElement>(
     let diagonal = diagonal.zeros(size)?;
     let vectors = [by_columns_mut(left, size, size), by_columns_mut(right, size, size)];
     decompose(a, sizes, diagonal, Some(vectors), (stack, *par))?;
-    // With `a = u diag(s) v^H` the cofactors are `det(conj(u) v^T) conj(u) diag(the products of all other s) v^T`.
+    // With `a = u diag(s) v^H` the cofactors are
+    // `det(conj(u) v^T) conj(u) diag(the products of all other s) v^T`.
     let others = |at: usize| {
         let rest = diagonal.iter().enumerate().filter(|&(other, _)| other != at);
         rest.fold(T::ONE, |product, (_, &value)| Num::mul(product, value))

@@ -1,4 +1,5 @@
-//! Each work against the property that defines it, over element types, sizes and batches; and against numbers of NumPy.
+//! Each work against the property that defines it, over element types, sizes and batches; and
+//! against numbers of NumPy.
 
 use super::*;
 use crate::error::MatrixFailure;
@@ -306,7 +307,8 @@ fn rectangular_works<T: TestElement>() {
                 "{}: {found} is not {expected}",
                 what("cond")
             );
-            // The four properties of Penrose, where the matrix is not too near to one of a lower rank.
+            // The four properties of Penrose, where the matrix is not too near to one of a lower
+            // rank.
             if expected < 1e2 {
                 let p = inverses[at].t();
                 a.times(&p).times(a).assert_near(a, &what("pinv"));
@@ -465,7 +467,8 @@ fn ranks_of_products() {
     }
 }
 
-/// `a[i, j] = 1 / (1 + i + j) + (2 where i is j)`, of four rows, and what NumPy 2 and SciPy compute of it.
+/// `a[i, j] = 1 / (1 + i + j) + (2 where i is j)`, of four rows, and what NumPy 2 and SciPy compute
+/// of it.
 #[test]
 fn numbers_of_numpy() {
     let a = TestMatrix::<f64>::of(4, 4, |row, column| {

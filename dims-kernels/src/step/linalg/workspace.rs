@@ -107,7 +107,8 @@ pub(super) fn by_columns_mut<T>(data: &mut [T], rows: usize, columns: usize) -> 
     MatMut::from_column_major_slice_mut(data, rows, columns)
 }
 
-/// Calls a function with the positions of an element of a matrix that lies row by row, and of the same in one that lies column by column, block by block.
+/// Calls a function with the positions of an element of a matrix that lies row by row, and of the
+/// same in one that lies column by column, block by block.
 fn each_place(rows: usize, columns: usize, mut f: impl FnMut(usize, usize)) {
     const BLOCK: usize = 16;
     for top in (0..rows).step_by(BLOCK) {
@@ -139,7 +140,8 @@ pub(super) fn hermitian<T: MatrixElement>(a: &[T], size: usize, to: &mut [T]) {
     });
 }
 
-/// What is wrong with a matrix that has no factorization: that it has elements that are no numbers, or `else_`.
+/// What is wrong with a matrix that has no factorization: that it has elements that are no numbers,
+/// or `else_`.
 #[cold]
 pub(super) fn cause<T: MatrixElement>(operands: &[&[T]], else_: MatrixFailure) -> Failure {
     match operands.iter().all(|own| own.iter().all(|value| value.is_number())) {
