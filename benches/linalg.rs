@@ -34,7 +34,7 @@ fn matrices(rows: usize, batch: usize) -> Matrices {
 }
 
 /// The matrices as slices, row by row, which are symmetric.
-fn each<'m>(all: &'m Matrices, rows: usize) -> impl Iterator<Item = &'m [f64]> {
+fn each(all: &Matrices, rows: usize) -> impl Iterator<Item = &[f64]> {
     all.memory().chunks_exact(rows * rows)
 }
 

@@ -157,7 +157,7 @@ fn names_that_a_file_cannot_distinguish() {
     let what = "cannot be written: a file cannot tell two dims named `Out` apart: rename one of them";
     assert_eq!(message(npy::to_bytes(&tensor)), what);
     assert_eq!(message(safetensors::SafetensorsWriter::new().put("x", &tensor)), what);
-    let why = message(file().get("b").unwrap().load::<f32, (elsewhere::Out, Out)>());
+    let why = message(file().get("b").unwrap().load::<f32, (Out, elsewhere::Out)>());
     assert!(why.ends_with("two of them are called `Out`"), "{why}");
     let mut twice = safetensors::SafetensorsWriter::new();
     twice.put("x", counted(1)).unwrap();

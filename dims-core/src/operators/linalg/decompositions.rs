@@ -257,7 +257,7 @@ pub trait Decompositions: Computable {
     /// assert!(w.order(c).iter().all(|w| w.re.abs() < 1e-12 && (w.im.abs() - 1.0).abs() < 1e-12));
     /// ```
     #[panicking_twin("so is an element that is infinite or NaN")]
-    #[expect(clippy::type_complexity, reason = "two results, each of which is a tensor")]
+    #[allow(clippy::type_complexity, reason = "two results, each of which is a tensor")]
     fn try_eig<R, C, X, Y, Z>(
         self,
         rows: R,

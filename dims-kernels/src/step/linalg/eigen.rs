@@ -17,8 +17,8 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use num_complex::Complex;
 
-/// The eigenvalues of square matrices of real numbers, and their eigenvectors as columns of length
-/// 1. Both are complex, which programs do not know: so the step is neither recorded nor
+/// The eigenvalues of square matrices of real numbers, and their eigenvectors as columns of unit
+/// length. Both are complex, which programs do not support, so the step is neither recorded nor
 /// differentiated.
 #[derive(Clone, Copy, Debug)]
 pub struct EigenStep<T> {
