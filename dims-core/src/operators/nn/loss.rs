@@ -4,10 +4,10 @@ use crate::error::DimError;
 use crate::execute::reduce::{TensorOf, log_softmax};
 use crate::expr::operand::Subset;
 use crate::expr::{Binary, Operand, Unary};
-use crate::operators::nn::cross_entropy::{unfit, weighted_losses};
 pub use crate::operators::nn::cross_entropy::{
     ClassTargets, ClassWeights, CrossEntropy, LossRank, Unweighted, WeightedLosses,
 };
+use crate::operators::nn::cross_entropy::{unfit, weighted_losses};
 use crate::operators::select::Take;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Computable, reference};

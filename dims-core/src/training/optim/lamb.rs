@@ -7,8 +7,8 @@ use super::update::{OfStep, compiled};
 use super::{Optimizer, Schedule, State};
 use crate::error::DimError;
 use crate::grad::Parameters;
-use kernels::map::formula::{Formula, Quantity};
-use kernels::map::norms::{Direction, DirectionSquares};
+use kernels::map::formula::{Direction, Formula, Quantity};
+use kernels::map::norms::DirectionSquares;
 
 /// Adam for large batches, whose steps are as long as the parameter says. With Adam's `m` and `v`,
 /// at step `t`, counted from 1,

@@ -1,7 +1,7 @@
 //! The derivatives of factors that are not unique in general: QR, LU, eigenvectors and singular vectors.
 
 use super::algebra::Matrices;
-use super::pull::PulledMatrices;
+use super::pulled::PulledMatrices;
 use super::{MatrixElement, MatrixWork, ReadTriangle};
 use crate::error::Error;
 use crate::ops::code::BinaryOpcode;
