@@ -88,6 +88,22 @@ fn refused_operators_exist() {
     }
 }
 
+/// Products of halves widen their operands, but not in a recording from sizes.
+#[test]
+#[cfg(feature = "half")]
+fn products_of_halves_are_recorded_from_sizes() {
+    use crate::{I, J, K};
+    use half::f16;
+    type Left = Tensor<f16, (I, J)>;
+    type Right = Tensor<f16, (J, K)>;
+    let sizes = ((I.of(3), J.of(4)), (J.of(4), K.of(2)));
+    let product = |(x, y): (&Left, &Right)| x.contract(y, J);
+    let program = record(product, (spec(sizes.0), spec(sizes.1))).expect("its sizes are enough");
+    let x: Left = randn::<f32, _>(sizes.0, 1).cast::<f16>().eval();
+    let y: Right = randn::<f32, _>(sizes.1, 2).cast::<f16>().eval();
+    assert_eq!(program.call((&x, &y)), product((&x, &y)));
+}
+
 /// How an operator is recorded.
 pub(crate) fn recordable(operator: &Operator) -> Option<&Slopes> {
     operator.slopes.as_ref().or(operator.whole.as_ref())
