@@ -1,8 +1,9 @@
 //! LAMB.
 
+use super::implement::with_state;
 use super::moments::{betas, check_moments, next_moments};
 use super::normed::Normed;
-use super::settings::{decaying, settings, with_state};
+use super::settings::{decaying, settings};
 use super::update::{OfStep, compiled};
 use super::{Optimizer, Schedule, State};
 use crate::error::DimError;
