@@ -68,14 +68,6 @@ crate::operators! {
         }),
         along: [J], keep: [],
         names: "matmul" "numpy.matmul" "matmul";
-    /// `sum over j of e^x[i, j] * 2 * sin(y[j, k])`: each factor is computed first
-    matmul_of_expressions [f32 f64] (x: T [I J], y: T [J K]) -> [K I],
-        call: x.exp().contract(y.sin() * 2.0, J),
-        loops: build(&[y.shape()[1], x.shape()[0]], |at| {
-            (0..x.shape()[1]).fold(0 as T, |sum, j| sum + x[[at[1], j]].exp() * 2.0 * y[[j, at[0]]].sin())
-        }),
-        along: [J], keep: [],
-        names: "matmul" "numpy.matmul" "matmul";
     /// `sum over j and k of x[i, j, k] * y[k, j, l]`
     tensordot [f32 i32] (x: T [I J K], y: T [K J L]) -> [I L],
         call: x.contract(y, (J, K)),
