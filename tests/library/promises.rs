@@ -397,7 +397,8 @@ mod edges {
             }
             let expected = (front + behind < span).then(|| expected[front..span - behind].to_vec());
             let steps = Window::new().padding_sides(front, behind).stride(stride).dilation(dilation);
-            let found = try_conv_transpose(x.at(H), k.at(kh), (), H, kh, &steps.clone().output_padding(extra));
+            let found =
+                try_conv_transpose(x.at(H), k.at(kh), (), H, kh, &steps.clone().output_padding(extra));
             let found = found.ok().map(|found| found.order(H).to_vec());
             assert_eq!(found, expected, "{own} {len} {steps:?} {extra}");
         }

@@ -265,7 +265,7 @@ crate::operators! {
         names: "linalg.solve_triangular(unitriangular=True)" "scipy.linalg.solve_triangular(unit_diagonal=True)" "scipy.linalg.solve_triangular(unit_diagonal=True)";
     /// The order of rows, and factors: `a[order[i]] = sum over k of l[i, k] * u[k]`
     lu [f32 f64] (x: T [J C]) -> [J C],
-        call: shown!(x.lu(J, C, D); where { let x = diagonal!(x, J = 4, C = 4).flip(J); } then |found| found.1.exp().eval().contract(found.2.sin().eval(), D)),
+        call: shown!(x.lu(J, C, D); where { let x = diagonal!(x, J = 4, C = 4).flip(J); } then |found| found.1.exp().contract(found.2.sin(), D)),
         loops: {
             let (l, u) = triangular(&regular(x));
             array_of!(rows(4, 4, |row, column| (0..4).map(|k| l[row][k].exp() * u[k][column].sin()).sum()))
@@ -274,7 +274,7 @@ crate::operators! {
         names: "linalg.lu_factor" "scipy.linalg.lu" "scipy.linalg.lu";
     /// The same of matrices with more rows than columns
     lu_tall [f32 f64] (x: T [J I]) -> [J I],
-        call: shown!(x.lu(J, I, O); where { let x = diagonal!(x, J = 4, I = 3); } then |found| found.1.exp().eval().contract(found.2.sin().eval(), O)),
+        call: shown!(x.lu(J, I, O); where { let x = diagonal!(x, J = 4, I = 3); } then |found| found.1.exp().contract(found.2.sin(), O)),
         loops: {
             let (l, u) = triangular(&regular(x));
             array_of!(rows(4, 3, |row, column| (0..3).map(|k| l[row][k].exp() * u[k][column].sin()).sum()))
@@ -283,7 +283,7 @@ crate::operators! {
         names: "linalg.lu_factor" "scipy.linalg.lu" "scipy.linalg.lu";
     /// The same of matrices with more columns than rows
     lu_wide [f32 f64] (x: T [I J]) -> [I J],
-        call: shown!(x.lu(I, J, O); where { let x = diagonal!(x, I = 3, J = 4); } then |found| found.1.exp().eval().contract(found.2.sin().eval(), O)),
+        call: shown!(x.lu(I, J, O); where { let x = diagonal!(x, I = 3, J = 4); } then |found| found.1.exp().contract(found.2.sin(), O)),
         loops: {
             let (l, u) = triangular(&regular(x));
             array_of!(rows(3, 4, |row, column| (0..3).map(|k| l[row][k].exp() * u[k][column].sin()).sum()))
@@ -318,7 +318,7 @@ crate::operators! {
     eigh [f32 f64] (x: T [J C]) -> [J D],
         call: shown!(x.eigh(J, C); where { let x = diagonal!(x, J = 4, C = 4); } then |found| {
             let (w, v) = found;
-            ((&v) * (w * of::<T>(0.5)).exp()).eval().contract((&v).rename(J, D), C)
+            ((&v) * (w * of::<T>(0.5)).exp()).contract((&v).rename(J, D), C)
         }),
         loops: {
             let half = symmetric(&regular(x)).into_iter().map(|row| row.into_iter().map(|x| x / 2.0).collect()).collect();

@@ -91,6 +91,35 @@ fn refused_operators_exist() {
     }
 }
 
+/// Factors that are expressions are computed before they are multiplied, but not in a recording from sizes.
+#[test]
+fn products_of_expressions_are_recorded_from_sizes() {
+    use crate::{I, J, K};
+    type Left = Tensor<f64, (I, J)>;
+    type Right = Tensor<f64, (J, K)>;
+    let sizes = ((I.of(3), J.of(4)), (J.of(4), K.of(2)));
+    let product = |(x, y): (&Left, &Right)| x.exp().contract(y.sin() * 2.0, J);
+    let program = record(product, (spec(sizes.0), spec(sizes.1))).expect("its sizes are enough");
+    let inputs = (&randn(sizes.0, 1), &randn(sizes.1, 2));
+    assert_eq!(program.call(inputs), product(inputs));
+}
+
+/// Products of halves widen their operands, but not in a recording from sizes.
+#[test]
+#[cfg(feature = "half")]
+fn products_of_halves_are_recorded_from_sizes() {
+    use crate::{I, J, K};
+    use half::f16;
+    type Left = Tensor<f16, (I, J)>;
+    type Right = Tensor<f16, (J, K)>;
+    let sizes = ((I.of(3), J.of(4)), (J.of(4), K.of(2)));
+    let product = |(x, y): (&Left, &Right)| x.contract(y, J);
+    let program = record(product, (spec(sizes.0), spec(sizes.1))).expect("its sizes are enough");
+    let inputs = (&randn(sizes.0, 1), &randn(sizes.1, 2));
+    let same = record(product, inputs).expect("it is recorded");
+    assert_eq!(program.call(inputs), same.call(inputs));
+}
+
 /// How an operator is recorded.
 pub(crate) fn recordable(operator: &Operator) -> Option<&Slopes> {
     operator.slopes.as_ref().or(operator.whole.as_ref())

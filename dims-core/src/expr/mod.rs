@@ -326,7 +326,7 @@ where
     let order = rows.in_memory_order(&order, sizes).unwrap_or(order);
     let len = shape.volume(&order, size_of::<E::Elem>())?;
     let nest = Nest::map(sizes, &order, &rows);
-    let data = expr.collect(&nest, Destination::New(len))?;
+    let data = expr.collect(&nest, Destination::of_step(len))?;
     told(&data);
     factors.operands.push(contract::ContractionFactor::owned(data, &order, sizes));
     Ok(())

@@ -7,7 +7,6 @@ use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops, PlanStep, note, told};
 use crate::machine::threads;
 use crate::map::elementwise::collect_memory;
-use crate::memory::allocate::reserve;
 use crate::memory::axes::{contiguous, is_within};
 use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
@@ -16,6 +15,7 @@ use crate::reduce::reducers::Sum;
 use crate::reduce::{ReduceInput, Reducer};
 use crate::scalar::Num;
 use alloc::vec::Vec;
+use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
 /// One factor of a contraction: memory, and a stride along each loop axis.
@@ -194,9 +194,18 @@ pub(super) fn axes_of(strides: &[isize], sizes: &[usize]) -> AxisSet {
     axes
 }
 
-/// The elements converted to another type, or an error if memory runs out.
-pub(super) fn converted<T, W>(data: Vec<T>, convert: impl Fn(T) -> W) -> Result<Vec<W>, Error> {
-    let mut out = reserve(data.len())?;
-    out.extend(data.into_iter().map(convert));
-    Ok(out)
+/// The same elements of another type, or an error if there is no memory.
+pub(super) fn converted<T, W: Copy + 'static>(
+    data: Vec<T>,
+    convert: impl Fn(T) -> W,
+) -> Result<Vec<W>, Error> {
+    let to = Destination::of_step(data.len());
+    let fill = |places: &mut [MaybeUninit<W>]| {
+        for (place, value) in places.iter_mut().zip(data) {
+            place.write(convert(value));
+        }
+        Ok(())
+    };
+    // SAFETY: there is an element for each slot, so all are written.
+    unsafe { to.fill(fill) }
 }

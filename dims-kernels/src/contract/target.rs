@@ -11,6 +11,8 @@ use crate::map::update::{LoweredUpdate, update};
 use crate::memory::axes::{Axis, contiguous};
 use crate::memory::destination::Destination;
 use crate::memory::elements::{Elements, ElementsMut};
+#[cfg(feature = "std")]
+use crate::memory::hollow::is_hollow;
 use crate::ops::Mul;
 use crate::scalar::Num;
 use alloc::vec::Vec;
@@ -142,6 +144,10 @@ impl<'a, T: Num> Target<'a, T> {
     /// the caller's memory.
     pub fn scale(&mut self, data: &mut [T], factor: T, sizes: &[usize]) -> Result<(), Error> {
         let Some(places) = &mut self.places else {
+            #[cfg(feature = "std")]
+            if is_hollow() {
+                return Ok(());
+            }
             data.iter_mut().for_each(|value| *value = value.mul(factor));
             return Ok(());
         };

@@ -9,7 +9,6 @@ use crate::loops::nest::Nest;
 use crate::loops::rows::Rows;
 use crate::machine::threads;
 use crate::map::elementwise::collect;
-use crate::map::norms::Direction;
 use crate::memory::allocate::reserve;
 use crate::memory::destination::Destination;
 #[cfg(feature = "std")]
@@ -120,6 +119,16 @@ pub trait Formula<const K: usize, const M: usize, const N: usize>: Sync {
 
     /// The new elements. It must be inlined where code is optimized.
     fn apply<Q: Quantity>(&self, scalars: [Q; K], changed: [Q; M], read: [Q; N]) -> [Q; M];
+}
+
+/// A number for each position, computed from `M` elements of state and `N` other elements, with `K`
+/// numbers that are the same at all positions.
+pub trait Direction<const K: usize, const M: usize, const N: usize>: Sync {
+    /// The name.
+    const NAME: &'static str;
+
+    /// Computes the number. It must be inlined where code is optimized.
+    fn at<Q: Quantity>(&self, scalars: [Q; K], state: [Q; M], read: [Q; N]) -> Q;
 }
 
 impl Quantity for Symbol<'_> {

@@ -1,21 +1,11 @@
 //! The norm of a formula's results over several slices, without storing the results.
 
 use crate::machine::isa::{Isa, Task, dispatch};
-use crate::map::formula::{Quantity, UpdateProgram};
+use crate::map::formula::{Direction, Quantity, UpdateProgram};
 use crate::map::in_place::SquareSum;
 use crate::ops::code::DType;
 use crate::scalar::Real;
 use core::array::from_fn;
-
-/// A number for each position, computed from `M` elements of state and `N` other elements, with `K`
-/// numbers that are the same at all positions.
-pub trait Direction<const K: usize, const M: usize, const N: usize>: Sync {
-    /// The name.
-    const NAME: &'static str;
-
-    /// Computes the number. It must be inlined where code is optimized.
-    fn at<Q: Quantity>(&self, scalars: [Q; K], state: [Q; M], read: [Q; N]) -> Q;
-}
 
 /// The squared norm of a [`Direction`] as functions for each type of floats, compiled by the crate
 /// that makes the `dyn`.

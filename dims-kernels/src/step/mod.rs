@@ -25,6 +25,8 @@ mod operands;
 pub mod places;
 pub mod pooling;
 #[cfg(feature = "std")]
+mod restored;
+#[cfg(feature = "std")]
 mod saved;
 pub mod sorting;
 

@@ -10,8 +10,9 @@ use super::lines::{MomentOfLines, StandardizeAffineLines};
 use super::moves::MoveRows;
 use super::places::{AddAtPlaces, OperandPlaces};
 use super::pooling::{MaxOfParts, MeanOfParts, PartSizes};
+use super::restored::{Restored, of};
 use super::sorting::{Extremum, Quantile, SortLines, SortWanted, TopK};
-use super::{AnyBuffer, StepDerivative, StepKind, StepResults};
+use super::{AnyBuffer, StepResults};
 use crate::error::Error;
 use crate::memory::axes::is_within;
 use crate::memory::buffer::Buffer;
@@ -26,7 +27,6 @@ use crate::trace::saved::{
 use crate::trace::{Recording, Rule, SavedRecording};
 use alloc::boxed::Box;
 use alloc::string::String;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 use core::marker::PhantomData;
@@ -259,31 +259,6 @@ fn restored_rule(
 fn moment<T: Real>(reduction: crate::trace::rules::ReductionRule) -> Result<Box<dyn Rule>, Error> {
     check(reduction.field.lying_in::<T>(&[0, 1]).is_some(), "lines are not contiguous")?;
     Ok(Box::new(MomentOfLines { reduction, element: PhantomData::<T> }))
-}
-
-/// A kind, and the types and lengths of its operands and results.
-pub(super) struct Restored {
-    kind: Arc<dyn StepDerivative>,
-    takes: SmallVec<[SavedType; 3]>,
-    yields: SmallVec<[SavedType; 3]>,
-    /// The elements kept for the derivative.
-    keeps: Option<SavedType>,
-}
-
-impl Restored {
-    pub(super) fn new(
-        kind: impl StepKind,
-        takes: &[SavedType],
-        yields: &[SavedType],
-        keeps: Option<SavedType>,
-    ) -> Self {
-        let (takes, yields) = (SmallVec::from_slice(takes), SmallVec::from_slice(yields));
-        Restored { kind: Arc::new(kind), takes, yields, keeps }
-    }
-}
-
-pub(super) const fn of(dtype: DType, len: usize) -> SavedType {
-    SavedType { dtype, len }
 }
 
 const SEED: SavedType = of(DType::U64, 1);

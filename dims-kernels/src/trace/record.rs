@@ -430,8 +430,13 @@ impl<'w> Writer<'w> {
             operands,
             names: None,
         };
-        // Operands that only indices read are dropped, and equal operands are merged.
-        Ok(if field.has_distinct_operands() { field } else { field.with_distinct_operands() })
+        if field.has_distinct_operands() {
+            return Ok(field);
+        }
+        // Operands of indices alone are read no more, and equal ones are one.
+        let distinct = field.with_distinct_operands();
+        // (The kernel of `if x == x { y } else { y }` reads `x`, so it must not run if `x` has no elements.)
+        Ok(if field.is_hollow() && !distinct.is_hollow() { field } else { distinct })
     }
 }
 

@@ -1,7 +1,8 @@
 //! Calls a user's operation on arrays as a step: once for each example, or once for all of them.
 
 use super::ArrayOp;
-use super::tensors::{ArrayLayout, HeldTensors, Takes, each};
+use super::arrays::{ArrayLayout, each};
+use super::tensors::{HeldTensors, Takes};
 use crate::error::DimError;
 use crate::execute::lines::arranged;
 use crate::execute::step::execute;

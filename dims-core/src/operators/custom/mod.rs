@@ -4,8 +4,11 @@
 //! [`docs/custom-operators.md`](https://github.com/typed-dims/typed-dims/blob/main/docs/custom-operators.md)
 //! shows both.
 
+mod arrays;
 mod calls;
 mod pull_back;
+#[cfg(feature = "std")]
+mod pulled;
 mod tensors;
 
 pub use pull_back::{PullBack, PullBackOf};

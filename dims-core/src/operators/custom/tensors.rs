@@ -1,8 +1,8 @@
 //! The arguments of a user's operation on arrays: one tensor, or several.
 
+use super::arrays::{ABSENT, ArrayLayout, Layouts, WrongShape, each, view};
 #[cfg(feature = "std")]
-use super::pull_back::PulledExamples;
-use super::pull_back::WrongShape;
+use super::pulled::PulledExamples;
 use super::{AxesOf, NdOf};
 use crate::error::DimError;
 use crate::expr::evaluate::evaluate;
@@ -20,14 +20,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use kernels::loops::axes::{Order, Sizes};
-use kernels::loops::nest::Odometer;
 use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
 use kernels::step::{AnyBuffer, StepOperands};
 #[cfg(feature = "std")]
 use kernels::trace::{Field, Node, Part};
 use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, CowArray, IxDyn};
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 /// One argument of [`ArrayOp::batch`](super::ArrayOp::batch) of an operation on several arrays: the
 /// arrays of all examples.
@@ -66,47 +65,6 @@ impl<'a, T: Element> Examples<'a, T> {
     }
 }
 
-pub(super) fn view<'a, T>(shape: &[usize], data: &'a [T]) -> ArrayViewD<'a, T> {
-    ArrayViewD::from_shape(IxDyn(shape), data).expect("the sizes are the shape of the data")
-}
-
-/// Calls `f` with each position of axes of these sizes, until it fails.
-pub(super) fn each<F>(counts: &[usize], mut f: impl FnMut(&[usize]) -> Result<(), F>) -> Result<(), F> {
-    let mut at: Sizes = counts.iter().map(|_| 0).collect();
-    let mut odometer = Odometer::new(counts);
-    while !odometer.is_done() {
-        f(&at)?;
-        odometer.advance(&mut at);
-    }
-    Ok(())
-}
-
-/// The stride of a tensor along a dim that it lacks.
-const ABSENT: usize = 0;
-
-/// The memory layout of a tensor whose positional axes are innermost.
-#[derive(Clone)]
-pub struct ArrayLayout {
-    /// The stride along each dim of all tensors, counted in arrays: at least 1, or [`ABSENT`].
-    strides: Sizes,
-    /// The sizes of the positional axes.
-    axes: Sizes,
-}
-
-#[cfg(feature = "std")]
-impl ArrayLayout {
-    pub(super) fn strides(&self) -> &[usize] {
-        &self.strides
-    }
-
-    pub(super) fn axes(&self) -> &[usize] {
-        &self.axes
-    }
-}
-
-/// The layouts of all tensors.
-pub(super) type Layouts = SmallVec<[ArrayLayout; 6]>;
-
 /// A tensor in memory. `order` are the axes of all dims of all tensors, with the keys `all`.
 fn in_memory<A: Computable>(
     tensor: Named<A::Elem, A::Dims, A::Rank, A::Expr>,
@@ -131,16 +89,7 @@ fn in_memory<A: Computable>(
     Ok((data, ArrayLayout { strides, axes: sizes[named..].into() }))
 }
 
-impl ArrayLayout {
-    /// The elements of the array at one position of all dims.
-    fn one<'a, T>(&self, data: &'a [T], at: &[usize]) -> &'a [T] {
-        let len: usize = self.axes.iter().product();
-        let first: usize = at.iter().zip(&self.strides).map(|(at, stride)| at * stride).sum();
-        &data[first * len..(first + 1) * len]
-    }
-}
-
-/// Tensors in memory, as the operands of a step, and the layout of each.
+/// Tensors in memory, as the operands of a step, and how each of them lies.
 pub(super) type HeldTensors = (Vec<Box<dyn AnyBuffer>>, Layouts);
 
 /// Numbers of positional axes, for tensors with elements of the types `Args`: `U1` for one tensor

@@ -3,8 +3,7 @@
 use crate::error::DimError;
 use crate::execute::reduce::{Reductions, TensorOf, eval, log_softmax, sum};
 use crate::expr::{Binary, Expr, Scalar, Select, Unary};
-use crate::operators::nn::loss::{ClassTargets, unfit};
-use crate::operators::select::Take;
+use crate::operators::select::{Indices, Take};
 use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
 use crate::tensors::named::Named;
@@ -12,7 +11,9 @@ use crate::tensors::tensor::{AsTensor, Computable, reference};
 use crate::types::brand::Brand;
 use crate::types::dim::DimRef;
 use crate::types::rank::{Rank, Rank0};
-use crate::types::set::{Dims, DimsOf};
+use crate::types::set::remove::{Surplus, Within};
+use crate::types::set::shared::Covered;
+use crate::types::set::{Dims, DimsOf, Fails, FirstWith, NoDim};
 use kernels::ops;
 use kernels::scalar::{Element, IndexInt, Num, Real};
 use twins::panicking_twin;
@@ -84,6 +85,26 @@ impl<J, W> CrossEntropy<J, W> {
         let CrossEntropy { ignore_index, label_smoothing, .. } = self;
         CrossEntropy { ignore_index, label_smoothing, weights }
     }
+}
+
+/// Targets as positions along the dim of the classes, for predictions whose other dims are `X`: a tensor of integers without other dims.
+#[diagnostic::on_unimplemented(
+    message = "the elements of `{Self}` cannot be indices",
+    label = "a tensor of integers is expected here",
+    note = "convert them with `.cast::<usize>()`; an array becomes a tensor when it is bound, `ids.at(i)`"
+)]
+pub trait ClassTargets<X: Dims>: Indices {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+
+impl<I, X> ClassTargets<X> for I
+where
+    I: Indices + AsTensor<Dims: Dims<List: FirstWith<Fails<Within<X::List>>>>>,
+    X: Dims,
+    NoDim<Surplus<I::Dims, X>>: Covered<Surplus<I::Dims, X>, X>,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// Weights of the classes `C`: a tensor of `T` with this dim alone, or [`Unweighted`].
@@ -264,4 +285,10 @@ where
 /// A number as an element.
 fn number<T: Real>(value: f64) -> T {
     T::from(value).expect("a float can be any float, rounded")
+}
+
+/// The error of a setting that is out of its range.
+#[cold]
+pub(super) fn unfit<T: Real>(loss: &str, setting: &str, value: T, range: &str) -> DimError {
+    DimError::Shape { what: format!("`{loss}` with the {setting} {value:?}: {range}") }
 }

@@ -4,20 +4,16 @@ use crate::error::DimError;
 use crate::execute::reduce::{TensorOf, log_softmax};
 use crate::expr::operand::Subset;
 use crate::expr::{Binary, Operand, Unary};
-use crate::operators::nn::cross_entropy::weighted_losses;
 pub use crate::operators::nn::cross_entropy::{
-    ClassWeights, CrossEntropy, LossRank, Unweighted, WeightedLosses,
+    ClassTargets, ClassWeights, CrossEntropy, LossRank, Unweighted, WeightedLosses,
 };
-use crate::operators::select::Indices;
+use crate::operators::nn::cross_entropy::{unfit, weighted_losses};
 use crate::operators::select::Take;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Computable, reference};
 use crate::types::dim::DimRef;
 use crate::types::rank::Rank;
-use crate::types::set::remove::{Surplus, Within};
-use crate::types::set::shared::Covered;
-use crate::types::set::{Dims, DimsOf, NoDim};
-use crate::types::set::{Fails, FirstWith};
+use crate::types::set::{Dims, DimsOf};
 use kernels::ops;
 use kernels::scalar::{Num, Real, Signed};
 use twins::panicking_twin;
@@ -39,29 +35,7 @@ pub type ClassLoss<A, I, X> = Named<
     Unary<ops::Neg, Take<A, <I as AsTensor>::Expr>>,
 >;
 
-/// Targets as positions along the dim of the classes, for predictions whose other dims are `X`: a
-/// tensor of integers that has only dims of `X`.
-#[diagnostic::on_unimplemented(
-    message = "the elements of `{Self}` cannot be indices",
-    label = "a tensor of integers is expected here",
-    note = "convert them with `.cast::<usize>()`; an array becomes a tensor when it is bound, `ids.at(i)`"
-)]
-pub trait ClassTargets<X: Dims>: Indices {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-}
-
-impl<I, X> ClassTargets<X> for I
-where
-    I: Indices + AsTensor<Dims: Dims<List: FirstWith<Fails<Within<X::List>>>>>,
-    X: Dims,
-    NoDim<Surplus<I::Dims, X>>: Covered<Surplus<I::Dims, X>, X>,
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-}
-
-// The bound of the targets and `self` are on each line, not in the macro, because rustc quotes them
-// from here.
+// The bound of the targets and `self` are written in each line, not in the macro, because rustc quotes them from there.
 macro_rules! losses {
     ($($(#[$doc:meta])* $method:ident($this:ident, target) $op:ident [$($target:tt)*] [$bound:ident];)*) => {$(
         $(#[$doc])*
@@ -251,9 +225,3 @@ pub trait Losses: Computable {
 }
 
 impl<A: Computable> Losses for A {}
-
-/// The error for a setting that is out of range.
-#[cold]
-pub(super) fn unfit<T: Real>(loss: &str, setting: &str, value: T, range: &str) -> DimError {
-    DimError::Shape { what: format!("`{loss}` with the {setting} {value:?}: {range}") }
-}

@@ -1,7 +1,8 @@
 //! Adagrad.
 
+use super::implement::optimizer;
 use super::moments::decayed;
-use super::settings::{at_least_0, decaying, optimizer, settings};
+use super::settings::{at_least_0, decaying, settings};
 use super::update::{OfStep, compiled};
 use super::{Schedule, State};
 use crate::error::DimError;

@@ -3,9 +3,9 @@
 use super::groups::{GroupSettings, ParameterGroups};
 use super::scalars::StepsTaken;
 use super::state_tensor::{AxisNumbers, StateAxes, StateTensor};
-use super::update::Unchanged;
 #[cfg(all(feature = "std", feature = "half"))]
-use super::update::{lying_otherwise, sizes_of};
+use super::state_tensor::{lying_otherwise, sizes_of};
+use super::unchanged::Unchanged;
 use crate::error::DimError;
 #[cfg(feature = "half")]
 use crate::expr::Unary;

@@ -5,7 +5,9 @@ use super::by_path::ByPath;
 use super::scalars::formula_by_tensors;
 use super::scalars::{StepScalars, StepsTaken, by_tensors, one};
 use super::settings::{limit, up_to_1};
-use super::update::{Copied, ElementStep, Unchanged, WithScalars, compiled, lying_otherwise, update};
+use super::state_tensor::lying_otherwise;
+use super::unchanged::Unchanged;
+use super::update::{Copied, ElementStep, WithScalars, compiled, update};
 use crate::error::{DimError, unwrap};
 use crate::expr::step::check_taken;
 #[cfg(feature = "std")]
@@ -336,7 +338,8 @@ pub mod in_place {
     use crate::error::unwrap;
     use crate::grad::Parameters;
     use crate::training::optim::scalars::StepScalars;
-    use crate::training::optim::update::{Unchanged, WithScalars, update};
+    use crate::training::optim::unchanged::Unchanged;
+    use crate::training::optim::update::{WithScalars, update};
 
     /// `value += (to - value) * part` for each element. Panics if sizes differ.
     #[track_caller]

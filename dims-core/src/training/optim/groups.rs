@@ -1,7 +1,6 @@
 //! Parameter groups with separate rates and weight decays.
 
 use super::Schedule;
-use super::by_path::ByPath;
 use super::scalars::by_rate;
 use super::settings::{at_least_0, error};
 use super::state_tensor::StateAxes;
@@ -235,24 +234,22 @@ impl ParameterGroups {
         }
         Ok(())
     }
-}
 
-/// Checks that each group's pattern matches a parameter, unless this was already checked for all of
-/// the state.
-pub(super) fn check_members<P: Parameters>(by_path: &ByPath, parameters: &P) -> Result<(), DimError> {
-    let ParameterGroups(groups) = by_path.groups();
-    if groups.is_empty() || by_path.has_groups_of_all() {
-        return Ok(());
-    }
-    let mut names = LearnedNames(Vec::new());
-    P::visit([], [parameters], &mut Path::new(), &mut names)?;
-    for (members, _) in groups {
-        let Members::Named(pattern) = members else { continue };
-        if !names.0.iter().any(|name| is_in(pattern, name)) {
-            return Err(no_member(pattern, &names.0));
+    /// Checks that each pattern of a group is that of a parameter.
+    pub(super) fn check_members<P: Parameters>(&self, parameters: &P) -> Result<(), DimError> {
+        if self.is_empty() {
+            return Ok(());
         }
+        let mut names = LearnedNames(Vec::new());
+        P::visit([], [parameters], &mut Path::new(), &mut names)?;
+        for (members, _) in &self.0 {
+            let Members::Named(pattern) = members else { continue };
+            if !names.0.iter().any(|name| is_in(pattern, name)) {
+                return Err(no_member(pattern, &names.0));
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 #[cold]

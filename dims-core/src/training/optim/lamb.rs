@@ -1,14 +1,15 @@
 //! LAMB.
 
+use super::implement::with_state;
 use super::moments::{betas, check_moments, next_moments};
 use super::normed::Normed;
-use super::settings::{decaying, settings, with_state};
+use super::settings::{decaying, settings};
 use super::update::{OfStep, compiled};
 use super::{Optimizer, Schedule, State};
 use crate::error::DimError;
 use crate::grad::Parameters;
-use kernels::map::formula::{Formula, Quantity};
-use kernels::map::norms::{Direction, DirectionSquares};
+use kernels::map::formula::{Direction, Formula, Quantity};
+use kernels::map::norms::DirectionSquares;
 
 /// Adam for large batches, with the length of steps scaled to the norm of the parameter. With
 /// Adam's `m` and `v`, at step `t`, counted from 1,

@@ -1,6 +1,7 @@
 //! Lion.
 
-use super::settings::{at_least_0, below_1, decaying, optimizer, settings};
+use super::implement::optimizer;
+use super::settings::{at_least_0, below_1, decaying, settings};
 use super::update::{OfStep, compiled};
 use super::{Schedule, State};
 use crate::error::DimError;

@@ -57,6 +57,7 @@ mod adam;
 pub(crate) mod by_path;
 mod gradients;
 mod groups;
+mod implement;
 mod lamb;
 mod lion;
 mod moments;
@@ -71,6 +72,8 @@ mod settings;
 mod sgd;
 mod state;
 pub(crate) mod state_tensor;
+mod step_after;
+mod unchanged;
 mod update;
 mod walks;
 

@@ -1,7 +1,8 @@
 //! NAdam.
 
+use super::implement::optimizer;
 use super::moments::{betas, check_moments, decayed, kept, next_moments};
-use super::settings::{at_least_0, decaying, optimizer, settings};
+use super::settings::{at_least_0, decaying, settings};
 use super::update::{OfStep, compiled};
 use super::{Schedule, State};
 use crate::error::DimError;

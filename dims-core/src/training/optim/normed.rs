@@ -9,9 +9,11 @@ use super::scalars::one;
 use super::scalars::{StepScalars, formula_of_two_by_tensors};
 use super::settings::Decaying;
 use super::state_tensor::{StateElem, StateTensor};
+use super::step_after::StepAfter;
+use super::unchanged::Unchanged;
 use super::update::{
-    Compiled, ElementStep, OfStep, StepAfter, Unchanged, apply, check_parameters, copies_along,
-    is_any_recorded, lie_densely, prepare,
+    Compiled, ElementStep, OfStep, apply, check_parameters, copies_along, is_any_recorded, lie_densely,
+    prepare,
 };
 use crate::error::DimError;
 use crate::grad::Parameters;

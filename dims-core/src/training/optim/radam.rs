@@ -1,7 +1,8 @@
 //! RAdam.
 
+use super::implement::optimizer;
 use super::moments::{betas, check_moments, decayed, kept, next_moments};
-use super::settings::{decaying, optimizer, settings};
+use super::settings::{decaying, settings};
 use super::update::{OfStep, compiled};
 use super::{Schedule, State};
 use crate::error::DimError;

@@ -44,68 +44,7 @@ macro_rules! decaying {
 }
 pub(super) use decaying;
 
-/// Implements [`Optimizer`](super::Optimizer) by formulas over one parameter, its moments and its
-/// gradient. `$form` of the settings selects the formula. Each has a number of scalars, a number of
-/// changed tensors, and the names of its moments.
-macro_rules! optimizer {
-    ($name:ident by $form:expr => { $($pattern:pat => $k:literal $m:literal [$($moment:literal),*],)+ }) => {
-        impl<P: $crate::grad::Parameters> $crate::training::optim::Optimizer<P> for $name<P> {
-            fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), $crate::error::DimError> {
-                self.settings.check()?;
-                let form = $form;
-                match form(&self.settings) {
-                    $($pattern => {
-                        let mut step =
-                            $crate::training::optim::update::StepAfter::new(stringify!($name), self.settings, &self.state)?;
-                        self.state.step::<$k, $m>(&mut step, parameters, gradient)
-                    })+
-                }
-            }
-
-            fn programs(&self, elements: ::kernels::program::code::DType) -> Option<$crate::training::optim::StepPrograms> {
-                let form = $form;
-                Some(match form(&self.settings) {
-                    $($pattern => {
-                        $crate::training::optim::StepPrograms::of::<_, $k, $m, 1>(&self.settings, elements)
-                    })+
-                })
-            }
-
-            $crate::training::optim::settings::with_state!(stringify!($name), |optimizer: &Self| {
-                let form = $form;
-                match form(&optimizer.settings) {
-                    $($pattern => &[$($moment),*],)+
-                }
-            });
-        }
-    };
-}
-pub(super) use optimizer;
-
-/// The methods that return the state and the names, for an optimizer with the field `state`.
-macro_rules! with_state {
-    ($kind:expr, $moments:expr) => {
-        fn kind(&self) -> &'static str {
-            $kind
-        }
-
-        fn state(&self) -> &$crate::training::optim::State<P> {
-            &self.state
-        }
-
-        fn state_mut(&mut self) -> &mut $crate::training::optim::State<P> {
-            &mut self.state
-        }
-
-        fn moments(&self) -> &'static [&'static str] {
-            let moments: fn(&Self) -> &'static [&'static str] = $moments;
-            moments(self)
-        }
-    };
-}
-pub(super) use with_state;
-
-/// Checks for a finite number, 0 or more.
+/// A finite number, 0 or more.
 pub(super) fn at_least_0(of: &str, setting: &str, value: f64) -> Result<(), DimError> {
     within(value >= 0.0 && value.is_finite(), of, setting, value, "it must be finite and 0 or more")
 }

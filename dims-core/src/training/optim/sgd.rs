@@ -1,7 +1,8 @@
 //! Stochastic gradient descent.
 
+use super::implement::optimizer;
 use super::moments::decayed;
-use super::settings::{at_least_0, decaying, error, optimizer, settings, up_to_1};
+use super::settings::{at_least_0, decaying, error, settings, up_to_1};
 use super::update::{OfStep, compiled};
 use super::{Schedule, State};
 use crate::error::DimError;

@@ -1,14 +1,14 @@
 //! The tensors of an optimizer's state, with a separate element type.
 
-use super::update::{lying_otherwise, sizes_of};
 use crate::error::DimError;
-use crate::expr::evaluate::evaluate_tensor;
+use crate::expr::evaluate::{evaluate_tensor, evaluate_tensor_in};
 use crate::expr::step::is_recorded;
 use crate::grad::parameters::{Path, sizes_differ};
 #[cfg(feature = "std")]
 use crate::plan::explain::node_axis;
 use crate::plan::shape::volume;
 use crate::storage::Evaluated;
+use crate::storage::axes::AxisBlock;
 use crate::tensors::named::Named;
 use crate::types::rank::{Rank, Rank1};
 use crate::types::set::{Dims, Keys};
@@ -360,4 +360,22 @@ impl StateTensor {
         }
         Some(Cow::Owned(out))
     }
+}
+
+/// The sizes of the dims, then those of the positional axes.
+pub(super) fn sizes_of<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> impl Iterator<Item = usize> {
+    let axes = tensor.expr.named().as_slice().iter().chain(tensor.expr.positional().as_slice());
+    axes.map(|axis| axis.size)
+}
+
+/// A copy with the elements contiguous in this order of axes, if they are not.
+pub(super) fn lying_otherwise<T: Element, S: Dims, R: Rank>(
+    tensor: &Named<T, S, R>,
+    order: &[usize],
+) -> Result<Option<Named<T, S, R>>, DimError> {
+    if tensor.expr.is_contiguous(order) {
+        return Ok(None);
+    }
+    let shape = tensor.unified_shape()?;
+    Ok(Some(Named::from_expr(evaluate_tensor_in::<S, R, _>(&tensor.expr, &shape, order)?)))
 }

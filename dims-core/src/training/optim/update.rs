@@ -1,24 +1,18 @@
 //! A formula over the tensors of several values, in place.
 
-use super::State;
 use super::by_path::{ByPath, ParameterState, StateWalk};
-use super::groups::{GroupSettings, check_members};
-use super::scalars::{StepScalars, StepsTaken, formula_by_tensors};
-use super::settings::{Decaying, at_least_0};
-use super::state_tensor::{StateElem, StateTensor};
+use super::groups::GroupSettings;
+use super::scalars::{StepScalars, StepsTaken};
+use super::state_tensor::{StateElem, StateTensor, lying_otherwise, sizes_of};
+use super::unchanged::{Unchanged, is_in};
 use crate::error::DimError;
-use crate::execute::reduce::Reductions;
 use crate::expr::evaluate::evaluate_tensor_in;
 use crate::expr::step::is_recorded;
 use crate::grad::Parameters;
 use crate::grad::parameters::{Path, Visitor, Walk, is_learned, same_sizes};
-use crate::operators::elementwise::Elementwise;
-use crate::storage::axes::AxisBlock;
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
 use crate::types::set::Dims;
-use alloc::string::{String, ToString};
-use alloc::vec::Vec;
 use core::any::TypeId;
 use core::array::from_fn;
 use kernels::map::formula::{Quantity, UpdateProgram};
@@ -85,108 +79,6 @@ pub(super) trait OfStep<const K: usize> {
     fn of_step<Q: Quantity>(&self, rate: Q, step: Q) -> [Q; K];
 }
 
-/// An optimizer step, with the state of earlier steps.
-pub(super) struct StepAfter<C, const K: usize> {
-    /// The formula with the settings of the optimizer.
-    optimizer: C,
-    /// The formula with the settings of the current parameter.
-    formula: C,
-    settings: GroupSettings,
-    after: TakenBefore,
-    /// The last scalars, and the number of steps that their parameters have missed.
-    last: Option<(u64, StepScalars<K>)>,
-}
-
-/// The learning rate of a step, and the number of steps before it.
-enum TakenBefore {
-    Numbers(f64, u64),
-    /// As tensors, if they depend on inputs of a recorded function.
-    Tensors(Named<f64, ()>, Named<u64, ()>),
-}
-
-impl<C: Decaying, const K: usize> StepAfter<C, K> {
-    /// The next step of the optimizer with this name. Returns an error if a learning rate or a
-    /// setting of a group is out of range.
-    pub(super) fn new<P: Parameters>(name: &str, formula: C, state: &State<P>) -> Result<Self, DimError> {
-        let (rate, after) = if state.steps.is_recorded() {
-            let rate = state.rate();
-            (rate.expr.all()[0], TakenBefore::Tensors(rate, state.step_count().clone()))
-        } else {
-            let steps = state.steps.get();
-            let rate = state.schedule.at(steps);
-            (rate, TakenBefore::Numbers(rate, steps))
-        };
-        at_least_0(name, "learning rate", rate)?;
-        let steps = if let TakenBefore::Numbers(_, steps) = after { Some(steps) } else { None };
-        state.by_path.groups().check(name, steps)?;
-        let settings = GroupSettings::default();
-        Ok(StepAfter { optimizer: formula, formula, settings, after, last: None })
-    }
-}
-
-impl<C: Compiled<K, M, N> + OfStep<K> + Decaying, const K: usize, const M: usize, const N: usize>
-    ElementStep<K, M, N> for StepAfter<C, K>
-{
-    fn begin(&mut self, settings: &GroupSettings) {
-        if *settings != self.settings {
-            self.settings = *settings;
-            self.formula = match settings.own_weight_decay() {
-                Some(weight_decay) => self.optimizer.with_weight_decay(weight_decay),
-                None => self.optimizer,
-            };
-            self.last = None;
-        }
-    }
-
-    fn passes(&self) -> &dyn Passes<K, M, N> {
-        self.formula.passes()
-    }
-
-    fn scalars(&mut self, missed: Option<&StepsTaken>) -> StepScalars<K> {
-        let missed = match (&self.after, missed) {
-            (TakenBefore::Tensors(rate, steps), Some(missed)) if missed.is_recorded() => {
-                let step = (steps - missed.tensor() + 1).eval();
-                return StepScalars::Tensors(self.of_step_by_tensors(rate, steps, &step));
-            }
-            (_, missed) => missed.map_or(0, StepsTaken::get),
-        };
-        if let Some((last, scalars)) = &self.last
-            && *last == missed
-        {
-            return scalars.clone();
-        }
-        let scalars = match &self.after {
-            TakenBefore::Numbers(rate, steps) => {
-                let step = steps.saturating_sub(missed).saturating_add(1);
-                StepScalars::Numbers(self.formula.of_step(self.settings.rate_at(*rate, *steps), step as f64))
-            }
-            TakenBefore::Tensors(rate, steps) => {
-                StepScalars::Tensors(self.of_step_by_tensors(rate, steps, &(steps + 1 - missed).eval()))
-            }
-        };
-        self.last = Some((missed, scalars.clone()));
-        scalars
-    }
-}
-
-impl<C: OfStep<K>, const K: usize> StepAfter<C, K> {
-    /// The formula with the settings of the current parameter.
-    pub(super) fn formula(&self) -> &C {
-        &self.formula
-    }
-
-    /// The scalars of the step after `steps` steps of the optimizer, by tensor operations.
-    fn of_step_by_tensors(
-        &self,
-        rate: &Named<f64, ()>,
-        steps: &Named<u64, ()>,
-        step: &Named<u64, ()>,
-    ) -> [Named<f64, ()>; K] {
-        let (rate, step) = (self.settings.rate_tensor(rate, steps), step.cast::<f64>().eval());
-        formula_by_tensors([&rate, &step], |[rate, step]| self.formula.of_step(rate, step))
-    }
-}
-
 /// The step of an optimizer as programs.
 #[derive(Clone, Debug)]
 pub struct StepPrograms {
@@ -210,22 +102,8 @@ impl StepPrograms {
     }
 }
 
-/// Tensors that a step does not change.
-#[derive(Default)]
-pub(super) struct Unchanged {
-    /// The names of parameters, or of parts.
-    pub(super) frozen: Vec<String>,
-}
-
-impl Unchanged {
-    pub(super) fn has(&self, path: &Path) -> bool {
-        is_any(&self.frozen, path)
-    }
-}
-
-/// Updates the learned tensors of a value by a formula, except for unchanged ones. The formula
-/// updates each tensor and its `M - 1` moments in `by_path`. If sizes differ, returns an error and
-/// changes nothing.
+/// Changes the learned tensors of a value by a formula, but for those that stay. The formula changes each tensor, and `M - 1` moments of it, which `by_path` keeps. What differs
+/// in its sizes is an error, and nothing is changed then.
 pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usize>(
     step: &mut dyn ElementStep<K, M, N>,
     changed: &mut P,
@@ -271,23 +149,11 @@ pub(super) fn prepare<P: Parameters>(
     moments: usize,
     unchanged: &Unchanged,
 ) -> Result<(), DimError> {
-    check_members(by_path, parameters)?;
+    if !by_path.has_groups_of_all() {
+        by_path.groups().check_members(parameters)?;
+    }
     let mut prepare = Preparation { along: StateWalk::new(by_path, steps), moments, unchanged };
     P::visit([], [parameters], &mut Path::new(), &mut prepare)
-}
-
-/// Whether a name is `part`, or begins with it and a dot.
-fn is_in(part: &str, name: &str) -> bool {
-    name.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-}
-
-/// Whether a tensor is one of these parts, or belongs to one.
-pub(super) fn is_any(parts: &[String], path: &Path) -> bool {
-    if parts.is_empty() {
-        return false;
-    }
-    let name = path.to_string();
-    parts.iter().any(|part| is_in(part, &name))
 }
 
 struct SameSizes;
@@ -304,12 +170,6 @@ impl Visitor<0, 2> for SameSizes {
         let [one, other] = read;
         if sizes_of(one).eq(sizes_of(other)) { Ok(()) } else { same_sizes(path, read) }
     }
-}
-
-/// The sizes of the dims, then those of the positional axes.
-pub(super) fn sizes_of<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> impl Iterator<Item = usize> {
-    let axes = tensor.expr.named().as_slice().iter().chain(tensor.expr.positional().as_slice());
-    axes.map(|axis| axis.size)
 }
 
 /// Makes the state of each parameter that a step changes.
@@ -557,19 +417,7 @@ impl Walk<1> for Copied {
     }
 }
 
-/// A copy with the elements contiguous in this order of axes, if they are not.
-pub(super) fn lying_otherwise<T: Element, S: Dims, R: Rank>(
-    tensor: &Named<T, S, R>,
-    order: &[usize],
-) -> Result<Option<Named<T, S, R>>, DimError> {
-    if tensor.expr.is_contiguous(order) {
-        return Ok(None);
-    }
-    let shape = tensor.unified_shape()?;
-    Ok(Some(Named::from_expr(evaluate_tensor_in::<S, R, _>(&tensor.expr, &shape, order)?)))
-}
-
-/// The slices as slices of `U`, which is the same type as `T`.
+/// Slices of the type `U`, which is `T`.
 pub(super) fn floats<'s, T: Element, U: Real, const M: usize, const N: usize>(
     changed: [&'s mut [T]; M],
     read: [&'s [T]; N],

@@ -1,7 +1,8 @@
 //! Runs a work on each matrix of a batch.
 
 use super::small::LANES;
-use super::workspace::{Failure, Workspace};
+use super::stack::Failure;
+use super::workspace::Workspace;
 use super::{MatrixElement, MatrixResult, MatrixStep, MatrixWork, functions, solving, spectral};
 use crate::error::Error;
 use crate::machine::threads;

@@ -1,7 +1,9 @@
 //! Eigenvalues and eigenvectors of any square matrix, which are complex.
 
 use super::driver::par_of;
-use super::workspace::{Failure, Workspace, by_columns, check_finite};
+use super::stack::Failure;
+use super::views::by_columns;
+use super::workspace::{Workspace, check_finite};
 use super::{MatrixSizes, RealMatrixElement};
 use crate::error::Error;
 use crate::loops::steps::PlanStep;

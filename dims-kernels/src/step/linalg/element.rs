@@ -1,7 +1,8 @@
 //! The element types of matrices.
 
 use super::small;
-use super::workspace::{Failure, Stack, by_columns_mut, by_rows};
+use super::stack::{Failure, Stack};
+use super::views::{by_columns_mut, by_rows};
 use crate::error::MatrixFailure;
 use crate::ops::matrix::{MatrixSizes, MatrixWork};
 use crate::scalar::{Num, Real};

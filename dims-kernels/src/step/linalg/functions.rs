@@ -1,6 +1,8 @@
 //! Functions of one square matrix: powers and the exponential.
 
-use super::workspace::{Failure, Workspace, by_rows, by_rows_mut, check_finite};
+use super::stack::Failure;
+use super::views::{by_rows, by_rows_mut};
+use super::workspace::{Workspace, check_finite};
 use super::{MatrixElement, MatrixSizes, solving};
 use crate::scalar::Num;
 use alloc::vec::Vec;

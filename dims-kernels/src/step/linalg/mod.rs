@@ -22,12 +22,16 @@ mod pull;
 #[cfg(feature = "std")]
 mod pull_factors;
 #[cfg(feature = "std")]
+mod pulled;
+#[cfg(feature = "std")]
 mod saved;
 mod small;
 mod solving;
 mod spectral;
+mod stack;
 #[cfg(test)]
 mod tests;
+mod views;
 mod workspace;
 
 pub use crate::ops::matrix::{MatrixResult, MatrixSizes, MatrixWork, ReadTriangle};

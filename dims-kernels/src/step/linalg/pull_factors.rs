@@ -2,7 +2,7 @@
 //! vectors.
 
 use super::algebra::Matrices;
-use super::pull::PulledMatrices;
+use super::pulled::PulledMatrices;
 use super::{MatrixElement, MatrixWork, ReadTriangle};
 use crate::error::Error;
 use crate::ops::code::BinaryOpcode;

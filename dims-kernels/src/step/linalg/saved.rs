@@ -3,7 +3,7 @@
 use super::{MatrixElement, MatrixResult, MatrixSizes, MatrixStep, MatrixWork};
 use crate::error::Error;
 use crate::ops::code::DType;
-use crate::step::saved::{Restored, of};
+use crate::step::restored::{Restored, of};
 use crate::trace::saved::{SavedKind, SavedType, check, checked_volume, refused};
 use core::any::Any;
 use smallvec::SmallVec;

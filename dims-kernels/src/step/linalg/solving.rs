@@ -1,9 +1,8 @@
 //! Factorizations by elimination, and systems of equations, of one matrix.
 
-use super::workspace::{
-    Failure, ReusedElements, Stack, Workspace, by_columns, by_columns_mut, by_rows, by_rows_mut, cause,
-    check_finite, hermitian, to_columns, to_rows,
-};
+use super::stack::{Failure, Stack};
+use super::views::{by_columns, by_columns_mut, by_rows, by_rows_mut, to_columns, to_rows};
+use super::workspace::{ReusedElements, Workspace, cause, check_finite, hermitian};
 use super::{MatrixElement, MatrixSizes, ReadTriangle};
 use crate::error::MatrixFailure;
 use crate::scalar::Num;

@@ -1,10 +1,9 @@
 //! Orthogonal factors, eigenvalues and singular values of one matrix, and what is computed from
 //! these.
 
-use super::workspace::{
-    Failure, Workspace, by_columns, by_columns_mut, by_rows, by_rows_mut, check_finite, hermitian,
-    to_columns, to_rows,
-};
+use super::stack::Failure;
+use super::views::{by_columns, by_columns_mut, by_rows, by_rows_mut, to_columns, to_rows};
+use super::workspace::{Workspace, check_finite, hermitian};
 use super::{MatrixElement, MatrixSizes, solving};
 use crate::error::MatrixFailure;
 use crate::scalar::Num;
@@ -104,7 +103,7 @@ fn decompose<T: MatrixElement>(
     sizes: MatrixSizes,
     values: &mut [T],
     vectors: Option<[MatMut<'_, T>; 2]>,
-    workspace: (&mut super::workspace::Stack, faer::Par),
+    workspace: (&mut super::stack::Stack, faer::Par),
 ) -> Result<(), Failure> {
     let (stack, par) = workspace;
     let compute = if vectors.is_some() { ComputeSvdVectors::Thin } else { ComputeSvdVectors::No };

@@ -1,33 +1,13 @@
 //! Memory that a thread uses for one matrix after the other, and what is wrong with one.
 
 use super::MatrixElement;
-use crate::error::{Error, MatrixFailure};
+use super::stack::{Failure, Stack};
+use super::views::each_place;
+use crate::error::MatrixFailure;
 use crate::memory::allocate::reserve;
 use crate::scalar::Num;
 use alloc::vec::Vec;
-use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
-use faer::{MatMut, MatRef, Par};
-
-/// Why the work on one matrix failed.
-#[derive(Debug)]
-pub enum Failure {
-    /// The matrix is not one that the work is for.
-    Matrix(MatrixFailure),
-    /// There is no memory.
-    Memory(Error),
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Failure::Memory(error)
-    }
-}
-
-impl From<MatrixFailure> for Failure {
-    fn from(failure: MatrixFailure) -> Self {
-        Failure::Matrix(failure)
-    }
-}
+use faer::Par;
 
 /// The memory of one thread.
 pub(super) struct Workspace<T> {
@@ -41,7 +21,7 @@ pub(super) struct Workspace<T> {
 
 impl<T: MatrixElement> Workspace<T> {
     pub(super) fn new(par: Par) -> Self {
-        Workspace { copies: Default::default(), stack: Stack(None), par }
+        Workspace { copies: Default::default(), stack: Stack::default(), par }
     }
 }
 
@@ -69,67 +49,6 @@ impl<T: MatrixElement> ReusedElements<T> {
         self.0.extend_from_slice(data);
         Ok(&mut self.0)
     }
-}
-
-/// A buffer for `faer`, which grows.
-pub struct Stack(Option<(usize, MemBuffer)>);
-
-impl Stack {
-    /// Memory as it is asked for.
-    pub(super) fn of(&mut self, needed: StackReq) -> Result<&mut MemStack, Failure> {
-        let len = needed.unaligned_bytes_required();
-        if self.0.as_ref().is_none_or(|(own, _)| *own < len) {
-            let buffer = MemBuffer::try_new(needed).map_err(|_| Error::TooLarge { elements: len })?;
-            self.0 = Some((len, buffer));
-        }
-        let (_, buffer) = self.0.as_mut().expect("the buffer was made");
-        Ok(MemStack::new(buffer))
-    }
-}
-
-/// Elements row by row, as a matrix.
-pub(super) fn by_rows<T>(data: &[T], rows: usize, columns: usize) -> MatRef<'_, T> {
-    MatRef::from_row_major_slice(data, rows, columns)
-}
-
-/// The same, for writing.
-pub(super) fn by_rows_mut<T>(data: &mut [T], rows: usize, columns: usize) -> MatMut<'_, T> {
-    MatMut::from_row_major_slice_mut(data, rows, columns)
-}
-
-/// Elements column by column, as a matrix.
-pub(super) fn by_columns<T>(data: &[T], rows: usize, columns: usize) -> MatRef<'_, T> {
-    MatRef::from_column_major_slice(data, rows, columns)
-}
-
-/// The same, for writing.
-pub(super) fn by_columns_mut<T>(data: &mut [T], rows: usize, columns: usize) -> MatMut<'_, T> {
-    MatMut::from_column_major_slice_mut(data, rows, columns)
-}
-
-/// Calls a function with the positions of an element of a matrix that lies row by row, and of the
-/// same in one that lies column by column, block by block.
-fn each_place(rows: usize, columns: usize, mut f: impl FnMut(usize, usize)) {
-    const BLOCK: usize = 16;
-    for top in (0..rows).step_by(BLOCK) {
-        for left in (0..columns).step_by(BLOCK) {
-            for row in top..rows.min(top + BLOCK) {
-                for column in left..columns.min(left + BLOCK) {
-                    f(row * columns + column, column * rows + row);
-                }
-            }
-        }
-    }
-}
-
-/// ReusedElements a matrix that lies row by row to one that lies column by column.
-pub(super) fn to_columns<T: Copy>(from: &[T], rows: usize, columns: usize, to: &mut [T]) {
-    each_place(rows, columns, |by_row, by_column| to[by_column] = from[by_row]);
-}
-
-/// The reverse.
-pub(super) fn to_rows<T: Copy>(from: &[T], rows: usize, columns: usize, to: &mut [T]) {
-    each_place(rows, columns, |by_row, by_column| to[by_row] = from[by_column]);
 }
 
 /// The Hermitian part of a square matrix, `(a + a^H) / 2`.

@@ -1,0 +1,71 @@
+//! The arrays of all examples in memory, and pull-backs of one example's.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use kernels::loops::axes::Sizes;
+use kernels::loops::nest::Odometer;
+use kernels::step::StepOperands;
+use ndarray::{ArrayViewD, IxDyn};
+use smallvec::SmallVec;
+
+pub(super) fn view<'a, T>(shape: &[usize], data: &'a [T]) -> ArrayViewD<'a, T> {
+    ArrayViewD::from_shape(IxDyn(shape), data).expect("the sizes are the shape of the data")
+}
+
+/// Calls `f` with each position of axes of these sizes, until it fails.
+pub(super) fn each<F>(counts: &[usize], mut f: impl FnMut(&[usize]) -> Result<(), F>) -> Result<(), F> {
+    let mut at: Sizes = counts.iter().map(|_| 0).collect();
+    let mut odometer = Odometer::new(counts);
+    while !odometer.is_done() {
+        f(&at)?;
+        odometer.advance(&mut at);
+    }
+    Ok(())
+}
+
+/// The stride of a tensor along a dim that it lacks.
+pub(super) const ABSENT: usize = 0;
+
+/// How a tensor lies in memory, its positional axes innermost: the arrays of all positions of its dims.
+#[derive(Clone)]
+pub struct ArrayLayout {
+    /// How far apart, in arrays, those of neighbours along each dim of all tensors are: at least 1, or [`ABSENT`].
+    pub(super) strides: Sizes,
+    /// The sizes of the positional axes.
+    pub(super) axes: Sizes,
+}
+
+impl ArrayLayout {
+    /// The elements of the array at one position of all dims.
+    pub(super) fn one<'a, T>(&self, data: &'a [T], at: &[usize]) -> &'a [T] {
+        let len: usize = self.axes.iter().product();
+        let first: usize = at.iter().zip(&self.strides).map(|(at, stride)| at * stride).sum();
+        &data[first * len..(first + 1) * len]
+    }
+}
+
+/// Those of all tensors.
+pub(super) type Layouts = SmallVec<[ArrayLayout; 6]>;
+
+/// A pull-back of arrays whose ranks are not in the type: of all tensors and how they lie, the position of an example, its result, and the cotangent. The gradients
+/// go to the end of those of other examples; their shapes must be those of the arrays.
+pub(super) type Pull<Flat, E> = Arc<
+    dyn Fn(
+            &StepOperands<'_, '_>,
+            &[ArrayLayout],
+            &[usize],
+            ArrayViewD<'_, E>,
+            ArrayViewD<'_, E>,
+            &mut Flat,
+        ) -> Result<(), WrongShape>
+        + Send
+        + Sync,
+>;
+
+/// A gradient has another shape than its array.
+pub struct WrongShape {
+    #[cfg_attr(not(feature = "std"), allow(dead_code))]
+    pub(super) found: Vec<usize>,
+    #[cfg_attr(not(feature = "std"), allow(dead_code))]
+    pub(super) expected: Vec<usize>,
+}

@@ -1,0 +1,114 @@
+//! A step of an optimizer, with what earlier steps left.
+
+use super::State;
+use super::groups::GroupSettings;
+use super::scalars::{StepScalars, StepsTaken, formula_by_tensors};
+use super::settings::{Decaying, at_least_0};
+use super::update::{Compiled, ElementStep, OfStep};
+use crate::error::DimError;
+use crate::execute::reduce::Reductions;
+use crate::grad::Parameters;
+use crate::operators::elementwise::Elementwise;
+use crate::tensors::named::Named;
+use kernels::map::in_place::Passes;
+
+/// An optimizer step, with what earlier steps left.
+pub(super) struct StepAfter<C, const K: usize> {
+    /// The formula with the settings of the optimizer.
+    optimizer: C,
+    /// The formula with the settings of the current parameter.
+    formula: C,
+    settings: GroupSettings,
+    after: TakenBefore,
+    /// The last numbers, and how many steps their parameters have missed.
+    last: Option<(u64, StepScalars<K>)>,
+}
+
+/// The learning rate of a step, and the number of steps before it.
+enum TakenBefore {
+    Numbers(f64, u64),
+    /// As tensors, if they depend on inputs of a recorded function.
+    Tensors(Named<f64, ()>, Named<u64, ()>),
+}
+
+impl<C: Decaying, const K: usize> StepAfter<C, K> {
+    /// The next step of the optimizer of this name. It is an error if a learning rate or a setting of a group is out of range.
+    pub(super) fn new<P: Parameters>(name: &str, formula: C, state: &State<P>) -> Result<Self, DimError> {
+        let (rate, after) = if state.steps.is_recorded() {
+            let rate = state.rate();
+            (rate.expr.all()[0], TakenBefore::Tensors(rate, state.step_count().clone()))
+        } else {
+            let steps = state.steps.get();
+            let rate = state.schedule.at(steps);
+            (rate, TakenBefore::Numbers(rate, steps))
+        };
+        at_least_0(name, "learning rate", rate)?;
+        let steps = if let TakenBefore::Numbers(_, steps) = after { Some(steps) } else { None };
+        state.by_path.groups().check(name, steps)?;
+        let settings = GroupSettings::default();
+        Ok(StepAfter { optimizer: formula, formula, settings, after, last: None })
+    }
+}
+
+impl<C: Compiled<K, M, N> + OfStep<K> + Decaying, const K: usize, const M: usize, const N: usize>
+    ElementStep<K, M, N> for StepAfter<C, K>
+{
+    fn begin(&mut self, settings: &GroupSettings) {
+        if *settings != self.settings {
+            self.settings = *settings;
+            self.formula = match settings.own_weight_decay() {
+                Some(weight_decay) => self.optimizer.with_weight_decay(weight_decay),
+                None => self.optimizer,
+            };
+            self.last = None;
+        }
+    }
+
+    fn passes(&self) -> &dyn Passes<K, M, N> {
+        self.formula.passes()
+    }
+
+    fn scalars(&mut self, missed: Option<&StepsTaken>) -> StepScalars<K> {
+        let missed = match (&self.after, missed) {
+            (TakenBefore::Tensors(rate, steps), Some(missed)) if missed.is_recorded() => {
+                let step = (steps - missed.tensor() + 1).eval();
+                return StepScalars::Tensors(self.of_step_by_tensors(rate, steps, &step));
+            }
+            (_, missed) => missed.map_or(0, StepsTaken::get),
+        };
+        if let Some((last, scalars)) = &self.last
+            && *last == missed
+        {
+            return scalars.clone();
+        }
+        let scalars = match &self.after {
+            TakenBefore::Numbers(rate, steps) => {
+                let step = steps.saturating_sub(missed).saturating_add(1);
+                StepScalars::Numbers(self.formula.of_step(self.settings.rate_at(*rate, *steps), step as f64))
+            }
+            TakenBefore::Tensors(rate, steps) => {
+                StepScalars::Tensors(self.of_step_by_tensors(rate, steps, &(steps + 1 - missed).eval()))
+            }
+        };
+        self.last = Some((missed, scalars.clone()));
+        scalars
+    }
+}
+
+impl<C: OfStep<K>, const K: usize> StepAfter<C, K> {
+    /// The formula with the settings of the current parameter.
+    pub(super) fn formula(&self) -> &C {
+        &self.formula
+    }
+
+    /// The numbers of the step with a number of its own, which comes after `steps` steps of the optimizer.
+    fn of_step_by_tensors(
+        &self,
+        rate: &Named<f64, ()>,
+        steps: &Named<u64, ()>,
+        step: &Named<u64, ()>,
+    ) -> [Named<f64, ()>; K] {
+        let (rate, step) = (self.settings.rate_tensor(rate, steps), step.cast::<f64>().eval());
+        formula_by_tensors([&rate, &step], |[rate, step]| self.formula.of_step(rate, step))
+    }
+}

@@ -1,0 +1,42 @@
+//! The buffer of `faer`, and why the work on a matrix failed.
+
+use crate::error::{Error, MatrixFailure};
+use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
+
+/// Why the work on one matrix failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// The matrix is not one that the work is for.
+    Matrix(MatrixFailure),
+    /// There is no memory.
+    Memory(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Memory(error)
+    }
+}
+
+impl From<MatrixFailure> for Failure {
+    fn from(failure: MatrixFailure) -> Self {
+        Failure::Matrix(failure)
+    }
+}
+
+/// A buffer for `faer`, which grows.
+#[derive(Default)]
+pub struct Stack(Option<(usize, MemBuffer)>);
+
+impl Stack {
+    /// Memory as it is asked for.
+    pub(super) fn of(&mut self, needed: StackReq) -> Result<&mut MemStack, Failure> {
+        let len = needed.unaligned_bytes_required();
+        if self.0.as_ref().is_none_or(|(own, _)| *own < len) {
+            let buffer = MemBuffer::try_new(needed).map_err(|_| Error::TooLarge { elements: len })?;
+            self.0 = Some((len, buffer));
+        }
+        let (_, buffer) = self.0.as_mut().expect("the buffer was made");
+        Ok(MemStack::new(buffer))
+    }
+}

@@ -1,0 +1,256 @@
+//! Each work has the property that defines it.
+
+use super::*;
+
+fn square_works<T: TestElement>() {
+    for (size, batch) in SIZES.into_iter().flat_map(|size| [(size, 0), (size, 1), (size, 3), (size, 19)]) {
+        let (own, data) = all::<T>(batch, regular(size));
+        let sizes = MatrixSizes::square(batch, size);
+        let what = |work: &str| format!("{work} of {batch} {size} x {size}");
+        let values = |work| run_one(work, sizes, &data).unwrap().next::<T>();
+        let inverses = pieces(&values(MatrixWork::Inverse), size, size, batch);
+        let dets = values(MatrixWork::Det);
+        let cofactors = pieces(&values(MatrixWork::Cofactors), size, size, batch);
+        let powers = pieces(&values(MatrixWork::Power { exponent: -2 }), size, size, batch);
+        let mut logs = run_one(MatrixWork::SlogDet, sizes, &data).unwrap();
+        let (signs, logs) = (logs.next::<T>(), logs.next::<T::Part>());
+        for (at, a) in own.iter().enumerate() {
+            let inverse = inverses[at].t();
+            a.times(&inverse).assert_near(&TestMatrix::identity(size), &what("inverse"));
+            powers[at].times(a).times(a).assert_near(&TestMatrix::identity(size), &what("power"));
+            let scalar = |value: T| TestMatrix::new(&[value], 1, 1);
+            let again = Num::mul(signs[at], T::of_part(logs[at].exp()));
+            scalar(again).assert_near(&scalar(dets[at]), &what("slogdet"));
+            let expected =
+                TestMatrix::of(size, size, |row, column| Num::mul(inverse.at(column, row), dets[at]));
+            cofactors[at].assert_near(&expected, &what("cofactors"));
+            if size <= 5 {
+                scalar(dets[at]).assert_near(&scalar(expanded(a)), &what("det"));
+            }
+        }
+        for transposed in [false, true] {
+            let (b, right) = all::<T>(batch, |random| TestMatrix::random(size, 3, random));
+            let work = MatrixWork::Solve { transposed };
+            let found = run(work, sizes.with_right(3), &[data.clone(), right]).unwrap().next::<T>();
+            for (at, x) in pieces(&found, size, 3, batch).iter().enumerate() {
+                let a = if transposed { own[at].t() } else { own[at].clone() };
+                a.times(x).assert_near(&b[at], &what("solve"));
+            }
+        }
+        triangles(&own, &data, sizes);
+        hermitian_works(&own, &data, sizes);
+    }
+}
+
+fn expanded<T: TestElement>(a: &TestMatrix<T>) -> T {
+    if a.rows == 0 {
+        return T::ONE;
+    }
+    (0..a.rows).fold(T::ZERO, |sum, left| {
+        let minor = TestMatrix::of(a.rows - 1, a.rows - 1, |row, column| {
+            a.at(row + 1, column + usize::from(column >= left))
+        });
+        let term = Num::mul(a.at(0, left), expanded(&minor));
+        if left % 2 == 0 { Num::add(sum, term) } else { Num::sub(sum, term) }
+    })
+}
+
+fn triangles<T: TestElement>(own: &[TestMatrix<T>], data: &[T], sizes: MatrixSizes) {
+    let (size, batch) = (sizes.rows, sizes.batch);
+    let (b, right) = all::<T>(batch, |random| TestMatrix::random(size, 2, random));
+    for bits in 0..8 {
+        let [lower, transposed, unit] = [1, 2, 4].map(|bit| bits & bit != 0);
+        // (Large elements beside a diagonal of ones would make numbers that grow with the size.)
+        let (own, data): (Vec<TestMatrix<T>>, Vec<T>) = if unit {
+            let own: Vec<_> = own.iter().map(|own| own.scaled(0.5 / (1.0 + size as f64))).collect();
+            let data = own.iter().flat_map(|own| own.data.clone()).collect();
+            (own, data)
+        } else {
+            (own.to_vec(), data.to_vec())
+        };
+        let work = MatrixWork::SolveTriangular(ReadTriangle { lower, transposed, unit });
+        let found = run(work, sizes.with_right(2), &[data, right.clone()]).unwrap().next::<T>();
+        for (at, x) in pieces(&found, size, 2, batch).iter().enumerate() {
+            let triangle = TestMatrix::of(size, size, |row, column| match row == column {
+                true if unit => T::ONE,
+                true => own[at].at(row, column),
+                false if (row > column) == lower => own[at].at(row, column),
+                false => T::ZERO,
+            });
+            let triangle = if transposed { triangle.t() } else { triangle };
+            triangle.times(x).assert_near(&b[at], &format!("{work:?} of size {size}"));
+        }
+    }
+}
+
+fn hermitian_works<T: TestElement>(own: &[TestMatrix<T>], data: &[T], sizes: MatrixSizes) {
+    let (size, batch) = (sizes.rows, sizes.batch);
+    let what = |work: &str| format!("{work} of {batch} {size} x {size}");
+    let halves: Vec<TestMatrix<T>> = own.iter().map(|own| own.plus(&own.h()).scaled(0.5)).collect();
+    let mut found = run(MatrixWork::Eigh, sizes, &[data.to_vec()]).unwrap();
+    let (w, v) = (found.next::<T::Part>(), found.next::<T>());
+    for (at, v) in pieces(&v, size, size, batch).iter().enumerate() {
+        let w = &w[at * size..(at + 1) * size];
+        assert!(w.is_sorted(), "{}", what("eigh"));
+        v.h().times(v).assert_near(&TestMatrix::identity(size), &what("eigh"));
+        let scaled =
+            TestMatrix::of(size, size, |row, column| Num::mul(v.at(row, column), T::of_part(w[column])));
+        scaled.times(&v.h()).assert_near(&halves[at], &what("eigh"));
+    }
+    let definite: Vec<TestMatrix<T>> =
+        own.iter().map(|own| own.times(&own.h()).plus(&TestMatrix::identity(size))).collect();
+    let data = definite.iter().flat_map(|own| own.data.clone()).collect();
+    let l = run(MatrixWork::Cholesky, sizes, &[data]).unwrap().next::<T>();
+    for (at, l) in pieces(&l, size, size, batch).iter().enumerate() {
+        l.times(&l.h()).assert_near(&definite[at], &what("cholesky"));
+        assert!((0..size).all(|row| (row + 1..size).all(|column| l.at(row, column) == T::ZERO)));
+    }
+}
+
+fn rectangular_works<T: TestElement>() {
+    let shapes = SIZES.into_iter().flat_map(|rows| SIZES.into_iter().map(move |columns| (rows, columns)));
+    for (rows, columns) in shapes {
+        let (batch, least) = (3, rows.min(columns));
+        let (own, data) = all::<T>(batch, |random| TestMatrix::random(rows, columns, random));
+        let sizes = MatrixSizes::of(batch, rows, columns);
+        let what = |work: &str| format!("{work} of {rows} x {columns}");
+        let mut found = run_one(MatrixWork::Qr, sizes, &data).unwrap();
+        let q = pieces(&found.next::<T>(), rows, least, batch);
+        let r = pieces(&found.next::<T>(), least, columns, batch);
+        let mut found = run_one(MatrixWork::Lu, sizes, &data).unwrap();
+        let order = found.next::<usize>();
+        let l = pieces(&found.next::<T>(), rows, least, batch);
+        let u = pieces(&found.next::<T>(), least, columns, batch);
+        let mut found = run_one(MatrixWork::Svd, sizes, &data).unwrap();
+        let left = pieces(&found.next::<T>(), rows, least, batch);
+        let s = found.next::<T::Part>();
+        let right = pieces(&found.next::<T>(), columns, least, batch);
+        let same = run_one(MatrixWork::SingularValues, sizes, &data).unwrap().next::<T::Part>();
+        let inverses =
+            pieces(&run_one(MatrixWork::Pinv, sizes, &data).unwrap().next::<T>(), rows, columns, batch);
+        let ranks = run_one(MatrixWork::Rank, sizes, &data).unwrap().next::<usize>();
+        let conds = run_one(MatrixWork::Cond, sizes, &data).unwrap().next::<T::Part>();
+        for (at, a) in own.iter().enumerate() {
+            q[at].times(&r[at]).assert_near(a, &what("qr"));
+            q[at].h().times(&q[at]).assert_near(&TestMatrix::identity(least), &what("qr"));
+            assert!((0..least).all(|row| (0..row).all(|column| r[at].at(row, column) == T::ZERO)));
+            let order = &order[at * rows..(at + 1) * rows];
+            let ordered = TestMatrix::of(rows, columns, |row, column| a.at(order[row], column));
+            l[at].times(&u[at]).assert_near(&ordered, &what("lu"));
+            let s = &s[at * least..(at + 1) * least];
+            assert!(s.iter().rev().is_sorted(), "{}", what("svd"));
+            let scaled =
+                TestMatrix::of(rows, least, |row, k| Num::mul(left[at].at(row, k), T::of_part(s[k])));
+            scaled.times(&right[at].h()).assert_near(a, &what("svd"));
+            for own in [&left[at], &right[at]] {
+                own.h().times(own).assert_near(&TestMatrix::identity(least), &what("svd"));
+            }
+            let as_row = |values: &[T::Part]| TestMatrix::of(1, least, |_, k| T::of_part(values[k]));
+            as_row(&same[at * least..(at + 1) * least]).assert_near(&as_row(s), &what("singular values"));
+            assert_eq!(ranks[at], least, "{}", what("rank"));
+            let expected = if least == 0 { 0.0 } else { (s[0] / s[least - 1]).to_f64().unwrap() };
+            let found = conds[at].to_f64().unwrap();
+            assert!(
+                (found - expected).abs() <= 1e-2 * expected,
+                "{}: {found} is not {expected}",
+                what("cond")
+            );
+            // The four properties of Penrose, where the matrix is not too near to one of a lower rank.
+            if expected < 1e2 {
+                let p = inverses[at].t();
+                a.times(&p).times(a).assert_near(a, &what("pinv"));
+                let [one, other] = [a.times(&p), p.times(a)];
+                one.h().assert_near(&one, &what("pinv"));
+                other.h().assert_near(&other, &what("pinv"));
+            }
+        }
+    }
+}
+
+macro_rules! for_types {
+    ($($name:ident $t:ty;)*) => {$(
+        mod $name {
+            #[test]
+            fn square_matrices() {
+                super::square_works::<$t>();
+            }
+
+            #[test]
+            fn rectangular_matrices() {
+                super::rectangular_works::<$t>();
+            }
+
+            #[test]
+            fn exponentials() {
+                super::exponentials::<$t>();
+            }
+        }
+    )*};
+}
+for_types! {
+    singles f32;
+    doubles f64;
+    complex_singles num_complex::Complex<f32>;
+    complex_doubles num_complex::Complex<f64>;
+}
+
+fn exponentials<T: TestElement>() {
+    for (size, scale) in SIZES.into_iter().flat_map(|size| [(size, 0.01), (size, 1.0), (size, 6.0)]) {
+        let scale = scale / (1.0 + size as f64);
+        let (own, data) = all::<T>(2, |random| TestMatrix::random(size, size, random).scaled(scale));
+        let found = run(MatrixWork::Expm, MatrixSizes::square(2, size), &[data]).unwrap().next::<T>();
+        for (a, found) in own.iter().zip(pieces(&found, size, size, 2)) {
+            let (mut sum, mut term) = (TestMatrix::identity(size), TestMatrix::identity(size));
+            for at in 1..60 {
+                term = term.times(a).scaled(1.0 / at as f64);
+                sum = sum.plus(&term);
+            }
+            found.assert_near(&sum, "expm");
+        }
+    }
+}
+
+#[test]
+fn eigenvalues_of_any_matrix() {
+    for (size, batch) in SIZES.into_iter().flat_map(|size| [(size, 0), (size, 1), (size, 3)]) {
+        let (own, data) = all::<f64>(batch, |random| TestMatrix::random(size, size, random));
+        let mut data = Buffer::from(data);
+        let step = EigenStep { batch, size, element: PhantomData::<f64> };
+        let mut found = execute(&step, &mut [&mut data]).unwrap();
+        let (w, v) = (found.next::<Complex<f64>>(), found.next::<Complex<f64>>());
+        for (at, v) in pieces(&v, size, size, batch).iter().enumerate() {
+            let a = TestMatrix::of(size, size, |row, column| Complex::from(own[at].at(row, column)));
+            let scaled = TestMatrix::of(size, size, |row, column| v.at(row, column) * w[at * size + column]);
+            a.times(v).assert_near(&scaled, "eig");
+            for column in 0..size {
+                let length: f64 = (0..size).map(|row| v.at(row, column).norm_sqr()).sum();
+                assert!((length - 1.0).abs() < 1e-12);
+            }
+        }
+    }
+}
+
+#[test]
+fn matrices_without_an_inverse_have_cofactors() {
+    let singular = [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 0.0, 1.0]].concat();
+    let a = TestMatrix::new(&singular, 3, 3);
+    let found = run(MatrixWork::Cofactors, MatrixSizes::square(1, 3), &[singular]).unwrap().next::<f64>();
+    let expected = TestMatrix::of(3, 3, |row, column| {
+        let of = |i: usize, j: usize| a.at(i + usize::from(i >= row), j + usize::from(j >= column));
+        let minor = of(0, 0) * of(1, 1) - of(0, 1) * of(1, 0);
+        if (row + column) % 2 == 0 { minor } else { -minor }
+    });
+    TestMatrix::new(&found, 3, 3).assert_near(&expected, "cofactors");
+}
+
+#[test]
+fn ranks_of_products() {
+    for (size, rank) in [(4, 0), (4, 1), (5, 3), (16, 7), (33, 20)] {
+        let mut random = TestNumbers(3);
+        let a = TestMatrix::<f64>::random(size, rank, &mut random);
+        let b = TestMatrix::<f64>::random(rank, size, &mut random);
+        let product = if rank == 0 { vec![0.0; size * size] } else { a.times(&b).data };
+        let found = run(MatrixWork::Rank, MatrixSizes::square(1, size), &[product]).unwrap().next::<usize>();
+        assert_eq!(found[..], [rank]);
+    }
+}

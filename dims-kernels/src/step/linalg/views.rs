@@ -1,0 +1,47 @@
+//! Matrices in slices, row by row or column by column.
+
+use faer::{MatMut, MatRef};
+
+/// Elements row by row, as a matrix.
+pub(super) fn by_rows<T>(data: &[T], rows: usize, columns: usize) -> MatRef<'_, T> {
+    MatRef::from_row_major_slice(data, rows, columns)
+}
+
+/// The same, for writing.
+pub(super) fn by_rows_mut<T>(data: &mut [T], rows: usize, columns: usize) -> MatMut<'_, T> {
+    MatMut::from_row_major_slice_mut(data, rows, columns)
+}
+
+/// Elements column by column, as a matrix.
+pub(super) fn by_columns<T>(data: &[T], rows: usize, columns: usize) -> MatRef<'_, T> {
+    MatRef::from_column_major_slice(data, rows, columns)
+}
+
+/// The same, for writing.
+pub(super) fn by_columns_mut<T>(data: &mut [T], rows: usize, columns: usize) -> MatMut<'_, T> {
+    MatMut::from_column_major_slice_mut(data, rows, columns)
+}
+
+/// Calls a function with the positions of an element of a matrix that lies row by row, and of the same in one that lies column by column, block by block.
+pub(super) fn each_place(rows: usize, columns: usize, mut f: impl FnMut(usize, usize)) {
+    const BLOCK: usize = 16;
+    for top in (0..rows).step_by(BLOCK) {
+        for left in (0..columns).step_by(BLOCK) {
+            for row in top..rows.min(top + BLOCK) {
+                for column in left..columns.min(left + BLOCK) {
+                    f(row * columns + column, column * rows + row);
+                }
+            }
+        }
+    }
+}
+
+/// ReusedElements a matrix that lies row by row to one that lies column by column.
+pub(super) fn to_columns<T: Copy>(from: &[T], rows: usize, columns: usize, to: &mut [T]) {
+    each_place(rows, columns, |by_row, by_column| to[by_column] = from[by_row]);
+}
+
+/// The reverse.
+pub(super) fn to_rows<T: Copy>(from: &[T], rows: usize, columns: usize, to: &mut [T]) {
+    each_place(rows, columns, |by_row, by_column| to[by_row] = from[by_column]);
+}
