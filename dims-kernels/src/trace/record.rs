@@ -435,7 +435,8 @@ impl<'w> Writer<'w> {
         }
         // Operands of indices alone are read no more, and equal ones are one.
         let distinct = field.with_distinct_operands();
-        // (The kernel of `if x == x { y } else { y }` reads `x`, so it must not run if `x` has no elements.)
+        // (The kernel of `if x == x { y } else { y }` reads `x`, so it must not run if `x` has no
+        // elements.)
         Ok(if field.is_hollow() && !distinct.is_hollow() { field } else { distinct })
     }
 }

@@ -26,10 +26,12 @@ pub(super) fn each<F>(counts: &[usize], mut f: impl FnMut(&[usize]) -> Result<()
 /// The stride of a tensor along a dim that it lacks.
 pub(super) const ABSENT: usize = 0;
 
-/// How a tensor lies in memory, its positional axes innermost: the arrays of all positions of its dims.
+/// How a tensor lies in memory, its positional axes innermost: the arrays of all positions of its
+/// dims.
 #[derive(Clone)]
 pub struct ArrayLayout {
-    /// How far apart, in arrays, those of neighbours along each dim of all tensors are: at least 1, or [`ABSENT`].
+    /// How far apart, in arrays, those of neighbours along each dim of all tensors are: at least 1,
+    /// or [`ABSENT`].
     pub(super) strides: Sizes,
     /// The sizes of the positional axes.
     pub(super) axes: Sizes,
@@ -47,8 +49,9 @@ impl ArrayLayout {
 /// Those of all tensors.
 pub(super) type Layouts = SmallVec<[ArrayLayout; 6]>;
 
-/// A pull-back of arrays whose ranks are not in the type: of all tensors and how they lie, the position of an example, its result, and the cotangent. The gradients
-/// go to the end of those of other examples; their shapes must be those of the arrays.
+/// A pull-back of arrays whose ranks are not in the type: of all tensors and how they lie, the
+/// position of an example, its result, and the cotangent. The gradients go to the end of those of
+/// other examples; their shapes must be those of the arrays.
 pub(super) type Pull<Flat, E> = Arc<
     dyn Fn(
             &StepOperands<'_, '_>,

@@ -14,7 +14,8 @@ use kernels::scalar::Element;
 use kernels::step::{AnyBuffer, PullFunction, Pulled, StepOperands};
 use kernels::trace::{Field, Held, Node, Part, StridedPlace};
 
-/// What the derivative is computed by: the results of all examples. (Without the types of the operands, so that it is compiled once for a kind of them.)
+/// What the derivative is computed by: the results of all examples. (Without the types of the
+/// operands, so that it is compiled once for a kind of them.)
 pub(super) struct ResultsOfCalls<Flat, E> {
     pub(super) name: &'static str,
     pub(super) counts: Sizes,
@@ -37,7 +38,8 @@ impl<Flat: Default + 'static, E: Element> ResultsOfCalls<Flat, E> {
         Ok(flat)
     }
 
-    /// The directional derivatives in the direction `v` of an operand: the pull-back of each unit cotangent is a row of the Jacobian.
+    /// The directional derivatives in the direction `v` of an operand: the pull-back of each unit
+    /// cotangent is a row of the Jacobian.
     fn pushed<T: Element>(
         &self,
         operands: &[Field],
@@ -128,7 +130,8 @@ impl<Flat: Default + 'static, E: Element> PulledExamples<'_, Flat, E> {
         Some((Arc::clone(node), self.part(&gradients.held(), &self.results.layouts[number])))
     }
 
-    /// The gradients of all examples by a tensor: where it lacks a dim, those along the dim are added.
+    /// The gradients of all examples by a tensor: where it lacks a dim, those along the dim are
+    /// added.
     fn part(&self, gradients: &Arc<dyn Held>, layout: &ArrayLayout) -> Part {
         let len: usize = layout.axes.iter().product();
         let sizes: Sizes = self.results.counts.iter().copied().chain([len]).collect();
@@ -139,7 +142,8 @@ impl<Flat: Default + 'static, E: Element> PulledExamples<'_, Flat, E> {
         Part { field, place: StridedPlace::strided(0, strides) }
     }
 
-    /// The gradients as a step of the program: they are linear in the cotangent. By the operands they have no derivative.
+    /// The gradients as a step of the program: they are linear in the cotangent. By the operands
+    /// they have no derivative.
     fn recorded<T: Element>(&self, number: usize, gradients: Vec<T>, of: fn(&Flat) -> &[T]) -> Buffer<T> {
         let memory = |field: &Field| Arc::clone(field.memory().expect("operands are in memory"));
         let mut operands: Vec<Arc<dyn Held>> = self.step.operands.iter().map(memory).collect();

@@ -87,7 +87,8 @@ impl<J, W> CrossEntropy<J, W> {
     }
 }
 
-/// Targets as positions along the dim of the classes, for predictions whose other dims are `X`: a tensor of integers without other dims.
+/// Targets as positions along the dim of the classes, for predictions whose other dims are `X`: a
+/// tensor of integers without other dims.
 #[diagnostic::on_unimplemented(
     message = "the elements of `{Self}` cannot be indices",
     label = "a tensor of integers is expected here",

@@ -32,7 +32,8 @@ enum TakenBefore {
 }
 
 impl<C: Decaying, const K: usize> StepAfter<C, K> {
-    /// The next step of the optimizer of this name. It is an error if a learning rate or a setting of a group is out of range.
+    /// The next step of the optimizer of this name. It is an error if a learning rate or a setting
+    /// of a group is out of range.
     pub(super) fn new<P: Parameters>(name: &str, formula: C, state: &State<P>) -> Result<Self, DimError> {
         let (rate, after) = if state.steps.is_recorded() {
             let rate = state.rate();
@@ -101,7 +102,8 @@ impl<C: OfStep<K>, const K: usize> StepAfter<C, K> {
         &self.formula
     }
 
-    /// The numbers of the step with a number of its own, which comes after `steps` steps of the optimizer.
+    /// The numbers of the step with a number of its own, which comes after `steps` steps of the
+    /// optimizer.
     fn of_step_by_tensors(
         &self,
         rate: &Named<f64, ()>,

@@ -34,7 +34,8 @@ impl<T: MatrixElement> PulledMatrices<'_, '_, T> {
         Matrices::new(self.own.value, 0, shape)
     }
 
-    /// All results of a work on the first operand: those that the step has kept, or, where the derivative is to have one itself, computed again.
+    /// All results of a work on the first operand: those that the step has kept, or, where the
+    /// derivative is to have one itself, computed again.
     pub(super) fn results(&self, work: MatrixWork) -> Result<Vec<(Arc<dyn Held>, usize)>, Error> {
         let sizes = self.step.sizes;
         if let Some(kept) = self.own.kept

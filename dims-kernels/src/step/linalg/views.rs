@@ -22,7 +22,8 @@ pub(super) fn by_columns_mut<T>(data: &mut [T], rows: usize, columns: usize) -> 
     MatMut::from_column_major_slice_mut(data, rows, columns)
 }
 
-/// Calls a function with the positions of an element of a matrix that lies row by row, and of the same in one that lies column by column, block by block.
+/// Calls a function with the positions of an element of a matrix that lies row by row, and of the
+/// same in one that lies column by column, block by block.
 pub(super) fn each_place(rows: usize, columns: usize, mut f: impl FnMut(usize, usize)) {
     const BLOCK: usize = 16;
     for top in (0..rows).step_by(BLOCK) {

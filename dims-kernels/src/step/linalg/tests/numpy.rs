@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// `a[i, j] = 1 / (1 + i + j) + (2 where i is j)`, of four rows, and what NumPy 2 and SciPy compute of it.
+/// `a[i, j] = 1 / (1 + i + j) + (2 where i is j)`, of four rows, and what NumPy 2 and SciPy compute
+/// of it.
 #[test]
 fn numbers_of_numpy() {
     let a = TestMatrix::<f64>::of(4, 4, |row, column| {

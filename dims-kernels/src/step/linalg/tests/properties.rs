@@ -155,7 +155,8 @@ fn rectangular_works<T: TestElement>() {
                 "{}: {found} is not {expected}",
                 what("cond")
             );
-            // The four properties of Penrose, where the matrix is not too near to one of a lower rank.
+            // The four properties of Penrose, where the matrix is not too near to one of a lower
+            // rank.
             if expected < 1e2 {
                 let p = inverses[at].t();
                 a.times(&p).times(a).assert_near(a, &what("pinv"));
