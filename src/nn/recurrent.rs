@@ -1,5 +1,4 @@
-//! Recurrent networks: cells that go along a text, and several of them one above the other, in one
-//! direction or in both.
+//! Recurrent networks: LSTM and GRU layers, and stacks of them, in one direction or in both.
 
 #[cfg(feature = "safetensors")]
 mod load;
@@ -34,15 +33,15 @@ type GatesOf<G, N> = <(N,) as Union<(G,)>>::Out;
 pub struct LstmState<S: Dims, T: Clone = f32> {
     /// The output of the last step.
     pub hidden: Named<T, S>,
-    /// The cell.
+    /// The cell state.
     pub cell: Named<T, S>,
 }
 
 /// The state of a [`Gru`]: the output of the last step.
 pub type GruState<S, T = f32> = Named<T, S>;
 
-/// A long short-term memory from the features `I` to the features `H`. `N` is a further name of
-/// `H`, for the features that a step makes of those before it.
+/// A long short-term memory (LSTM) from the features `I` to the features `H`. `N` is a second dim
+/// of the size of `H`, for the features that a step computes from the previous ones.
 ///
 /// ```text
 /// gates[.., g, n] = sum over I of x[.., I] * weight_ih[I, g, n] + bias_ih[g, n] + sum over H of hidden[.., H] * weight_hh[H, g, n] + bias_hh[g, n]
@@ -65,8 +64,8 @@ pub type GruState<S, T = f32> = Named<T, S>;
 /// assert_eq!(shown.index(Time, -1), state.hidden);
 /// ```
 ///
-/// Files have the names of PyTorch's first layer: `weight_ih_l0`, `weight_hh_l0`, `bias_ih_l0` and
-/// `bias_hh_l0`.
+/// In files, the parameters have the names of PyTorch's first layer: `weight_ih_l0`,
+/// `weight_hh_l0`, `bias_ih_l0` and `bias_hh_l0`.
 #[derive(Clone, Parameters)]
 pub struct Lstm<I: AnyDim, H: AnyDim, N: AnyDim, T: Clone = f32>
 where
@@ -74,7 +73,7 @@ where
 {
     /// The weights from the input to the gates.
     pub weight_ih: Named<T, <GatesOf<LstmGate, N> as Union<(I,)>>::Out>,
-    /// The weights from the output of the step before to the gates.
+    /// The weights from the output of the previous step to the gates.
     pub weight_hh: Named<T, <GatesOf<LstmGate, N> as Union<(H,)>>::Out>,
     /// The offset of the gates.
     pub bias_ih: Named<T, GatesOf<LstmGate, N>>,
@@ -86,8 +85,7 @@ impl<I: AnyDim, H: AnyDim, N: AnyDim, T: Real> Lstm<I, H, N, T>
 where
     (N,): Union<(LstmGate,), Out: Union<(I,)> + Union<(H,)>>,
 {
-    /// Random weights, of a normal distribution with the variance `1 / fan_in`, and biases of
-    /// zeros.
+    /// Random weights, from a normal distribution with variance `1 / fan_in`, and zero biases.
     ///
     /// # Panics
     ///
@@ -107,7 +105,7 @@ where
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x` or in the state than in the weights.
+    /// If the size of a dim in `x` or in the state differs from its size in the weights.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn step<X: MappedBy<(I,), GatesOf<LstmGate, N>, Y>, Y, V: Dims, S>(&self, x: &Named<T, X>, state: &LstmState<S, T>) -> LstmState<S, T>
@@ -120,13 +118,13 @@ where
         self.next(self.gates::<X, Y>(x), state)
     }
 
-    /// The gates that the input makes.
+    /// The contribution of the input to the gates.
     #[track_caller]
     fn gates<X: MappedBy<(I,), GatesOf<LstmGate, N>, Y>, Y: Dims>(&self, x: &Named<T, X>) -> Named<T, Y> {
         project::<(I,), GatesOf<LstmGate, N>, T, X, Y>(x, &self.weight_ih)
     }
 
-    /// The next state, from the gates that the input makes.
+    /// The next state, from the input's contribution to the gates.
     #[track_caller]
     fn next<Y, V, S>(&self, made: Named<T, Y>, state: &LstmState<S, T>) -> LstmState<S, T>
     where
@@ -143,13 +141,13 @@ where
         LstmState { hidden: (gate(3).sigmoid() * cell.view().tanh()).eval(), cell }
     }
 
-    /// The output after each position along `time`, and the state after the last one. It begins
-    /// with `state`, or with zeros.
+    /// The output after each position along `time`, and the state after the last one. The initial
+    /// state is `state`, or zeros.
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x` or in the state than in the weights, or `time` has no
-    /// position.
+    /// If the size of a dim in `x` or in the state differs from its size in the weights, or if
+    /// `time` has size 0.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X: MappedBy<(I,), GatesOf<LstmGate, N>, Z>, D: AnyDim + DimsOf<Z, Y>, Y, Z, V: Dims, S>(
@@ -170,8 +168,8 @@ where
     }
 }
 
-/// A gated recurrent network from the features `I` to the features `H`. `N` is a further name of
-/// `H`, for the features that a step makes of those before it.
+/// A gated recurrent unit (GRU) from the features `I` to the features `H`. `N` is a second dim of
+/// the size of `H`, for the features that a step computes from the previous ones.
 ///
 /// ```text
 /// made[.., g, n]   = sum over I of x[.., I] * weight_ih[I, g, n] + bias_ih[g, n]
@@ -196,8 +194,8 @@ where
 /// assert_eq!(shown.index(Time, -1), hidden);
 /// ```
 ///
-/// Files have the names of PyTorch's first layer: `weight_ih_l0`, `weight_hh_l0`, `bias_ih_l0` and
-/// `bias_hh_l0`.
+/// In files, the parameters have the names of PyTorch's first layer: `weight_ih_l0`,
+/// `weight_hh_l0`, `bias_ih_l0` and `bias_hh_l0`.
 #[derive(Clone, Parameters)]
 pub struct Gru<I: AnyDim, H: AnyDim, N: AnyDim, T: Clone = f32>
 where
@@ -207,9 +205,9 @@ where
     pub weight_ih: Named<T, <GatesOf<GruGate, N> as Union<(I,)>>::Out>,
     /// The weights from the state to the gates.
     pub weight_hh: Named<T, <GatesOf<GruGate, N> as Union<(H,)>>::Out>,
-    /// The offset of the gates that the input makes.
+    /// The offset of the input's contribution to the gates.
     pub bias_ih: Named<T, GatesOf<GruGate, N>>,
-    /// The offset of those that the state makes.
+    /// The offset of the state's contribution to the gates.
     pub bias_hh: Named<T, GatesOf<GruGate, N>>,
 }
 
@@ -217,8 +215,7 @@ impl<I: AnyDim, H: AnyDim, N: AnyDim, T: Real> Gru<I, H, N, T>
 where
     (N,): Union<(GruGate,), Out: Union<(I,)> + Union<(H,)>>,
 {
-    /// Random weights, of a normal distribution with the variance `1 / fan_in`, and biases of
-    /// zeros.
+    /// Random weights, from a normal distribution with variance `1 / fan_in`, and zero biases.
     ///
     /// # Panics
     ///
@@ -238,7 +235,7 @@ where
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x` or in the state than in the weights.
+    /// If the size of a dim in `x` or in the state differs from its size in the weights.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn step<X: MappedBy<(I,), GatesOf<GruGate, N>, Y>, Y, V: Dims, S>(&self, x: &Named<T, X>, hidden: &Named<T, S>) -> Named<T, S>
@@ -251,7 +248,7 @@ where
         self.next(self.gates::<X, Y>(x), hidden)
     }
 
-    /// The gates that the input makes.
+    /// The contribution of the input to the gates.
     #[track_caller]
     fn gates<X: MappedBy<(I,), GatesOf<GruGate, N>, Y>, Y>(&self, x: &Named<T, X>) -> Named<T, Y>
     where
@@ -260,7 +257,7 @@ where
         (project::<(I,), GatesOf<GruGate, N>, T, X, Y>(x, &self.weight_ih) + &self.bias_ih).eval()
     }
 
-    /// The next state, from the gates that the input makes.
+    /// The next state, from the input's contribution to the gates.
     #[track_caller]
     fn next<Y, V, S>(&self, made: Named<T, Y>, hidden: &Named<T, S>) -> Named<T, S>
     where
@@ -278,13 +275,13 @@ where
         // (1 - kept) * new + kept * hidden
         (&new + (made(1) + before(1)).sigmoid() * (hidden - &new)).eval()
     }
-    /// The output after each position along `time`, and the state after the last one. It begins
-    /// with `state`, or with zeros.
+    /// The output after each position along `time`, and the state after the last one. The initial
+    /// state is `state`, or zeros.
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x` or in the state than in the weights, or `time` has no
-    /// position.
+    /// If the size of a dim in `x` or in the state differs from its size in the weights, or if
+    /// `time` has size 0.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X: MappedBy<(I,), GatesOf<GruGate, N>, Z>, D: AnyDim + DimsOf<Z, Y>, Y, Z, V: Dims, S>(

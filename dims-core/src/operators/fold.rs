@@ -24,7 +24,7 @@ pub trait Folding: Computable<Elem: Num> {
     /// let x = array![[1, 2, 3], [10, 20, 30]];
     /// assert_eq!(x.at((i, w)).fold(i, w, 5, 2, 1).order(i), array![1, 2, 13, 20, 30]);
     /// ```
-    #[panicking_twin("so is another number of windows than slide over `size` elements")]
+    #[panicking_twin("so is a number of windows that does not fit `size`")]
     fn try_fold<D: DimRef + DimsOf<X, Y> + Resizable, W: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,
         dim: D,

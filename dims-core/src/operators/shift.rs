@@ -1,4 +1,4 @@
-//! Elements moved and repeated along a dim: `flip`, `roll`, `shift`, `pad`, `repeat`, `unfold`.
+//! Moves and repeats elements along a dim: `flip`, `roll`, `shift`, `pad`, `repeat`, `unfold`.
 
 use crate::error::DimError;
 use crate::execute::reduce::{TensorOf, eval};
@@ -24,7 +24,7 @@ use twins::panicking_twin;
 pub enum Pad<T> {
     /// A constant.
     Constant(T),
-    /// The elements mirrored at the first and the last one, which are not repeated:
+    /// The elements mirrored about the first and the last one, which are not repeated:
     /// `c b | a b c | b a`.
     Reflect,
     /// The first and the last element: `a a | a b c | c c`.
@@ -33,8 +33,8 @@ pub enum Pad<T> {
     Circular,
 }
 
-/// A tensor with `len` elements along a dim. The element at `at` is the old element at `from(at)`,
-/// or `fill`.
+/// A tensor whose size along a dim changes from `size` to `len(size)`. The element at `at` is the
+/// old element at `from(at, size)`, or `fill` if that is `None`.
 #[track_caller]
 pub(super) fn rearranged<A: Computable>(
     tensor: A,
@@ -53,8 +53,8 @@ pub(super) fn rearranged<A: Computable>(
     blocks.execute(&MoveRows { name: "rearrangement", outer, size, inner, sources, fill }, len)
 }
 
-/// The source position of the element at `at` in a padded line of `size` elements, counted from the
-/// first one.
+/// The source position of an element of a padded line, or `None` for a constant. `at` is relative
+/// to the first of the `size` elements that are not padding.
 #[track_caller]
 fn padded<T>(at: isize, size: usize, pad: &Pad<T>) -> Option<usize> {
     let last = size as isize - 1;
@@ -73,10 +73,11 @@ fn padded<T>(at: isize, size: usize, pad: &Pad<T>) -> Option<usize> {
 /// The result of [`unfold`](Rearranging::unfold).
 pub type Unfolded<A, W> = Remapped<A, <<A as AsTensor>::Dims as Union<(<W as DimRef>::Brand,)>>::Out>;
 
-/// Operations that move elements along dims. `flip` and `unfold` are views; the others run at once.
+/// Operations that move elements along dims. `flip` and `unfold` are views; the others run
+/// immediately.
 ///
 /// If an operation changes the size of a dim, as `pad` does, the dim must not have a static size.
-/// Rename it to a dim without one first, and the result to a dim of the new size.
+/// First rename it to a dim without one, then rename the result to a dim of the new size.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -91,7 +92,7 @@ pub trait Rearranging: AsTensor {
     ///
     /// # Panics
     ///
-    /// If operands of the tensor have different sizes for one dim.
+    /// If the operands of an expression have different sizes for the same dim.
     #[panicking_twin]
     fn try_flip<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
@@ -148,7 +149,7 @@ pub trait Rearranging: AsTensor {
 
     /// Adds `before` elements at the start and `after` at the end of each of the dims; [`Pad`] says
     /// which.
-    #[panicking_twin("so is padding without a constant where there is no element")]
+    #[panicking_twin("so is padding a dim of size 0 without a constant")]
     fn try_pad<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dims: D,
@@ -206,7 +207,7 @@ pub trait Rearranging: AsTensor {
         failed.map_or_else(|| Ok(Named::from_expr(padded_dims.expr.with_origin(origin))), Err)
     }
 
-    /// Repeats the tensor `times` times along a dim: `out[i] = x[i mod n]`, as NumPy's `tile`.
+    /// Repeats the tensor `times` times along a dim: `out[i] = x[i mod n]`, like NumPy's `tile`.
     #[panicking_twin]
     fn try_repeat<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
@@ -249,7 +250,7 @@ pub trait Rearranging: AsTensor {
 
     /// Resizes dims, taking the nearest element at or before each position:
     /// `out[i] = x[floor(i * n / size)]`. `sizes` is one number for all dims, or one for each.
-    #[panicking_twin("so is having no element")]
+    #[panicking_twin("so is enlarging a dim of size 0")]
     fn try_interpolate_nearest<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dims: D,

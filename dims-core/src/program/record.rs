@@ -24,7 +24,7 @@ use kernels::trace::{
 };
 use twins::panicking_twin;
 
-/// A function that was recorded: see [`record`].
+/// A recorded function: see [`record`].
 pub struct Program<In, Out> {
     pub(super) recording: Recording,
     /// Which inputs it accepts.
@@ -71,7 +71,7 @@ pub fn record<In: for<'t> Hand<'t>, Out: Parameters>(
 /// [`explain`](crate::plan::explain::explain) warns of captured tensors with more bytes.
 const LARGE: usize = 1 << 20;
 
-/// Records a function whose inputs are variables already.
+/// Records a function whose inputs are already variables.
 #[track_caller]
 pub(super) fn recorded<In, Out>(
     f: impl for<'t> FnOnce(HandedOf<'t, In>) -> Out,
@@ -88,14 +88,14 @@ where
     let result = Out::walk([&value], &mut Path::new(), &mut results)?;
     let RecordedResults { held, layouts, settings } = results;
     let (mut recording, signature, listing) = repeatable(held, variables)?;
-    // The last other owners of the memory that `release` frees.
+    // These are the only other owners of the memory that `release` frees.
     drop((value, slots));
     recording.release();
     Ok(Program { recording, signature, result, layouts, settings, listing, open: None, inputs: PhantomData })
 }
 
-/// The steps to these results, in a form that runs again. (It does not depend on the types of the
-/// recorded function, so that it is compiled once.)
+/// The steps that compute these results, in a form that can run again. (This function does not
+/// depend on the types of the recorded function, so it is compiled only once.)
 #[track_caller]
 fn repeatable(
     held: Vec<Arc<dyn Held>>,
@@ -137,7 +137,7 @@ fn check_captured(results: &[Arc<dyn Held>], first: u64) -> Result<(), DimError>
     let at = OriginSuffix(node.origin);
     let what = if node.is_hollow() {
         format!(
-            "the recorded function reads numbers that `spec` did not draw{at}: record it with a value instead of `spec`, or make the numbers by `from_fn`"
+            "the recorded function reads numbers that `spec` did not draw{at}: record it with a value instead of `spec`, or make the numbers with `from_fn`"
         )
     } else {
         format!(
@@ -147,7 +147,7 @@ fn check_captured(results: &[Arc<dyn Held>], first: u64) -> Result<(), DimError>
     Err(DimError::Shape { what })
 }
 
-/// Calls whose inputs have any type: their values are checked against the recorded ones.
+/// Calls with inputs of any type, which are checked against the recorded inputs.
 impl<In, Out: Parameters> Program<In, Out> {
     /// As [`try_call`](Program::try_call).
     pub(super) fn call_checked<I: RecordInputs>(&self, inputs: I) -> Result<Out, DimError> {
@@ -204,7 +204,7 @@ impl<In, Out: Parameters> Program<In, Out> {
     fn run_into(&self, inputs: Vec<Arc<dyn Held>>, out: &mut Out) -> Result<(), DimError> {
         let mut room = ResultMemories::default();
         Out::walk([&*out], &mut Path::new(), &mut room)?;
-        // From here on, `room` owns the memory alone.
+        // This leaves `room` as the only owner of the memory.
         *out = Out::walk([&self.result], &mut Path::new(), &mut Zeros)?;
         *out = self.run(inputs, room.0)?;
         Ok(())
@@ -221,20 +221,20 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     /// Computes the result of the function for other inputs. They must have the sizes of the
     /// recorded inputs.
     ///
-    /// The result equals the function's own bit for bit, on the same number of threads, if the axes
-    /// of the inputs are stored in the recorded order. Inputs in another order are copied first, so
-    /// their sums may be rounded differently.
+    /// On the same number of threads, the result equals that of the function bit for bit if the
+    /// axes of the inputs are stored in the recorded order. Inputs in another order are copied
+    /// first, so their sums may be rounded differently.
     ///
     /// # Errors
     ///
-    /// Returns an error if an input has other sizes or settings than the recorded one, if an index
-    /// is out of range, or if memory runs out.
+    /// Returns an error if the sizes or settings of an input differ from the recorded ones, if an
+    /// index is out of range, or if memory runs out.
     #[panicking_twin(but = "returns errors instead of panicking")]
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         self.call_checked(inputs)
     }
 
-    /// Writes the result for these inputs into `out`, as [`call`](Program::call) returns it.
+    /// Writes the result that [`call`](Program::call) would return for these inputs into `out`.
     ///
     /// Results are written into the memory of `out` if it has their sizes and is not shared.
     /// Otherwise `out` gets new memory.
@@ -283,7 +283,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
         &self.listing
     }
 
-    /// The tensors that the function captured, each with the source location that read it first.
+    /// The tensors that the function captured, each with the source location that first read it.
     /// [`explain`](crate::plan::explain::explain) warns of captured tensors over 1 MiB.
     ///
     /// ```
@@ -345,7 +345,7 @@ pub(super) struct RecordedInputs {
 }
 
 impl RecordedInputs {
-    /// No inputs yet. With `sizes_alone`, they have no elements.
+    /// Starts a recording without inputs. With `sizes_alone`, its inputs will have no elements.
     pub(super) fn new(sizes_alone: bool) -> Self {
         let call = if sizes_alone {
             kernels::step::record_from_sizes();

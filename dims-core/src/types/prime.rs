@@ -1,7 +1,7 @@
 //! Two axes over one set: `Prime<N>` is a second dim that always has the size of `N`.
 //!
-//! A tensor has each dim once. Where two axes are over the same set, as in a covariance, a Gram
-//! matrix, an adjacency matrix or a Hessian, the dims are `(N, Prime<N>)`:
+//! A tensor has each dim at most once. Where two axes are over the same set, as in a covariance, a
+//! Gram matrix, an adjacency matrix or a Hessian, the dims are `(N, Prime<N>)`:
 //!
 //! ```
 //! use typed_dims::prelude::*;
@@ -20,7 +20,7 @@
 //! | | |
 //! |---|---|
 //! | type | `Prime<Item>`; for a local dim, rustc shows `Prime<i<'_>>` |
-//! | value | [`prime(Item)`](prime), `prime(Item.of(2))`, and `prime(i)` after `dims!(i);`. It can stand wherever a dim can |
+//! | value | [`prime(Item)`](prime), `prime(Item.of(2))`, and `prime(i)` after `dims!(i);`. It can be used wherever a dim can |
 //! | name | `Item'`, in errors, in files, and wherever tensors are shown |
 //! | size | the size of `Item`: its static size, the size of the local dim `i`, or, where a tensor or an expression has both dims, the size of either. Different sizes give a [`DimError::PrimeConflict`] |
 //! | role | the role of `Item` |

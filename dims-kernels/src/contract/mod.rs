@@ -60,8 +60,8 @@ pub type Supports = SmallVec<[AxisSet; 4]>;
 /// Whether the product of these factors is faster as a contraction than as one fused loop over all
 /// axes.
 ///
-/// It is if factors lack axes that others have, so that work is shared. Axes along which no factor
-/// varies, and empty ones, are left to the fused loop.
+/// It is faster if some factors lack axes that others have, because work is then shared. Products
+/// with an empty axis, or with an axis along which no factor varies, are left to the fused loop.
 pub fn is_worthwhile(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> bool {
     if supports.len() < 2 || sizes.len() >= AxisSet::BITS as usize || sizes.contains(&0) {
         return false;
@@ -79,13 +79,13 @@ pub fn is_worthwhile(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> b
     supports.iter().any(|&axes| axes != all)
 }
 
-/// The number of elements from which a matrix is far enough away in memory that its product with a
-/// vector has its own kernel.
+/// The number of elements from which a matrix is so large that reading it from memory dominates its
+/// product with a vector, which then has its own kernel.
 const FAR: usize = 1 << 16;
 
 /// Whether this is a large matrix times a vector, and the matrix is in memory. `at_hand` has a bit
-/// for each factor that is. Such a product shares no work, but it is common, and its kernel reads
-/// memory faster than a fused loop would.
+/// for each factor that is in memory. Such a product shares no work, but it is common, and its
+/// kernel reads memory faster than a fused loop would.
 #[inline]
 pub fn is_matrix_vector<T: Num>(supports: &[AxisSet], at_hand: u64, sizes: &[usize], kept: &[usize]) -> bool {
     TypeId::of::<T>() == TypeId::of::<T::Acc>() && has_axes_of_matrix_vector(supports, at_hand, sizes, kept)
@@ -94,7 +94,8 @@ pub fn is_matrix_vector<T: Num>(supports: &[AxisSet], at_hand: u64, sizes: &[usi
 /// [`is_matrix_vector`] for any element type.
 fn has_axes_of_matrix_vector(supports: &[AxisSet], at_hand: u64, sizes: &[usize], kept: &[usize]) -> bool {
     let &[a, b] = supports else { return false };
-    // The matrix is the factor with more axes. If it is computed, it need not be stored first.
+    // The matrix is the factor with more axes. If it is an expression, a fused loop need not store
+    // it.
     if at_hand >> usize::from(b.count_ones() > a.count_ones()) & 1 == 0 {
         return false;
     }
@@ -187,7 +188,7 @@ compiled! {
     for f32 f64:
 
     /// `scale` times the product of the operands, summed over all axes that the target does not
-    /// keep. Along each axis of more than one element, at least one operand varies. Returns the
+    /// keep. At least one operand must vary along each axis of more than one element. Returns the
     /// elements if the target is new memory, else an empty vector.
     #[track_caller]
     pub fn contract<'f, 'l, 't, T: Num>(
@@ -279,7 +280,7 @@ fn last_pair<'a, T: Num>(
     Ok((a, b))
 }
 
-/// Half precisions: operands are widened, and only the result is rounded.
+/// Contracts operands of half precision: they are widened, and only the result is rounded.
 #[track_caller]
 fn through_accumulator<T: Num>(
     operands: &[ContractionFactor<'_, T>],

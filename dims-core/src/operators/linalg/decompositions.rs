@@ -1,4 +1,4 @@
-//! Factors of matrices, eigenvalues and singular values.
+//! Matrix factorizations, eigenvalues and singular values.
 
 use super::matrices::{MatrixBatch, RealElem};
 use super::{Dotted, LinearAlgebra, Operable};
@@ -28,17 +28,17 @@ pub type SingularTriple<A, U, S, V> = (ElemsOver<A, U>, Reduced<RealElem<A>, A, 
 /// The result of [`lu`](Decompositions::lu): the order of the rows, `l` and `u`.
 pub type OrderedFactors<A, X, L, U> = (Reduced<usize, A, X>, ElemsOver<A, L>, ElemsOver<A, U>);
 
-/// Decompositions of matrices along two dims of a tensor, and what they say about a matrix. All
-/// other dims are a batch. They run at once, on the crate `faer`.
+/// Decompositions of matrices along two dims of a tensor, and quantities computed from them. All
+/// other dims are a batch. They run immediately, using the crate `faer`.
 ///
-/// Factors that meet in a dim of their own get its name from the caller, `k`: it has as many
-/// elements as the lesser one of `rows` and `columns`. An element that is infinite or NaN is an
-/// error, which says where in the batch its matrix is.
+/// Where factors share a new dim, the caller passes it as `k`; its size is the smaller of the sizes
+/// of `rows` and `columns`. An infinite or NaN element is an error, which says where in the batch
+/// its matrix is.
 pub trait Decompositions: Computable {
     /// The QR decomposition, `a[r, c] = sum over k of q[r, k] * r[k, c]`: `(q, r)`, where the
     /// columns of `q` have length 1 and are orthogonal, and `r` has zeros below its diagonal.
     ///
-    /// The gradient needs that the first `k` columns are linearly independent. (S. Walter and L.
+    /// The gradient requires the first `k` columns to be linearly independent. (S. Walter and L.
     /// Lehmann, 2018.)
     ///
     /// ```
@@ -76,12 +76,12 @@ pub trait Decompositions: Computable {
         Ok((q, matrices.result(results.next::<Self::Elem>(), &[k, matrices.columns])?))
     }
 
-    /// The LU decomposition with exchanged rows,
+    /// The LU decomposition with row exchanges,
     /// `a[order[i], c] = sum over k of l[i, k] * u[k, c]`: `(order, l, u)`, where `l` has ones on
     /// its diagonal and zeros above it, and `u` has zeros below. `a.take(rows, order)` is the
     /// product of `l` and `u`.
     ///
-    /// The gradient needs that no pivot is 0. (F. de Hoog, R. Anderssen and M. Lukas, 2011.)
+    /// The gradient requires that no pivot is 0. (F. de Hoog, R. Anderssen and M. Lukas, 2011.)
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -124,10 +124,10 @@ pub trait Decompositions: Computable {
     /// `(u, s, v)`, where the columns of `u` and `v` have length 1 and are orthogonal, and `s` is 0
     /// or more and descends.
     ///
-    /// Singular vectors have a sign that is arbitrary, and between equal singular values they can
-    /// be turned: gradients by them are defined for functions that do not depend on this, and
-    /// infinite or NaN between equal singular values for others, as in PyTorch. The gradient by `s`
-    /// is always defined. (J. Townsend, 2016.)
+    /// The sign of singular vectors is arbitrary, and so is the basis that they form for equal
+    /// singular values. As in PyTorch, gradients with respect to them are defined for functions
+    /// that do not depend on these choices; for others, equal singular values make the gradient
+    /// infinite or NaN. The gradient with respect to `s` is always defined. (J. Townsend, 2016.)
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -206,10 +206,11 @@ pub trait Decompositions: Computable {
     /// `sum over s of a[r, s] * v[s, c] = w[c] * v[r, c]`, where the eigenvectors have length 1 and
     /// are orthogonal.
     ///
-    /// They are those of `(a + a^H) / 2`, so the gradient is symmetric. Eigenvectors have a sign
-    /// that is arbitrary, and between equal eigenvalues they can be turned: gradients by them are
-    /// defined for functions that do not depend on this, and infinite or NaN between equal
-    /// eigenvalues for others, as in PyTorch. The gradient by `w` is always defined.
+    /// They are those of `(a + a^H) / 2`, so the gradient is symmetric. The sign of eigenvectors is
+    /// arbitrary, and so is the basis that they form for equal eigenvalues. As in PyTorch,
+    /// gradients with respect to them are defined for functions that do not depend on these
+    /// choices; for others, equal eigenvalues make the gradient infinite or NaN. The gradient with
+    /// respect to `w` is always defined.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -241,12 +242,12 @@ pub trait Decompositions: Computable {
         Ok((w, matrices.result(results.next::<Self::Elem>(), &[matrices.rows, matrices.columns])?))
     }
 
-    /// The eigenvalues of square matrices of real numbers, which are complex, along `columns`, and
+    /// The complex eigenvalues of real square matrices, along `columns` in no particular order, and
     /// their eigenvectors, one for each position of `columns`: `(w, v)` with
-    /// `sum over s of a[r, s] * v[s, c] = w[c] * v[r, c]`, where the eigenvectors have length 1. In
-    /// no order.
+    /// `sum over s of a[r, s] * v[s, c] = w[c] * v[r, c]`, where the eigenvectors have length 1.
     ///
-    /// It has no derivative, and programs cannot record it, as they know no complex numbers.
+    /// It has no derivative and cannot be recorded, because programs do not support complex
+    /// numbers.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -280,12 +281,12 @@ pub trait Decompositions: Computable {
         Ok((w, matrices.result(results.next::<Complex<Self::Elem>>(), &[matrices.rows, matrices.columns])?))
     }
 
-    /// The pseudoinverse of Moore and Penrose. As a matrix, it has its rows along `columns`, and
-    /// its columns along `rows`: `(a.pinv(r, c) * b).sum(r)` is [`a.lstsq(b, r, c)`](Self::lstsq).
-    /// Singular values count as 0 up to `epsilon * max(rows, columns)` of the greatest, as in
-    /// PyTorch.
+    /// The Moore-Penrose pseudoinverse. As a matrix, it has its rows along `columns`, and its
+    /// columns along `rows`: `(a.pinv(r, c) * b).sum(r)` is [`a.lstsq(b, r, c)`](Self::lstsq). As
+    /// in PyTorch, singular values up to `epsilon * max(rows, columns)` times the greatest count as
+    /// 0.
     ///
-    /// The gradient is that where the rank stays as it is. (G. Golub and V. Pereyra, 1973.)
+    /// The gradient assumes that the rank is locally constant. (G. Golub and V. Pereyra, 1973.)
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -307,10 +308,11 @@ pub trait Decompositions: Computable {
         MatrixBatch::of(self, rows.info(), columns.info())?.alike(MatrixWork::Pinv)
     }
 
-    /// The least squares solution: `x` along `columns` with the least
-    /// `norm over rows of (sum over columns of a * x) - b`, and of several the one with the least
-    /// norm. It is the product of the [pseudoinverse](Self::pinv) and `b`, so singular values count
-    /// as 0 as there. `b` has `rows`; its other dims are a batch, or further right-hand sides.
+    /// The least-squares solution: the `x` along `columns` that minimizes
+    /// `norm over rows of (sum over columns of a * x) - b`. If there are several, it is the one
+    /// with the smallest norm. It is the product of the [pseudoinverse](Self::pinv) and `b`, and
+    /// treats the same singular values as 0. `b` must have the dim `rows`; its other dims are a
+    /// batch, or further right-hand sides.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -340,8 +342,8 @@ pub trait Decompositions: Computable {
         self.try_pinv(rows, columns)?.try_contract(b, rows)
     }
 
-    /// The rank: how many singular values are greater than `epsilon * max(rows, columns)` of the
-    /// greatest.
+    /// The rank: the number of singular values greater than `epsilon * max(rows, columns)` times
+    /// the greatest.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -364,8 +366,8 @@ pub trait Decompositions: Computable {
         matrices.result(data, &[])
     }
 
-    /// The condition number: the greatest singular value over the least. It is infinite if the
-    /// least is 0, and 0 of a matrix without elements.
+    /// The condition number: the greatest singular value divided by the least. It is infinite if
+    /// the least is 0, and 0 for a matrix without elements.
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -73,7 +73,7 @@ impl GroupSettings {
         self.weight_decay
     }
 
-    /// The rate of the group after some steps, given the optimizer's rate.
+    /// The rate of the group after `steps` steps, given the optimizer's rate.
     pub(super) fn rate_at(&self, rate: f64, steps: u64) -> f64 {
         let rate = self.rate.map_or(rate, |own| own.at(steps));
         self.rate_factor.map_or(rate, |factor| rate * factor)
@@ -98,7 +98,7 @@ impl GroupSettings {
     }
 }
 
-/// A parameter, as the argument of a group's rule.
+/// A parameter, as passed to the closure that chooses a group's members.
 #[derive(Debug)]
 pub struct ParameterInfo<'p> {
     name: String,
@@ -137,7 +137,7 @@ impl<'p> ParameterInfo<'p> {
     }
 }
 
-/// Whether the pattern matches a name, or a part that contains it.
+/// Whether the pattern matches a name, or the name of a sub-layer that contains it.
 fn is_in(pattern: &str, name: &str) -> bool {
     let anywhere = pattern.strip_prefix("*.");
     let ends = name.match_indices('.').map(|(at, _)| at).chain([name.len()]);
