@@ -4,12 +4,12 @@
 //! Three verbs name what runs:
 //!
 //! * A *tensor* is `eval`ed, as in the public interface: the result is a tensor that owns its
-//!   elements ([`reduce::eval`]).
-//! * An *expression* is `evaluate`d ([`expr::evaluate`](crate::expr::evaluate)): the result is its
+//!   elements (`reduce::eval`).
+//! * An *expression* is `evaluate`d (`expr::evaluate`): the result is its
 //!   elements. `evaluate` is a step of recorded programs; `evaluate_tensor` is the same, with the
 //!   elements as tensors own them. `evaluate_unrecorded` records no step. `evaluate_for` is for
 //!   operations without a derivative: elements of recorded steps are an error.
-//! * A *step* of an operator is `execute`d ([`step::execute`]): the result is that of the step.
+//! * A *step* of an operator is `execute`d (`step::execute`): the result is that of the step.
 
 pub mod assign;
 pub(crate) mod attention;
