@@ -168,9 +168,7 @@ macro_rules! unary_operations {
                 value: special::hard_swish(x), slope(_): hard_swish_slope(x), on: -5.0..5.0
             }
             /// `x / (1 + |x|)`
-            Softsign softsign(x: Real) -> T {
-                value: special::softsign(x), slope(_): (x.abs() + 1.0).recip().square(), on: -3.0..3.0
-            }
+            Softsign softsign(x: Real) -> T { value: special::softsign(x), slope(_): (x.abs() + 1.0).recip().square(), on: -3.0..3.0 }
             /// `x - tanh(x)`
             TanhShrink tanh_shrink(x: Real) -> T, long {
                 value: special::tanh_shrink::<I, T>(x), slope(_): x.tanh().square(), on: -3.0..3.0

@@ -222,13 +222,8 @@ pub trait Decompositions: Computable {
     /// assert!(((v.order((r, c))[[0, 1]]).abs() - 0.5_f64.sqrt()).abs() < 1e-12);
     /// ```
     #[panicking_twin("so is an element that is infinite or NaN")]
-    fn try_eigh<
-        R: DimRef + DimsOf<X, Y> + DimsOf<Self::Dims, Z> + SquareWith<C>,
-        C: DimRef + DimsOf<Self::Dims, X>,
-        X: Dims,
-        Y: Dims,
-        Z: Dims,
-    >(
+    #[rustfmt::skip] // rustc quotes the line
+    fn try_eigh<R: DimRef + DimsOf<X, Y> + DimsOf<Self::Dims, Z> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims, Z: Dims>(
         self,
         rows: R,
         columns: C,

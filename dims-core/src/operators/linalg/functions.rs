@@ -25,12 +25,8 @@ pub trait MatrixFunctions: Computable {
     /// assert_eq!(a.at((r, c)).matrix_power(r, c, -2).order((r, c)), array![[1.0, -2.0], [0.0, 1.0]]);
     /// ```
     #[panicking_twin("so is a matrix without an inverse, if the exponent is negative")]
-    fn try_matrix_power<
-        R: DimRef + DimsOf<X, Y> + SquareWith<C>,
-        C: DimRef + DimsOf<Self::Dims, X>,
-        X: Dims,
-        Y: Dims,
-    >(
+    #[rustfmt::skip] // rustc quotes the line
+    fn try_matrix_power<R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,
         rows: R,
         columns: C,
@@ -55,12 +51,8 @@ pub trait MatrixFunctions: Computable {
     /// assert!((found - array![[1.0, 1.0], [0.0, 1.0]]).iter().all(|error| error.abs() < 1e-12));
     /// ```
     #[panicking_twin("so is an element that is infinite or NaN")]
-    fn try_expm<
-        R: DimRef + DimsOf<X, Y> + SquareWith<C>,
-        C: DimRef + DimsOf<Self::Dims, X>,
-        X: Dims,
-        Y: Dims,
-    >(
+    #[rustfmt::skip] // rustc quotes the line
+    fn try_expm<R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,
         rows: R,
         columns: C,

@@ -65,12 +65,8 @@ pub trait LinearSystems: Computable {
     #[panicking_twin(
         "so is a matrix that is not positive definite, or has an element that is infinite or NaN"
     )]
-    fn try_cholesky<
-        R: DimRef + DimsOf<X, Y> + SquareWith<C>,
-        C: DimRef + DimsOf<Self::Dims, X>,
-        X: Dims,
-        Y: Dims,
-    >(
+    #[rustfmt::skip] // rustc quotes the line
+    fn try_cholesky<R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,
         rows: R,
         columns: C,
@@ -94,12 +90,8 @@ pub trait LinearSystems: Computable {
     /// assert_eq!(a.at((r, c)).inverse(r, c).order((c, r)), array![[1.0, -0.5], [0.0, 0.25]]);
     /// ```
     #[panicking_twin("so is a matrix without an inverse")]
-    fn try_inverse<
-        R: DimRef + DimsOf<X, Y> + SquareWith<C>,
-        C: DimRef + DimsOf<Self::Dims, X>,
-        X: Dims,
-        Y: Dims,
-    >(
+    #[rustfmt::skip] // rustc quotes the line
+    fn try_inverse<R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,
         rows: R,
         columns: C,
@@ -124,12 +116,8 @@ pub trait LinearSystems: Computable {
     /// assert!((a.at((r, c)).det(r, c).order(()) + 2.0_f64).abs() < 1e-12);
     /// ```
     #[panicking_twin("so is an element that is infinite or NaN")]
-    fn try_det<
-        R: DimRef + DimsOf<X, Y> + SquareWith<C>,
-        C: DimRef + DimsOf<Self::Dims, X>,
-        X: Dims,
-        Y: Dims,
-    >(
+    #[rustfmt::skip] // rustc quotes the line
+    fn try_det<R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,
         rows: R,
         columns: C,
@@ -159,12 +147,8 @@ pub trait LinearSystems: Computable {
     /// assert!((log - 2.0 * 1e-200_f64.ln()).abs() < 1e-9);
     /// ```
     #[panicking_twin("so is an element that is infinite or NaN")]
-    fn try_slogdet<
-        R: DimRef + DimsOf<X, Y> + SquareWith<C>,
-        C: DimRef + DimsOf<Self::Dims, X>,
-        X: Dims,
-        Y: Dims,
-    >(
+    #[rustfmt::skip] // rustc quotes the line
+    fn try_slogdet<R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,
         rows: R,
         columns: C,
@@ -190,17 +174,8 @@ pub trait LinearSystems: Computable {
     /// assert_eq!(a.at((r, c)).solve(b.at(r), r, c).order(c), array![1.0, 2.0]);
     /// ```
     #[panicking_twin("so is a matrix without an inverse")]
-    fn try_solve<
-        B: Operable<Self::Elem> + AsTensor<Rank = Rank0>,
-        R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z> + SquareWith<C>,
-        C: DimRef + DimsOf<Self::Dims, X>,
-        X: Dims,
-        Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>,
-        Z: Dims,
-        V: Dims,
-        W: Dims + CanGain<C::Brand> + Union<(C::Brand,), Out = O>,
-        O: Dims,
-    >(
+    #[rustfmt::skip] // rustc quotes the line
+    fn try_solve<B: Operable<Self::Elem> + AsTensor<Rank = Rank0>, R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>, Z: Dims, V: Dims, W: Dims + CanGain<C::Brand> + Union<(C::Brand,), Out = O>, O: Dims>(
         self,
         b: B,
         rows: R,
@@ -228,17 +203,8 @@ pub trait LinearSystems: Computable {
     /// assert_eq!(l.at((c, r)).solve_triangular(b.at(r), r, c, Triangular::Upper).order(c), array![0.75, 2.5]);
     /// ```
     #[panicking_twin("so is a matrix with a 0 on its diagonal")]
-    fn try_solve_triangular<
-        B: Operable<Self::Elem> + AsTensor<Rank = Rank0>,
-        R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z> + SquareWith<C>,
-        C: DimRef + DimsOf<Self::Dims, X>,
-        X: Dims,
-        Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>,
-        Z: Dims,
-        V: Dims,
-        W: Dims + CanGain<C::Brand> + Union<(C::Brand,), Out = O>,
-        O: Dims,
-    >(
+    #[rustfmt::skip] // rustc quotes the line
+    fn try_solve_triangular<B: Operable<Self::Elem> + AsTensor<Rank = Rank0>, R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>, Z: Dims, V: Dims, W: Dims + CanGain<C::Brand> + Union<(C::Brand,), Out = O>, O: Dims>(
         self,
         b: B,
         rows: R,
