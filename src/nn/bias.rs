@@ -2,13 +2,13 @@
 
 use crate::nn::element;
 use crate::nn::linear::{Linear, MappedBy, Projection};
-use crate::nn::norm::scaled_and_shifted;
 use crate::prelude::*;
 use crate::tensors::tensor::Evaluable;
 use crate::types::dim::DimList;
 use crate::types::rank::Rank0;
 use crate::types::set::Dims;
 pub use typed_dims_core::operators::nn::bias::NoBias;
+use typed_dims_core::operators::nn::norm::scaled_and_shifted;
 
 /// A layer has a bias, which is what its type says unless it is [`NoBias`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
