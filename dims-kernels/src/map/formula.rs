@@ -13,7 +13,9 @@ use crate::memory::allocate::reserve;
 use crate::memory::destination::Destination;
 #[cfg(feature = "std")]
 use crate::memory::hollow::is_hollow;
-use crate::ops::code::{BinaryOpcode, DType, RegisterKind};
+#[cfg(feature = "half")]
+use crate::ops::code::BinaryOpcode;
+use crate::ops::code::{DType, RegisterKind};
 use crate::program::interpreter::{ExtraOutput, Interpreted, OperandSource, ProgramOutput};
 pub use crate::program::symbol::Symbol;
 use crate::program::symbol::select;

@@ -158,6 +158,7 @@ impl MatrixWork {
     }
 
     /// Whether the derivative needs several results, which a step keeps together.
+    #[cfg(feature = "linalg")]
     pub(crate) fn keeps(self) -> bool {
         matches!(self, MatrixWork::Eigh | MatrixWork::Svd | MatrixWork::Qr)
     }

@@ -14,6 +14,7 @@ use crate::scalar::{Num, Real};
 use smallvec::SmallVec;
 
 /// Whether programs compute an operation with this bound on its elements in registers of a kind.
+#[cfg(feature = "std")]
 macro_rules! runs_on {
     (floats Logic) => {
         false

@@ -11,6 +11,7 @@ use crate::error::DimError;
 use crate::expr::Unary;
 #[cfg(feature = "half")]
 use crate::expr::evaluate::evaluate_tensor_in;
+#[cfg(all(feature = "half", feature = "std"))]
 use crate::expr::step::is_recorded;
 use crate::grad::parameters::Path;
 #[cfg(all(feature = "std", feature = "half"))]
