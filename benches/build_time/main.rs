@@ -1,5 +1,6 @@
 //! CPU time of a release build of small programs after their dependencies were built. Each program
-//! does one operation, with this library, with ndarray, or with candle. The time for an empty
+//! does one operation, with this library, with ndarray, or with candle, or is a model with this
+//! library. The time for an empty
 //! program with the same library is subtracted. Also prints the size of each program's code
 //! (`.text`) if `size` is installed.
 //!
@@ -75,6 +76,12 @@ fn programs() -> Vec<Program> {
             "fn run() {\n    let n = std::env::args().len() + 2;\n    let q = ones::<f32, _>((I.of(n), L.of(n)));\n    let k = ones::<f32, _>((J.of(n), L.of(n)));\n    \
              let y = attention(&q, &k, &k, L, J, 1.0, true);\n    println!(\"{}\", y.size(I));\n}",
         ),
+        Program {
+            name: "transformer",
+            library: "typed-dims",
+            text: include_str!("programs/transformer.rs").into(),
+        },
+        Program { name: "MLP", library: "typed-dims", text: include_str!("programs/mlp.rs").into() },
     ];
     programs.extend([
         other("empty", "ndarray", "fn run() { println!(\"{}\", std::env::args().len()); }"),
