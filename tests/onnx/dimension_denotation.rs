@@ -612,8 +612,8 @@ mod denotation_verification {
         let report = check(graph);
         assert_eq!(
             report.mismatches[0].to_string(),
-            "node `t` (Transpose), result `y`: axis 1 is DATA_FEATURE, but DATA_CHANNEL is expected, as the model says of this \
-             value; axis 3 is DATA_CHANNEL, but DATA_FEATURE is expected, as the model declares for this value"
+            "node `t` (Transpose), result `y`: axis 1 is DATA_FEATURE, but DATA_CHANNEL is expected, as the model declares for \
+             this value; axis 3 is DATA_CHANNEL, but DATA_FEATURE is expected, as the model declares for this value"
         );
         assert!(report.mismatches[0].is_result);
     }
