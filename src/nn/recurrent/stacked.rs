@@ -31,15 +31,14 @@ macro_rules! networks {
         #[doc = concat!("use typed_dims::nn::recurrent::", stringify!($both), ";")]
         /// use typed_dims::prelude::*;
         ///
-        /// dims! { struct Batch; struct Time; struct Input; struct Hidden; struct Next; struct
-        /// Both; }
+        /// dims! { struct Batch; struct Time; struct Input; struct Hidden; struct Next; struct Both; }
         #[doc = concat!("let network = ", stringify!($both), "::<Input, Hidden, Next, Both>::new(Input.of(3), Hidden.of(4), 1);")]
-        /// let x: Tensor<f32, (Batch, Time, Input)> = randn((Batch.of(2), Time.of(5), Input.of(3)),
-        /// 2); let (y, _) = network.apply(&x, Time, None); assert_eq!(y.dims(), [("Batch", 2),
-        /// ("Time", 5), ("Both", 8)]); // Texts of 5 and of 3 positions, the rest of which is not
-        /// looked at. let (y, _) = network.apply_padded(&x, Time, &from_vec(Batch.of(2), vec![5,
-        /// 3]), None); assert_eq!(y.slice(Time, 3..).index(Batch, 1).abs().max((Time,
-        /// Both)).order(()), 0.0);
+        /// let x: Tensor<f32, (Batch, Time, Input)> = randn((Batch.of(2), Time.of(5), Input.of(3)), 2);
+        /// let (y, _) = network.apply(&x, Time, None);
+        /// assert_eq!(y.dims(), [("Batch", 2), ("Time", 5), ("Both", 8)]);
+        /// // Texts of 5 and of 3 positions, the rest of which is not looked at.
+        /// let (y, _) = network.apply_padded(&x, Time, &from_vec(Batch.of(2), vec![5, 3]), None);
+        /// assert_eq!(y.slice(Time, 3..).index(Batch, 1).abs().max((Time, Both)).order(()), 0.0);
         /// ```
         ///
         /// Files have the names of PyTorch's first layer, `weight_ih_l0`, `weight_ih_l0_reverse`, and so on.
@@ -76,18 +75,15 @@ macro_rules! networks {
         }
 
         networks! { @both $both $gate $state
-            /// The outputs of both directions at each position along `time`, and the states at the
-            /// ends, forwards and backwards. They begin with `states`, or with zeros.
+            /// The outputs of both directions at each position along `time`, and the states at the ends, forwards and backwards. They begin with `states`, or with zeros.
             ///
             /// # Panics
             ///
-            /// If a dim has another size in `x` or in a state than in the weights, or `time` has no
-            /// position.
+            /// If a dim has another size in `x` or in a state than in the weights, or `time` has no position.
             apply() {} always()
         }
         networks! { @both $both $gate $state
-            /// As `apply`, for texts that are shorter than `time` and filled up: see `apply_padded`
-            /// of one direction. The second direction begins at the end of each text.
+            /// As `apply`, for texts that are shorter than `time` and filled up: see `apply_padded` of one direction. The second direction begins at the end of each text.
             ///
             /// # Panics
             ///
@@ -103,9 +99,10 @@ macro_rules! networks {
         ///
         /// dims! { struct Batch; struct Time; struct Input; struct Hidden; struct Next; }
         #[doc = concat!("let network = ", stringify!($stack), "::<Input, Hidden, Next>::new(Input.of(3), Hidden.of(4), 2, 1);")]
-        /// let x: Tensor<f32, (Batch, Time, Input)> = randn((Batch.of(2), Time.of(5), Input.of(3)),
-        /// 2); let (y, states) = network.apply(&x, Time, None); assert_eq!(y.dims(), [("Batch", 2),
-        /// ("Time", 5), ("Hidden", 4)]); assert_eq!(states.len(), 2);
+        /// let x: Tensor<f32, (Batch, Time, Input)> = randn((Batch.of(2), Time.of(5), Input.of(3)), 2);
+        /// let (y, states) = network.apply(&x, Time, None);
+        /// assert_eq!(y.dims(), [("Batch", 2), ("Time", 5), ("Hidden", 4)]);
+        /// assert_eq!(states.len(), 2);
         /// ```
         ///
         /// Files have the names of PyTorch: `weight_ih_l0`, `weight_ih_l1`, and so on.
@@ -141,18 +138,15 @@ macro_rules! networks {
         }
 
         networks! { @stack $stack $gate $state
-            /// The outputs of the last layer at each position along `time`, and the last state of
-            /// each layer. They begin with `states`, or with zeros.
+            /// The outputs of the last layer at each position along `time`, and the last state of each layer. They begin with `states`, or with zeros.
             ///
             /// # Panics
             ///
-            /// If a dim has another size in `x` or in a state than in the weights, `time` has no
-            /// position, or there are not as many states as layers.
+            /// If a dim has another size in `x` or in a state than in the weights, `time` has no position, or there are not as many states as layers.
             apply() {} always()
         }
         networks! { @stack $stack $gate $state
-            /// As `apply`, for texts that are shorter than `time` and filled up: see `apply_padded`
-            /// of one layer.
+            /// As `apply`, for texts that are shorter than `time` and filled up: see `apply_padded` of one layer.
             ///
             /// # Panics
             ///
@@ -166,12 +160,12 @@ macro_rules! networks {
         #[doc = concat!("use typed_dims::nn::recurrent::", stringify!($both_stack), ";")]
         /// use typed_dims::prelude::*;
         ///
-        /// dims! { struct Batch; struct Time; struct Input; struct Hidden; struct Next; struct
-        /// Both; }
+        /// dims! { struct Batch; struct Time; struct Input; struct Hidden; struct Next; struct Both; }
         #[doc = concat!("let network = ", stringify!($both_stack), "::<Input, Hidden, Next, Both>::new(Input.of(3), Hidden.of(4), 2, 1);")]
-        /// let x: Tensor<f32, (Batch, Time, Input)> = randn((Batch.of(2), Time.of(5), Input.of(3)),
-        /// 2); let (y, states) = network.apply(&x, Time, None); assert_eq!(y.dims(), [("Batch", 2),
-        /// ("Time", 5), ("Both", 8)]); assert_eq!(states.len(), 2);
+        /// let x: Tensor<f32, (Batch, Time, Input)> = randn((Batch.of(2), Time.of(5), Input.of(3)), 2);
+        /// let (y, states) = network.apply(&x, Time, None);
+        /// assert_eq!(y.dims(), [("Batch", 2), ("Time", 5), ("Both", 8)]);
+        /// assert_eq!(states.len(), 2);
         /// ```
         #[derive(Clone, Parameters)]
         pub struct $both_stack<I: AnyDim, H: AnyDim, N: AnyDim, B: AnyDim, T: Clone = f32>
@@ -205,18 +199,15 @@ macro_rules! networks {
         }
 
         networks! { @both_stack $both_stack $gate $state
-            /// The outputs of the last layer at each position along `time`, and the last states of
-            /// each layer. They begin with `states`, or with zeros.
+            /// The outputs of the last layer at each position along `time`, and the last states of each layer. They begin with `states`, or with zeros.
             ///
             /// # Panics
             ///
-            /// If a dim has another size in `x` or in a state than in the weights, `time` has no
-            /// position, or there are not as many states as layers.
+            /// If a dim has another size in `x` or in a state than in the weights, `time` has no position, or there are not as many states as layers.
             apply() {}
         }
         networks! { @both_stack $both_stack $gate $state
-            /// As `apply`, for texts that are shorter than `time` and filled up: see `apply_padded`
-            /// of one layer.
+            /// As `apply`, for texts that are shorter than `time` and filled up: see `apply_padded` of one layer.
             ///
             /// # Panics
             ///
