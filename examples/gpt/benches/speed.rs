@@ -1,12 +1,10 @@
-//! The speed of a decoder of 6 layers, 256 wide, with 8 heads and a context of 256: tokens per
-//! second of training steps on 8 texts, and of sampling with the cache of keys and values.
+//! The speed of a decoder of 6 layers, 256 wide, with 8 heads and a context of 256: tokens per second of training steps on 8 texts, and of sampling with
+//! the cache of keys and values.
 //!
-//! A token that is sampled needs all weights once, so the time to read them is a bound. It is
-//! measured in the same run, by a plain sum over as many elements; the share of a token's time that
-//! it would take is printed.
+//! A token that is sampled needs all weights once, so the time to read them is a bound. It is measured in the same run, by a plain sum over as many
+//! elements; the share of a token's time that it would take is printed.
 //!
-//! `taskset -c 0 cargo bench -p gpt --bench speed -- [rounds] [train|sample]`;
-//! `benches/python/gpt.py` has the same in PyTorch and JAX.
+//! `taskset -c 0 cargo bench -p gpt --bench speed -- [rounds] [train|sample]`; `benches/python/gpt.py` has the same in PyTorch and JAX.
 
 #[path = "../../../benches/support/bandwidth.rs"]
 mod bandwidth;
@@ -18,8 +16,7 @@ use std::time::Instant;
 use typed_dims::optim::AdamW;
 use typed_dims::prelude::*;
 
-/// The feed-forward network is 8/3 as wide as a token, as in training; `chars` are those of the
-/// text.
+/// The feed-forward network is 8/3 as wide as a token, as in training; `chars` are those of the text.
 const SIZES: Sizes = Sizes { chars: 63, layers: 6, heads: 8, width: 256, inner: 688 };
 const CONTEXT: usize = 256;
 const TEXTS: usize = 8;
@@ -55,8 +52,7 @@ fn train(gpt: &mut Gpt, rounds: usize) {
     }
 }
 
-/// A text grows from one token until the context is full; the least of the rounds of each token
-/// counts.
+/// A text grows from one token until the context is full; the least of the rounds of each token counts.
 fn draw(gpt: &Gpt, texts: usize, rounds: usize, weights: &[f32]) {
     let count = CONTEXT - 1;
     let (mut least, mut probes) = (vec![f64::INFINITY; count], vec![f64::INFINITY; count]);

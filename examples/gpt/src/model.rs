@@ -1,17 +1,13 @@
 //! The decoder, in declared dims: pre-norm layers of causal attention and SwiGLU.
 //!
-//! A. Vaswani et al., 2017, "Attention is all you need"; J. Su et al., 2021, "RoFormer" (RoPE); B.
-//! Zhang, R. Sennrich, 2019, "Root mean square layer normalization"; N. Shazeer, 2020, "GLU
-//! variants improve Transformer"; O. Press, L. Wolf, 2017, "Using the output embedding" (one table
-//! at both ends).
+//! A. Vaswani et al., 2017, "Attention is all you need"; J. Su et al., 2021, "RoFormer" (RoPE); B. Zhang, R. Sennrich, 2019, "Root mean square layer
+//! normalization"; N. Shazeer, 2020, "GLU variants improve Transformer"; O. Press, L. Wolf, 2017, "Using the output embedding" (one table at both ends).
 
-use typed_dims::creation::random::split;
 use typed_dims::grad::loss_and_grad;
-use typed_dims::init::normal;
-use typed_dims::nn::attention::{KeyValues, MultiHeadAttention};
-use typed_dims::nn::bias::NoBias;
+use typed_dims::nn::attention::KeyValues;
 use typed_dims::nn::embedding::Embedding;
 use typed_dims::nn::glu::SwiGlu;
+use typed_dims::nn::linear::Projection;
 use typed_dims::nn::norm::RmsNorm;
 use typed_dims::nn::rope::Rope;
 use typed_dims::prelude::*;
@@ -45,7 +41,7 @@ pub type Scores = Tensor<f32, (Batch, Token, Char)>;
 /// The slowest plane of RoPE turns by a radian in about this many tokens.
 const BASE: f64 = 10_000.0;
 /// The standard deviation of fresh weights (A. Radford et al., 2019).
-const DEVIATION: f64 = 0.02;
+const DEVIATION: f32 = 0.02;
 
 /// Sizes of a decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,24 +58,43 @@ pub struct Sizes {
     pub inner: usize,
 }
 
-/// Attention without biases, whose queries and keys are turned by their positions.
-pub type Attention = MultiHeadAttention<(Width,), (Head, Feat), (Head, Feat), Feat, f32, NoBias>;
+type Queries = Tensor<f32, (Batch, Token, Head, Feat)>;
 
-/// Attention of each token of `x` to itself and to those before it.
-fn whole(attention: &Attention, x: &Features, rope: &Rope<Token, Feat>) -> Features {
-    let query = rope.apply(&attention.query.apply(x), 0);
-    let key = rope.apply(&attention.key.apply(x), 0).rename(Token, Key);
-    let value = attention.value.apply(x).rename(Token, Key);
-    attention.attend(&query, key, value, Key, Key.le(Token))
+/// Attention to a token itself and to those before it, without biases.
+#[derive(Clone, Parameters)]
+pub struct Attention {
+    /// Makes queries.
+    pub query: Projection<(Width,), (Head, Feat)>,
+    /// Makes keys.
+    pub key: Projection<(Width,), (Head, Feat)>,
+    /// Makes values.
+    pub value: Projection<(Width,), (Head, Feat)>,
+    /// Maps the results of the heads to features of the token.
+    pub out: Projection<(Head, Feat), (Width,)>,
 }
 
-/// Attention of the tokens of `x` among themselves and to those in the cache, which takes them up.
-fn cached(attention: &Attention, x: &Features, rope: &Rope<Token, Feat>, past: &mut Past) -> Features {
-    let start = past.len();
-    let query = rope.apply(&attention.query.apply(x), start);
-    let key = rope.apply(&attention.key.apply(x), start).rename(Token, Key);
-    past.push(key, attention.value.apply(x).rename(Token, Key));
-    attention.attend(&query, past.keys(), past.values(), Key, (Key - Token).le(start as isize))
+impl Attention {
+    /// Attention among the tokens of `x`.
+    fn whole(&self, x: &Features, rope: &Rope<Token, Feat>) -> Features {
+        let query = rope.apply(&self.query.apply(x), 0);
+        let key = rope.apply(&self.key.apply(x), 0).rename(Token, Key);
+        let value = self.value.apply(x).rename(Token, Key);
+        self.out.apply(&attention(&query, key, value, Feat, Key, scale(&query), Key.le(Token)))
+    }
+
+    /// Attention of the tokens of `x` among themselves and to those in the cache, which takes them up.
+    fn cached(&self, x: &Features, rope: &Rope<Token, Feat>, past: &mut Past) -> Features {
+        let start = past.len();
+        let query = rope.apply(&self.query.apply(x), start);
+        let key = rope.apply(&self.key.apply(x), start).rename(Token, Key);
+        past.push(key, self.value.apply(x).rename(Token, Key));
+        let mask = (Key - Token).le(start as isize);
+        self.out.apply(&attention(&query, past.keys(), past.values(), Feat, Key, scale(&query), mask))
+    }
+}
+
+fn scale(query: &Queries) -> f32 {
+    (query.size(Feat) as f32).powf(-0.5)
 }
 
 /// A layer: attention, then a feed-forward network, each added to its input.
@@ -118,30 +133,29 @@ impl Gpt {
     pub fn random(sizes: Sizes, seed: u64) -> Self {
         let (width, head, inner) = (Width.of(sizes.width), Head.of(sizes.heads), Inner.of(sizes.inner));
         let feat = Feat.of(sizes.width / sizes.heads);
-        // The sum that is added to the features grows with the number of layers, unless it is drawn
-        // smaller.
-        let added = DEVIATION / (2.0 * sizes.layers as f64).sqrt();
-        let layer = |at: usize| {
-            let seed = |part| split(split(seed, at as u64 + 1), part);
-            let mut layer = Layer {
-                attention_norm: RmsNorm::new(width),
-                attention: Attention::without_bias(width, (head, feat), (head, feat), seed(0)),
-                glu_norm: RmsNorm::new(width),
-                glu: SwiGlu::new(width, inner, seed(1)),
-            };
-            let Attention { query, key, value, out, .. } = &mut layer.attention;
-            for (map, part) in [(query, 2), (key, 3), (value, 4)] {
-                map.weight = normal((width, head, feat), DEVIATION, seed(part));
-            }
-            out.weight = normal((head, feat, width), added, seed(5));
-            for (map, part) in [(&mut layer.glu.gate, 6), (&mut layer.glu.up, 7)] {
-                map.weight = normal((width, inner), DEVIATION, seed(part));
-            }
-            layer.glu.down.weight = normal((inner, width), added, seed(8));
-            layer
+        // The sum that is added to the features grows with the number of layers, unless it is drawn smaller.
+        let added = DEVIATION / (2.0 * sizes.layers as f32).sqrt();
+        let mut seeds = (seed << 16)..;
+        let mut seed = move || seeds.next().expect("there are more seeds than weights");
+        let norm = || RmsNorm::new(width);
+        let layer = |_| Layer {
+            attention_norm: norm(),
+            attention: Attention {
+                query: Projection { weight: (randn((width, head, feat), seed()) * DEVIATION).eval() },
+                key: Projection { weight: (randn((width, head, feat), seed()) * DEVIATION).eval() },
+                value: Projection { weight: (randn((width, head, feat), seed()) * DEVIATION).eval() },
+                out: Projection { weight: (randn((head, feat, width), seed()) * added).eval() },
+            },
+            glu_norm: norm(),
+            glu: SwiGlu {
+                gate: Projection { weight: (randn((width, inner), seed()) * DEVIATION).eval() },
+                up: Projection { weight: (randn((width, inner), seed()) * DEVIATION).eval() },
+                down: Projection { weight: (randn((inner, width), seed()) * added).eval() },
+            },
         };
-        let chars = Embedding::new(Char.of(sizes.chars), width, split(seed, 0));
-        Gpt { chars, layers: (0..sizes.layers).map(layer).collect(), norm: RmsNorm::new(width) }
+        let layers = (0..sizes.layers).map(layer).collect();
+        let chars = (randn((Char.of(sizes.chars), width), u64::MAX - (seed)()) * DEVIATION).eval();
+        Gpt { chars: Embedding { weight: chars, padding: None }, layers, norm: norm() }
     }
 
     /// The sizes of the weights.
@@ -161,13 +175,12 @@ impl Gpt {
     pub fn scores(&self, texts: &Texts) -> Scores {
         let rope = self.rope(texts.size(Token));
         let x = self.layers.iter().fold(self.chars.apply(texts), |x, layer| {
-            layer.apply(x, |attention, x| whole(attention, x, &rope))
+            layer.apply(x, |attention, x| attention.whole(x, &rope))
         });
         (self.norm.apply(&x) * &self.chars.weight).sum(Width)
     }
 
-    /// Scores of the character after each of some more tokens of texts whose beginning is in the
-    /// cache. The cache takes them up.
+    /// Scores of the character after each of some more tokens of texts whose beginning is in the cache. The cache takes them up.
     ///
     /// # Panics
     ///
@@ -175,7 +188,7 @@ impl Gpt {
     pub fn next_scores(&self, texts: &Texts, cache: &mut Cache) -> Scores {
         let mut x = self.chars.apply(texts);
         for (layer, past) in self.layers.iter().zip(&mut cache.layers) {
-            x = layer.apply(x, |attention, x| cached(attention, x, &cache.rope, past));
+            x = layer.apply(x, |attention, x| attention.cached(x, &cache.rope, past));
         }
         (self.norm.apply(&x) * &self.chars.weight).sum(Width)
     }

@@ -17,11 +17,10 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// Goes on with each text of a batch, character by character. `heard` gets those that are drawn at
-/// one time, one for each text.
+/// Goes on with each text of a batch, character by character. `heard` gets those that are drawn at one time, one for each text.
 ///
-/// Each character costs one token of computation: keys and values of those before it are in a
-/// cache. When that is full, it is filled anew from the last half of the context.
+/// Each character costs one token of computation: keys and values of those before it are in a cache. When that is full, it is filled anew from the last
+/// half of the context.
 ///
 /// # Panics
 ///

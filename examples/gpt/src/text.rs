@@ -1,5 +1,4 @@
-//! The text: the American King James Version of the Bible, which its editor gave to the public
-//! domain, from the crate `bible-lib`.
+//! The text: the American King James Version of the Bible, which its editor gave to the public domain, from the crate `bible-lib`.
 
 use crate::model::{Batch, Texts, Token};
 use bible_lib::{Bible, Translation};
@@ -94,8 +93,8 @@ impl Corpus {
     }
 }
 
-/// Random passages of a text, and the same moved on by one character. The numbers depend on `seed`
-/// and `step` alone, so a training that is resumed sees those that it would have seen.
+/// Random passages of a text, and the same moved on by one character. The numbers depend on `seed` and `step` alone, so a training that is resumed sees
+/// those that it would have seen.
 ///
 /// # Panics
 ///

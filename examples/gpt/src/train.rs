@@ -156,8 +156,7 @@ impl Training {
         Ok(loss)
     }
 
-    /// The mean loss of passages that are not learned from, the same ones in each call. The CPU
-    /// computes it.
+    /// The mean loss of passages that are not learned from, the same ones in each call. The CPU computes it.
     ///
     /// # Errors
     ///
@@ -174,8 +173,7 @@ impl Training {
         })
     }
 
-    /// Writes all that is needed to go on. The file is replaced as a whole, so that a crash leaves
-    /// the old one.
+    /// Writes all that is needed to go on. The file is replaced as a whole, so that a crash leaves the old one.
     pub fn save(&self, path: &Path) -> Result<(), Box<dyn Error>> {
         let unfinished = path.with_extension("unfinished");
         self.with_state(|(gpt, optimizer)| -> Result<(), Box<dyn Error>> {
@@ -190,8 +188,7 @@ impl Training {
         Ok(())
     }
 
-    /// Writes the passages of the next `steps` steps, each as `texts.N` and `next.N`, for a
-    /// training of the same weights by another program.
+    /// Writes the passages of the next `steps` steps, each as `texts.N` and `next.N`, for a training of the same weights by another program.
     pub fn export(&self, corpus: &Corpus, steps: usize, path: &Path) -> Result<(), Box<dyn Error>> {
         let Options { batch, context, seed, .. } = self.options;
         let mut file = SafetensorsWriter::new();

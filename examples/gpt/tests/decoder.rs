@@ -77,8 +77,7 @@ fn the_cache_agrees_with_the_whole_pass() {
 
 #[test]
 fn only_distances_count_in_rope() {
-    // Texts that repeat one character: without places, all tokens are alike, so what is added by
-    // RoPE must not depend on the beginning.
+    // Texts that repeat one character: without places, all tokens are alike, so what is added by RoPE must not depend on the beginning.
     let gpt = gpt();
     let same = |len: usize| full((Batch.of(3), Token.of(len)), 2_u32);
     let scores = gpt.scores(&same(6));
