@@ -10,7 +10,7 @@ use crate::types::set::Dims;
 pub use typed_dims_core::operators::nn::bias::NoBias;
 use typed_dims_core::operators::nn::norm::scaled_and_shifted;
 
-/// A layer has a bias, which is what its type says unless it is [`NoBias`].
+/// A layer with a bias. This is the default; the other choice is [`NoBias`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WithBias;
 
@@ -110,7 +110,7 @@ kinds! {
     WithBias Linear Named<T, O>,
         |bias, y| (y + bias).eval().same_set(),
         |x, dims, epsilon, weight| {
-            // One pass. (`layer_norm_affine` asks that the weight has no dims besides those of `x`,
+            // One pass. (`layer_norm_affine` requires the weight to have no dims that `x` lacks,
             // which the first bound says already.)
             let y = scaled_and_shifted(x, dims, element(epsilon), weight, bias);
             y.unwrap_or_else(|error| panic!("{error}")).same_set()

@@ -156,7 +156,7 @@ pub struct ChannelMoments<C: Dims, T = f32> {
 /// By which moments the [`BatchNorm`]s of a network normalise: see [`BatchNorm::apply_in`].
 #[derive(Clone)]
 pub enum NormMode<C: Dims, T = f32> {
-    /// By those of the batch, which are put down here, layer by layer.
+    /// The moments of the batch, which each layer appends here.
     Training(Vec<ChannelMoments<C, T>>),
     /// By the running ones.
     Inference,
@@ -231,13 +231,13 @@ pub struct BatchNorm<C: LayerDims, T: Clone = f32> {
     #[parameters(constant)]
     #[cfg_attr(feature = "safetensors", load(default = EPSILON))]
     pub epsilon: f64,
-    /// The part of the running moments that those of a batch replace: 0.1, unless it is set.
+    /// The weight of a batch in the running moments: 0.1, unless it is set.
     #[parameters(constant)]
     #[cfg_attr(feature = "safetensors", load(default = MOMENTUM))]
     pub momentum: f64,
 }
 
-/// The part of the running moments that those of a batch replace, unless another number is given.
+/// The default weight of a batch in the running moments.
 const MOMENTUM: f64 = 0.1;
 
 /// The dims that a tensor is not normalised over are the channels `C` of the layer.

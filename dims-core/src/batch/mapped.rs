@@ -53,7 +53,7 @@ pub trait MappedOne<D: DimList, M: Dims>: Sized {
     fn seal(self, further: &Further<M>) -> Self::Sealed;
 }
 
-/// The dims that a function sees of a tensor with the dims `S`, of which `D` are sealed.
+/// The dims that a function sees of a tensor with the dims `S`, if `D` are sealed.
 type Seen<S, D> =
     <<<<S as Dims>::List as Minus<<D as DimList>::Brands>>::Out as EndsInRest>::Visible as List>::Tuple;
 

@@ -45,7 +45,7 @@ impl<T> ScatterWork<T, Replace> {
     }
 }
 
-/// The order of the loops over the dims `V`, of which `D` are scattered.
+/// The order of the loops over the dims `V`, where `D` are scattered.
 struct ScatterLoops<V, D>(PhantomData<(V, D)>);
 
 impl<V: Dims, D: DimList> ScatterLoops<V, D> {

@@ -389,7 +389,7 @@ where
     sum::<Named<V::Elem, Weighed<S, V>, Rank0, Binary<_, _, _>>, O, X>(&product)
 }
 
-/// An attention, setting by setting: what is not said is as in most networks.
+/// The settings of an attention, with the usual defaults.
 ///
 /// | | unless it is said |
 /// |---|---|
@@ -427,12 +427,12 @@ impl<F: DimList, O: DimList, T: Real> Attend<F, O, T> {
 }
 
 impl<F: DimList, O: DimList, T: Real, M> Attend<F, O, T, M> {
-    /// What the products of queries and keys are multiplied by.
+    /// The factor of the products of queries and keys.
     pub fn scale(self, scale: T) -> Self {
         Attend { scale: Some(scale), ..self }
     }
 
-    /// Which keys each query looks at, or what is added to the scores: see [`Mask`].
+    /// The keys that each query attends to, or terms to add to the scores: see [`Mask`].
     pub fn mask<N: Mask<T>>(self, mask: N) -> Attend<F, O, T, N> {
         let Attend { features, over, scale, dropped, .. } = self;
         Attend { features, over, scale, mask, dropped }

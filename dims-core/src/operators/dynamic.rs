@@ -208,7 +208,7 @@ where
     grown(n, first.len())?;
     let all: Vec<usize> = lines.order.iter().map(|&axis| lines.shape.size(axis)).collect();
     let inverse = arranged(inverse, &lines.order, &all)?;
-    // (The derivative of a value is that of its first element.)
+    // (The gradient of a value goes to its first occurrence.)
     let kind = MoveRows {
         name,
         outer: 1,

@@ -33,14 +33,14 @@ pub struct Interpolation {
     corners: Corners,
 }
 
-/// What goes through the elements.
+/// The curve through the elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Curve {
     Linear,
     Cubic,
 }
 
-/// What the ends of a dim are.
+/// The points that the ends of a dim stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Corners {
     /// The outer edges of the first and the last element, each of which is as wide as the distance
@@ -111,7 +111,7 @@ fn cubic_weight(distance: f64) -> f64 {
     }
 }
 
-/// What gives dims other sizes by numbers between the elements.
+/// Resizes dims by interpolating between the elements.
 pub trait Interpolating: Computable<Elem: Real> {
     /// The dims with other sizes: each element is computed from those near its position, as
     /// [`Interpolation`] says. `sizes` is one number for all dims, or one for each.

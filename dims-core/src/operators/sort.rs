@@ -337,7 +337,7 @@ pub trait Sorting: AsTensor {
     }
 
     /// The median over dims: the middle element in order, or the mean of the two in the middle;
-    /// not-a-number if there is one.
+    /// NaN if there is one.
     #[panicking_twin("so is having no elements")]
     fn try_median<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,

@@ -76,10 +76,10 @@ pub struct Window {
     ceil: bool,
 }
 
-/// What is added around the elements.
+/// The padding around the elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Padding {
-    /// So many elements in front of those of each dim, and so many behind them.
+    /// This number of elements before each dim, and this number after it.
     Given { front: PerDim, behind: PerDim },
     /// As many as are needed for `ceil(n / stride)` windows.
     Same,

@@ -1,4 +1,4 @@
-//! What is computed of matrices, as data, and what that takes and yields.
+//! Operations on matrices, as data: their operands and their results.
 
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub struct ReadTriangle {
     pub unit: bool,
 }
 
-/// What is computed of each matrix `a`.
+/// The operation on each matrix `a`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub enum MatrixWork {
@@ -88,7 +88,7 @@ impl MatrixSizes {
         MatrixSizes { batch, rows, columns, right: 0 }
     }
 
-    /// The same with right-hand sides of so many columns.
+    /// The same sizes, for right-hand sides with this number of columns.
     pub fn with_right(self, right: usize) -> Self {
         MatrixSizes { right, ..self }
     }
@@ -108,7 +108,7 @@ impl MatrixSizes {
 /// The elements of a result, and how many each matrix has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatrixResult {
-    /// Elements as those of the matrix.
+    /// Elements of the matrix's type.
     Values(usize),
     /// Real numbers.
     Parts(usize),
@@ -128,7 +128,7 @@ impl MatrixResult {
 }
 
 impl MatrixWork {
-    /// What plans and messages call it.
+    /// The name in plans and messages.
     pub fn name(self) -> &'static str {
         match self {
             MatrixWork::Cholesky => "cholesky",

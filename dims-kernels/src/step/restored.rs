@@ -1,4 +1,4 @@
-//! What a step is restored to from data.
+//! Steps restored from data.
 
 use super::{StepDerivative, StepKind};
 use crate::ops::code::DType;
@@ -6,12 +6,12 @@ use crate::trace::saved::SavedType;
 use alloc::sync::Arc;
 use smallvec::SmallVec;
 
-/// A kind, and the types and lengths of what it takes and yields.
+/// A kind, and the types and lengths of its operands and results.
 pub(super) struct Restored {
     pub(super) kind: Arc<dyn StepDerivative>,
     pub(super) takes: SmallVec<[SavedType; 3]>,
     pub(super) yields: SmallVec<[SavedType; 3]>,
-    /// What it keeps for its derivative.
+    /// The values that it keeps for its derivative.
     pub(super) keeps: Option<SavedType>,
 }
 

@@ -21,7 +21,7 @@ impl Lower<'_> {
                 let sum = self.body.add(&a, &self.body.transpose(&a, &[0, 2, 1]));
                 let half = self.body.mul(&sum, &self.body.like(&sum, 0.5));
                 let factor = self.body.cholesky(&half);
-                // (What is above the diagonal is not specified.)
+                // (The elements above the diagonal are not specified.)
                 let [row, column] = [1, 2].map(|axis| self.body.iota(DType::I32, &factor.shape, axis));
                 let is_lower = self.body.compare("GE", &row, &column);
                 self.body.select(&is_lower, &factor, &self.body.like(&factor, 0.0))

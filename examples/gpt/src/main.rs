@@ -85,7 +85,7 @@ struct Train {
 
 #[derive(Args)]
 struct Sample {
-    /// What is gone on with
+    /// The checkpoint to continue from
     #[arg(long, default_value = "In the beginning")]
     prompt: String,
     /// Characters to write

@@ -1,4 +1,4 @@
-//! A training: what it has decided, what it has learned, and how both are kept in a file.
+//! The state of a training run, and its checkpoint file.
 
 use crate::model::{Batch, Gpt, Head, Inner, Sizes, Texts, Token};
 use crate::text::{Corpus, Vocabulary, passages};

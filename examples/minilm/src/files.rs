@@ -7,13 +7,13 @@ use std::path::Path;
 use typed_dims::file::safetensors::SafetensorsReader;
 use typed_dims::prelude::*;
 
-/// What is not in the weights.
+/// Settings that are not among the weights.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Settings {
     /// How many parts a layer has.
     #[serde(rename = "num_attention_heads")]
     pub heads: usize,
-    /// What is added to variances.
+    /// The number added to variances.
     #[serde(rename = "layer_norm_eps")]
     pub epsilon: f64,
     /// The most tokens of a sentence.

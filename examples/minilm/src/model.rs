@@ -24,7 +24,7 @@ dims! {
     pub struct Width;
     /// Features between the two halves of a layer's network.
     pub struct Inner;
-    /// What a token can be.
+    /// Tokens of the vocabulary.
     pub struct Word;
     /// Where a token can be.
     pub struct Position;
@@ -35,7 +35,7 @@ dims! {
 /// Tokens of sentences, as features.
 pub type Features = Tensor<f32, (Batch, Token, Width)>;
 
-/// What a token is before it has looked at others.
+/// The features of tokens before the first layer.
 #[derive(Load)]
 struct Embeddings<'w> {
     #[load(name = "word_embeddings.weight")]

@@ -20,7 +20,7 @@ struct Limit {
 }
 
 impl Reader {
-    /// The tokenizer in a model's folder. What is longer than the model was made for is cut.
+    /// The tokenizer in a model's folder. Longer texts than the model supports are cut off.
     pub fn open(folder: &Path, settings: Settings) -> Result<Self, Box<dyn Error>> {
         let path = folder.join("tokenizer.json");
         let mut tokenizer =

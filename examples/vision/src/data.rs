@@ -15,7 +15,7 @@ pub fn with_margin(images: &Images) -> Maps {
     maps.into_tensor((Example, Channel, Row, Column)).pad((Row, Column), 1, 1, Pad::Constant(0.0)).eval()
 }
 
-/// Each image moved by up to a pixel along rows and columns. What leaves an image is its margin.
+/// Each image moved by up to a pixel along rows and columns. Only pixels of the margin leave an image.
 pub fn varied(images: &Maps, rng: &mut impl Rng) -> Maps {
     let moved = |at: usize| {
         let image = images.view().index(Example, at as isize);

@@ -15,7 +15,7 @@ pub trait RecurrentState<T, S: Dims>: Sized {
     #[track_caller]
     fn zeros_like(output: &Named<T, S>) -> Self;
 
-    /// What the cell puts out.
+    /// The output of the cell.
     #[doc(hidden)]
     fn output(&self) -> &Named<T, S>;
 

@@ -36,7 +36,7 @@ macro_rules! networks {
         /// let x: Tensor<f32, (Batch, Time, Input)> = randn((Batch.of(2), Time.of(5), Input.of(3)), 2);
         /// let (y, _) = network.apply(&x, Time, None);
         /// assert_eq!(y.dims(), [("Batch", 2), ("Time", 5), ("Both", 8)]);
-        /// // Texts of 5 and of 3 positions, the rest of which is not looked at.
+        /// // Texts of 5 and of 3 positions; the positions after them are ignored.
         /// let (y, _) = network.apply_padded(&x, Time, &from_vec(Batch.of(2), vec![5, 3]), None);
         /// assert_eq!(y.slice(Time, 3..).index(Batch, 1).abs().max((Time, Both)).order(()), 0.0);
         /// ```
@@ -121,7 +121,7 @@ macro_rules! networks {
         where
             (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)>>,
         {
-            /// Random weights of so many layers, as one has them.
+            /// Random weights of all layers, initialized as those of a single cell.
             ///
             /// # Panics
             ///
@@ -182,7 +182,7 @@ macro_rules! networks {
         where
             (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)> + Union<(B,)>>,
         {
-            /// Random weights of so many layers, as one has them.
+            /// Random weights of all layers, initialized as those of a single cell.
             ///
             /// # Panics
             ///

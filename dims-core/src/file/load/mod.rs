@@ -539,7 +539,7 @@ impl<'a> LoadTensor<'a> for NoBias {
     }
 }
 
-/// A tensor that can be a field with a layout of its own: one that owns its elements.
+/// A tensor type of a field with `layout`. It owns its elements.
 #[diagnostic::on_unimplemented(
     message = "only a `Tensor` can have a `layout`",
     label = "this borrows its elements, in the layout of the file"

@@ -14,7 +14,7 @@ use kernels::scalar::Element;
 use kernels::step::{AnyBuffer, PullFunction, Pulled, StepOperands};
 use kernels::trace::{Field, Held, Node, Part, StridedPlace};
 
-/// What the derivative is computed by: the results of all examples. (Without the types of the
+/// The results of all examples, from which the derivative is computed. (Without the types of the
 /// operands, so that it is compiled once for a kind of them.)
 pub(super) struct ResultsOfCalls<Flat, E> {
     pub(super) name: &'static str,

@@ -186,7 +186,7 @@ pub(crate) struct RightSides<T> {
 }
 
 impl<T: Element> RightSides<T> {
-    /// Those of a tensor. `V` are its dims and those of the batch.
+    /// The matrices of a tensor. `V` are its dims and the dims of the batch.
     #[track_caller]
     pub(crate) fn of<V: Dims, B: Computable<Elem = T>>(
         tensor: B,

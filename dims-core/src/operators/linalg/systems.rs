@@ -18,13 +18,13 @@ use twins::panicking_twin;
 /// elements of the other one count as 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Triangular {
-    /// The diagonal, and what is below it.
+    /// The diagonal and the elements below it.
     Lower,
-    /// The diagonal, and what is above it.
+    /// The diagonal and the elements above it.
     Upper,
-    /// What is below the diagonal, which counts as ones.
+    /// The elements below the diagonal. Those on it count as ones.
     UnitLower,
-    /// What is above the diagonal, which counts as ones.
+    /// The elements above the diagonal. Those on it count as ones.
     UnitUpper,
 }
 
@@ -53,7 +53,7 @@ pub trait LinearSystems: Computable {
     /// The lower triangular `l` with `a = l l^H`, of positive definite matrices:
     /// `a[r, c] = sum over k of l[r, k] * conj(l[c, k])`. The result has zeros above the diagonal.
     ///
-    /// It is that of `(a + a^H) / 2`. So the gradient is symmetric, as in JAX and PyTorch.
+    /// It is computed from `(a + a^H) / 2`, so the gradient is symmetric, as in JAX and PyTorch.
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -188,7 +188,7 @@ impl<C: DimList, P: DimList, K: DimList> Convolve<C, P, K> {
         Convolve { channels, dims, window, steps: Window::new() }
     }
 
-    /// How the window moves, and what is added around the elements.
+    /// Sets how the window moves, and the padding around the elements.
     pub fn steps(self, steps: Window) -> Self {
         Convolve { steps, ..self }
     }

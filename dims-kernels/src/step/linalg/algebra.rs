@@ -119,7 +119,7 @@ impl<T: MatrixElement> Algebra<T> {
         (sizes, StridedPlace::contiguous(&sizes, &[0, 1, 2]))
     }
 
-    /// Each element of a matrix and those of others at its place, combined.
+    /// Combines matrices element by element.
     pub(super) fn map<const N: usize>(
         &self,
         a: &Matrices,
@@ -187,7 +187,7 @@ impl<T: MatrixElement> Algebra<T> {
         self.summed(&parts.iter().map(part).collect::<Vec<_>>(), [rows, columns])
     }
 
-    /// Vectors, each as the diagonal of a matrix of so many rows and columns.
+    /// Diagonal matrices with these numbers of rows and columns, from vectors.
     pub(super) fn diagonal(&self, vectors: &Matrices) -> Result<Matrices, Error> {
         let size = vectors.columns;
         let sizes = [self.batch, size];
@@ -276,7 +276,7 @@ impl<T: MatrixElement> Algebra<T> {
         self.only(MatrixWork::SolveTriangular(triangle), a, &[b], [b.rows, b.columns])
     }
 
-    /// What a matrix adds to the derivative by an operand, if that is asked for.
+    /// The contribution of a matrix to the gradient of an operand, if it is needed.
     pub(super) fn part_of(
         &self,
         step: &Pulled<'_>,
@@ -308,6 +308,6 @@ fn scaled(build: &mut Builder, a: Register, share: f64) -> Register {
     }
     let kind = build.kind(a);
     let share_of = build.float(share, kind);
-    // (Zero times what is no number is zero.)
+    // (Zero times NaN is zero here.)
     if share == 0.0 { share_of } else { build.binary(BinaryOpcode::Mul, a, share_of) }
 }

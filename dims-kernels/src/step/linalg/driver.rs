@@ -60,7 +60,7 @@ impl<T: MatrixElement> OwnedData<T> {
 }
 
 impl<'r, T: MatrixElement> DataSlice<'r, T> {
-    /// The first so many elements, which are taken away.
+    /// Takes this number of elements from the front.
     fn take(&mut self, count: usize) -> DataSlice<'r, T> {
         fn first<'r, E>(data: &mut &'r mut [E], count: usize) -> &'r mut [E] {
             let (first, rest) = core::mem::take(data).split_at_mut(count);

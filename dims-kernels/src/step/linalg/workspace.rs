@@ -1,4 +1,4 @@
-//! Memory that a thread uses for one matrix after the other, and what is wrong with one.
+//! Memory that a thread uses for one matrix after another, and faults of matrices.
 
 use super::MatrixElement;
 use super::stack::{Failure, Stack};
