@@ -1,4 +1,4 @@
-//! A function scanned over time.
+//! `scan`: a function applied step by step along a dim.
 
 // rustc quotes the line of the unmet bound, so the bound on the role is on a short line.
 #![allow(clippy::multiple_bound_locations)]

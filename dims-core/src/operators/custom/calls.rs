@@ -145,8 +145,8 @@ impl<Args: 'static, O: ArrayOp<Args>> Step for ArrayStep<'_, O, Args> {
         Ok(results)
     }
 
-    // (The derivative is stored without the operation. It reads the sizes of a result from what the
-    // step keeps.)
+    // (The derivative is stored without the operation. It reads the sizes of a result from the data
+    // that the step keeps.)
     #[cfg(feature = "std")]
     fn derivative(&self) -> Option<Arc<dyn StepDerivative>> {
         match DType::of::<O::Elem>() {

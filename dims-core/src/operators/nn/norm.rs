@@ -1,4 +1,4 @@
-//! Normalisation: elements with the mean 0 and the variance 1 over some dims.
+//! Normalisation to mean 0 and variance 1 over some dims.
 
 use crate::error::DimError;
 use crate::execute::lines::{Lines, along_lines, standardized_affine};
@@ -90,9 +90,9 @@ pub trait Normalization: AsTensor {
     /// `(x - mean) / sqrt(var + eps) * gain + bias`: [`layer_norm`](Normalization::layer_norm) over
     /// dims, then a learnt scale and offset.
     ///
-    /// Each line is read once and written once if `gain` and `bias` have only dims of `dims`. They
-    /// can have any dims of `x`. If they have others, write `x.layer_norm(..) * gain + bias`.
-    /// Either can be a single number.
+    /// `gain` and `bias` can have any dims of `x`, or be single numbers. If they have only dims of
+    /// `dims`, this is one pass over memory. If they have dims that `x` lacks, write
+    /// `x.layer_norm(..) * gain + bias`.
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -57,7 +57,7 @@ pub trait Pooling: Computable {
         pool(self, &dims, &size.into(), steps, Around::Ignored(Self::Elem::LOWEST), reducers::Max)
     }
 
-    /// The mean of each window, whose padding counts as zeros:
+    /// The mean of each window, with the padding counted as zeros:
     /// `out[h] = mean over kh of x[h * stride + kh * dilation - padding]`.
     #[panicking_twin("so is a window that is longer than what it slides along")]
     fn try_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
