@@ -1,4 +1,5 @@
-//! Arguments of batched functions: computed, their further dims united, then sealed.
+//! Arguments of batched functions. They are computed, the union of their further dims is taken, and
+//! they are sealed.
 
 use super::example::{Alone, Example, Param};
 use crate::error::{DimError, Origin};
@@ -191,8 +192,8 @@ impl<U: Dims> Further<U> {
         self.unify_axes::<A::Dims, W::Dims>(&raw.named, raw.origin)
     }
 
-    /// As [`unify`](Further::unify), for the axes of a tensor with the dims `S`, of which the
-    /// function sees `K`.
+    /// As [`unify`](Further::unify), for the axes of a tensor with the dims `S`. The function sees
+    /// the dims `K`.
     #[inline]
     pub(super) fn unify_axes<S: Dims, K: Dims>(
         &mut self,
@@ -244,7 +245,8 @@ pub struct Batch<B> {
 }
 
 impl<B> Batch<B> {
-    /// Unifies the sizes of the rest with the last dims of a tensor, which may not vary along them.
+    /// Unifies the sizes of the rest with the last dims of a tensor. The elements need not vary
+    /// along these dims.
     pub(super) fn unify(&self, shape: &mut Shape) -> Result<(), DimError> {
         let first = shape.named_len() - self.sizes.len();
         for (at, &(size, origin)) in self.sizes.iter().enumerate() {

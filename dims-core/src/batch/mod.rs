@@ -15,7 +15,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `example` | types as written for one example, and their types in a batch |
-//! | `argument` | arguments: computed, their further dims united, then sealed |
+//! | `argument` | arguments: computed, then sealed |
 //! | `result` | results: computed, and opened to the dims of the caller |
 //! | `closed` | the rest that a function sees, and dims that clash |
 //! | `seal` | `seal` and `unseal`, for functions that name `Rest<B>` themselves |

@@ -344,8 +344,8 @@ pub fn try_permutation<D: SizedDims + Written<Index = usize>>(
     }
 }
 
-/// The indices of a dim in random order, in parts of `size` and a last one of those that are left
-/// over: the mini-batches of an epoch.
+/// The mini-batches of an epoch: the indices of a dim in random order, in parts of `size`. The last
+/// part has the remaining indices.
 ///
 /// ```
 /// use typed_dims::creation::random::{batches, split};

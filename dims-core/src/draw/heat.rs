@@ -39,7 +39,7 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     /// ████████
     /// ```
     ///
-    /// If there are more than 60 lines or columns, only every second, third, .. is shown, and the
+    /// If there are more than 60 rows or columns, only every second, third, .. is shown, and the
     /// first line says so.
     ///
     /// # Panics
@@ -67,7 +67,7 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     /// A heat map as an SVG document with a square for each element. Its tooltip shows indices and
     /// value.
     ///
-    /// If there are more than 200 lines or columns, only every second, third, .. is shown, and the
+    /// If there are more than 200 rows or columns, only every second, third, .. is shown, and the
     /// caption says so.
     ///
     /// # Panics

@@ -287,8 +287,8 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     }
 }
 
-/// A tensor plus one whose dims it has, in the memory of the first. The sum of traced tensors gets
-/// new memory.
+/// Adds a tensor to one that has all its dims, in the memory of the latter. The sum of traced
+/// tensors gets new memory.
 #[track_caller]
 pub(crate) fn added_in_place<T: Num, S: Dims, X: Dims>(
     mut tensor: Named<T, S>,

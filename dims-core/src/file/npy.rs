@@ -328,7 +328,7 @@ pub fn to_bytes<A: Storable>(tensor: A) -> Result<Vec<u8>, FileError> {
 ///
 /// # Errors
 ///
-/// As for [`to_bytes`], and if a dim has another size than in the tensor.
+/// As for [`to_bytes`], and if a size given with a dim differs from its size in the tensor.
 #[track_caller]
 pub fn to_bytes_as<A, L, X>(tensor: A, dims: L) -> Result<Vec<u8>, FileError>
 where

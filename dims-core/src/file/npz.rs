@@ -306,7 +306,8 @@ impl NpzWriter {
     ///
     /// # Errors
     ///
-    /// As for [`put`](NpzWriter::put), and if a dim has another size than in the tensor.
+    /// As for [`put`](NpzWriter::put), and if a size given with a dim differs from its size in the
+    /// tensor.
     #[track_caller]
     pub fn put_as<A, L, X>(&mut self, name: &str, tensor: A, dims: L) -> Result<&mut Self, FileError>
     where

@@ -63,7 +63,7 @@ use twins::panicking_twin;
 /// # Errors
 ///
 /// If the value depends on a traced tensor that is not among the inputs, or there is no memory.
-#[panicking_twin(but = "what can go wrong before the backward pass is an error")]
+#[panicking_twin(but = "mistakes that are found before the backward pass are errors")]
 pub fn try_custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + Send + Sync + 'static>(
     f: impl FnOnce(&P::Value) -> Y,
     pull_back: impl Fn(&P::Value, &Y, &Y) -> P::Value + Send + Sync + 'static,
@@ -108,7 +108,7 @@ pub fn try_custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
 /// # Errors
 ///
 /// If the value depends on a traced tensor that is not among the inputs, or there is no memory.
-#[panicking_twin(but = "what can go wrong before the backward pass is an error")]
+#[panicking_twin(but = "mistakes that are found before the backward pass are errors")]
 pub fn try_checkpoint<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + Send + Sync + 'static>(
     f: impl Fn(&P::Value) -> Y + Send + Sync + 'static,
     inputs: P,

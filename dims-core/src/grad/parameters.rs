@@ -165,7 +165,7 @@ pub trait Parameters: Sized {
     /// # Panics
     ///
     /// If it does not fit into memory.
-    #[panicking_twin(but = "what does not fit into memory is an error")]
+    #[panicking_twin(but = "running out of memory is an error")]
     fn try_zero(&self) -> Result<Self, DimError> {
         struct Zeros;
         impl Walk<1> for Zeros {

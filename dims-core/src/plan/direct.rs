@@ -37,7 +37,7 @@ pub(crate) struct Planned<T> {
 /// The sizes of a result's axes, padded with 1.
 pub(crate) type ResultSizes = [usize; MOST];
 
-/// What a type says of a tensor in memory: its dims, and their order in memory if the type
+/// The static type of a tensor in memory: its dims, and their order in memory if the type
 /// determines it.
 pub type Typed = (&'static Keys, Layout);
 
