@@ -1,10 +1,10 @@
 //! The operator database: one entry for each operator of the library, and one test body that runs
 //! them all.
 //!
-//! An entry says how to create inputs, calls the operator, and computes the same with plain loops.
-//! `check` runs it with all its element types, with every memory layout, and with empty dims. With
-//! the first element type, it also runs it with two further dims that the entry does not mention:
-//! one that only the first argument has, and one that all have. `docs` generates
+//! An entry says how to create inputs, calls the operator, and computes the expected result with
+//! plain loops. `check` runs it with all its element types, with every memory layout, and with
+//! empty dims. With the first element type, it also runs it with two further dims that the entry
+//! does not mention: one that only the first argument has, and one that all have. `docs` generates
 //! `docs/operators.md` from the same entries.
 
 // Entries are written once for all their element types, and ranges may count from the end.
