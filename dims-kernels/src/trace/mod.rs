@@ -189,7 +189,8 @@ impl Table {
         Table::of_rows(index, size, 1, order)
     }
 
-    /// The same with indices of rows, which lie `stride` elements apart.
+    /// Like [`computed`](Self::computed), but the index selects a row, and rows are `stride`
+    /// elements apart.
     ///
     /// # Panics
     ///

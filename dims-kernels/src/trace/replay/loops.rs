@@ -478,9 +478,9 @@ impl<T: ProgramOutput> SummedLoops<'_, T> {
     }
 }
 
-// SAFETY: it yields no places for others to write to. Each position of the loops is in one tile, so
-// parts that run on several threads write different results. The elements of a tile are in a line
-// that was computed for all of them.
+// SAFETY: it yields no positions for others to write to. Each position of the loops is in one tile,
+// so parts that run on several threads write different results. The elements of a tile are in a
+// line that was computed for all of them.
 unsafe impl<T: ProgramOutput> Kernel for SummedLoops<'_, T> {
     type Elem = T;
     const LONG: bool = true;

@@ -1,4 +1,4 @@
-//! Matrices that a work is not for.
+//! Matrices for which a work returns an error.
 
 use super::*;
 
