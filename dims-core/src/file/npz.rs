@@ -50,7 +50,7 @@ impl NpzReader {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or is not a valid one.
+    /// If the file cannot be read, or is not valid.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
         let reader = Self::new(AlignedBytes::read(path)?).map_err(|error| error.of(Some(path)))?;
@@ -203,7 +203,7 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
     }
 }
 
-/// A tensor of an archive, as it is unpacked.
+/// A tensor of an archive while it is unpacked.
 struct Member<'r, B: AsRef<[u8]>> {
     name: String,
     file: ZipFile<'r, Cursor<B>>,

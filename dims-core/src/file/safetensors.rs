@@ -88,7 +88,7 @@ impl SafetensorsReader {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or is not a valid one.
+    /// If the file cannot be read, or is not valid.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
         let reader = Self::new(AlignedBytes::read(path)?).map_err(|error| error.of(Some(path)))?;

@@ -311,7 +311,7 @@ impl<P: DerivedParameters> Parameters for P {
 /// use typed_dims::types::rank::Rank;
 /// use typed_dims::types::scalar::Element;
 ///
-/// /// How many elements each tensor has in both values.
+/// /// The number of elements of each tensor in both values.
 /// struct Sizes(Vec<String>);
 ///
 /// impl Walk<2> for Sizes {

@@ -20,7 +20,7 @@ pub(super) struct StepAfter<C, const K: usize> {
     formula: C,
     settings: GroupSettings,
     after: TakenBefore,
-    /// The last numbers, and how many steps their parameters have missed.
+    /// The last numbers, and the number of steps that their parameters have missed.
     last: Option<(u64, StepScalars<K>)>,
 }
 
