@@ -53,7 +53,7 @@ impl NpyReader {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or is not a valid one.
+    /// If the file cannot be read, or is not valid.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
         // (The name of the tensor is the file's without its extension.)

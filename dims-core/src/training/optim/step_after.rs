@@ -102,7 +102,7 @@ impl<C: OfStep<K>, const K: usize> StepAfter<C, K> {
         &self.formula
     }
 
-    /// The numbers of the step with a number of its own, which comes after `steps` steps of the
+    /// The scalars for a parameter that takes its step number `step`, after `steps` steps of the
     /// optimizer.
     fn of_step_by_tensors(
         &self,
