@@ -53,7 +53,7 @@ fn draw(
 fn compare(operator: &Operator, case: &Case, run: usize, arguments: &[Argument], what: &str) {
     let found = case.runs[run](arguments);
     let further = if run == 0 { "no" } else { "two" };
-    let context = || format!("{} of {}, {what}, {further} further dims", operator.name, case.dtype);
+    let context = || format!("{} of {}, {what}, {further} extra dims", operator.name, case.dtype);
     if run == 0 {
         let plain: Vec<Elements> = arguments.iter().map(|argument| argument.elements().widened()).collect();
         let expected = (case.loops)(&plain);

@@ -3,7 +3,7 @@
 //!
 //! An entry says how to create inputs, calls the operator, and computes the expected result with
 //! plain loops. `check` runs it with all its element types, with every memory layout, and with
-//! empty dims. With the first element type, it also runs it with two further dims that the entry
+//! empty dims. With the first element type, it also runs it with two extra dims that the entry
 //! does not mention: one that only the first argument has, and one that all have. `docs` generates
 //! `docs/operators.md` from the same entries.
 
@@ -64,7 +64,7 @@ static ALLOCATOR: guarded::Guarded = guarded::Guarded;
 use table::Family;
 use typed_dims::prelude::*;
 
-// `Outer` and `Inner` are the further dims: one sorts before the others, one after them.
+// `Outer` and `Inner` are the extra dims: one sorts before the others, one after them.
 dims! {
     pub(crate) struct Outer;
     pub(crate) struct I;

@@ -1,4 +1,4 @@
-//! Arguments of batched functions. They are computed, the union of their further dims is taken, and
+//! Arguments of batched functions. They are computed, the union of their extra dims is taken, and
 //! they are sealed.
 
 use super::example::{Alone, Example, Param};
@@ -24,11 +24,11 @@ use smallvec::SmallVec;
 /// An argument for a parameter of type `W` of a batched function: it has the dims of `W` and any
 /// others.
 ///
-/// `After` is the union of the others and the further dims `Before` of the previous arguments.
+/// `After` is the union of the others and the extra dims `Before` of the previous arguments.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor",
     label = "a tensor is expected here",
-    note = "bind an array to make it a tensor: `a.at((n, .., ..))` has the further dim `n` and two positional axes"
+    note = "bind an array to make it a tensor: `a.at((n, .., ..))` has the extra dim `n` and two positional axes"
 )]
 pub trait Argument<W: Example, Before: Dims, After: Dims>: Computable {
     #[doc(hidden)]
@@ -67,9 +67,9 @@ where
     #[inline]
     fn alone(held: &HeldArgument<Self>) -> Alone<'_, W> {
         let raw = held.raw();
-        assert_eq!(A::Dims::KEYS.as_slice().len(), W::Dims::KEYS.as_slice().len(), "no further dims");
+        assert_eq!(A::Dims::KEYS.as_slice().len(), W::Dims::KEYS.as_slice().len(), "no extra dims");
         raw_view(raw, &SealedAxes::<A::Dims, W::Dims, ()>::FROM, |_| {
-            unreachable!("there are no further dims")
+            unreachable!("there are no extra dims")
         })
     }
 }
@@ -85,11 +85,11 @@ fn raw_view<'a, T: IsElem<W>, W, S: Dims, R: Rank>(
     Named::from_expr(View::permuted(elements, (&raw.named, &raw.positional), from, sizes, raw.origin))
 }
 
-/// No further dims, for a parameter without `Rest` in a function that names `Rest<B>` itself.
+/// No extra dims, for a parameter without `Rest` in a function that names `Rest<B>` itself.
 #[diagnostic::on_unimplemented(
-    message = "this parameter takes no further dims, but its argument has `{Self}`",
-    label = "this has further dims",
-    note = "the function takes further dims where its signature says `Rest<B>`"
+    message = "this parameter takes no extra dims, but its argument has `{Self}`",
+    label = "this has extra dims",
+    note = "the function takes extra dims where its signature says `Rest<B>`"
 )]
 pub trait NoFurther: Dims {
     #[doc(hidden)]
@@ -130,7 +130,7 @@ impl<T> IsElem<T> for T {
 /// The number of positional axes matches the function's parameter.
 #[diagnostic::on_unimplemented(
     message = "this function takes a tensor with positional axes of `{R}`, not of `{Self}`",
-    label = "this has `{Self}`: bind the axes that are further dims, and leave the others, `a.at((n, .., ..))`"
+    label = "this has `{Self}`: bind the axes that are extra dims, and leave the others, `a.at((n, .., ..))`"
 )]
 pub trait IsRank<R> {
     #[doc(hidden)]
@@ -171,7 +171,7 @@ impl<A: Computable> HeldArgument<A> {
     }
 }
 
-/// The sizes of the further dims of all arguments of one call.
+/// The sizes of the extra dims of all arguments of one call.
 pub struct Further<U: Dims> {
     shape: Shape,
     marker: PhantomData<fn() -> U>,
@@ -185,7 +185,7 @@ impl<U: Dims> Further<U> {
         Further { shape: Shape::new::<U, Rank0>(), marker: PhantomData }
     }
 
-    /// Unifies the sizes of the further dims of an argument for a parameter of type `W`.
+    /// Unifies the sizes of the extra dims of an argument for a parameter of type `W`.
     #[inline]
     pub fn unify<W: Example, A: Computable>(&mut self, held: &HeldArgument<A>) -> Result<(), DimError> {
         let raw = held.raw();
@@ -232,7 +232,7 @@ impl<U: Dims> Further<U> {
     /// The sizes for the called function, to which the dims are the rest `B`.
     #[inline]
     pub fn closed<B: Dims>(&self) -> Batch<B> {
-        debug_assert_eq!(B::KEYS.as_slice().len(), self.sizes().len(), "a rest stands for all further dims");
+        debug_assert_eq!(B::KEYS.as_slice().len(), self.sizes().len(), "a rest stands for all extra dims");
         let sizes = (0..self.sizes().len()).map(|at| self.shape.known(at)).collect();
         Batch { sizes, marker: PhantomData }
     }
@@ -259,7 +259,7 @@ impl<B> Batch<B> {
 }
 
 /// The axes of a sealed tensor, as positions among those of a tensor with the dims `S`: the dims
-/// `K` of one example, then the further dims `U`.
+/// `K` of one example, then the extra dims `U`.
 pub(super) struct SealedAxes<S, K, U>(PhantomData<(S, K, U)>);
 
 impl<S: Dims, K: Dims, U: Dims> SealedAxes<S, K, U> {
@@ -270,7 +270,7 @@ impl<S: Dims, K: Dims, U: Dims> SealedAxes<S, K, U> {
         let len = K::KEYS.as_slice().len() + U::KEYS.as_slice().len();
         assert!(
             Sealed::KEYS.as_slice().len() == len,
-            "a function for a tensor of 26 dims cannot be batched: there is no room for further dims"
+            "a function for a tensor of 26 dims cannot be batched: there is no room for extra dims"
         );
     }
 }
@@ -281,7 +281,7 @@ const fn from(all: &Keys, own: &Keys, further: &Keys) -> [usize; MAX_DIMS] {
     let mut i = 0;
     while i < own_len + len && i < MAX_DIMS {
         let key = if i < own_len { &own.as_slice()[i] } else { &further.as_slice()[i - own_len] };
-        // A dim of one example is not a further dim, even if it is one of another argument.
+        // A dim of one example is not an extra dim, even if it is one of another argument.
         if (i < own_len || own.position(key).is_none())
             && let Some(at) = all.position(key)
         {

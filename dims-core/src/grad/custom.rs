@@ -28,8 +28,8 @@ use kernels::trace::{
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
-/// A function with a custom pull-back. The value is `f(inputs)`. The gradient by the inputs is
-/// `pull_back` of the inputs, the value, and the cotangent of the value.
+/// A function with a custom pull-back. The value is `f(inputs)`. The gradient with respect to the
+/// inputs is `pull_back` of the inputs, the value, and the cotangent of the value.
 ///
 /// `f` runs once, and its operations are not recorded. `pull_back` runs in each backward pass. It
 /// is recorded if gradients of gradients are taken, so it can be differentiated if its operations
@@ -366,7 +366,7 @@ impl Walk<1> for Filled<'_> {
     }
 }
 
-/// The gradients by inputs, as parts.
+/// The gradients with respect to inputs, as parts.
 struct GradientParts<'a> {
     parts: Vec<(Arc<Node>, Part)>,
     asked: &'a dyn Fn(u64) -> bool,

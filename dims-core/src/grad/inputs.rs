@@ -123,7 +123,7 @@ impl<T: Element, S: Dims, R: Rank> Inputs for Named<T, S, R, View<'_, T, S, R>> 
 
 /// Tensors that all have the rest `B`, so that each example has its own.
 #[diagnostic::on_unimplemented(
-    message = "the loss has the further dims `Rest<{B}>`, but `{Self}` lacks them",
+    message = "the loss has the extra dims `Rest<{B}>`, but `{Self}` lacks them",
     label = "for the gradient of each example, pass a tensor with `Rest<{B}>`: `&Tensor<f32, (.., Rest<{B}>)>`, or a tuple of them"
 )]
 pub trait OfEach<B> {

@@ -37,7 +37,8 @@ use path::values_at;
 /// Values made of tensors: tensors that own their elements; tuples, arrays, `Vec`, `Option` and
 /// `Box` of these; and structs with `#[derive(Parameters)]`.
 ///
-/// A gradient has the type of its parameters: the gradient by a `Network` is a `Network`.
+/// A gradient has the type of its parameters: the gradient with respect to a `Network` is a
+/// `Network`.
 ///
 /// * Tensors of floats are learned.
 /// * Tensors of other elements, such as indices and masks, are visited, named and counted, but not

@@ -55,7 +55,7 @@ pub fn try_value_and_grad<P: Inputs, L: ScalarLoss>(
 /// The loss as a tensor, and its gradient.
 ///
 /// As [`value_and_grad`], but returns the loss as a tensor, such as `Tensor<f32, ()>`, so it can be
-/// differentiated or recorded by an outer function. If the tensors in `by` have the further dims
+/// differentiated or recorded by an outer function. If the tensors in `by` have the extra dims
 /// `Rest<B>` of a batch, the loss can have them too: one loss for each example.
 ///
 /// ```
@@ -147,7 +147,7 @@ pub(super) fn differentiated<P: Inputs, Q, L: ScalarLoss<Q>, X, K>(
     Ok((wanted, gradient, beside))
 }
 
-/// The gradients by the variables in `traced`.
+/// The gradients with respect to the variables in `traced`.
 pub(super) fn collected<P: Inputs>(
     traced: &P::Value,
     gradients: &mut Gradients,

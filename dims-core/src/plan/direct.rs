@@ -1,6 +1,6 @@
 //! Products of two tensors in memory whose axis roles are known from their types. The sum has one
 //! axis. Batch, rows and columns may each span several axes, as long as they are adjacent, like the
-//! further dims of a batched function.
+//! extra dims of a batched function.
 //!
 //! The roles of the axes follow from the types, so they are a constant; at run time only sizes and
 //! strides are looked up. A small product costs little more than its multiplications.

@@ -62,7 +62,7 @@ pub unsafe trait Kernel: Sized {
     /// and constants do. Then elements past the end of a tile can be computed as well.
     const STEADY: bool = false;
 
-    /// Whether the elements of a tile are truth values that change at most once along it.
+    /// Whether the elements of a tile are `bool`s that change at most once along it.
     const MONOTONE: bool = false;
 
     /// Whether a line consists of two parts, each with elements of one operand, so that

@@ -35,7 +35,7 @@ pub enum MatrixWork {
     Det,
     /// The sign of the determinant, and the logarithm of its magnitude.
     SlogDet,
-    /// The cofactors, which are the derivatives of the determinant by each element.
+    /// The cofactors, which are the derivatives of the determinant with respect to each element.
     Cofactors,
     /// The order of the rows, the unit lower and the upper triangular factor.
     Lu,

@@ -248,8 +248,8 @@ macro_rules! unary_operations {
 
 /// Calls a macro with the operations on two elements, without and with a constant.
 ///
-/// `slopes(z)` names the result, and is followed by the derivatives by both operands. Further
-/// properties are
+/// `slopes(z)` names the result, and is followed by the derivatives with respect to both operands.
+/// Further properties are
 ///
 /// * `monotone`, `steady`: see [`BinaryOp`](crate::ops::BinaryOp);
 /// * `product`: the product of contractions;

@@ -114,7 +114,7 @@ pub trait ArrayOp<Args: 'static> {
     }
 
     /// The derivative of the operation. Without it, taking a gradient through the operation is an
-    /// error. Gradients by arrays of integers or truth values are ignored.
+    /// error. Gradients with respect to arrays of integers or `bool`s are ignored.
     ///
     /// It is used for first derivatives, and for directional ones (`jvp`), which call it once for
     /// each element of the result. For derivatives of higher order, use

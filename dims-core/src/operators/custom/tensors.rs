@@ -134,7 +134,7 @@ pub trait Takes<Args: 'static>: 'static {
     #[cfg(feature = "std")]
     #[doc(hidden)]
     fn of_fields(operands: &[Field]) -> Vec<Box<dyn AnyBuffer>>;
-    /// The gradients by the tensors for which they are needed.
+    /// The gradients with respect to the tensors for which they are needed.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     fn parts<E: Element>(

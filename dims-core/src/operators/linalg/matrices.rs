@@ -179,10 +179,10 @@ impl<T: Element> MatrixBatch<T> {
 }
 
 /// The right-hand sides for a batch of matrices. They have the dims of the batch, the rows, and
-/// further dims, which are columns.
+/// extra dims, which are columns.
 pub(crate) struct RightSides<T> {
     pub(crate) data: Buffer<T>,
-    /// The further dims.
+    /// The extra dims.
     pub(crate) further: Vec<(DimKey, usize)>,
 }
 

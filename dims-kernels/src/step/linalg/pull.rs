@@ -1,4 +1,4 @@
-//! The derivative of each work, as steps of programs: `d a` for a cotangent `g` of one of its
+//! The derivative of each operation, as steps of programs: `d a` for a cotangent `g` of one of its
 //! results.
 //!
 //! The formulas are from M. Giles, An extended collection of matrix derivative results for forward

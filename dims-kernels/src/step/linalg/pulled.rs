@@ -34,8 +34,9 @@ impl<T: MatrixElement> PulledMatrices<'_, '_, T> {
         Matrices::new(self.own.value, 0, shape)
     }
 
-    /// All results of a work on the first operand. If the derivative is recorded, they are computed
-    /// again, so that they can be differentiated; otherwise they are the ones that the step kept.
+    /// All results of an operation on the first operand. If the derivative is recorded, they are
+    /// computed again, so that they can be differentiated; otherwise they are the ones that the
+    /// step kept.
     pub(super) fn results(&self, work: MatrixWork) -> Result<Vec<(Arc<dyn Held>, usize)>, Error> {
         let sizes = self.step.sizes;
         if let Some(kept) = self.own.kept

@@ -1,5 +1,5 @@
-//! Checks each work against the property that defines its result, for several element types, sizes
-//! and batches, and against results from NumPy.
+//! Checks each operation against the property that defines its result, for several element types,
+//! sizes and batches, and against results from NumPy.
 
 mod numpy;
 mod properties;
@@ -127,7 +127,7 @@ fn run<T: MatrixElement>(
     execute(&MatrixStep::<T>::new(work, sizes), &mut operands)
 }
 
-/// Runs a work with one operand.
+/// Runs an operation with one operand.
 fn run_one<T: MatrixElement>(work: MatrixWork, sizes: MatrixSizes, data: &[T]) -> Result<Executed, Error> {
     run(work, sizes, &[data.to_vec()])
 }

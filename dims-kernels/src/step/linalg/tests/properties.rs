@@ -1,4 +1,4 @@
-//! The property that defines each work.
+//! The property that defines each operation.
 
 use super::*;
 
