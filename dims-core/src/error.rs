@@ -424,7 +424,7 @@ pub(crate) fn no_derivative(operation: &'static str, names: &[String]) -> DimErr
     DimError::NoDerivative { operation, origin: Some(Location::caller()), parameters: list_names(names) }
 }
 
-/// As [`no_derivative`], for a user-defined operation, which could be given a derivative.
+/// Like [`no_derivative`], for a user-defined operation, which could be given a derivative.
 #[cold]
 #[track_caller]
 pub(crate) fn no_own_derivative(operation: &'static str, remedy: &'static str, names: &[String]) -> DimError {

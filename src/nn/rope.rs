@@ -64,7 +64,7 @@ where
         Self::of_planes(positions, features, base, None, |feature| (feature % half, feature < half))
     }
 
-    /// As [`new`](Rope::new), but pairs the features `2 p` and `2 p + 1`, as do the paper, GPT-J,
+    /// Like [`new`](Rope::new), but pairs the features `2 p` and `2 p + 1`, as do the paper, GPT-J,
     /// and Llama's weights as published by Meta.
     ///
     /// ```

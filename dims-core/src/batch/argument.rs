@@ -192,8 +192,8 @@ impl<U: Dims> Further<U> {
         self.unify_axes::<A::Dims, W::Dims>(&raw.named, raw.origin)
     }
 
-    /// As [`unify`](Further::unify), for the axes of a tensor with the dims `S`. The function sees
-    /// the dims `K`.
+    /// Like [`unify`](Further::unify), for the axes of a tensor with the dims `S`. The function
+    /// sees the dims `K`.
     #[inline]
     pub(super) fn unify_axes<S: Dims, K: Dims>(
         &mut self,

@@ -59,7 +59,7 @@ pub fn map_each<X: Apiece, Y: Computable>(
     unwrap(try_map_each(tensors, |one| Ok(f(one))))
 }
 
-/// As [`map_each`], but size mismatches are errors, and `f` can fail.
+/// Like [`map_each`], but size mismatches are errors, and `f` can fail.
 ///
 /// # Errors
 ///

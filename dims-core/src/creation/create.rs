@@ -276,7 +276,7 @@ pub fn try_from_fn<T: Element, D: SizedDims>(
     each_position(&dims, f)
 }
 
-/// As [`try_from_fn`], with an error if a dim has no size.
+/// Like [`try_from_fn`], with an error if a dim has no size.
 #[track_caller]
 pub(super) fn each_position<T: Element, D: Written>(
     dims: &D,

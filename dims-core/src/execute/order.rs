@@ -65,7 +65,7 @@ pub trait OrderExt: AsTensor {
         }
     }
 
-    /// As [`order`](OrderExt::order), but size mismatches are errors.
+    /// Like [`order`](OrderExt::order), but size mismatches are errors.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn try_order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Result<Out, DimError>

@@ -270,8 +270,8 @@ pub trait Reductions: AsTensor {
         detached(self)
     }
 
-    /// As [`eval`](Reductions::eval), but with the elements stored in the order of `dims`, the last
-    /// one fastest.
+    /// Like [`eval`](Reductions::eval), but with the elements stored in the order of `dims`, the
+    /// last one fastest.
     ///
     /// The tensor is the same, but its order in memory affects speed: if a matrix of weights is
     /// used often, put the summed dims first.
@@ -283,7 +283,7 @@ pub trait Reductions: AsTensor {
     ///
     /// # Panics
     ///
-    /// As [`eval`](Reductions::eval).
+    /// See [`eval`](Reductions::eval).
     #[panicking_twin]
     fn try_eval_in<D: DimsOf<Self::Dims, ()>>(self, dims: D) -> Result<TensorOf<Self>, DimError>
     where

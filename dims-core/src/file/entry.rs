@@ -100,7 +100,7 @@ impl<'f> Entry<'f> {
         self.located(array)
     }
 
-    /// As [`load`](Entry::load), but without copying: the tensor is a view of the file's bytes.
+    /// Like [`load`](Entry::load), but without copying: the tensor is a view of the file's bytes.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl<'f> Entry<'f> {
         self.located(self.named::<S>().and_then(|order| self.viewed(&order)))
     }
 
-    /// As [`load_as`](Entry::load_as), but without copying: the tensor is a view of the file's
+    /// Like [`load_as`](Entry::load_as), but without copying: the tensor is a view of the file's
     /// bytes.
     ///
     /// # Errors

@@ -324,7 +324,7 @@ pub fn to_bytes<A: Storable>(tensor: A) -> Result<Vec<u8>, FileError> {
     of_contents(&Contents::tensor(tensor, "npy")?)
 }
 
-/// As [`to_bytes`], with the axes in the order of `dims`, which must be all dims of the tensor.
+/// Like [`to_bytes`], with the axes in the order of `dims`, which must be all dims of the tensor.
 ///
 /// # Errors
 ///
@@ -390,7 +390,7 @@ pub fn save<A: Storable>(path: impl AsRef<Path>, tensor: A) -> Result<(), FileEr
     save::save(path.as_ref(), &to_bytes(tensor)?)
 }
 
-/// As [`save`], with the axes in the order of `dims`, which must be all dims of the tensor.
+/// Like [`save`], with the axes in the order of `dims`, which must be all dims of the tensor.
 ///
 /// ```
 /// use typed_dims::file::npy::{self, NpyReader};

@@ -132,8 +132,8 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
         })
     }
 
-    /// As [`load`](NpzReader::load), with a dim for each axis, in the order of the file's axes: see
-    /// [`Entry::load_as`].
+    /// Like [`load`](NpzReader::load), with a dim for each axis, in the order of the file's axes:
+    /// see [`Entry::load_as`].
     ///
     /// # Errors
     ///
@@ -301,8 +301,8 @@ impl NpzWriter {
         Ok(self)
     }
 
-    /// As [`put`](NpzWriter::put), with the axes in the order of `dims`, which must be all dims of
-    /// the tensor.
+    /// Like [`put`](NpzWriter::put), with the axes in the order of `dims`, which must be all dims
+    /// of the tensor.
     ///
     /// # Errors
     ///

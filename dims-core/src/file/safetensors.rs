@@ -203,8 +203,8 @@ impl SafetensorsWriter {
         Ok(self)
     }
 
-    /// As [`put`](SafetensorsWriter::put), with the axes in the order of `dims`, which must be all
-    /// dims of the tensor.
+    /// Like [`put`](SafetensorsWriter::put), with the axes in the order of `dims`, which must be
+    /// all dims of the tensor.
     ///
     /// # Errors
     ///

@@ -88,7 +88,7 @@ pub trait Restructure: Computable {
         self.try_redefine(old, new)
     }
 
-    /// As [`rename`](Restructure::rename), but `new` can have any role.
+    /// Like [`rename`](Restructure::rename), but `new` can have any role.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -119,8 +119,8 @@ pub trait Restructure: Computable {
         renamed(self, old, new)
     }
 
-    /// As [`rename`](Restructure::rename), for several dims at once. The renames are simultaneous,
-    /// so names can be exchanged.
+    /// Like [`rename`](Restructure::rename), for several dims at once. The renames are
+    /// simultaneous, so names can be exchanged.
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -319,7 +319,7 @@ pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
     Ok(place::<S, R, E>(expr, shape, placings, fill)?.finish())
 }
 
-/// As [`placed`], viewed along the dims of `changes`. The static sizes of the padded dims do not
+/// Like [`placed`], viewed along the dims of `changes`. The static sizes of the padded dims do not
 /// matter.
 pub(crate) fn placed_windows<S: Dims, R: Rank, E: Expr>(
     expr: &E,

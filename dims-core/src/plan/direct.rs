@@ -281,7 +281,7 @@ impl Roles {
         }
     }
 
-    /// As [`of`](Roles::of), for axes given by number: each operand has each number once, and the
+    /// Like [`of`](Roles::of), for axes given by number: each operand has each number once, and the
     /// result has some of them.
     pub const fn of_axes(a: &[usize], b: &[usize], result: &[usize]) -> Option<Roles> {
         let mut found = Finding::NONE;
@@ -474,8 +474,8 @@ impl Roles {
         Some(Ok(Planned { batch, layout: self.lies, out, len, sizes }))
     }
 
-    /// As [`planned`](Roles::planned), writing to memory along `axes`, the result's axes in order.
-    /// `None` if operands or destination need the general path.
+    /// Like [`planned`](Roles::planned), writing to memory along `axes`, the result's axes in
+    /// order. `None` if operands or destination need the general path.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn planned_onto<T: Num>(

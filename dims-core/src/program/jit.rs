@@ -154,7 +154,7 @@ where
     ///
     /// # Errors
     ///
-    /// As [`try_call`](Jit::try_call). If a step fails, the elements of `out` are zeros.
+    /// Like [`try_call`](Jit::try_call). If a step fails, the elements of `out` are zeros.
     #[panicking_twin(but = "returns errors instead of panicking")]
     pub fn try_call_into<I: RecordInputs<Value = In::Value>>(
         &self,

@@ -317,7 +317,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// As [`maximum`](Stream::maximum).
+    /// See [`maximum`](Stream::maximum).
     #[panicking_twin]
     pub fn try_minimum<R: StreamOperand<T, L, D>>(&self, other: R) -> Result<Self, DimError>
     where

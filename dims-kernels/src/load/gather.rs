@@ -18,7 +18,7 @@ pub unsafe trait GatherIndices {
     /// Whether there are any indices, according to the types.
     const ANY: bool;
 
-    /// As [`Kernel::PARALLEL`].
+    /// See [`Kernel::PARALLEL`].
     const PARALLEL: bool;
 
     /// Whether any index has to be computed per element. Affine indices that stay within their axis

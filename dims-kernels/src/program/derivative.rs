@@ -361,7 +361,7 @@ fn share<'b>(taken: Symbol<'b>, x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     select(taken, one, x.choose(same, 0.5, 0.0))
 }
 
-/// As [`share`]; if one operand is NaN, the other gets 1.
+/// Like [`share`]; if one operand is NaN, the other gets 1.
 fn share_of_numbers<'b>(taken: Symbol<'b>, x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     let (own, one) = (share(taken, x, y), x.constant(1.0));
     let (here, there, zero) = (x.is_nan(), y.is_nan(), x.constant(0.0));

@@ -314,7 +314,7 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
         unsafe { Self::with_values(program, program.result(), &[], sources, operands) }
     }
 
-    /// As [`new`](Self::new), with slots that were made earlier for the program and its result.
+    /// Like [`new`](Self::new), with slots that were made earlier for the program and its result.
     #[cfg(feature = "std")]
     pub(crate) fn with_slots(
         program: &'k ScalarProgram,
@@ -334,8 +334,8 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
         }
     }
 
-    /// As [`new`](Self::new), for another value than the program's result, with further values that
-    /// are written to memory (`beside`). If there are any, the nest has one more row, with the
+    /// Like [`new`](Self::new), for another value than the program's result, with further values
+    /// that are written to memory (`beside`). If there are any, the nest has one more row, with the
     /// strides of this memory.
     ///
     /// # Safety
@@ -421,7 +421,7 @@ impl<'k> Machine<'k> {
         Machine::of(program, MachineSlots::Own(Slots::new(program, results)), sources, rows)
     }
 
-    /// As [`new`](Self::new), with slots that were made earlier for the program and its results.
+    /// Like [`new`](Self::new), with slots that were made earlier for the program and its results.
     #[cfg(feature = "std")]
     pub(crate) fn with_slots(
         program: &'k ScalarProgram,

@@ -16,7 +16,7 @@ const LANES: usize = 32;
 /// often.
 const UNROLL: usize = 4;
 
-/// As `LANES`, for the rest of a loop or for a short loop.
+/// Like `LANES`, for the rest of a loop or for a short loop.
 const TAIL_LANES: usize = 8;
 
 /// Accumulators along the innermost loop.

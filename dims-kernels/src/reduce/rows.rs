@@ -22,7 +22,7 @@ use smallvec::SmallVec;
 /// How many rows are added at a time, while as many others are prefetched.
 const ROWS_AT_ONCE: usize = 32;
 
-/// As [`ROWS_AT_ONCE`], for rows of more than [`PREFETCH_BYTES`] bytes.
+/// Like [`ROWS_AT_ONCE`], for rows of more than [`PREFETCH_BYTES`] bytes.
 const LONG_ROWS: usize = 8;
 
 /// How many bytes of a row at a computed index are prefetched before it is added; after that, the

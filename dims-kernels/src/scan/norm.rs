@@ -76,7 +76,7 @@ impl<T: Real> LineOp<T> for Standardize<T> {
     }
 }
 
-/// As [`Standardize`], then multiplies by a gain and adds a bias, with one of each for every
+/// Like [`Standardize`], then multiplies by a gain and adds a bias, with one of each for every
 /// element of a line.
 #[derive(Clone, Copy)]
 pub struct StandardizeAffine<'l, T> {

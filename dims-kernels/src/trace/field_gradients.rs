@@ -68,8 +68,8 @@ impl FieldGradients {
         pulled.into_iter().map(|(node, value, place)| (node, part(value, place))).collect()
     }
 
-    /// As [`parts`](Self::parts), but values with one element for each position are computed in one
-    /// pass if at least two gradients use them. If `recorded`, each such value is a step.
+    /// Like [`parts`](Self::parts), but values with one element for each position are computed in
+    /// one pass if at least two gradients use them. If `recorded`, each such value is a step.
     pub(crate) fn shared(self, recorded: bool) -> Result<Vec<(Arc<Node>, Part)>, Error> {
         let sizes = &self.field.sizes[..];
         let is_load = |value| matches!(self.field.program.instruction(value), Instruction::Load(_));

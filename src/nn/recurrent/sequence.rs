@@ -103,7 +103,7 @@ pub(super) enum ReadFrom {
 macro_rules! sequences {
     ($($cell:ident $gate:ident $state:ident;)*) => {$(
         sequences! { @method $cell $gate $state
-            /// As `apply`, for padded sequences of different lengths: `lengths` has the length of
+            /// Like `apply`, for padded sequences of different lengths: `lengths` has the length of
             /// each sequence. After its end the output is 0, and the state stays the same, as for
             /// PyTorch's packed sequences.
             ///

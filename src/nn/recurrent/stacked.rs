@@ -83,7 +83,8 @@ macro_rules! networks {
             apply() {} always()
         }
         networks! { @both $both $gate $state
-            /// As `apply`, for padded sequences of different lengths: see `apply_padded` of one direction. The backward direction starts at the end of each sequence.
+            /// Like `apply`, for padded sequences of different lengths: see `apply_padded` of one
+            /// direction. The backward direction starts at the end of each sequence.
             ///
             /// # Panics
             ///
@@ -146,7 +147,8 @@ macro_rules! networks {
             apply() {} always()
         }
         networks! { @stack $stack $gate $state
-            /// As `apply`, for padded sequences of different lengths: see `apply_padded` of one layer.
+            /// Like `apply`, for padded sequences of different lengths: see `apply_padded` of one
+            /// layer.
             ///
             /// # Panics
             ///
@@ -207,7 +209,8 @@ macro_rules! networks {
             apply() {}
         }
         networks! { @both_stack $both_stack $gate $state
-            /// As `apply`, for padded sequences of different lengths: see `apply_padded` of one layer.
+            /// Like `apply`, for padded sequences of different lengths: see `apply_padded` of one
+            /// layer.
             ///
             /// # Panics
             ///

@@ -67,7 +67,7 @@ impl<T: Element> MatrixBatch<T> {
         Ok(MatrixBatch { data, batch: kept.iter().map(axis).collect(), rows, columns })
     }
 
-    /// As [`of`](Self::of), but the matrices must be square.
+    /// Like [`of`](Self::of), but the matrices must be square.
     #[track_caller]
     pub(crate) fn square<A: Computable<Elem = T>>(
         tensor: A,

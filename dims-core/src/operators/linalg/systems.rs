@@ -192,7 +192,7 @@ pub trait LinearSystems: Computable {
         solved::<_, V, _, O>(matrices, b, work)
     }
 
-    /// As [`solve`](Self::solve), for triangular matrices: one triangle is read, and the other
+    /// Like [`solve`](Self::solve), for triangular matrices: one triangle is read, and the other
     /// counts as zeros.
     ///
     /// ```

@@ -223,7 +223,7 @@ settings! {
     ///
     /// Where [`try_conv`] returns an error.
     apply(conv) -> Named<A::Elem, X>;
-    /// As [`apply`](Convolve::apply), but sizes that do not fit are an error.
+    /// Like [`apply`](Convolve::apply), but sizes that do not fit are an error.
     ///
     /// # Errors
     ///
@@ -235,7 +235,7 @@ settings! {
     ///
     /// Where [`try_conv_transpose`] returns an error.
     transpose(conv_transpose) -> Named<A::Elem, X>;
-    /// As [`transpose`](Convolve::transpose), but sizes that do not fit are an error.
+    /// Like [`transpose`](Convolve::transpose), but sizes that do not fit are an error.
     ///
     /// # Errors
     ///

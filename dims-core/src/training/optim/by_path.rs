@@ -218,7 +218,7 @@ impl ByPath {
         ByPath { masters: true, ..ByPath::default() }
     }
 
-    /// As [`with_masters`](Self::with_masters), without other state.
+    /// Like [`with_masters`](Self::with_masters), without other state.
     pub(super) fn of_masters() -> Self {
         ByPath { only_masters: true, ..ByPath::with_masters() }
     }

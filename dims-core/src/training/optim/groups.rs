@@ -79,7 +79,7 @@ impl GroupSettings {
         self.rate_factor.map_or(rate, |factor| rate * factor)
     }
 
-    /// As [`rate_at`](GroupSettings::rate_at), for tensors.
+    /// Like [`rate_at`](GroupSettings::rate_at), for tensors.
     pub(super) fn rate_tensor(&self, rate: &Named<f64, ()>, steps: &Named<u64, ()>) -> Named<f64, ()> {
         let rate = self.rate.map_or_else(|| rate.clone(), |own| own.rate(steps));
         match self.rate_factor {
