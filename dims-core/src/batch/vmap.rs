@@ -36,8 +36,8 @@ where
     unwrap(unwrap(tensors.seal(&dims).map(f)).try_open())
 }
 
-/// Converts the function `f`, written for one example, to a function of tensors with the further
-/// dims `dims`. This is the `vmap` of JAX and PyTorch, with dims in place of axis numbers.
+/// Converts the function `f`, written for one example, to a function of tensors with the extra dims
+/// `dims`. This is the `vmap` of JAX and PyTorch, with dims in place of axis numbers.
 ///
 /// The returned function takes a tensor, or a tuple of as many as `f` takes: bound arrays, tensors,
 /// references to tensors, or expressions, which are computed. Dims choose the mapped axes: bind `n`

@@ -14,8 +14,8 @@ use crate::types::rank::Rank;
 use crate::types::set::Dims;
 use kernels::scalar::Element;
 
-/// The inputs by which a gradient is taken: a reference to [`Parameters`], or a tuple of
-/// references.
+/// The inputs with respect to which a gradient is taken: a reference to [`Parameters`], or a tuple
+/// of references.
 ///
 /// The function gets the inputs in the same form: `|w| ..` for `&w`, `|(w, b)| ..` for `(&w, &b)`.
 /// The gradient is an owned value of the type of `w`, or a tuple.

@@ -380,8 +380,7 @@ pub trait Walk<const N: usize> {
     }
 }
 
-/// A function over the tensors of `M` values of one type, which it can change, and of `N` further
-/// ones.
+/// A function over the tensors of `M` values of one type, which it can change, and of `N` others.
 ///
 /// A [`Walk`] makes a new value. This changes values in place, or only reads them if `M` is 0.
 ///

@@ -15,7 +15,7 @@ use twins::panicking_twin;
 /// A function that is recorded by its calls: see [`jit`].
 pub struct Jit<In, Out, F> {
     f: F,
-    /// The most programs that are kept.
+    /// The maximum number of programs that are kept.
     most: usize,
     /// The most recently called program comes first.
     programs: Mutex<Vec<Arc<Recorded<In, Out>>>>,

@@ -14,8 +14,8 @@ use crate::error::{Error, Origin};
 use crate::machine::isa::Isa;
 use core::mem::MaybeUninit;
 
-/// The most elements that a kernel makes available at once: a few buffers of this length fit into
-/// the first-level cache.
+/// The maximum number of elements that a kernel makes available at once: a few buffers of this
+/// length fit into the first-level cache.
 pub const TILE: usize = 512;
 
 /// A piece of the innermost loop.

@@ -253,7 +253,8 @@ pub(crate) struct Slots {
 /// The prefetch distance, in rows, for lines whose offsets are in a table.
 const PREFETCH_ROWS: isize = 4;
 
-/// The most elements of a line: about twenty lines of `f64` fit into the first-level cache.
+/// The maximum number of elements of a line: about twenty lines of `f64` fit into the first-level
+/// cache.
 const LINE: usize = TILE;
 
 impl Slots {

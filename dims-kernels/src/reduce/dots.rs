@@ -23,7 +23,8 @@ use smallvec::SmallVec;
 /// The number of parallel sums.
 const DOT_LANES: usize = 2 * fold::LANES;
 
-/// The most elements at once: [`BLOCK`] for each accumulator, before it is combined with others.
+/// The maximum number of elements at once: [`BLOCK`] for each accumulator, before it is combined
+/// with others.
 const MAX_CHUNK: usize = BLOCK * DOT_LANES;
 
 /// Shorter lines are summed as fast by any loop.

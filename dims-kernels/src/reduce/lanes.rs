@@ -122,8 +122,8 @@ impl<A: Copy> Lanes<A> {
     }
 }
 
-/// The most elements that are combined at once: [`BLOCK`] for each accumulator, before these are
-/// combined.
+/// The maximum number of elements that are combined at once: [`BLOCK`] for each accumulator, before
+/// these are combined.
 const MAX_CHUNK: usize = BLOCK * fold::LANES;
 
 /// A reduction of elements in memory that are contiguous along the innermost loop. It is one task

@@ -11,7 +11,7 @@ pub struct Options {
     pub count: usize,
     /// Scores are divided by it: below 1, likely characters become more likely.
     pub temperature: f32,
-    /// The most characters that the decoder sees.
+    /// The maximum number of characters that the decoder sees.
     pub context: usize,
     /// The seed of the random numbers.
     pub seed: u64,

@@ -16,7 +16,7 @@ pub struct Settings {
     /// The number added to variances.
     #[serde(rename = "layer_norm_eps")]
     pub epsilon: f64,
-    /// The most tokens in a sentence.
+    /// The maximum number of tokens in a sentence.
     #[serde(rename = "max_position_embeddings")]
     pub positions: usize,
 }

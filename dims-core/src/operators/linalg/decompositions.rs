@@ -307,7 +307,7 @@ pub trait Decompositions: Computable {
     /// `norm over rows of (sum over columns of a * x) - b`. If there are several, it is the one
     /// with the smallest norm. It is the product of the [pseudoinverse](Self::pinv) and `b`, and
     /// treats the same singular values as 0. `b` must have the dim `rows`; its other dims are a
-    /// batch, or further right-hand sides.
+    /// batch, or additional right-hand sides.
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -103,7 +103,7 @@ impl ParameterState {
         }
     }
 
-    /// Adds a further moment.
+    /// Adds a moment.
     #[cfg(feature = "safetensors")]
     pub(crate) fn add_moment(&mut self, moment: StateTensor) {
         self.moments.push(moment);

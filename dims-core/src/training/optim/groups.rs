@@ -254,7 +254,7 @@ impl ParameterGroups {
 
 #[cold]
 fn no_member(pattern: &str, names: &[String]) -> DimError {
-    /// The most names in a message.
+    /// The maximum number of names in a message.
     const MOST: usize = 6;
     let mut listed: Vec<String> = names.iter().take(MOST).map(|name| format!("`{name}`")).collect();
     if names.len() > MOST {

@@ -14,7 +14,7 @@ use crate::scalar::Real;
 /// The number of matrices computed at once.
 pub(super) const LANES: usize = 8;
 
-/// The most rows of a small matrix.
+/// The maximum number of rows of a small matrix.
 const MOST_ROWS: usize = 8;
 
 /// The most right-hand sides of a small system.

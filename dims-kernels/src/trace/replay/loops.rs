@@ -81,13 +81,14 @@ struct FusedResult {
     cell: Option<usize>,
 }
 
-/// The most bytes of all registers of a program, so that they stay in the first-level cache.
+/// The maximum size in bytes of all registers of a program, so that they stay in the first-level
+/// cache.
 const AT_HAND: usize = 24 << 10;
 
 /// Results of more bytes do not fit into a second-level cache.
 const FAR: usize = 512 << 10;
 
-/// The fewest positions that run at once.
+/// The minimum number of positions that run at once.
 const SHORTEST: usize = 64;
 
 impl FusedLoops {

@@ -59,7 +59,7 @@ pub struct Attention {
 /// inputs, they roughly fit into a second-level cache.
 const TILE: usize = 1 << 17;
 
-/// The most queries of a tile if there is a mask.
+/// The maximum number of queries of a tile if there is a mask.
 const QUERIES: usize = 64;
 
 impl Rule for Attention {
