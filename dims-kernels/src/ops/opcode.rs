@@ -45,7 +45,7 @@ macro_rules! runs_on {
 /// Evaluates an operation of the table on floats or integers, if its results have that type.
 macro_rules! run_on {
     ($kind:ident $bound:ident bool $run:expr) => {
-        unreachable!("the result is a truth value")
+        unreachable!("the result is a `bool`")
     };
     (floats Logic $out:tt $run:expr) => {
         unreachable!("no operation on floats")
@@ -70,7 +70,7 @@ macro_rules! run_test {
         $run
     };
     ($out:tt $run:expr) => {
-        unreachable!("no operation with truth values as results")
+        unreachable!("no operation with `bool`s as results")
     };
 }
 
@@ -447,7 +447,7 @@ macro_rules! binary_codes {
                     BinaryOpcode::Le => both(a, b, out, |a, b| !a | b),
                     BinaryOpcode::Gt => both(a, b, out, |a, b| a & !b),
                     BinaryOpcode::Ge => both(a, b, out, |a, b| a | !b),
-                    _ => unreachable!("no operation on truth values"),
+                    _ => unreachable!("no operation on `bool`s"),
                 }
             }
         }

@@ -915,7 +915,7 @@ impl Execute<'_> {
                     RegisterKind::F32 => op.floats::<I, f32>(line!(a), line!(b), out!()),
                     RegisterKind::F64 => op.floats::<I, f64>(line!(a), line!(b), out!()),
                     RegisterKind::Int => op.integers::<I>(line!(a), line!(b), out!()),
-                    RegisterKind::Bool => unreachable!("truth values are handled above"),
+                    RegisterKind::Bool => unreachable!("`bool`s are handled above"),
                 },
                 Instruction::Select(cond, a, b) => match kind {
                     RegisterKind::F32 => select::<f32>(line!(cond), line!(a), line!(b), out!()),

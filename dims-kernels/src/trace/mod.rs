@@ -389,7 +389,7 @@ impl Part {
 
 /// The computation of a node's elements.
 pub enum NodeStep {
-    /// A variable by which a gradient may be taken, and its name, if it has one.
+    /// A variable with respect to which a gradient may be taken, and its name, if it has one.
     Variable(Option<Box<dyn Display + Send + Sync>>),
     /// The sum of parts, over zeros.
     Parts(Vec<Part>),
@@ -585,7 +585,8 @@ impl Node {
         Arc::new(Node { id, dtype, len, axes, step, origin, calls, read })
     }
 
-    /// A variable of a call by which gradients may be taken, with a name, if it has one.
+    /// A variable of a call, with respect to which gradients may be taken, with a name, if it has
+    /// one.
     pub fn variable(
         dtype: DType,
         len: usize,
