@@ -68,9 +68,7 @@ where
     fn alone(held: &HeldArgument<Self>) -> Alone<'_, W> {
         let raw = held.raw();
         assert_eq!(A::Dims::KEYS.as_slice().len(), W::Dims::KEYS.as_slice().len(), "no extra dims");
-        raw_view(raw, &SealedAxes::<A::Dims, W::Dims, ()>::FROM, |_| {
-            unreachable!("there are no extra dims")
-        })
+        raw_view(raw, &SealedAxes::<A::Dims, W::Dims, ()>::FROM, |_| unreachable!("there are no extra dims"))
     }
 }
 
