@@ -110,8 +110,8 @@ kinds! {
     WithBias Linear Named<T, O>,
         |bias, y| (y + bias).eval().same_set(),
         |x, dims, epsilon, weight| {
-            // One pass. (`layer_norm_affine` would also need a bound that `x` has the weight's dims.
-            // The first bound already implies it.)
+            // One pass. (`layer_norm_affine` would also need a bound that `x` has the weight's
+            // dims. The first bound already implies it.)
             let y = scaled_and_shifted(x, dims, element(epsilon), weight, bias);
             y.unwrap_or_else(|error| panic!("{error}")).same_set()
         };

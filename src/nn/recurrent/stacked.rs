@@ -75,11 +75,13 @@ macro_rules! networks {
         }
 
         networks! { @both $both $gate $state
-            /// The outputs of both directions at each position along `time`, and the final state of each direction. The initial states are `states`, or zeros.
+            /// The outputs of both directions at each position along `time`, and the final state of
+            /// each direction. The initial states are `states`, or zeros.
             ///
             /// # Panics
             ///
-            /// If the size of a dim in `x` or in a state differs from its size in the weights, or if `time` has size 0.
+            /// If the size of a dim in `x` or in a state differs from its size in the weights, or
+            /// if `time` has size 0.
             apply() {} always()
         }
         networks! { @both $both $gate $state
@@ -139,11 +141,13 @@ macro_rules! networks {
         }
 
         networks! { @stack $stack $gate $state
-            /// The outputs of the last layer at each position along `time`, and the final state of each layer. The initial states are `states`, or zeros.
+            /// The outputs of the last layer at each position along `time`, and the final state of
+            /// each layer. The initial states are `states`, or zeros.
             ///
             /// # Panics
             ///
-            /// If the size of a dim in `x` or in a state differs from its size in the weights, if `time` has size 0, or if the number of states is not the number of layers.
+            /// If the size of a dim in `x` or in a state differs from its size in the weights, if
+            /// `time` has size 0, or if the number of states is not the number of layers.
             apply() {} always()
         }
         networks! { @stack $stack $gate $state
@@ -201,11 +205,13 @@ macro_rules! networks {
         }
 
         networks! { @both_stack $both_stack $gate $state
-            /// The outputs of the last layer at each position along `time`, and the final states of each layer. The initial states are `states`, or zeros.
+            /// The outputs of the last layer at each position along `time`, and the final states of
+            /// each layer. The initial states are `states`, or zeros.
             ///
             /// # Panics
             ///
-            /// If the size of a dim in `x` or in a state differs from its size in the weights, if `time` has size 0, or if the number of states is not the number of layers.
+            /// If the size of a dim in `x` or in a state differs from its size in the weights, if
+            /// `time` has size 0, or if the number of states is not the number of layers.
             apply() {}
         }
         networks! { @both_stack $both_stack $gate $state
