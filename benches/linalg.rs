@@ -1,9 +1,9 @@
-//! Solving and decompositions beside the same by `faer` and `nalgebra` called directly: matrices of
-//! 4, 16, 64 and 512 rows, in batches of 100,000, 10,000, 1,000 and 1.
+//! Compares solvers and decompositions with direct calls of `faer` and `nalgebra`, for matrices of
+//! 4, 16, 64 and 512 rows in batches of 100,000, 10,000, 1,000 and 1.
 //!
 //! `cargo bench --features linalg --bench linalg`; `benches/python/linalg.py` measures NumPy,
-//! PyTorch and JAX on the same sizes. Times are microseconds for each matrix, the median of rounds
-//! in turns, on one thread.
+//! PyTorch and JAX at the same sizes. Times are microseconds per matrix on one thread: the median
+//! of rounds in which the candidates take turns.
 
 use nalgebra::DMatrix;
 use rayon::ThreadPoolBuilder;
@@ -20,7 +20,7 @@ dims! {
     struct Least;
 }
 
-/// Rows, and how many matrices there are.
+/// The number of rows, and the number of matrices.
 const SIZES: [(usize, usize); 4] = [(4, 100_000), (16, 10_000), (64, 1_000), (512, 1)];
 
 type Matrices = Tensor<f64, (Batch, Row, Column)>;
@@ -33,7 +33,7 @@ fn matrices(rows: usize, batch: usize) -> Matrices {
     (symmetric + eye::<f64, _, _>(Row.of(rows), Column.of(rows))).eval()
 }
 
-/// The matrices as slices, row by row, which are symmetric.
+/// Each matrix as a slice. The matrices are symmetric, so row-major and column-major order agree.
 fn each(all: &Matrices, rows: usize) -> impl Iterator<Item = &[f64]> {
     all.memory().chunks_exact(rows * rows)
 }
@@ -42,7 +42,7 @@ fn faer_view(data: &[f64], rows: usize) -> faer::MatRef<'_, f64> {
     faer::MatRef::from_column_major_slice(data, rows, rows)
 }
 
-/// A name, and what is measured under it.
+/// A candidate: its name, and the call to measure.
 type Measured<'m> = (&'static str, Box<dyn Fn() + 'm>);
 
 fn cases<'m>(
@@ -151,8 +151,8 @@ fn cases<'m>(
     ]
 }
 
-/// The median time of each, in seconds: rounds in turns, so that whatever slows the machine down
-/// meets all alike.
+/// The median time of each candidate, in seconds. The candidates take turns, so that noise on the
+/// machine affects them equally.
 fn times(cases: &[Measured<'_>]) -> Vec<f64> {
     const ROUNDS: usize = 7;
     let mut all = vec![Vec::new(); cases.len()];

@@ -189,7 +189,7 @@ pub use nalgebra;
 pub use ndarray;
 #[doc(hidden)]
 pub use typed_dims_core::__private;
-// (At the root, so that messages of rustc name these by short paths.)
+// (At the root, so that rustc's messages name these by short paths.)
 #[cfg(feature = "blas")]
 #[doc(inline)]
 pub use typed_dims_core::blas;

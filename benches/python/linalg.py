@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""NumPy, PyTorch and JAX on the sizes of `benches/linalg.rs`: microseconds for each matrix, the median of rounds, on one thread.
+"""NumPy, PyTorch and JAX at the sizes of `benches/linalg.rs`: microseconds per matrix on one thread, the median of several rounds.
 
     venv/bin/pip install numpy torch jax
     venv/bin/python benches/python/linalg.py
@@ -21,7 +21,7 @@ ROUNDS = 7
 
 
 def matrices(rows, batch):
-    """Positive definite ones."""
+    """Positive definite matrices."""
     small = np.random.default_rng(1).standard_normal((batch, rows, rows)) * (0.1 / rows)
     return small + small.transpose(0, 2, 1) + np.eye(rows)
 

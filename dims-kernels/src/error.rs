@@ -95,16 +95,16 @@ pub enum Error {
         /// Why.
         what: String,
     },
-    /// A matrix is not one that a step is for.
+    /// A matrix does not meet the requirements of a step.
     #[cfg(feature = "linalg")]
     Matrix {
         /// The step.
         operation: &'static str,
         /// What is wrong with the matrix.
         failure: MatrixFailure,
-        /// Which matrix of the batch it is.
+        /// The index of the matrix in the batch.
         at: usize,
-        /// How many matrices there are.
+        /// The number of matrices in the batch.
         batch: usize,
     },
     /// A pull-back failed.

@@ -1,9 +1,9 @@
-"""Writes `reference.json`: what PyTorch's layers compute, for `main.rs` to compare with.
+"""Writes `reference.json`: the results of PyTorch's layers, with which `main.rs` compares.
 
     pip install "torch==2.15.0"
     python tests/layers/reference.py
 
-Weights and inputs are formulas, which `main.rs` has as well: the array `k` of a case has the element `sin(1.3 * at + 0.7 * k)` at the place `at`.
+Weights and inputs follow a formula that `main.rs` repeats: element `at` of the array `k` of a case is `sin(1.3 * at + 0.7 * k)`.
 """
 
 import json
@@ -22,7 +22,7 @@ def array(k, *sizes):
 
 
 def filled(layer, *names):
-    """The layer with the arrays 0, 1, .. as its weights of these names."""
+    """The layer whose weights with these names are the arrays 0, 1, .."""
     with torch.no_grad():
         for k, name in enumerate(names):
             weight = layer.get_parameter(name)
@@ -31,7 +31,7 @@ def filled(layer, *names):
 
 
 def embedding_with_padding():
-    """The sum of the rows' elements, and the derivatives of the table."""
+    """The sum of the elements of the rows, and the derivatives by the table."""
     layer = filled(nn.Embedding(5, 4, padding_idx=1), "weight")
     out = layer(torch.tensor([[4, 0, 2], [1, 1, 3]]))
     (out * array(20, 2, 3, 4)).sum().backward()
@@ -70,7 +70,7 @@ def attention():
 
 
 def grouped_attention():
-    """Two keys of three features, with two queries each."""
+    """Two key heads of three features, each shared by two query heads."""
     def linear(x, k, outputs):
         return x @ array(k, outputs, 8).T + array(k + 1, outputs)
 
@@ -101,7 +101,7 @@ def neighbours(x, start):
 
 
 def rope(x, start):
-    """As in `transformers`' Llama; the features are last, the tokens before them."""
+    """As in the Llama model of `transformers`. The last axes are tokens and features."""
     half = x.shape[-1] // 2
     speed = 10_000.0 ** (-torch.arange(half) / half)
     angle = torch.outer(start + torch.arange(x.shape[-2]), speed)

@@ -58,7 +58,7 @@ fn shown(operator: &Operator) -> String {
         return format!("x.order(({}))", operator.out.join(", "));
     }
     let within = |name: &str| call.strip_prefix(name).and_then(|call| call.strip_suffix(')'));
-    // Code after `;` is only for the test, and so is the value that combines both results.
+    // The code after `;` is only for the test, as is the value that combines two results.
     let call = match (within("shown!("), within("both!(")) {
         (Some(call), _) => call.split_once(';').map_or(call, |(call, _)| call),
         (_, Some(call)) => call,
@@ -160,7 +160,7 @@ fn page() -> String {
     page
 }
 
-/// The page is what the entries say. (It has those of the feature `linalg`.)
+/// The page agrees with the entries. It includes those of the feature `linalg`.
 #[cfg(feature = "linalg")]
 #[test]
 fn docs_are_up_to_date() {
@@ -173,7 +173,7 @@ fn docs_are_up_to_date() {
     assert!(found == page, "docs/operators.md is out of date: UPDATE=1 cargo test --test operators docs");
 }
 
-/// The README beside this file shows how many there are.
+/// The README in this folder shows the number of operators.
 #[cfg(feature = "linalg")]
 #[test]
 fn docs_count_in_the_readme() {

@@ -1,4 +1,4 @@
-"""Writes `reference.json`: the numbers of PyTorch's and optax's optimizers and schedules, for `main.rs` to compare with.
+"""Writes `reference.json`: the results of PyTorch's and optax's optimizers and schedules, with which `main.rs` compares.
 
     pip install torch optax
     python tests/optim/reference.py

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! If a parameter is generic over its whole set, both ways fit, and rustc cannot choose. `batched`
-//! is always Together.
+//! always calls once, for all examples together.
 
 use super::argument::Further;
 use super::closed::{Apart, EndsInRest};

@@ -59,7 +59,7 @@ pub fn map_each<X: Apiece, Y: Computable>(
     unwrap(try_map_each(tensors, |one| Ok(f(one))))
 }
 
-/// As [`map_each`], but size mismatches are errors, and `f` can fail.
+/// Like [`map_each`], but size mismatches are errors, and `f` can fail.
 ///
 /// # Errors
 ///
@@ -136,7 +136,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
         const {
             let (own, further) = (S::KEYS.as_slice().len(), B::KEYS.as_slice().len());
             let all = S::Sealed::<B>::KEYS.as_slice().len();
-            assert!(all == own + further, "the result of one example has no room for further dims");
+            assert!(all == own + further, "the result of one example has no room for extra dims");
         }
         Results { all: ResultsInSequence::new(), sizes: None }
     }

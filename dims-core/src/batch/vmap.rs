@@ -8,7 +8,7 @@ use crate::types::dim::DimList;
 use crate::types::set::{Dims, DimsOf, NoDim};
 use alloc::boxed::Box;
 
-/// Runs a closure written for one example on tensors with the further dims `dims`.
+/// Runs a closure written for one example on tensors with the extra dims `dims`.
 ///
 /// The closure gets the tensors with those dims packed into `Rest`. Its result has them again, if
 /// it depends on them. Pass several tensors as a tuple; a tensor with none of the dims is passed
@@ -36,8 +36,8 @@ where
     unwrap(unwrap(tensors.seal(&dims).map(f)).try_open())
 }
 
-/// Converts the function `f`, written for one example, to a function of tensors with the further
-/// dims `dims`. This is the `vmap` of JAX and PyTorch, with dims in place of axis numbers.
+/// Converts the function `f`, written for one example, to a function of tensors with the extra dims
+/// `dims`. This is the `vmap` of JAX and PyTorch, with dims in place of axis numbers.
 ///
 /// The returned function takes a tensor, or a tuple of as many as `f` takes: bound arrays, tensors,
 /// references to tensors, or expressions, which are computed. Dims choose the mapped axes: bind `n`
@@ -61,7 +61,7 @@ where
 /// argument is computed or copied once. In a loop, the examples and the tensors that are not mapped
 /// share that memory until the function modifies them. The type of such a function fixes its dims,
 /// so its loop cannot become a single call. To avoid the loop, make the function generic over
-/// further dims, `fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, ..)`, or put `#[batched]` before
+/// extra dims, `fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, ..)`, or put `#[batched]` before
 /// it. A function of arrays, `fn(&Array2<f32>, ..)`, cannot be mapped, because it binds their axes
 /// itself.
 ///
@@ -76,7 +76,7 @@ where
 /// numbers.)
 ///
 /// A closure passed to `vmap` must name the types of its parameters. [`batched`] infers them, and
-/// copies nothing. A function with `#[batched]` takes further dims without `vmap`.
+/// copies nothing. A function with `#[batched]` takes extra dims without `vmap`.
 ///
 /// # Panics
 ///

@@ -254,7 +254,7 @@ pub trait AtMut: SourceMut {
     ///
     /// # Panics
     ///
-    /// As [`At::at`].
+    /// See [`At::at`].
     #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn try_at_mut<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(
@@ -280,7 +280,7 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     ///
     /// # Panics
     ///
-    /// As [`At::at`].
+    /// See [`At::at`].
     #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn try_at<B: Binds<R, S, X, Q, I>, X: Dims, Q: Rank, I>(
@@ -323,7 +323,7 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
     ///
     /// # Panics
     ///
-    /// As [`At::at`]. An index that is out of range panics when the result is computed.
+    /// See [`At::at`]. An index that is out of range panics when the result is computed.
     #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn try_lookup<'s, D, O, B, X, I>(

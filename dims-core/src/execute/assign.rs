@@ -82,9 +82,9 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         self.update_in(order, value.into_expr(), op, Some(name))
     }
 
-    /// As [`update`](Place::update), with loops nested in the order given. If positions repeat, the
-    /// order of the loops decides which value comes last. Without a name, the caller records what
-    /// is written.
+    /// Like [`update`](Place::update), with loops nested in the order given. If positions repeat,
+    /// the order of the loops decides which value comes last. Without a name, the caller records
+    /// what is written.
     #[track_caller]
     pub(crate) fn update_in<E, O>(
         &mut self,
@@ -287,8 +287,8 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     }
 }
 
-/// A tensor plus one whose dims it has, in the memory of the first. The sum of traced tensors gets
-/// new memory.
+/// Adds a tensor to one that has all its dims, in the memory of the latter. The sum of traced
+/// tensors gets new memory.
 #[track_caller]
 pub(crate) fn added_in_place<T: Num, S: Dims, X: Dims>(
     mut tensor: Named<T, S>,
@@ -451,7 +451,7 @@ pub trait OrderInto: AsTensor {
         sum_into::<Self::Dims, Self::Rank, _, D, X, L, _>(&tensor.expr, out)
     }
 
-    /// As [`try_order_into`](OrderInto::try_order_into), by the general path.
+    /// Like [`try_order_into`](OrderInto::try_order_into), by the general path.
     #[doc(hidden)]
     #[inline(never)]
     #[track_caller]

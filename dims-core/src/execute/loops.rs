@@ -94,7 +94,7 @@ pub(crate) fn mapped<A: LoopOperand>(
     Ok(step.map(data, order))
 }
 
-/// As [`mapped`] on the [fast path](short_way): from elements in memory, one by one if they are
+/// Like [`mapped`] on the [fast path](short_way): from elements in memory, one by one if they are
 /// `few`.
 #[inline]
 #[track_caller]
@@ -126,7 +126,7 @@ pub(crate) fn reduced<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
     step.reduce(data, result.kept, result.reduced, reducer.derivative(), Q::NAME)
 }
 
-/// As [`reduced`], on the [fast path](short_way).
+/// Like [`reduced`], on the [fast path](short_way).
 #[track_caller]
 pub(crate) fn reduced_short<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
     operand: &A,

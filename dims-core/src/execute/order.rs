@@ -57,15 +57,15 @@ pub trait OrderExt: AsTensor {
     fn order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Out where Self: Evaluable,
         X: OrderResult<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>, Out = Out>,
     {
-        // (Not through `try_order`: a small result would be stored in its `Result` in smaller
-        // pieces than it is then loaded in.)
+        // (Not through `try_order`: it would store a small result in its `Result` in small pieces,
+        // which are then loaded as one large piece.)
         match unwrap(at_hand(self, dims)) {
             Ok((data, sizes)) => X::build(data, &sizes[..Self::Dims::KEYS.as_slice().len()]),
             Err(tensor) => unwrap(planned::<_, L, X>(tensor)),
         }
     }
 
-    /// As [`order`](OrderExt::order), but size mismatches are errors.
+    /// Like [`order`](OrderExt::order), but size mismatches are errors.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn try_order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Result<Out, DimError>

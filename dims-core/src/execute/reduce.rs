@@ -131,12 +131,14 @@ pub trait Reductions: AsTensor {
         try_prod [D: DimsOf<Self::Dims, X>, X: Dims] [Num] Self::Elem, reducers::Prod, Empty::Allowed;
         /// The mean, `sum / count`; NaN without elements.
         try_mean [D: DimsOf<Self::Dims, X>, X: Dims] [Analytic] Self::Elem, reducers::Mean, Empty::Allowed;
-        /// The largest element; NaN if one of them is NaN. No elements are an error.
+        /// The largest element; NaN if one of them is NaN. It is an error if there are no elements.
         try_max [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] Self::Elem, reducers::Max, Empty::Refused("max");
-        /// The smallest element; NaN if one of them is NaN. No elements are an error.
+        /// The smallest element; NaN if one of them is NaN. It is an error if there are no
+        /// elements.
         try_min [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] Self::Elem, reducers::Min, Empty::Refused("min");
         /// The index of the largest element, or of the first of several; for a tuple of dims, the
-        /// index into all of them together, the last dim fastest. No elements are an error.
+        /// index into all of them together, the last dim fastest. It is an error if there are no
+        /// elements.
         try_argmax [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<true>, Empty::Refused("argmax");
         /// The index of the smallest element, as for `argmax`.
         try_argmin [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<false>, Empty::Refused("argmin");
@@ -268,8 +270,8 @@ pub trait Reductions: AsTensor {
         detached(self)
     }
 
-    /// As [`eval`](Reductions::eval), but with the elements stored in the order of `dims`, the last
-    /// one fastest.
+    /// Like [`eval`](Reductions::eval), but with the elements stored in the order of `dims`, the
+    /// last one fastest.
     ///
     /// The tensor is the same, but its order in memory affects speed: if a matrix of weights is
     /// used often, put the summed dims first.
@@ -281,7 +283,7 @@ pub trait Reductions: AsTensor {
     ///
     /// # Panics
     ///
-    /// As [`eval`](Reductions::eval).
+    /// See [`eval`](Reductions::eval).
     #[panicking_twin]
     fn try_eval_in<D: DimsOf<Self::Dims, ()>>(self, dims: D) -> Result<TensorOf<Self>, DimError>
     where

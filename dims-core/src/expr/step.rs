@@ -211,7 +211,7 @@ impl ExprStep {
         }
     }
 
-    /// As [`map`](ExprStep::map), but constant for gradients.
+    /// Like [`map`](ExprStep::map), but constant for gradients.
     #[inline]
     #[track_caller]
     pub(crate) fn detach<T: Element>(self, data: Vec<T>, order: &[usize]) -> Buffer<T> {
@@ -341,7 +341,7 @@ impl ExprStep {
         }
     }
 
-    /// As [`refuse`](ExprStep::refuse), for an operation that writes to existing elements.
+    /// Like [`refuse`](ExprStep::refuse), for an operation that writes to existing elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn refuse_writing(self, operation: &'static str) -> Result<(), DimError> {

@@ -24,7 +24,7 @@ pub struct Entry<'f> {
     /// The element type, and its name in the file.
     pub(super) kind: Option<ElementKind>,
     pub(super) called: String,
-    /// Whether they are read as their bytes.
+    /// Whether elements are read as raw bytes.
     pub(super) is_raw: bool,
     pub(super) sizes: Vec<usize>,
     /// Whether the first axis is the innermost one, as in Fortran.
@@ -41,7 +41,7 @@ impl<'f> Entry<'f> {
         &self.sizes
     }
 
-    /// What the file calls the type of the elements: `F32`, `F8_E4M3`.
+    /// The name of the element type in the file: `F32`, `F8_E4M3`.
     pub fn element_type(&self) -> &str {
         &self.called
     }
@@ -67,7 +67,7 @@ impl<'f> Entry<'f> {
     /// # Errors
     ///
     /// As for [`load`](Entry::load), and if the number of axes is not the number of dims, or a dim
-    /// already has another size.
+    /// already has a different size.
     pub fn load_as<T: Stored, L>(&self, dims: L) -> Result<Named<T, L::Set>, FileError>
     where
         L: AxisDims<CountOf<L>>,
@@ -100,7 +100,7 @@ impl<'f> Entry<'f> {
         self.located(array)
     }
 
-    /// As [`load`](Entry::load), but without copying: the tensor is a view of the file's bytes.
+    /// Like [`load`](Entry::load), but without copying: the tensor is a view of the file's bytes.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl<'f> Entry<'f> {
         self.located(self.named::<S>().and_then(|order| self.viewed(&order)))
     }
 
-    /// As [`load_as`](Entry::load_as), but without copying: the tensor is a view of the file's
+    /// Like [`load_as`](Entry::load_as), but without copying: the tensor is a view of the file's
     /// bytes.
     ///
     /// # Errors

@@ -39,7 +39,7 @@ pub trait ToTensor {
     /// let x: Tensor<f32, (Batch, Feat)> = t.to_tensor((Batch, Feat));
     /// ```
     #[panicking_twin(
-        but = "what the run decides is an error: elements of another type than `T`, another number of axes than there are dims, a size that is not the dim's, a device that does not yield its elements"
+        but = "mismatches at run time are errors: a different element type than `T`, a different number of axes, a size that is not the size of its dim, a device from which elements cannot be read"
     )]
     fn try_to_tensor<T: Element + WithDType, L: AxisDims<crate::bind::source::RankDyn>>(
         &self,

@@ -1,7 +1,7 @@
 //! Images from the crate `image` (feature `image`).
 //!
-//! A colour image has three axes: lines, columns, and the channels of a pixel. A grey one has only
-//! lines and columns. Bind images like arrays, `picture.at((y, x, colour))`.
+//! A colour image has three axes: rows, columns, and the channels of a pixel. A grey image has only
+//! rows and columns. Bind images like arrays, `picture.at((y, x, colour))`.
 //! [`into_tensor`](IntoTensor) converts an owned image, and [`into_image`](IntoImage::into_image)
 //! converts back. Elements are only copied if a tensor has another order of axes.
 //!
@@ -42,7 +42,7 @@ channels!(Luma Rank2, LumaA Rank3, Rgb Rank3, Rgba Rank3);
 
 pub(crate) type ImageOf<P> = ImageBuffer<P, Vec<<P as Pixel>::Subpixel>>;
 
-/// Lines, columns, channels.
+/// Rows, columns, channels.
 pub(crate) fn sizes<P: Channels>(image: &ImageOf<P>) -> [usize; 3] {
     [image.height() as usize, image.width() as usize, P::CHANNEL_COUNT.into()]
 }
@@ -126,7 +126,7 @@ fn image_of<P: Pixel>(
 
 /// Converts tensors to images.
 pub trait IntoImage: Computable<Rank = Rank0> {
-    /// Converts the tensor to an image. The dims are lines, columns and, unless the image is grey,
+    /// Converts the tensor to an image. The dims are rows, columns and, unless the image is grey,
     /// channels.
     ///
     /// The channel `c` of pixel (`x`, `y`) is `tensor[y, x, c]`. If the tensor owns elements in
@@ -142,7 +142,7 @@ pub trait IntoImage: Computable<Rank = Rank0> {
     /// # Panics
     ///
     /// If the size of the last dim is not the number of channels, if there are more than 2^32 - 1
-    /// lines or columns, or if the tensor is an expression that cannot be computed.
+    /// rows or columns, or if the tensor is an expression that cannot be computed.
     #[panicking_twin]
     fn try_into_image<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Result<M, DimError>
     where

@@ -44,7 +44,8 @@ where
     type Out = <O as Union<<InputDims<O, S> as List>::Tuple>>::Out;
 }
 
-/// The dims of the Jacobian of an output with the dims `O` by an input with the dims `S`.
+/// The dims of the Jacobian of an output with the dims `O` with respect to an input with the dims
+/// `S`.
 pub type JacobianDims<O, S> = <O as JacobianOf<S>>::Out;
 
 /// The dims of the input in the Jacobian, sorted.
@@ -104,7 +105,7 @@ condition! {
     pub trait OncePerDim<D> for True;
 }
 
-/// All derivatives of a tensor by a tensor: `out[o, i] = d f(by)[o] / d by[i]`.
+/// All derivatives of a tensor with respect to a tensor: `out[o, i] = d f(by)[o] / d by[i]`.
 ///
 /// If the output and the input share a dim `N`, the Jacobian has `N` for the output and its
 /// [prime](crate::types::prime), `Prime<N>`, for the input: `out[n, n'] = d f(by)[n] / d by[n']`.

@@ -37,7 +37,8 @@ use path::values_at;
 /// Values made of tensors: tensors that own their elements; tuples, arrays, `Vec`, `Option` and
 /// `Box` of these; and structs with `#[derive(Parameters)]`.
 ///
-/// A gradient has the type of its parameters: the gradient by a `Network` is a `Network`.
+/// A gradient has the type of its parameters: the gradient with respect to a `Network` is a
+/// `Network`.
 ///
 /// * Tensors of floats are learned.
 /// * Tensors of other elements, such as indices and masks, are visited, named and counted, but not
@@ -165,7 +166,7 @@ pub trait Parameters: Sized {
     /// # Panics
     ///
     /// If it does not fit into memory.
-    #[panicking_twin(but = "what does not fit into memory is an error")]
+    #[panicking_twin(but = "running out of memory is an error")]
     fn try_zero(&self) -> Result<Self, DimError> {
         struct Zeros;
         impl Walk<1> for Zeros {
@@ -311,7 +312,7 @@ impl<P: DerivedParameters> Parameters for P {
 /// use typed_dims::types::rank::Rank;
 /// use typed_dims::types::scalar::Element;
 ///
-/// /// How many elements each tensor has in both values.
+/// /// The number of elements of each tensor in both values.
 /// struct Sizes(Vec<String>);
 ///
 /// impl Walk<2> for Sizes {
@@ -379,8 +380,7 @@ pub trait Walk<const N: usize> {
     }
 }
 
-/// A function over the tensors of `M` values of one type, which it can change, and of `N` further
-/// ones.
+/// A function over the tensors of `M` values of one type, which it can change, and of `N` others.
 ///
 /// A [`Walk`] makes a new value. This changes values in place, or only reads them if `M` is 0.
 ///

@@ -28,7 +28,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// # Panics
     ///
-    /// If `whole` has another size, or the product of the sizes overflows.
+    /// If `whole` has a different size, or the product of the sizes overflows.
     #[panicking_twin]
     pub fn try_flatten<P: Neighbours<L>, W: UnionOf<P, L>>(
         self,

@@ -78,7 +78,7 @@ pub trait Dynamic: AsTensor {
     /// The elements where the mask is true, along the new dim `n`, in row-major order of `dims`:
     /// `x[mask]` in NumPy.
     ///
-    /// `dims` must be all dims of the mask. The tensor may have further dims, which are kept.
+    /// `dims` must be all dims of the mask. The tensor may have extra dims, which are kept.
     #[panicking_twin("so is a dim `n` that has a size already")]
     fn try_masked_select<M, D, X, Y, Z, B>(
         self,
@@ -144,12 +144,11 @@ pub trait Dynamic: AsTensor {
         runs("unique", lines, order, n)
     }
 
-    /// The elements without those that equal the one before: of each run of equal elements the
-    /// first one, along the new dim `n`; with how long each run is, and in which run each element
-    /// is. NaN equals NaN.
+    /// The first element of each run of equal elements, along the new dim `n`, with the length of
+    /// each run, and the run of each element. NaN equals NaN.
     ///
-    /// For a tuple of dims the order is that of their positions, the last dim fastest. All dims of
-    /// the tensor must be named, as for [`unique`](Dynamic::unique).
+    /// For a tuple of dims, elements are compared in row-major order of the tuple. All dims of the
+    /// tensor must be named, as for [`unique`](Dynamic::unique).
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -183,7 +182,7 @@ pub trait Dynamic: AsTensor {
 
 impl<A: AsTensor + ?Sized> Dynamic for A {}
 
-/// The runs of equal elements of a tensor whose elements are looked at in this order.
+/// The runs of equal elements, when the elements are visited in this order.
 #[track_caller]
 fn runs<T: Ordered, B: Brand, S: Dims>(
     name: &'static str,
@@ -221,7 +220,7 @@ where
     Ok(Unique { values: arranged(values, &[0], &sizes)?, counts: arranged(counts, &[0], &sizes)?, inverse })
 }
 
-/// Where a line is true.
+/// The positions at which a line is true.
 fn positions(line: &[bool]) -> impl Iterator<Item = usize> {
     line.iter().enumerate().filter(|(_, holds)| **holds).map(|(at, _)| at)
 }

@@ -13,10 +13,11 @@ use twins::panicking_twin;
 
 /// `fold`, the transpose of `unfold`.
 pub trait Folding: Computable<Elem: Num> {
-    /// Adds up windows where they overlap: `out[i * stride + w * dilation] += x[i, w]`, starting
-    /// from zeros. `dim` is `i`; in the result it has `size` elements, the size from which
-    /// [`unfold`](crate::operators::shift::Rearranging::unfold) makes these windows. `window` is
-    /// `w`, and is removed. Like PyTorch's `fold`, along one dim.
+    /// Adds up overlapping windows: `out[i * stride + w * dilation] += x[i, w]`, starting from
+    /// zeros. Like PyTorch's `fold`, along one dim. `dim` is `i`, and `window` is `w`, which the
+    /// result does not have. `size` is the size of `dim` in the result:
+    /// [`unfold`](crate::operators::shift::Rearranging::unfold) of a tensor with this size must
+    /// give the same number of windows.
     ///
     /// ```
     /// # use typed_dims::prelude::*;

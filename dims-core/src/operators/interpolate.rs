@@ -1,4 +1,4 @@
-//! Dims with other sizes, with numbers between the elements: `interpolate`.
+//! Resizing dims by interpolation: `interpolate`.
 
 use crate::error::DimError;
 use crate::execute::reduce::{TensorOf, eval};
@@ -20,7 +20,7 @@ use kernels::scalar::Real;
 use num_traits::Float;
 use twins::panicking_twin;
 
-/// How numbers between elements are computed, and which positions these are.
+/// The method of interpolation, and the positions at which it is evaluated.
 ///
 /// ```text
 /// Interpolation::linear()                    on the line through the two nearest elements
@@ -40,25 +40,25 @@ enum Curve {
     Cubic,
 }
 
-/// The points that the ends of a dim stand for.
+/// The points of the old and the new dim that coincide at the ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Corners {
-    /// The outer edges of the first and the last element, each of which is as wide as the distance
-    /// of two.
+    /// The outer edges of the first and the last element. The width of an element is the distance
+    /// between two elements.
     Edges,
-    /// The middles of these elements.
+    /// The centres of the first and the last element.
     Middles,
 }
 
 impl Interpolation {
-    /// The number on the line through the two nearest elements. Along two dims it is PyTorch's
+    /// Linear interpolation between the two nearest elements. Along two dims it is PyTorch's
     /// `bilinear`, along three its `trilinear`.
     pub const fn linear() -> Self {
         Interpolation { curve: Curve::Linear, corners: Corners::Edges }
     }
 
-    /// The number on a curve through the four nearest elements, whose slope at an element is three
-    /// quarters of that between its neighbours. Along two dims it is PyTorch's `bicubic`.
+    /// Cubic interpolation of the four nearest elements. The slope at an element is three quarters
+    /// of the difference between its neighbours. Along two dims it is PyTorch's `bicubic`.
     ///
     /// (R. Keys, 1981, "Cubic convolution interpolation for digital image processing", with
     /// `a = -0.75`.)
@@ -66,14 +66,14 @@ impl Interpolation {
         Interpolation { curve: Curve::Cubic, corners: Corners::Edges }
     }
 
-    /// The first and the last element stay where they are: `out[i]` is at the position
-    /// `i * (n - 1) / (size - 1)`. Otherwise it is at `(i + 1/2) * n / size - 1/2`, so that the
-    /// elements cover the dim.
+    /// Aligns the centres of the first and the last element: `out[i]` is at the position
+    /// `i * (n - 1) / (size - 1)`. Without this setting the outer edges are aligned: `out[i]` is at
+    /// `(i + 1/2) * n / size - 1/2`.
     pub const fn align_corners(self) -> Self {
         Interpolation { corners: Corners::Middles, ..self }
     }
 
-    /// Where the element `at` of `len` is among `size`.
+    /// The position of the new element `at` of `len` among `size` old elements.
     fn place(self, at: usize, size: usize, len: usize) -> f64 {
         match self.corners {
             Corners::Middles if len == 1 => 0.0,
@@ -85,8 +85,8 @@ impl Interpolation {
         }
     }
 
-    /// The positions of the elements that the element `at` of `len` is computed from, before they
-    /// are clamped to `0..size`, and their weights.
+    /// The positions of the old elements from which the new element `at` of `len` is computed,
+    /// before they are clamped to `0..size`, and their weights.
     fn taps(self, at: usize, size: usize, len: usize) -> [(isize, f64); 4] {
         let place = self.place(at, size, len);
         let (first, share) = (Float::floor(place) as isize, place - Float::floor(place));
@@ -113,12 +113,13 @@ fn cubic_weight(distance: f64) -> f64 {
 
 /// Resizes dims by interpolating between the elements.
 pub trait Interpolating: Computable<Elem: Real> {
-    /// The dims with other sizes: each element is computed from those near its position, as
-    /// [`Interpolation`] says. `sizes` is one number for all dims, or one for each.
+    /// Resizes dims by interpolating between elements; [`Interpolation`] describes the methods.
+    /// `sizes` is one number for all dims, or one for each.
     ///
-    /// Along several dims it is one after the other. Beyond the ends, the first and the last
-    /// element count. To take the nearest elements themselves:
-    /// [`interpolate_nearest`](crate::operators::shift::Rearranging::interpolate_nearest).
+    /// Several dims are resized one after the other. Beyond the ends, the first and the last
+    /// element are repeated.
+    /// [`interpolate_nearest`](crate::operators::shift::Rearranging::interpolate_nearest) takes the
+    /// nearest elements instead.
     ///
     /// ```
     /// use typed_dims::operators::interpolate::Interpolation;
@@ -174,7 +175,7 @@ fn resized<T: Real, S: Dims, R: Rank>(
         let what = format!("no elements to interpolate along dim `{}` of size 0", dim.name);
         return Err(DimError::Shape { what });
     }
-    // Each tap of all elements, times its weights.
+    // One tap for all elements, times its weights.
     let tap = |tap: usize| -> Result<_, DimError> {
         let from =
             |at: usize, size: usize| Some(by.taps(at, size, len)[tap].0.clamp(0, size as isize - 1) as usize);

@@ -55,8 +55,8 @@ pub fn try_concat<P: Joinable<M>, D: DimRef + DimsOf<P::Dims, X> + Resizable, X:
 
 /// Concatenates parts that have different dims, `parts.0` along `dims.0` and so on, into one tensor
 /// along the new dim `whole`. The size of `whole` is the sum of the parts' sizes; rustc checks the
-/// sum of static sizes. All other dims and sizes must agree. Use it in place of [`concat()`] if the
-/// parts have distinct local or declared dims.
+/// sum of static sizes. All other dims and sizes must agree. Use it instead of [`concat()`] if each
+/// part has a different dim there.
 ///
 /// ```
 /// use typed_dims::operators::join::concat_to;
@@ -93,7 +93,7 @@ pub trait Joinable<M>: Sized {
     /// The positional axes of each part.
     type Rank: Rank;
 
-    /// The parts side by side.
+    /// Joins the parts.
     #[doc(hidden)]
     fn joined<S: Dims>(self, side: Side<'_, S>) -> Result<Named<Self::Elem, S, Self::Rank>, DimError>;
 }
@@ -236,7 +236,7 @@ pub trait PartsBeside<L, N>: Sized {
     /// The joined tensor.
     type Out;
 
-    /// The parts side by side.
+    /// Joins the parts.
     #[doc(hidden)]
     fn joined_along(self, dims: L, whole: N) -> Result<Self::Out, DimError>;
 }

@@ -1,4 +1,4 @@
-//! Reductions that leave NaN out: `nansum`, `nanmean`, `nanmax`, `nanmin`, `nanvar`, `nanstd`.
+//! Reductions that ignore NaN: `nansum`, `nanmean`, `nanmax`, `nanmin`, `nanvar`, `nanstd`.
 
 use crate::error::{DimError, unwrap};
 use crate::execute::reduce::{Empty, Reduced, eval, reduce, sum};
@@ -27,7 +27,7 @@ where
     sum::<NumbersOf<A, _>, D, X>(&Unary { op: ops::NanTo(Num::ZERO), a: expr })
 }
 
-/// How many elements are not NaN.
+/// The number of elements that are not NaN.
 #[track_caller]
 fn count_of_numbers<A, D, X>(expr: &A::Expr) -> Result<Reduced<A::Elem, A, X>, DimError>
 where
@@ -73,8 +73,8 @@ where
     quotient(sum_of_numbers::<A, D, X>(&squares)?, &count)
 }
 
-/// The greatest or the least number, with `least_wanted` in the place of NaN; NaN where there is no
-/// number.
+/// The greatest or the least number, with NaN replaced by `least_wanted`. NaN if all elements are
+/// NaN.
 #[track_caller]
 fn extremum_of_numbers<A, D, X, Q>(
     expr: &A::Expr,
@@ -126,8 +126,8 @@ macro_rules! nan_reductions {
     )*};
 }
 
-/// Reductions over the elements that are not NaN, where NaN stands for a number that is missing.
-/// `dims` is one dim or a tuple of them.
+/// Reductions that ignore NaN, for data in which NaN marks a missing number. `dims` is one dim or a
+/// tuple of dims.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -140,25 +140,25 @@ macro_rules! nan_reductions {
 /// assert_eq!(x.nanstd(Day).order(Row), ndarray::array![1.0, 0.0]);
 /// ```
 ///
-/// How many there are is `(!x.is_nan()).count(Day)`.
+/// `(!x.is_nan()).count(Day)` is the number of elements that are not NaN.
 pub trait NanReductions: AsTensor {
     nan_reductions! {
-        /// The sum of the elements that are not NaN; 0 where there is none.
+        /// The sum of the elements that are not NaN; 0 if all are NaN.
         nansum try_nansum |expr| sum_of_numbers::<Self, D, X>(&expr);
-        /// The mean of the elements that are not NaN; NaN where there is none.
+        /// The mean of the elements that are not NaN; NaN if all are NaN.
         nanmean try_nanmean |expr| mean_of_numbers::<Self, D, X>(expr);
-        /// The greatest element that is not NaN; NaN where there is none. Nothing to choose from is
-        /// an error.
+        /// The greatest element that is not NaN; NaN if all are NaN. It is an error if there are no
+        /// elements.
         nanmax try_nanmax |expr| {
             extremum_of_numbers::<Self, D, X, _>(expr, Self::Elem::neg_infinity(), reducers::Max, "nanmax")
         };
-        /// The least element that is not NaN; NaN where there is none. Nothing to choose from is an
-        /// error.
+        /// The least element that is not NaN; NaN if all are NaN. It is an error if there are no
+        /// elements.
         nanmin try_nanmin |expr| {
             extremum_of_numbers::<Self, D, X, _>(expr, Self::Elem::infinity(), reducers::Min, "nanmin")
         };
-        /// The variance of the elements that are not NaN, `mean of (x - mean)^2`; NaN where there
-        /// is none.
+        /// The variance of the elements that are not NaN, `mean of (x - mean)^2`; NaN if all are
+        /// NaN.
         nanvar try_nanvar |expr| variance_of_numbers::<Self, D, X>(expr);
         /// The standard deviation of the elements that are not NaN, the square root of
         /// [`nanvar`](NanReductions::nanvar).

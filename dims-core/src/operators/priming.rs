@@ -131,7 +131,7 @@ pub trait Priming: Computable {
     /// let distances: Tensor<i32, (City, Prime<City>)> = (&at - (&at).prime(City)).abs().eval();
     /// assert_eq!(distances.order((City, prime(City))), ndarray::array![[0, 3, 8], [3, 0, 5], [8, 5, 0]]);
     /// ```
-    #[panicking_twin("so is that the dim has another size")]
+    #[panicking_twin("so is a dim that carries a different size")]
     fn try_prime<D: Primable<Self::Dims>>(self, dim: D) -> Result<Remapped<Self, D::Out>, DimError> {
         renamed(self, dim, dim.primed())
     }
@@ -147,7 +147,7 @@ pub trait Priming: Computable {
     /// let farthest: Tensor<i32, (City,)> = distances.max(City).unprime(City).eval();   // the greatest distance to each city
     /// assert_eq!(farthest.order(City), ndarray::array![5, 3]);
     /// ```
-    #[panicking_twin("so is that the dim has another size")]
+    #[panicking_twin("so is a dim that carries a different size")]
     fn try_unprime<D: Unprimable<Self::Dims>>(self, dim: D) -> Result<Remapped<Self, D::Out>, DimError> {
         renamed(self, dim.primed(), dim)
     }
@@ -164,7 +164,7 @@ pub trait Priming: Computable {
     /// ```
     ///
     /// For any two dims, write `x.rename_all((A, B), (B, A))`.
-    #[panicking_twin("so is that the dim comes with another size")]
+    #[panicking_twin("so is a dim that carries a different size")]
     fn try_transpose<D: WithPrimeIn<Self::Dims>>(
         self,
         dim: D,

@@ -78,8 +78,8 @@ impl<A: Computable<Elem: IndexInt>> Indices for A {
 
 /// Operations that select by the values of a tensor of integers or `bool`s.
 pub trait Selecting: Computable {
-    /// The elements at `index` along a dim: `out[.., k] = x[.., index[k]]`. Lazy: it fuses with
-    /// what follows.
+    /// The elements at `index` along a dim: `out[.., k] = x[.., index[k]]`. Lazy: it fuses with the
+    /// operations that follow.
     ///
     /// The dims of the index replace the dim. If the index has only new dims, this is NumPy's
     /// `take` and PyTorch's `index_select` and `embedding`. If it has dims of the tensor, it is

@@ -82,8 +82,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         Self::in_order(data, AxisList::in_memory_of::<S, R>().as_slice(), sizes)
     }
 
-    /// As [`laid_out`](Evaluated::laid_out), but with sizes in the order of the set, then those of
-    /// the positional axes.
+    /// Like [`laid_out`](Evaluated::laid_out), but with sizes in the order of the set, then those
+    /// of the positional axes.
     ///
     /// # Panics
     ///

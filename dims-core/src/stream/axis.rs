@@ -45,7 +45,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.with_new_axis(Self::position(axis), new.info())
     }
 
-    /// As [`new_axis_before`](Stream::new_axis_before), but after `axis`.
+    /// Like [`new_axis_before`](Stream::new_axis_before), but after `axis`.
     ///
     /// ```
     /// use typed_dims::prelude::*;

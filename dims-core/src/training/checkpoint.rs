@@ -105,7 +105,7 @@ impl Checkpoint {
         Ok(self)
     }
 
-    /// As [`put`](Checkpoint::put), but rounds floats of type `f32` or `f64` to `f16`, for
+    /// Like [`put`](Checkpoint::put), but rounds floats of type `f32` or `f64` to `f16`, for
     /// inference in half the space or less. [`Saved::converting_floats`] reads them as any float
     /// type.
     ///
@@ -152,8 +152,8 @@ impl Checkpoint {
         Ok(self)
     }
 
-    /// As [`put_f16`](Checkpoint::put_f16), but rounds to `bf16`, which is less precise and has the
-    /// range of `f32`.
+    /// Like [`put_f16`](Checkpoint::put_f16), but rounds to `bf16`, which is less precise and has
+    /// the range of `f32`.
     ///
     /// # Errors
     ///

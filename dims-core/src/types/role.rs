@@ -83,7 +83,7 @@ pub trait Role: Sized + 'static {
     #[doc(hidden)]
     type Kind: OnPath;
     /// The role itself. `roles!` names a refined role through this type, so that a type that is not
-    /// a role gives no further errors.
+    /// a role causes no further errors.
     #[doc(hidden)]
     type Itself: Role;
 }
@@ -96,7 +96,7 @@ pub trait DeclaredRole: Role {
 }
 
 /// The maximum length of a chain of refinements. (The path of roles that refine one another in a
-/// circle would never end.)
+/// cycle would never end.)
 pub const MOST_REFINED: usize = 16;
 
 /// One step for the role itself, [`MOST_REFINED`] for those it refines, and one for the end.

@@ -65,8 +65,8 @@ impl<O: Size, Old, New> SameSize<O, Old, New> for Dyn {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A dim that can be that of the rows of square matrices with the columns `C`: their static sizes
-/// do not differ.
+/// A dim that can be the rows of square matrices with the columns `C`: their static sizes do not
+/// differ.
 pub trait SquareWith<C: DimRef>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -78,8 +78,8 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The sizes of the rows and the columns of square matrices: equal ones, or at least one that only
-/// the run knows.
+/// The sizes of the rows and the columns of square matrices: they are equal, or at least one is
+/// known only at run time.
 #[diagnostic::on_unimplemented(
     message = "matrices with `{Rows}` of size `{Self}` and `{Columns}` of size `{Other}` are not square",
     label = "square matrices are needed here, but the static sizes differ"

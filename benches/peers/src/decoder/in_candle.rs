@@ -28,7 +28,7 @@ struct Layer {
     down: Linear,
 }
 
-/// Normalises. `RmsNorm::forward_diff` has a gradient, `RmsNorm::forward` has none.
+/// `RmsNorm::forward_diff`, which has a gradient, or `RmsNorm::forward`, which has none.
 type Norm = fn(&RmsNorm, &Tensor) -> Result<Tensor>;
 
 impl Layer {

@@ -65,7 +65,7 @@ impl StepOfPlaces {
         data.into()
     }
 
-    /// As [`finish`](StepOfPlaces::finish), for a result without elements. Positions outside the
+    /// Like [`finish`](StepOfPlaces::finish), for a result without elements. Positions outside the
     /// parts have the elements `around`.
     #[cfg(feature = "std")]
     #[track_caller]

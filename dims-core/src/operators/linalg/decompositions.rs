@@ -31,9 +31,9 @@ pub type OrderedFactors<A, X, L, U> = (Reduced<usize, A, X>, ElemsOver<A, L>, El
 /// Decompositions of matrices along two dims of a tensor, and quantities computed from them. All
 /// other dims are a batch. They run immediately, using the crate `faer`.
 ///
-/// Where factors share a new dim, the caller passes it as `k`; its size is the smaller of the sizes
-/// of `rows` and `columns`. An infinite or NaN element is an error, which says where in the batch
-/// its matrix is.
+/// If the factors share a new dim, pass it as `k`. Its size is the smaller of the sizes of `rows`
+/// and `columns`. An infinite or NaN element is an error, which names the position of its matrix in
+/// the batch.
 pub trait Decompositions: Computable {
     /// The QR decomposition, `a[r, c] = sum over k of q[r, k] * r[k, c]`: `(q, r)`, where the
     /// columns of `q` have length 1 and are orthogonal, and `r` has zeros below its diagonal.
@@ -307,7 +307,7 @@ pub trait Decompositions: Computable {
     /// `norm over rows of (sum over columns of a * x) - b`. If there are several, it is the one
     /// with the smallest norm. It is the product of the [pseudoinverse](Self::pinv) and `b`, and
     /// treats the same singular values as 0. `b` must have the dim `rows`; its other dims are a
-    /// batch, or further right-hand sides.
+    /// batch, or additional right-hand sides.
     ///
     /// ```
     /// use typed_dims::prelude::*;

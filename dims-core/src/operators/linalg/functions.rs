@@ -10,11 +10,11 @@ use crate::types::size::SquareWith;
 use kernels::step::linalg::{MatrixElement, MatrixWork};
 use twins::panicking_twin;
 
-/// Functions of square matrices along two dims of a tensor, which both stand for the same space.
-/// All other dims are a batch. They run at once, on the crate `faer`.
+/// Functions of square matrices along two dims of a tensor, which map a space to itself. All other
+/// dims are a batch. They run immediately, using the crate `faer`.
 pub trait MatrixFunctions: Computable {
-    /// The power with a whole exponent: the product of as many matrices, or of their inverses if it
-    /// is negative; the identity if it is 0.
+    /// The power with an integer exponent `n`: the product of `n` copies of the matrix, the
+    /// identity for 0, and the power of the inverse for a negative exponent.
     ///
     /// ```
     /// use typed_dims::prelude::*;

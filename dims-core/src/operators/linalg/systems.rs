@@ -15,16 +15,16 @@ use kernels::step::linalg::{MatrixElement, MatrixStep, MatrixWork, ReadTriangle}
 use twins::panicking_twin;
 
 /// The triangle of a matrix that [`solve_triangular`](LinearSystems::solve_triangular) reads. The
-/// elements of the other one count as 0.
+/// elements of the other triangle count as 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Triangular {
     /// The diagonal and the elements below it.
     Lower,
     /// The diagonal and the elements above it.
     Upper,
-    /// The elements below the diagonal. Those on it count as ones.
+    /// The elements below the diagonal. The diagonal counts as ones.
     UnitLower,
-    /// The elements above the diagonal. Those on it count as ones.
+    /// The elements above the diagonal. The diagonal counts as ones.
     UnitUpper,
 }
 
@@ -43,15 +43,16 @@ impl Triangular {
 pub type SignAndLog<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<RealElem<A>, A, X>);
 
 /// Square matrices along two dims of a tensor: their inverses and determinants, and systems of
-/// equations. All other dims are a batch. They run at once, on the crate `faer`.
+/// equations. All other dims are a batch. They run immediately, using the crate `faer`.
 ///
 /// A matrix maps vectors along `columns` to vectors along `rows`:
-/// `y[rows] = sum over columns of a[rows, columns] * x[columns]`. So the solution of `a x = b` has
-/// `columns` where `b` has `rows`, and so does an inverse. A matrix that has none is an error,
-/// which says where it is in the batch.
+/// `y[rows] = sum over columns of a[rows, columns] * x[columns]`. So `b` in `a x = b` has the dim
+/// `rows`, and the solution has `columns`. A singular matrix is an error, which names its position
+/// in the batch.
 pub trait LinearSystems: Computable {
-    /// The lower triangular `l` with `a = l l^H`, of positive definite matrices:
-    /// `a[r, c] = sum over k of l[r, k] * conj(l[c, k])`. The result has zeros above the diagonal.
+    /// The Cholesky decomposition of positive definite matrices: the lower triangular `l` with
+    /// `a = l l^H`, `a[r, c] = sum over k of l[r, k] * conj(l[c, k])`. The result has zeros above
+    /// the diagonal.
     ///
     /// It is computed from `(a + a^H) / 2`, so the gradient is symmetric, as in JAX and PyTorch.
     ///
@@ -80,7 +81,8 @@ pub trait LinearSystems: Computable {
 
     /// The inverse: `sum over c of a[r, c] * out[s, c]` is 1 where `r == s`, else 0. As a matrix,
     /// the result has its rows along `columns`, and its columns along `rows`:
-    /// `(a.inverse(r, c) * b).sum(r)` is `a.solve(b, r, c)`, which is faster, and more precise.
+    /// `(a.inverse(r, c) * b).sum(r)` is `a.solve(b, r, c)`, but `solve` is faster and more
+    /// precise.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -103,10 +105,10 @@ pub trait LinearSystems: Computable {
             .alike(MatrixWork::Inverse)
     }
 
-    /// The determinant: 0 of a matrix without an inverse, and 1 of one without elements.
+    /// The determinant. It is 0 for a singular matrix, and 1 for a matrix without elements.
     ///
-    /// The gradient is also defined where the determinant is 0; a second derivative needs an
-    /// inverse.
+    /// The gradient is also defined where the determinant is 0. Second derivatives require that the
+    /// matrix is invertible.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -130,11 +132,11 @@ pub trait LinearSystems: Computable {
         matrices.result(data, &[])
     }
 
-    /// The sign of the determinant, and the logarithm of its magnitude, which is in range where the
-    /// determinant is not. Of a matrix without an inverse these are 0 and minus infinity. The sign
+    /// The sign of the determinant, and the logarithm of its magnitude, which does not overflow
+    /// where the determinant would. For a singular matrix they are 0 and minus infinity. The sign
     /// of a complex determinant is a number of magnitude 1.
     ///
-    /// The gradient needs an inverse.
+    /// The gradient requires that the matrix is invertible.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -162,9 +164,10 @@ pub trait LinearSystems: Computable {
         Ok((sign, matrices.result(results.next::<RealElem<Self>>(), &[])?))
     }
 
-    /// `x` in `sum over columns of a[rows, columns] * x[columns] = b[rows]`. `b` has `rows`, and
-    /// not `columns`; its other dims are a batch if the matrices have them, and further right-hand
-    /// sides, for which a matrix is factorized once, if not.
+    /// The solution `x` of `sum over columns of a[rows, columns] * x[columns] = b[rows]`. `b` must
+    /// have `rows` and must not have `columns`. Its other dims are part of the batch if the
+    /// matrices have them, and several right-hand sides of the same matrix otherwise. Each matrix
+    /// is factorized once.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -189,7 +192,7 @@ pub trait LinearSystems: Computable {
         solved::<_, V, _, O>(matrices, b, work)
     }
 
-    /// As [`solve`](Self::solve), of triangular matrices: one triangle is read, and the other
+    /// Like [`solve`](Self::solve), for triangular matrices: one triangle is read, and the other
     /// counts as zeros.
     ///
     /// ```
@@ -222,7 +225,7 @@ pub trait LinearSystems: Computable {
 
 impl<A: Computable> LinearSystems for A {}
 
-/// The solutions for right-hand sides. `V` are the dims of these and of the batch, `O` those of the
+/// Solves for the right-hand sides. `V` are the dims of `b` and of the batch, `O` the dims of the
 /// result.
 #[track_caller]
 fn solved<T: MatrixElement, V: Dims, B: Operable<T>, O: Dims>(

@@ -103,7 +103,7 @@ impl ParameterState {
         }
     }
 
-    /// Adds a further moment.
+    /// Adds a moment.
     #[cfg(feature = "safetensors")]
     pub(crate) fn add_moment(&mut self, moment: StateTensor) {
         self.moments.push(moment);
@@ -218,7 +218,7 @@ impl ByPath {
         ByPath { masters: true, ..ByPath::default() }
     }
 
-    /// As [`with_masters`](Self::with_masters), without other state.
+    /// Like [`with_masters`](Self::with_masters), without other state.
     pub(super) fn of_masters() -> Self {
         ByPath { only_masters: true, ..ByPath::with_masters() }
     }

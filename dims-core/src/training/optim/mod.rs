@@ -256,8 +256,8 @@ pub trait Optimizer<P: Parameters> {
         self
     }
 
-    /// As [`group`](Optimizer::group), for the parameters for which `is_member` returns `true`. It
-    /// is called once for each parameter, at the first step.
+    /// Like [`group`](Optimizer::group), for the parameters for which `is_member` returns `true`.
+    /// It is called once for each parameter, at the first step.
     ///
     /// ```
     /// use typed_dims::optim::Sgd;

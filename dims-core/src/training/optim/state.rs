@@ -116,7 +116,7 @@ impl<P: Parameters> State<P> {
         self.restore_with(steps, ByPath::default());
     }
 
-    /// As [`restore`](State::restore), with the state of each parameter.
+    /// Like [`restore`](State::restore), with the state of each parameter.
     pub(crate) fn restore_with(&mut self, steps: u64, by_path: ByPath) {
         self.steps = StepsTaken::new(steps);
         self.by_path.restore(by_path);

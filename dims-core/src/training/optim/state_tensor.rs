@@ -209,7 +209,7 @@ impl StateTensor {
         self.typed()
     }
 
-    /// As [`tensor`](StateTensor::tensor), with positional axes.
+    /// Like [`tensor`](StateTensor::tensor), with positional axes.
     fn typed<T: Element, S: Dims, R: Rank>(&self) -> Option<Named<T, S, R>> {
         let data: &dyn Any = match &self.elements {
             StateElements::F32(data) => data,
@@ -253,7 +253,7 @@ impl StateTensor {
         W::of_mut(&mut self.elements).map(|data| &mut data[..])
     }
 
-    /// As [`elements_mut`](StateTensor::elements_mut), immutably.
+    /// Like [`elements_mut`](StateTensor::elements_mut), immutably.
     pub(super) fn elements<W: StateElem>(&self) -> Option<&[W]> {
         W::of(&self.elements).map(|data| &data[..])
     }

@@ -1,4 +1,4 @@
-//! A step of an optimizer, with what earlier steps left.
+//! A step of an optimizer, with the state that earlier steps left.
 
 use super::State;
 use super::groups::GroupSettings;
@@ -12,7 +12,7 @@ use crate::operators::elementwise::Elementwise;
 use crate::tensors::named::Named;
 use kernels::map::in_place::Passes;
 
-/// An optimizer step, with what earlier steps left.
+/// An optimizer step, with the state that earlier steps left.
 pub(super) struct StepAfter<C, const K: usize> {
     /// The formula with the settings of the optimizer.
     optimizer: C,
@@ -20,7 +20,7 @@ pub(super) struct StepAfter<C, const K: usize> {
     formula: C,
     settings: GroupSettings,
     after: TakenBefore,
-    /// The last numbers, and how many steps their parameters have missed.
+    /// The last numbers, and the number of steps that their parameters have missed.
     last: Option<(u64, StepScalars<K>)>,
 }
 
@@ -102,7 +102,7 @@ impl<C: OfStep<K>, const K: usize> StepAfter<C, K> {
         &self.formula
     }
 
-    /// The numbers of the step with a number of its own, which comes after `steps` steps of the
+    /// The scalars for a parameter that takes its step number `step`, after `steps` steps of the
     /// optimizer.
     fn of_step_by_tensors(
         &self,

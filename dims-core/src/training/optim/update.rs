@@ -102,9 +102,9 @@ impl StepPrograms {
     }
 }
 
-/// Changes the learned tensors of a value by a formula, but for those that stay. The formula
-/// changes each tensor, and `M - 1` moments of it, which `by_path` keeps. What differs in its sizes
-/// is an error, and nothing is changed then.
+/// Changes the learned tensors of a value by a formula, except for frozen ones. The formula changes
+/// each tensor and its `M - 1` moments, which `by_path` keeps. If sizes differ, this returns an
+/// error and changes nothing.
 pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usize>(
     step: &mut dyn ElementStep<K, M, N>,
     changed: &mut P,

@@ -89,7 +89,7 @@ fn all_of<'l, X, const N: usize>(
     Some(from_fn(|_| parts.next().expect("there is one for each")))
 }
 
-/// As [`all_of`], by mutable reference.
+/// Like [`all_of`], by mutable reference.
 fn all_of_mut<'l, X, const N: usize>(
     lines: &'l mut [StateLine; N],
     part: fn(&'l mut StateLine) -> Option<X>,

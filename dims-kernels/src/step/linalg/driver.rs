@@ -1,4 +1,4 @@
-//! Runs a work on each matrix of a batch.
+//! Runs a [`MatrixWork`] on each matrix of a batch.
 
 use super::small::LANES;
 use super::stack::Failure;
@@ -13,17 +13,17 @@ use alloc::vec::Vec;
 use faer::Par;
 use smallvec::SmallVec;
 
-/// The elements of a result.
+/// The elements of one result, by type.
 enum ResultElements<V, P, N> {
     Values(V),
     Parts(P),
     Positions(N),
 }
 
-/// The elements of a result of all matrices.
+/// One result for all matrices.
 type OwnedData<T> = ResultElements<Vec<T>, Vec<<T as MatrixElement>::Part>, Vec<usize>>;
 
-/// Those of some matrices.
+/// One result for some of the matrices.
 type DataSlice<'r, T> = ResultElements<&'r mut [T], &'r mut [<T as MatrixElement>::Part], &'r mut [usize]>;
 
 fn zeros<T: Element>(len: usize, zero: T) -> Result<Vec<T>, Error> {
@@ -60,7 +60,7 @@ impl<T: MatrixElement> OwnedData<T> {
 }
 
 impl<'r, T: MatrixElement> DataSlice<'r, T> {
-    /// Takes this number of elements from the front.
+    /// Splits this number of elements off the front.
     fn take(&mut self, count: usize) -> DataSlice<'r, T> {
         fn first<'r, E>(data: &mut &'r mut [E], count: usize) -> &'r mut [E] {
             let (first, rest) = core::mem::take(data).split_at_mut(count);
@@ -96,7 +96,7 @@ impl<'r, T: MatrixElement> DataSlice<'r, T> {
     }
 }
 
-/// Some neighbours in the batch.
+/// Consecutive matrices of the batch.
 struct MatrixChunk<'r, T: MatrixElement> {
     first: usize,
     count: usize,
@@ -131,7 +131,7 @@ pub(super) fn run<T: MatrixElement>(
     kept(step, operands.keeps(), results)
 }
 
-/// On how many threads one matrix is worked on.
+/// The parallelism within one matrix.
 pub(super) fn par_of(threads: usize) -> Par {
     match threads {
         #[cfg(feature = "rayon")]
@@ -140,7 +140,7 @@ pub(super) fn par_of(threads: usize) -> Par {
     }
 }
 
-/// The results, and a copy of all floats among several, which the derivative needs together.
+/// The results. If the derivative needs them, all float results are also copied into one buffer.
 fn kept<T: MatrixElement>(
     step: &MatrixStep<T>,
     keeps: bool,
@@ -199,7 +199,7 @@ fn named<T>(step: &MatrixStep<T>, failure: Failure, at: usize) -> Error {
     }
 }
 
-/// As [`run_chunk`], several matrices at once, which have one result.
+/// Like [`run_chunk`], but computes several small matrices at once. The work has one result.
 fn run_small<T: MatrixElement>(
     step: &MatrixStep<T>,
     mut chunk: MatrixChunk<'_, T>,
@@ -227,7 +227,7 @@ fn run_small<T: MatrixElement>(
     Ok(())
 }
 
-/// The work on one matrix.
+/// Runs the work on one matrix.
 fn each<T: MatrixElement>(
     step: &MatrixStep<T>,
     operands: &[&[T]],

@@ -24,9 +24,9 @@ use num_complex::Complex;
 /// differentiated.
 #[derive(Clone, Copy, Debug)]
 pub struct EigenStep<T> {
-    /// How many matrices there are.
+    /// The number of matrices.
     pub batch: usize,
-    /// How many rows and columns each has.
+    /// The number of rows and columns of each.
     pub size: usize,
     /// The type of the elements.
     pub element: PhantomData<T>,
@@ -102,7 +102,8 @@ fn eig<T: RealMatrixElement>(
     while column < size {
         let value = Complex::new(real[column], imaginary[column]);
         values[column] = value;
-        // Two columns are the real and the imaginary part of the vectors of a pair.
+        // The vectors of a conjugate pair are stored as two columns: the real and the imaginary
+        // part.
         let is_pair = value.im != T::ZERO && column + 1 < size;
         for row in 0..size {
             let (re, im) = (own[(row, column)], if is_pair { own[(row, column + 1)] } else { T::ZERO });
@@ -120,7 +121,7 @@ fn eig<T: RealMatrixElement>(
     Ok(())
 }
 
-/// Makes the length of each column 1.
+/// Scales each column to length 1.
 fn unit_columns<T: RealMatrixElement>(vectors: &mut [Complex<T>], size: usize) {
     for column in 0..size {
         let squares =

@@ -1,33 +1,32 @@
-//! Matrices of few rows, several at once: each in a lane of vectors.
+//! Small matrices, several at once, each in one lane of the SIMD vectors.
 //!
-//! A tile has the same element of [`LANES`] matrices as neighbours, so every operation on it is one
-//! on vectors. Rows are exchanged lane by lane, by selections. Where a lane has no result, the
-//! caller computes its matrices one by one, and finds out why.
+//! A tile stores the same element of [`LANES`] matrices next to each other, so each operation on it
+//! is a vector operation. Rows are exchanged per lane, by selection. If a lane has no result, the
+//! caller computes the matrices one by one to report the cause.
 
-// Loops over lanes and rows are those of vectors: the compiler has to see where each starts and
-// ends.
+// With indexed loops of constant length, the compiler vectorizes over lanes.
 #![allow(clippy::needless_range_loop)]
 
 use super::{MatrixSizes, MatrixWork};
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::scalar::Real;
 
-/// How many matrices are computed at once.
+/// The number of matrices computed at once.
 pub(super) const LANES: usize = 8;
 
-/// The most rows of matrices that are computed so.
+/// The maximum number of rows of a small matrix.
 const MOST_ROWS: usize = 8;
 
-/// The most right-hand sides.
+/// The most right-hand sides of a small system.
 const MOST_RIGHT: usize = 4;
 
-/// One element of each matrix.
+/// The same element of each matrix.
 type Lane<T> = [T; LANES];
 
 /// Matrices of `R` rows and `C` columns.
 type LaneTile<T, const R: usize, const C: usize> = [[Lane<T>; C]; R];
 
-/// Whether matrices of these sizes are computed several at once.
+/// Whether this work supports these sizes.
 pub(super) fn is_small(work: MatrixWork, sizes: MatrixSizes) -> bool {
     let has_lanes = match work {
         MatrixWork::Cholesky | MatrixWork::Inverse | MatrixWork::Det => true,
@@ -37,8 +36,7 @@ pub(super) fn is_small(work: MatrixWork, sizes: MatrixSizes) -> bool {
     has_lanes && (1..=MOST_ROWS).contains(&sizes.rows)
 }
 
-/// Computes up to [`LANES`] matrices. Returns whether each has a result; if not, the results are to
-/// be computed again.
+/// Computes up to [`LANES`] matrices. Returns whether each has a result; if not, `out` is invalid.
 pub(super) fn run<T: Real>(work: MatrixWork, sizes: MatrixSizes, operands: &[&[T]], out: &mut [T]) -> bool {
     let count = operands[0].len() / (sizes.rows * sizes.rows);
     let (a, b) = (operands[0], operands.get(1).copied().unwrap_or_default());
@@ -83,7 +81,7 @@ impl<T: Real, const N: usize> Task for SmallMatrices<'_, T, N> {
                 det.iter().all(|value| value.is_finite())
             }
             MatrixWork::Inverse => {
-                // The inverse of the transpose, which the result is.
+                // The result is the inverse of the transpose.
                 let mut tile = transposed(&tile);
                 let mut inverse = identity::<T, N>();
                 let (_, is_regular) = eliminate::<I, T, N, N>(&mut tile, &mut inverse);
@@ -120,7 +118,7 @@ fn solve<I: Isa, T: Real, const N: usize, const C: usize>(
     is_regular && is_finite(&x)
 }
 
-/// The elements of some matrices of up to `C` columns. Lanes without a matrix have the last one.
+/// Loads up to [`LANES`] matrices of up to `C` columns. Lanes without a matrix repeat the last one.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn loaded<T: Real, const R: usize, const C: usize>(
     data: &[T],
@@ -178,7 +176,8 @@ fn less<I: Isa, T: Real>(value: T, x: T, y: T) -> T {
     value.add_product::<I>(-x, y)
 }
 
-/// The lower factor of the symmetric part, with zeros above it. Whether all are positive definite.
+/// Replaces matrices with the Cholesky factors of their symmetric parts. Returns whether all are
+/// positive definite.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn cholesky<I: Isa, T: Real, const N: usize>(a: &mut LaneTile<T, N, N>) -> bool {
     let half = T::ONE / (T::ONE + T::ONE);
@@ -213,8 +212,9 @@ fn cholesky<I: Isa, T: Real, const N: usize>(a: &mut LaneTile<T, N, N>) -> bool 
     is_right
 }
 
-/// Makes matrices upper triangular, and does the same to right-hand sides; the diagonals are
-/// reciprocal. Returns the determinants, and whether all matrices have an inverse.
+/// Makes matrices upper triangular by row operations, which it also applies to the right-hand
+/// sides, and stores reciprocals on the diagonals. Returns the determinants, and whether all
+/// matrices are invertible.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn eliminate<I: Isa, T: Real, const N: usize, const C: usize>(
     a: &mut LaneTile<T, N, N>,
@@ -255,7 +255,7 @@ fn eliminate<I: Isa, T: Real, const N: usize, const C: usize>(
     (det, is_regular)
 }
 
-/// Exchanges two rows in the lanes where the second one has the greater pivot.
+/// Exchanges two rows in the lanes where the second has the greater pivot.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn exchange<T: Real, const N: usize, const C: usize>(
     a: &mut LaneTile<T, N, N>,
@@ -285,7 +285,7 @@ fn exchange<T: Real, const N: usize, const C: usize>(
     }
 }
 
-/// Solves triangular systems, with the reciprocal of the diagonal on it.
+/// Solves triangular systems whose diagonal holds reciprocals.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn substitute<I: Isa, T: Real, const N: usize, const C: usize>(
     a: &LaneTile<T, N, N>,

@@ -1,4 +1,4 @@
-//! Factorizations by elimination, and systems of equations, of one matrix.
+//! Factorizations by elimination, and systems of equations, for one matrix.
 
 use super::stack::{Failure, Stack};
 use super::views::{by_columns, by_columns_mut, by_rows, by_rows_mut, to_columns, to_rows};
@@ -14,7 +14,7 @@ use faer::linalg::triangular_solve as triangular;
 use faer::perm::PermRef;
 use faer::{MatMut, MatRef, Par};
 
-/// The lower factor of the Hermitian part.
+/// The Cholesky factor of the Hermitian part.
 pub(super) fn cholesky<T: MatrixElement>(
     a: &[T],
     size: usize,
@@ -67,8 +67,8 @@ pub(super) fn solve_triangular<T: MatrixElement>(
     }
 }
 
-/// The factors of the transpose of a matrix: column by column, the lower one with its unit diagonal
-/// left out.
+/// The LU factors of the transpose, in one column-major matrix. The unit diagonal of the lower
+/// factor is not stored.
 struct TransposedFactors<'w, T> {
     factors: MatMut<'w, T>,
     order: Vec<usize>,
@@ -109,7 +109,7 @@ impl<'w, T: MatrixElement> TransposedFactors<'w, T> {
         (0..self.order.len()).map(|at| self.factors[(at, at)])
     }
 
-    /// Fails if the matrix, which has these elements, has no inverse.
+    /// Returns an error if the matrix, which has the elements `a`, is singular.
     fn check(&self, a: &[T]) -> Result<(), Failure> {
         match self.pivots().all(|pivot| pivot.is_number() && pivot != T::ZERO) {
             true => Ok(()),
@@ -147,7 +147,7 @@ pub(super) fn solve<T: MatrixElement>(
     }
 }
 
-/// The inverse, transposed.
+/// The transposed inverse.
 pub(super) fn inverse<T: MatrixElement>(
     a: &[T],
     size: usize,
@@ -210,7 +210,7 @@ pub(super) fn slogdet<T: MatrixElement>(
     Ok((sign, log))
 }
 
-/// The rows in the order of their pivots, and the factors.
+/// The order of the rows, and the factors.
 pub(super) fn lu<T: MatrixElement>(
     a: &[T],
     sizes: MatrixSizes,

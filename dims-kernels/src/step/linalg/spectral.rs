@@ -1,5 +1,4 @@
-//! Orthogonal factors, eigenvalues and singular values of one matrix, and what is computed from
-//! these.
+//! Orthogonal factors, eigenvalues and singular values of one matrix, and functions of these.
 
 use super::stack::Failure;
 use super::views::{by_columns, by_columns_mut, by_rows, by_rows_mut, to_columns, to_rows};
@@ -16,7 +15,7 @@ use faer::linalg::qr::no_pivoting::factor;
 use faer::linalg::svd::{self as faer_svd, ComputeSvdVectors};
 use faer::{Accum, MatMut};
 
-/// The orthogonal factor, and the upper one.
+/// The orthogonal and the upper triangular factor.
 pub(super) fn qr<T: MatrixElement>(
     a: &[T],
     sizes: MatrixSizes,
@@ -65,7 +64,7 @@ pub(super) fn qr<T: MatrixElement>(
     Ok(())
 }
 
-/// The eigenvalues of the Hermitian part, and its eigenvectors as columns.
+/// The eigenvalues of the Hermitian part, and the eigenvectors as columns.
 pub(super) fn eigh<T: MatrixElement>(
     a: &[T],
     size: usize,
@@ -97,7 +96,7 @@ pub(super) fn eigh<T: MatrixElement>(
     Ok(())
 }
 
-/// The singular values, and the vectors of both sides as columns, which lie column by column.
+/// The singular values, and the left and right singular vectors as columns in column-major order.
 fn decompose<T: MatrixElement>(
     a: &[T],
     sizes: MatrixSizes,
@@ -125,7 +124,7 @@ fn decompose<T: MatrixElement>(
     Ok(found.map_err(|_| MatrixFailure::NotConverged)?)
 }
 
-/// The singular values, and the vectors of both sides as columns.
+/// The singular values, and the left and right singular vectors as columns.
 pub(super) fn svd<T: MatrixElement>(
     a: &[T],
     sizes: MatrixSizes,
@@ -162,13 +161,13 @@ pub(super) fn singular_values<T: MatrixElement>(
     Ok(())
 }
 
-/// Up to which size singular values count as 0, where this is the greatest.
+/// Singular values up to this number count as 0, if the greatest is `greatest`.
 fn tolerance<P: MatrixElement<Part = P> + crate::scalar::Real>(greatest: P, sizes: MatrixSizes) -> P {
     let count: P = num_traits::NumCast::from(sizes.rows.max(sizes.columns)).expect("a float can be any size");
     Num::mul(Num::mul(greatest, count), num_traits::Float::epsilon())
 }
 
-/// The pseudoinverse, transposed.
+/// The transposed pseudoinverse.
 pub(super) fn pinv<T: MatrixElement>(
     a: &[T],
     sizes: MatrixSizes,
@@ -205,7 +204,7 @@ pub(super) fn pinv<T: MatrixElement>(
     Ok(())
 }
 
-/// How many singular values are not 0.
+/// The number of singular values that do not count as 0.
 pub(super) fn rank<T: MatrixElement>(
     a: &[T],
     sizes: MatrixSizes,
@@ -220,7 +219,7 @@ pub(super) fn rank<T: MatrixElement>(
     Ok(diagonal.iter().filter(|value| value.part() > least).count())
 }
 
-/// The greatest singular value over the least; 0 of a matrix without elements.
+/// The greatest singular value divided by the least; 0 for a matrix without elements.
 pub(super) fn cond<T: MatrixElement>(
     a: &[T],
     sizes: MatrixSizes,
@@ -239,7 +238,7 @@ pub(super) fn cond<T: MatrixElement>(
     })
 }
 
-/// The cofactors. Of a matrix without an inverse they come from its singular values.
+/// The cofactors. Those of a singular matrix are computed from its singular values.
 pub(super) fn cofactors<T: MatrixElement>(
     a: &[T],
     size: usize,

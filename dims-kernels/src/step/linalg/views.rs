@@ -1,8 +1,8 @@
-//! Matrices in slices, row by row or column by column.
+//! Slices as row-major or column-major matrices.
 
 use faer::{MatMut, MatRef};
 
-/// Elements row by row, as a matrix.
+/// A slice as a row-major matrix.
 pub(super) fn by_rows<T>(data: &[T], rows: usize, columns: usize) -> MatRef<'_, T> {
     MatRef::from_row_major_slice(data, rows, columns)
 }
@@ -12,7 +12,7 @@ pub(super) fn by_rows_mut<T>(data: &mut [T], rows: usize, columns: usize) -> Mat
     MatMut::from_row_major_slice_mut(data, rows, columns)
 }
 
-/// Elements column by column, as a matrix.
+/// A slice as a column-major matrix.
 pub(super) fn by_columns<T>(data: &[T], rows: usize, columns: usize) -> MatRef<'_, T> {
     MatRef::from_column_major_slice(data, rows, columns)
 }
@@ -22,8 +22,8 @@ pub(super) fn by_columns_mut<T>(data: &mut [T], rows: usize, columns: usize) -> 
     MatMut::from_column_major_slice_mut(data, rows, columns)
 }
 
-/// Calls a function with the positions of an element of a matrix that lies row by row, and of the
-/// same in one that lies column by column, block by block.
+/// Calls a function for each element of a matrix with its positions in row-major and in
+/// column-major order. Visits the elements block by block.
 pub(super) fn each_place(rows: usize, columns: usize, mut f: impl FnMut(usize, usize)) {
     const BLOCK: usize = 16;
     for top in (0..rows).step_by(BLOCK) {
@@ -37,12 +37,12 @@ pub(super) fn each_place(rows: usize, columns: usize, mut f: impl FnMut(usize, u
     }
 }
 
-/// ReusedElements a matrix that lies row by row to one that lies column by column.
+/// Copies a row-major matrix to a column-major one.
 pub(super) fn to_columns<T: Copy>(from: &[T], rows: usize, columns: usize, to: &mut [T]) {
     each_place(rows, columns, |by_row, by_column| to[by_column] = from[by_row]);
 }
 
-/// The reverse.
+/// Copies a column-major matrix to a row-major one.
 pub(super) fn to_rows<T: Copy>(from: &[T], rows: usize, columns: usize, to: &mut [T]) {
     each_place(rows, columns, |by_row, by_column| to[by_row] = from[by_column]);
 }

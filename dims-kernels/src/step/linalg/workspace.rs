@@ -1,4 +1,4 @@
-//! Memory that a thread uses for one matrix after another, and faults of matrices.
+//! Memory that a thread reuses from matrix to matrix, and checks of elements.
 
 use super::MatrixElement;
 use super::stack::{Failure, Stack};
@@ -9,13 +9,13 @@ use crate::scalar::Num;
 use alloc::vec::Vec;
 use faer::Par;
 
-/// The memory of one thread.
+/// The working memory of one thread.
 pub(super) struct Workspace<T> {
-    /// ReusedElements of matrices.
+    /// Buffers for copies of matrices.
     pub(super) copies: [ReusedElements<T>; 4],
-    /// What `faer` uses.
+    /// Scratch memory for `faer`.
     pub(super) stack: Stack,
-    /// On how many threads one matrix is worked on.
+    /// The parallelism within one matrix.
     pub(super) par: Par,
 }
 
@@ -25,12 +25,12 @@ impl<T: MatrixElement> Workspace<T> {
     }
 }
 
-/// Elements whose memory is used again.
+/// A buffer whose memory is reused.
 #[derive(Default)]
 pub(super) struct ReusedElements<T>(Vec<T>);
 
 impl<T: MatrixElement> ReusedElements<T> {
-    /// Zeros.
+    /// Resets the buffer to `len` zeros.
     pub(super) fn zeros(&mut self, len: usize) -> Result<&mut [T], Failure> {
         if self.0.capacity() < len {
             self.0 = reserve(len)?;
@@ -40,7 +40,7 @@ impl<T: MatrixElement> ReusedElements<T> {
         Ok(&mut self.0)
     }
 
-    /// A copy.
+    /// Copies these elements into the buffer.
     pub(super) fn of(&mut self, data: &[T]) -> Result<&mut [T], Failure> {
         if self.0.capacity() < data.len() {
             self.0 = reserve(data.len())?;
@@ -59,8 +59,8 @@ pub(super) fn hermitian<T: MatrixElement>(a: &[T], size: usize, to: &mut [T]) {
     });
 }
 
-/// What is wrong with a matrix that has no factorization: that it has elements that are no numbers,
-/// or `else_`.
+/// Why there is no result: `NotFinite` if an operand has an infinite or NaN element, otherwise
+/// `else_`.
 #[cold]
 pub(super) fn cause<T: MatrixElement>(operands: &[&[T]], else_: MatrixFailure) -> Failure {
     match operands.iter().all(|own| own.iter().all(|value| value.is_number())) {
@@ -69,7 +69,7 @@ pub(super) fn cause<T: MatrixElement>(operands: &[&[T]], else_: MatrixFailure) -
     }
 }
 
-/// Fails if an element is infinite or NaN.
+/// Returns an error if an element is infinite or NaN.
 pub(super) fn check_finite<T: MatrixElement>(data: &[T]) -> Result<(), Failure> {
     let is_finite = |block: &[T]| block.iter().fold(true, |all, value| all & value.is_number());
     match data.chunks(64).all(is_finite) {
