@@ -179,7 +179,8 @@ fn mistakes_at_run_time() {
         double: Tensor<f64, (In,)>,
     }
     let mixed = Mixed { single: ones(In.of(2)), double: ones(In.of(2)) };
-    let error = try_jacobian(|mixed: &Mixed| (&mixed.double).square().eval(), &mixed).map(|_| ()).unwrap_err();
+    let error =
+        try_jacobian(|mixed: &Mixed| (&mixed.double).square().eval(), &mixed).map(|_| ()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "`single` has elements of the type `f32`, but those of the output are `f64`: cast the output, or take the \

@@ -34,7 +34,8 @@ fn results_and_parameters_of_other_types() {
     let (x, is) = (array![1_i32, -2, 3], array![true, false, true]);
     let signed = vmap(|x: i32, is: bool| if is { x } else { -x }, Row)((x.at(Row), is.at(Row)));
     assert_eq!(signed.order(Row), array![1, 2, 3]);
-    let (root, is) = vmap(|x: f32| (x.abs().sqrt(), x < 0.0), Row)(array![4.0_f32, -9.0].at(Row));
+    let x = array![4.0_f32, -9.0];
+    let (root, is) = vmap(|x: f32| (x.abs().sqrt(), x < 0.0), Row)(x.at(Row));
     assert_eq!((root.order(Row), is.order(Row)), (array![2.0, 3.0], array![false, true]));
     let none = Array1::<f64>::zeros(0);
     assert_eq!(vmap(f64::sqrt, Row)(none.at(Row)).order(Row), none);
@@ -53,11 +54,8 @@ fn numbers_and_tensors() {
     assert_eq!(found.order((Row, Feat)), &x * &rates.insert_axis(ndarray::Axis(1)));
     let longest = |x: &Tensor<f64, (Feat,)>| x.max(Feat).order(());
     assert_eq!(vmap(longest, Row)(x.at((Row, Feat))).order(Row), array![3.0, 7.0, 11.0]);
-    let filled = |x: f64| full(Feat.of(2), x);
-    assert_eq!(
-        vmap(filled, Row)(array![1.0, 2.0].at(Row)).order((Row, Feat)),
-        array![[1.0, 1.0], [2.0, 2.0]]
-    );
+    let (filled, x) = (|x: f64| full(Feat.of(2), x), array![1.0, 2.0]);
+    assert_eq!(vmap(filled, Row)(x.at(Row)).order((Row, Feat)), array![[1.0, 1.0], [2.0, 2.0]]);
 }
 
 /// A function of tensors without dims: of one, in a loop; with a rest, for all at once.

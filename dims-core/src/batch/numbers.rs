@@ -8,8 +8,8 @@ use super::each::Collect;
 use super::mapped::{HasAny, MappedOne};
 use crate::error::DimError;
 use crate::execute::lines::arranged;
+use crate::execute::loops::check_taken;
 use crate::execute::reduce::TensorOf;
-use crate::expr::step::check_buffer_unrecorded;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::Computable;
 use crate::types::dim::DimList;
@@ -36,7 +36,7 @@ impl<T: Element> NumberLine<T> {
     fn new<S: Dims>(sealed: &Named<T, S>) -> Self {
         let axes: SmallVec<[Axis; 8]> = sealed.expr.axes().collect();
         let order: Order = (0..axes.len()).collect();
-        let is_whole = sealed.expr.is_contiguous(&order);
+        let is_whole = !axes.is_empty() && sealed.expr.is_contiguous(&order);
         NumberLine { data: sealed.expr.buffer().clone(), start: sealed.expr.start(), axes, is_whole }
     }
 
@@ -120,7 +120,7 @@ macro_rules! numbers {
 
             fn hold(argument: Self) -> Result<Self::Held, DimError> {
                 let held = one_after_the_other::<A, ()>(argument)?;
-                check_buffer_unrecorded(held.expr.buffer(), "vmap")?;
+                check_taken(held.expr.all(), "vmap")?;
                 Ok(held)
             }
 

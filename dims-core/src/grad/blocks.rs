@@ -2,7 +2,7 @@
 
 use crate::error::DimError;
 use crate::grad::inputs::Inputs;
-use crate::grad::jacobian::{JacobianDims, JacobianOf, OncePerDim};
+use crate::grad::jacobian_dims::{JacobianDims, JacobianOf, OncePerDim};
 use crate::grad::parameters::{DerivedParameters, Parameters, Path, Visitor, Walk, is_learned};
 use crate::grad::variables::{Detached, Elements, Variables};
 use crate::plan::shape::volume;
@@ -43,7 +43,7 @@ pub trait JacobianInputs<T: Real, O: Dims>: Inputs {
     #[doc(hidden)]
     type Twice: MaybeDim;
     #[doc(hidden)]
-    fn blocks(value: &Self::Value, computed: &mut Computed<'_, T>) -> Result<Self::Jacobian, DimError>;
+    fn blocks(value: &Self::Value, computed: &mut ComputedBlocks<'_, T>) -> Result<Self::Jacobian, DimError>;
 }
 
 /// Inputs by which a Hessian is taken, of a loss with elements of `E`.
@@ -74,15 +74,15 @@ pub trait HessianInputs<E>: Inputs {
 }
 
 /// The elements of blocks that belong to one output, in the order of the parameters.
-pub struct Computed<'c, T> {
+pub struct ComputedBlocks<'c, T> {
     /// The sizes of the output.
     output: &'c [usize],
     blocks: alloc::vec::IntoIter<Buffer<T>>,
 }
 
-impl<'c, T> Computed<'c, T> {
+impl<'c, T> ComputedBlocks<'c, T> {
     pub(super) fn new(output: &'c [usize], blocks: Vec<Buffer<T>>) -> Self {
-        Computed { output, blocks: blocks.into_iter() }
+        ComputedBlocks { output, blocks: blocks.into_iter() }
     }
 
     fn next(&mut self) -> Buffer<T> {
@@ -127,7 +127,7 @@ macro_rules! tensors {
             type Jacobian = Named<T, JacobianDims<O, S>>;
             type Twice = O::Twice;
 
-            fn blocks(value: &Named<T, S>, computed: &mut Computed<'_, T>) -> Result<Self::Jacobian, DimError> {
+            fn blocks(value: &Named<T, S>, computed: &mut ComputedBlocks<'_, T>) -> Result<Self::Jacobian, DimError> {
                 let data = computed.next();
                 block::<T, S, O>(computed.output, value, data)
             }
@@ -142,7 +142,7 @@ macro_rules! tensors {
 
             fn blocks(value: &Named<T, S>, rows: &mut ComputedRows<T>) -> Result<Self::Hessian, DimError> {
                 let (output, blocks) = rows.next();
-                block::<T, S, S>(&output, value, Computed::new(&output, blocks).next())
+                block::<T, S, S>(&output, value, ComputedBlocks::new(&output, blocks).next())
             }
         }
 
@@ -186,7 +186,7 @@ macro_rules! tuples {
             type Jacobian = ($($p::Jacobian,)*);
             type Twice = first_twice!($($p::Twice),*);
 
-            fn blocks(value: &Self::Value, computed: &mut Computed<'_, T>) -> Result<Self::Jacobian, DimError> {
+            fn blocks(value: &Self::Value, computed: &mut ComputedBlocks<'_, T>) -> Result<Self::Jacobian, DimError> {
                 Ok(($($p::blocks(&value.$n, computed)?,)*))
             }
         }
@@ -204,7 +204,7 @@ macro_rules! tuples {
             fn blocks(value: &Self::Value, rows: &mut ComputedRows<T>) -> Result<Self::Hessian, DimError> {
                 Ok(($({
                     let (output, blocks) = rows.next();
-                    let row = &mut Computed::new(&output, blocks);
+                    let row = &mut ComputedBlocks::new(&output, blocks);
                     <Self as JacobianInputs<T, $p::Dims>>::blocks(value, row)?
                 },)*))
             }
@@ -226,7 +226,7 @@ macro_rules! parameters {
             type Jacobian = JacobianBlocks<$of, T, O>;
             type Twice = Nothing;
 
-            fn blocks(value: &$of, computed: &mut Computed<'_, T>) -> Result<Self::Jacobian, DimError> {
+            fn blocks(value: &$of, computed: &mut ComputedBlocks<'_, T>) -> Result<Self::Jacobian, DimError> {
                 let parameters = <$of as Parameters>::walk([value], &mut Path::new(), &mut Detached::all())?;
                 let blocks = (0..learned(&parameters)).map(|_| computed.next()).collect();
                 let output = computed.output.into();
@@ -335,7 +335,7 @@ impl<P: Parameters, T: Real, O: Dims> JacobianBlocks<P, T, O> {
 /// }
 ///
 /// let line = Line { slope: from_vec(In.of(2), vec![1.0, 2.0]), offset: full((), 3.0) };
-/// let h = hessian_primed(|line: &Line| (line.slope.square() * &line.offset).sum(In), &line);
+/// let h = hessian_primed(|line: &Line| ((&line.slope).square() * &line.offset).sum(In), &line);
 /// let slopes: Tensor<f64, (In, Prime<In>)> = h.by(|line| &line.slope, |line| &line.slope);
 /// assert_eq!(slopes.order((In, prime(In))), ndarray::array![[6.0, 0.0], [0.0, 6.0]]);
 /// let mixed: Tensor<f64, (In,)> = h.by(|line| &line.offset, |line| &line.slope);
@@ -433,7 +433,7 @@ fn number_of<P: Parameters, T, S: Dims>(parameters: &P, tensor: &Named<T, S>) ->
 }
 
 /// The names and numbers of elements of all parameters, whose blocks have this number of rows.
-pub(super) struct Columns<'o> {
+pub(super) struct ParameterColumns<'o> {
     pub(super) names: Vec<String>,
     lens: Vec<usize>,
     rows: usize,
@@ -444,15 +444,22 @@ pub(super) struct Columns<'o> {
     output: &'o dyn Fn() -> String,
 }
 
-impl<'o> Columns<'o> {
+impl<'o> ParameterColumns<'o> {
     /// Before any parameters, for an output with elements of `T`.
     pub(super) fn new<T: Real>(rows: usize, output: &'o dyn Fn() -> String) -> Self {
         let dtype = DType::of::<T>().expect("floats are known");
-        Columns { names: Vec::new(), lens: Vec::new(), rows, dtype, elements: type_name::<T>(), output }
+        ParameterColumns {
+            names: Vec::new(),
+            lens: Vec::new(),
+            rows,
+            dtype,
+            elements: type_name::<T>(),
+            output,
+        }
     }
 }
 
-impl Walk<1> for Columns<'_> {
+impl Walk<1> for ParameterColumns<'_> {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
@@ -489,7 +496,7 @@ impl Walk<1> for Columns<'_> {
 pub(super) fn rows_of<T: Real>(
     output: &Elements,
     variables: &Variables,
-    columns: &Columns<'_>,
+    columns: &ParameterColumns<'_>,
 ) -> Result<Vec<Buffer<T>>, DimError> {
     let mut parts: Vec<Vec<Part>> =
         variables.nodes.iter().map(|_| Vec::with_capacity(columns.rows)).collect();

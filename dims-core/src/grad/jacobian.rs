@@ -2,7 +2,10 @@
 
 use crate::error::{DimError, unwrap};
 use crate::execute::reduce::Reductions;
-use crate::grad::blocks::{Columns, Computed, ComputedRows, HessianInputs, JacobianInputs, rows_of};
+use crate::grad::blocks::{
+    ComputedBlocks, ComputedRows, HessianInputs, JacobianInputs, ParameterColumns, rows_of,
+};
+use crate::grad::jacobian_dims::{JacobianDims, JacobianOf, OncePerDim};
 use crate::grad::lent::{Lend, LentOf};
 use crate::grad::loss::{LossInMemory, ScalarLoss};
 use crate::grad::parameters::Path;
@@ -11,100 +14,13 @@ use crate::grad::variables::{Elements, Variables};
 use crate::operators::restructure::Restructure;
 use crate::operators::restructure::names::NamesFor;
 use crate::tensors::named::Named;
-use crate::types::brand::{Brand, Rest};
-use crate::types::condition::condition;
-use crate::types::prime::Prime;
-use crate::types::set::distinct::{SortOnce, SortedOnce};
-use crate::types::set::list::List;
-use crate::types::set::remove::Within;
-use crate::types::set::{Bool, Dims, DimsOf, FirstWith, MaybeDim, NoDim, Satisfies, Union};
+use crate::types::set::{Dims, DimsOf, MaybeDim, NoDim};
 use alloc::vec::Vec;
 use core::panic::Location;
 use kernels::memory::buffer::Buffer;
 use kernels::scalar::{Num, Real};
 use kernels::trace::gradients;
 use twins::panicking_twin;
-
-/// The dims of a Jacobian: the dims of the output and of the input `S`. A dim `N` of both is
-/// `Prime<N>` for the input.
-pub trait JacobianOf<S: Dims>: Dims {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// The dims of the Jacobian.
-    type Out: Dims;
-    /// The first dim that the Jacobian would have twice, or [`Nothing`](crate::types::set::Nothing).
-    type Twice: MaybeDim;
-}
-
-impl<O, S> JacobianOf<S> for O
-where
-    O: Dims<List: FirstWith<Within<InputDims<O, S>>>> + Union<<InputDims<O, S> as List>::Tuple>,
-    S: Dims<List: PrimedWithin<O::List, Out: SortOnce>>,
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = <O as Union<<InputDims<O, S> as List>::Tuple>>::Out;
-    type Twice = DimTwice<O, S>;
-}
-
-/// The dims of the Jacobian of an output with the dims `O` by an input with the dims `S`.
-pub type JacobianDims<O, S> = <O as JacobianOf<S>>::Out;
-
-/// The dims of the input in the Jacobian, sorted.
-type InputSorted<O, S> = <<<S as Dims>::List as PrimedWithin<<O as Dims>::List>>::Out as SortOnce>::Out;
-/// [`InputSorted`] as a list.
-type InputDims<O, S> = <InputSorted<O, S> as SortedOnce>::List;
-/// The first dim that the Jacobian would have twice, or [`Nothing`](crate::types::set::Nothing).
-type DimTwice<O, S> = <<<O as Dims>::List as FirstWith<Within<InputDims<O, S>>>>::Found as MaybeDim>::Or<
-    <InputSorted<O, S> as SortedOnce>::Twice,
->;
-
-/// The elements of a set, with primes in place of those in the list `L`.
-pub trait PrimedWithin<L> {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// The elements, in their order.
-    type Out;
-}
-
-impl<L> PrimedWithin<L> for () {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = ();
-}
-
-#[diagnostic::do_not_recommend]
-impl<H: Satisfies<Within<L>> + OtherAxis, T: PrimedWithin<L>, L> PrimedWithin<L> for (H, T) {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = (<H::Holds as Bool>::If<H::Prime, H>, T::Out);
-}
-
-/// An element of a set that can have a second axis.
-pub trait OtherAxis {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// The prime of a dim. A rest has none, and is unchanged.
-    type Prime;
-}
-
-#[diagnostic::do_not_recommend]
-impl<D: Brand> OtherAxis for D {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Prime = Prime<D>;
-}
-
-#[diagnostic::do_not_recommend]
-impl<B> OtherAxis for Rest<B> {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Prime = Rest<B>;
-}
-
-condition! {
-    /// The condition that no dim occurs twice.
-    #[diagnostic::on_unimplemented(
-        message = "the Jacobian would have the dim `{D}` twice",
-        label = "a dim of the output and of the input is a prime in the Jacobian, and `{D}` is there already: rename a dim of the output, `y.rename(dim, other)`"
-    )]
-    pub trait OncePerDim<D> for True;
-}
 
 /// All derivatives of a tensor by its inputs: `out[o, i] = d f(by)[o] / d by[i]`.
 ///
@@ -146,13 +62,11 @@ condition! {
 /// If the result does not fit into memory, or the parameters of a struct have other elements than
 /// the output.
 #[panicking_twin]
-#[rustfmt::skip] // rustc quotes the lines
-pub fn try_jacobian<P: JacobianInputs<T, O>, T: Real, O: Dims>(
+#[rustfmt::skip] // rustc quotes the line
+pub fn try_jacobian<P: JacobianInputs<T, O, Twice = W>, T: Real, O: Dims, W: MaybeDim<IsNothing: OncePerDim<W>>>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> Named<T, O>,
     by: P,
-) -> Result<P::Jacobian, DimError>
-where NoDim<P::Twice>: OncePerDim<P::Twice>,
-{
+) -> Result<P::Jacobian, DimError> {
     jacobian_of(f, by)
 }
 
@@ -166,10 +80,10 @@ fn jacobian_of<P: JacobianInputs<T, O>, T: Real, O: Dims>(
     let shape = value.unified_shape()?;
     let output = Elements::of(&value.expr);
     let described = || shape.describe(&shape.all_axes());
-    let mut columns = Columns::new::<T>(shape.volume(&shape.all_axes(), 1)?, &described);
+    let mut columns = ParameterColumns::new::<T>(shape.volume(&shape.all_axes(), 1)?, &described);
     P::walk_value(&traced, &mut Path::new(), &mut columns)?;
     let blocks = rows_of(&output, &variables, &columns)?;
-    P::blocks(&traced, &mut Computed::new(shape.sizes(), blocks))
+    P::blocks(&traced, &mut ComputedBlocks::new(shape.sizes(), blocks))
 }
 
 /// All second derivatives of a loss: `out[i', i] = d^2 f / d by[i'] d by[i]`, along each dim of the
@@ -211,13 +125,11 @@ fn jacobian_of<P: JacobianInputs<T, O>, T: Real, O: Dims>(
 /// If the loss does not depend on a parameter, the parameters of a struct have other elements than
 /// the loss, or the result does not fit into memory.
 #[panicking_twin]
-#[rustfmt::skip] // rustc quotes the lines
-pub fn try_hessian_primed<P: HessianInputs<L::Elem>, L: ScalarLoss>(
+#[rustfmt::skip] // rustc quotes the line
+pub fn try_hessian_primed<P: HessianInputs<L::Elem, Twice = W>, L: ScalarLoss, W: MaybeDim<IsNothing: OncePerDim<W>>>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
     by: P,
-) -> Result<P::Hessian, DimError>
-where NoDim<P::Twice>: OncePerDim<P::Twice>,
-{
+) -> Result<P::Hessian, DimError> {
     let mut variables = Variables::default();
     let traced = by.walk(&mut Path::new(), &mut variables)?;
     variables.check()?;
@@ -228,7 +140,7 @@ where NoDim<P::Twice>: OncePerDim<P::Twice>,
     for (at, (node, own)) in variables.nodes.iter().zip(&variables.elements).enumerate() {
         let len: usize = own.sizes().iter().product();
         let described = || format!("{len} elements");
-        let mut columns = Columns::new::<P::Elem>(len, &described);
+        let mut columns = ParameterColumns::new::<P::Elem>(len, &described);
         P::walk_value(&traced, &mut Path::new(), &mut columns)?;
         let output = match found.take(node) {
             Some(gradient) => own.with_held(gradient),

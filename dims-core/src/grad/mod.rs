@@ -41,6 +41,8 @@ mod inputs;
 #[cfg(feature = "std")]
 mod jacobian;
 #[cfg(feature = "std")]
+mod jacobian_dims;
+#[cfg(feature = "std")]
 mod loss;
 #[cfg(feature = "std")]
 mod reverse;

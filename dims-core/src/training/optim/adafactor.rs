@@ -264,7 +264,7 @@ impl Visitor<1, 1> for FactoredPass<'_> {
             || is_any_recorded(tensor, [gradient], moments, master.as_deref());
         let step = ParameterStep {
             settings,
-            blocks: axes.map(|axes| Blocks::new(&order, &sizes, axes)),
+            blocks: axes.map(|axes| FactoredBlocks::new(&order, &sizes, axes)),
             scalars,
             moments,
             records,
@@ -281,18 +281,18 @@ impl Visitor<1, 1> for FactoredPass<'_> {
 }
 
 // Dims for the elements of a parameter, in the order of its axes in memory: the axes outside of
-// both factored ones, a factored one, those between, the other one, those inside. `Largest` and
-// `Second` may be swapped in memory.
-type Outer = LoopVar<0, 'o', 'u', 't', 'e', 'r'>;
-type Largest = LoopVar<1, 'l', 'a', 'r', 'g', 'e', 's', 't'>;
-type Between = LoopVar<2, 'b', 'e', 't', 'w', 'e', 'e', 'n'>;
-type Second = LoopVar<3, 's', 'e', 'c', 'o', 'n', 'd'>;
-type Inner = LoopVar<4, 'i', 'n', 'n', 'e', 'r'>;
+// both factored ones, a factored one, those between, the other one, those inside. `LargestAxis` and
+// `SecondAxis` may be swapped in memory.
+type OuterAxes = LoopVar<0, 'o', 'u', 't', 'e', 'r'>;
+type LargestAxis = LoopVar<1, 'l', 'a', 'r', 'g', 'e', 's', 't'>;
+type AxesBetween = LoopVar<2, 'b', 'e', 't', 'w', 'e', 'e', 'n'>;
+type SecondAxis = LoopVar<3, 's', 'e', 'c', 'o', 'n', 'd'>;
+type InnerAxes = LoopVar<4, 'i', 'n', 'n', 'e', 'r'>;
 /// All elements in memory order.
-type Position = LoopVar<0, 'p', 'o', 's', 'i', 't', 'i', 'o', 'n'>;
+type PlaceInMemory = LoopVar<0, 'p', 'o', 's', 'i', 't', 'i', 'o', 'n'>;
 
 /// The axes of a parameter in blocks around the two factored ones.
-struct Blocks {
+struct FactoredBlocks {
     /// The numbers of the blocks in memory order, and their sizes in that order.
     order: [usize; 5],
     sizes: [usize; 5],
@@ -300,7 +300,7 @@ struct Blocks {
     moments: [AxisNumbers; 2],
 }
 
-impl Blocks {
+impl FactoredBlocks {
     /// The blocks of a parameter whose axes have these `sizes` and are stored in this `order`.
     fn new(order: &[usize], sizes: &[usize], [largest, second]: [usize; 2]) -> Self {
         let place = |axis| order.iter().position(|&own| own == axis).expect("the order has each axis");
@@ -314,7 +314,7 @@ impl Blocks {
             axes.insert(before, kept);
             axes.iter().map(|&axis| axis - usize::from(axis > lacks)).collect()
         };
-        Blocks {
+        FactoredBlocks {
             order: if place(largest) < place(second) { [0, 1, 2, 3, 4] } else { [0, 3, 2, 1, 4] },
             sizes: [volume(outer), sizes[order[first]], volume(between), sizes[order[last]], volume(inner)],
             moments: [moment(second, largest), moment(largest, second)],
@@ -336,13 +336,13 @@ enum Changed<'e, W> {
     Recorded(&'e mut Buffer<W>),
 }
 
-/// Applies an operator to elements with the one dim `Position`.
+/// Applies an operator to elements with the one dim `PlaceInMemory`.
 macro_rules! change {
     ($own:expr, $op:tt $in_place:ident, $value:expr) => {
         match &mut $own {
             Changed::InPlace(own) => {
                 let len = own.len();
-                Place::<_, (Position,)>::in_order(own, &[0], &[len]).$in_place($value)?;
+                Place::<_, (PlaceInMemory,)>::in_order(own, &[0], &[len]).$in_place($value)?;
             }
             Changed::Recorded(own) => **own = elements_in(line(own) $op $value, &[0])?,
         }
@@ -355,7 +355,7 @@ fn tensor<W: Element, S: Dims>(data: &Buffer<W>, order: &[usize], sizes: &[usize
     Named::from_expr(Evaluated::in_order(data.clone(), order, sizes).with_origin(None))
 }
 
-fn line<W: Element>(data: &Buffer<W>) -> Named<W, (Position,)> {
+fn line<W: Element>(data: &Buffer<W>) -> Named<W, (PlaceInMemory,)> {
     tensor(data, &[0], &[data.len()])
 }
 
@@ -378,7 +378,7 @@ fn buffer_as<T: 'static, U: 'static>(data: &Buffer<T>) -> &Buffer<U> {
 struct ParameterStep<'s> {
     settings: AdafactorSettings,
     /// `None` if the parameter is not factored.
-    blocks: Option<Blocks>,
+    blocks: Option<FactoredBlocks>,
     scalars: StepScalars<3>,
     moments: &'s mut [StateTensor],
     /// Whether an operand depends on inputs of a recorded function.
@@ -528,26 +528,28 @@ impl ParameterStep<'_> {
     /// gradient.
     fn factored<W: StateElem>(
         &mut self,
-        blocks: &Blocks,
+        blocks: &FactoredBlocks,
         gradient: &Buffer<W>,
         [old, new]: [&Named<W, ()>; 2],
     ) -> Result<Buffer<W>, DimError> {
-        let (largest, second) = (Largest::minted(), Second::minted());
+        let (largest, second) = (LargestAxis::minted(), SecondAxis::minted());
         let [square, columns, ..] = self.moments else { unreachable!("there are two moments") };
         square.reorder(&blocks.moments[0])?;
         columns.reorder(&blocks.moments[1])?;
         let epsilon = W::from(self.settings.epsilon).expect("a float");
-        let g: Named<W, (Outer, Largest, Between, Second, Inner)> =
+        let g: Named<W, (OuterAxes, LargestAxis, AxesBetween, SecondAxis, InnerAxes)> =
             tensor(gradient, &blocks.order, &blocks.sizes);
         let kept = square.buffer().ok_or_else(StateTensor::of_other_elements)?;
         let sizes = [0, 2, 3, 4].map(|block| blocks.size(block));
-        let kept: Named<W, (Outer, Between, Second, Inner)> = tensor(kept, &[0, 1, 2, 3], &sizes);
+        let kept: Named<W, (OuterAxes, AxesBetween, SecondAxis, InnerAxes)> =
+            tensor(kept, &[0, 1, 2, 3], &sizes);
         let rows = (kept * old + (g.view().square() + epsilon).mean(&largest) * new).eval();
         let kept = columns.buffer().ok_or_else(StateTensor::of_other_elements)?;
         let sizes = [0, 1, 2, 4].map(|block| blocks.size(block));
-        let kept: Named<W, (Outer, Largest, Between, Inner)> = tensor(kept, &[0, 1, 2, 3], &sizes);
+        let kept: Named<W, (OuterAxes, LargestAxis, AxesBetween, InnerAxes)> =
+            tensor(kept, &[0, 1, 2, 3], &sizes);
         let others = (kept * old + (g.view().square() + epsilon).mean(&second) * new).eval();
-        let by_row = (&rows / (&rows).mean(&second)).rsqrt().eval();
+        let by_row = (&rows / rows.mean(&second)).rsqrt().eval();
         let by_column = (&others).rsqrt().eval();
         set(square, elements_in(rows, &[0, 1, 2, 3])?);
         set(columns, elements_in(others, &[0, 1, 2, 3])?);
