@@ -10,6 +10,7 @@ mod losses;
 mod recipes;
 mod several;
 mod variants;
+mod windows;
 
 use gradients::{noise, recorded};
 use ndarray::Dimension;

@@ -127,6 +127,31 @@ def recurrent(make, states):
     return outputs
 
 
+def interpolate(mode, corners):
+    """To a larger height and a smaller width, and the derivatives of a weighted sum."""
+    x = array(20, 2, 3, 4, 7).requires_grad_()
+    y = functional.interpolate(x, size=(9, 5), mode=mode, align_corners=corners)
+    (y * array(21, 2, 3, 9, 5)).sum().backward()
+    return [y, x.grad]
+
+
+def pools():
+    """With windows that begin before the end and reach behind it."""
+    x = array(20, 2, 3, 6, 7)
+    windows = dict(kernel_size=(3, 2), stride=(2, 3), padding=(1, 0), ceil_mode=True)
+    return [
+        functional.max_pool2d(x, **windows),
+        functional.avg_pool2d(x, **windows),
+        functional.avg_pool2d(x, count_include_pad=False, **windows),
+    ]
+
+
+def without_nan():
+    x = array(20, 4, 6)
+    x[0, 1] = x[2, 3] = x[2, 5] = torch.nan
+    return [x.nansum(1), x.nanmean(1)]
+
+
 def cross_entropy(ignored=False, **options):
     """Losses of six predictions with options, their mean, and its gradient."""
     logits = (3 * array(0, 6, 4)).requires_grad_()
@@ -195,6 +220,13 @@ CASES = {
     "weighted_cross_entropy": cross_entropy(weight=CLASS_WEIGHTS),
     "smooth_cross_entropy": cross_entropy(label_smoothing=0.2),
     "full_cross_entropy": cross_entropy(ignored=True, weight=CLASS_WEIGHTS, label_smoothing=0.3),
+    "bilinear": interpolate("bilinear", False),
+    "bilinear_corners": interpolate("bilinear", True),
+    "bicubic": interpolate("bicubic", False),
+    "bicubic_corners": interpolate("bicubic", True),
+    "pools": pools(),
+    "without_nan": without_nan(),
+    "least": list(array(20, 3, 7).topk(3, largest=False)),
     "several_lstm": several(nn.LSTM, 2, 1, 2),
     "several_bi_lstm": several(nn.LSTM, 2, 2, 2),
     "several_gru": several(nn.GRU, 3, 1, 1),

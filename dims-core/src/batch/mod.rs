@@ -20,6 +20,7 @@
 //! | `closed` | the rest that a function sees, and dims that clash |
 //! | `seal` | `seal` and `unseal`, for functions that name `Rest<B>` themselves |
 //! | `applies` | `vmap`: one call, or a loop of calls |
+//! | `numbers` | functions of numbers |
 //! | `mapped` | the tensors that `batched` and `vmap` map over, and the function's result |
 //! | `vmap` | `batched` and `vmap`, for closures and for functions written for one example |
 
@@ -29,6 +30,7 @@ pub mod closed;
 pub mod each;
 pub mod example;
 pub mod mapped;
+pub mod numbers;
 pub mod result;
 pub mod seal;
 pub mod vmap;

@@ -407,7 +407,7 @@ impl WrittenExpr {
     /// The axes of results that are contiguous in an order of loops, if the loops have dims.
     fn axes(&self, order: &[usize]) -> Option<NodeAxes> {
         let keys = self.keys?;
-        let axis = |&axis: &usize| explain::node_axis(keys, axis, self.field.sizes[axis]);
+        let axis = |&axis: &usize| explain::node_axis(keys.as_slice(), axis, self.field.sizes[axis]);
         Some(order.iter().map(axis).collect())
     }
 }

@@ -9,7 +9,7 @@ use crate::storage::{Evaluated, View};
 use crate::tensors::named::Named;
 use crate::types::rank::Rank0;
 use crate::types::role::means;
-use crate::types::set::{DimKey, Dims, MAX_DIMS, Sorted};
+use crate::types::set::{DimKey, Dims, Keys, MAX_DIMS, Sorted};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use kernels::loops::axes::{Order, Sizes};
@@ -219,7 +219,12 @@ impl<'f> Entry<'f> {
 
     /// The position of each of the file's axes in the set `S`, by name.
     pub(crate) fn named<S: Dims>(&self) -> Result<Order, FileError> {
-        let keys = S::KEYS.as_slice();
+        self.named_by(S::KEYS)
+    }
+
+    /// As [`named`](Entry::named), for a set with these keys.
+    pub(crate) fn named_by(&self, all: &Keys) -> Result<Order, FileError> {
+        let keys = all.as_slice();
         let Some(names) = &self.names else {
             let why = "the file does not name its axes, so say their order: `load_as` or `view_as`";
             return Err(self.mismatch(keys, why.into()));
@@ -240,7 +245,7 @@ impl<'f> Entry<'f> {
             Some(key) => Err(self.mismatch(keys, format!("the file has no `{}`", key.name))),
             None => {
                 let axis = |at| order.iter().position(|&own| own == at).expect("each dim has an axis");
-                S::KEYS.check_primes(|at| (self.sizes[axis(at)], None))?;
+                all.check_primes(|at| (self.sizes[axis(at)], None))?;
                 Ok(order)
             }
         }

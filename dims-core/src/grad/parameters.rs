@@ -23,7 +23,7 @@ use crate::expr::{Binary, Expr, Unary};
 use crate::storage::Evaluated;
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
-use crate::types::set::{Dims, Keys};
+use crate::types::set::{DimKey, Dims};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::any::{Any, TypeId, type_name};
@@ -370,7 +370,7 @@ pub trait Walk<const N: usize> {
     /// Called before [`tensor`](Walk::tensor) gets the state of an optimizer as one line of
     /// elements, with the dims and the sizes of the state's axes, the last one innermost.
     #[doc(hidden)]
-    fn line_along(&mut self, keys: &'static Keys, sizes: &[usize]) {
+    fn line_along(&mut self, keys: &[DimKey], sizes: &[usize]) {
         let _ = (keys, sizes);
     }
 
@@ -537,15 +537,20 @@ pub(crate) fn same_sizes<T: Element, S: Dims, R: Rank, const N: usize>(
         let Some(at) = (0..shape.sizes().len()).find(|&at| shape.size(at) != other.size(at)) else {
             continue;
         };
-        return Err(sizes_differ(path, S::KEYS, at, shape.size(at), other.size(at)));
+        return Err(sizes_differ(path, S::KEYS.as_slice(), at, shape.size(at), other.size(at)));
     }
     Ok(())
 }
 
 /// The error of values whose sizes of an axis differ; dims come first, then positional axes.
 #[cold]
-pub(crate) fn sizes_differ(path: &Path, keys: &Keys, axis: usize, one: usize, another: usize) -> DimError {
-    let keys = keys.as_slice();
+pub(crate) fn sizes_differ(
+    path: &Path,
+    keys: &[DimKey],
+    axis: usize,
+    one: usize,
+    another: usize,
+) -> DimError {
     let name = match keys.get(axis) {
         Some(key) => format!("dim `{}`", key.name),
         None => format!("positional axis {}", axis - keys.len()),

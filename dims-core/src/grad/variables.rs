@@ -58,6 +58,11 @@ impl Elements {
         place as usize
     }
 
+    /// Other elements in the same layout.
+    pub(super) fn with_held(&self, held: Arc<dyn Held>) -> Self {
+        Elements { held, sizes: self.sizes.clone(), place: self.place.clone() }
+    }
+
     /// Its elements along its axes.
     pub(super) fn field(&self) -> Field {
         Field::held(&self.sizes, &self.held, self.place.clone())

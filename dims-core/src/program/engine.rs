@@ -14,7 +14,7 @@ use crate::error::DimError;
 use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
-use crate::types::set::{DimKey, Dims, Keys};
+use crate::types::set::{DimKey, Dims};
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -307,7 +307,7 @@ impl Walk<1> for FoundTensors {
         Ok(strided(tensor, alloc::vec![T::default()], 0, |_, axis| axis.stride = 0, None))
     }
 
-    fn line_along(&mut self, keys: &'static Keys, sizes: &[usize]) {
+    fn line_along(&mut self, keys: &[DimKey], sizes: &[usize]) {
         self.line = Some(StateLineAxes::new(keys, sizes));
     }
 }

@@ -8,7 +8,7 @@ use crate::error::{DimError, OriginSuffix};
 use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
-use crate::types::set::{Dims, Keys};
+use crate::types::set::{DimKey, Dims};
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -394,7 +394,7 @@ impl Walk<1> for RecordedInputs {
         self.signature.setting(path, name, of)
     }
 
-    fn line_along(&mut self, keys: &'static Keys, sizes: &[usize]) {
+    fn line_along(&mut self, keys: &[DimKey], sizes: &[usize]) {
         self.signature.line_along(keys, sizes);
     }
 }

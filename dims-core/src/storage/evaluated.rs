@@ -481,7 +481,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
 fn tell_axes(mark: &Mark, keys: &Keys, axes: impl Iterator<Item = (usize, usize)>) {
     let mark: &dyn Any = &**mark;
     if let Some(node) = mark.downcast_ref::<Arc<Node>>() {
-        let axis = |(axis, size)| explain::node_axis(keys, axis, size);
+        let axis = |(axis, size)| explain::node_axis(keys.as_slice(), axis, size);
         node.lies_along(|| axes.map(axis).collect());
     }
 }

@@ -121,6 +121,7 @@ pub trait ClassWeights<T, C: Brand> {
     fn evaluate(self) -> Result<Option<Named<T, (C,)>>, DimError>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, C: Brand> ClassWeights<T, C> for Unweighted {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 

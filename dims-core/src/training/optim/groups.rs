@@ -133,7 +133,8 @@ impl<'p> ParameterInfo<'p> {
 
     /// Whether the parameter has the dim.
     pub fn has<D: DimRef>(&self, dim: D) -> bool {
-        self.axes.keys.position(&dim.info().key()).is_some()
+        let key = dim.info().key();
+        self.axes.keys.as_slice().iter().any(|own| own.same(&key))
     }
 }
 

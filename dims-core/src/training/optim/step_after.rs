@@ -55,6 +55,21 @@ impl<C: Compiled<K, M, N> + OfStep<K> + Decaying, const K: usize, const M: usize
     ElementStep<K, M, N> for StepAfter<C, K>
 {
     fn begin(&mut self, settings: &GroupSettings) {
+        self.begin_parameter(settings);
+    }
+
+    fn passes(&self) -> &dyn Passes<K, M, N> {
+        self.formula.passes()
+    }
+
+    fn scalars(&mut self, missed: Option<&StepsTaken>) -> StepScalars<K> {
+        self.scalars_after(missed)
+    }
+}
+
+impl<C: OfStep<K> + Decaying, const K: usize> StepAfter<C, K> {
+    /// Starts a parameter, with the settings of its groups.
+    pub(super) fn begin_parameter(&mut self, settings: &GroupSettings) {
         if *settings != self.settings {
             self.settings = *settings;
             self.formula = match settings.own_weight_decay() {
@@ -65,11 +80,8 @@ impl<C: Compiled<K, M, N> + OfStep<K> + Decaying, const K: usize, const M: usize
         }
     }
 
-    fn passes(&self) -> &dyn Passes<K, M, N> {
-        self.formula.passes()
-    }
-
-    fn scalars(&mut self, missed: Option<&StepsTaken>) -> StepScalars<K> {
+    /// The scalars for parameters that have missed this number of steps.
+    pub(super) fn scalars_after(&mut self, missed: Option<&StepsTaken>) -> StepScalars<K> {
         let missed = match (&self.after, missed) {
             (TakenBefore::Tensors(rate, steps), Some(missed)) if missed.is_recorded() => {
                 let step = (steps - missed.tensor() + 1).eval();

@@ -6,7 +6,8 @@ use super::groups::GroupSettings;
 use super::scalars::StepsTaken;
 use super::state_tensor::{StateLine, StateTensor};
 use super::{
-    Accumulator, Adagrad, Adam, AdamW, Average, Lamb, Lion, NAdam, Plateau, RAdam, RmsProp, Sgd, State,
+    Accumulator, Adafactor, Adagrad, Adam, AdamW, Average, Lamb, Lion, NAdam, Plateau, RAdam, RmsProp, Sgd,
+    State,
 };
 use crate::error::DimError;
 use crate::grad::Parameters;
@@ -248,4 +249,6 @@ optimizers! {
     NAdam: betas epsilon momentum_decay weight_decay decoupled maximize;
     Lamb: betas epsilon weight_decay;
     RAdam: betas epsilon weight_decay decoupled maximize;
+    Adafactor: min_dim_size_to_factor decay_exponent clipping_threshold multiply_by_parameter_scale least_scale
+        relative_step momentum weight_decay epsilon maximize;
 }
