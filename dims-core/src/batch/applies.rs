@@ -92,24 +92,6 @@ impl Way for Mixed {
     type OrOneByOne = Mixed;
 }
 
-/// The ways of all parameters, as nested pairs.
-pub trait Ways {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// The way for all parameters.
-    type All: Way;
-}
-
-impl Ways for () {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type All = Alike;
-}
-
-impl<H: Way, T: Ways> Ways for (H, T) {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type All = H::Or<T::All>;
-}
-
 /// An argument for a parameter of type `P` of a mapped function, which does not see the dims `M`.
 #[diagnostic::on_unimplemented(
     message = "this function takes `{P}`, not one example of `{Self}`",
@@ -237,15 +219,14 @@ pub enum Referent<X, P> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<A, P, D, M: Dims> Given<Reference<P>, D, M> for A
+impl<A, T, S: Dims, R: Rank, D, M: Dims> Given<Reference<Named<T, S, R>>, D, M> for A
 where
-    A: Given<P, D, M>,
-    P: ByValue,
+    A: Given<Named<T, S, R>, D, M>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Way = A::Way;
     type Held = A::Held;
-    type Sealed = Referent<A::Sealed, P>;
+    type Sealed = Referent<A::Sealed, Named<T, S, R>>;
 
     fn hold(argument: Self) -> Result<Self::Held, DimError> {
         A::hold(argument)
@@ -260,14 +241,14 @@ where
         if A::Way::ALIKE { Referent::Alike(Rc::new(A::whole(sealed))) } else { Referent::Each(sealed) }
     }
 
-    fn whole(lent: Self::Sealed) -> Reference<P> {
+    fn whole(lent: Self::Sealed) -> Reference<Named<T, S, R>> {
         match lent {
             Referent::Alike(tensor) => Reference::Counted(tensor),
             Referent::Each(sealed) => Reference::Own(A::whole(sealed)),
         }
     }
 
-    fn one(lent: &Self::Sealed, at: &[usize]) -> Reference<P> {
+    fn one(lent: &Self::Sealed, at: &[usize]) -> Reference<Named<T, S, R>> {
         match lent {
             Referent::Alike(tensor) => Reference::Counted(tensor.clone()),
             Referent::Each(sealed) => Reference::Own(A::one(sealed, at)),
@@ -276,28 +257,16 @@ where
 
     fn size(lent: &Self::Sealed, id: u64) -> Option<usize> {
         match lent {
-            Referent::Alike(tensor) => tensor.size_of(id),
+            Referent::Alike(tensor) => size_of(tensor, id),
             Referent::Each(sealed) => A::size(sealed, id),
         }
     }
 }
 
-/// A parameter that is a tensor, not a reference. (With this bound rustc can choose the impl of
-/// [`Callee`].)
-pub trait ByValue {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// The size of a dim, if it is one of the tensor's.
-    #[doc(hidden)]
-    fn size_of(&self, id: u64) -> Option<usize>;
-}
-
-impl<T, S: Dims, R: Rank> ByValue for Named<T, S, R> {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    fn size_of(&self, id: u64) -> Option<usize> {
-        let at = S::KEYS.as_slice().iter().position(|key| key.id == id)?;
-        Some(self.expr.named().as_slice()[at].size)
-    }
+/// The size of a dim, if it is one of the tensor's.
+fn size_of<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>, id: u64) -> Option<usize> {
+    let at = S::KEYS.as_slice().iter().position(|key| key.id == id)?;
+    Some(tensor.expr.named().as_slice()[at].size)
 }
 
 /// Converts a sealed tensor `X` to parameters of type `P`. `Self` says whether it has a mapped dim,
@@ -369,7 +338,7 @@ impl<T: Clone, S: Dims, R: Rank, H> Hands<H, Named<T, S, R>, Named<T, S, R>> for
     }
 
     fn size(sealed: &Named<T, S, R>, id: u64) -> Option<usize> {
-        sealed.size_of(id)
+        size_of(sealed, id)
     }
 }
 
@@ -456,16 +425,16 @@ where
 }
 
 macro_rules! parameter {
-    (value $p:ident) => { $p };
-    (reference $p:ident) => { Reference<$p> };
+    (value $tensor:ty) => { $tensor };
+    (reference $tensor:ty) => { Reference<$tensor> };
 }
 
 macro_rules! taken {
-    (value $p:ident) => {
-        $p
+    (value $tensor:ty) => {
+        $tensor
     };
-    (reference $p:ident) => {
-        &$p
+    (reference $tensor:ty) => {
+        &$tensor
     };
 }
 
@@ -478,16 +447,16 @@ macro_rules! passed {
     };
 }
 
+// (The parameters are spelled out as tensors, so that rustc can choose the impl.)
 macro_rules! callee {
-    ($(($way:ident $p:ident $n:tt))*) => {
+    ($(($way:ident $t:ident $s:ident $r:ident $n:tt))*) => {
         #[diagnostic::do_not_recommend]
-        impl<Function, Result_, $($p),*> Callee<($(parameter!($way $p),)*), Result_> for Function
+        impl<Function, Result_, $($t, $s: Dims, $r: Rank),*> Callee<($(parameter!($way Named<$t, $s, $r>),)*), Result_> for Function
         where
-            Function: Fn($(taken!($way $p)),*) -> Result_,
-            $($p: ByValue,)*
+            Function: Fn($(taken!($way Named<$t, $s, $r>)),*) -> Result_,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
-            fn call(&self, params: ($(parameter!($way $p),)*)) -> Result_ {
+            fn call(&self, params: ($(parameter!($way Named<$t, $s, $r>),)*)) -> Result_ {
                 self($(passed!($way params.$n)),*)
             }
         }
@@ -497,18 +466,18 @@ macro_rules! callee {
 /// Each parameter by value or by reference.
 macro_rules! callees {
     ([$($done:tt)*]) => { callee!($($done)*); };
-    ([$($done:tt)*] $p:ident $n:tt $($rest:tt)*) => {
-        callees!([$($done)* (value $p $n)] $($rest)*);
-        callees!([$($done)* (reference $p $n)] $($rest)*);
+    ([$($done:tt)*] $t:ident $s:ident $r:ident $n:tt $($rest:tt)*) => {
+        callees!([$($done)* (value $t $s $r $n)] $($rest)*);
+        callees!([$($done)* (reference $t $s $r $n)] $($rest)*);
     };
 }
 
-callees!([] P 0);
-callees!([] P 0 Q 1);
-callees!([] P 0 Q 1 U 2);
-callees!([] P 0 Q 1 U 2 V 3);
-callees!([] P 0 Q 1 U 2 V 3 W 4);
-callees!([] P 0 Q 1 U 2 V 3 W 4 Z 5);
+callees!([] T S R 0);
+callees!([] T S R 0 T1 S1 R1 1);
+callees!([] T S R 0 T1 S1 R1 1 T2 S2 R2 2);
+callees!([] T S R 0 T1 S1 R1 1 T2 S2 R2 2 T3 S3 R3 3);
+callees!([] T S R 0 T1 S1 R1 1 T2 S2 R2 2 T3 S3 R3 3 T4 S4 R4 4);
+callees!([] T S R 0 T1 S1 R1 1 T2 S2 R2 2 T3 S3 R3 3 T4 S4 R4 4 T5 S5 R5 5);
 
 macro_rules! tuples {
     ($($a:ident $p:ident $n:tt)*) => {
@@ -568,30 +537,38 @@ macro_rules! tuples {
     };
 }
 
+/// The way for all parameters.
+macro_rules! way {
+    ($along:ident $further:ident $a:ident $p:ident) => { <$a as Given<$p, $along, $further>>::Way };
+    ($along:ident $further:ident $a:ident $p:ident $($rest:ident)+) => {
+        <<$a as Given<$p, $along, $further>>::Way as Way>::Or<way!($along $further $($rest)+)>
+    };
+}
+
 macro_rules! several {
-    ($($a:ident $p:ident $n:tt)*) => {
+    ($first:ident $first_param:ident 0 $($a:ident $p:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
-        impl<Along, All, Further_, Result_, Way_, Output, $($a, $p),*> Maps<Along, ($($p,)*), Result_, Output> for ($($a,)*)
+        impl<Along, All, Further_, Result_, Way_, Output, $first, $first_param, $($a, $p),*> Maps<Along, ($first_param, $($p,)*), Result_, Output> for ($first, $($a,)*)
         where
-            nested![$($a),*]: United<All = All>,
+            nested![$first, $($a),*]: United<All = All>,
             Along: DimList<Brands: SortOnce>,
             All: Dims<List: EndsInRest>,
             Visible<Along>: Union<RestOf<All>, Out = Further_>,
             Further_: Dims,
+            $first: Given<$first_param, Along, Further_, Way: Way<Or<way!(Along Further_ $($a $p)*)> = Way_>>,
             $($a: Given<$p, Along, Further_>,)*
-            nested![$(<$a as Given<$p, Along, Further_>>::Way),*]: Ways<All = Way_>,
-            Way_: Runs<($($a,)*), ($($p,)*), Along, Further_, Result_, Out = Output>,
+            Way_: Runs<($first, $($a,)*), ($first_param, $($p,)*), Along, Further_, Result_, Out = Output>,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type All = All;
 
             #[track_caller]
-            fn try_map(arguments: Self, dims: &Along, function: &impl Callee<($($p,)*), Result_>) -> Result<Output, DimError> {
+            fn try_map(arguments: Self, dims: &Along, function: &impl Callee<($first_param, $($p,)*), Result_>) -> Result<Output, DimError> {
                 Way_::run(arguments, dims, function)
             }
         }
 
-        tuples!($($a $p $n)*);
+        tuples!($first $first_param 0 $($a $p $n)*);
     };
 }
 
