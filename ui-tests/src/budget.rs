@@ -32,7 +32,7 @@ pub const INTERNALS: &[&str] = &[
     "NestedPairs",
     "Compare",
     "OrElse",
-    "VolumeOf",
+    "SizesTogether",
     "UnionAll",
     "BinderList as",
     " as List>",

@@ -4,21 +4,20 @@ use crate::error::DimError;
 use crate::execute::reduce::{TensorOf, eval};
 use crate::expr::evaluate::evaluate_tensor;
 use crate::expr::{Binary, Expr};
-use crate::operators::shift::rearranged;
+use crate::operators::rearranged::rearranged;
 use crate::operators::window::PerDim;
 use crate::storage::Evaluated;
 use crate::tensors::named::{Named, position};
 use crate::tensors::tensor::Computable;
 use crate::types::brand::DimInfo;
+use crate::types::dim::DimList;
 use crate::types::rank::Rank;
-use crate::types::set::{Dims, DimsOf};
-use crate::types::size::Resizable;
+use crate::types::set::Dims;
 use alloc::vec::Vec;
 use core::panic::Location;
 use kernels::ops;
 use kernels::scalar::Real;
 use num_traits::Float;
-use twins::panicking_twin;
 
 /// The method of interpolation, and the positions at which it is evaluated.
 ///
@@ -111,54 +110,31 @@ fn cubic_weight(distance: f64) -> f64 {
     }
 }
 
-/// Resizes dims by interpolating between the elements.
-pub trait Interpolating: Computable<Elem: Real> {
-    /// Resizes dims by interpolating between elements; [`Interpolation`] describes the methods.
-    /// `sizes` is one number for all dims, or one for each.
-    ///
-    /// Several dims are resized one after the other. Beyond the ends, the first and the last
-    /// element are repeated.
-    /// [`interpolate_nearest`](crate::operators::shift::Rearranging::interpolate_nearest) takes the
-    /// nearest elements instead.
-    ///
-    /// ```
-    /// use typed_dims::operators::interpolate::Interpolation;
-    /// use typed_dims::prelude::*;
-    ///
-    /// dims! { struct H; }
-    /// let x = from_vec(H.of(2), vec![0.0, 4.0]);
-    /// let edges = (&x).interpolate(H, 4, Interpolation::linear());
-    /// assert_eq!(edges.order(H), ndarray::array![0.0, 1.0, 3.0, 4.0]);
-    /// let corners = (&x).interpolate(H, 5, Interpolation::linear().align_corners());
-    /// assert_eq!(corners.order(H), ndarray::array![0.0, 1.0, 2.0, 3.0, 4.0]);
-    /// ```
-    #[panicking_twin("so is having no element")]
-    fn try_interpolate<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
-        self,
-        dims: D,
-        sizes: impl Into<PerDim>,
-        by: Interpolation,
-    ) -> Result<TensorOf<Self>, DimError> {
-        let sizes = sizes.into();
-        sizes.check("size", D::KEYS.as_slice().len())?;
-        let mut tensor = eval(self)?;
-        let (mut at, mut failed) = (0, None);
-        dims.each(|dim| {
-            let len = sizes.at(at);
-            at += 1;
-            if failed.is_none() {
-                match resized(&tensor, dim, len, by) {
-                    Ok(next) => tensor = next,
-                    Err(error) => failed = Some(error),
-                }
+/// See [`interpolate`](crate::operators::shift::Rearranging::interpolate).
+#[track_caller]
+pub(super) fn interpolated<A: Computable<Elem: Real>, D: DimList>(
+    tensor: A,
+    dims: &D,
+    sizes: &PerDim,
+    by: Interpolation,
+) -> Result<TensorOf<A>, DimError> {
+    sizes.check("size", D::KEYS.as_slice().len())?;
+    let mut tensor = eval(tensor)?;
+    let (mut at, mut failed) = (0, None);
+    dims.each(|dim| {
+        let len = sizes.at(at);
+        at += 1;
+        if failed.is_none() {
+            match resized(&tensor, dim, len, by) {
+                Ok(next) => tensor = next,
+                Err(error) => failed = Some(error),
             }
-        });
-        // (Within the closure the caller is this file.)
-        let origin = Some(Location::caller());
-        failed.map_or_else(|| Ok(Named::from_expr(tensor.expr.with_origin(origin))), Err)
-    }
+        }
+    });
+    // (Within the closure the caller is this file.)
+    let origin = Some(Location::caller());
+    failed.map_or_else(|| Ok(Named::from_expr(tensor.expr.with_origin(origin))), Err)
 }
-impl<A: Computable<Elem: Real>> Interpolating for A {}
 
 /// A tensor with `len` elements along one dim.
 #[track_caller]

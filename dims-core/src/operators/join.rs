@@ -18,7 +18,7 @@ use crate::types::rank::Rank;
 use crate::types::role::KeepsRole;
 use crate::types::set::rename::{NotIn, PartOf};
 use crate::types::set::{Bool, Dims, DimsOf, Keys, Union};
-use crate::types::size::{MaySame, Resizable, TotalOf};
+use crate::types::size::{Resizable, SizeWith, SizesTogether};
 use crate::types::tuples::nested;
 use core::marker::PhantomData;
 use kernels::loops::axes::Sizes;
@@ -182,12 +182,12 @@ macro_rules! tuples {
                 $d: DimRef,
                 New: PartOf<$d, $a::Dims, Out = <New as PartOf<$first_dim, $first::Dims>>::Out> + KeepsRole<$d, $a::Dims>,
             )*
-            nested![$first_dim::Brand $(, $d::Brand)*]: TotalOf<Total: MaySame<<New::Brand as Brand>::Num>>,
+            nested![$first_dim::Brand $(, $d::Brand)*]: SizesTogether<Total: SizeWith<<New::Brand as Brand>::Num>>,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Whole = New::Brand;
             type Sizes = (<$first_dim::Brand as Brand>::Size, $(<$d::Brand as Brand>::Size,)*);
-            type AddsUp = <<nested![$first_dim::Brand $(, $d::Brand)*] as TotalOf>::Total as MaySame<<New::Brand as Brand>::Num>>::Out;
+            type AddsUp = <<nested![$first_dim::Brand $(, $d::Brand)*] as SizesTogether>::Total as SizeWith<<New::Brand as Brand>::Num>>::MaySame;
             type Out = Named<Elem, <New as PartOf<$first_dim, $first::Dims>>::Out, $first::Rank>;
 
             #[allow(non_snake_case, reason = "each part is named as its type")]

@@ -19,13 +19,13 @@ use crate::tensors::tensor::{AsTensor, Computable, checked};
 use crate::types::brand::DimInfo;
 use crate::types::dim::{DimList, DimRef};
 use crate::types::rank::Rank0;
-use crate::types::role::KeepsRole;
+use crate::types::role::{KeepsRole, RolesUnflatten};
 use crate::types::set::rename::{NotIn, PartOf};
 use crate::types::set::{Dims, DimsOf, NameFor, Union};
 use crate::types::size::Resizable;
 use alloc::vec::Vec;
 use kernels::memory::axes::Axis;
-use names::{NamesFor, PartsIn, WholeIn};
+use names::{NamesFor, NewDims, PartsOf, WholeIn};
 use pieces::{PiecesOf, Shareable};
 use range::{DimRange, sliced, within};
 pub(crate) use renamed::renamed;
@@ -426,7 +426,8 @@ pub trait Restructure: Computable {
     ///
     /// If the product of the sizes is not the size of `whole`.
     #[panicking_twin]
-    fn try_unflatten<W: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: PartsIn<W, X>>(
+    #[rustfmt::skip] // rustc quotes the line
+    fn try_unflatten<W: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: PartsOf<W> + RolesUnflatten<W> + NewDims<X>>(
         self,
         whole: W,
         parts: P,

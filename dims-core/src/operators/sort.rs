@@ -3,7 +3,7 @@
 use crate::error::DimError;
 use crate::execute::lines::Lines;
 use crate::execute::reduce::{Reduced, TensorOf};
-use crate::operators::shift::rearranged;
+use crate::operators::rearranged::rearranged;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
 use crate::types::brand::DimInfo;

@@ -157,9 +157,9 @@ impl<B> MaybeDim for Rest<B> {
 /// Whether no dim violates a condition.
 pub type NoDim<D> = <D as MaybeDim>::IsNothing;
 
-/// Tests an element of a list against the condition `C`. Conditions are types, such as
-/// [`Within`](super::set::remove::Within), [`StaticSize`](super::size::StaticSize) and
-/// [`OfRole`](super::role::OfRole).
+/// Whether a type satisfies the condition `C`. Conditions are types:
+/// [`Within`](super::set::remove::Within) and [`StaticSize`](super::size::StaticSize) of a brand,
+/// [`Refines`](super::role::Refines) of the roles on a path.
 pub trait Satisfies<C> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -174,6 +174,14 @@ pub struct Fails<C>(PhantomData<C>);
 impl<D: Satisfies<C>, C> Satisfies<Fails<C>> for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Holds = <D::Holds as Bool>::Not;
+}
+
+/// Implemented for no type. With one impl for all `T: Bound` and another for all `T: Never`, rustc
+/// must check the bounds before it chooses an impl. The associated types of a type without the
+/// bound are then unknown, which prevents further errors.
+pub trait Never {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
 }
 
 /// The first element of a list that satisfies the condition `C`.
