@@ -88,11 +88,11 @@ fn predict(
     heights: &Heights,
     at: &Tensor<f64, (Coordinate,)>,
 ) -> (Tensor<f64, ()>, Tensor<f64, ()>) {
-    let factor = kernel.factor(places);
-    let whiten = |x| factor.view().solve_triangular(x, Point, prime(Point), Triangular::Lower);
-    let (to_points, white) = (whiten(covariance(kernel, places, at)), whiten(heights));
-    let variance = (&kernel.variance).exp() - (&to_points).square().sum(prime(Point));
-    (to_points.contract(&white, prime(Point)), variance.sqrt().eval())
+    let (factor, shared) = (kernel.factor(places), covariance(kernel, places, at));
+    let white = factor.view().solve_triangular(heights, Point, prime(Point), Triangular::Lower);
+    let shared = factor.solve_triangular(shared, Point, prime(Point), Triangular::Lower);
+    let variance = (&kernel.variance).exp() - (&shared).square().sum(prime(Point));
+    (shared.contract(&white, prime(Point)), variance.sqrt().eval())
 }
 
 /// The land: hills to the east, and a slope to the north.
@@ -104,8 +104,8 @@ fn truth(at: &Tensor<f64, (Coordinate,)>) -> Tensor<f64, ()> {
 
 fn main() {
     let count = Point.of(40);
-    let places = (rand((count, Coordinate), 1) * 4.0).eval();
-    let heights = (truth(&places) + randn(count, 2) * 0.1).eval();
+    let places = (rand::<f64, _>((count, Coordinate), 1) * 4.0).eval();
+    let heights = (truth(&places) + randn::<f64, _>(count, 2) * 0.1).eval();
     let (kernel, loss) = learn(&places, &heights, 300);
     let scales = (&kernel.scales).exp().order(Coordinate);
     println!("heights are alike over {:.2} to the east and {:.2} to the north", scales[0], scales[1]);

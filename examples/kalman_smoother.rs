@@ -128,11 +128,11 @@ fn positions(beliefs: &[Belief]) -> Positions {
 }
 
 /// Flowers with two, three, .. petals, one for each track.
-fn flowers(time: usize, track: usize) -> Positions {
-    let time = Time.of(time);
-    let turn = time.cast::<f64>() * (TAU / (time.size() - 1) as f64);
-    let radius = (turn * (Track.of(track).cast::<f64>() + 2.0)).cos() * 3.0 + 7.0;
-    stack(Seen, (radius * turn.cos(), radius * turn.sin())).eval()
+fn flowers(times: usize, tracks: usize) -> Positions {
+    let turn = linspace(Time.of(times), 0.0, TAU);
+    let petals = Track.of(tracks).cast::<f64>() + 2.0;
+    let radius = ((&turn * petals).cos() * 3.0 + 7.0).eval();
+    stack(Seen, (&radius * (&turn).cos(), &radius * (&turn).sin()))
 }
 
 /// Draws the tracks beside each other: what was seen, and what is believed.
@@ -156,7 +156,7 @@ fn draw(path: &Path, seen: &Positions, smoothed: &Positions) -> Result<(), Box<d
 fn main() -> Result<(), Box<dyn Error>> {
     let accuracy = from_vec(Track.of(3), vec![0.2, 0.5, 1.0]);
     let path = flowers(120, 3);
-    let seen = (&path + randn((Time.of(120), Seen, Track.of(3)), 1) * &accuracy).eval();
+    let seen = (&path + randn::<f64, _>((Time.of(120), Seen, Track.of(3)), 1) * &accuracy).eval();
     let (filtered, smoothed) = follow(&Model::new(0.1, &accuracy), &seen);
     let (filtered, smoothed) = (positions(&filtered), positions(&smoothed));
     let off = |found: &Positions| (found - &path).square().sum(Seen).mean(Time).sqrt().order(Track);
