@@ -25,8 +25,11 @@ dims! {
     pub struct Column;
 }
 
-type Places = Tensor<f64, (Point, Coordinate)>;
-type Heights = Tensor<f64, (Point,)>;
+/// Measured heights.
+struct Survey {
+    places: Tensor<f64, (Point, Coordinate)>,
+    heights: Tensor<f64, (Point,)>,
+}
 
 /// The parameters of the covariance, as logarithms, so that all of them are positive.
 #[derive(Parameters)]
@@ -51,32 +54,32 @@ fn covariance(
 
 impl Kernel {
     /// The lower triangular factor of the covariance of the measurements.
-    fn factor(&self, places: &Places) -> Tensor<f64, (Point, Prime<Point>)> {
-        let heights = covariance(self, places, places.prime(Point));
+    fn factor(&self, survey: &Survey) -> Tensor<f64, (Point, Prime<Point>)> {
+        let heights = covariance(self, &survey.places, (&survey.places).prime(Point));
         let errors = select(Point.eq(prime(Point)), (&self.noise).exp(), 0.0);
         (heights + errors).cholesky(Point, prime(Point))
     }
 
     /// The negative logarithm of the likelihood of the heights.
-    fn loss(&self, places: &Places, heights: &Heights) -> Tensor<f64, ()> {
-        let factor = self.factor(places);
-        let white = factor.view().solve_triangular(heights, Point, prime(Point), Triangular::Lower);
+    fn loss(&self, survey: &Survey) -> Tensor<f64, ()> {
+        let factor = self.factor(survey);
+        let white = factor.view().solve_triangular(&survey.heights, Point, prime(Point), Triangular::Lower);
         let half_log_det = factor.diagonal(Point, prime(Point), 0).ln().sum(Point);
-        let count = heights.size(Point) as f64;
+        let count = survey.heights.size(Point) as f64;
         (half_log_det + (white.square().sum(prime(Point)) + count * TAU.ln()) * 0.5).eval()
     }
 }
 
 /// The kernel under which the heights are most likely, and its loss.
-fn learn(places: &Places, heights: &Heights, steps: u64) -> (Kernel, f64) {
+fn learn(survey: &Survey, steps: u64) -> (Kernel, f64) {
     let mut kernel =
         Kernel { variance: full((), 0.0), scales: zeros(Coordinate), noise: full((), 0.1_f64.ln()) };
     let mut adam = Adam::new(Schedule::cosine(0.1, steps));
     for _ in 0..steps {
-        let (_, gradient) = value_and_grad(|kernel| kernel.loss(places, heights), &mut kernel);
+        let (_, gradient) = value_and_grad(|kernel| kernel.loss(survey), &mut kernel);
         adam.step(&mut kernel, &gradient);
     }
-    let loss = kernel.loss(places, heights).order(());
+    let loss = kernel.loss(survey).order(());
     (kernel, loss)
 }
 
@@ -84,12 +87,11 @@ fn learn(places: &Places, heights: &Heights, steps: u64) -> (Kernel, f64) {
 #[batched]
 fn predict(
     kernel: &Kernel,
-    places: &Places,
-    heights: &Heights,
+    survey: &Survey,
     at: &Tensor<f64, (Coordinate,)>,
 ) -> (Tensor<f64, ()>, Tensor<f64, ()>) {
-    let (factor, shared) = (kernel.factor(places), covariance(kernel, places, at));
-    let white = factor.view().solve_triangular(heights, Point, prime(Point), Triangular::Lower);
+    let (factor, shared) = (kernel.factor(survey), covariance(kernel, &survey.places, at));
+    let white = factor.view().solve_triangular(&survey.heights, Point, prime(Point), Triangular::Lower);
     let shared = factor.solve_triangular(shared, Point, prime(Point), Triangular::Lower);
     let variance = (&kernel.variance).exp() - (&shared).square().sum(prime(Point));
     (shared.contract(&white, prime(Point)), variance.sqrt().eval())
@@ -106,17 +108,18 @@ fn main() {
     let count = Point.of(40);
     let places = (rand::<f64, _>((count, Coordinate), 1) * 4.0).eval();
     let heights = (truth(&places) + randn::<f64, _>(count, 2) * 0.1).eval();
-    let (kernel, loss) = learn(&places, &heights, 300);
+    let survey = Survey { places, heights };
+    let (kernel, loss) = learn(&survey, 300);
     let scales = (&kernel.scales).exp().order(Coordinate);
     println!("heights are alike over {:.2} to the east and {:.2} to the north", scales[0], scales[1]);
-    println!("a measurement is off by {:.3}, in truth 0.1", (kernel.noise.order(()) / 2.0).exp());
+    println!("a measurement is off by {:.3}, in truth 0.1", ((&kernel.noise).order(()) / 2.0).exp());
     println!("log likelihood: {:.3}\n", -loss);
 
     let (row, column) = (Row.of(12), Column.of(36));
     let east = column.cast::<f64>() * (4.0 / 36.0) + 4.0 / 72.0;
     let north = row.cast::<f64>() * (4.0 / 12.0) + 4.0 / 24.0;
-    let map = stack(Coordinate, (east, north)).eval();
-    let (height, error) = predict(&kernel, &places, &heights, &map);
+    let map = select(Coordinate.eq(0), east, north).eval();
+    let (height, error) = predict(&kernel, &survey, &map);
     println!("The heights, north is down:\n{}", height.heat_map(Row, Column));
     println!("Their standard deviations:\n{}", error.heat_map(Row, Column));
     let off = ((height - truth(&map)) / error).square().mean((Row, Column)).order(());
@@ -141,10 +144,11 @@ mod tests {
         }
     }
 
-    fn data(reference: &Value) -> (Places, Heights) {
+    fn survey(reference: &Value) -> Survey {
         let heights = numbers(&reference["height"]);
         let count = Point.of(heights.len());
-        (from_vec((count, Coordinate), numbers(&reference["at"])), from_vec(count, heights))
+        let places = from_vec((count, Coordinate), numbers(&reference["at"]));
+        Survey { places, heights: from_vec(count, heights) }
     }
 
     fn close(found: &[f64], expected: &Value, most: f64) {
@@ -156,10 +160,10 @@ mod tests {
     #[test]
     fn the_likelihood_and_its_gradient_are_those_of_scikit_learn() {
         let reference = reference();
-        let (places, heights) = data(&reference);
+        let survey = survey(&reference);
         let mut kernel =
             Kernel { variance: full((), 0.0), scales: zeros(Coordinate), noise: full((), 0.1_f64.ln()) };
-        let (loss, gradient) = value_and_grad(|kernel| kernel.loss(&places, &heights), &mut kernel);
+        let (loss, gradient) = value_and_grad(|kernel| kernel.loss(&survey), &mut kernel);
         close(&[-loss], &reference["first_log_likelihood"], 1e-11);
         let mut found = vec![-gradient.variance.order(())];
         found.extend(gradient.scales.order(Coordinate).mapv(|slope| -slope));
@@ -170,11 +174,11 @@ mod tests {
     #[test]
     fn the_optimum_and_its_predictions_are_those_of_scikit_learn() {
         let reference = reference();
-        let (places, heights) = data(&reference);
-        let (kernel, loss) = learn(&places, &heights, 400);
+        let survey = survey(&reference);
+        let (kernel, loss) = learn(&survey, 400);
         let queries: Tensor<f64, (Row, Coordinate)> =
             from_vec((Row.of(6), Coordinate), numbers(&reference["queries"]));
-        let (mean, error) = predict(&kernel, &places, &heights, &queries);
+        let (mean, error) = predict(&kernel, &survey, &queries);
         close(&[-loss], &reference["log_likelihood"], 1e-8);
         close(&[kernel.variance.exp().order(())], &reference["variance"], 1e-4);
         close(kernel.scales.exp().order(Coordinate).as_slice().unwrap(), &reference["scales"], 1e-4);

@@ -82,6 +82,10 @@ pub trait LinearSystems: Computable {
     /// the result has its rows along `columns`, and its columns along `rows`:
     /// `(a.inverse(r, c) * b).sum(r)` is `a.solve(b, r, c)`, which is faster, and more precise.
     ///
+    /// For a matrix along a dim and its [prime](crate::types::prime), exchange these to get the
+    /// inverse for [`compose`](crate::operators::priming::Priming::compose):
+    /// `a.inverse(n, prime(n)).transpose(n)`.
+    ///
     /// ```
     /// use typed_dims::prelude::*;
     ///
@@ -165,6 +169,10 @@ pub trait LinearSystems: Computable {
     /// `x` in `sum over columns of a[rows, columns] * x[columns] = b[rows]`. `b` has `rows`, and
     /// not `columns`; its other dims are a batch if the matrices have them, and further right-hand
     /// sides, for which a matrix is factorized once, if not.
+    ///
+    /// If `a` and `b` are both along a dim and its [prime](crate::types::prime), rename the second
+    /// dim of `b`: `a.solve(b.prime(prime(n)), n, prime(n))` has the prime, and the prime of the
+    /// prime.
     ///
     /// ```
     /// use typed_dims::prelude::*;
