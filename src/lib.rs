@@ -58,6 +58,7 @@
 //! | contract, multiply, measure | [`LinearAlgebra`](operators::linalg::LinearAlgebra), such as [`contract`](operators::linalg::LinearAlgebra::contract) |
 //! | reduce, scan, compute an expression now | [`Reductions`](pipeline::execute::reduce::Reductions), such as `sum`, `cumsum` and `eval` |
 //! | get an array, or the number of a tensor without dims | [`order`](pipeline::execute::order::OrderExt::order), `order(())` |
+//! | solve systems of equations, decompose matrices (feature `linalg`) | `operators::linalg::systems`, `operators::linalg::decompositions` |
 //! | have two axes over one set: a covariance, a Gram matrix, a Hessian | [`Prime`](types::prime::Prime), as in `Tensor<f32, (Item, Prime<Item>)>` |
 //! | rename, slice, split, flatten, join | [`Restructure`](operators::restructure::Restructure), [`concat`](operators::join::concat), [`stack`](operators::join::stack) |
 //! | select by index or value | [`Selecting`](operators::select::Selecting) |
@@ -145,10 +146,11 @@
 //! * `std` (on by default): kernels are chosen at run time for the processor's instructions, large
 //!   results come from a memory pool (`storage::memory`), and there are
 //!   [`explain`](pipeline::plan::explain::explain), [modes](mode) and
-//!   [`ledger`](tensors::stream::ledger()). `gemm`, `rayon`, `image`, `onnx` and the features for
-//!   files need `std`. Without it the crate needs `core` and `alloc`: see below.
+//!   [`ledger`](tensors::stream::ledger()). `gemm`, `rayon`, `linalg`, `image`, `onnx` and the
+//!   features for files need `std`. Without it the crate needs `core` and `alloc`: see below.
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and similar macros.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
+//! * `linalg`: systems of equations, decompositions and functions of matrices, by the crate `faer`.
 //! * `image`, `mdarray`, `nalgebra`, `candle`: conversions from and to the images, arrays, matrices
 //!   and tensors of these crates: `creation::foreign`.
 //! * `safetensors`, `npy`: tensors in files, with the names of their dims (`file`; npz belongs to
@@ -377,6 +379,10 @@ pub mod guide {
 
     #[doc = include_str!("../docs/book/src/special-values.md")]
     pub struct SpecialValues;
+
+    #[cfg(feature = "linalg")]
+    #[doc = include_str!("../docs/book/src/linear-algebra.md")]
+    pub struct LinearAlgebra;
 
     #[cfg(feature = "safetensors")]
     #[doc = include_str!("../docs/book/src/training.md")]

@@ -4,12 +4,21 @@
 
 #[path = "../examples/attention.rs"]
 mod attention;
+#[cfg(feature = "linalg")]
+#[path = "../examples/gaussian_process.rs"]
+mod gaussian_process;
 #[path = "../examples/heat_equation.rs"]
 mod heat_equation;
 #[path = "../examples/kalman.rs"]
 mod kalman;
 #[path = "../examples/kalman_noise.rs"]
 mod kalman_noise;
+#[cfg(feature = "linalg")]
+#[path = "../examples/kalman_smoother.rs"]
+mod kalman_smoother;
+#[cfg(feature = "linalg")]
+#[path = "../examples/least_squares.rs"]
+mod least_squares;
 #[path = "../examples/life.rs"]
 mod life;
 #[path = "../examples/network.rs"]

@@ -84,6 +84,10 @@ pub trait LinearSystems: Computable {
     /// `(a.inverse(r, c) * b).sum(r)` is `a.solve(b, r, c)`, but `solve` is faster and more
     /// precise.
     ///
+    /// For a matrix along a dim and its [prime](crate::types::prime), exchange these to get the
+    /// inverse for [`compose`](crate::operators::priming::Priming::compose):
+    /// `a.inverse(n, prime(n)).transpose(n)`.
+    ///
     /// ```
     /// use typed_dims::prelude::*;
     ///
@@ -168,6 +172,10 @@ pub trait LinearSystems: Computable {
     /// have `rows` and must not have `columns`. Its other dims are part of the batch if the
     /// matrices have them, and several right-hand sides of the same matrix otherwise. Each matrix
     /// is factorized once.
+    ///
+    /// If `a` and `b` are both along a dim and its [prime](crate::types::prime), rename the second
+    /// dim of `b`: `a.solve(b.prime(prime(n)), n, prime(n))` has the prime, and the prime of the
+    /// prime.
     ///
     /// ```
     /// use typed_dims::prelude::*;
