@@ -27,6 +27,8 @@ use kernels::ops;
 use kernels::reduce::reducers;
 use kernels::scalar::{Magnitude, Num, Real};
 use kernels::scan::norm::UnitLength;
+#[cfg(feature = "linalg")]
+pub use kernels::step::linalg::{MatrixElement, RealMatrixElement};
 use twins::panicking_twin;
 
 /// The result of [`dot`](LinearAlgebra::dot) and similar methods. `X` are the dims of both tensors

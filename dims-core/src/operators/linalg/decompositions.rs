@@ -231,7 +231,7 @@ pub trait Decompositions: Computable {
     where
         Self: AsTensor<Elem: MatrixElement>,
     {
-        let mut matrices = MatrixBatch::square(self, MatrixWork::Eigh, rows.info(), columns.info())?;
+        let mut matrices = MatrixBatch::square(self, MatrixWork::Eigh.name(), rows.info(), columns.info())?;
         let mut results = matrices.run(MatrixWork::Eigh)?;
         let w = matrices.result(results.next::<RealElem<Self>>(), &[matrices.columns])?;
         Ok((w, matrices.result(results.next::<Self::Elem>(), &[matrices.rows, matrices.columns])?))
@@ -268,7 +268,7 @@ pub trait Decompositions: Computable {
         Y: Dims,
         Z: Dims,
     {
-        let mut matrices = MatrixBatch::square(self, MatrixWork::Eigh, rows.info(), columns.info())?;
+        let mut matrices = MatrixBatch::square(self, "eig", rows.info(), columns.info())?;
         let sizes = matrices.sizes();
         let step = EigenStep { batch: sizes.batch, size: sizes.rows, element: PhantomData::<Self::Elem> };
         let mut results = matrices.execute(&step, None)?;
@@ -317,7 +317,7 @@ pub trait Decompositions: Computable {
     /// let line = a.at((i, j)).lstsq(b.at(i), i, j).order(j);
     /// assert!((line - array![1.0, 2.0]).iter().all(|error| error.abs() < 1e-12));
     /// ```
-    #[panicking_twin("so is an element that is infinite or NaN")]
+    #[panicking_twin("so is an element of the matrix that is infinite or NaN")]
     fn try_lstsq<B, R, C, X, Y, U, W>(
         self,
         b: B,
@@ -334,7 +334,13 @@ pub trait Decompositions: Computable {
         U: Dims,
         W: Dims,
     {
-        self.try_pinv(rows, columns)?.try_contract(b, rows)
+        let inverse = self.try_pinv(rows, columns).map_err(|error| match error {
+            DimError::Matrix { failure, at, place, .. } => {
+                DimError::Matrix { operation: "lstsq", failure, at, place }
+            }
+            error => error,
+        })?;
+        inverse.try_contract(b, rows)
     }
 
     /// The rank: the number of singular values greater than `epsilon * max(rows, columns)` times

@@ -71,7 +71,7 @@ impl<T: Element> MatrixBatch<T> {
     #[track_caller]
     pub(crate) fn square<A: Computable<Elem = T>>(
         tensor: A,
-        work: MatrixWork,
+        operation: &str,
         rows: DimInfo<'_>,
         columns: DimInfo<'_>,
     ) -> Result<Self, DimError> {
@@ -79,10 +79,8 @@ impl<T: Element> MatrixBatch<T> {
         if found.rows.1 != found.columns.1 {
             let ((rows, height), (columns, width)) = (found.rows, found.columns);
             let what = format!(
-                "`{}` of matrices that are not square: `{}` = {height}, `{}` = {width}",
-                work.name(),
-                rows.name,
-                columns.name
+                "`{operation}` of matrices that are not square: `{}` = {height}, `{}` = {width}",
+                rows.name, columns.name
             );
             return Err(DimError::Shape { what });
         }

@@ -75,7 +75,7 @@ pub trait LinearSystems: Computable {
     where
         Self: AsTensor<Elem: MatrixElement>,
     {
-        MatrixBatch::square(self, MatrixWork::Cholesky, rows.info(), columns.info())?
+        MatrixBatch::square(self, MatrixWork::Cholesky.name(), rows.info(), columns.info())?
             .alike(MatrixWork::Cholesky)
     }
 
@@ -95,7 +95,7 @@ pub trait LinearSystems: Computable {
     /// let a = array![[1.0, 2.0], [0.0, 4.0]];
     /// assert_eq!(a.at((r, c)).inverse(r, c).order((c, r)), array![[1.0, -0.5], [0.0, 0.25]]);
     /// ```
-    #[panicking_twin("so is a matrix without an inverse")]
+    #[panicking_twin("so is a matrix without an inverse, and an element that is infinite or NaN")]
     #[rustfmt::skip] // rustc quotes the line
     fn try_inverse<R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,
@@ -105,7 +105,7 @@ pub trait LinearSystems: Computable {
     where
         Self: AsTensor<Elem: MatrixElement>,
     {
-        MatrixBatch::square(self, MatrixWork::Inverse, rows.info(), columns.info())?
+        MatrixBatch::square(self, MatrixWork::Inverse.name(), rows.info(), columns.info())?
             .alike(MatrixWork::Inverse)
     }
 
@@ -131,7 +131,7 @@ pub trait LinearSystems: Computable {
     where
         Self: AsTensor<Elem: MatrixElement>,
     {
-        let mut matrices = MatrixBatch::square(self, MatrixWork::Det, rows.info(), columns.info())?;
+        let mut matrices = MatrixBatch::square(self, MatrixWork::Det.name(), rows.info(), columns.info())?;
         let data = matrices.run(MatrixWork::Det)?.next::<Self::Elem>();
         matrices.result(data, &[])
     }
@@ -162,7 +162,7 @@ pub trait LinearSystems: Computable {
     where
         Self: AsTensor<Elem: MatrixElement>,
     {
-        let mut matrices = MatrixBatch::square(self, MatrixWork::SlogDet, rows.info(), columns.info())?;
+        let mut matrices = MatrixBatch::square(self, MatrixWork::SlogDet.name(), rows.info(), columns.info())?;
         let mut results = matrices.run(MatrixWork::SlogDet)?;
         let sign = matrices.result(results.next::<Self::Elem>(), &[])?;
         Ok((sign, matrices.result(results.next::<RealElem<Self>>(), &[])?))
@@ -184,7 +184,7 @@ pub trait LinearSystems: Computable {
     /// let (a, b) = (array![[2.0, 1.0], [0.0, 4.0]], array![4.0, 8.0]);
     /// assert_eq!(a.at((r, c)).solve(b.at(r), r, c).order(c), array![1.0, 2.0]);
     /// ```
-    #[panicking_twin("so is a matrix without an inverse")]
+    #[panicking_twin("so is a matrix without an inverse, and an element that is infinite or NaN")]
     #[rustfmt::skip] // rustc quotes the line
     fn try_solve<B: Operable<Self::Elem> + AsTensor<Rank = Rank0>, R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>, Z: Dims, V: Dims, W: Dims + CanGain<C::Brand> + Union<(C::Brand,), Out = O>, O: Dims>(
         self,
@@ -196,12 +196,12 @@ pub trait LinearSystems: Computable {
         Self: AsTensor<Elem: MatrixElement>,
     {
         let work = MatrixWork::Solve { transposed: false };
-        let matrices = MatrixBatch::square(self, work, rows.info(), columns.info())?;
+        let matrices = MatrixBatch::square(self, work.name(), rows.info(), columns.info())?;
         solved::<_, V, _, O>(matrices, b, work)
     }
 
     /// Like [`solve`](Self::solve), for triangular matrices: one triangle is read, and the other
-    /// counts as zeros.
+    /// counts as zeros, whatever its elements are.
     ///
     /// ```
     /// use typed_dims::operators::linalg::systems::Triangular;
@@ -213,7 +213,9 @@ pub trait LinearSystems: Computable {
     /// // The transpose has rows and columns exchanged: its upper triangle is the lower one of `l`.
     /// assert_eq!(l.at((c, r)).solve_triangular(b.at(r), r, c, Triangular::Upper).order(c), array![0.75, 2.5]);
     /// ```
-    #[panicking_twin("so is a matrix with a 0 on its diagonal")]
+    #[panicking_twin(
+        "so is a matrix with a 0 on its diagonal, and an element that is read and is infinite or NaN"
+    )]
     #[rustfmt::skip] // rustc quotes the line
     fn try_solve_triangular<B: Operable<Self::Elem> + AsTensor<Rank = Rank0>, R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>, Z: Dims, V: Dims, W: Dims + CanGain<C::Brand> + Union<(C::Brand,), Out = O>, O: Dims>(
         self,
@@ -226,7 +228,7 @@ pub trait LinearSystems: Computable {
         Self: AsTensor<Elem: MatrixElement>,
     {
         let work = MatrixWork::SolveTriangular(side.triangle());
-        let matrices = MatrixBatch::square(self, work, rows.info(), columns.info())?;
+        let matrices = MatrixBatch::square(self, work.name(), rows.info(), columns.info())?;
         solved::<_, V, _, O>(matrices, b, work)
     }
 }

@@ -1,6 +1,7 @@
 //! Eigenvalues and eigenvectors of any square matrix, which are complex.
 
 use super::driver::par_of;
+use super::range::{exponent_out_of_range, scale};
 use super::stack::Failure;
 use super::views::by_columns;
 use super::workspace::{Workspace, check_finite};
@@ -96,7 +97,18 @@ fn eig<T: RealMatrixElement>(
     check_finite(a)?;
     let Workspace { copies: [own, real, imaginary, _], stack, par } = workspace;
     let (own, real, imaginary) = (own.zeros(a.len())?, real.zeros(size)?, imaginary.zeros(size)?);
+    let exponent = exponent_out_of_range(a);
+    let mut scaled = Vec::new();
+    if let Some(exponent) = exponent {
+        scaled.extend_from_slice(a);
+        scale(&mut scaled, -exponent);
+    }
+    let a: &[T] = if exponent.is_some() { &scaled } else { a };
     T::eigen(a, size, [&mut *real, &mut *imaginary], own, stack, *par)?;
+    if let Some(exponent) = exponent {
+        scale(real, exponent);
+        scale(imaginary, exponent);
+    }
     let own = by_columns(own, size, size);
     let mut column = 0;
     while column < size {
@@ -124,14 +136,24 @@ fn eig<T: RealMatrixElement>(
 /// Scales each column to length 1.
 fn unit_columns<T: RealMatrixElement>(vectors: &mut [Complex<T>], size: usize) {
     for column in 0..size {
-        let squares =
-            (0..size).map(|row| vectors[row * size + column]).fold(<T as Num>::ZERO, |sum: T, own| {
-                Num::add(sum, Num::add(Num::mul(own.re, own.re), Num::mul(own.im, own.im)))
-            });
-        let share = Num::div(T::ONE, num_traits::Float::sqrt(squares));
-        for row in 0..size {
-            let own = &mut vectors[row * size + column];
-            *own = Complex::new(Num::mul(own.re, share), Num::mul(own.im, share));
-        }
+        let places = (0..size).map(|row| row * size + column);
+        let most = places.clone().map(|at| vectors[at]).fold(<T as Num>::ZERO, |most: T, own| {
+            num_traits::Float::max(
+                most,
+                num_traits::Float::max(num_traits::Float::abs(own.re), num_traits::Float::abs(own.im)),
+            )
+        });
+        let divide = |vectors: &mut [Complex<T>], by: T| {
+            for at in places.clone() {
+                let own = &mut vectors[at];
+                *own = Complex::new(Num::div(own.re, by), Num::div(own.im, by));
+            }
+        };
+        // The squares of what remains are in range.
+        divide(vectors, most);
+        let squares = places.clone().map(|at| vectors[at]).fold(<T as Num>::ZERO, |sum: T, own| {
+            Num::add(sum, Num::add(Num::mul(own.re, own.re), Num::mul(own.im, own.im)))
+        });
+        divide(vectors, num_traits::Float::sqrt(squares));
     }
 }

@@ -23,6 +23,7 @@ mod pull;
 mod pull_factors;
 #[cfg(feature = "std")]
 mod pulled;
+mod range;
 #[cfg(feature = "std")]
 mod saved;
 mod small;

@@ -76,15 +76,15 @@ impl<T: Real, const N: usize> Task for SmallMatrices<'_, T, N> {
             }
             MatrixWork::Det => {
                 let mut none: LaneTile<T, N, 0> = [[]; N];
-                let (det, _) = eliminate::<I, T, N, 0>(&mut tile, &mut none);
+                let Eliminated { det, is_in_range, .. } = eliminate::<I, T, N, 0>(&mut tile, &mut none);
                 out.copy_from_slice(&det[..count]);
-                det.iter().all(|value| value.is_finite())
+                is_in_range
             }
             MatrixWork::Inverse => {
                 // The result is the inverse of the transpose.
                 let mut tile = transposed(&tile);
                 let mut inverse = identity::<T, N>();
-                let (_, is_regular) = eliminate::<I, T, N, N>(&mut tile, &mut inverse);
+                let Eliminated { is_regular, .. } = eliminate::<I, T, N, N>(&mut tile, &mut inverse);
                 substitute::<I, T, N, N>(&tile, &mut inverse);
                 store(&inverse, N, out, count);
                 is_regular && is_finite(&inverse)
@@ -112,7 +112,7 @@ fn solve<I: Isa, T: Real, const N: usize, const C: usize>(
     count: usize,
 ) -> bool {
     let mut x = loaded::<T, N, C>(b, right, count);
-    let (_, is_regular) = eliminate::<I, T, N, C>(&mut tile, &mut x);
+    let Eliminated { is_regular, .. } = eliminate::<I, T, N, C>(&mut tile, &mut x);
     substitute::<I, T, N, C>(&tile, &mut x);
     store(&x, right, out, count);
     is_regular && is_finite(&x)
@@ -212,15 +212,24 @@ fn cholesky<I: Isa, T: Real, const N: usize>(a: &mut LaneTile<T, N, N>) -> bool 
     is_right
 }
 
+/// What elimination finds out.
+struct Eliminated<T> {
+    det: Lane<T>,
+    /// Whether all matrices have an inverse.
+    is_regular: bool,
+    /// Whether all determinants, and all products of some pivots, are in the range of floats.
+    is_in_range: bool,
+}
+
 /// Makes matrices upper triangular by row operations, which it also applies to the right-hand
-/// sides, and stores reciprocals on the diagonals. Returns the determinants, and whether all
-/// matrices are invertible.
+/// sides, and stores reciprocals on the diagonals.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn eliminate<I: Isa, T: Real, const N: usize, const C: usize>(
     a: &mut LaneTile<T, N, N>,
     b: &mut LaneTile<T, N, C>,
-) -> (Lane<T>, bool) {
-    let (mut det, mut is_regular) = ([T::ONE; LANES], true);
+) -> Eliminated<T> {
+    let (mut det, mut is_regular, mut is_in_range) = ([T::ONE; LANES], true, true);
+    let least: T = num_traits::Float::min_positive_value();
     for k in 0..N {
         for row in k + 1..N {
             exchange(a, b, &mut det, [k, row]);
@@ -229,6 +238,7 @@ fn eliminate<I: Isa, T: Real, const N: usize, const C: usize>(
         for lane in 0..LANES {
             let pivot = a[k][k][lane];
             det[lane] = det[lane] * pivot;
+            is_in_range &= det[lane].is_finite() && num_traits::Float::abs(det[lane]) >= least;
             is_regular &= pivot != T::ZERO && pivot.is_finite();
             share[lane] = T::ONE / pivot;
         }
@@ -252,7 +262,7 @@ fn eliminate<I: Isa, T: Real, const N: usize, const C: usize>(
             }
         }
     }
-    (det, is_regular)
+    Eliminated { det, is_regular, is_in_range }
 }
 
 /// Exchanges two rows in the lanes where the second has the greater pivot.

@@ -1,8 +1,9 @@
 //! Factorizations by elimination, and systems of equations, for one matrix.
 
+use super::range::{exponent_of, times_power};
 use super::stack::{Failure, Stack};
 use super::views::{by_columns, by_columns_mut, by_rows, by_rows_mut, to_columns, to_rows};
-use super::workspace::{ReusedElements, Workspace, cause, check_finite, hermitian};
+use super::workspace::{ReusedElements, Workspace, cause, cause_of_system, check_finite, hermitian};
 use super::{MatrixElement, MatrixSizes, ReadTriangle};
 use crate::error::MatrixFailure;
 use crate::scalar::Num;
@@ -29,7 +30,7 @@ pub(super) fn cholesky<T: MatrixElement>(
     let found = llt::cholesky_in_place(factor, Default::default(), *par, stack, Default::default());
     let is_number = |at: usize| copy[at * size + at].is_number();
     if found.is_err() || !(0..size).all(is_number) {
-        return Err(cause(&[a], MatrixFailure::NotPositiveDefinite));
+        return Err(cause(a, MatrixFailure::NotPositiveDefinite));
     }
     to_rows(copy, size, size, out);
     for (row, out) in out.chunks_exact_mut(size.max(1)).enumerate() {
@@ -47,8 +48,20 @@ pub(super) fn solve_triangular<T: MatrixElement>(
     workspace: &mut Workspace<T>,
 ) -> Result<(), Failure> {
     let MatrixSizes { rows: size, right, .. } = sizes;
-    if !unit && (0..size).any(|at| a[at * size + at] == T::ZERO) {
-        return Err(cause(&[a], MatrixFailure::Singular));
+    // The elements that are read.
+    let read = move || {
+        let places = (0..size).flat_map(|row| (0..size).map(move |column| (row, column)));
+        places
+            .filter(move |(row, column)| match row.cmp(column) {
+                core::cmp::Ordering::Equal => !unit,
+                core::cmp::Ordering::Less => !lower,
+                core::cmp::Ordering::Greater => lower,
+            })
+            .map(move |(row, column)| a[row * size + column])
+    };
+    let divides = |value: T| value != T::ZERO && value.is_number();
+    if !unit && !(0..size).all(|at| divides(a[at * size + at])) {
+        return Err(cause_of_system(read(), &[]));
     }
     out.copy_from_slice(b);
     let matrix = by_rows(a, size, size);
@@ -63,7 +76,7 @@ pub(super) fn solve_triangular<T: MatrixElement>(
     }
     match check_finite(out) {
         Ok(()) => Ok(()),
-        Err(_) => Err(cause(&[a, b], MatrixFailure::Singular)),
+        Err(_) => Err(cause_of_system(read(), b)),
     }
 }
 
@@ -113,9 +126,41 @@ impl<'w, T: MatrixElement> TransposedFactors<'w, T> {
     fn check(&self, a: &[T]) -> Result<(), Failure> {
         match self.pivots().all(|pivot| pivot.is_number() && pivot != T::ZERO) {
             true => Ok(()),
-            false => Err(cause(&[a], MatrixFailure::Singular)),
+            false => Err(cause(a, MatrixFailure::Singular)),
         }
     }
+
+    /// The determinant.
+    fn det(&self) -> T {
+        let one = if self.exchanges % 2 == 0 { T::ONE } else { Num::sub(T::ZERO, T::ONE) };
+        let mut is_in_range = true;
+        let found = self.pivots().fold(one, |product, pivot| {
+            let product = Num::mul(product, pivot);
+            is_in_range &= num_traits::Float::is_normal(product.size());
+            product
+        });
+        let are_numbers = self.pivots().all(|pivot| pivot.is_number());
+        if is_in_range || !are_numbers { found } else { scaled_product(one, self.pivots()) }
+    }
+}
+
+/// The product, where products of some factors are out of range. Each factor is multiplied by a
+/// power of two that makes it about 1.
+fn scaled_product<T: MatrixElement>(first: T, factors: impl Iterator<Item = T>) -> T {
+    let (mut product, mut exponent) = (first, 0);
+    for factor in factors {
+        let size = factor.size();
+        if size == T::Part::ZERO {
+            return T::ZERO;
+        }
+        let own = exponent_of(size);
+        product = Num::mul(product, times_power(factor, -own));
+        exponent += own;
+        let own = exponent_of(product.size());
+        product = times_power(product, -own);
+        exponent += own;
+    }
+    times_power(product, exponent)
 }
 
 /// `x` in `a x = b`, or in `a^T x = b`.
@@ -143,7 +188,7 @@ pub(super) fn solve<T: MatrixElement>(
     }
     match check_finite(out) {
         Ok(()) => Ok(()),
-        Err(_) => Err(cause(&[a, b], MatrixFailure::Singular)),
+        Err(_) => Err(cause_of_system(a.iter().copied(), b)),
     }
 }
 
@@ -165,7 +210,7 @@ pub(super) fn inverse<T: MatrixElement>(
     to_rows(inverse, size, size, out);
     match check_finite(out) {
         Ok(()) => Ok(()),
-        Err(_) => Err(cause(&[a], MatrixFailure::Singular)),
+        Err(_) => Err(cause(a, MatrixFailure::Singular)),
     }
 }
 
@@ -177,8 +222,7 @@ pub(super) fn det<T: MatrixElement>(
 ) -> Result<T, Failure> {
     let Workspace { copies: [copy, ..], stack, par } = workspace;
     let factors = TransposedFactors::of(a, size, (copy, stack, *par))?;
-    let start = if factors.exchanges % 2 == 0 { T::ONE } else { Num::sub(T::ZERO, T::ONE) };
-    let found = factors.pivots().fold(start, Num::mul);
+    let found = factors.det();
     if !found.is_number() {
         check_finite(a)?;
     }

@@ -1,5 +1,6 @@
 //! Orthogonal factors, eigenvalues and singular values of one matrix, and functions of these.
 
+use super::range::{exponent_out_of_range, scale};
 use super::stack::Failure;
 use super::views::{by_columns, by_columns_mut, by_rows, by_rows_mut, to_columns, to_rows};
 use super::workspace::{Workspace, check_finite, hermitian};
@@ -32,6 +33,10 @@ pub(super) fn qr<T: MatrixElement>(
     let par = *par;
     let copy = copy.zeros(a.len())?;
     to_columns(a, rows, columns, copy);
+    let exponent = exponent_out_of_range(a);
+    if let Some(exponent) = exponent {
+        scale(copy, -exponent);
+    }
     let block = factor::recommended_block_size::<T>(rows, columns);
     let reflections = reflections.zeros(block * least)?;
     let scratch = factor::qr_in_place_scratch::<T>(rows, columns, block, par, Default::default());
@@ -47,6 +52,9 @@ pub(super) fn qr<T: MatrixElement>(
         for column in row..columns {
             r[row * columns + column] = factors[(row, column)];
         }
+    }
+    if let Some(exponent) = exponent {
+        scale(r, exponent);
     }
     let thin = thin.zeros(rows * least)?;
     (0..least).for_each(|at| thin[at * rows + at] = T::ONE);
@@ -79,6 +87,10 @@ pub(super) fn eigh<T: MatrixElement>(
     let Workspace { copies: [copy, own, diagonal, _], stack, par } = workspace;
     let copy = copy.zeros(a.len())?;
     hermitian(a, size, copy);
+    let exponent = exponent_out_of_range(copy);
+    if let Some(exponent) = exponent {
+        scale(copy, -exponent);
+    }
     let (own, diagonal) = (own.zeros(a.len())?, diagonal.zeros(size)?);
     let scratch =
         evd::self_adjoint_evd_scratch::<T>(size, ComputeEigenvectors::Yes, *par, Default::default());
@@ -92,6 +104,9 @@ pub(super) fn eigh<T: MatrixElement>(
     );
     found.map_err(|_| MatrixFailure::NotConverged)?;
     values.iter_mut().zip(&*diagonal).for_each(|(to, value)| *to = value.part());
+    if let Some(exponent) = exponent {
+        scale(values, exponent);
+    }
     to_rows(own, size, size, vectors);
     Ok(())
 }
@@ -105,6 +120,13 @@ fn decompose<T: MatrixElement>(
     workspace: (&mut super::stack::Stack, faer::Par),
 ) -> Result<(), Failure> {
     let (stack, par) = workspace;
+    if let Some(exponent) = exponent_out_of_range(a) {
+        let mut scaled = a.to_vec();
+        scale(&mut scaled, -exponent);
+        decompose(&scaled, sizes, values, vectors, (stack, par))?;
+        scale(values, exponent);
+        return Ok(());
+    }
     let compute = if vectors.is_some() { ComputeSvdVectors::Thin } else { ComputeSvdVectors::No };
     let scratch =
         faer_svd::svd_scratch::<T>(sizes.rows, sizes.columns, compute, compute, par, Default::default());
@@ -238,7 +260,7 @@ pub(super) fn cond<T: MatrixElement>(
     })
 }
 
-/// The cofactors. Those of a singular matrix are computed from its singular values.
+/// The cofactors. If the determinant is 0 or out of range, they come from the singular values.
 pub(super) fn cofactors<T: MatrixElement>(
     a: &[T],
     size: usize,
@@ -246,7 +268,7 @@ pub(super) fn cofactors<T: MatrixElement>(
     workspace: &mut Workspace<T>,
 ) -> Result<(), Failure> {
     let det = solving::det(a, size, workspace)?;
-    if det != T::ZERO && solving::inverse(a, size, out, workspace).is_ok() {
+    if num_traits::Float::is_normal(det.size()) && solving::inverse(a, size, out, workspace).is_ok() {
         out.iter_mut().for_each(|own| *own = Num::mul(*own, det));
         return Ok(());
     }

@@ -55,17 +55,32 @@ impl<T: MatrixElement> ReusedElements<T> {
 pub(super) fn hermitian<T: MatrixElement>(a: &[T], size: usize, to: &mut [T]) {
     let half = T::of_part(num_traits::NumCast::from(0.5).expect("a float can be a half"));
     each_place(size, size, |one, other| {
-        to[other] = Num::mul(Num::add(a[one], a[other].conjugate()), half);
+        let (one, other, to) = (a[one], a[other].conjugate(), &mut to[other]);
+        *to = Num::mul(Num::add(one, other), half);
+        if !to.is_number() {
+            // The sum of large elements is out of range.
+            *to = Num::add(Num::mul(one, half), Num::mul(other, half));
+        }
     });
 }
 
-/// Why there is no result: `NotFinite` if an operand has an infinite or NaN element, otherwise
-/// `else_`.
+/// Why a matrix has no factorization: it has elements that are infinite or NaN, or `else_`.
 #[cold]
-pub(super) fn cause<T: MatrixElement>(operands: &[&[T]], else_: MatrixFailure) -> Failure {
-    match operands.iter().all(|own| own.iter().all(|value| value.is_number())) {
+pub(super) fn cause<T: MatrixElement>(a: &[T], else_: MatrixFailure) -> Failure {
+    match a.iter().all(|value| value.is_number()) {
         true => else_.into(),
         false => MatrixFailure::NotFinite.into(),
+    }
+}
+
+/// Why a system of equations has no solution. `a` are the elements of the matrix that are read.
+#[cold]
+pub(super) fn cause_of_system<T: MatrixElement>(mut a: impl Iterator<Item = T>, b: &[T]) -> Failure {
+    let is_number = |value: T| value.is_number();
+    match (a.all(is_number), b.iter().copied().all(is_number)) {
+        (false, _) => MatrixFailure::NotFinite.into(),
+        (true, false) => MatrixFailure::RightSideNotFinite.into(),
+        (true, true) => MatrixFailure::Singular.into(),
     }
 }
 
