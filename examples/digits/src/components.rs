@@ -91,7 +91,7 @@ fn draw(path: &Path, found: &Components, images: &Images, labels: &Labels) -> Re
     chart.draw_series(stamp(&found.mean, (0.0, 0.0), 0.9, |ink| BLACK.mix(ink)))?;
     for place in 1..8 {
         let direction = found.directions.view().index(Component, place - 1).eval();
-        let most = direction.abs().max(Pixel).order(());
+        let most = direction.view().abs().max(Pixel).order(());
         let ink = |value: f64| if value < 0.0 { BLUE.mix(-value / most) } else { RED.mix(value / most) };
         chart.draw_series(stamp(&direction, (place as f64, 0.0), 0.9, ink))?;
     }

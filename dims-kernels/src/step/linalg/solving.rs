@@ -9,6 +9,7 @@ use crate::error::MatrixFailure;
 use crate::scalar::Num;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 use faer::linalg::cholesky::llt::factor as llt;
 use faer::linalg::lu::partial_pivoting::{factor, inverse as lu_inverse, solve as lu_solve};
 use faer::linalg::triangular_solve as triangular;
@@ -39,6 +40,21 @@ pub(super) fn cholesky<T: MatrixElement>(
     Ok(())
 }
 
+/// The elements of a triangular matrix that are read.
+fn read_elements<T: MatrixElement>(
+    a: &[T],
+    size: usize,
+    lower: bool,
+    unit: bool,
+) -> impl Iterator<Item = T> + '_ {
+    let is_read = move |at: &usize| match (at / size).cmp(&(at % size)) {
+        Ordering::Equal => !unit,
+        Ordering::Less => !lower,
+        Ordering::Greater => lower,
+    };
+    (0..size * size).filter(is_read).map(|at| a[at])
+}
+
 /// `x` in `t x = b`.
 pub(super) fn solve_triangular<T: MatrixElement>(
     [a, b]: [&[T]; 2],
@@ -48,20 +64,9 @@ pub(super) fn solve_triangular<T: MatrixElement>(
     workspace: &mut Workspace<T>,
 ) -> Result<(), Failure> {
     let MatrixSizes { rows: size, right, .. } = sizes;
-    // The elements that are read.
-    let read = move || {
-        let places = (0..size).flat_map(|row| (0..size).map(move |column| (row, column)));
-        places
-            .filter(move |(row, column)| match row.cmp(column) {
-                core::cmp::Ordering::Equal => !unit,
-                core::cmp::Ordering::Less => !lower,
-                core::cmp::Ordering::Greater => lower,
-            })
-            .map(move |(row, column)| a[row * size + column])
-    };
     let divides = |value: T| value != T::ZERO && value.is_number();
     if !unit && !(0..size).all(|at| divides(a[at * size + at])) {
-        return Err(cause_of_system(read(), &[]));
+        return Err(cause_of_system(read_elements(a, size, lower, unit), &[]));
     }
     out.copy_from_slice(b);
     let matrix = by_rows(a, size, size);
@@ -76,7 +81,7 @@ pub(super) fn solve_triangular<T: MatrixElement>(
     }
     match check_finite(out) {
         Ok(()) => Ok(()),
-        Err(_) => Err(cause_of_system(read(), b)),
+        Err(_) => Err(cause_of_system(read_elements(a, size, lower, unit), b)),
     }
 }
 
