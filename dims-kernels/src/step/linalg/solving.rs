@@ -35,6 +35,7 @@ pub(super) fn cholesky<T: MatrixElement>(
     }
     to_rows(copy, size, size, out);
     for (row, out) in out.chunks_exact_mut(size.max(1)).enumerate() {
+        out[row] = T::of_part(out[row].part());
         out[row + 1..].fill(T::ZERO);
     }
     Ok(())
@@ -135,8 +136,11 @@ impl<'w, T: MatrixElement> TransposedFactors<'w, T> {
         }
     }
 
-    /// The determinant.
+    /// The determinant. A pivot of 0 makes it 0, although later pivots are NaN.
     fn det(&self) -> T {
+        if self.pivots().find(|pivot| *pivot == T::ZERO || !pivot.is_number()) == Some(T::ZERO) {
+            return T::ZERO;
+        }
         let one = if self.exchanges % 2 == 0 { T::ONE } else { Num::sub(T::ZERO, T::ONE) };
         let mut is_in_range = true;
         let found = self.pivots().fold(one, |product, pivot| {
@@ -228,7 +232,7 @@ pub(super) fn det<T: MatrixElement>(
     let Workspace { copies: [copy, ..], stack, par } = workspace;
     let factors = TransposedFactors::of(a, size, (copy, stack, *par))?;
     let found = factors.det();
-    if !found.is_number() {
+    if !found.is_number() || found == T::ZERO {
         check_finite(a)?;
     }
     Ok(found)
@@ -259,6 +263,34 @@ pub(super) fn slogdet<T: MatrixElement>(
     Ok((sign, log))
 }
 
+/// The LU factors in place of a column-major matrix, and the order of its rows. Columns without a
+/// pivot are skipped: the lower factor has zeros there.
+fn eliminate_skipping<T: MatrixElement>(a: &mut [T], rows: usize, order: &mut [usize]) {
+    for (at, row) in order.iter_mut().enumerate() {
+        *row = at;
+    }
+    let columns = a.len().checked_div(rows).unwrap_or(0);
+    for k in 0..rows.min(columns) {
+        let size = |row: usize| a[row + k * rows].size();
+        let pivot = (k + 1..rows).fold(k, |most, row| if size(row) > size(most) { row } else { most });
+        let share = a[pivot + k * rows];
+        if share == T::ZERO {
+            continue;
+        }
+        order.swap(k, pivot);
+        for column in 0..columns {
+            a.swap(k + column * rows, pivot + column * rows);
+        }
+        for row in k + 1..rows {
+            a[row + k * rows] = Num::div(a[row + k * rows], share);
+            for column in k + 1..columns {
+                let product = Num::mul(a[row + k * rows], a[k + column * rows]);
+                a[row + column * rows] = Num::sub(a[row + column * rows], product);
+            }
+        }
+    }
+}
+
 /// The order of the rows, and the factors.
 pub(super) fn lu<T: MatrixElement>(
     a: &[T],
@@ -277,6 +309,11 @@ pub(super) fn lu<T: MatrixElement>(
     let stack = stack.of(factor::lu_in_place_scratch::<usize, T>(rows, columns, *par, Default::default()))?;
     let factors = by_columns_mut(copy, rows, columns);
     factor::lu_in_place(factors, order, &mut order_back, *par, stack, Default::default());
+    // (faer divides by a pivot of 0.)
+    if (0..least).any(|at| !copy[at + at * rows].is_number() || copy[at + at * rows] == T::ZERO) {
+        to_columns(a, rows, columns, copy);
+        eliminate_skipping(copy, rows, order);
+    }
     let factors = by_columns(copy, rows, columns);
     for row in 0..rows {
         for column in 0..least {
