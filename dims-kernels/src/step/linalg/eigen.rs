@@ -1,7 +1,7 @@
 //! Eigenvalues and eigenvectors of any square matrix, which are complex.
 
 use super::driver::par_of;
-use super::range::{exponent_out_of_range, scale};
+use super::range::{exponent_out_of_range, scale, times_power};
 use super::stack::Failure;
 use super::views::by_columns;
 use super::workspace::{Workspace, check_finite};
@@ -105,10 +105,6 @@ fn eig<T: RealMatrixElement>(
     }
     let a: &[T] = if exponent.is_some() { &scaled } else { a };
     T::eigen(a, size, [&mut *real, &mut *imaginary], own, stack, *par)?;
-    if let Some(exponent) = exponent {
-        scale(real, exponent);
-        scale(imaginary, exponent);
-    }
     let own = by_columns(own, size, size);
     let mut column = 0;
     while column < size {
@@ -130,6 +126,45 @@ fn eig<T: RealMatrixElement>(
         column += 1 + usize::from(is_pair);
     }
     unit_columns(vectors, size);
+    replace_missing(a, values, vectors)?;
+    if let Some(exponent) = exponent {
+        for value in values {
+            *value = Complex::new(times_power(value.re, exponent), times_power(value.im, exponent));
+        }
+    }
+    Ok(())
+}
+
+/// Replaces eigenvectors that are NaN. (`faer` divides by differences of eigenvalues, so those of
+/// an eigenvalue with few eigenvectors can overflow.) The new one is the unit vector `x` for which
+/// `|(a - value) x|` is least.
+fn replace_missing<T: RealMatrixElement>(
+    a: &[T],
+    values: &[Complex<T>],
+    vectors: &mut [Complex<T>],
+) -> Result<(), Failure> {
+    let size = values.len();
+    for (column, value) in values.iter().enumerate() {
+        let is_number = |own: Complex<T>| own.re.is_number() && own.im.is_number();
+        if (0..size).all(|row| is_number(vectors[row * size + column])) {
+            continue;
+        }
+        let opposite = Complex::new(value.re, Num::sub(T::ZERO, value.im));
+        if value.im != T::ZERO && column > 0 && values[column - 1] == opposite {
+            for row in vectors.chunks_exact_mut(size) {
+                row[column] = Complex::new(row[column - 1].re, Num::sub(T::ZERO, row[column - 1].im));
+            }
+            continue;
+        }
+        let mut shifted: Vec<_> = a.iter().map(|own| Complex::new(*own, T::ZERO)).collect();
+        for own in shifted.iter_mut().step_by(size + 1) {
+            *own = Complex::new(Num::sub(own.re, value.re), Num::sub(own.im, value.im));
+        }
+        let found = T::least_vector(&shifted, size)?;
+        for (row, own) in vectors.chunks_exact_mut(size).zip(found) {
+            row[column] = own;
+        }
+    }
     Ok(())
 }
 
