@@ -254,7 +254,10 @@ pub(super) fn slogdet<T: MatrixElement>(
             check_finite(a)?;
             return Ok((T::ZERO, num_traits::Float::neg_infinity()));
         }
-        sign = Num::mul(sign, Num::div(pivot, T::of_part(magnitude)));
+        // (Complex numbers are divided by squares, which would be out of range.)
+        let exponent = -exponent_of(magnitude);
+        let pivot = times_power(pivot, exponent);
+        sign = Num::mul(sign, Num::div(pivot, T::of_part(pivot.size())));
         log = Num::add(log, num_traits::Float::ln(magnitude));
     }
     if !log.is_number() {
