@@ -63,7 +63,7 @@ use twins::panicking_twin;
 /// the output.
 #[panicking_twin]
 #[rustfmt::skip] // rustc quotes the line
-pub fn try_jacobian<P: JacobianInputs<T, O, Twice = W>, T: Real, O: Dims, W: MaybeDim<IsNothing: OncePerDim<W>>>(
+pub fn try_jacobian<P: JacobianInputs<T, O, Twice = W>, T: Real, O: Dims, W: MaybeDim<IsMissing: OncePerDim<W>>>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> Named<T, O>,
     by: P,
 ) -> Result<P::Jacobian, DimError> {
@@ -126,7 +126,7 @@ fn jacobian_of<P: JacobianInputs<T, O>, T: Real, O: Dims>(
 /// the loss, or the result does not fit into memory.
 #[panicking_twin]
 #[rustfmt::skip] // rustc quotes the line
-pub fn try_hessian_primed<P: HessianInputs<L::Elem, Twice = W>, L: ScalarLoss, W: MaybeDim<IsNothing: OncePerDim<W>>>(
+pub fn try_hessian_primed<P: HessianInputs<L::Elem, Twice = W>, L: ScalarLoss, W: MaybeDim<IsMissing: OncePerDim<W>>>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
     by: P,
 ) -> Result<P::Hessian, DimError> {

@@ -125,7 +125,7 @@ pub trait MaybeDim {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     /// [`True`] if this is [`Nothing`], else [`False`].
-    type IsNothing: Bool;
+    type IsMissing: Bool;
     /// The dim itself, or else `Next`.
     type Or<Next: MaybeDim>: MaybeDim;
     /// The role of the dim.
@@ -134,14 +134,14 @@ pub trait MaybeDim {
 
 impl MaybeDim for Nothing {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type IsNothing = True;
+    type IsMissing = True;
     type Or<Next: MaybeDim> = Next;
     type Role = Undenoted;
 }
 
 impl<D: Brand> MaybeDim for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type IsNothing = False;
+    type IsMissing = False;
     type Or<Next: MaybeDim> = D;
     type Role = D::Role;
 }
@@ -149,13 +149,13 @@ impl<D: Brand> MaybeDim for D {
 /// A `Rest` that violates the condition.
 impl<B> MaybeDim for Rest<B> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type IsNothing = False;
+    type IsMissing = False;
     type Or<Next: MaybeDim> = Rest<B>;
     type Role = Undenoted;
 }
 
 /// Whether no dim violates a condition.
-pub type NoDim<D> = <D as MaybeDim>::IsNothing;
+pub type NoDim<D> = <D as MaybeDim>::IsMissing;
 
 /// Whether a type satisfies the condition `C`. Conditions are types:
 /// [`Within`](super::set::remove::Within) and [`StaticSize`](super::size::StaticSize) of a brand,

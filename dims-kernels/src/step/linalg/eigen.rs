@@ -2,6 +2,7 @@
 
 use super::driver::par_of;
 use super::range::{exponent_out_of_range, scale, times_power};
+use super::spectral::svd;
 use super::stack::Failure;
 use super::views::by_columns;
 use super::workspace::{Workspace, check_finite};
@@ -16,8 +17,10 @@ use crate::step::StepDerivative;
 use crate::step::{Step, StepOperands, StepResults};
 #[cfg(feature = "std")]
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use faer::Par;
 use num_complex::Complex;
 
 /// The eigenvalues of square matrices of real numbers, and their eigenvectors as columns of unit
@@ -156,16 +159,41 @@ fn replace_missing<T: RealMatrixElement>(
             }
             continue;
         }
-        let mut shifted: Vec<_> = a.iter().map(|own| Complex::new(*own, T::ZERO)).collect();
-        for own in shifted.iter_mut().step_by(size + 1) {
-            *own = Complex::new(Num::sub(own.re, value.re), Num::sub(own.im, value.im));
-        }
-        let found = T::least_vector(&shifted, size)?;
+        let found = least_vector(a, *value)?;
         for (row, own) in vectors.chunks_exact_mut(size).zip(found) {
             row[column] = own;
         }
     }
     Ok(())
+}
+
+/// The unit vector `x` for which `|(a - value) x|` is least.
+///
+/// For a complex value, the matrix of real numbers is `[[re, -im], [im, re]]`.
+fn least_vector<T: RealMatrixElement>(a: &[T], value: Complex<T>) -> Result<Vec<Complex<T>>, Failure> {
+    let size = a.len().isqrt();
+    let is_real = value.im == T::ZERO;
+    let rows = if is_real { size } else { 2 * size };
+    let mut matrix = vec![T::ZERO; rows * rows];
+    for row in 0..rows {
+        for column in 0..rows {
+            let own = a[row % size * size + column % size];
+            matrix[row * rows + column] = match (row == column, row / size == column / size) {
+                (true, _) => Num::sub(own, value.re),
+                (false, true) => own,
+                (false, false) if row % size != column % size => T::ZERO,
+                (false, false) if row < column => value.im,
+                (false, false) => Num::sub(T::ZERO, value.im),
+            };
+        }
+    }
+    let (mut values, mut left) = (vec![T::Part::ZERO; rows], vec![T::ZERO; matrix.len()]);
+    let mut right = left.clone();
+    let vectors = [&mut left[..], &mut right[..]];
+    svd(&matrix, MatrixSizes::square(1, rows), &mut values, vectors, &mut Workspace::new(Par::Seq))?;
+    let last = |row: usize| right[row * rows + rows - 1];
+    let part = |row: usize| if is_real { T::ZERO } else { last(size + row) };
+    Ok((0..size).map(|row| Complex::new(last(row), part(row))).collect())
 }
 
 /// Scales each column to length 1.

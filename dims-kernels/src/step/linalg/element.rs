@@ -1,15 +1,11 @@
 //! The element types of matrices.
 
 use super::small;
-use super::spectral::svd;
 use super::stack::{Failure, Stack};
 use super::views::{by_columns_mut, by_rows};
-use super::workspace::Workspace;
 use crate::error::MatrixFailure;
 use crate::ops::matrix::{MatrixSizes, MatrixWork};
 use crate::scalar::{Num, Real};
-use alloc::vec;
-use alloc::vec::Vec;
 use faer::Par;
 use faer::diag::DiagMut;
 use faer::linalg::evd::{self, ComputeEigenvectors};
@@ -77,10 +73,6 @@ pub trait RealMatrixElement: MatrixElement + num_traits::Float {
         stack: &mut Stack,
         par: Par,
     ) -> Result<(), Failure>;
-
-    /// The unit vector `x` for which `|a x|` is least, for a square row-major matrix `a`.
-    #[doc(hidden)]
-    fn least_vector(a: &[Complex<Self>], size: usize) -> Result<Vec<Complex<Self>>, Failure>;
 }
 
 macro_rules! elements {
@@ -141,15 +133,6 @@ macro_rules! elements {
                     Default::default(),
                 );
                 Ok(found.map_err(|_| MatrixFailure::NotConverged)?)
-            }
-
-            fn least_vector(a: &[Complex<Self>], size: usize) -> Result<Vec<Complex<Self>>, Failure> {
-                let zero = Complex::new(0.0, 0.0);
-                let (mut values, mut left) = (vec![0.0; size], vec![zero; a.len()]);
-                let mut right = left.clone();
-                let vectors = [&mut left[..], &mut right[..]];
-                svd(a, MatrixSizes::square(1, size), &mut values, vectors, &mut Workspace::new(Par::Seq))?;
-                Ok(right.chunks_exact(size).map(|row| row[size - 1]).collect())
             }
         }
 
