@@ -141,7 +141,7 @@ impl<'w, T: MatrixElement> TransposedFactors<'w, T> {
         if self.pivots().find(|pivot| *pivot == T::ZERO || !pivot.is_number()) == Some(T::ZERO) {
             return T::ZERO;
         }
-        let one = if self.exchanges % 2 == 0 { T::ONE } else { Num::sub(T::ZERO, T::ONE) };
+        let one = if self.exchanges.is_multiple_of(2) { T::ONE } else { Num::sub(T::ZERO, T::ONE) };
         let mut is_in_range = true;
         let found = self.pivots().fold(one, |product, pivot| {
             let product = Num::mul(product, pivot);
@@ -246,7 +246,7 @@ pub(super) fn slogdet<T: MatrixElement>(
 ) -> Result<(T, T::Part), Failure> {
     let Workspace { copies: [copy, ..], stack, par } = workspace;
     let factors = TransposedFactors::of(a, size, (copy, stack, *par))?;
-    let mut sign = if factors.exchanges % 2 == 0 { T::ONE } else { Num::sub(T::ZERO, T::ONE) };
+    let mut sign = if factors.exchanges.is_multiple_of(2) { T::ONE } else { Num::sub(T::ZERO, T::ONE) };
     let mut log = T::Part::ZERO;
     for pivot in factors.pivots() {
         let magnitude = pivot.size();
