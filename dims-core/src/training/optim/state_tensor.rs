@@ -401,6 +401,7 @@ impl StateTensor {
     }
 
     /// The elements in the order of the axes, the last one fastest.
+    #[cfg(feature = "safetensors")]
     pub(crate) fn in_order_of_axes<W: StateElem>(&self) -> Option<Cow<'_, [W]>> {
         let data = W::of(&self.elements)?;
         if self.order.iter().copied().eq(0..self.order.len()) {
