@@ -1,7 +1,7 @@
 //! Gaussian process regression: a map of heights from 40 measurements, with its errors.
 //!
-//! How much the heights vary, how far they are alike to the east and to the north, and how noisy
-//! the measurements are: the gradient of the likelihood finds all of these. C. E. Rasmussen and
+//! The variance of the heights, their length scales to the east and to the north, and the noise of
+//! the measurements are learned by gradient ascent on the likelihood. C. E. Rasmussen and
 //! C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006, algorithm 2.1.
 //!
 //! ```text
@@ -35,7 +35,7 @@ struct Survey {
 #[derive(Parameters)]
 struct Kernel {
     variance: Tensor<f64, ()>,
-    /// How far heights are alike, along each coordinate.
+    /// The length scale along each coordinate.
     scales: Tensor<f64, (Coordinate,)>,
     /// The variance of the error of a measurement.
     noise: Tensor<f64, ()>,

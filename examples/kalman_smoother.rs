@@ -1,4 +1,4 @@
-//! A Kalman smoother: positions on many tracks, each from all that was seen, before and after.
+//! A Kalman smoother: positions on many tracks, each estimated from all observations.
 //!
 //! The filter of `kalman.rs` sees one coordinate. Here two are seen, so the filter solves a system
 //! of equations at each time. The smoother then goes through the times in reverse. H. E. Rauch,
@@ -19,7 +19,7 @@ use typed_dims::prelude::*;
 dims! {
     /// Position to the east and to the north, and the velocities.
     pub struct State = 4;
-    /// What is seen: the position.
+    /// The observed coordinates: the position.
     pub struct Seen = 2;
     /// Moving objects.
     pub struct Track;
@@ -27,22 +27,22 @@ dims! {
     pub struct Time;
 }
 
-/// Positions that were seen.
+/// Observed positions.
 type Positions = Tensor<f64, (Time, Seen, Track)>;
 
-/// How states change, and what is seen of them.
+/// How states change, and how they are observed.
 struct Model {
     motion: Tensor<f64, (State, Prime<State>)>,
     /// The covariance of random changes of the state.
     drift: Tensor<f64, (State, Prime<State>)>,
     sight: Tensor<f64, (Seen, State)>,
-    /// The covariance of the errors of what is seen.
+    /// The covariance of the errors of observation.
     error: Tensor<f64, (Seen, Prime<Seen>, Track)>,
 }
 
 impl Model {
     /// Nearly constant velocities. `drift` is the variance of a change of velocity, and `accuracy`
-    /// the standard deviation of what is seen of each track.
+    /// the standard deviation of each track's observations.
     fn new(drift: f64, accuracy: &Tensor<f64, (Track,)>) -> Self {
         let (from, same) = (prime(State), State.eq(prime(State)));
         let moved = (State + 2).eq(from);
@@ -85,8 +85,8 @@ impl Belief {
         }
     }
 
-    /// The belief that also takes into account what was seen later. `next` is what this belief
-    /// predicts, and `later` is what is believed of the same state after all observations.
+    /// The belief that also takes later observations into account. `next` is the state that this
+    /// belief predicts, and `later` is the belief about that state after all observations.
     fn smooth(&self, model: &Model, next: &Belief, later: &Belief) -> Belief {
         // The gain `self.cov motion^T next.cov^-1` from its transpose, the solution of a system.
         let across = model.motion.compose(&self.cov, State);
@@ -101,7 +101,7 @@ impl Belief {
     }
 }
 
-/// The beliefs at each time: from what was seen until then, and from all that was seen.
+/// The beliefs at each time: from the observations until then, and from all observations.
 fn follow(model: &Model, seen: &Positions) -> (Vec<Belief>, Vec<Belief>) {
     let track = Track.of(seen.size(Track));
     let cov = select(State.eq(prime(State)), 100.0, 0.0).expand(track).eval();
@@ -122,7 +122,7 @@ fn follow(model: &Model, seen: &Positions) -> (Vec<Belief>, Vec<Belief>) {
     (filtered, smoothed)
 }
 
-/// The positions that are believed in.
+/// The mean positions of the beliefs.
 fn positions(beliefs: &[Belief]) -> Positions {
     stack(Time, beliefs.iter().map(|belief| (&belief.mean).slice_to(State, ..2, Seen)).collect::<Vec<_>>())
 }
@@ -135,7 +135,7 @@ fn flowers(times: usize, tracks: usize) -> Positions {
     stack(Seen, (&radius * (&turn).cos(), &radius * (&turn).sin()))
 }
 
-/// Draws the tracks beside each other: what was seen, and what is believed.
+/// Draws the tracks side by side: the observed positions and the smoothed ones.
 fn draw(path: &Path, seen: &Positions, smoothed: &Positions) -> Result<(), Box<dyn Error>> {
     let tracks = seen.size(Track);
     let area = SVGBackend::new(path, (300 * tracks as u32, 300)).into_drawing_area();

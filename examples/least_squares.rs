@@ -90,7 +90,7 @@ fn line(fit: &Fit, distance: &Tensor<f64, ()>) -> (Tensor<f64, ()>, Tensor<f64, 
     (x.contract(&fit.parameters, Term), variance.sqrt().eval())
 }
 
-/// Draws the nebulae, the line, and the band in which the line lies with a probability of 95 %.
+/// Draws the nebulae, the line, and the band that contains the line with a probability of 95 %.
 fn draw(path: &Path, fit: &Fit) -> Result<(), Box<dyn Error>> {
     let grid = linspace(Grid.of(100), 0.0, 2.2);
     let (velocity, error) = line(fit, &grid);

@@ -241,7 +241,7 @@ impl Found<'_> {
     fn check_det(&self, found: Complex<f64>) {
         let Some(expected) = self.case.numbers("det") else { return };
         let s = self.case.reals("singular_values").expect("all have these");
-        // What the determinant can change by if each singular value does by the rounding.
+        // The largest change of the determinant if each singular value changes by the rounding.
         let error = self.rounding() * s[0];
         let own = s.iter().map(|s| s + error).product::<f64>() - s.iter().product::<f64>();
         // (NumPy computes it from its logarithm.)
@@ -302,8 +302,8 @@ impl Found<'_> {
         t
     }
 
-    /// `|x - found| <= m(t)^-1 |t| |found|`, times the rounding of sums, where `m(t)` has the sizes
-    /// of elements, negative beside the diagonal.
+    /// `|x - found| <= m(t)^-1 |t| |found|`, times the rounding of sums, where `m(t)` has the
+    /// absolute values of the elements, negative off the diagonal.
     fn check_triangular(&self, side: Triangular, x: &Wide) {
         let (t, n) = (self.triangle(side), self.case.rows);
         let rounding = self.rounding();

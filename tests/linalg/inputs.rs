@@ -178,7 +178,7 @@ pub fn norm(a: &Wide) -> f64 {
 }
 
 /// A matrix times a vector, if it has more than 16 elements. Rows that are 8 apart are added. Also
-/// by how much this multiplies an error at most.
+/// returns the largest factor by which this multiplies an error.
 pub fn sketch(a: &Wide) -> (Vec<Complex<f64>>, f64) {
     if a.len() <= 16 {
         return (a.iter().copied().collect(), 1.0);

@@ -28,7 +28,7 @@ fn golden() -> Vec<Case> {
     Case::all(include_str!("reference.json"))
 }
 
-/// Runs `reference.py`, if Python has what it needs.
+/// Runs `reference.py`, if Python has NumPy and SciPy.
 fn recomputed() -> Option<Vec<Case>> {
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
     let run = |args: &[&str]| Command::new(&python).args(args).output();
@@ -51,7 +51,7 @@ fn operators(case: &Case) -> Vec<Operator> {
 fn operand(case: &Case, operator: Operator) -> Wide {
     match operator {
         Operator::Expm => case.exponent(),
-        // (Large elements beside ones on the diagonal would make numbers that grow with the size.)
+        // (With ones on the diagonal, large elements make results that grow with the size.)
         Operator::SolveTriangular(Triangular::UnitLower | Triangular::UnitUpper) => {
             case.a() / Complex::from(64.0 * case.scale())
         }
@@ -160,7 +160,7 @@ fn numbers_of_numpy() {
     }
 }
 
-/// The general matrices of a shape, of which a batch has one after the other.
+/// The general matrices of a shape, which are stacked into batches.
 fn general(cases: &[Case], rows: usize, columns: usize, is_complex: bool) -> Vec<&Case> {
     let is_one = |own: &&Case| {
         own.matrix == "general" && (own.rows, own.columns, own.is_complex) == (rows, columns, is_complex)

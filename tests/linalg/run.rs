@@ -225,7 +225,7 @@ over! {
     batches [Outer Inner]
 }
 
-/// How elements lie in memory.
+/// The order of the elements in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Layout {
     /// The last axis fastest.

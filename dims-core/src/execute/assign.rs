@@ -75,7 +75,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
 
     /// Like [`update`](Place::update), with loops nested in the order given. If positions repeat,
     /// the order of the loops decides which value comes last. Without a name, the caller records
-    /// what is written.
+    /// the update.
     #[track_caller]
     pub(crate) fn update_in<E, O>(
         &mut self,

@@ -307,22 +307,21 @@ pub trait Reductions: AsTensor {
     }
 
     nan_reductions! {
-        /// The sum of the elements that are not NaN; 0 where there is none.
+        /// The sum of the elements that are not NaN, or 0 if all are NaN.
         nansum try_nansum |expr| sum_of_numbers::<Self, D, X>(&expr);
-        /// The mean of the elements that are not NaN; NaN where there is none.
+        /// The mean of the elements that are not NaN, or NaN if all are NaN.
         nanmean try_nanmean |expr| mean_of_numbers::<Self, D, X>(expr);
-        /// The greatest element that is not NaN; NaN where there is none. Nothing to choose from is
-        /// an error.
+        /// The greatest element that is not NaN, or NaN if all are NaN. A dim of size 0 is an
+        /// error.
         nanmax try_nanmax |expr| {
             extremum_of_numbers::<Self, D, X, _>(expr, Self::Elem::neg_infinity(), reducers::Max, "nanmax")
         };
-        /// The least element that is not NaN; NaN where there is none. Nothing to choose from is an
-        /// error.
+        /// The least element that is not NaN, or NaN if all are NaN. A dim of size 0 is an error.
         nanmin try_nanmin |expr| {
             extremum_of_numbers::<Self, D, X, _>(expr, Self::Elem::infinity(), reducers::Min, "nanmin")
         };
-        /// The variance of the elements that are not NaN, `mean of (x - mean)^2`; NaN where there
-        /// is none.
+        /// The variance of the elements that are not NaN, `mean of (x - mean)^2`, or NaN if all are
+        /// NaN.
         nanvar try_nanvar |expr| variance_of_numbers::<Self, D, X>(expr);
         /// The standard deviation of the elements that are not NaN, the square root of
         /// [`nanvar`](Reductions::nanvar).

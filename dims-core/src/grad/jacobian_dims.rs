@@ -64,7 +64,7 @@ impl<H: Satisfies<Within<L>> + OtherAxis, T: PrimedWithin<L>, L> PrimedWithin<L>
 pub trait OtherAxis {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The prime of a dim. A rest has none, and is unchanged.
+    /// The prime of a dim. A `Rest` is unchanged, because it has no prime.
     type Prime;
 }
 

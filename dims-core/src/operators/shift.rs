@@ -271,9 +271,9 @@ pub trait Rearranging: AsTensor {
     /// The dims with other sizes: each element is computed from those near its position, as
     /// [`Interpolation`] says. `sizes` is one number for all dims, or one for each.
     ///
-    /// Along several dims it is one after the other. Beyond the ends, the first and the last
-    /// element count. To take the nearest elements themselves:
-    /// [`interpolate_nearest`](Rearranging::interpolate_nearest).
+    /// Several dims are interpolated in turn. Positions beyond an end use the element at that end.
+    /// [`interpolate_nearest`](Rearranging::interpolate_nearest) copies the nearest element
+    /// instead.
     ///
     /// ```
     /// use typed_dims::operators::interpolate::Interpolation;

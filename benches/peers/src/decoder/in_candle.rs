@@ -28,7 +28,8 @@ struct Layer {
     down: Linear,
 }
 
-/// `RmsNorm::forward_diff`, which has a gradient, or `RmsNorm::forward`, which has none.
+/// Either `RmsNorm::forward_diff`, which can be differentiated, or `RmsNorm::forward`, which
+/// cannot.
 type Norm = fn(&RmsNorm, &Tensor) -> Result<Tensor>;
 
 impl Layer {

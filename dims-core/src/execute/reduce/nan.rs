@@ -29,7 +29,7 @@ where
     sum::<NumbersOf<A, _>, D, X>(&Unary { op: ops::NanTo(Num::ZERO), a: expr })
 }
 
-/// How many elements are not NaN.
+/// The number of elements that are not NaN.
 #[track_caller]
 fn count_of_numbers<A, D, X>(expr: &A::Expr) -> Result<Reduced<A::Elem, A, X>, DimError>
 where
@@ -75,8 +75,8 @@ where
     quotient(sum_of_numbers::<A, D, X>(&squares)?, &count)
 }
 
-/// The greatest or the least number, with `least_wanted` in the place of NaN; NaN where there is no
-/// number.
+/// The greatest or the least number. `least_wanted` replaces NaN in the comparison. The result is
+/// NaN if all elements are NaN.
 #[track_caller]
 pub(super) fn extremum_of_numbers<A, D, X, Q>(
     expr: &A::Expr,

@@ -58,7 +58,7 @@ use kernels::trace::sum_of_squares;
 ///   `square = (1 - fresh) * square + fresh * (g^2 + epsilon)`, and `u = g / sqrt(square)`.
 /// * With [`relative_step`](Adafactor::relative_step), `min(rate, 1 / sqrt(t))` replaces the rate.
 /// * With [`momentum`](Adafactor::momentum), `p -= mean`, where
-///   `mean = momentum * mean + (1 - momentum) * step`, and `step` is what is subtracted above.
+///   `mean = momentum * mean + (1 - momentum) * step`, and `step` is the update above.
 /// * With [`weight_decay`](Adafactor::weight_decay), `p` is multiplied by `1 - rate * weight_decay`
 ///   before the step.
 ///

@@ -51,9 +51,10 @@ impl MomentLayout {
         MomentLayout { count, factored: None }
     }
 
-    /// Moments of which the first two are factored over the [two largest axes](factored_axes), if
-    /// both have at least the size `least`. The first lacks the largest axis, the second the other
-    /// one. In a parameter that is not factored, the first is whole, and the second has no axes.
+    /// Factors the first two moments over the [two largest axes](factored_axes), if both axes have
+    /// at least the size `least`. The first moment lacks the largest axis, the second moment the
+    /// other one. If a parameter is not factored, its first moment has all axes, and its second
+    /// moment has none.
     pub(super) fn factored(count: usize, least: usize) -> Self {
         MomentLayout { count, factored: Some(least) }
     }

@@ -24,8 +24,8 @@ pub(super) fn times_power<T: MatrixElement>(mut value: T, exponent: i64) -> T {
     value
 }
 
-/// The exponent of the power of two by which a matrix is to be divided, because products of its
-/// elements are out of range, or 0 beside other numbers. None of most matrices.
+/// The exponent of the power of two by which to divide a matrix whose elements are so large or small
+/// that their products leave the range of floats. `None` for most matrices, which need no scaling.
 ///
 /// The limits are those of LAPACK: the root of the least number with all digits, divided by the
 /// precision, and its reciprocal.
@@ -40,7 +40,7 @@ pub(super) fn exponent_out_of_range<T: MatrixElement>(a: &[T]) -> Option<i64> {
     Some(exponent_of(Float::min(most, <T::Part as Float>::max_value())))
 }
 
-/// Multiplies all by `2^exponent`.
+/// Multiplies all elements by `2^exponent`.
 pub(super) fn scale<T: MatrixElement>(all: &mut [T], exponent: i64) {
     all.iter_mut().for_each(|value| *value = times_power(*value, exponent));
 }
