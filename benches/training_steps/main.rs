@@ -1,10 +1,10 @@
 //! Training steps without an optimizer: `value_and_grad`, compared with the same backward pass
-//! written by hand with typed dims. Some steps are also recorded and run as programs. Then the work
-//! after the gradient: the step of each optimizer, clipping, averages and sums.
+//! written by hand with typed-dims. Some steps are also recorded and run as programs. Other cases
+//! measure the work after the gradient: optimizer steps, clipping, averaging and accumulation.
 //!
-//! `cargo bench --bench training_steps -- [rounds] [part of a name]` prints the least processor
+//! `cargo bench --bench training_steps -- [rounds] [part of a name]` prints the minimum CPU
 //! time of each candidate in microseconds, on one thread. The candidates take turns. It also prints
-//! the peak memory of a step in MiB, without memory that was allocated earlier.
+//! the peak memory of a step in MiB, not counting memory that was allocated before the step.
 //! `benches/python/training_steps.py` has the same steps in PyTorch and JAX.
 
 mod measure;
@@ -493,7 +493,7 @@ fn updates(bench: &Bench) {
         let mut gradient = mlp.map_elements(|w: f32| 0.1 * w + 1e-3);
         let name = |what: &str| format!("{what} {input}-{hidden}-{class}");
         if bench.is_asked(&name("clip")) {
-            // The norm exceeds the limit each time.
+            // The norm is less than the limit, so the gradient is not scaled.
             let mut most = 1e3;
             bench.print(
                 &name("clip"),

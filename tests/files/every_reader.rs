@@ -3,7 +3,8 @@
 use super::{In, Out};
 use typed_dims::file::{npy, npz, safetensors};
 
-/// Parses bytes in each format, and reads everything in the file. Errors are fine; panics are not.
+/// Parses the bytes as each format, and reads everything in the file. Errors are fine; panics are
+/// not.
 pub fn try_all(bytes: &[u8]) {
     if let Ok(file) = safetensors::SafetensorsReader::new(bytes) {
         for tensor in file.tensors() {

@@ -53,8 +53,8 @@ fn assert_message(found: Result<Vec<ArrayD<Complex<f64>>>, DimError>, expected: 
     }
 }
 
-/// The error of a batch whose other matrices are fine: by itself, along one dim at each position,
-/// and along two.
+/// Checks the error for one bad matrix: alone, in a batch along one dim, and in a batch along two
+/// dims. The other matrices are fine.
 fn check<T: TestElement>(operator: Operator, bad: &Wide, b: &Wide, why: &str) {
     let name = name(operator);
     let (a, right) = (narrow::<T>(bad), narrow::<T>(b));

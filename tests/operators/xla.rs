@@ -1,4 +1,4 @@
-//! Runs every operator and its derivative on XLA, with other inputs than the recorded ones. The
+//! Runs every operator and its derivative on XLA, with inputs other than the recorded ones. The
 //! results must equal those of the operator itself.
 
 use crate::Flat;

@@ -1,4 +1,4 @@
-//! Messages of panics.
+//! Panic messages.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

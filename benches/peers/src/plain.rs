@@ -4,7 +4,8 @@
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-/// Calls `work` with the index of each chunk of `out`, and the chunk, on this many threads.
+/// Calls `work` with the index and the elements of each chunk of `out`, in parallel if `threads` is
+/// not 1.
 pub fn each_chunk<T: Send>(
     threads: usize,
     out: &mut [T],
@@ -71,8 +72,8 @@ fn max_of(x: &[f32]) -> f32 {
     lanes.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max)
 }
 
-/// `e^x` for `x <= 0`: a power of two, and a polynomial for the rest. Results below `e^-87` are
-/// clamped to it.
+/// `e^x` for `x <= 0`: a power of two times a polynomial in the remainder. Results below `e^-87`
+/// are clamped to it.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23: adding it rounds to an integer
@@ -195,10 +196,10 @@ versions! {
         }
     }
 
-    /// `out[j, i] = x[i, j]` for blocks of 16 by 16. `x` starts at a row of blocks, in a matrix of
-    /// `rows` rows.
+    /// `out[j, i] = x[i, first + j]`, in blocks of 16 by 16. `x` has `rows` rows and `columns`
+    /// columns.
     pub fn transpose_band(x: &[f32], rows: usize, columns: usize, first: usize, out: &mut [f32]) {
-        // `out` holds the rows `first ..` of the result.
+        // `out` holds rows of the transposed matrix, from row `first` on.
         for (band, out) in out.chunks_mut(16 * rows).enumerate() {
             let column = first + 16 * band;
             for row in (0..rows).step_by(16) {
@@ -240,8 +241,8 @@ versions! {
         }
     }
 
-    /// One row of 54 for four output channels of a 3 x 3 convolution with 32 channels of 56 x 56:
-    /// `out[o, w]`.
+    /// One row of the result, `out[o, w]`, for four output channels of a 3 x 3 convolution of 32
+    /// channels of 56 x 56.
     pub fn conv_row(x: &[f32], kernel: &[f32], h: usize, out: &mut [[f32; 54]; 4]) {
         let mut sums = [[0.0f32; 54]; 4];
         for c in 0..32 {

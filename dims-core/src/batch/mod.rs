@@ -1,4 +1,5 @@
-//! Batching: functions that are written for one example, and called with any extra dims bound.
+//! Batching: functions that are written for one example, and called with tensors that have extra
+//! dims.
 //!
 //! `Rest<B>` stands for the dims of the caller. A call of a batched function has three steps, which
 //! copy no elements:

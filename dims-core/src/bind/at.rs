@@ -84,7 +84,7 @@ macro_rules! binder_lists {
     };
 }
 
-/// Binds one axis after the other; each binder gets the result of the previous ones.
+/// Binds one axis at a time; each binder gets the result of the previous ones.
 macro_rules! bind_each {
     ($binding:ident, $indices:expr, $read:ty,) => { Ok($indices) };
     ($binding:ident, $indices:expr, $read:ty, $binder:expr, $d:ident; $($rest:tt)*) => {{
@@ -224,8 +224,8 @@ pub trait At: Source {
     ///
     /// # Panics
     ///
-    /// If a dim already has another size, an integer or a range is out of range, or a group cannot
-    /// split its axis.
+    /// If a dim already has a different size, an integer or a range is out of range, or a group
+    /// cannot split its axis.
     #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn try_at<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(

@@ -38,7 +38,7 @@ pub(crate) struct AttentionStep<'e, Q: Computable, K: Computable, V: Computable,
     pub(crate) q: &'e Q::Expr,
     pub(crate) k: &'e K::Expr,
     pub(crate) v: &'e V::Expr,
-    /// The factor of the scores.
+    /// The factor by which the scores are multiplied.
     pub(crate) scale: Q::Elem,
     /// The mask: whether each score counts.
     pub(crate) mask: &'e M,
@@ -70,8 +70,8 @@ where
     M: Expr<Elem = bool>,
     B: Expr<Elem = Q::Elem>,
 {
-    /// Computes the result over the loops of a shape with the dims `U`, as a step of the program if
-    /// an operand is traced.
+    /// Computes the result over the loops of a shape with the dims `U`. If an operand is traced,
+    /// this is a step of the program.
     #[track_caller]
     pub(crate) fn execute<U: Dims>(
         &self,
@@ -170,8 +170,8 @@ fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>>(
     Ok(widened(operand, shape.sizes())?)
 }
 
-/// The programs of a mask and a bias, if they can replace both kernels. (A constant mask needs
-/// none.)
+/// The programs of a mask and a bias, if they can replace both kernels. (A constant mask without a
+/// bias needs none.)
 fn lowered_change<'e, M: Expr<Elem = bool>, B: Expr<Elem: Real>>(
     mask: &'e M,
     bias: Option<&'e B>,

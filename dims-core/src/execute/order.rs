@@ -162,8 +162,8 @@ pub trait OrderExt: AsTensor {
     /// `x.sum(dims).order_into(out, order)` without the intermediate tensor: matrix products are
     /// computed in `out`.
     ///
-    /// The old elements of `out` are not read. `out` may have any strides. Other sums than matrix
-    /// products need temporary memory only if the elements of `out` have gaps.
+    /// The old elements of `out` are not read. `out` may have any strides. Sums other than
+    /// matrix products need temporary memory only if the elements of `out` have gaps.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -202,7 +202,7 @@ pub trait OrderExt: AsTensor {
         sum_into::<Self::Dims, Self::Rank, _, D, X, L, _>(&tensor.expr, out)
     }
 
-    /// As [`try_order_into`](OrderExt::try_order_into), by the general path.
+    /// Like [`try_order_into`](OrderExt::try_order_into), by the general path.
     #[doc(hidden)]
     #[inline(never)]
     #[track_caller]

@@ -57,12 +57,12 @@ use twins::panicking_twin;
 ///
 /// # Panics
 ///
-/// Where [`try_custom_vjp`] returns an error, and in the backward pass if the gradient has other
-/// sizes than the inputs.
+/// If [`try_custom_vjp`] returns an error, and in the backward pass if the gradient and the inputs
+/// have different sizes.
 ///
 /// # Errors
 ///
-/// If the value depends on a traced tensor that is not among the inputs, or there is no memory.
+/// If the value depends on a traced tensor that is not among the inputs, or memory runs out.
 #[panicking_twin(but = "mistakes that are found before the backward pass are errors")]
 pub fn try_custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + Send + Sync + 'static>(
     f: impl FnOnce(&P::Value) -> Y,
@@ -107,7 +107,7 @@ pub fn try_custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
 ///
 /// # Errors
 ///
-/// If the value depends on a traced tensor that is not among the inputs, or there is no memory.
+/// If the value depends on a traced tensor that is not among the inputs, or memory runs out.
 #[panicking_twin(but = "mistakes that are found before the backward pass are errors")]
 pub fn try_checkpoint<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + Send + Sync + 'static>(
     f: impl Fn(&P::Value) -> Y + Send + Sync + 'static,
@@ -258,8 +258,8 @@ impl Walk<1> for IsRecorded {
     }
 }
 
-/// The concatenated floats of a value. The walk returns tensors of the same sizes with almost no
-/// memory.
+/// The concatenated floats of a value. The tensors that the walk returns have the same sizes, but
+/// use almost no memory.
 #[derive(Default)]
 struct FlatFloats {
     tensors: Vec<(Arc<dyn Held>, DType)>,

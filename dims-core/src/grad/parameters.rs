@@ -83,7 +83,7 @@ pub trait Parameters: Sized {
     #[doc(hidden)]
     const TENSORS: TensorSets = TensorSets::UNKNOWN;
 
-    /// Calls `walk` with each tensor of the values `of`, and makes a value from the results.
+    /// Calls `walk` with each tensor of the values in `of`, and makes a value from the results.
     /// Constants are cloned from the first value.
     ///
     /// # Errors
@@ -114,7 +114,7 @@ pub trait Parameters: Sized {
     ///
     /// # Panics
     ///
-    /// If the number is too great to count.
+    /// If the total size in bytes overflows.
     #[track_caller]
     fn count_elements(&self) -> usize {
         totals(self).elements
@@ -124,14 +124,14 @@ pub trait Parameters: Sized {
     ///
     /// # Panics
     ///
-    /// If the number is too great to count.
+    /// If the total size in bytes overflows.
     #[track_caller]
     fn bytes(&self) -> usize {
         totals(self).bytes
     }
 
-    /// The names of all tensors, such as `layers.3.attention.query`. They consist of the names of
-    /// fields, and positions in tuples, arrays and `Vec`s.
+    /// The names of all tensors, such as `layers.3.attention.query`. They consist of field
+    /// names, and positions in tuples, arrays and `Vec`s.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -196,7 +196,7 @@ pub trait Parameters: Sized {
     ///
     /// # Panics
     ///
-    /// If a tensor has floats of another type than `T`, or the result does not fit into memory.
+    /// If a tensor has floats of a type other than `T`, or the result does not fit into memory.
     #[panicking_twin(but = "returns an error where that panics")]
     fn try_map_elements<T: Real, F: Fn(T) -> T>(&self, f: F) -> Result<Self, DimError> {
         struct Each<T, F>(F, PhantomData<fn(T)>);
@@ -225,7 +225,7 @@ pub trait Parameters: Sized {
     /// # Panics
     ///
     /// If the values differ in the length of a `Vec`, in whether an `Option` is `None`, or in the
-    /// size of a dim; if a tensor has floats of another type than `T`; or if the result does not
+    /// size of a dim; if a tensor has floats of a type other than `T`; or if the result does not
     /// fit into memory.
     #[panicking_twin(but = "returns an error where that panics")]
     fn try_zip_elements<T: Real, F: Fn(T, T) -> T>(&self, other: &Self, f: F) -> Result<Self, DimError> {
@@ -346,8 +346,8 @@ pub trait Walk<const N: usize> {
     /// clones of them.
     const STATE: bool = false;
 
-    /// Returns the tensor of the new value, from the tensors `of` the given values. Their sizes may
-    /// differ. [`is_learned`] tells whether tensors of `T` are learned.
+    /// Returns the tensor of the new value. `of` has the tensors of the given values, whose sizes
+    /// may differ. [`is_learned`] tells whether tensors of `T` are learned.
     fn tensor<T: Element, S: Dims, R: Rank>(
         &mut self,
         path: &Path,
@@ -368,13 +368,13 @@ pub trait Walk<const N: usize> {
     }
 
     /// Called before [`tensor`](Walk::tensor) gets the state of an optimizer as one line of
-    /// elements, with the dims and the sizes of the state's axes, the last one innermost.
+    /// elements. `keys` and `sizes` are the dims and sizes of the state's axes, innermost last.
     #[doc(hidden)]
     fn line_along(&mut self, keys: &[DimKey], sizes: &[usize]) {
         let _ = (keys, sizes);
     }
 
-    /// The error of values that do not have the same parts: see [`Mismatch::at`].
+    /// The error for values that do not have the same parts: see [`Mismatch::at`].
     fn mismatch(&mut self, path: &Path, what: Mismatch) -> Self::Error {
         what.at(path).into()
     }
@@ -429,7 +429,7 @@ pub trait Visitor<const M: usize, const N: usize> {
         read: [&Named<T, S, R>; N],
     ) -> Result<(), Self::Error>;
 
-    /// The error of values that do not have the same parts: see [`Mismatch::at`].
+    /// The error for values that do not have the same parts: see [`Mismatch::at`].
     fn mismatch(&mut self, path: &Path, what: Mismatch) -> Self::Error {
         what.at(path).into()
     }
@@ -448,7 +448,7 @@ pub trait ParameterField: Sized {
     const SEAL: crate::seal::Seal;
     /// See [`Parameters::TENSORS`].
     const TENSORS: TensorSets;
-    /// [`Parameters::walk`] of a field of this name.
+    /// [`Parameters::walk`] for the field with this name.
     fn walk_field<const N: usize, W: Walk<N>>(
         of: [&Self; N],
         name: &'static str,
@@ -456,7 +456,7 @@ pub trait ParameterField: Sized {
         walk: &mut W,
     ) -> Result<Self, W::Error>;
 
-    /// [`Parameters::visit`] of a field of this name.
+    /// [`Parameters::visit`] for the field with this name.
     fn visit_field<const M: usize, const N: usize, V: Visitor<M, N>>(
         changed: [&mut Self; M],
         read: [&Self; N],
@@ -503,8 +503,8 @@ pub fn is_learned<T: Element>() -> bool {
     id == TypeId::of::<f32>() || id == TypeId::of::<f64>()
 }
 
-/// Whether a walk over elements of `T` changes tensors of `U`. An error if `U` is another type of
-/// floats.
+/// Whether a walk over elements of `T` changes tensors of `U`. An error if `U` is a different float
+/// type.
 fn to_be_changed<U: Element, T: Element>(path: &Path) -> Result<bool, DimError> {
     if TypeId::of::<U>() == TypeId::of::<T>() {
         return Ok(true);
@@ -542,7 +542,8 @@ pub(crate) fn same_sizes<T: Element, S: Dims, R: Rank, const N: usize>(
     Ok(())
 }
 
-/// The error of values whose sizes of an axis differ; dims come first, then positional axes.
+/// The error for values whose sizes along `axis` differ. Dims are counted first, then positional
+/// axes.
 #[cold]
 pub(crate) fn sizes_differ(
     path: &Path,
@@ -559,7 +560,7 @@ pub(crate) fn sizes_differ(
     DimError::Shape { what: format!("{values} differ: {name} has size {one} in one, {another} in another") }
 }
 
-/// The elements of an expression of the same sizes, in the memory order of the tensor.
+/// The elements of an expression with the sizes of `tensor`, in the memory order of `tensor`.
 fn like<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
     tensor: &Named<T, S, R>,
     expr: E,

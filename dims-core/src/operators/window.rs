@@ -79,7 +79,7 @@ pub struct Window {
 /// The padding around the elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Padding {
-    /// This number of elements before each dim, and this number after it.
+    /// The numbers of elements added before and after those of each dim.
     Given { front: PerDim, behind: PerDim },
     /// As many as are needed for `ceil(n / stride)` windows.
     Same,
@@ -201,14 +201,14 @@ impl Window {
         }
     }
 
-    /// The number of elements from the first to the last one of a window of `len` elements along
-    /// dim number `at`.
+    /// How many elements a window of `len` elements spans along dim number `at`, from its first
+    /// to its last.
     pub(crate) fn span(&self, at: usize, len: usize) -> usize {
         len.saturating_sub(1).saturating_mul(self.dilation.at(at)).saturating_add(1)
     }
 
     /// The number of elements that pooling with `ceil` needs after `len` elements. `len` includes
-    /// the padding, whose last `behind` elements are at the end.
+    /// the padding, with `behind` elements at the end.
     pub(crate) fn rounded_up(&self, at: usize, len: usize, behind: usize, window: usize) -> usize {
         let (stride, span) = (self.stride.at(at).max(1), self.span(at, window));
         let Some(rest) = len.checked_sub(span).filter(|_| self.ceil) else { return 0 };
@@ -263,7 +263,7 @@ pub(crate) fn slid(
     }
     let positions = (size - span) / stride + 1;
     dim.resized().unify(positions, None)?;
-    // With one position the step is never taken, so it may overflow.
+    // With only one position, the step is not used, and may overflow.
     let steps = |step: usize, count: usize| if count > 1 { step as isize } else { 0 };
     let terms = SmallVec::from_iter([
         (dim.key(), steps(stride, positions), Some(positions)),
@@ -282,7 +282,8 @@ pub(crate) struct Placing {
     pub step: usize,
 }
 
-/// Places the elements of an expression, whose operands are unified, in a tensor of `fill`.
+/// Places the elements of an expression, whose operands are unified, in a tensor filled with
+/// `fill`.
 #[track_caller]
 fn place<S: Dims, R: Rank, E: Expr>(
     expr: &E,
@@ -308,7 +309,8 @@ fn place<S: Dims, R: Rank, E: Expr>(
     Ok(out)
 }
 
-/// Places the elements of an expression, whose operands are unified, in a tensor of `fill`.
+/// Places the elements of an expression, whose operands are unified, in a tensor filled with
+/// `fill`.
 #[track_caller]
 pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
     expr: &E,
@@ -319,8 +321,8 @@ pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
     Ok(place::<S, R, E>(expr, shape, placings, fill)?.finish())
 }
 
-/// Like [`placed`], viewed along the dims of `changes`. The static sizes of the padded dims do not
-/// matter.
+/// Like [`placed`], viewed along the dims of `changes`. Padded dims may differ from their static
+/// sizes.
 pub(crate) fn placed_windows<S: Dims, R: Rank, E: Expr>(
     expr: &E,
     shape: &Shape,
@@ -342,7 +344,7 @@ macro_rules! positions {
         impl SetElement for $name {
             type Key = digits::$digit<Inner>;
             type Axes = OneAxis;
-            // No loop of a comprehension has this number: loops can be in a rest as well.
+            // No loop of a comprehension has this number: loops can also be in a rest.
             const KEYS: Keys = keys_of::<Dyn>(1 << 63 | 1 << 62 | $at, $text, &[]);
         }
 

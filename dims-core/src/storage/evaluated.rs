@@ -349,7 +349,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     ///
     /// # Panics
     ///
-    /// If there is no memory for an element at each position.
+    /// If memory for an element at each position cannot be allocated.
     pub(super) fn prepare_change(&mut self)
     where
         T: Clone,

@@ -27,7 +27,7 @@ macro_rules! along {
             ///
             /// # Panics
             ///
-            /// If the result does not fit into memory, or the dim has another size.
+            /// If the result does not fit into memory, or the dim has a different size.
             #[panicking_twin]
             pub fn $try_name<$($axis)*>(&self, axis: A) -> Result<Self, DimError>
             where

@@ -211,7 +211,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the dim has another size.
+    /// If the dim has a different size.
     #[track_caller]
     pub fn size<A: AxisOf<L>>(&self, axis: A) -> usize {
         unwrap(self.check_given(&axis));

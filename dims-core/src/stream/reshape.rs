@@ -88,7 +88,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If `whole` has another size, or the product of the sizes overflows.
+    /// If `whole` has a different size, or the product of the sizes overflows.
     #[panicking_twin]
     pub fn try_flatten<P: UnitesIn<L, D>, W: UnitedOf<P, L, D>>(
         &self,

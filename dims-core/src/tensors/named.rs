@@ -90,7 +90,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     ///
     /// # Panics
     ///
-    /// If operands of the tensor have different sizes for one dim, or `dim` carries another size.
+    /// If operands of the tensor have different sizes for one dim, or `dim` has a different size.
     #[track_caller]
     pub fn size<D: DimRef + DimsOf<S, X>, X: Dims>(&self, dim: D) -> usize {
         let shape = unwrap(self.unified_shape());

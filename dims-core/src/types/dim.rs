@@ -158,7 +158,7 @@ impl<B: Brand> Dim<B> {
     ///
     /// # Panics
     ///
-    /// If the dim already has another size.
+    /// If the dim already has a different size.
     #[panicking_twin(but = "a different size is an error")]
     pub fn try_set_size(&self, size: usize) -> Result<(), DimError> {
         self.info_ref().unify(size, Some(Location::caller()))

@@ -38,8 +38,8 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
     ///
     /// # Safety
     ///
-    /// When the operand is contracted, each position of the loops, along the strides, is one along
-    /// the elements' axes.
+    /// When the operand is contracted, `strides` map each position of the loops to a position along
+    /// the axes of `elements`.
     #[inline]
     pub unsafe fn borrowed(elements: Elements<'a, T>, strides: SmallVec<[isize; 8]>) -> Self {
         ContractionFactor { memory: FactorMemory::Borrowed(elements), strides }
@@ -112,8 +112,8 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
         Ok(ContractionFactor::owned(data, &order, sizes))
     }
 
-    /// Panics if the loops leave the elements that the operand owns. For borrowed ones, the caller
-    /// of `borrowed` promises that they do not.
+    /// Panics if the loops reach beyond the elements that the operand owns. For borrowed elements,
+    /// the caller of `borrowed` promises that they do not.
     pub(super) fn assert_within(&self, sizes: &[usize]) {
         if let FactorMemory::Owned(data) = &self.memory {
             assert_eq!(sizes.len(), self.strides.len(), "one stride for each loop");
@@ -152,12 +152,12 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
         self.row(&mut rows);
         let nest = Nest::map(sizes, order, &rows);
         let len = order.iter().map(|&axis| sizes[axis]).product();
-        // SAFETY: each position of the loops is one along the elements' axes, as the caller of
+        // SAFETY: the strides map each position of the loops to an element, as the caller of
         // `borrowed` promised.
         unsafe { collect_memory(self.elements(), &nest, Destination::of_step(len), "operand of a product") }
     }
 
-    /// The sums over the axes `reduced`, contiguous in the order of the others.
+    /// The sums over the axes `reduced`, contiguous along the other axes, `order`.
     #[track_caller]
     pub(super) fn summed(
         &self,
@@ -176,8 +176,8 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
             count: reduced.iter().map(|&axis| sizes[axis]).product(),
         });
         let (elements, work) = (self.elements(), nest.positions());
-        // SAFETY: the nest's row has the strides of this operand, whose positions are elements, as
-        // the caller of `borrowed` promised.
+        // SAFETY: the nest's row has the strides of this operand. They map each position to an
+        // element, as the caller of `borrowed` promised.
         let memory = unsafe { ReduceInput::new(elements, &nest, work, 0) };
         let data = Sum.reduce_memory(memory, Destination::of_step(len))?;
         told(&data);
@@ -194,7 +194,7 @@ pub(super) fn axes_of(strides: &[isize], sizes: &[usize]) -> AxisSet {
     axes
 }
 
-/// The same elements of another type, or an error if there is no memory.
+/// The elements converted to another type, or an error if they do not fit into memory.
 pub(super) fn converted<T, W: Copy + 'static>(
     data: Vec<T>,
     convert: impl Fn(T) -> W,

@@ -129,7 +129,7 @@ fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &On
             ///
             /// # Panics
             ///
-            /// Where `try_into_arrays` returns an error.
+            /// If `try_into_arrays` returns an error.
             #[track_caller]
             pub fn into_arrays(self) -> (#(#arrays,)*) {
                 ::typed_dims::__private::error::unwrap(self.try_into_arrays())
@@ -150,7 +150,7 @@ fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &On
             ///
             /// # Panics
             ///
-            /// Where `try_from_arrays` returns an error.
+            /// If `try_from_arrays` returns an error.
             #[track_caller]
             pub fn from_arrays(arrays: (#(#arrays,)*)) -> Self {
                 ::typed_dims::__private::error::unwrap(Self::try_from_arrays(arrays))

@@ -396,7 +396,7 @@ impl<'s> StateWalk<'s> {
     ///
     /// # Errors
     ///
-    /// If the state has other sizes.
+    /// If the sizes of the state are not those of `tensor`.
     pub(crate) fn next<T: Element, S: Dims, R: Rank>(
         &mut self,
         path: &Path,

@@ -116,8 +116,8 @@ pub trait Optimizer<P: Parameters> {
     ///
     /// # Panics
     ///
-    /// Where [`try_step`](Optimizer::try_step) returns an error, and if a gradient is being taken
-    /// through the parameters.
+    /// If [`try_step`](Optimizer::try_step) returns an error, or a gradient is being taken through
+    /// the parameters.
     ///
     /// # Errors
     ///

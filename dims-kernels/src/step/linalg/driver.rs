@@ -188,7 +188,7 @@ fn run_chunk<T: MatrixElement>(
     Ok(())
 }
 
-/// The error of a matrix of the batch.
+/// The error for the matrix at position `at` of the batch.
 #[cold]
 fn named<T>(step: &MatrixStep<T>, failure: Failure, at: usize) -> Error {
     match failure {
