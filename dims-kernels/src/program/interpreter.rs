@@ -335,9 +335,9 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
         }
     }
 
-    /// Like [`new`](Self::new), for another value than the program's result, with further values
-    /// that are written to memory (`beside`). If there are any, the nest has one more row, with the
-    /// strides of this memory.
+    /// Like [`new`](Self::new), but the kernel's elements are `value` instead of the program's
+    /// result, and the values `beside` are also written to memory. If there are any, the nest has
+    /// one more row, with the strides of this memory.
     ///
     /// # Safety
     ///
