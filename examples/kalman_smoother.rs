@@ -101,7 +101,7 @@ impl Belief {
     }
 }
 
-/// The beliefs at each time: from the observations until then, and from all observations.
+/// The beliefs at each time: from the observations up to then, and from all observations.
 fn follow(model: &Model, seen: &Positions) -> (Vec<Belief>, Vec<Belief>) {
     let track = Track.of(seen.size(Track));
     let cov = select(State.eq(prime(State)), 100.0, 0.0).expand(track).eval();

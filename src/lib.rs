@@ -65,7 +65,7 @@
 //! | move, pad, add windows up, sort | [`Rearranging`](operators::shift::Rearranging), [`Sorting`](operators::sort::Sorting) |
 //! | write into arrays | [assignment](pipeline::execute::assign) |
 //! | use convolutions, pooling, normalisation, losses and layers | [`nn`] |
-//! | call a function of one example with many | [`#[batched]`](macro@batched), [`Rest`](types::brand::Rest) |
+//! | call a function of one example on a batch | [`#[batched]`](macro@batched), [`Rest`](types::brand::Rest) |
 //! | differentiate and train | [`grad`], [`Parameters`](grad::Parameters), [`optim`], [`init`], `checkpoint` (with `safetensors`) |
 //! | write as in NumPy, einops or loops | [`einsum!`], [`rearrange!`], [`tensor!`] |
 //! | write an operator | [`operators::custom`] |

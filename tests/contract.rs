@@ -495,7 +495,7 @@ mod gradients {
         };
         let (value, gradient): (f32, Network) = value_and_grad(|net| loss(net, &images, &labels), &network);
         assert_eq!(value, loss(&network, &images, &labels).order(()));
-        // The same by hand. The gradient of cross-entropy is `(softmax - one hot) / n`.
+        // The backward pass by hand. The gradient of cross-entropy is `(softmax - one hot) / n`.
         let before = ((&images * &network.w1).sum(Pixel) + &network.b1).eval();
         let hidden = (&before).relu().eval();
         let scores = ((&hidden * &network.w2).sum(Hidden) + &network.b2).eval();

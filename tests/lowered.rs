@@ -41,7 +41,7 @@ fn assert_same<T: Debug + Clone, D: Dimension>(run: impl Fn() -> Array<T, D>) {
     assert_eq!(words(&by_kernel), words(&by_program));
 }
 
-/// The same for an expression that only kernels run.
+/// Like [`assert_same`], for an expression that only kernels run.
 #[track_caller]
 fn assert_by_kernel<T: Debug + Clone, D: Dimension>(run: impl Fn() -> Array<T, D>) {
     let (by_kernel, by_program, programs) = both(run);

@@ -21,7 +21,7 @@ fn file() -> safetensors::SafetensorsReader<Vec<u8>> {
     safetensors::SafetensorsReader::new(file.to_bytes().unwrap()).unwrap()
 }
 
-/// The same without names, as other programs write it.
+/// An `.npy` file without names, as other programs write it.
 fn nameless() -> npy::NpyReader<Vec<u8>> {
     let mut bytes = npy::to_bytes(counted(2)).unwrap();
     let comment = bytes.windows(7).position(|part| part == b"# dims:").unwrap();

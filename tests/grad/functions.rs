@@ -973,7 +973,7 @@ mod in_place {
     }
 }
 
-/// Twelve values at once, each of which has its own derivative; a recorded function takes as many.
+/// A function of twelve values has a derivative for each. A recorded function also takes twelve.
 #[test]
 fn twelve_values_at_once() {
     type Line = Tensor<f64, (I,)>;

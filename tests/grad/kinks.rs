@@ -275,7 +275,7 @@ fn masked_queries() {
     );
 }
 
-/// The same with several tiles of queries, one of which has no key.
+/// Masked attention with several tiles of queries, one of which has no key.
 #[test]
 fn masked_tiles() {
     type Rows<D> = Tensor<f64, (D, Feat)>;

@@ -128,7 +128,7 @@ fn all_pairs_of_rows() {
     }
 }
 
-/// The same for each position of another dim, over two dims, and in double precision.
+/// Pairs of rows for each position of another dim, over two dims, and in double precision.
 #[test]
 fn batches_of_pairs_of_rows() {
     let a = Array4::from_shape_fn((3, 5, 4, 37), |(n, x, y, z)| ((5 * n + 3 * x + 7 * y + z) % 40) as f64);

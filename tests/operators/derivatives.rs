@@ -17,7 +17,7 @@ pub enum Derivative {
     Yes,
     /// It is 0 wherever it exists: values are piecewise constant, or not floats.
     Zero,
-    /// There is none, for a reason: taking it is an error that names the operation.
+    /// There is none, for a reason. The error names the operation.
     None { operation: &'static str, reason: &'static str },
 }
 

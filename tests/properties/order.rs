@@ -32,7 +32,7 @@ fn six(case: &Case) {
     assert_eq!(found, rx.order(&[&["E"], &["B"], &["F"], &["C"], &["A"], &["D"]]));
 }
 
-/// Into a strided view of another array, the rest of which must not change.
+/// Writes into a strided view of another array, whose other elements must not change.
 fn into_strided(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, i32; x[A B C], y[B] => refs);

@@ -83,7 +83,7 @@ macro_rules! extremes {
     )*};
 }
 
-/// Over dims that can be anywhere in memory.
+/// The extremes over dims that can be anywhere in memory.
 fn extremes_along_each(case: &Case) {
     let mut random = case.random();
     let x = case.buffer(&mut random, &["A", "B", "C"], few_f32);
@@ -249,7 +249,7 @@ fn of_special_numbers(line: &[f32]) {
     dims!(row, column);
     assert_eq!(columns.at((row, column)).argmax(row).order(column)[1], arg(line, true));
     assert_eq!(columns.at((row, column)).argmin(row).order(column)[1], arg(line, false));
-    // In strips of columns that start at a cache line or not.
+    // Strips of columns that start at a cache line, and others.
     let few = &line[..line.len().min(260)];
     for (width, skipped) in [(16, 0), (17, 1), (33, 0), (130, 0), (300, 0), (301, 1)] {
         let is_special = |j: usize| j.is_multiple_of(7) || j + 1 == width;

@@ -103,7 +103,7 @@ fn sizes_add_up() {
     }
 }
 
-/// A size that a program cannot track is an error that names the step.
+/// If a program cannot track a size, the error names the step.
 #[test]
 fn untracked_sizes_are_refused() {
     let scaled = |x: &Matrix| (x.view().sum(Row) * (x.size(Row) as f32).sqrt()).eval();
@@ -133,7 +133,7 @@ fn equal_functions_have_equal_open_programs() {
     let sized = record(scaled(2.0), spec((Row.of(7), Col.of(2)))).expect("it is recorded");
     let saved = open(2.0).to_saved().expect("it is saved");
     assert!(open(2.0) != sized && saved != sized.to_saved().expect("it is saved"));
-    // The result may have any sizes along open dims, but must have the recorded sizes of the
-    // others.
+    // The result may have any size along an open dim, but must have the recorded size along the
+    // other dims.
     assert!(saved.restore::<&Matrix, Tensor<f32, (Col,)>>(&ones(Col.of(2))).is_ok());
 }

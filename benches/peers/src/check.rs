@@ -10,12 +10,12 @@ const TOLERANCE: f64 = 2e-5;
 /// Compares the results of all peers with that of the last one, which is the simplest.
 pub fn agree(case: &Case, peers: &mut [Peer]) -> Result<(), String> {
     let Some((last, others)) = peers.split_last_mut() else {
-        return Err(format!("{}: no peer has such a name", case.name));
+        return Err(format!("{}: no peer has this name", case.name));
     };
     let expected = (last.result)();
     let scale = expected.iter().fold(0.0, |most: f64, element| most.max(element.abs()));
     if !(scale > 0.0 && scale.is_finite()) {
-        return Err(format!("{}: the result of {} has no scale: {scale}", case.name, last.name));
+        return Err(format!("{}: the largest element of {} is {scale}", case.name, last.name));
     }
     for peer in others {
         let found = (peer.result)();
@@ -30,7 +30,7 @@ pub fn agree(case: &Case, peers: &mut [Peer]) -> Result<(), String> {
             let error = (found - expected).abs();
             if error.is_nan() || error > TOLERANCE * scale {
                 return Err(format!(
-                    "{}: element {at} is {found} by {}, and {expected} by {}; the largest is {scale}",
+                    "{}: element {at} is {found} from {}, but {expected} from {}; the largest is {scale}",
                     case.name, peer.name, last.name
                 ));
             }

@@ -57,7 +57,7 @@ impl Measured {
         self.rounds.iter().filter(|round| round.load < QUIET).count()
     }
 
-    /// The times of a peer: the least of all rounds, and the median of quiet rounds.
+    /// The times of a peer: the minimum of all rounds, and the median of quiet rounds.
     pub fn times(&self, peer: usize) -> Times {
         let all = self.sorted(|round| round.times[peer], false);
         let median = self.median(|round| round.times[peer]);

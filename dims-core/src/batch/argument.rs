@@ -227,7 +227,7 @@ impl<U: Dims> Further<U> {
         self.shape.sizes()
     }
 
-    /// The sizes for the called function, to which the dims are the rest `B`.
+    /// The sizes for the called function, which sees these dims as its rest `B`.
     #[inline]
     pub fn closed<B: Dims>(&self) -> Batch<B> {
         debug_assert_eq!(B::KEYS.as_slice().len(), self.sizes().len(), "a rest stands for all extra dims");

@@ -1,4 +1,4 @@
-//! `seal` packs the dims of a caller into a rest, and `unseal` unpacks them.
+//! `seal` packs the caller's dims into a `Rest`, and `unseal` unpacks them.
 
 use super::argument::SealedAxes;
 use super::closed::{Apart, EndsInRest};
@@ -32,8 +32,8 @@ pub trait Sealable<S: Dims, X: Dims> {
     #[doc(hidden)]
     fn axes(&self) -> (&[Axis], Origin);
 
-    /// The elements with other dims: the new axis `at` is the old axis `from[at]`, each used once,
-    /// or a new axis of size `sizes(at)`.
+    /// The elements with other dims: the new axis `at` is the old axis `from[at]`, or a broadcast
+    /// axis of size `sizes(at)`. Each old axis is used once.
     #[doc(hidden)]
     fn with_dims(self, from: &[usize; MAX_DIMS], sizes: impl Fn(usize) -> usize) -> Self::Out;
 }
@@ -98,8 +98,8 @@ impl<'a, T, S: Dims, R: Rank, X: Dims> Sealable<S, X> for &View<'a, T, S, R> {
 pub(super) type Visible<D> = SetNamed<D>;
 
 impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
-    /// The tensor with the named dims, and all others packed into `Rest`, as a function generic
-    /// over its caller's dims takes it.
+    /// The tensor with the dims `visible`, and all others packed into a `Rest`. Pass it to a
+    /// function that is generic over its caller's dims.
     ///
     /// ```text
     /// (Batch, Seq, Feat)  .seal((Seq, Feat))  (Seq, Feat, Rest<(Batch,)>)
@@ -157,9 +157,9 @@ pub trait Opened: Dims {
     const SEAL: crate::seal::Seal;
     /// All dims.
     type All: Dims;
-    /// A dim that the rest has too, or [`Nothing`](crate::types::set::Nothing).
+    /// A dim that is also in the rest, or [`Nothing`](crate::types::set::Nothing).
     type Clash: MaybeDim;
-    /// The position of each axis among those of the set.
+    /// For each axis of `All`, its position among the axes of the set.
     #[doc(hidden)]
     const FROM: &'static [usize; MAX_DIMS];
 }

@@ -95,7 +95,7 @@ pub(crate) enum IndexReach {
     /// All are within the axis.
     Within,
     /// Some may be outside, or it is not known yet. `open` is a declared dim without a size, and
-    /// the largest size with which all values are within the axis.
+    /// the largest size for which all values are within the axis.
     Unknown { open: Option<(DimKey, usize)> },
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn bind_affine(
         return Ok(IndexReach::Unknown { open });
     }
     if let Some((dim, coefficient)) = open {
-        // The only dim without a size gets the largest size with which the index stays within the
+        // The only dim without a size gets the largest size for which the index stays within the
         // axis.
         let size = match values.room(axis, coefficient) {
             Some(size) => size,
@@ -194,7 +194,7 @@ impl IndexValues {
         if self.least < 0 { self.least } else { self.greatest }
     }
 
-    /// The largest size of a dim with which `coefficient` times its index, added to any of the
+    /// The largest size of a dim for which `coefficient` times its index, added to any of the
     /// values, stays within an axis. `None` if not even index 0 does, or if every size does.
     fn room(&self, axis: Axis, coefficient: isize) -> Option<usize> {
         if self.empty {

@@ -149,7 +149,7 @@ pub(crate) fn contiguous<T, R, L: AxisDims<R>>(
 
 /// The elements of a tensor with exactly the dims `D`, contiguous in their order or, with
 /// `by_columns`, in the reverse order; and the sizes in the order of `D`. An owned tensor in that
-/// order gives up its memory. A traced tensor is an error.
+/// order gives up its memory. Returns an error if the tensor is traced.
 #[track_caller]
 pub(crate) fn elements_in<A, D, X>(
     tensor: A,

@@ -148,7 +148,7 @@ where
 /// (`Rest<B>`).
 ///
 /// The numbers depend on the seed, the names of the dims and the indices along them, so each
-/// example of a batch draws its own numbers, the same in every way of batching.
+/// example of a batch draws its own numbers, however the function is batched.
 ///
 /// ```
 /// use typed_dims::creation::random::randn_like;

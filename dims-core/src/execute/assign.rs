@@ -61,8 +61,8 @@ impl<R: Rank<Max<O> = R>, O: Rank> CoversAxes<O> for R {
 }
 
 impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
-    /// Runs `place = op(place, value)` over all dims of the place. A traced value is an error,
-    /// which names the operation `name`.
+    /// Runs `place = op(place, value)` over all dims of the place. If the value is traced, returns
+    /// an error that names the operation `name`.
     #[track_caller]
     pub(crate) fn update<B, O>(&mut self, value: B, op: O, name: &'static str) -> Result<(), DimError>
     where

@@ -58,8 +58,8 @@ impl<S: Dims, R: Rank, D: DimList> LineAxes<S, R, D> {
 }
 
 impl<T: Element> Lines<T> {
-    /// Computes a tensor with its dims `D` innermost, for operations without a derivative: a
-    /// recorded operand is an error.
+    /// Computes a tensor with its dims `D` innermost, for operations without a derivative.
+    /// Returns an error if an operand is recorded.
     #[track_caller]
     pub(crate) fn of<A: Computable<Elem = T>, D: DimList>(
         tensor: A,

@@ -113,8 +113,8 @@ pub(crate) const fn typed_operands<S: Dims, E: Expr>(order: &AxisList) -> Option
     E::FACTS.layout.operands_in(order, S::KEYS)
 }
 
-/// The elements of an expression in the order in which, by their types, its operands are stored:
-/// one contiguous loop.
+/// The elements of an expression in the order of its operands in memory, which their types
+/// determine: one contiguous loop.
 #[track_caller]
 pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
     expr: E,
@@ -234,8 +234,8 @@ fn step_of_few(axes: &[Axis; FEW], bytes: usize) -> PlanStep {
     PlanStep::Copy { reason: "order of the result", loops: Loops::of_bytes(&nest, bytes, 1) }
 }
 
-/// The axes of all operands, in the order of the set, and the number of elements, for operands that
-/// have the same layout by their types. `None` if their sizes differ.
+/// The axes of all operands, in the order of the set, and the number of elements. The types say
+/// that all operands have the same layout. `None` if their sizes differ.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn typed_line<S: Dims, E: Expr>(expr: &E) -> Option<(&[Axis], usize)> {
     let (mut like, mut operands) = (None, 0);

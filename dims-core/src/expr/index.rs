@@ -108,7 +108,7 @@ pub struct ComputedIndex<E, X> {
     pub(crate) target: IndexedAxis,
     /// The dims that the index depends on.
     pub(crate) dims: &'static [DimKey],
-    /// A dim that gets a size here if no operand has one, and the largest size with which the index
+    /// A dim that gets a size here if no operand has one, and the largest size for which the index
     /// stays within its axis.
     pub(crate) open: Option<(DimKey, usize)>,
     pub(crate) rest: X,

@@ -61,8 +61,7 @@ pub use kernels::loops::modes::{FreedMemory, Mode, Ran, ResultMemory};
 pub use logged::{Log, log};
 pub use peak::{PeakMemory, peak_memory};
 
-/// Runs `f` and returns its result. The mode is called for each step that runs on this thread
-/// meanwhile.
+/// Runs `f` and returns its result. The mode is called for each step that `f` runs on this thread.
 ///
 /// ```
 /// use typed_dims::mode::{self, Counts, PeakMemory};

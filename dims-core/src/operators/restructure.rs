@@ -214,8 +214,8 @@ pub trait Restructure: Computable {
     }
 
     /// Every `step`th element in a range of positions along a dim, starting with the first:
-    /// `out[.., s] = x[.., start + s * step]`, as ndarray's `s![start..end;step]`. A view. (For the
-    /// reverse order, [`flip`](crate::operators::shift::Rearranging::flip) the result.)
+    /// `out[.., s] = x[.., start + s * step]`, like ndarray's `s![start..end;step]`. A view. (For
+    /// the reverse order, [`flip`](crate::operators::shift::Rearranging::flip) the result.)
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -332,9 +332,8 @@ pub trait Selecting: Computable {
         runs("unique", lines, order, n)
     }
 
-    /// The elements without those that equal the one before: of each run of equal elements the
-    /// first one, along the new dim `n`; with how long each run is, and in which run each element
-    /// is. NaN equals NaN.
+    /// Keeps the first element of each run of equal elements, along the new dim `n`. Also returns
+    /// the length of each run, and for each element the index of its run. NaN equals NaN.
     ///
     /// For a tuple of dims the order is that of their positions, the last dim fastest. All dims of
     /// the tensor must be named, as for [`unique`](Selecting::unique).

@@ -210,7 +210,7 @@ pub trait Rearranging: AsTensor {
         )
     }
 
-    /// Repeats each element `times` times along a dim: `out[i] = x[i / times]`, as NumPy's
+    /// Repeats each element `times` times along a dim: `out[i] = x[i / times]`, like NumPy's
     /// `repeat`.
     #[panicking_twin]
     fn try_repeat_interleave<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(

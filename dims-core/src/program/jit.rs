@@ -134,7 +134,7 @@ where
     /// runs out.
     #[panicking_twin(but = "returns errors instead of panicking")]
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
-        // Most calls have the signature of the call before.
+        // Most calls have the same signature as the previous call.
         let inputs = match self.latest() {
             Some(program) => match program.call_exactly(inputs) {
                 Ok(result) => return result,

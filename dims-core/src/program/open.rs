@@ -29,8 +29,8 @@ std::thread_local! {
 /// A dim whose size may differ from call to call, for [`spec`](super::spec).
 ///
 /// The function is recorded several times, at sizes near 500. Each number of its steps must be a
-/// product or a sum of sizes, times constants. Any other dependence is an error that names the
-/// step. A branch on a size (`if x.size(Row) > 100`) is taken as at the recorded sizes.
+/// product or a sum of sizes, times constants. Any other dependence causes an error that names
+/// the step. A branch on a size (`if x.size(Row) > 100`) is taken as at the recorded sizes.
 ///
 /// The first call for a size prepares the program for it. The programs for the last 16 sizes are
 /// kept. Sums may be rounded differently than in the function itself, which may choose another

@@ -120,7 +120,7 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
         unsafe { Place::new(data.as_mut_ptr(), named, positional, X::default(), None) }
     }
 
-    /// The elements for plans and kernels, and the computed indices, whose offsets come on top.
+    /// The elements for plans and kernels, and the computed indices, whose offsets are added.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn elements(&mut self) -> (ElementsMut<'_, T>, &X) {
         // SAFETY: the caller of `new` promised this.

@@ -96,7 +96,7 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
         unsafe { View::new(data.as_ptr(), named, positional, X::default(), None) }
     }
 
-    /// The elements for plans and kernels; the offsets of computed indices come on top.
+    /// The elements for plans and kernels; the offsets of computed indices are added.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn elements(&self) -> Elements<'a, T> {
         // SAFETY: the caller of `new` promised this.

@@ -216,7 +216,7 @@ impl AllOrdered for () {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The position among the loops of a dim that is bound according to the types.
+/// The position among the loops of a dim that the types guarantee to be bound.
 #[inline]
 pub(crate) fn position(shape: &Shape, dim: DimInfo<'_>) -> usize {
     shape.position(&dim.key()).expect("the dim is one of the tensor's")

@@ -6,11 +6,11 @@ use crate::types::role::Undenoted;
 use core::marker::PhantomData;
 use typenum::{B0, B1};
 
-/// Declares conditions: traits with a message, each implemented only for [`True`] or only for
-/// [`False`].
+/// Declares conditions: traits with an error message, each implemented only for [`True`] or only
+/// for [`False`].
 ///
-/// Each is sealed, because plans trust what a condition says: a dim named twice would be an axis
-/// read twice. `type Then<X>;` is `X` where the condition holds.
+/// Each is sealed, because plans trust what a condition says: if a dim could be named twice, its
+/// axis would be read twice. The optional `type Then<X>;` is `X` if the condition holds.
 macro_rules! condition {
     (
         $(#[$about:meta])*
@@ -50,14 +50,14 @@ macro_rules! condition {
 
 pub(crate) use condition;
 
-/// It holds.
+/// The condition holds.
 #[derive(Debug)]
 pub struct True;
-/// It does not hold.
+/// The condition does not hold.
 #[derive(Debug)]
 pub struct False;
 
-/// [`True`] or [`False`]; typenum's bits implement it too, and combine to these.
+/// [`True`] or [`False`]; typenum's bits implement it too.
 pub trait Bool {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -113,14 +113,14 @@ macro_rules! booleans {
 
 booleans!(True False, B1 B0);
 
-/// Stands in place of a dim: no dim violates the condition.
+/// Stands in place of a dim if no dim violates the condition.
 pub struct Nothing;
 
 /// The dim that violates a condition, or [`Nothing`].
 ///
-/// The traits that carry messages are implemented for [`True`], not for the dim or the set: rustc
-/// reports the trait whose `Self` is the one of the method's own bound, and it guesses a parameter
-/// of a trait that has only one impl.
+/// The traits that carry messages are implemented for [`True`], not for the dim or the set, for two
+/// reasons. If a failed bound has the same `Self` as the method's own bound, rustc reports the
+/// method's bound instead. And if a trait has only one impl, rustc infers its parameters from it.
 pub trait MaybeDim {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -158,8 +158,8 @@ impl<B> MaybeDim for Rest<B> {
 pub type NoDim<D> = <D as MaybeDim>::IsMissing;
 
 /// Whether a type satisfies the condition `C`. Conditions are types:
-/// [`Within`](super::set::remove::Within) and [`StaticSize`](super::size::StaticSize) of a brand,
-/// [`Refines`](super::role::Refines) of the roles on a path.
+/// [`Within`](super::set::remove::Within) and [`StaticSize`](super::size::StaticSize) apply to a
+/// brand, [`Refines`](super::role::Refines) to the roles on a path.
 pub trait Satisfies<C> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -17,8 +17,8 @@ pub struct LoweredScores<M, B> {
     pub bias: Option<B>,
 }
 
-/// A mask and a bias that are computed for a tile of scores. No other part of an attention depends
-/// on more than the type of the elements.
+/// A mask and a bias that are computed for a tile of scores. All other parts of an attention are
+/// generic only over the type of the elements.
 pub trait Change<T> {
     /// Whether the mask is the same for all scores.
     fn is_uniform(&self) -> bool;

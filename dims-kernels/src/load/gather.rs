@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 /// Each returned offset leads from one element of the operand to another: every index is checked
 /// against its axis.
 pub unsafe trait GatherIndices {
-    /// Whether there are any indices, according to the types.
+    /// Whether the type has any indices.
     const ANY: bool;
 
     /// See [`Kernel::PARALLEL`].
@@ -38,10 +38,11 @@ pub unsafe trait GatherIndices {
     /// As for [`Kernel::get`].
     unsafe fn offset<I: Isa>(&self, x: usize, faults: &mut Faults) -> Option<isize>;
 
-    /// Computes pointers to the elements from `at` on along a loop, at the first position of the
-    /// innermost loop. Each is `step` elements after the one before, the first at `start`, plus the
-    /// offset of the indices. If an index is out of range, the pointers are unspecified. The next
-    /// tile must be loaded without [`moved`](Tile::moved).
+    /// Fills `places` with pointers for consecutive positions of the loop `along`, starting from
+    /// `at`, at the first position of the innermost loop. The `n`th pointer is
+    /// `line.0 + n * line.1`, plus the offset of the indices at the `n`th position. If an index is
+    /// out of range, the pointers are unspecified. The next tile must be loaded without
+    /// [`moved`](Tile::moved).
     fn places<I: Isa, T>(
         &mut self,
         at: &mut [usize],
@@ -120,8 +121,8 @@ pub struct Computed<K, X> {
     pub rest: X,
 }
 
-// SAFETY: each index is checked against the axis that it selects from, and so are the remaining
-// ones.
+// SAFETY: `index` is checked against the axis that it selects from, and `rest` checks the remaining
+// indices.
 unsafe impl<K: Kernel, X: GatherIndices> GatherIndices for Computed<K, X>
 where
     K::Elem: IndexInt,
@@ -167,8 +168,8 @@ where
         places: &mut [*const T],
         faults: &mut Faults,
     ) {
-        // (The last index writes the pointers at once: reading them again right after they were
-        // written takes longer.)
+        // If this is the last index and active, the loop below starts from `line`. Letting `rest`
+        // write the pointers first, and then reading them again, takes longer.
         if X::ANY || !self.active {
             self.rest.places::<I, T>(at, along, line, places, faults);
         }
@@ -221,7 +222,7 @@ impl IndexedAxis {
     }
 }
 
-/// Describes an axis that an index of the dims `names` selects from, for errors.
+/// Describes an axis in an error. The index along it is computed from the dims `names`.
 pub fn computed_axis<'n>(axis: usize, names: impl Iterator<Item = &'n str>) -> String {
     computed(format!("axis {axis}"), names)
 }

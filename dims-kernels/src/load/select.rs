@@ -125,8 +125,8 @@ unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel
 }
 
 /// Writes a line whose first `until` elements come from one kernel, and the others from another.
-/// Hardware prefetchers follow streams, and each part ends one. So the next part is prefetched
-/// meanwhile, and at the end the first part of the next line.
+/// Hardware prefetchers follow streams, and each part ends one. So while the first part is
+/// written, the second is prefetched, and then the first part of the next line.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn write_parts<I: Isa, K: Kernel, L: Kernel<Elem = K::Elem>>(
     (first, second): (&mut K, &mut L),
@@ -158,8 +158,8 @@ fn write_parts<I: Isa, K: Kernel, L: Kernel<Elem = K::Elem>>(
 /// before they are read.
 const MOST_PREFETCHED: usize = 8 * TILE;
 
-/// Writes elements from `at` on. Meanwhile it prefetches later elements in `own`, and as many
-/// elements of `next` as are written.
+/// Writes elements from `at` on. For each written element it prefetches a later element of `own`
+/// and an element of `next`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn write_part<I: Isa, K: Kernel>(
     kernel: &mut K,

@@ -60,7 +60,7 @@ impl Isa for Fused {
     }
 }
 
-/// The fused multiply-add intrinsics: `core` has no `mul_add`, and the one of `libm` is a function
+/// The fused multiply-add intrinsics: `core` has no `mul_add`, and that of `libm` is a function
 /// call. LLVM vectorises these in loops as it does `mul_add`.
 #[cfg(all(not(feature = "std"), target_arch = "x86_64", target_feature = "fma"))]
 mod fused {

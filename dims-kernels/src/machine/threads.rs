@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 /// another thread costs microseconds.
 const WORTHWHILE: usize = 1 << 16;
 
-/// Into how many parts work on `elements` elements should be split.
+/// The number of parts to split work on `elements` elements into.
 #[inline]
 pub fn parts(elements: usize) -> usize {
     if elements < 2 * WORTHWHILE { 1 } else { threads().min(elements / WORTHWHILE) }

@@ -187,7 +187,7 @@ pub fn write<'n, T: Element, K: Kernel<Elem = T>>(
     let row = nest.operands().next_row();
     let start = places.reached(offset, &nest.sizes, row.strides).cast::<UninitPlace<T>>();
     // SAFETY: every position of the loops has a slot, as was asserted, which is borrowed
-    // exclusively; `UninitPlace` is a wrapper of what the slot holds.
+    // exclusively; `UninitPlace` wraps the value in the slot.
     let place = unsafe { ElementsMut::along(start, &nest.sizes, row.strides) };
     let lower = |nest| {
         let mut operands = Nest::operands(nest);

@@ -24,7 +24,7 @@ const COLUMNS: usize = 32;
 /// not vectors.
 const LONGEST: usize = 8;
 
-/// Whether there may be nests that [pair](are_pairs) rows, according to the types.
+/// Whether these types allow nests that [pair](are_pairs) rows.
 pub const fn can_pair<K: Kernel, R: Reducer<K::Elem>>() -> bool {
     K::PAIRS && K::PARALLEL && size_of::<R::Acc>() <= LONGEST
 }

@@ -160,8 +160,8 @@ impl<K: Kernel, R: Reducer<K::Elem>> RowReduction<'_, K, R> {
     }
 }
 
-/// How many pointers to rows are kept: for the rows that are added, for as many that are
-/// prefetched, and more, so that they are seldom moved.
+/// How many pointers to rows are kept: those of the rows that are added, as many for the rows that
+/// are prefetched, and more, so that pointers are seldom moved.
 const ROOM: usize = 8 * ROWS_AT_ONCE;
 
 /// Pointers to the next rows, in the order in which they are added.
@@ -242,7 +242,7 @@ const END: usize = 16;
 /// Rows that are added together before the next ones.
 struct RowGroup<'r, T, R> {
     rows: &'r [*const T],
-    /// As many rows, which are prefetched meanwhile.
+    /// The same number of later rows, which are prefetched while `rows` are added.
     next: &'r [*const T],
     /// How many rows have already been added.
     seen: usize,

@@ -59,11 +59,11 @@ impl<'l, T: Copy> Line<'l, T> {
         unsafe { core::slice::from_raw_parts_mut(self.to, self.len) }
     }
 
-    /// Like [`map`](Line::map), with two further numbers for each element.
+    /// Like [`map`](Line::map), but also passes the elements of `first` and `second` to `f`.
     ///
     /// # Panics
     ///
-    /// If there are not as many of each as elements.
+    /// If `first` or `second` has a different length than the line.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn map_with(&mut self, first: &[T], second: &[T], f: impl Fn(T, T, T) -> T) {
         assert!(first.len() == self.len && second.len() == self.len, "as many numbers as elements");
@@ -82,8 +82,8 @@ impl<'l, T: Copy> Line<'l, T> {
         }
     }
 
-    /// Like [`map`](Line::map), for expensive functions, with a sum: also returns the sum of each
-    /// of [`LANES`] parts of the line.
+    /// Like [`map`](Line::map), but for expensive functions, and also returns the sum of each of
+    /// [`LANES`] parts of the line.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn map_and_sum<A: Copy>(&mut self, zero: A, f: impl Fn(T, &mut A) -> T) -> (&mut [T], [A; LANES]) {
         let mut sums = lanes(zero);
@@ -173,11 +173,11 @@ impl<'l, T: Copy> Line<'l, T> {
         }
     }
 
-    /// Writes `f` of each of as many values, which are elsewhere in memory.
+    /// Writes `f` of each element of `values`, which are elsewhere in memory.
     ///
     /// # Panics
     ///
-    /// If there are not as many values as elements.
+    /// If `values` has a different length than the line.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn write(self, values: &[T], f: impl Fn(T) -> T) {
         assert_eq!(values.len(), self.len, "as many values as elements");

@@ -112,8 +112,8 @@ impl<T: Ordered> StepKind for SortLines<T> {
     }
 }
 
-/// The greatest or the least element of each line, the first of equal ones, and its position. NaN
-/// takes precedence over all other elements.
+/// The greatest or the least element of each line, and its position. Of equal elements, the first
+/// counts. NaN takes precedence over all other elements.
 #[derive(Clone, Debug)]
 pub struct Extremum<T> {
     /// The number of lines.

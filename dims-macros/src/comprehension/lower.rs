@@ -626,8 +626,7 @@ fn comparison(op: &BinOp) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// Elements with what they are compared to. rustc reports their types before it looks at the
-/// method.
+/// Compares elements. rustc reports the types of both operands before it looks at the method.
 fn compared(method: &str, place: Span, a: &TokenStream, b: &TokenStream) -> Lowered {
     let (x, y) = (own("x"), own("y"));
     let both = path("compared", b.span());

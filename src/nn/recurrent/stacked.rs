@@ -59,7 +59,7 @@ macro_rules! networks {
         where
             (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)>>,
         {
-            /// Random weights, initialized as those of a single cell.
+            /// Random weights, initialized like those of a single cell.
             ///
             /// # Panics
             ///
@@ -124,7 +124,7 @@ macro_rules! networks {
         where
             (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)>>,
         {
-            /// Random weights of all layers, initialized as those of a single cell.
+            /// Random weights of all layers, initialized like those of a single cell.
             ///
             /// # Panics
             ///
@@ -188,7 +188,7 @@ macro_rules! networks {
         where
             (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)> + Union<(B,)>>,
         {
-            /// Random weights of all layers, initialized as those of a single cell.
+            /// Random weights of all layers, initialized like those of a single cell.
             ///
             /// # Panics
             ///

@@ -11,12 +11,11 @@ use typed_dims::prelude::*;
 
 fn in_dims(x: &Array4<f32>, kernel: &Array4<f32>) -> Array4<f32> {
     dims!(b, o, h, w, c, i, j);
-    let kernel = kernel.at((o, c, i, j)); // which gives `i` and `j` their sizes
+    let kernel = kernel.at((o, c, i, j)); // gives `i` and `j` their sizes
     (x.at((b, c, h + i, w + j)) * kernel).sum((c, i, j)).order((b, o, h, w))
 }
 
-/// The matrix that the rows of the kernel are multiplied with: one column for each pixel of the
-/// result.
+/// The matrix to multiply the kernel by. It has one column for each pixel of the result.
 fn columns(image: ArrayView3<'_, f32>) -> Array2<f32> {
     let mut columns = ndarray::Array5::zeros((32, 3, 3, 54, 54));
     for i in 0..3 {

@@ -169,7 +169,7 @@ pub trait SizedOperands {
         dim.try_set_size(axes[at].size)
     }
 
-    /// Gives the only loop variable of `index` without a size the greatest size with which `index`
+    /// Gives the only loop variable of `index` without a size the greatest size for which `index`
     /// stays within axis `at`.
     #[panicking_twin]
     fn try_fit<S: Dims, E: Expr>(

@@ -125,8 +125,8 @@ pub trait ResultOf<T, S: Dims>: AnyRank {
     type Out;
     #[doc(hidden)]
     fn build(data: Vec<T>, sizes: &[usize]) -> Self::Out;
-    /// Like `build`, for elements that may be those of a recorded step. That is an error of the
-    /// operation unless the result is a tensor.
+    /// Like `build`, but if a recorded step computed the elements and the result is not a tensor,
+    /// returns an error that names the operation.
     #[doc(hidden)]
     fn build_of(data: Buffer<T>, sizes: &[usize], operation: &'static str) -> Result<Self::Out, DimError>;
 }

@@ -44,7 +44,7 @@ where
     rearrange_of::<O, T, L>(pattern, &operands.values(), given)
 }
 
-/// [`rearrange`] of the elements of its operands.
+/// Like [`rearrange`], but takes the elements of the operands.
 #[inline]
 #[track_caller]
 fn rearrange_of<O, T, L>(
@@ -127,7 +127,7 @@ where
     reduce_of::<O, T, L, V, Q>(pattern, reduction, &mut operands.values(), given)
 }
 
-/// [`reduce`] of the elements of its operand.
+/// Like [`reduce`], but takes the elements of the operand.
 #[inline]
 #[track_caller]
 fn reduce_of<O, T, L, V, Q: Reduction<T>>(
@@ -192,8 +192,8 @@ fn reduced<T: Element, U: Dims, V: Values<Elem = T>, R: Reducer<T, Out: Element>
     Ok((data, sizes))
 }
 
-/// Like [`reduce`], with a function of the elements along the reduced axes, in the operand's order
-/// of axes.
+/// Like [`reduce`], but calls `function` with the elements along the reduced axes, in the order of
+/// the operand's axes.
 #[inline]
 #[track_caller]
 #[rustfmt::skip] // rustc quotes the line
@@ -218,8 +218,8 @@ where
     Ok(<O::Rank as ResultOf<U, L::Dims>>::build(data, &sizes))
 }
 
-/// The elements in the order of the result, with the elements to reduce adjacent; their number for
-/// each element of the result; and the sizes of the result.
+/// Returns the elements in the order of the result, where the elements to reduce together are
+/// adjacent; how many are reduced to each element of the result; and the sizes of the result.
 fn gathered<T: Element, U: Dims, V: Values<Elem = T>>(
     pattern: &'static Pattern,
     given: &[GivenSize],

@@ -30,8 +30,8 @@ pub(super) const ABSENT: usize = 0;
 /// innermost.
 #[derive(Clone)]
 pub struct ArrayLayout {
-    /// For each dim of all tensors, the distance of neighbouring arrays, counted in arrays: at
-    /// least 1, or [`ABSENT`].
+    /// For each dim of all tensors, the distance between neighbouring arrays, counted in arrays:
+    /// at least 1, or [`ABSENT`].
     pub(super) strides: Sizes,
     /// The sizes of the positional axes.
     pub(super) axes: Sizes,

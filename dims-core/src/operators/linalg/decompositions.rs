@@ -32,7 +32,7 @@ pub type OrderedFactors<A, X, L, U> = (Reduced<usize, A, X>, ElemsOver<A, L>, El
 /// other dims are a batch. They run immediately, using the crate `faer`.
 ///
 /// If the factors share a new dim, pass it as `k`. Its size is the smaller of the sizes of `rows`
-/// and `columns`. An infinite or NaN element is an error, which names the position of its matrix in
+/// and `columns`. If an element is infinite or NaN, the error names the position of its matrix in
 /// the batch.
 pub trait Decompositions: Computable {
     /// The QR decomposition, `a[r, c] = sum over k of q[r, k] * r[k, c]`: `(q, r)`, where the

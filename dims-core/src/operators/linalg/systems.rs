@@ -47,8 +47,8 @@ pub type SignAndLog<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<RealE
 ///
 /// A matrix maps vectors along `columns` to vectors along `rows`:
 /// `y[rows] = sum over columns of a[rows, columns] * x[columns]`. So `b` in `a x = b` has the dim
-/// `rows`, and the solution has `columns`. A singular matrix is an error, which names its position
-/// in the batch.
+/// `rows`, and the solution has `columns`. If a matrix is singular, the error names its position in
+/// the batch.
 pub trait LinearSystems: Computable {
     /// The Cholesky decomposition of positive definite matrices: the lower triangular `l` with
     /// `a = l l^H`, `a[r, c] = sum over k of l[r, k] * conj(l[c, k])`. The result has zeros above

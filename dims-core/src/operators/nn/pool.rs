@@ -75,7 +75,7 @@ pub trait Pooling: Computable {
         of_counted(means, &own, &dims, &size, steps, true)
     }
 
-    /// The mean of each window without its padding, as PyTorch's
+    /// The mean of each window without its padding, like PyTorch's
     /// `avg_pool2d(count_include_pad=False)`. Along each padded dim it rounds once more than
     /// [`avg_pool`](Pooling::avg_pool).
     ///

@@ -37,7 +37,8 @@
 //! * A step is one pass over each parameter, in place. ([`Lamb`] and [`Adafactor`] take more,
 //!   because they compute norms and means first.) Memory for the [`State`] is allocated at the
 //!   first step. Later steps only allocate if a clone shares the parameter's elements, which are
-//!   then copied, or if the gradient has another memory order of axes than its parameter.
+//!   then copied, or if the axes of the gradient are in a different memory order than its
+//!   parameter's.
 //!   [`Adafactor`] also allocates the direction of one parameter at a time.
 //! * Tensors that are not learned are unchanged: see [`Parameters`].
 //! * The state of a parameter in half precision (`f16`, `bf16`) is in `f32`. It includes *master
@@ -325,7 +326,7 @@ pub trait Optimizer<P: Parameters> {
         self.state_mut().freeze(name);
     }
 
-    /// Unfreezes parameters, by the name with which they were frozen.
+    /// Unfreezes parameters, by the name under which they were frozen.
     fn unfreeze(&mut self, name: &str)
     where
         Self: Sized,
