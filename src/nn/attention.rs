@@ -164,7 +164,7 @@ where
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x` or in the mask than in the weights.
+    /// If a dim of `x` or of the mask does not have its size in the weights.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn among<X: MappedBy<W, Q, A> + MappedBy<W, K, B>, D, N, M, A, B, S: MaskedBy<M::Dims>, Z>(&self, x: &Named<T, X>, token: D, key: N, mask: M) -> Named<T, X>
@@ -190,7 +190,7 @@ where
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x`, in `memory` or in the mask than in the weights.
+    /// If a dim of `x`, of `memory` or of the mask does not have its size in the weights.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn to<X: MappedBy<W, Q, A>, V: MappedBy<W, K, B>, O: AttendedDims<A, B, B, <S as Union<B>>::Out, Z>, M, A, B, S: MaskedBy<M::Dims>, Z, R>(

@@ -153,7 +153,7 @@ fn the_order_in_memory_does_not_matter_for_masters() {
     let mut optimizers = [Adam::new(0.1), Adam::new(0.1)];
     for step in 0..6 {
         if step == 3 {
-            // From here on in another memory order than the state.
+            // From here on, stored in an order other than that of the state.
             other = other.view().order((Row, Column)).into_tensor((Row, Column));
         }
         optimizers[0].step(&mut one, &gradient);

@@ -19,7 +19,7 @@ dims! {
     struct Class;
 }
 
-/// The axes of `a` are in another memory order than those of results.
+/// The axes of `a` are not stored in the order of results.
 #[derive(Parameters, Clone)]
 struct Weights<T: Real> {
     a: Tensor<T, (Row, Feature)>,

@@ -768,7 +768,7 @@ mod arrays {
             let out = apply_arrays((a.at((n, .., ..)), b.at((.., m, 0))), MatVec { rule });
             let expected = looped(|n, m| product(of(n), b.slice(ndarray::s![.., m, 0])));
             close(out.order((n, m)), expected);
-            // One operand lacks a dim of the other, and the axes have another order than the dims.
+            // One operand lacks a dim of the other, and the axes are not in the order of the dims.
             let out = apply_arrays((a.at((n, .., ..)), b.at((.., m, n))), MatVec { rule });
             let expected = looped(|n, m| product(of(n), b.slice(ndarray::s![.., m, n])));
             close(out.order((n, m)), expected);

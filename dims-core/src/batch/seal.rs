@@ -110,7 +110,7 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     ///
     /// # Panics
     ///
-    /// If a dim carries another size than it has, as in `Seq.of(7)`.
+    /// If a dim is given a size that is not its size in the tensor, as in `Seq.of(7)`.
     #[inline]
     #[track_caller]
     pub fn seal<D, B, Y>(self, visible: D) -> Named<T, <Visible<D> as Dims>::Sealed<B>, R, Y>

@@ -57,8 +57,8 @@ use twins::panicking_twin;
 ///
 /// # Panics
 ///
-/// Where [`try_custom_vjp`] returns an error, and in the backward pass if the gradient has other
-/// sizes than the inputs.
+/// If [`try_custom_vjp`] returns an error, and in the backward pass if the gradient does not have
+/// the sizes of the inputs.
 ///
 /// # Errors
 ///

@@ -29,7 +29,7 @@ use twins::panicking_twin;
 ///
 /// # Errors
 ///
-/// If the direction has other sizes than the input, or there is no memory.
+/// If the direction does not have the sizes of the input, or there is no memory.
 #[panicking_twin]
 pub fn try_jvp<P: Inputs, Y: Parameters>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> Y,
@@ -73,8 +73,8 @@ pub fn try_jvp<P: Inputs, Y: Parameters>(
 ///
 /// # Errors
 ///
-/// If the direction has other sizes than the input, the loss does not depend on a parameter, or
-/// there is no memory.
+/// If the direction does not have the sizes of the input, the loss does not depend on a parameter,
+/// or there is no memory.
 #[panicking_twin]
 pub fn try_hvp<P: Inputs, L: ScalarLoss>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,

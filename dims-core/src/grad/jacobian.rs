@@ -59,8 +59,8 @@ use twins::panicking_twin;
 ///
 /// # Errors
 ///
-/// If the result does not fit into memory, or the parameters of a struct have other elements than
-/// the output.
+/// If the result does not fit into memory, or the parameters of a struct do not have the element
+/// type of the output.
 #[panicking_twin]
 #[rustfmt::skip] // rustc quotes the line
 pub fn try_jacobian<P: JacobianInputs<T, O, Twice = W>, T: Real, O: Dims, W: MaybeDim<IsMissing: OncePerDim<W>>>(
@@ -122,8 +122,8 @@ fn jacobian_of<P: JacobianInputs<T, O>, T: Real, O: Dims>(
 ///
 /// # Errors
 ///
-/// If the loss does not depend on a parameter, the parameters of a struct have other elements than
-/// the loss, or the result does not fit into memory.
+/// If the loss does not depend on a parameter, the parameters of a struct do not have the element
+/// type of the loss, or the result does not fit into memory.
 #[panicking_twin]
 #[rustfmt::skip] // rustc quotes the line
 pub fn try_hessian_primed<P: HessianInputs<L::Elem, Twice = W>, L: ScalarLoss, W: MaybeDim<IsMissing: OncePerDim<W>>>(

@@ -196,7 +196,7 @@ pub trait Parameters: Sized {
     ///
     /// # Panics
     ///
-    /// If a tensor has floats of another type than `T`, or the result does not fit into memory.
+    /// If a tensor has floats that are not `T`, or the result does not fit into memory.
     #[panicking_twin(but = "returns an error where that panics")]
     fn try_map_elements<T: Real, F: Fn(T) -> T>(&self, f: F) -> Result<Self, DimError> {
         struct Each<T, F>(F, PhantomData<fn(T)>);
@@ -225,7 +225,7 @@ pub trait Parameters: Sized {
     /// # Panics
     ///
     /// If the values differ in the length of a `Vec`, in whether an `Option` is `None`, or in the
-    /// size of a dim; if a tensor has floats of another type than `T`; or if the result does not
+    /// size of a dim; if a tensor has floats that are not `T`; or if the result does not
     /// fit into memory.
     #[panicking_twin(but = "returns an error where that panics")]
     fn try_zip_elements<T: Real, F: Fn(T, T) -> T>(&self, other: &Self, f: F) -> Result<Self, DimError> {

@@ -171,7 +171,7 @@ impl<P: Inputs, Y: Parameters> Pullback<P, Y> {
     ///
     /// # Errors
     ///
-    /// If the cotangent has other sizes than the value, or there is no memory.
+    /// If the cotangent does not have the sizes of the value, or there is no memory.
     #[panicking_twin]
     pub fn try_call(&self, cotangent: &Y) -> Result<P::Value, DimError> {
         pulled::<P, Y>(&self.traced, &self.variables, &self.value, cotangent)
@@ -211,7 +211,7 @@ fn pulled<P: Inputs, Y: Parameters>(
 ///
 /// # Panics
 ///
-/// Where [`try_vjp`] returns an error.
+/// If [`try_vjp`] returns an error.
 #[track_caller]
 pub fn vjp<'p, P: Inputs<Value: 'p>, Y: Parameters + 'p>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> Y,

@@ -44,7 +44,7 @@ use alloc::vec::Vec;
 ///
 /// # Panics
 ///
-/// Where [`try_scan`] returns an error.
+/// If [`try_scan`] returns an error.
 #[track_caller]
 pub fn scan<A, D: Plays<DataTime>, X, S, Y>(
     x: A,

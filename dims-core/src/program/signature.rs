@@ -275,7 +275,7 @@ pub(super) struct GivenInputs<'p> {
 }
 
 impl<'p> GivenInputs<'p> {
-    /// Accepts tensors whose axes are stored in another order than the recorded ones.
+    /// Accepts tensors whose axes are not stored in the recorded order.
     pub(super) fn new(expected: &'p InputSignature) -> Self {
         let InputSignature { tensors, settings, .. } = expected;
         let held = Vec::with_capacity(tensors.len());

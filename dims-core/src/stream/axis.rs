@@ -34,7 +34,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If `new` already has another size than 1.
+    /// If `new` already has a size other than 1.
     #[panicking_twin]
     pub fn try_new_axis_before<A: AxisOf<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
         &self,
@@ -57,7 +57,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If `new` already has another size than 1.
+    /// If `new` already has a size other than 1.
     #[panicking_twin]
     pub fn try_new_axis_after<A: AxisOf<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
         &self,

@@ -72,7 +72,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If sizes differ, there are no parts, or `new` already has another size than their number.
+    /// If sizes differ, there are no parts, or `new` already has a size other than their number.
     #[panicking_twin]
     pub fn try_stack_before<'a, A: AxisOf<L>, N: NoAxisYet<L> + Beside<A, L>>(
         axis: A,

@@ -52,7 +52,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the result does not fit into memory or has other sizes than the stream, and if the
+    /// If the result does not fit into memory or does not have the sizes of the stream, or the
     /// function panics.
     #[panicking_twin(but = "a result that does not fit into memory, or has other sizes, is an error")]
     pub fn try_pointwise<Y: Computable<Rank = Rank0, Dims: AllAxes<(Rest<L>,)>>>(

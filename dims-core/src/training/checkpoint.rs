@@ -279,8 +279,8 @@ impl<B: AsRef<[u8]>> Saved<B> {
     ///
     /// # Errors
     ///
-    /// All mismatches in one error: missing and unused tensors, other element types, other dims,
-    /// and other sizes than in the value. Then the value is unchanged.
+    /// If tensors are missing or unused, or their element types, dims or sizes differ from those
+    /// of the value. One error lists all mismatches, and the value is unchanged.
     pub fn load<P: Parameters>(&self, name: &str, parameters: &mut P) -> Result<(), LoadError> {
         *parameters = self.read(name, parameters).map_err(|error| self.located(error))?;
         Ok(())

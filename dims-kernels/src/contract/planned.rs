@@ -27,8 +27,8 @@ pub(crate) struct PreparedProduct {
 
 impl PreparedProduct {
     /// The plan for operands with these strides and a result that is contiguous in the given order
-    /// of axes. `None` if an operand must be summed or packed first, or if the accumulators have
-    /// another type than the elements.
+    /// of axes. `None` if an operand must be summed or packed first, or if the accumulators do not
+    /// have the type of the elements.
     pub(crate) fn new<T: Num>(strides: [&[isize]; 2], axes: LoopAxes<'_>, order: &[usize]) -> Option<Self> {
         let sizes = axes.sizes;
         let is_kept = |axis: usize| order.contains(&axis);

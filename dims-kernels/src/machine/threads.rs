@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 /// another thread costs microseconds.
 const WORTHWHILE: usize = 1 << 16;
 
-/// Into how many parts work on `elements` elements should be split.
+/// The number of parts into which work on `elements` elements should be split.
 #[inline]
 pub fn parts(elements: usize) -> usize {
     if elements < 2 * WORTHWHILE { 1 } else { threads().min(elements / WORTHWHILE) }
@@ -139,8 +139,9 @@ mod helped {
     use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
     use std::{hint, mem, thread};
 
-    /// How often the caller checks whether all threads have left before it sleeps, and how often it
-    /// yields between two checks: about 50 microseconds in all if nothing else wants the CPU.
+    /// The number of times that the caller checks whether all threads have left before it sleeps,
+    /// and that it yields between two checks: about 50 microseconds in all if nothing else wants
+    /// the CPU.
     const LOOKS: usize = 64;
     const YIELDS: usize = 32;
 

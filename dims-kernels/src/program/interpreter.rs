@@ -335,8 +335,8 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
         }
     }
 
-    /// Like [`new`](Self::new), for another value than the program's result, with further values
-    /// that are written to memory (`beside`). If there are any, the nest has one more row, with the
+    /// Like [`new`](Self::new), for a value other than the program's result, with extra values that
+    /// are written to memory (`beside`). If there are any, the nest has one more row, with the
     /// strides of this memory.
     ///
     /// # Safety

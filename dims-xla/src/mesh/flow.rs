@@ -66,7 +66,7 @@ pub(crate) struct Flow {
     /// The inputs and results, with axes in the order of their types.
     pub(crate) inputs: Vec<Split>,
     pub(crate) results: Vec<Split>,
-    /// For each step, the values that it reads in another split than they are stored in.
+    /// For each step, the values that it reads in a split other than the stored one.
     pub(crate) reads: Vec<Vec<Read>>,
     pub(crate) steps: Vec<Vec<Made>>,
     pub(crate) transfers: Vec<Transfer>,
@@ -456,7 +456,7 @@ impl<'p> Tracer<'p> {
         self.flow.reads.resize(steps, Vec::new());
     }
 
-    /// Reads a piece in another split than it is stored in.
+    /// Reads a piece in a split other than the stored one.
     fn read(
         &mut self,
         number: usize,

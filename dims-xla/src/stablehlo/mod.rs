@@ -265,7 +265,7 @@ struct Lower<'p> {
     is_sharded: bool,
 }
 
-/// Values in another split than they are stored in.
+/// Values in a split other than the stored one.
 type Reads = HashMap<(usize, usize, Split), Value>;
 
 impl Lower<'_> {

@@ -103,7 +103,7 @@ fn functions_of_tensors_that_name_no_dim() {
     let (x, array) = (abc_along_b(), numbers());
     let (large, class) = cost(|| -> Stream<bool, (A, B, C), B> { x.pointwise(is_large) });
     assert_eq!((large.to_array(), class), (array.mapv(|x| x > 50), CostClass::Compute));
-    // Axes in another order than their dims, and expressions as results.
+    // Axes that are not in the order of their dims, and expressions as results.
     let turned = array.view().permuted_axes([2, 0, 1]);
     let y: Stream<f64, (C, A, B), A> =
         array.clone().into_tensor((A, B, C)).stream((C, A, B), A).pointwise(|x| {

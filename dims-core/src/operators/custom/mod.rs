@@ -223,8 +223,7 @@ pub trait ApplyOp: AsTensor {
     ///
     /// # Panics
     ///
-    /// Where [`try_apply_array`](ApplyOp::try_apply_array) returns an error, and if the operation
-    /// panics.
+    /// If [`try_apply_array`](ApplyOp::try_apply_array) returns an error, or the operation panics.
     #[panicking_twin("so are results of different shapes")]
     fn try_apply_array<O: ArrayOp<Self::Elem, In: RankOf<Rank = N>>, N: AxesOf<Self::Rank>>(
         self,
@@ -251,7 +250,7 @@ impl<A: AsTensor + ?Sized> ApplyOp for A {}
 ///
 /// # Panics
 ///
-/// Where [`try_apply_arrays`] returns an error, and if the operation panics.
+/// If [`try_apply_arrays`] returns an error, or the operation panics.
 ///
 /// # Errors
 ///

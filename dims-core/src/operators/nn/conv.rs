@@ -220,7 +220,7 @@ settings! {
     ///
     /// # Panics
     ///
-    /// Where [`try_conv`] returns an error.
+    /// If [`try_conv`] returns an error.
     apply(conv) -> Named<A::Elem, X>;
     /// Like [`apply`](Convolve::apply), but sizes that do not fit are an error.
     ///
@@ -232,7 +232,7 @@ settings! {
     ///
     /// # Panics
     ///
-    /// Where [`try_conv_transpose`] returns an error.
+    /// If [`try_conv_transpose`] returns an error.
     transpose(conv_transpose) -> Named<A::Elem, X>;
     /// Like [`transpose`](Convolve::transpose), but sizes that do not fit are an error.
     ///

@@ -37,7 +37,7 @@
 //! * A step is one pass over each parameter, in place. ([`Lamb`] and [`Adafactor`] take more,
 //!   because they compute norms and means first.) Memory for the [`State`] is allocated at the
 //!   first step. Later steps only allocate if a clone shares the parameter's elements, which are
-//!   then copied, or if the gradient has another memory order of axes than its parameter.
+//!   then copied, or if the axes of the gradient are not stored in the order of its parameter.
 //!   [`Adafactor`] also allocates the direction of one parameter at a time.
 //! * Tensors that are not learned are unchanged: see [`Parameters`].
 //! * The state of a parameter in half precision (`f16`, `bf16`) is in `f32`. It includes *master
@@ -116,8 +116,8 @@ pub trait Optimizer<P: Parameters> {
     ///
     /// # Panics
     ///
-    /// Where [`try_step`](Optimizer::try_step) returns an error, and if a gradient is being taken
-    /// through the parameters.
+    /// If [`try_step`](Optimizer::try_step) returns an error, or a gradient is being taken through
+    /// the parameters.
     ///
     /// # Errors
     ///
