@@ -48,7 +48,7 @@ use suite::{Batch, Feat, Hidden, Out};
 
 /// Examples along each of the two extra dims.
 const ALONG: usize = 8;
-/// How often times are taken. The candidates take turns, so that noise on the machine affects them
+/// The number of measurements. The candidates take turns, so that noise on the machine affects them
 /// equally.
 const ROUNDS: usize = 300;
 

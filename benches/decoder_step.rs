@@ -2,7 +2,7 @@
 //! it.
 //!
 //! For each case, prints the share of the bandwidth that a plain sum over the same weights reaches
-//! in the same run. The candidates take turns, and the least time of each counts. "cached" calls
+//! in the same run. The candidates take turns, and the shortest time of each counts. "cached" calls
 //! use the same weights each time, which may stay in the last-level cache; "memory" calls use those
 //! of the next layer.
 //!

@@ -1,8 +1,10 @@
-//! Instructions of one call on arrays of a few elements, compared with the same computation in
-//! ndarray. This shows what work remains at run time to find rows, columns and sums.
+//! Counts the instructions of one call on arrays of a few elements, compared with the same
+//! computation in ndarray. This shows how much work is left to run time to find rows, columns and
+//! sums.
+//!
 //! `cargo bench --bench instructions` counts instructions with `perf stat`, or with valgrind if the
-//! processor's counters are not available. It subtracts a run from one with twice as many calls, so
-//! that only the calls count.
+//! processor's counters are not available. It runs each case twice, the second time with twice as
+//! many calls, and subtracts, so that the start of the program does not count.
 
 use std::hint::black_box;
 use std::process::Command;
@@ -135,7 +137,7 @@ enum Counter {
 }
 
 impl Counter {
-    /// The number of calls of the shorter run. Valgrind counts exactly, but slowly.
+    /// The number of calls in the shorter run. Valgrind counts exactly, but slowly.
     fn calls(self) -> u64 {
         match self {
             Counter::Perf => 100_000,
@@ -143,7 +145,8 @@ impl Counter {
         }
     }
 
-    /// The instructions of this program with this many calls of a case, if they can be counted.
+    /// The number of instructions that this program runs for `calls` calls of a case, if it can be
+    /// counted.
     fn count(self, case: usize, calls: u64) -> Option<u64> {
         let (tool, options): (_, &[&str]) = match self {
             Counter::Perf => ("perf", &["stat", "-x", ",", "-e", "instructions:u"]),
@@ -167,7 +170,7 @@ fn main() {
     }
     let Some(counter) = [Counter::Perf, Counter::Valgrind].into_iter().find(|by| by.count(0, 1).is_some())
     else {
-        return println!("neither `perf stat -e instructions:u` nor valgrind counts here");
+        return println!("neither `perf stat -e instructions:u` nor valgrind can count instructions here");
     };
     let by = match counter {
         Counter::Perf => "perf stat",

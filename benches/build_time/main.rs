@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds of each program; the least time counts.
+/// The number of builds of each program; the shortest time counts.
 const RUNS: usize = 3;
 
 /// A program: its name, its library, and its source.

@@ -78,7 +78,7 @@ fn race(rounds: usize, steps: &mut [&mut dyn FnMut()]) -> Vec<f64> {
     least
 }
 
-/// Which steps run, and how often.
+/// Which steps run, and in how many rounds.
 pub struct Bench {
     pub rounds: usize,
     pub part: String,

@@ -80,7 +80,7 @@ where
     ///
     /// # Panics
     ///
-    /// Where [`new`](Rope::new) panics.
+    /// See [`new`](Rope::new).
     #[track_caller]
     pub fn interleaved(positions: Of<P>, features: Of<F>, base: f64) -> Self {
         let neighbours = from_fn(features, |feature: usize| feature ^ 1);

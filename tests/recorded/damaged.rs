@@ -164,7 +164,7 @@ fn differences(a: &Value, b: &Value, path: &mut String) -> String {
     }
 }
 
-/// How often each program is changed. `DAMAGED_TIMES` sets another number.
+/// The number of times that each program is changed, unless `DAMAGED_TIMES` is set.
 fn times() -> usize {
     std::env::var("DAMAGED_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(400)
 }

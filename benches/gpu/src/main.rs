@@ -29,7 +29,7 @@ dims! {
 /// Times programs on a device.
 #[derive(Parser)]
 struct Args {
-    /// The plugin. If missing, it is searched for
+    /// The path of the plugin. By default, the first one found is used
     #[arg(long)]
     plugin: Option<String>,
     /// Only cases whose names contain this

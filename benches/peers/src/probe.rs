@@ -187,7 +187,7 @@ impl Traffic {
 /// A way to copy.
 type Copy = fn(&[f32], &mut [f32]);
 
-/// The least time for the memory traffic of a case, as peers that take turns with the others:
+/// The shortest time for the memory traffic of a case, as peers that take turns with the others:
 /// copies with the C library, and with a loop. Each call uses the next copy of the arrays.
 pub fn memory(threads: usize, read: f64, written: f64, copies: usize, turn: &Turn) -> [Peer; 2] {
     let traffic: Rc<[Traffic]> = (0..copies).map(|_| Traffic::new(threads, read, written)).collect();

@@ -95,7 +95,7 @@ pub(crate) fn of_map<T: Real, A: Written, B: Written<Set: Union<A::Set>>>(
     normally(Chained(inputs, outputs), Float::sqrt(1.0 / fan_in), seed)
 }
 
-// The bounds are in the line of the name, because rustc quotes it.
+// The bounds are on the line of the name, because rustc quotes it.
 macro_rules! by_fan_in {
     ($($(#[$doc:meta])* $try_name:ident $draw:ident $gain:literal [$($bounds:tt)*];)*) => {$(
         $(#[$doc])*

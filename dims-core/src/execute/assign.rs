@@ -162,7 +162,7 @@ pub(crate) fn note_update<T>(nest: &Nest, scatters: bool, expression: impl FnOnc
     });
 }
 
-// The bounds are in the line of the name, because rustc quotes it.
+// The bounds are on the line of the name, because rustc quotes it.
 macro_rules! assignments {
     ($($(#[$doc:meta])* $name:ident $try_name:ident $op:expr, [$($bounds:tt)*];)*) => {
         impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {$(

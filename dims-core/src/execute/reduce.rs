@@ -1,4 +1,4 @@
-//! The methods of reductions and scans.
+//! Methods for reductions and scans.
 
 mod along;
 mod combine;
@@ -71,13 +71,13 @@ fn detached<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
 fn eval_planned<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
     tensor: Named<T, S, R, E>,
 ) -> Result<Named<T, S, R>, DimError> {
-    // (Not through `unified_shape`: the shape would be moved through its `Result`.)
+    // `unified_shape` would move the shape through its `Result`.
     let mut shape = Shape::new::<S, R>();
     tensor.unify(&mut shape)?;
     Ok(Named::from_expr(evaluate_tensor::<S, R, _>(tensor.expr, &shape)?))
 }
 
-// The bound of the dims is in each line, not in the macro, because rustc quotes it.
+// The bound of the dims is on each line, not in the macro, because rustc quotes it.
 macro_rules! reductions {
     ($($(#[$doc:meta])* $try_name:ident [$($dims:tt)*] [$($bound:tt)*] $out:ty, $reducer:expr, $empty:expr;)*) => {$(
         $(#[$doc])*
@@ -98,7 +98,7 @@ macro_rules! nan_reductions {
         ///
         /// # Panics
         ///
-        /// Where the `try_` form returns an error.
+        /// If the `try_` form returns an error.
         #[track_caller]
         fn $name<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Reduced<Self::Elem, Self, X>
         where
@@ -107,7 +107,7 @@ macro_rules! nan_reductions {
             unwrap(self.$try_name(dims))
         }
 
-        #[doc = concat!("As [`", stringify!($name), "`](Reductions::", stringify!($name), "), but sizes that do not fit are an error.")]
+        #[doc = concat!("Like [`", stringify!($name), "`](Reductions::", stringify!($name), "), but sizes that do not fit are an error.")]
         #[track_caller]
         fn $try_name<D: DimsOf<Self::Dims, X>, X: Dims>(
             &self,
@@ -156,8 +156,8 @@ macro_rules! scans {
 /// assert!(x.gt(0.0).all((i, j)).order(()));
 /// ```
 ///
-/// `nansum` and the others that begin with `nan` leave out the elements that are NaN, where NaN
-/// stands for a number that is missing. How many numbers there are is `(!x.is_nan()).count(Day)`.
+/// `nansum` and the other methods that begin with `nan` treat NaN as a missing number, and skip it.
+/// To count the numbers, write `(!x.is_nan()).count(Day)`.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -170,8 +170,8 @@ macro_rules! scans {
 /// assert_eq!(x.nanstd(Day).order(Row), ndarray::array![1.0, 0.0]);
 /// ```
 ///
-/// In the result of a scan, each element depends on those up to it along a dim. Scans run at once,
-/// and the result has the dims of the tensor.
+/// In the result of a scan, each element depends on the elements up to its position along a dim.
+/// Scans run at once, and the result has the dims of the tensor.
 ///
 /// ```text
 /// x           3 1 4 1 5
@@ -214,9 +214,9 @@ pub trait Reductions: AsTensor {
         /// The smallest element; NaN if one of them is NaN. It is an error if there are no
         /// elements.
         try_min [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] Self::Elem, reducers::Min, Empty::Refused("min");
-        /// The index of the largest element, or of the first of several; for a tuple of dims, the
-        /// index into all of them together, the last dim fastest. It is an error if there are no
-        /// elements.
+        /// The index of the largest element, or of the first one if several are equal; for a tuple
+        /// of dims, the index into all of them together, the last dim fastest. It is an error if
+        /// there are no elements.
         try_argmax [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<true>, Empty::Refused("argmax");
         /// The index of the smallest element, as for `argmax`.
         try_argmin [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<false>, Empty::Refused("argmin");
@@ -345,7 +345,7 @@ pub trait Reductions: AsTensor {
     }
 
     /// The differences of neighbours along a dim, `out[i] = x[i + 1] - x[i]`. The result has one
-    /// element less, or none if there are none.
+    /// element fewer, or none if the tensor has none.
     #[panicking_twin]
     fn try_diff<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
@@ -357,7 +357,8 @@ pub trait Reductions: AsTensor {
         differences::<Self, D>(self, dim)
     }
 
-    /// Computes the elements into memory: dims in the order of the set, then the positional axes.
+    /// Computes and stores the elements, with the dims in the order of the set, then the positional
+    /// axes.
     ///
     /// ```
     /// use typed_dims::prelude::*;

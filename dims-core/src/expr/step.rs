@@ -389,7 +389,7 @@ fn written_as<'w>(
     write: &mut dyn FnMut(&mut Writer<'w>) -> Register,
 ) -> Result<Option<Field>, DimError> {
     let mut writer = Writer::new();
-    // (The writer notes which variables are read, also if their gradient is 0.)
+    // (The writer notes which variables are read, even if their gradient is 0.)
     let mut value = write(&mut writer);
     if writer.is_recorded() {
         writer = Writer::repeatable();

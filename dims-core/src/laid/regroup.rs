@@ -107,7 +107,7 @@ condition! {
     pub trait SideBySide<P, L> for True;
 }
 
-/// A dim that can replace the adjacent dims `P` in the layout `L`: it is none of the other axes.
+/// A dim that can replace the adjacent dims `P` in the layout `L`: no other axis has it.
 pub trait UnionOf<P, L>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -266,7 +266,7 @@ pub trait Selecting: Computable {
     /// The elements where the mask is true, along the new dim `n`, in row-major order of `dims`:
     /// `x[mask]` in NumPy.
     ///
-    /// `dims` must be all dims of the mask. The tensor may have further dims, which are kept.
+    /// `dims` must be all dims of the mask. The tensor may have other dims, which are kept.
     #[panicking_twin("so is a dim `n` that has a size already")]
     fn try_masked_select<M, D, X, Y, Z, B>(
         self,

@@ -285,8 +285,8 @@ impl SavedProgram {
     ///
     /// # Errors
     ///
-    /// Returns an error if the data is damaged, or if `like` has other tensors, sizes or settings
-    /// than the result.
+    /// Returns an error if the data is damaged, or if the tensors, sizes or settings of `like` are
+    /// not those of the result.
     pub fn restore<In: RecordInputs, Out: Parameters>(
         &self,
         like: &Out,

@@ -243,8 +243,7 @@ type HasData<P, D> = <<P as DimList>::Brands as DividesInto<D, ()>>::Holds;
 /// Whether none of the dims `P` is after the data dimension `D`.
 type NoneBehind<P, D> = <<<P as DimList>::Brands as DividesInto<D, ()>>::Behind as NestedPairs>::IsEmpty;
 
-/// A dim that can replace the adjacent axes `P` of `L` in a stream along `D`: it is none of the
-/// other axes.
+/// A dim that can replace the adjacent axes `P` of `L` in a stream along `D`: no other axis has it.
 pub trait UnitedOf<P, L, D>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

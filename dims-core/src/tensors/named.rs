@@ -79,7 +79,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
         Ok(shape)
     }
 
-    /// Unifies the sizes of the operands in a new shape.
+    /// Unifies the sizes of the operands in `shape`, which must be new.
     #[inline]
     pub(crate) fn unify(&self, shape: &mut Shape) -> Result<(), DimError> {
         self.expr.unify::<S, R>(shape)?;
@@ -123,8 +123,8 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
 
     /// The sizes of all axes, like an array's `shape`, for a tensor that only has positional axes.
     ///
-    /// Dims have no order: use [`size`](Named::size) for one dim, [`dims`](Named::dims) for all by
-    /// name.
+    /// Dims have no order: use [`size`](Named::size) for one dim, or [`dims`](Named::dims) for the
+    /// names and sizes of all.
     ///
     /// # Panics
     ///
@@ -157,7 +157,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
 }
 
 impl<T, S: Dims, R: Rank> Named<T, S, R> {
-    /// The tensor with its dims `S` written as the same set `X`. Nothing is computed.
+    /// The same tensor, with its set of dims `S` written as `X`. Nothing is computed.
     ///
     /// Use it in generic code where rustc cannot see that two sets are equal: for example, that a
     /// tensor with the dim `D` has the same dims after it is multiplied by a tensor that only has
@@ -186,7 +186,7 @@ impl<T, S: Dims, R: Rank> Named<T, S, R> {
     /// let x: Tensor<f32, (Batch,)> = ones::<f32, _>((Batch.of(1), Feat.of(2))).same_set();
     /// ```
     ///
-    /// The dims of `Named` are in order of declaration:
+    /// The dims of `Named` must be in order of declaration:
     ///
     /// ```compile_fail
     /// # use typed_dims::prelude::*;
@@ -194,7 +194,6 @@ impl<T, S: Dims, R: Rank> Named<T, S, R> {
     /// let x: Named<f32, (Feat, Batch)> = ones::<f32, _>((Batch.of(1), Feat.of(2))).same_set();
     /// ```
     pub fn same_set<X: Dims>(self) -> Named<T, X, R> {
-        // (The axes are the same.)
         const { assert!(S::KEYS.is_same(X::KEYS), "these are two different sets of dims, or one in another order") }
         let axes: SmallVec<[usize; 8]> = (0..S::KEYS.as_slice().len()).collect();
         Named::from_expr(self.expr.with_dims(&axes, |_| 1))

@@ -19,7 +19,7 @@ pub type ContractionPair = (usize, usize, AxisSet);
 /// The pairs in order.
 pub type ContractionPath = SmallVec<[ContractionPair; 4]>;
 
-/// The largest number of operands for which the cheapest path is searched: `n` operands have
+/// The largest number of operands for which the cheapest path is searched for: `n` operands have
 /// `3^n / 2` splits of subsets in two.
 const MOST: usize = 10;
 

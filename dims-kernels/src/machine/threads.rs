@@ -139,8 +139,9 @@ mod helped {
     use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
     use std::{hint, mem, thread};
 
-    /// How often the caller checks whether all threads have left before it sleeps, and how often it
-    /// yields between two checks: about 50 microseconds in all if nothing else wants the CPU.
+    /// The number of times that the caller checks whether all threads have left before it sleeps,
+    /// and that it yields between two checks: about 50 microseconds in all if nothing else wants
+    /// the CPU.
     const LOOKS: usize = 64;
     const YIELDS: usize = 32;
 

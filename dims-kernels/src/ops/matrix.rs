@@ -52,7 +52,7 @@ pub enum MatrixWork {
     Pinv,
     /// The number of singular values that do not count as 0, as in [`Pinv`](Self::Pinv).
     Rank,
-    /// The greatest singular value divided by the least.
+    /// The largest singular value divided by the smallest.
     Cond,
     /// The power with an integer exponent.
     Power {

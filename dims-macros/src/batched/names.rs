@@ -31,7 +31,7 @@ impl<'b> BodyNames<'b> {
         names.patterns
     }
 
-    /// How often the body binds a name.
+    /// The number of times that the body binds a name.
     pub fn count(&self, name: &Ident) -> usize {
         let locals = self.locals.iter().filter(|local| local.pat.ident == *name).count();
         locals + usize::from(self.patterns.contains(&name.to_string()))

@@ -1,4 +1,4 @@
-//! The meaning of an einsum: which axes it keeps, and which it sums.
+//! Checks an einsum, and finds which axes it keeps and which it sums.
 
 use super::EinsumCall;
 use crate::pattern::axes::{Numbered, Rules, Slot, Table, number, solvable};
@@ -102,8 +102,8 @@ pub fn check(call: &EinsumCall, notation: Notation, errors: &mut Errors) -> Vali
     ValidEinsum { table, inputs, output, given }
 }
 
-/// Whether a pattern of names looks like one of letters: no operand name occurs anywhere else, but
-/// the letters of the result do.
+/// Whether a pattern of names was probably meant as letters: each array has a single axis, and the
+/// result's name is not an operand's, but each of its letters occurs in one.
 fn is_of_letters(left: &[Array], right: Option<&[Array]>) -> bool {
     let one = |array: &Array| match &array.axes[..] {
         [Axis { kind: AxisKind::Name(name), .. }] => Some(name.clone()),

@@ -1,7 +1,7 @@
 //! Executables as bytes and files.
 //!
-//! A file contains the key of its executable, so that a hash collision cannot load another program,
-//! and a checksum, so that XLA is never given damaged machine code.
+//! A file contains the key of its executable, so that a hash collision cannot load the wrong
+//! program, and a checksum, so that XLA is never given damaged machine code.
 
 use crate::XlaError;
 use std::fs::{self, File};
@@ -147,8 +147,8 @@ impl Store {
         }
     }
 
-    /// The hash of the plugin's file. It is stored in the folder, so that not every process reads
-    /// the large file.
+    /// The hash of the plugin's file. It is stored in the folder, so that later processes need not
+    /// read the large file.
     pub(super) fn file_hash(&self, path: &Path) -> u128 {
         let Some(state) = file_state(path) else { return 0 };
         let note = self.folder.join(format!("{:032x}.plugin", Hash::of(&state.0)));

@@ -34,7 +34,7 @@ fn texts(shift: usize) -> Texts {
     from_fn((Batch.of(TEXTS), Token.of(CONTEXT)), id)
 }
 
-/// Prints the least time of each part of a training step.
+/// Prints the shortest time of each part of a training step.
 fn train(gpt: &mut Gpt, rounds: usize) {
     let (texts, next) = (texts(0), texts(1));
     let mut optimizer = AdamW::new(1e-4).betas(0.9, 0.99).weight_decay(0.1);

@@ -24,7 +24,7 @@ pub struct Case {
     pub flops: f64,
     /// Bytes of the inputs that are read.
     pub read: f64,
-    /// How often each of these bytes is read on average, in random order.
+    /// The number of times that each of these bytes is read on average, in random order.
     pub times: f64,
     /// Bytes of the result.
     pub written: f64,

@@ -49,7 +49,7 @@ const OF_SCORES: f32 = 1e-3;
 /// Measures the decoders.
 #[derive(Args)]
 pub struct Options {
-    /// How often each decoder trains and samples; the least time counts.
+    /// The number of times that each decoder trains and samples; the shortest time counts.
     #[arg(long, default_value_t = 10)]
     rounds: usize,
     /// The number of threads for each library.
@@ -203,7 +203,7 @@ fn sample(decoders: &[Box<dyn Decoder>], texts: usize, rounds: usize) -> Vec<Rou
     })
 }
 
-/// One row for each decoder: the least time at each position, averaged over positions, and the
+/// One row for each decoder: the shortest time at each position, averaged over positions, and the
 /// median round.
 fn add_rows(
     table: &mut comfy_table::Table,

@@ -16,9 +16,9 @@ use kernels::step::linalg::{EigenStep, MatrixElement, MatrixWork, RealMatrixElem
 use num_complex::Complex;
 use twins::panicking_twin;
 
-/// Elements of a tensor over other dims.
+/// A tensor with the element type and rank of `A`, and the dims `S`.
 type ElemsOver<A, S> = Named<<A as AsTensor>::Elem, S, <A as AsTensor>::Rank>;
-/// Complex numbers along dims of a tensor.
+/// Like [`ElemsOver`], with complex elements.
 type ComplexOver<A, S> = Named<Complex<<A as AsTensor>::Elem>, S, <A as AsTensor>::Rank>;
 
 /// The result of [`eigh`](Decompositions::eigh): eigenvalues and eigenvectors.
@@ -29,7 +29,7 @@ pub type SingularTriple<A, U, S, V> = (ElemsOver<A, U>, Reduced<RealElem<A>, A, 
 pub type OrderedFactors<A, X, L, U> = (Reduced<usize, A, X>, ElemsOver<A, L>, ElemsOver<A, U>);
 
 /// Decompositions of matrices along two dims of a tensor, and quantities computed from them. All
-/// other dims are a batch. They run immediately, using the crate `faer`.
+/// other dims are a batch. The methods run immediately, using the crate `faer`.
 ///
 /// If the factors share a new dim, pass it as `k`. Its size is the smaller of the sizes of `rows`
 /// and `columns`. If an element is infinite or NaN, the error names the position of its matrix in
@@ -121,8 +121,8 @@ pub trait Decompositions: Computable {
     }
 
     /// The singular value decomposition, `a[r, c] = sum over k of u[r, k] * s[k] * conj(v[c, k])`:
-    /// `(u, s, v)`, where the columns of `u` and `v` have length 1 and are orthogonal, and `s` is 0
-    /// or more and descends.
+    /// `(u, s, v)`, where the columns of `u` and `v` have length 1 and are orthogonal, and `s` is
+    /// non-negative and in descending order.
     ///
     /// The sign of singular vectors is arbitrary, and so is the basis that they form for equal
     /// singular values. As in PyTorch, gradients with respect to them are defined for functions
@@ -206,11 +206,11 @@ pub trait Decompositions: Computable {
     /// `sum over s of a[r, s] * v[s, c] = w[c] * v[r, c]`, where the eigenvectors have length 1 and
     /// are orthogonal.
     ///
-    /// They are those of `(a + a^H) / 2`, so the gradient is symmetric. The sign of eigenvectors is
-    /// arbitrary, and so is the basis that they form for equal eigenvalues. As in PyTorch,
-    /// gradients with respect to them are defined for functions that do not depend on these
-    /// choices; for others, equal eigenvalues make the gradient infinite or NaN. The gradient with
-    /// respect to `w` is always defined.
+    /// The decomposed matrix is `(a + a^H) / 2`, so the gradient is symmetric. The sign of
+    /// eigenvectors is arbitrary, and so is the basis that they form for equal eigenvalues. As in
+    /// PyTorch, gradients with respect to them are defined for functions that do not depend on
+    /// these choices; for others, equal eigenvalues make the gradient infinite or NaN. The gradient
+    /// with respect to `w` is always defined.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -241,7 +241,7 @@ pub trait Decompositions: Computable {
     /// their eigenvectors, one for each position of `columns`: `(w, v)` with
     /// `sum over s of a[r, s] * v[s, c] = w[c] * v[r, c]`, where the eigenvectors have length 1.
     ///
-    /// It has no derivative and cannot be recorded, because programs do not support complex
+    /// `eig` has no derivative and cannot be recorded, because programs do not support complex
     /// numbers.
     ///
     /// ```
@@ -278,8 +278,8 @@ pub trait Decompositions: Computable {
 
     /// The Moore-Penrose pseudoinverse. As a matrix, it has its rows along `columns`, and its
     /// columns along `rows`: `(a.pinv(r, c) * b).sum(r)` is [`a.lstsq(b, r, c)`](Self::lstsq). As
-    /// in PyTorch, singular values up to `epsilon * max(rows, columns)` times the greatest count as
-    /// 0.
+    /// in PyTorch, singular values of at most `epsilon * max(rows, columns)` times the largest one
+    /// are treated as 0.
     ///
     /// The gradient assumes that the rank is locally constant. (G. Golub and V. Pereyra, 1973.)
     ///
@@ -344,7 +344,7 @@ pub trait Decompositions: Computable {
     }
 
     /// The rank: the number of singular values greater than `epsilon * max(rows, columns)` times
-    /// the greatest.
+    /// the largest one.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -367,8 +367,8 @@ pub trait Decompositions: Computable {
         matrices.result(data, &[])
     }
 
-    /// The condition number: the greatest singular value divided by the least. It is infinite if
-    /// the least is 0, and 0 for a matrix without elements.
+    /// The condition number: the largest singular value divided by the smallest. It is infinite if
+    /// the smallest is 0, and 0 for a matrix without elements.
     ///
     /// ```
     /// use typed_dims::prelude::*;

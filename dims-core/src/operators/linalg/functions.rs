@@ -11,7 +11,7 @@ use kernels::step::linalg::{MatrixElement, MatrixWork};
 use twins::panicking_twin;
 
 /// Functions of square matrices along two dims of a tensor, which map a space to itself. All other
-/// dims are a batch. They run immediately, using the crate `faer`.
+/// dims are a batch. The methods run immediately, using the crate `faer`.
 pub trait MatrixFunctions: Computable {
     /// The power with an integer exponent `n`: the product of `n` copies of the matrix, the
     /// identity for 0, and the power of the inverse for a negative exponent.
@@ -25,7 +25,7 @@ pub trait MatrixFunctions: Computable {
     /// assert_eq!(a.at((r, c)).matrix_power(r, c, -2).order((r, c)), array![[1.0, -2.0], [0.0, 1.0]]);
     /// ```
     #[panicking_twin(
-        "so is an element that is infinite or NaN, and with a negative exponent a singular matrix"
+        "so are an infinite or NaN element and, with a negative exponent, a singular matrix"
     )]
     #[rustfmt::skip] // rustc quotes the line
     fn try_matrix_power<R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(

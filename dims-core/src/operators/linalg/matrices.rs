@@ -1,4 +1,4 @@
-//! Matrices along two dims of a tensor: operands and results of steps on them.
+//! Matrices along two dims of a tensor: the operands and results of linear-algebra steps.
 
 use crate::error::DimError;
 use crate::execute::lines::arranged;
@@ -25,7 +25,7 @@ use kernels::step::{AnyBuffer, Executed, Step};
 /// complex numbers.
 pub(crate) type RealElem<A> = <<A as AsTensor>::Elem as MatrixElement>::Part;
 
-/// The matrices of a tensor, contiguous: one for each position of the other dims.
+/// The matrices of a tensor, stored contiguously: one for each position of the other dims.
 pub(crate) struct MatrixBatch<T> {
     pub(crate) data: Buffer<T>,
     /// The axes of the batch in the memory order of results, with their sizes.
@@ -127,8 +127,8 @@ impl<T: Element> MatrixBatch<T> {
         parts.join(", ")
     }
 
-    /// A result with the dims `S`: the dims of the batch, and other dims along which each matrix
-    /// has elements.
+    /// A result with the dims `S`. The axes of `data` are those of the batch, then `further`, the
+    /// axes of the result for one matrix.
     #[track_caller]
     pub(crate) fn result<U: Element, S: Dims, R: Rank>(
         &self,
@@ -146,7 +146,7 @@ impl<T: Element> MatrixBatch<T> {
         arranged::<U, S, R>(data, &order, &sizes)
     }
 
-    /// Runs a step on square matrices whose result has the dims of the matrices.
+    /// Runs a step whose result has the same dims as the matrices.
     #[track_caller]
     pub(crate) fn alike<S: Dims, R: Rank>(mut self, work: MatrixWork) -> Result<Named<T, S, R>, DimError>
     where
@@ -157,7 +157,7 @@ impl<T: Element> MatrixBatch<T> {
         self.result(data, &[self.rows, self.columns])
     }
 
-    /// Runs a step and returns its results, to be taken one by one.
+    /// Runs a step. Take its results one by one with [`next`](Executed::next).
     #[track_caller]
     pub(crate) fn run(&mut self, work: MatrixWork) -> Result<Executed, DimError>
     where
@@ -167,7 +167,7 @@ impl<T: Element> MatrixBatch<T> {
         self.execute(&step, None)
     }
 
-    /// A new dim of a result. Its size is the smaller of the numbers of rows and columns.
+    /// A new dim of a result. Its size is the number of rows or of columns, whichever is smaller.
     #[track_caller]
     pub(crate) fn least(&self, dim: DimInfo<'_>) -> Result<(DimKey, usize), DimError> {
         let size = self.rows.1.min(self.columns.1);
@@ -176,8 +176,8 @@ impl<T: Element> MatrixBatch<T> {
     }
 }
 
-/// The right-hand sides for a batch of matrices. They have the dims of the batch, the rows, and
-/// extra dims, which are columns.
+/// The right-hand sides for a batch of matrices. Their dims are those of the batch, the dim of the
+/// rows, and extra dims: each position of these is one right-hand side.
 pub(crate) struct RightSides<T> {
     pub(crate) data: Buffer<T>,
     /// The extra dims.
@@ -185,7 +185,7 @@ pub(crate) struct RightSides<T> {
 }
 
 impl<T: Element> RightSides<T> {
-    /// The matrices of a tensor. `V` are its dims and the dims of the batch.
+    /// Reads the right-hand sides from a tensor. `V` is the union of its dims and the batch's.
     #[track_caller]
     pub(crate) fn of<V: Dims, B: Computable<Elem = T>>(
         tensor: B,

@@ -43,7 +43,7 @@ impl Triangular {
 pub type SignAndLog<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<RealElem<A>, A, X>);
 
 /// Square matrices along two dims of a tensor: their inverses and determinants, and systems of
-/// equations. All other dims are a batch. They run immediately, using the crate `faer`.
+/// equations. All other dims are a batch. The methods run immediately, using the crate `faer`.
 ///
 /// A matrix maps vectors along `columns` to vectors along `rows`:
 /// `y[rows] = sum over columns of a[rows, columns] * x[columns]`. So `b` in `a x = b` has the dim
@@ -95,7 +95,7 @@ pub trait LinearSystems: Computable {
     /// let a = array![[1.0, 2.0], [0.0, 4.0]];
     /// assert_eq!(a.at((r, c)).inverse(r, c).order((c, r)), array![[1.0, -0.5], [0.0, 0.25]]);
     /// ```
-    #[panicking_twin("so is a matrix without an inverse, and an element that is infinite or NaN")]
+    #[panicking_twin("so are a matrix without an inverse, and an infinite or NaN element")]
     #[rustfmt::skip] // rustc quotes the line
     fn try_inverse<R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,
@@ -184,7 +184,7 @@ pub trait LinearSystems: Computable {
     /// let (a, b) = (array![[2.0, 1.0], [0.0, 4.0]], array![4.0, 8.0]);
     /// assert_eq!(a.at((r, c)).solve(b.at(r), r, c).order(c), array![1.0, 2.0]);
     /// ```
-    #[panicking_twin("so is a matrix without an inverse, and an element that is infinite or NaN")]
+    #[panicking_twin("so are a matrix without an inverse, and an infinite or NaN element")]
     #[rustfmt::skip] // rustc quotes the line
     fn try_solve<B: Operable<Self::Elem> + AsTensor<Rank = Rank0>, R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>, Z: Dims, V: Dims, W: Dims + CanGain<C::Brand> + Union<(C::Brand,), Out = O>, O: Dims>(
         self,
@@ -214,7 +214,7 @@ pub trait LinearSystems: Computable {
     /// assert_eq!(l.at((c, r)).solve_triangular(b.at(r), r, c, Triangular::Upper).order(c), array![0.75, 2.5]);
     /// ```
     #[panicking_twin(
-        "so is a matrix with a 0 on its diagonal, and an element that is read and is infinite or NaN"
+        "so are a 0 on the diagonal, and an infinite or NaN element that is read"
     )]
     #[rustfmt::skip] // rustc quotes the line
     fn try_solve_triangular<B: Operable<Self::Elem> + AsTensor<Rank = Rank0>, R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>, Z: Dims, V: Dims, W: Dims + CanGain<C::Brand> + Union<(C::Brand,), Out = O>, O: Dims>(

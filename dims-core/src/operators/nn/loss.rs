@@ -35,8 +35,8 @@ pub type ClassLoss<A, I, X> = Named<
     Unary<ops::Neg, Take<A, <I as AsTensor>::Expr>>,
 >;
 
-// The bound of the targets and `self` are written in each line, not in the macro, because rustc
-// quotes them from there.
+// The bound of the targets and `self` are on each line, not in the macro, because rustc quotes them
+// from here.
 macro_rules! losses {
     ($($(#[$doc:meta])* $method:ident($this:ident, target) $op:ident [$($target:tt)*] [$bound:ident];)*) => {$(
         $(#[$doc])*

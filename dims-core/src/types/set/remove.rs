@@ -14,10 +14,11 @@ use core::marker::PhantomData;
 /// A dim or a tuple of dims that a tensor with the dims `S` has: each is bound, and named once.
 /// `Others` are the other dims of `S`, which rustc infers.
 ///
-/// The bound of everything that works along dims of a tensor: reductions, `softmax`, `index`. It is
-/// a bound on the dims passed to a method, not on the tensor's, because rustc then reports it
-/// without quoting the method's signature. `Others` is a parameter rather than an associated type,
-/// so a method's result is a plain type and rustc evaluates the removal once for each call.
+/// The bound of all methods that work along dims of a tensor, such as reductions, `softmax` and
+/// `index`. It is a bound on the dims passed to a method, not on the tensor's, because rustc then
+/// reports it without quoting the method's signature. `Others` is a parameter rather than an
+/// associated type, so a method's result is a plain type and rustc evaluates the removal once for
+/// each call.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dim",
     label = "a dim of the tensor, or a tuple of its dims, is expected here",
@@ -40,8 +41,8 @@ where
 /// A set from which the dims `D` with the brands `L` can be removed, because enough of its dims are
 /// known.
 ///
-/// (`Others` is not used: as long as rustc has not inferred it, it does not suggest this trait as a
-/// bound of the user's function.)
+/// `Others` is not used, but while it is not inferred, rustc does not suggest this trait as a bound
+/// of the user's function.
 #[diagnostic::on_unimplemented(
     message = "a tensor with any dims `{Self}` may lack `{D}`",
     label = "the signature does not say that the tensor has this dim",
@@ -189,7 +190,8 @@ where
     type Out = <T::Out as Removal>::Behind<H>;
 }
 
-/// Removes each brand of the list `L` from a sorted list, originally the list of the set `S`.
+/// Removes each brand of the list `L` from a sorted list. `S` is the set before anything was
+/// removed.
 #[diagnostic::on_unimplemented(
     message = "a tensor with any dims `{S}` may lack the dims `{L}`",
     label = "the signature does not say that the tensor has this dim",
@@ -221,8 +223,8 @@ impl<S, X> RemoveAll<(), S> for X {
     type Out = Removed<X, Nothing, Nothing>;
 }
 
-/// A list that is never used. (If `()` were the only list that every set can lose, rustc would
-/// suggest it when a dim is missing.)
+/// A list that is never used. If `()` were the only list that every set can lose, rustc would
+/// suggest it when a dim is missing.
 pub enum NoList {}
 
 #[diagnostic::do_not_recommend]
@@ -254,9 +256,9 @@ impl<X: RemoveAll<T, S>, T, S> AndThen<T, S> for Taken<X> {
     type Out = X::Out;
 }
 
-// If the original set has the brand, it was named twice; otherwise it was never bound. What remains
-// is the same as if each brand had been named once, so that code that expects that set gets no
-// second error.
+// If the original set has the brand, it was named twice; otherwise it was never bound. The
+// remaining list is the same as if each brand had been named once, so that code that expects it
+// gets no second error.
 #[diagnostic::do_not_recommend]
 impl<D: MaybeDim, X, T, S: Dims> AndThen<T, S> for Absent<D, X>
 where

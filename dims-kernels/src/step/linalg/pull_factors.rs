@@ -9,7 +9,7 @@ use crate::ops::code::BinaryOpcode;
 use crate::program::{Builder, Register};
 use alloc::vec::Vec;
 
-/// `x / (column - row)`. It is 0 where `x` is 0, also if `column` and `row` are equal.
+/// `x / (column - row)`. It is 0 where `x` is 0, even if `column` and `row` are equal.
 fn over_gap(build: &mut Builder, x: Register, [row, column]: [Register; 2]) -> Register {
     let gap = build.binary(BinaryOpcode::Sub, column, row);
     let kind = build.kind(gap);
@@ -109,7 +109,7 @@ pub(super) fn of_singular_values<T: MatrixElement>(
     algebra.products([&u, &inner, &v.t()])
 }
 
-/// The greatest singular value divided by the least: `g` times the derivatives of both.
+/// The largest singular value divided by the smallest: `g` times the derivatives of both.
 pub(super) fn of_cond<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let algebra = &pulled.algebra;
     let [u, s, v] = singular(pulled)?;

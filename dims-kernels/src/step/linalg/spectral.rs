@@ -241,7 +241,7 @@ pub(super) fn rank<T: MatrixElement>(
     Ok(diagonal.iter().filter(|value| value.part() > least).count())
 }
 
-/// The greatest singular value divided by the least; 0 for a matrix without elements.
+/// The largest singular value divided by the smallest; 0 for a matrix without elements.
 pub(super) fn cond<T: MatrixElement>(
     a: &[T],
     sizes: MatrixSizes,

@@ -121,7 +121,7 @@ impl Draft {
         self.values.insert(number);
     }
 
-    /// Replaces a value, also where it replaces others.
+    /// Replaces a value, including where it replaces others.
     pub(super) fn replace_value(&mut self, number: u64, by: Meaning) {
         self.values.remove(&number);
         for meaning in self.replaced.values_mut() {

@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 /// A factor of fewer operations is recomputed as fast as it is read.
 const WORTHWHILE: usize = 3;
 
-/// Factors are not searched in longer programs.
+/// Factors are not searched for in longer programs.
 const LONGEST: usize = 64;
 
 /// A factor of a sum.
