@@ -41,7 +41,7 @@ use tokens::{flat, source, text_of};
 /// to `try_name`. The macro adds
 ///
 /// * to `name`, the section `# Panics`, "If `try_name` returns an error", unless it has one;
-/// * to `try_name`, the line "Like `name`, but sizes that do not fit are an error".
+/// * to `try_name`, the line "Like `name`, but sizes that do not match are an error".
 ///   `#[panicking_twin("so is ..")]` appends to it, and `#[panicking_twin(but = "..")]` replaces
 ///   the text after "but".
 ///
@@ -70,7 +70,7 @@ impl Refusal {
 
 /// The text after "but" in the documentation of `try_name`, from the arguments of the attribute.
 fn difference(arguments: TokenStream) -> Result<String, Refusal> {
-    const WHAT: &str = "sizes that do not fit are an error";
+    const WHAT: &str = "sizes that do not match are an error";
     let arguments = flat(arguments);
     match (&arguments[..], arguments.last().and_then(text_of)) {
         ([], _) => Ok(WHAT.to_owned()),

@@ -20,6 +20,7 @@ use super::closed::{Apart, EndsInRest};
 use super::each::{Apiece, Collect, looped};
 use super::mapped::{HasAny, MappedOne, RestOf, United, Unmapped, unify_all};
 use super::seal::Visible;
+use super::way::{Alike, OneByOne, Together, Way, Ways};
 use crate::error::{DimError, list_sizes};
 use crate::execute::reduce::{TensorOf, eval};
 use crate::execute::step::NotedCalls;
@@ -39,78 +40,6 @@ use crate::types::tuples::nested;
 use alloc::rc::Rc;
 use kernels::loops::axes::Order;
 use kernels::scalar::Element;
-
-/// All examples in one call.
-pub struct Together;
-/// One call for each example.
-pub struct OneByOne;
-/// The argument is the same for all examples.
-pub struct Alike;
-/// One parameter takes all examples, another one a single example: such a call cannot run.
-pub struct Mixed;
-
-/// How the function must be called for a parameter.
-pub trait Way {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// The argument is the same for all examples.
-    #[doc(hidden)]
-    const ALIKE: bool = false;
-    /// Each call gets one example.
-    #[doc(hidden)]
-    const ONE_BY_ONE: bool = false;
-    /// The way for both parameters.
-    type Or<O: Way>: Way;
-    #[doc(hidden)]
-    type OrTogether: Way;
-    #[doc(hidden)]
-    type OrOneByOne: Way;
-}
-
-impl Way for Together {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Or<O: Way> = O::OrTogether;
-    type OrTogether = Together;
-    type OrOneByOne = Mixed;
-}
-impl Way for OneByOne {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    const ONE_BY_ONE: bool = true;
-    type Or<O: Way> = O::OrOneByOne;
-    type OrTogether = Mixed;
-    type OrOneByOne = OneByOne;
-}
-impl Way for Alike {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    const ALIKE: bool = true;
-    type Or<O: Way> = O;
-    type OrTogether = Together;
-    type OrOneByOne = OneByOne;
-}
-impl Way for Mixed {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Or<O: Way> = Mixed;
-    type OrTogether = Mixed;
-    type OrOneByOne = Mixed;
-}
-
-/// The ways of all parameters, as nested pairs.
-pub trait Ways {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// The way for all parameters.
-    type All: Way;
-}
-
-impl Ways for () {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type All = Alike;
-}
-
-impl<H: Way, T: Ways> Ways for (H, T) {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type All = H::Or<T::All>;
-}
 
 /// An argument for a parameter of type `P` of a mapped function, which does not see the dims `M`.
 #[diagnostic::on_unimplemented(

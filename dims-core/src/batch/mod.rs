@@ -35,6 +35,7 @@ pub mod numbers;
 pub mod result;
 pub mod seal;
 pub mod vmap;
+pub mod way;
 
 pub use argument::{Argument, Further, HeldArgument, NoFurther};
 pub use closed::Closes;

@@ -1,11 +1,12 @@
 //! Numbers as parameters and results of mapped functions: such a function is called for each
 //! element.
 
-use super::applies::{Alike, ByValue, Given, OneByOne, Way, one_after_the_other};
+use super::applies::{ByValue, Given, one_after_the_other};
 use super::argument::Further;
 use super::closed::EndsInRest;
 use super::each::Collect;
 use super::mapped::{HasAny, MappedOne};
+use super::way::{Alike, OneByOne, Way};
 use crate::error::DimError;
 use crate::execute::lines::arranged;
 use crate::execute::loops::check_taken;

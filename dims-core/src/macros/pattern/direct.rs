@@ -1,7 +1,7 @@
 //! Fast path for operands in memory without dims, under a pattern that names all their axes. The
 //! loop of each axis is a constant, so only sizes and strides are looked up at run time.
 //!
-//! Unusual cases (sizes that do not fit, an empty axis, a size that takes two steps to infer) are
+//! Unusual cases (sizes that do not match, an empty axis, a size that takes two steps to infer) are
 //! left to the general path, which has the error messages.
 
 use super::data::MOST;

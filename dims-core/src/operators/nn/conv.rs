@@ -222,7 +222,7 @@ settings! {
     ///
     /// If [`try_conv`] returns an error.
     apply(conv) -> Named<A::Elem, X>;
-    /// Like [`apply`](Convolve::apply), but sizes that do not fit are an error.
+    /// Like [`apply`](Convolve::apply), but sizes that do not match are an error.
     ///
     /// # Errors
     ///
@@ -234,7 +234,7 @@ settings! {
     ///
     /// If [`try_conv_transpose`] returns an error.
     transpose(conv_transpose) -> Named<A::Elem, X>;
-    /// Like [`transpose`](Convolve::transpose), but sizes that do not fit are an error.
+    /// Like [`transpose`](Convolve::transpose), but sizes that do not match are an error.
     ///
     /// # Errors
     ///

@@ -56,6 +56,7 @@ mod adafactor;
 mod adagrad;
 mod adam;
 pub(crate) mod by_path;
+mod factored;
 mod gradients;
 mod groups;
 mod implement;
@@ -126,7 +127,7 @@ pub trait Optimizer<P: Parameters> {
     /// gradient and the state differ in the length of a `Vec`, in whether an `Option` is `None`, or
     /// in the size of a dim; if a frozen name matches no parameter; or if the state does not fit
     /// into memory. Then nothing is changed.
-    #[panicking_twin(but = "settings and sizes that do not fit are an error")]
+    #[panicking_twin(but = "settings and sizes that do not match are an error")]
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError>;
 
     /// Makes the state for these parameters, with moments that are 0.
