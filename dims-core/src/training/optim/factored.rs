@@ -1,0 +1,40 @@
+//! The axes of a parameter around the two over which an optimizer factors its second moment.
+
+use super::state_tensor::AxisNumbers;
+
+/// The axes of a parameter in blocks around the two factored ones.
+pub(super) struct FactoredBlocks {
+    /// The numbers of the blocks in memory order, and their sizes in that order.
+    pub(super) order: [usize; 5],
+    pub(super) sizes: [usize; 5],
+    /// The memory orders of the two moments: their own numbers of axes.
+    pub(super) moments: [AxisNumbers; 2],
+}
+
+impl FactoredBlocks {
+    /// The blocks of a parameter whose axes have these `sizes` and are stored in this `order`.
+    pub(super) fn new(order: &[usize], sizes: &[usize], [largest, second]: [usize; 2]) -> Self {
+        let place = |axis| order.iter().position(|&own| own == axis).expect("the order has each axis");
+        let (first, last) = (place(largest).min(place(second)), place(largest).max(place(second)));
+        let (outer, between, inner) = (&order[..first], &order[first + 1..last], &order[last + 1..]);
+        let volume = |axes: &[usize]| axes.iter().map(|&axis| sizes[axis]).product::<usize>();
+        // The axes of a moment that lacks one of the factored axes, by their numbers in the moment.
+        let moment = |kept: usize, lacks: usize| {
+            let mut axes: AxisNumbers = outer.iter().chain(between).chain(inner).copied().collect();
+            let before = if lacks == largest { outer.len() + between.len() } else { outer.len() };
+            axes.insert(before, kept);
+            axes.iter().map(|&axis| axis - usize::from(axis > lacks)).collect()
+        };
+        FactoredBlocks {
+            order: if place(largest) < place(second) { [0, 1, 2, 3, 4] } else { [0, 3, 2, 1, 4] },
+            sizes: [volume(outer), sizes[order[first]], volume(between), sizes[order[last]], volume(inner)],
+            moments: [moment(second, largest), moment(largest, second)],
+        }
+    }
+
+    /// The size of a block, by its number.
+    pub(super) fn size(&self, block: usize) -> usize {
+        let at = self.order.iter().position(|&own| own == block).expect("there are five blocks");
+        self.sizes[at]
+    }
+}
