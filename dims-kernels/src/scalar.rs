@@ -67,7 +67,7 @@ pub trait Ordered: Num + PartialOrd {
     const LOWEST: Self;
     /// The greatest value.
     const HIGHEST: Self;
-    /// The remainder with the sign of `self`, as Rust's `%`.
+    /// The remainder with the sign of `self`, like Rust's `%`.
     fn rem(self, other: Self) -> Self;
     /// The greater value; NaN if either is NaN.
     fn maximum(self, other: Self) -> Self;
@@ -209,8 +209,8 @@ pub trait IndexInt: Element + PartialEq + sealed::SealedIndex {
     fn to_isize(self) -> isize;
 }
 
-/// Conversion between element types, as Rust's `as`: `bool` gives 0 and 1, a number gives `true` if
-/// it is not 0, and a complex number loses its imaginary part.
+/// Conversion between element types, like Rust's `as`: `bool` gives 0 and 1, a number gives `true`
+/// if it is not 0, and a complex number loses its imaginary part.
 #[diagnostic::on_unimplemented(
     message = "a tensor of `{Self}` cannot be cast to `{To}`",
     label = "there is no such cast"

@@ -41,7 +41,7 @@ use tokens::{flat, source, text_of};
 /// to `try_name`. The macro adds
 ///
 /// * to `name`, the section `# Panics`, "If `try_name` returns an error", unless it has one;
-/// * to `try_name`, the line "As `name`, but sizes that do not fit are an error".
+/// * to `try_name`, the line "Like `name`, but sizes that do not fit are an error".
 ///   `#[panicking_twin("so is ..")]` appends to it, and `#[panicking_twin(but = "..")]` replaces
 ///   the text after "but".
 ///
@@ -92,7 +92,7 @@ fn written(function: &Function, but: &str) -> TokenStream {
     let panics = panics.into_iter().filter(|_| !says_when_it_panics).collect();
     let tracked = source("#[track_caller]");
     let others = || function.attributes.clone();
-    let as_the_twin = doc(&format!("As {}, but {but}.", link(&twin)));
+    let as_the_twin = doc(&format!("Like {}, but {but}.", link(&twin)));
     let panicking = [docs, panics, others(), tracked.clone(), function.twin()];
     let fallible = [as_the_twin, doc(""), errors, others(), tracked, function.itself()];
     panicking.into_iter().chain(fallible).collect()

@@ -38,11 +38,11 @@ fn slices(case: &Case) {
         assert_same!(bound!(x[A B C]).slice(B, start..=end), [C A B], rx.slice("B", start, end + 1));
         assert_same!(bound!(x[A B C]).slice(B, ..=end as i32 - b as i32), [C A B], rx.slice("B", 0, end + 1));
     }
-    // Of values computed from dims.
+    // Values computed from dims.
     dims!(i = b, j = c);
     let found = (i * 10 + j).slice(i, start..end).index(j, at).order(i);
     assert_eq!(found.to_vec(), (start..end).map(|i| (i * 10 + at) as isize).collect::<Vec<_>>());
-    // Of a gather.
+    // A gather.
     let ids = case.buffer::<usize>(&mut random, &["D"], |r| r.below(b));
     let rd = Reference::bind(&ids.dynamic(), &["D"]);
     let (xv, iv) = (x.view::<ndarray::Ix3>(), ids.view::<ndarray::Ix1>());

@@ -202,7 +202,7 @@ pub trait OrderExt: AsTensor {
         sum_into::<Self::Dims, Self::Rank, _, D, X, L, _>(&tensor.expr, out)
     }
 
-    /// As [`try_order_into`](OrderExt::try_order_into), by the general path.
+    /// Like [`try_order_into`](OrderExt::try_order_into), by the general path.
     #[doc(hidden)]
     #[inline(never)]
     #[track_caller]

@@ -107,7 +107,7 @@ macro_rules! nan_reductions {
             unwrap(self.$try_name(dims))
         }
 
-        #[doc = concat!("As [`", stringify!($name), "`](Reductions::", stringify!($name), "), but sizes that do not fit are an error.")]
+        #[doc = concat!("Like [`", stringify!($name), "`](Reductions::", stringify!($name), "), but sizes that do not fit are an error.")]
         #[track_caller]
         fn $try_name<D: DimsOf<Self::Dims, X>, X: Dims>(
             &self,

@@ -222,7 +222,7 @@ impl<'f> Entry<'f> {
         self.named_by(S::KEYS)
     }
 
-    /// As [`named`](Entry::named), for a set with these keys.
+    /// Like [`named`](Entry::named), for a set with these keys.
     pub(crate) fn named_by(&self, all: &Keys) -> Result<Order, FileError> {
         let keys = all.as_slice();
         let Some(names) = &self.names else {

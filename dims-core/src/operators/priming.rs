@@ -103,7 +103,7 @@ pub trait Priming: Computable {
     /// let distances: Tensor<i32, (City, Prime<City>)> = (&at - (&at).prime(City)).abs().eval();
     /// assert_eq!(distances.order((City, prime(City))), ndarray::array![[0, 3, 8], [3, 0, 5], [8, 5, 0]]);
     /// ```
-    #[panicking_twin("so is that the dim has another size")]
+    #[panicking_twin("so is a dim that carries a different size")]
     fn try_prime<D: DimRef<Prime: PartOf<D, Self::Dims>>>(
         self,
         dim: D,
@@ -122,7 +122,7 @@ pub trait Priming: Computable {
     /// let farthest: Tensor<i32, (City,)> = distances.max(City).unprime(City).eval();   // the greatest distance to each city
     /// assert_eq!(farthest.order(City), ndarray::array![5, 3]);
     /// ```
-    #[panicking_twin("so is that the dim has another size")]
+    #[panicking_twin("so is a dim that carries a different size")]
     fn try_unprime<D: DimRef + PartOf<<D as DimRef>::Prime, Self::Dims>>(
         self,
         dim: D,

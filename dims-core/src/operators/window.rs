@@ -81,7 +81,7 @@ pub struct Window {
 enum Padding {
     /// This number of elements before each dim, and this number after it.
     Given { front: PerDim, behind: PerDim },
-    /// As many as are needed for `ceil(n / stride)` windows.
+    /// The padding for which there are `ceil(n / stride)` windows.
     Same,
 }
 

@@ -309,7 +309,7 @@ impl StateTensor {
         W::of(&self.elements)
     }
 
-    /// As [`buffer`](StateTensor::buffer), mutably. The number of elements must not change.
+    /// Like [`buffer`](StateTensor::buffer), but mutable. The number of elements must not change.
     pub(super) fn buffer_mut<W: StateElem>(&mut self) -> Option<&mut Buffer<W>> {
         W::of_mut(&mut self.elements)
     }

@@ -7,7 +7,7 @@ pub(super) fn by_rows<T>(data: &[T], rows: usize, columns: usize) -> MatRef<'_, 
     MatRef::from_row_major_slice(data, rows, columns)
 }
 
-/// The same, for writing.
+/// A mutable slice as a row-major matrix.
 pub(super) fn by_rows_mut<T>(data: &mut [T], rows: usize, columns: usize) -> MatMut<'_, T> {
     MatMut::from_row_major_slice_mut(data, rows, columns)
 }
@@ -17,7 +17,7 @@ pub(super) fn by_columns<T>(data: &[T], rows: usize, columns: usize) -> MatRef<'
     MatRef::from_column_major_slice(data, rows, columns)
 }
 
-/// The same, for writing.
+/// A mutable slice as a column-major matrix.
 pub(super) fn by_columns_mut<T>(data: &mut [T], rows: usize, columns: usize) -> MatMut<'_, T> {
     MatMut::from_column_major_slice_mut(data, rows, columns)
 }
