@@ -1,7 +1,7 @@
 //! A Kalman smoother: positions on many tracks, each estimated from all observations.
 //!
-//! The filter of `kalman.rs` sees one coordinate. Here two are seen, so the filter solves a system
-//! of equations at each time. The smoother then goes through the times in reverse. H. E. Rauch,
+//! The filter of `kalman.rs` sees one coordinate. This one sees two, so it solves a system of
+//! equations at each time step. The smoother then runs through the steps in reverse. H. E. Rauch,
 //! F. Tung and C. T. Striebel, *Maximum likelihood estimates of linear dynamic systems*, 1965.
 //!
 //! `predict`, `update` and `smooth` are the formulas for one track: none of them names `Track`.

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use typed_dims_onnx::OnnxModel;
 
 #[derive(Parser)]
-#[command(about = "Compares the meaning of the axes of an ONNX model with the expectations of its operators")]
+#[command(about = "Checks that the axes of an ONNX model have the meaning that its operators expect")]
 struct Options {
     /// The model's file
     model: PathBuf,
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
 
 /// The report on a model, and whether it is clean.
 fn check(model: &OnnxModel) -> (String, bool) {
-    // Inputs that are not tensors do not prevent the check of the others.
+    // An input that is not a tensor is listed as an error; the axes are checked all the same.
     let mut lines: Vec<String> = match model.inputs() {
         Ok(inputs) => inputs.iter().map(|input| format!("input {input}")).collect(),
         Err(error) => vec![format!("inputs: {error}")],
@@ -52,7 +52,7 @@ mod tests {
     use super::check;
     use typed_dims_onnx::{OnnxModel, proto};
 
-    /// The example of the ONNX proposal.
+    /// The example from the ONNX proposal.
     #[test]
     fn what_is_printed() {
         let image =

@@ -8,7 +8,7 @@
 //!
 //! [`check_denotations`](OnnxModel::check_denotations) is the checker that ONNX proposed as
 //! *Dimension Denotation*: it propagates the meaning of axes from the inputs through the graph, and
-//! compares it with the expectations of each operator. See [`denotation`].
+//! compares it with the meaning that each operator expects. See [`denotation`].
 //!
 //! ```
 //! use typed_dims_onnx::{OnnxModel, proto};
@@ -132,7 +132,7 @@ impl OnnxModel {
     }
 
     /// Propagates the meaning of the inputs' axes through the graph, and compares it with the
-    /// expectations of operators: see [`denotation`].
+    /// meaning that operators expect: see [`denotation`].
     pub fn check_denotations(&self) -> DenotationReport {
         denotation::check(&self.proto)
     }

@@ -39,8 +39,7 @@ impl Found<'_> {
         10.0 * self.case.rows.max(self.case.columns).max(1) as f64 * self.epsilon
     }
 
-    /// The condition number; of a matrix of lower rank, that of the singular values which are not
-    /// 0.
+    /// The condition number: the greatest singular value divided by the least that is not 0.
     fn condition(&self) -> f64 {
         let s = self.case.reals("singular_values").expect("all have these");
         let rank = self.case.real("rank").expect("all have a rank") as usize;
@@ -222,7 +221,7 @@ impl Found<'_> {
                 self.agrees("matrix_power_negative", &found[0], tolerance);
             }
             Operator::Expm => {
-                // (That of a matrix whose norm is 1 at most is at most `e^2`.)
+                // (At most `e^2` for a matrix whose norm is at most 1.)
                 let condition = self.case.real("expm_cond").unwrap_or(8.0).max(1.0);
                 self.agrees("expm", &found[0], rounding * condition * norm(&found[0]));
             }
@@ -267,7 +266,7 @@ impl Found<'_> {
         self.is_triangular("l", l, true);
         self.is_triangular("u", u, false);
         assert!(l.diag().iter().all(|x| *x == Complex::from(1.0)), "{}: {l}", self.what);
-        // (Of complex numbers, a pivot may be the greatest by another norm.)
+        // (A complex pivot may be the greatest in another norm.)
         assert!(l.iter().all(|x| x.norm() <= 1.5), "{}: {l}", self.what);
         let ordered = a.select(ndarray::Axis(0), &order);
         let growth = norm(l) * norm(u);

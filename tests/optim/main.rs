@@ -432,8 +432,8 @@ fn compare_cube(
     assert!(expected.get("100").is_some(), "the reference has {name}");
 }
 
-/// The two largest dims are factored, wherever they are. Of dims of the same size, the later ones
-/// are.
+/// The two largest dims are factored, wherever they are. If dims have the same size, the later
+/// ones are factored.
 #[test]
 fn adafactor_factors_the_two_largest_dims() {
     for transposed in [false, true] {

@@ -1,9 +1,9 @@
 //! `vmap`: one call for all examples together, or a loop of calls.
 //!
-//! The parameters of the function decide. A parameter with a `Rest` takes all examples at once. A
-//! parameter without one takes a single example, so if its argument has a mapped dim, the function
-//! is called in a loop. Parameters are tensors that own their elements, so every argument is
-//! computed or copied: a bound array, a reference, an expression.
+//! The parameters of the function decide between the two. A parameter with a `Rest` takes all
+//! examples at once. A parameter without one takes a single example, so if its argument has a
+//! mapped dim, the function is called in a loop. Parameters are tensors that own their elements, so
+//! every argument is computed or copied: a bound array, a reference, an expression.
 //!
 //! ```text
 //! argument             parameter        way

@@ -1,4 +1,4 @@
-//! Tensors from arrays, constructors, seeds and distributions.
+//! Conversions from arrays, constructors, initialisation, seeds and random tensors.
 
 pub mod convert;
 pub mod create;

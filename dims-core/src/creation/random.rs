@@ -229,7 +229,7 @@ fn drawn_like<A: Computable<Elem: Real>, Q: Distribution>(
 /// let logits = from_fn((Batch.of(2), Token.of(3)), |(batch, token)| if batch == token { 0.0 } else { f32::NEG_INFINITY });
 /// assert_eq!(categorical(&logits, Token, 1).order(Batch), ndarray::array![0, 1]);
 /// ```
-#[panicking_twin("so are no elements to draw from")]
+#[panicking_twin("so is drawing from a dim of size 0")]
 pub fn try_categorical<A, D, X>(
     logits: A,
     dim: D,

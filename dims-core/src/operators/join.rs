@@ -45,7 +45,7 @@ use twins::panicking_twin;
 /// let sums = concat(Seq, (&a + 10, &b));             // an expression and a tensor
 /// assert_eq!(sums.order((Seq, Feat)), ndarray::array![[11, 12], [3, 4], [5, 6]]);
 /// ```
-#[panicking_twin("so is having no parts")]
+#[panicking_twin("so is an empty list of parts")]
 pub fn try_concat<P: Joinable<M>, D: DimRef + DimsOf<P::Dims, X> + Resizable, X: Dims, M>(
     dim: D,
     parts: P,
@@ -415,7 +415,7 @@ type Gaining<S, D> = <S as Union<(<D as DimRef>::Brand,)>>::Out;
 /// let both = stack(Part, (&parts[0], &parts[1] * 10));
 /// assert_eq!(both.order((Part, Feat)), ndarray::array![[1, 2], [30, 40]]);
 /// ```
-#[panicking_twin("so is having no parts")]
+#[panicking_twin("so is an empty list of parts")]
 pub fn try_stack<P: Joinable<M>, D: NotIn<P::Dims>, M>(
     dim: D,
     parts: P,

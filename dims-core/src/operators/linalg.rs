@@ -90,7 +90,7 @@ impl<T, A: Computable<Elem = T>> Operable<T> for A {
 pub trait LinearAlgebra: Computable {
     /// The diagonal, along `rows`: `out[i] = x[i, i + offset]`, starting at the first valid `i`. A
     /// view.
-    #[panicking_twin("so is an offset that leaves the matrix")]
+    #[panicking_twin("so is an offset outside the matrix")]
     fn try_diagonal<I, J, X, Y>(
         self,
         rows: I,
@@ -207,8 +207,8 @@ pub trait LinearAlgebra: Computable {
 
     /// The product summed over dims that both tensors have:
     /// `out[..] = sum over dims of x[.., dims] * y[.., dims]`. For two vectors this is the dot
-    /// product, for two matrices the matrix product. It is one contraction, whatever the other dims
-    /// are.
+    /// product, for two matrices the matrix product. It is one contraction, whatever other dims the
+    /// tensors have.
     ///
     /// This is `(x * y).sum(dims)`, except that both tensors must have all of `dims`; rustc reports
     /// one that is missing. The expression also accepts a dim of only one tensor, and then sums
@@ -268,7 +268,7 @@ pub trait LinearAlgebra: Computable {
 
     /// The `p`-norm over dims: `(sum of |x|^p)^(1/p)`. For infinity it is the greatest `|x|`, for
     /// minus infinity the least, and for 0 the number of nonzero elements.
-    #[panicking_twin("so is an infinite `p` where there is no element")]
+    #[panicking_twin("so is an infinite `p` for a dim of size 0")]
     fn try_norm_p<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dims: D,

@@ -130,8 +130,8 @@ pub trait Rearranging: AsTensor {
         rearranged(self, dim.info(), Ok, from, fill)
     }
 
-    /// Adds `before` elements at the start and `after` at the end of each of the dims; [`Pad`] says
-    /// which.
+    /// Adds `before` elements at the start and `after` at the end of each dim. [`Pad`] lists the
+    /// choices.
     #[panicking_twin("so is padding a dim of size 0 without a constant")]
     fn try_pad<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
@@ -185,7 +185,7 @@ pub trait Rearranging: AsTensor {
                 Err(error) => failed = Some(error),
             }
         });
-        // (Inside the closure, `Location::caller` would be this file.)
+        // (Inside the closure, `Location::caller` would return a line of this file.)
         let origin = Some(Location::caller());
         failed.map_or_else(|| Ok(Named::from_expr(padded_dims.expr.with_origin(origin))), Err)
     }
@@ -268,12 +268,12 @@ pub trait Rearranging: AsTensor {
         failed.map_or_else(|| Ok(Named::from_expr(tensor.expr.with_origin(origin))), Err)
     }
 
-    /// The dims with other sizes: each element is computed from those near its position, as
-    /// [`Interpolation`] says. `sizes` is one number for all dims, or one for each.
+    /// Resizes dims, computing each element from those near its position, as [`Interpolation`]
+    /// describes. `sizes` is one number for all dims, or one for each.
     ///
-    /// Several dims are interpolated in turn. Positions beyond an end use the element at that end.
-    /// [`interpolate_nearest`](Rearranging::interpolate_nearest) copies the nearest element
-    /// instead.
+    /// Several dims are interpolated one after the other. Positions beyond an end use the element
+    /// at that end. [`interpolate_nearest`](Rearranging::interpolate_nearest) copies the nearest
+    /// element instead.
     ///
     /// ```
     /// use typed_dims::operators::interpolate::Interpolation;
@@ -286,7 +286,7 @@ pub trait Rearranging: AsTensor {
     /// let corners = (&x).interpolate(H, 5, Interpolation::linear().align_corners());
     /// assert_eq!(corners.order(H), ndarray::array![0.0, 1.0, 2.0, 3.0, 4.0]);
     /// ```
-    #[panicking_twin("so is having no element")]
+    #[panicking_twin("so is enlarging a dim of size 0")]
     fn try_interpolate<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dims: D,
@@ -327,9 +327,9 @@ pub trait Rearranging: AsTensor {
     }
 
     /// Adds up windows where they overlap: `out[i * stride + w * dilation] += x[i, w]`, starting
-    /// from zeros. `dim` is `i`; in the result it has `size` elements, the size from which
-    /// [`unfold`](Rearranging::unfold) makes these windows. `window` is
-    /// `w`, and is removed. Like PyTorch's `fold`, along one dim.
+    /// from zeros. `dim` is `i`, and `window` is `w`, which is removed. In the result, `dim` has
+    /// the given `size`: [`unfold`](Rearranging::unfold) of that many elements has these windows.
+    /// Like PyTorch's `fold`, along one dim.
     ///
     /// ```
     /// # use typed_dims::prelude::*;

@@ -177,7 +177,7 @@ pub trait Sorting: AsTensor {
     }
 
     /// The elements in ascending order along a dim, and their original positions:
-    /// `(values, positions)`, as [`sort`](Sorting::sort) and [`argsort`](Sorting::argsort) in one
+    /// `(values, positions)`, like [`sort`](Sorting::sort) and [`argsort`](Sorting::argsort) in one
     /// pass. The sort is stable, and NaN comes last.
     ///
     /// ```
@@ -201,7 +201,7 @@ pub trait Sorting: AsTensor {
     }
 
     /// The elements in descending order along a dim, and their original positions:
-    /// `(values, positions)`, as [`sort_descending`](Sorting::sort_descending) and
+    /// `(values, positions)`, like [`sort_descending`](Sorting::sort_descending) and
     /// [`argsort_descending`](Sorting::argsort_descending) in one pass. The sort is stable, and NaN
     /// comes first.
     ///
@@ -240,7 +240,7 @@ pub trait Sorting: AsTensor {
     /// assert_eq!(values.order(Row), ndarray::array![7, 5]);
     /// assert_eq!(positions.order(Row), ndarray::array![1, 2]);
     /// ```
-    #[panicking_twin("so is having no elements")]
+    #[panicking_twin("so is reducing a dim of size 0")]
     fn try_max_with_index<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dims: D,
@@ -266,7 +266,7 @@ pub trait Sorting: AsTensor {
     /// assert_eq!(values.order(Row), ndarray::array![1, 3]);
     /// assert_eq!(positions.order(Row), ndarray::array![2, 1]);
     /// ```
-    #[panicking_twin("so is having no elements")]
+    #[panicking_twin("so is reducing a dim of size 0")]
     fn try_min_with_index<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dims: D,
@@ -339,7 +339,7 @@ pub trait Sorting: AsTensor {
 
     /// The median over dims: the middle element in order, or the mean of the two in the middle. NaN
     /// if any element is NaN.
-    #[panicking_twin("so is having no elements")]
+    #[panicking_twin("so is reducing a dim of size 0")]
     fn try_median<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dims: D,
@@ -353,7 +353,7 @@ pub trait Sorting: AsTensor {
 
     /// The `q`-quantile over dims, from the least element for `q = 0` to the greatest for 1,
     /// interpolated linearly between elements. NaN if any element is NaN.
-    #[panicking_twin("so are having no elements, and a `q` that is not between 0 and 1")]
+    #[panicking_twin("so are reducing a dim of size 0, and a `q` that is not between 0 and 1")]
     fn try_quantile<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dims: D,

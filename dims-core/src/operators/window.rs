@@ -81,7 +81,7 @@ pub struct Window {
 enum Padding {
     /// The numbers of elements added before and after those of each dim.
     Given { front: PerDim, behind: PerDim },
-    /// As many as are needed for `ceil(n / stride)` windows.
+    /// The padding for which there are `ceil(n / stride)` windows.
     Same,
 }
 

@@ -34,7 +34,7 @@ pub(super) struct ResultLayout {
     pub(super) start: usize,
     /// Dims first.
     pub(super) sizes: SmallVec<[usize; 8]>,
-    /// Likewise.
+    /// In the order of `sizes`.
     pub(super) strides: SmallVec<[isize; 8]>,
     pub(super) origin: Origin,
 }

@@ -276,7 +276,7 @@ unsafe fn pack_strip<V: Vector>(
 ) {
     // A row of an image may end within a vector.
     let runs = || columns.chunk_by(|&one, &next| next == one + 1);
-    // SAFETY: the strip has as many columns and sums; the rest is the caller's promise.
+    // SAFETY: the strip has these columns and sums; the rest is the caller's promise.
     unsafe {
         if runs().nth(V::LEN / MIN_RUN).is_none() {
             let mut to = strip;

@@ -29,7 +29,7 @@ pub fn exp32<I: Isa>(x: f32) -> f32 {
     p * scale(half) * scale(both.wrapping_sub(half))
 }
 
-/// `e^x` for `x <= 0`, as [`exp32`]. The result cannot overflow, so the two factors are
+/// `e^x` for `x <= 0`, like [`exp32`]. The result cannot overflow, so the two factors are
 /// `2^(n + 64)` and `2^-64`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn exp_down32<I: Isa>(x: f32) -> f32 {
@@ -79,7 +79,7 @@ fn exp_near_0<I: Isa>(r: f32) -> f32 {
     I::fma32(p, z, 1.0 + r)
 }
 
-/// `e^x`, as [`exp32`]; the polynomial is the power series to degree 13.
+/// `e^x`, like [`exp32`]; the polynomial is the power series to degree 13.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn exp64<I: Isa>(x: f64) -> f64 {
     const ROUND: f64 = 6755399441055744.0 + 2046.0;
@@ -93,7 +93,7 @@ pub fn exp64<I: Isa>(x: f64) -> f64 {
     p * scale(half) * scale(both.wrapping_sub(half))
 }
 
-/// `e^x` for `x <= 0`, as [`exp_down32`].
+/// `e^x` for `x <= 0`, like [`exp_down32`].
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn exp_down64<I: Isa>(x: f64) -> f64 {
     const ROUND: f64 = 6755399441055744.0 + (1023.0 + 512.0);
@@ -103,7 +103,7 @@ pub fn exp_down64<I: Isa>(x: f64) -> f64 {
     p * f64::from_bits(shifted.to_bits() << 52) * f64::from_bits((1023 - 512) << 52)
 }
 
-/// `2^512 e^x` for `x <= 0`, as [`exp_share32`], within 2 units in the last place.
+/// `2^512 e^x` for `x <= 0`, like [`exp_share32`], within 2 units in the last place.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn exp_share64<I: Isa>(x: f64) -> f64 {
     const ROUND: f64 = 6755399441055744.0 + (1023.0 + 512.0);

@@ -1,8 +1,7 @@
-//! Scalar operations as types, most of them zero-sized. Fusion, broadcasting and batching follow
-//! from [`UnaryOp`] and [`BinaryOp`].
+//! Scalar operations as types, most of them zero-sized. Fusion, broadcasting and batching are
+//! generic over [`UnaryOp`] and [`BinaryOp`].
 //!
-//! Operations that are functions of numbers have a line in the [table], which generates their types
-//! here.
+//! Numeric functions have a line in the [table], from which their types are generated here.
 
 #[doc(hidden)] // (Otherwise rustc would print `Exp` with its path, because there is also an opcode `Exp`.)
 pub mod code;
@@ -10,7 +9,7 @@ pub mod custom;
 pub mod function;
 pub mod math;
 pub mod matrix;
-#[doc(hidden)] // As `code`.
+#[doc(hidden)] // For the same reason as `code`.
 pub mod opcode;
 pub mod special;
 pub mod table;
@@ -22,14 +21,14 @@ use crate::scalar::*;
 use alloc::sync::Arc;
 
 /// Seals the operation traits. Kernels trust [`UnaryOp::PARALLEL`] when they run operations on
-/// several threads, so users' operations are wrapped through [`ScalarOp`](custom::ScalarOp), which
-/// requires `Send` and `Sync`.
+/// several threads, so users implement [`ScalarOp`](custom::ScalarOp) instead, which requires
+/// `Send` and `Sync`.
 mod sealed {
     pub trait Operation {}
 }
 pub(crate) use sealed::Operation;
 
-/// A user's operation as a function of recorded programs; `None` if it has no derivative, or if
+/// A user's operation as a function in recorded programs; `None` if it has no derivative, or if
 /// programs do not support its types.
 pub type Own = Option<Arc<dyn Function>>;
 
@@ -90,10 +89,10 @@ pub trait BinaryOp<A, B>: Operation {
     const MONOTONE: bool = false;
     /// Whether results change in equal steps when the operands do, and never wrap around.
     const STEADY: bool = false;
-    /// Whether it is the product of contractions.
+    /// Whether it is the multiplication that contractions use.
     const IS_PRODUCT: bool = false;
-    /// Whether it is the sum (1) or the difference (-1) of affine index expressions, or neither
-    /// (0).
+    /// 1 if it is addition, and -1 if it is subtraction, both of which keep index expressions
+    /// affine; else 0.
     const AFFINE_SIGN: isize = 0;
     /// Computes the result.
     fn apply<I: Isa>(&self, a: A, b: B) -> Self::Out;
@@ -107,7 +106,7 @@ pub trait BinaryOp<A, B>: Operation {
     fn function(&self) -> Option<Own> {
         None
     }
-    /// Adds the factors of both operands to a list, if the operation is the product.
+    /// Adds the factors of both operands to a list, if the operation is multiplication.
     #[doc(hidden)]
     #[track_caller]
     fn factors<L: Lists, FA: Factor<A, L>, FB: Factor<B, L, Error = FA::Error>>(
@@ -133,7 +132,7 @@ pub trait Lists {
 /// An operand of a product: a factor, or a product of several factors.
 #[doc(hidden)]
 pub trait Factor<T: Element, L: Lists> {
-    /// The error of a factor that has to be evaluated first.
+    /// The error if a factor cannot be evaluated.
     type Error;
     /// Adds the factors to the list.
     #[track_caller]
@@ -142,7 +141,7 @@ pub trait Factor<T: Element, L: Lists> {
         T: Num;
 }
 
-/// Whether an operation of the table is simple, given the bound of its elements: functions of
+/// Whether an operation of the table is simple, given the bound on its elements: functions of
 /// floats are not.
 macro_rules! is_simple {
     (Real) => {
@@ -251,7 +250,7 @@ macro_rules! unary {
 
 crate::unary_operations!(unary);
 
-/// Generates the types of the [table]'s operations on two elements, as [`unary`].
+/// Generates the types of the [table]'s operations on two elements, like [`unary`].
 macro_rules! binary {
     (operations { $($operations:tt)* } constants { $($constants:tt)* }) => {
         binary! { @operations $($operations)* }
@@ -378,14 +377,14 @@ impl<T: Analytic> UnaryOp<T> for Powi {
     fn apply<I: Isa>(&self, a: T) -> T {
         match self.0 {
             2 => a.mul(a),
-            // Half precisions are computed in single precision, as in other powers.
+            // Half precisions are computed in single precision, as for other powers.
             3 => T::from_acc(a.to_acc().mul(a.to_acc()).mul(a.to_acc())),
             n => a.powi(n),
         }
     }
 }
 
-/// The value limited to two bounds. NaN is kept.
+/// The value clamped between two bounds. NaN is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Clamp<T>(pub T, pub T);
 impl<T> Operation for Clamp<T> {}
@@ -562,7 +561,7 @@ impl<T: IndexInt> UnaryOp<T> for IndexFromEnd {
     }
 }
 
-/// Returns a condition. (Other types have no conditions, so this is not called for them.)
+/// Returns a condition, a `bool`, unchanged. (It is not called for elements of other types.)
 #[derive(Clone, Copy, Debug)]
 pub struct Holds;
 impl Operation for Holds {}

@@ -310,7 +310,7 @@ macro_rules! binary_operations {
                 value: x.powf(y),
                 slopes(z): [powf_by_base(x, y), powf_by_exponent(x, y, z)], on: [0.4..3.0, -2.0..2.0]
             }
-            /// `atan(x / y)` in radians, in the quadrant of the point `(y, x)`, as `f64::atan2`.
+            /// `atan(x / y)` in radians, in the quadrant of the point `(y, x)`, like `f64::atan2`.
             Atan2 atan2(x, y: Real) -> T {
                 value: x.atan2(y),
                 slopes(_): [slope_of_angle(x, y, y), -slope_of_angle(x, y, x)], on: [-3.0..3.0, 0.5..3.0]

@@ -245,7 +245,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// A name for one axis holds for all axes with its *dim_param*. In the same tensor, a second
+    /// A name for one axis applies to all axes with its *dim_param*. In the same tensor, a second
     /// such axis may have its own name.
     fn name_params(&mut self, tensor: &OnnxTensor) {
         let (Some(written), Some(axes)) = (self.written(tensor), &tensor.axes) else { return };

@@ -10,20 +10,21 @@
 //! | pooling, `InstanceNormalization`, `LRN`, `DepthToSpace`, `SpaceToDepth` | `[DATA_BATCH, DATA_CHANNEL, DATA_FEATURE, ..]` | the same |
 //! | `Conv`, `ConvTranspose` and their integer forms | the same, and `[FILTER_OUT_CHANNEL, FILTER_IN_CHANNEL, FILTER_SPATIAL, ..]` for the filter (in and out are swapped for the transpose) | `[.., DATA_CHANNEL, ..]` |
 //! | `BatchNormalization`, `GroupNormalization` | `[DATA_BATCH, DATA_CHANNEL, ..]` | the same |
-//! | `RNN`, `GRU`, `LSTM` | `[DATA_TIME, DATA_BATCH, DATA_FEATURE]`, or batches first, by `layout` | steps, and states |
-//! | `Scan` | `DATA_TIME` where it scans | `DATA_TIME` where it stacks |
-//! | elementwise, `Where`, `Concat` | operands agree axis by axis; an axis of size 1 agrees with any | the meaning from either operand |
+//! | `RNN`, `GRU`, `LSTM` | `[DATA_TIME, DATA_BATCH, DATA_FEATURE]`, or batch first, depending on `layout` | the same for all steps; without `DATA_TIME` for the final states |
+//! | `Scan` | `DATA_TIME` for the axes that it scans | `DATA_TIME` for the axes along which it stacks |
+//! | elementwise, `Where`, `Concat` | operands agree axis by axis; an axis of size 1 agrees with any | the meaning that either operand gives |
 //! | `MatMul`, `Gemm`, `Einsum` | batch axes and contracted axes agree | the meaning of the remaining axes |
 //! | `Transpose` | | `out[i] = in[perm[i]]` |
-//! | `Reshape`, `Flatten`, `Squeeze`, `Unsqueeze`, `Expand`, `Tile` | | the meaning of axes that stay; merged axes have their common meaning; split and new axes have none |
-//! | reductions, `ArgMax`, `TopK`, `Gather`, `Slice`, `Pad`, `Resize`, softmax, casts, activations, .. | | the meaning of axes that stay |
+//! | `Reshape`, `Flatten`, `Squeeze`, `Unsqueeze`, `Expand`, `Tile` | | the meaning of the remaining axes; merged axes have their common meaning; split and new axes have none |
+//! | reductions, `ArgMax`, `TopK`, `Gather`, `Slice`, `Pad`, `Resize`, softmax, casts, activations, .. | | the meaning of the remaining axes |
 //! | `If`, `Loop` | | the meaning of the inner graphs' outputs |
 //!
 //! Axes without a denotation are accepted everywhere. `DATA_CHANNEL`, `FILTER_IN_CHANNEL` and
-//! `FILTER_OUT_CHANNEL` agree with each other: the ONNX text calls them identical in size. Results
-//! of an operator that is not in the table have no denotation, unless the model's `value_info`
-//! gives one; the report counts such operators. Where the model denotes a computed value, the two
-//! must agree. A reported axis has no denotation from there on, so that a mistake is reported once.
+//! `FILTER_OUT_CHANNEL` agree with each other: ONNX defines them as identical in size. Results of
+//! an operator that is not in the table have no denotation, unless the model's `value_info` gives
+//! one; the report counts such operators. If the model gives denotations for a value that was
+//! computed, the given and the computed ones must agree. A reported axis has no denotation in later
+//! checks, so that a mistake is reported only once.
 
 mod graph;
 mod node;

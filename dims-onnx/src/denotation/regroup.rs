@@ -188,7 +188,7 @@ mod tests {
         }
     }
 
-    /// `"2 3 4"` to `"6 4"`, as `"0+1 2"`.
+    /// Where each axis comes from: `"0+1 2"` for `"2 3 4"` reshaped to `"6 4"`.
     fn from(axes: &str, wanted: &str) -> String {
         let axes: Vec<Size> = axes.split_whitespace().map(size).collect();
         let wanted: Vec<Wanted> = wanted

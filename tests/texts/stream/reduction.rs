@@ -1,4 +1,4 @@
-//! Reductions: along the data dimension with keepdim, along others with or without.
+//! Reductions: along the data dimension, only with keepdim; along other axes, with or without it.
 
 use super::*;
 

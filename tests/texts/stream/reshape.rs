@@ -80,7 +80,7 @@ fn strides_of_static_and_other_sizes() {
     let y: Stream<i64, (One, A, Two, B, Uno, Due), A> = x.reshape((One, A, Two, B, Uno, Due));
     assert_eq!(y.to_array().into_shape_with_order((2, 3, 4)).unwrap(), numbers());
     assert_eq!(y.sizes(), [1, 2, 2, 3, 1, 2]);
-    // Of several axes with the stride, which differ only by axes of size 1, the first is used.
+    // If several axes have the stride, because of axes of size 1, the first is used.
     let x = from_vec(A.of(3), vec![1, 2, 3]).stream(A, A);
     let y: Stream<i32, (One, A, Uno), A> = x.reshape((One, A, Uno));
     let y: Stream<i32, (A,), A> = y.reshape(A);

@@ -226,7 +226,7 @@ settings! {
     ///
     /// # Errors
     ///
-    /// Those of [`try_conv`].
+    /// The errors of [`try_conv`].
     try_apply(try_conv) -> Result<Named<A::Elem, X>, DimError>;
     /// Applies the transposed convolution: see [`conv_transpose`].
     ///
@@ -238,7 +238,7 @@ settings! {
     ///
     /// # Errors
     ///
-    /// Those of [`try_conv_transpose`].
+    /// The errors of [`try_conv_transpose`].
     try_transpose(try_conv_transpose) -> Result<Named<A::Elem, X>, DimError>;
 }
 

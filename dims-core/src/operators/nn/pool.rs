@@ -125,7 +125,7 @@ pub trait Pooling: Computable {
 
     /// Divides each dim into a given number of nearly equal parts, and returns their means:
     /// `out[i] = mean of x[floor(i * n / size) .. ceil((i + 1) * n / size)]`.
-    #[panicking_twin("so is having no element")]
+    #[panicking_twin("so is pooling a dim of size 0")]
     fn try_adaptive_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
         self,
         dims: D,
@@ -139,7 +139,7 @@ pub trait Pooling: Computable {
     }
 
     /// The greatest elements of the parts of [`adaptive_avg_pool`](Pooling::adaptive_avg_pool).
-    #[panicking_twin("so is having no element")]
+    #[panicking_twin("so is pooling a dim of size 0")]
     fn try_adaptive_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
         self,
         dims: D,

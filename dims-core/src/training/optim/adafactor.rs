@@ -51,8 +51,8 @@ use kernels::trace::sum_of_squares;
 /// where `rms` is the root mean square over all elements of a parameter. All other dims are looped
 /// over.
 ///
-/// * A parameter is factored over its two largest dims, as in optax, whatever their order. Of dims
-///   of the same size, those that are later in the tensor's type count as larger. The largest dim
+/// * A parameter is factored over its two largest dims, as in optax, whatever their order. If dims
+///   have the same size, those that are later in the tensor's type count as larger. The largest dim
 ///   is `j`. (PyTorch factors over the last two axes of each parameter that has two.)
 /// * A parameter whose second largest dim is smaller than
 ///   [`min_dim_size_to_factor`](Adafactor::min_dim_size_to_factor), 128, is not factored:
@@ -128,8 +128,8 @@ impl<P> Adafactor<P> {
         Adafactor { state: State::new(rate.into()), settings }
     }
 
-    /// The least size of the two largest dims for which a parameter is factored, default 128. Set
-    /// it before the first step.
+    /// A parameter is factored if its two largest dims have at least this size, default 128. Set it
+    /// before the first step.
     #[must_use]
     pub fn min_dim_size_to_factor(mut self, size: usize) -> Self {
         self.settings.min_dim_size_to_factor = size;
@@ -145,19 +145,19 @@ impl<P> Adafactor<P> {
 }
 
 settings! { Adafactor, AdafactorSettings {
-    /// The share of the new squares in the second moment at step `t` is `t^-decay_exponent`: 0 or
+    /// At step `t`, new squares have the weight `t^-decay_exponent` in the second moment: 0 or
     /// more, default 0.8. (optax calls it `decay_rate`; PyTorch's `beta2_decay` is its negative.)
     decay_exponent,
     /// The largest root mean square of `u`, to which larger ones are scaled: more than 0, default 1.
     /// For no limit, set it to infinity.
     clipping_threshold,
-    /// The least factor by which a step is multiplied for the scale of its parameter: 0 or more,
-    /// default 1e-3.
+    /// A step is multiplied by the scale of its parameter, `rms(p)`, but at least by this number: 0
+    /// or more, default 1e-3.
     least_scale,
-    /// The share of the mean of the steps that is kept: 0 or more, less than 1, default 0.
+    /// The decay rate of the mean of the steps: 0 or more, less than 1, default 0.
     momentum,
-    /// Times the learning rate, the share of each parameter that is removed before each step: 0 or
-    /// more, default 0. (That of optax is not multiplied by the learning rate.)
+    /// Subtracts this multiple of each parameter, times the learning rate, before each step: 0 or
+    /// more, default 0. (optax does not multiply it by the learning rate.)
     weight_decay,
     /// The number added to the squares of gradients: 0 or more, default 1e-30.
     epsilon,
@@ -184,8 +184,7 @@ impl AdafactorSettings {
 }
 
 impl OfStep<3> for AdafactorSettings {
-    /// The share of the parameter that is kept, the factor of the step, and the share of the new
-    /// squares.
+    /// The factor of the old parameter, the factor of the step, and the weight of the new squares.
     fn of_step<Q: Quantity>(&self, rate: Q, step: Q) -> [Q; 3] {
         let most = rate.constant(1.0) / step.sqrt();
         let factor = if self.relative_step { Q::choose(most.is_less(rate), most, rate) } else { rate };

@@ -67,7 +67,7 @@ settings! { Adagrad, AdagradSettings {
     first_sum,
     /// The number added to the denominator: 0 or more, default 1e-10.
     epsilon,
-    /// The share of each parameter that is added to its gradient: 0 or more, default 0.
+    /// Adds this multiple of each parameter to its gradient: 0 or more, default 0.
     weight_decay,
 } {
     /// Maximizes: steps along the gradient instead of against it.

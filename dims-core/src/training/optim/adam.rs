@@ -106,7 +106,7 @@ adam! {
     /// assert!((w.order(Feature)[0] - 0.9).abs() < 1e-9);
     /// ```
     Adam,
-    /// The share of each parameter that is added to its gradient: 0 or more, default 0.
+    /// Adds this multiple of each parameter to its gradient: 0 or more, default 0.
 }
 
 adam! {
@@ -125,14 +125,14 @@ adam! {
     /// assert_eq!(w.order(Feature)[0], 2.0 * (1.0 - 0.1 * 0.5));
     /// ```
     AdamW,
-    /// The share of each parameter that is subtracted at each step, times the learning rate: 0 or
-    /// more, default 0.01.
+    /// Subtracts this multiple of each parameter, times the learning rate, at each step: 0 or more,
+    /// default 0.01.
 }
 
 // (Not in the macro, and on one line, because rustc quotes the line if `P` does not implement
 // `Parameters`.)
 impl<P> Adam<P> {
-    /// Steps with a learning rate: a number, or a [`Schedule`].
+    /// Makes an optimizer with a learning rate: a number, or a [`Schedule`].
     #[rustfmt::skip]
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         Adam { state: State::new(rate.into()), settings: AdamSettings::new(0.0, false) }
@@ -140,7 +140,7 @@ impl<P> Adam<P> {
 }
 
 impl<P> AdamW<P> {
-    /// Steps with a learning rate: a number, or a [`Schedule`].
+    /// Makes an optimizer with a learning rate: a number, or a [`Schedule`].
     #[rustfmt::skip]
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         AdamW { state: State::new(rate.into()), settings: AdamSettings::new(0.01, true) }

@@ -41,7 +41,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Copy, Debug)]
 pub struct MomentLayout {
     count: usize,
-    /// The least size of an axis that is factored, if the first two moments are factors.
+    /// The minimum size of an axis that is factored, if the first two moments are factors.
     factored: Option<usize>,
 }
 
@@ -71,8 +71,8 @@ impl MomentLayout {
     }
 }
 
-/// The largest axis and the second largest, if both have at least the size `least`. Of axes of the
-/// same size, later ones count as larger.
+/// The largest axis and the second largest, if both have at least the size `least`. If axes
+/// have the same size, later ones count as larger.
 pub(super) fn factored_axes(sizes: &[usize], least: usize) -> Option<[usize; 2]> {
     let mut axes: AxisNumbers = (0..sizes.len()).collect();
     axes.sort_by_key(|&axis| (sizes[axis], axis));

@@ -236,7 +236,7 @@ impl ParameterGroups {
         Ok(())
     }
 
-    /// Checks that each pattern of a group is that of a parameter.
+    /// Checks that the pattern of each group matches a parameter.
     pub(super) fn check_members<P: Parameters>(&self, parameters: &P) -> Result<(), DimError> {
         if self.is_empty() {
             return Ok(());

@@ -59,7 +59,7 @@ betas! { Lamb "0.9 and 0.999" }
 settings! { Lamb, LambSettings {
     /// The number added to the denominator: 0 or more, default 1e-6.
     epsilon,
-    /// The share of each parameter that is added to its direction: 0 or more, default 0.
+    /// Adds this multiple of each parameter to its direction: 0 or more, default 0.
     weight_decay,
 } {} }
 

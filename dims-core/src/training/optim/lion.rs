@@ -52,8 +52,8 @@ impl<P> Lion<P> {
 }
 
 settings! { Lion, LionSettings {
-    /// The share of each parameter that is subtracted at each step, times the learning rate: 0 or
-    /// more, default 0.001.
+    /// Subtracts this multiple of each parameter, times the learning rate, at each step: 0 or more,
+    /// default 0.001.
     weight_decay,
 } {} }
 

@@ -32,7 +32,7 @@ pub(super) fn next_moments<Q: Quantity>(betas: (f64, f64), [mean, square]: [Q; 2
     [mean, number(betas.1) * square + number(1.0 - betas.1) * g * g]
 }
 
-/// The share of a parameter that remains after a decoupled weight decay.
+/// The factor by which decoupled weight decay multiplies a parameter.
 pub(super) fn kept<Q: Quantity>(rate: Q, weight_decay: f64) -> Q {
     rate.constant(1.0) - rate * rate.constant(weight_decay)
 }

@@ -72,7 +72,7 @@ settings! { NAdam, NAdamSettings {
     epsilon,
     /// How fast the momentum reaches `beta1`: 0 or more, default 0.004.
     momentum_decay,
-    /// The share of each parameter that is added to its gradient: 0 or more, default 0.
+    /// Adds this multiple of each parameter to its gradient: 0 or more, default 0.
     weight_decay,
 } {
     /// Decouples the weight decay from the moments, as in [`AdamW`](super::AdamW):

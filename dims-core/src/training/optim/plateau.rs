@@ -108,7 +108,7 @@ impl Plateau {
         self
     }
 
-    /// Sets the least rate: 0 or more, default 0.
+    /// Sets the minimum rate: 0 or more, default 0.
     #[must_use]
     pub fn least_rate(mut self, least: f64) -> Self {
         self.settings.least = least;

@@ -64,7 +64,7 @@ betas! { RAdam "0.9 and 0.999" }
 settings! { RAdam, RAdamSettings {
     /// The number added to the denominator: 0 or more, default 1e-8.
     epsilon,
-    /// The share of each parameter that is added to its gradient: 0 or more, default 0.
+    /// Adds this multiple of each parameter to its gradient: 0 or more, default 0.
     weight_decay,
 } {
     /// Decouples the weight decay from the moments, as in [`AdamW`](super::AdamW):

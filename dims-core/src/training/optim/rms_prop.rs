@@ -70,7 +70,7 @@ settings! { RmsProp, RmsPropSettings {
     epsilon,
     /// The share of the velocity that is kept at each step: 0 or more, default 0.
     momentum,
-    /// The share of each parameter that is added to its gradient: 0 or more, default 0.
+    /// Adds this multiple of each parameter to its gradient: 0 or more, default 0.
     weight_decay,
 } {
     /// Divides by the root of the gradient's variance instead of its mean square.

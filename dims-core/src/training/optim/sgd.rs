@@ -54,10 +54,10 @@ impl<P> Sgd<P> {
 settings! { Sgd, SgdSettings {
     /// The share of the velocity that is kept at each step: 0 or more, default 0.
     momentum,
-    /// The share of each gradient except the first that does not enter the velocity,
-    /// `velocity = momentum * velocity + (1 - dampening) * g`: from 0 to 1, default 0.
+    /// Scales each gradient except the first by `1 - dampening`:
+    /// `velocity = momentum * velocity + (1 - dampening) * g`. From 0 to 1, default 0.
     dampening,
-    /// The share of each parameter that is added to its gradient: 0 or more, default 0.
+    /// Adds this multiple of each parameter to its gradient: 0 or more, default 0.
     weight_decay,
 } {
     /// Uses Nesterov momentum. Then a step without [`momentum`](Sgd::momentum), or with

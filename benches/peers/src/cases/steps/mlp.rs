@@ -1,4 +1,4 @@
-//! Networks of two linear maps.
+//! Two-layer perceptrons.
 
 use super::{Step, candle_step, joined, scaled};
 use crate::bench::{Bench, candle, candle_ids};
