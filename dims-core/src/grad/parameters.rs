@@ -8,6 +8,8 @@ mod path;
 mod setting;
 mod tensors;
 
+#[doc(hidden)]
+pub use parts::{each_part, each_part_mut};
 pub(crate) use parts::{visit_slices, walk_slices};
 pub use path::{Mismatch, Path, Segment};
 #[doc(hidden)]
@@ -478,7 +480,10 @@ impl<P: Parameters> ParameterField for P {
         path: &mut Path,
         walk: &mut W,
     ) -> Result<Self, W::Error> {
-        path.field(name, |path| P::walk(of, path, walk))
+        path.push(Segment::Field(name));
+        let walked = P::walk(of, path, walk);
+        path.pop();
+        walked
     }
 
     #[inline]
@@ -489,7 +494,10 @@ impl<P: Parameters> ParameterField for P {
         path: &mut Path,
         visit: &mut V,
     ) -> Result<(), V::Error> {
-        path.field(name, |path| P::visit(changed, read, path, visit))
+        path.push(Segment::Field(name));
+        let visited = P::visit(changed, read, path, visit);
+        path.pop();
+        visited
     }
 }
 

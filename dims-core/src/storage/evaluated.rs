@@ -108,20 +108,9 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         let data: Buffer<T> = data.into();
         assert_eq!(order.len(), sizes.len(), "one size for each axis");
         assert_eq!(order.len(), S::Axes::LEN + R::N, "one size for each axis");
-        let mut seen: u64 = 0;
         let (mut named, mut positional) =
             (S::Axes::filled(Axis::default()), R::Axes::filled(Axis::default()));
-        let mut step: usize = 1;
-        for (&at, &size) in order.iter().zip(sizes).rev() {
-            let axis = Axis::new(size, step as isize);
-            assert!(seen >> at & 1 == 0, "each axis once");
-            seen |= 1 << at;
-            match at.checked_sub(S::Axes::LEN) {
-                None => named.as_mut_slice()[at] = axis,
-                Some(at) => positional.as_mut_slice()[at] = axis,
-            }
-            step = step.saturating_mul(size);
-        }
+        let step = fill_contiguous([named.as_mut_slice(), positional.as_mut_slice()], order, sizes);
         assert_eq!(step, data.len(), "the sizes are the shape of the data");
         #[cfg(feature = "std")]
         if B::MAY_BE_MARKED
@@ -254,10 +243,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     /// before positional axes.
     pub(crate) fn order_in_memory(&self) -> SmallVec<[usize; 8]> {
         let strides: SmallVec<[usize; 8]> = self.axes().map(|axis| axis.stride.unsigned_abs()).collect();
-        let mut order: SmallVec<[usize; 8]> = (0..strides.len()).collect();
-        // A stable sort: axes of size 1 may share a stride with others.
-        order.sort_by_key(|&at| core::cmp::Reverse(strides[at]));
-        order
+        order_of_strides(&strides)
     }
 
     /// Makes the elements constants, in the same memory unless it is shared.
@@ -393,15 +379,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     {
         let len = self.axes().try_fold(1usize, |len, axis| len.checked_mul(axis.size));
         let Some(len) = len.filter(|&len| len < self.data.len()) else { return };
-        let mut sorted: SmallVec<[Axis; 8]> = self.axes().filter(|axis| axis.size != 1).collect();
-        sorted.sort_by_key(|axis| axis.stride);
-        let mut step: usize = 1;
-        let in_one_piece = sorted.iter().all(|axis| {
-            let fits = axis.stride == step as isize;
-            step = step.saturating_mul(axis.size);
-            fits
-        });
-        if in_one_piece
+        if are_in_one_piece(self.axes().filter(|axis| axis.size != 1).collect())
             && !self.data.is_unshared()
             && let Some(part) = self.data.get(self.start..).and_then(|behind| behind.get(..len))
         {
@@ -471,6 +449,48 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         }
         fits && step == self.data.len()
     }
+}
+
+/// Sets the axes of contiguous elements. `order` has the numbers of the axes, from the outermost to
+/// the innermost. Returns the number of elements.
+///
+/// # Panics
+///
+/// If `order` has a number twice.
+#[cfg_attr(not(unoptimized), inline(always))]
+#[track_caller]
+fn fill_contiguous([named, positional]: [&mut [Axis]; 2], order: &[usize], sizes: &[usize]) -> usize {
+    let (mut seen, mut step): (u64, usize) = (0, 1);
+    for (&at, &size) in order.iter().zip(sizes).rev() {
+        assert!(seen >> at & 1 == 0, "each axis once");
+        seen |= 1 << at;
+        let axis = Axis::new(size, step as isize);
+        match at.checked_sub(named.len()) {
+            None => named[at] = axis,
+            Some(at) => positional[at] = axis,
+        }
+        step = step.saturating_mul(size);
+    }
+    step
+}
+
+/// The numbers of axes, from the outermost in memory to the innermost.
+fn order_of_strides(strides: &[usize]) -> SmallVec<[usize; 8]> {
+    let mut order: SmallVec<[usize; 8]> = (0..strides.len()).collect();
+    // A stable sort: axes of size 1 may share a stride with others.
+    order.sort_by_key(|&at| core::cmp::Reverse(strides[at]));
+    order
+}
+
+/// Whether elements along these axes are contiguous, in any order of the axes.
+fn are_in_one_piece(mut axes: SmallVec<[Axis; 8]>) -> bool {
+    axes.sort_by_key(|axis| axis.stride);
+    let mut step: usize = 1;
+    axes.iter().all(|axis| {
+        let fits = axis.stride == step as isize;
+        step = step.saturating_mul(axis.size);
+        fits
+    })
 }
 
 /// Records the axes of marked memory in the step that computed it: their numbers, dims first, and

@@ -161,7 +161,7 @@ fn value(ParameterField { member, ty, kind }: &ParameterField) -> TokenStream {
     let clone = quote_spanned!(at(ty)=> <#ty as ::core::clone::Clone>::clone(&of[0].#member));
     let walked = quote_spanned! {at(ty)=>
         <#ty as ::typed_dims::__private::grad::parameters::ParameterField>::walk_field(
-            of.map(|of| &of.#member), #name, path, walk,
+            ::typed_dims::__private::grad::parameters::each_part(of, |of| &of.#member), #name, path, walk,
         )?
     };
     match kind {
@@ -175,7 +175,7 @@ fn value(ParameterField { member, ty, kind }: &ParameterField) -> TokenStream {
         FieldKind::Constant => quote_spanned! {at(ty)=> {
             #[allow(unused_imports)] // Only one of them is used.
             use ::typed_dims::__private::grad::parameters::{ComparedSetting as _, OtherSetting as _};
-            (&::typed_dims::__private::grad::parameters::Setting(of.map(|of| &of.#member))).tell(#name, path, walk)?;
+            (&::typed_dims::__private::grad::parameters::Setting(::typed_dims::__private::grad::parameters::each_part(of, |of| &of.#member))).tell(#name, path, walk)?;
             #clone
         }},
     }
@@ -203,7 +203,9 @@ fn visited(ParameterField { member, ty, .. }: &ParameterField) -> TokenStream {
     let name = name(member);
     quote_spanned! {at(ty)=>
         <#ty as ::typed_dims::__private::grad::parameters::ParameterField>::visit_field(
-            changed.each_mut().map(|of| &mut of.#member), read.map(|of| &of.#member), #name, path, visit,
+            ::typed_dims::__private::grad::parameters::each_part_mut(&mut changed, |of| &mut of.#member),
+            ::typed_dims::__private::grad::parameters::each_part(read, |of| &of.#member),
+            #name, path, visit,
         )?;
     }
 }

@@ -1,6 +1,8 @@
 //! [`Parameters`] that consist of other [`Parameters`].
 
-use super::{DerivedParameters, Mismatch, ParameterField, Parameters, Path, TensorSets, Visitor, Walk};
+use super::{
+    DerivedParameters, Mismatch, ParameterField, Parameters, Path, Segment, TensorSets, Visitor, Walk,
+};
 use crate::operators::nn::bias::NoBias;
 use crate::operators::nn::linear::{Linear, Projection};
 use crate::tensors::named::Named;
@@ -12,6 +14,48 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::scalar::Element;
 
+/// The same part of each value.
+///
+/// Walks call this instead of `map`, because rustc compiles eight functions for each closure that is
+/// passed to the `map` of an array. All walks share this one.
+#[doc(hidden)]
+pub fn each_part<'v, P, Q: ?Sized, const N: usize>(of: [&'v P; N], part: fn(&'v P) -> &'v Q) -> [&'v Q; N] {
+    if const { N == 0 } {
+        return of.map(part);
+    }
+    let mut parts = [part(of[0]); N];
+    for at in 1..N {
+        parts[at] = part(of[at]);
+    }
+    parts
+}
+
+/// Like [`each_part`], by mutable reference.
+#[doc(hidden)]
+pub fn each_part_mut<'v, P, Q: ?Sized, const M: usize>(
+    changed: &'v mut [&mut P; M],
+    part: fn(&'v mut P) -> &'v mut Q,
+) -> [&'v mut Q; M] {
+    changed.each_mut().map(|of| part(of))
+}
+
+/// The element at a position of each slice.
+fn each_element<'v, P, const N: usize>(of: [&'v [P]; N], at: usize) -> [&'v P; N] {
+    if const { N == 0 } {
+        return of.map(|of| &of[at]);
+    }
+    let mut elements = [&of[0][at]; N];
+    for number in 1..N {
+        elements[number] = &of[number][at];
+    }
+    elements
+}
+
+/// Like [`each_element`], by mutable reference.
+fn each_element_mut<'v, P, const M: usize>(changed: &'v mut [&mut [P]; M], at: usize) -> [&'v mut P; M] {
+    changed.each_mut().map(|of| &mut of[at])
+}
+
 /// Walks over the elements of slices, which must have equal lengths.
 pub(crate) fn walk_slices<P: Parameters, const N: usize, W: Walk<N>>(
     of: [&[P]; N],
@@ -22,7 +66,14 @@ pub(crate) fn walk_slices<P: Parameters, const N: usize, W: Walk<N>>(
     if let Some(other) = of.iter().map(|of| of.len()).find(|&len| len != first) {
         return Err(walk.mismatch(path, Mismatch::Length { first, other }));
     }
-    (0..first).map(|at| path.index(at, |path| P::walk(of.map(|of| &of[at]), path, walk))).collect()
+    let mut elements = Vec::with_capacity(first);
+    for at in 0..first {
+        path.push(Segment::Index(at));
+        let element = P::walk(each_element(of, at), path, walk);
+        path.pop();
+        elements.push(element?);
+    }
+    Ok(elements)
 }
 
 /// Visits the elements of slices, which must have equal lengths.
@@ -38,10 +89,10 @@ pub(crate) fn visit_slices<P: Parameters, const M: usize, const N: usize, V: Vis
         return Err(visit.mismatch(path, Mismatch::Length { first, other }));
     }
     for at in 0..first {
-        path.index(at, |path| {
-            let changed = changed.each_mut().map(|of| &mut of[at]);
-            P::visit(changed, read.map(|of| &of[at]), path, visit)
-        })?;
+        path.push(Segment::Index(at));
+        let visited = P::visit(each_element_mut(&mut changed, at), each_element(read, at), path, visit);
+        path.pop();
+        visited?;
     }
     Ok(())
 }
@@ -55,16 +106,17 @@ impl<P: Parameters> Parameters for Vec<P> {
         path: &mut Path,
         walk: &mut W,
     ) -> Result<Self, W::Error> {
-        walk_slices(of.map(|of| &of[..]), path, walk)
+        walk_slices(each_part(of, |of| &of[..]), path, walk)
     }
 
     fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
-        changed: [&mut Self; M],
+        mut changed: [&mut Self; M],
         read: [&Self; N],
         path: &mut Path,
         visit: &mut V,
     ) -> Result<(), V::Error> {
-        visit_slices(changed.map(|of| &mut of[..]), read.map(|of| &of[..]), path, visit)
+        let changed = each_part_mut(&mut changed, |of| &mut of[..]);
+        visit_slices(changed, each_part(read, |of| &of[..]), path, visit)
     }
 }
 
@@ -77,19 +129,8 @@ impl<P: Parameters, const LEN: usize> Parameters for [P; LEN] {
         path: &mut Path,
         walk: &mut W,
     ) -> Result<Self, W::Error> {
-        let mut failed = None;
-        // Stop at the first error, as for a `Vec`.
-        let parts: [Option<P>; LEN] = core::array::from_fn(|at| {
-            if failed.is_some() {
-                return None;
-            }
-            let part = path.index(at, |path| P::walk(of.map(|of| &of[at]), path, walk));
-            part.map_err(|error| failed = Some(error)).ok()
-        });
-        match failed {
-            Some(error) => Err(error),
-            None => Ok(parts.map(|part| part.expect("no part failed"))),
-        }
+        let elements = walk_slices(each_part(of, |of| &of[..]), path, walk)?;
+        Ok(elements.try_into().ok().expect("there is an element for each"))
     }
 
     fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
@@ -98,13 +139,8 @@ impl<P: Parameters, const LEN: usize> Parameters for [P; LEN] {
         path: &mut Path,
         visit: &mut V,
     ) -> Result<(), V::Error> {
-        for at in 0..LEN {
-            path.index(at, |path| {
-                let changed = changed.each_mut().map(|of| &mut of[at]);
-                P::visit(changed, read.map(|of| &of[at]), path, visit)
-            })?;
-        }
-        Ok(())
+        let changed = each_part_mut(&mut changed, |of| &mut of[..]);
+        visit_slices(changed, each_part(read, |of| &of[..]), path, visit)
     }
 }
 
@@ -124,12 +160,12 @@ impl<P: Parameters> Parameters for Option<P> {
         if !first {
             return Ok(None);
         }
-        let parts = of.map(|of| of.as_ref().expect("all are there if the first one is"));
-        P::walk(parts, path, walk).map(Some)
+        let parts = each_part(of, |of| of.as_ref().expect("all are there if the first one is"));
+        Ok(Some(P::walk(parts, path, walk)?))
     }
 
     fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
-        changed: [&mut Self; M],
+        mut changed: [&mut Self; M],
         read: [&Self; N],
         path: &mut Path,
         visit: &mut V,
@@ -142,8 +178,9 @@ impl<P: Parameters> Parameters for Option<P> {
         if !first {
             return Ok(());
         }
-        let changed = changed.map(|of| of.as_mut().expect("all are there if the first one is"));
-        let read = read.map(|of| of.as_ref().expect("all are there if the first one is"));
+        let changed =
+            each_part_mut(&mut changed, |of| of.as_mut().expect("all are there if the first one is"));
+        let read = each_part(read, |of| of.as_ref().expect("all are there if the first one is"));
         P::visit(changed, read, path, visit)
     }
 }
@@ -157,16 +194,16 @@ impl<P: Parameters> DerivedParameters for Box<P> {
         path: &mut Path,
         walk: &mut W,
     ) -> Result<Self, W::Error> {
-        P::walk(of.map(|of| &**of), path, walk).map(Box::new)
+        Ok(Box::new(P::walk(each_part(of, |of| &**of), path, walk)?))
     }
 
     fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
-        changed: [&mut Self; M],
+        mut changed: [&mut Self; M],
         read: [&Self; N],
         path: &mut Path,
         visit: &mut V,
     ) -> Result<(), V::Error> {
-        P::visit(changed.map(|of| &mut **of), read.map(|of| &**of), path, visit)
+        P::visit(each_part_mut(&mut changed, |of| &mut **of), each_part(read, |of| &**of), path, visit)
     }
 }
 
@@ -204,7 +241,12 @@ macro_rules! tuples {
             const TENSORS: TensorSets = TensorSets { keys: TensorSets::UNKNOWN.keys, parts: &[$($p::TENSORS),*] };
 
             fn walk<const N: usize, W: Walk<N>>(of: [&Self; N], path: &mut Path, walk: &mut W) -> Result<Self, W::Error> {
-                Ok(($(path.index($n, |path| $p::walk(of.map(|of| &of.$n), path, walk))?,)*))
+                Ok(($({
+                    path.push(Segment::Index($n));
+                    let part = $p::walk(each_part(of, |of| &of.$n), path, walk);
+                    path.pop();
+                    part?
+                },)*))
             }
 
             fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
@@ -213,10 +255,13 @@ macro_rules! tuples {
                 path: &mut Path,
                 visit: &mut V,
             ) -> Result<(), V::Error> {
-                $(path.index($n, |path| {
-                    let changed = changed.each_mut().map(|of| &mut of.$n);
-                    $p::visit(changed, read.map(|of| &of.$n), path, visit)
-                })?;)*
+                $(
+                    path.push(Segment::Index($n));
+                    let parts = each_part_mut(&mut changed, |of| &mut of.$n);
+                    let visited = $p::visit(parts, each_part(read, |of| &of.$n), path, visit);
+                    path.pop();
+                    visited?;
+                )*
                 Ok(())
             }
         }
@@ -243,7 +288,7 @@ macro_rules! linear_maps {
                 walk: &mut W,
             ) -> Result<Self, W::Error> {
                 $(let $field =
-                    ParameterField::walk_field(of.map(|of| &of.$field), stringify!($field), path, walk)?;)*
+                    ParameterField::walk_field(each_part(of, |of| &of.$field), stringify!($field), path, walk)?;)*
                 Ok($layer { $($field),* })
             }
 
@@ -254,8 +299,8 @@ macro_rules! linear_maps {
                 visit: &mut V,
             ) -> Result<(), V::Error> {
                 $(
-                    let tensors = changed.each_mut().map(|of| &mut of.$field);
-                    let fixed = read.map(|of| &of.$field);
+                    let tensors = each_part_mut(&mut changed, |of| &mut of.$field);
+                    let fixed = each_part(read, |of| &of.$field);
                     ParameterField::visit_field(tensors, fixed, stringify!($field), path, visit)?;
                 )*
                 Ok(())

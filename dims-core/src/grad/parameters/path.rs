@@ -50,10 +50,20 @@ impl Path {
         out
     }
 
-    fn with<X>(&mut self, segment: Segment, walk: impl FnOnce(&mut Self) -> X) -> X {
+    /// Extends the path by a step to a part.
+    pub(crate) fn push(&mut self, segment: Segment) {
         self.segments.push(segment);
-        let out = walk(self);
+    }
+
+    /// Removes the last step.
+    pub(crate) fn pop(&mut self) {
         self.segments.pop();
+    }
+
+    fn with<X>(&mut self, segment: Segment, walk: impl FnOnce(&mut Self) -> X) -> X {
+        self.push(segment);
+        let out = walk(self);
+        self.pop();
         out
     }
 }

@@ -12,7 +12,8 @@ use super::{
 use crate::error::DimError;
 use crate::grad::Parameters;
 use crate::grad::parameters::{
-    DerivedParameters, Mismatch, Path, TensorSets, Visitor, Walk, visit_slices, walk_slices,
+    DerivedParameters, Mismatch, Path, TensorSets, Visitor, Walk, each_part, each_part_mut, visit_slices,
+    walk_slices,
 };
 use alloc::vec::Vec;
 use core::array::from_fn;
@@ -110,12 +111,14 @@ impl DerivedParameters for ParameterState {
         walk: &mut W,
     ) -> Result<Self, W::Error> {
         if of.iter().any(|own| own.settings.is_some_and(|own| own != GroupSettings::default())) {
-            walk.setting(path, "group", of.map(|own| &own.settings))?;
+            walk.setting(path, "group", each_part(of, |own| &own.settings))?;
         }
-        let missed = path.field("missed", |path| Parameters::walk(of.map(|own| &own.missed), path, walk))?;
+        let missed =
+            path.field("missed", |path| Parameters::walk(each_part(of, |own| &own.missed), path, walk))?;
         let moments =
-            path.field("moments", |path| walk_slices(of.map(|own| &own.moments[..]), path, walk))?;
-        let master = path.field("master", |path| Parameters::walk(of.map(|own| &own.master), path, walk))?;
+            path.field("moments", |path| walk_slices(each_part(of, |own| &own.moments[..]), path, walk))?;
+        let master =
+            path.field("master", |path| Parameters::walk(each_part(of, |own| &own.master), path, walk))?;
         Ok(ParameterState { missed, moments: moments.into(), master, ..of[0].clone() })
     }
 
@@ -126,16 +129,16 @@ impl DerivedParameters for ParameterState {
         visit: &mut V,
     ) -> Result<(), V::Error> {
         path.field("missed", |path| {
-            let changed = changed.each_mut().map(|own| &mut own.missed);
-            Parameters::visit(changed, read.map(|own| &own.missed), path, visit)
+            let changed = each_part_mut(&mut changed, |own| &mut own.missed);
+            Parameters::visit(changed, each_part(read, |own| &own.missed), path, visit)
         })?;
         path.field("moments", |path| {
-            let changed = changed.each_mut().map(|own| &mut own.moments[..]);
-            visit_slices(changed, read.map(|own| &own.moments[..]), path, visit)
+            let changed = each_part_mut(&mut changed, |own| &mut own.moments[..]);
+            visit_slices(changed, each_part(read, |own| &own.moments[..]), path, visit)
         })?;
         path.field("master", |path| {
-            let changed = changed.each_mut().map(|own| &mut own.master);
-            Parameters::visit(changed, read.map(|own| &own.master), path, visit)
+            let changed = each_part_mut(&mut changed, |own| &mut own.master);
+            Parameters::visit(changed, each_part(read, |own| &own.master), path, visit)
         })
     }
 }
@@ -183,8 +186,8 @@ macro_rules! structs {
                 path: &mut Path,
                 walk: &mut W,
             ) -> Result<Self, W::Error> {
-                $(let $field = path.field($label, |path| Parameters::walk(of.map(|own| &own.$field), path, walk))?;)*
-                $(walk.setting(path, $told, of.map(|own| &own.$setting))?;)*
+                $(let $field = path.field($label, |path| Parameters::walk(each_part(of, |own| &own.$field), path, walk))?;)*
+                $(walk.setting(path, $told, each_part(of, |own| &own.$setting))?;)*
                 Ok($name { $($field,)* $($setting: of[0].$setting.clone(),)* $($rest: of[0].$rest)? })
             }
 
@@ -195,8 +198,8 @@ macro_rules! structs {
                 visit: &mut V,
             ) -> Result<(), V::Error> {
                 $(path.field($label, |path| {
-                    let changed = changed.each_mut().map(|own| &mut own.$field);
-                    Parameters::visit(changed, read.map(|own| &own.$field), path, visit)
+                    let changed = each_part_mut(&mut changed, |own| &mut own.$field);
+                    Parameters::visit(changed, each_part(read, |own| &own.$field), path, visit)
                 })?;)*
                 Ok(())
             }
@@ -222,18 +225,19 @@ macro_rules! optimizers {
                 path: &mut Path,
                 walk: &mut W,
             ) -> Result<Self, W::Error> {
-                let state = Parameters::walk(of.map(|own| &own.state), path, walk)?;
-                $(walk.setting(path, stringify!($setting), of.map(|own| &own.settings.$setting))?;)*
+                let state = Parameters::walk(each_part(of, |own| &own.state), path, walk)?;
+                $(walk.setting(path, stringify!($setting), each_part(of, |own| &own.settings.$setting))?;)*
                 Ok($name { state, settings: of[0].settings })
             }
 
             fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
-                changed: [&mut Self; M],
+                mut changed: [&mut Self; M],
                 read: [&Self; N],
                 path: &mut Path,
                 visit: &mut V,
             ) -> Result<(), V::Error> {
-                Parameters::visit(changed.map(|own| &mut own.state), read.map(|own| &own.state), path, visit)
+                let changed = each_part_mut(&mut changed, |own| &mut own.state);
+                Parameters::visit(changed, each_part(read, |own| &own.state), path, visit)
             }
         }
     )*};
