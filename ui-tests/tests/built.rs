@@ -1,8 +1,8 @@
 //! Mistakes that `cargo build` finds, but `cargo check` does not. See `README.md`.
 
-use std::fmt::Write;
+use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use ui_tests::budget::MOST_LINES;
 use ui_tests::case::{Case, home, lacking};
@@ -25,42 +25,30 @@ fn two_dims_along_one_mesh_axis() {
     assert!(lines <= MOST_LINES, "{lines} lines, {MOST_LINES} are allowed");
 }
 
-/// The errors of rustc when a package with this program is built.
+/// The errors of rustc when this program is built with the library of the tests.
 fn built(case: &Case) -> String {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ui-built");
     let workspace = home().parent().expect("the package lies in the workspace");
-    fs::create_dir_all(&folder).expect("the folder can be made");
-    let mut manifest = format!(
-        "[package]\nname = \"ui-built\"\nversion = \"0.0.0\"\nedition = \"2024\"\npublish = false\n\n[workspace]\n\n\
-         [dependencies]\ntyped-dims = {{ path = {workspace:?} }}\n"
-    );
-    let xla = workspace.join("dims-xla");
-    writeln!(manifest, "typed-dims-xla = {{ path = {xla:?}, default-features = false }}")
-        .expect("a string takes all");
-    write!(manifest, "\n[[bin]]\nname = \"built\"\npath = {:?}\n", case.path).expect("a string takes all");
-    fs::write(folder.join("Cargo.toml"), manifest).expect("the manifest can be written");
-    // The same versions of dependencies as in the workspace, so that nothing is downloaded.
-    fs::copy(workspace.join("Cargo.lock"), folder.join("Cargo.lock")).expect("the lock file can be copied");
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(["build", "--offline", "--message-format=json", "--target-dir"])
-        .arg(folder.join("target"))
-        .current_dir(&folder)
-        .output()
-        .expect("cargo can be run");
+    let libraries = libraries(workspace);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    rustc.args(["--edition=2024", "--emit=obj", "--error-format=json"]);
+    rustc.arg(&case.path).arg("--out-dir").arg(folder);
+    for (name, path) in &libraries {
+        let folder = path.parent().expect("a library lies in a folder");
+        rustc.arg("-L").arg(format!("dependency={}", folder.display()));
+        rustc.arg("--extern").arg(format!("{name}={}", path.display()));
+    }
+    let output = rustc.current_dir(workspace).output().expect("rustc can be run");
     let mut text = String::new();
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
+    for line in String::from_utf8_lossy(&output.stderr).lines() {
         let Ok(line) = serde_json::from_str::<serde_json::Value>(line) else { continue };
-        let is_own = line["target"]["src_path"].as_str().is_some_and(|path| Path::new(path) == case.path);
-        let is_noted = line["message"]["level"] == "error"
-            || line["message"]["level"] == "note"
-            || line["message"]["level"] == "failure-note";
-        if is_own && is_noted {
-            text.push_str(line["message"]["rendered"].as_str().unwrap_or_default());
+        if ["error", "note", "failure-note"].iter().any(|own| line["level"] == *own) {
+            text.push_str(line["rendered"].as_str().unwrap_or_default());
         }
     }
-    assert!(!text.is_empty(), "cargo said:\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!text.is_empty(), "rustc said:\n{}", String::from_utf8_lossy(&output.stderr));
     let text = text.replace(&format!("{}/", workspace.display()), "$WORKSPACE/");
+    let text = text.replace("--> dims-", "--> $WORKSPACE/dims-");
     // The rest is about rustc's files, and the number of errors.
     let is_text = |line: &&str| {
         !["full name for the type", "full type name", "aborting due to", "try `rustc --explain"]
@@ -69,6 +57,33 @@ fn built(case: &Case) -> String {
     };
     let lines: Vec<String> = text.lines().filter(is_text).map(without_number).collect();
     lines.join("\n").trim_end_matches([' ', '|', '\n']).to_owned() + "\n"
+}
+
+/// The libraries that the program needs, by name, as Cargo has built them for the tests of the
+/// workspace. (To build them once more would take minutes.)
+fn libraries(workspace: &Path) -> HashMap<String, PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    // The same features as in a test of the whole workspace.
+    let output = Command::new(cargo)
+        .args(["test", "--offline", "--all-features", "--no-run", "--message-format=json"])
+        .args(["--test", "built", "--test", "pjrt"])
+        .current_dir(workspace)
+        .output()
+        .expect("cargo can be run");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut found = HashMap::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let Ok(line) = serde_json::from_str::<serde_json::Value>(line) else { continue };
+        let name = line["target"]["name"].as_str().unwrap_or_default();
+        let files = line["filenames"].as_array().into_iter().flatten().filter_map(|own| own.as_str());
+        let library = files.map(PathBuf::from).find(|own| own.extension().is_some_and(|own| own == "rlib"));
+        if ["typed_dims", "typed_dims_xla"].contains(&name)
+            && let Some(library) = library
+        {
+            found.insert(name.to_owned(), library);
+        }
+    }
+    found
 }
 
 /// The line of a message without the number of the line that it quotes, which changes with every

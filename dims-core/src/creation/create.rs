@@ -18,7 +18,7 @@ use crate::types::open::Open;
 use crate::types::rank::Rank0;
 use crate::types::set::distinct::{OneAxisEach, SortOnce, SortedOnce};
 use crate::types::set::list::List;
-use crate::types::set::{DimKey, Dims, MaybeDim, NoDim, Nothing, Union};
+use crate::types::set::{DimKey, Dims, Keys, MaybeDim, NoDim, Nothing, Union};
 use crate::types::size::HasSize;
 use crate::types::tuples::{each_tuple, nested};
 use alloc::string::String;
@@ -191,30 +191,44 @@ impl<A: Written, B: Written<Set: Union<A::Set>>> Written for Chained<A, B> {
 /// The dims as written, with their sizes.
 pub(super) fn sizes<D: Written>(dims: &D) -> Result<SmallVec<[(DimKey, usize); 8]>, DimError> {
     const { assert!(D::COUNT == D::Set::KEYS.as_slice().len(), "a dim is named twice") };
-    let mut sizes: SmallVec<[(DimKey, usize); 8]> = SmallVec::new();
-    let mut failed = None;
-    dims.each(|key, size| match size {
-        Some(size) => {
-            let earlier = sizes.iter().find(|(own, _)| own.same(&key));
-            if let Some(&(_, first)) = earlier.filter(|&&(_, first)| first != size) {
-                failed.get_or_insert(DimError::SizeConflict {
-                    dim: key.name,
-                    first,
-                    first_origin: None,
-                    second: size,
-                    second_origin: None,
-                });
-            }
-            sizes.push((key, size));
+    let mut written = WrittenSizes::default();
+    dims.each(|key, size| written.add(key, size));
+    written.checked(D::Set::KEYS)
+}
+
+/// Dims as written, with their sizes, and the first error.
+#[derive(Default)]
+struct WrittenSizes {
+    sizes: SmallVec<[(DimKey, usize); 8]>,
+    failed: Option<DimError>,
+}
+
+impl WrittenSizes {
+    fn add(&mut self, key: DimKey, size: Option<usize>) {
+        let Some(size) = size else {
+            self.failed.get_or_insert(DimError::Unsized { dim: key.name });
+            return;
+        };
+        let earlier = self.sizes.iter().find(|(own, _)| own.same(&key));
+        if let Some(&(_, first)) = earlier.filter(|&&(_, first)| first != size) {
+            self.failed.get_or_insert(DimError::SizeConflict {
+                dim: key.name,
+                first,
+                first_origin: None,
+                second: size,
+                second_origin: None,
+            });
         }
-        None => {
-            failed.get_or_insert(DimError::Unsized { dim: key.name });
-        }
-    });
-    failed.map_or(Ok(()), Err)?;
-    let of = |key| sizes.iter().find(|(own, _)| own.same(key)).map_or(UNSIZED, |&(_, size)| size);
-    D::Set::KEYS.check_primes(|at| (of(&D::Set::KEYS.as_slice()[at]), None))?;
-    Ok(sizes)
+        self.sizes.push((key, size));
+    }
+
+    fn checked(self, keys: &Keys) -> Result<SmallVec<[(DimKey, usize); 8]>, DimError> {
+        self.failed.map_or(Ok(()), Err)?;
+        let sizes = self.sizes;
+        let of = |key| sizes.iter().find(|(own, _)| own.same(key)).map_or(UNSIZED, |&(_, size)| size);
+        keys.check_primes(|at| (of(&keys.as_slice()[at]), None))?;
+        Ok(sizes)
+    }
 }
 
 /// The number of elements; `Err` if it overflows.

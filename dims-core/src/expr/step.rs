@@ -374,7 +374,7 @@ fn written<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
     expr.rows::<U, R>(shape, &mut rows);
     let (dtype, name) = (DType::of::<T>(), core::any::type_name::<T>());
     let field = written_as(dtype, name, shape.sizes(), &rows, &mut |writer| expr.write(writer))?;
-    Ok(ExprStep(field.map(|field| Box::new(WrittenExpr::of_dims(field, U::KEYS)))))
+    Ok(ExprStep(WrittenExpr::boxed(field, U::KEYS)))
 }
 
 /// The field that `write` writes, if an operand is traced and the elements are floats; `name` is
@@ -405,6 +405,10 @@ fn written_as<'w>(
 
 #[cfg(feature = "std")]
 impl WrittenExpr {
+    fn boxed(field: Option<Field>, keys: &'static Keys) -> Option<Box<Self>> {
+        field.map(|field| Box::new(WrittenExpr::of_dims(field, keys)))
+    }
+
     /// A field whose loops are dims followed by positional axes.
     fn of_dims(mut field: Field, keys: &'static Keys) -> Self {
         if is_listening() {

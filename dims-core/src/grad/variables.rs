@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 use core::fmt::Display;
 use core::panic::Location;
 use kernels::memory::allocate::reserve;
+use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::hollow::reserved;
 use kernels::program::code::DType;
@@ -32,10 +33,15 @@ pub(super) struct Elements {
 
 impl Elements {
     pub(super) fn of<T: Element, S: Dims, R: Rank>(tensor: &Evaluated<T, S, R>) -> Self {
-        let axes = || tensor.named().as_slice().iter().chain(tensor.positional().as_slice());
+        let axes = [tensor.named().as_slice(), tensor.positional().as_slice()];
+        Elements::along(tensor.buffer().held(), tensor.start(), axes)
+    }
+
+    fn along(held: Arc<dyn Held>, start: usize, [named, positional]: [&[Axis]; 2]) -> Self {
+        let axes = || named.iter().chain(positional);
         let strides = axes().map(|axis| if axis.size == 1 { 0 } else { axis.stride });
-        let place = StridedPlace::strided(tensor.start() as isize, strides);
-        Elements { held: tensor.buffer().held(), sizes: axes().map(|axis| axis.size).collect(), place }
+        let place = StridedPlace::strided(start as isize, strides);
+        Elements { held, sizes: axes().map(|axis| axis.size).collect(), place }
     }
 
     /// The size of each axis.
@@ -214,8 +220,12 @@ impl<P: Parameters> Drop for InPlace<'_, P> {
 /// Whether elements have several positions, each of which has its own gradient. (Without elements,
 /// all strides are 0.)
 fn repeats<T: Element, S: Dims, R: Rank>(tensor: &Evaluated<T, S, R>) -> bool {
-    let mut axes = tensor.named().as_slice().iter().chain(tensor.positional().as_slice());
-    !tensor.all().is_empty() && axes.any(|axis| axis.size > 1 && axis.stride == 0)
+    !tensor.all().is_empty()
+        && (has_repeats(tensor.named().as_slice()) || has_repeats(tensor.positional().as_slice()))
+}
+
+fn has_repeats(axes: &[Axis]) -> bool {
+    axes.iter().any(|axis| axis.size > 1 && axis.stride == 0)
 }
 
 /// The element type of a variable.

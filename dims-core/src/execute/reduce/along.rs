@@ -17,7 +17,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::error::Error;
 use kernels::load::Kernel;
-use kernels::loops::axes::{Order, Sizes};
+use kernels::loops::axes::Order;
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, PlanStep, note};
@@ -51,13 +51,22 @@ where
 {
     let own = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let listed = const { &AxisList::of(D::KEYS, A::Dims::KEYS) }.as_slice();
+    match made_adjacent(own, listed) {
+        Some(order) => along_axes(tensor, &order, listed, work),
+        None => along_axes(tensor, own, listed, work),
+    }
+}
+
+/// An order in which the axes `listed` are adjacent and innermost; `None` if they are adjacent in
+/// `own`.
+fn made_adjacent(own: &[usize], listed: &[usize]) -> Option<Order> {
     let first = own.iter().position(|axis| listed.contains(axis)).unwrap_or(own.len());
     if own[first..].iter().take(listed.len()).all(|axis| listed.contains(axis)) {
-        return along_axes(tensor, own, listed, work);
+        return None;
     }
     let mut order: Order = own.iter().copied().filter(|axis| !listed.contains(axis)).collect();
     order.extend_from_slice(listed);
-    along_axes(tensor, &order, listed, work)
+    Some(order)
 }
 
 /// Evaluates, and works along the axes `along`, which are adjacent in `order`, block by block. The
@@ -106,8 +115,7 @@ where
     };
     drop(scope);
     let data = step.along(data, order, along, work.derivative(), W::NAME)?;
-    let sizes: Sizes = order.iter().map(|&axis| sizes[axis]).collect();
-    Ok(Named::from_expr(Evaluated::in_order(data, order, &sizes)))
+    Ok(Named::from_expr(Evaluated::in_order(data, order, &shape.sizes_in(order))))
 }
 
 /// The blocks of a result. A block is the axes of the lines and those after them, at one position

@@ -236,6 +236,10 @@ pub(super) fn result_of<T, S: Dims, R: Rank>(
     kept: &[usize],
     sizes: &[usize],
 ) -> Named<T, S, R> {
-    let sizes: SmallVec<[usize; 8]> = kept.iter().map(|&axis| sizes[axis]).collect();
-    Named::from_expr(Evaluated::laid_out(data, &sizes))
+    Named::from_expr(Evaluated::laid_out(data, &sizes_of(kept, sizes)))
+}
+
+/// The sizes of some axes.
+fn sizes_of(axes: &[usize], sizes: &[usize]) -> SmallVec<[usize; 8]> {
+    axes.iter().map(|&axis| sizes[axis]).collect()
 }
