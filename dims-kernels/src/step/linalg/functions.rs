@@ -60,7 +60,7 @@ pub(super) fn power<T: MatrixElement>(
 /// The coefficients of the Pade approximant of `e^x` of degree 13, and up to which norm its error
 /// is below the precision of `f64`. (N. J. Higham, The scaling and squaring method for the matrix
 /// exponential revisited, 2005.)
-const PADE: [f64; 14] = [
+pub(super) const PADE: [f64; 14] = [
     64764752532480000.0,
     32382376266240000.0,
     7771770303897600.0,
@@ -76,7 +76,7 @@ const PADE: [f64; 14] = [
     182.0,
     1.0,
 ];
-const PADE_NORM: f64 = 5.371920351148152;
+pub(super) const PADE_NORM: f64 = 5.371920351148152;
 
 /// `e^a` by scaling and squaring.
 pub(super) fn expm<T: MatrixElement>(

@@ -5,7 +5,7 @@
 //! contiguous: matrix after matrix, each row by row.
 //!
 //! ```text
-//! MatrixStep  ->  threads: matrices of the batch, or within a large one  ->  small: several matrices at once
+//! MatrixStep  ->  threads: matrices of the batch, or within a large one  ->  lanes: several small matrices at once
 //!                                                                       ->  solving, spectral, functions: one matrix, by `faer`
 //! ```
 //!
@@ -17,15 +17,16 @@ mod driver;
 mod eigen;
 mod element;
 mod functions;
+mod lanes;
 #[cfg(feature = "std")]
 mod pull;
 #[cfg(feature = "std")]
 mod pull_factors;
 #[cfg(feature = "std")]
 mod pulled;
+mod results;
 #[cfg(feature = "std")]
 mod saved;
-mod small;
 mod solving;
 mod spectral;
 mod stack;

@@ -1,6 +1,7 @@
 //! Each work against the property that defines it, over element types, sizes and batches; and
 //! against numbers of NumPy.
 
+mod lanes;
 mod numpy;
 mod properties;
 mod refused;

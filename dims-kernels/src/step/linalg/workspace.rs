@@ -2,7 +2,7 @@
 
 use super::MatrixElement;
 use super::stack::{Failure, Stack};
-use super::views::each_place;
+use super::views::to_columns;
 use crate::error::MatrixFailure;
 use crate::memory::allocate::reserve;
 use crate::scalar::Num;
@@ -40,6 +40,14 @@ impl<T: MatrixElement> ReusedElements<T> {
         Ok(&mut self.0)
     }
 
+    /// Elements to be written.
+    pub(super) fn any(&mut self, len: usize) -> Result<&mut [T], Failure> {
+        if self.0.len() < len {
+            return self.zeros(len);
+        }
+        Ok(&mut self.0[..len])
+    }
+
     /// A copy.
     pub(super) fn of(&mut self, data: &[T]) -> Result<&mut [T], Failure> {
         if self.0.capacity() < data.len() {
@@ -51,12 +59,13 @@ impl<T: MatrixElement> ReusedElements<T> {
     }
 }
 
-/// The Hermitian part of a square matrix, `(a + a^H) / 2`.
+/// The Hermitian part of a square matrix, `(a + a^H) / 2`, column by column.
 pub(super) fn hermitian<T: MatrixElement>(a: &[T], size: usize, to: &mut [T]) {
     let half = T::of_part(num_traits::NumCast::from(0.5).expect("a float can be a half"));
-    each_place(size, size, |one, other| {
-        to[other] = Num::mul(Num::add(a[one], a[other].conjugate()), half);
-    });
+    to_columns(a, size, size, to);
+    for (to, own) in to.iter_mut().zip(a) {
+        *to = Num::mul(Num::add(*to, own.conjugate()), half);
+    }
 }
 
 /// What is wrong with a matrix that has no factorization: that it has elements that are no numbers,

@@ -1,0 +1,243 @@
+//! Factorizations by elimination, and systems of equations, of a tile of matrices.
+//!
+//! Where a function returns whether all matrices have a result, the caller computes those of the
+//! tile one by one if not.
+
+use super::lane::{Lane, are_finite};
+use super::tile::{Tile, combine, less_dot};
+use crate::machine::isa::Isa;
+use crate::scalar::Real;
+
+/// Elements of a column: `a[row, column] -= sum over k < column of a[row, k] * factor(k)`, from a
+/// row on.
+#[cfg_attr(not(unoptimized), inline(always))]
+fn update_column<I: Isa, T: Real, const L: usize>(
+    a: &mut Tile<'_, T, L>,
+    column: usize,
+    first: usize,
+    factor: impl Fn(&Tile<'_, T, L>, usize) -> Lane<T, L>,
+) {
+    const BLOCK: usize = 4;
+    let mut row = first;
+    while row + BLOCK <= a.rows {
+        let mut sums: [Lane<T, L>; BLOCK] = [Lane::ZERO; BLOCK];
+        for at in 0..BLOCK {
+            sums[at] = a.at(row + at, column);
+        }
+        for k in 0..column {
+            let factor = factor(a, k);
+            for at in 0..BLOCK {
+                sums[at] = sums[at].subtract_product::<I>(a.at(row + at, k), factor);
+            }
+        }
+        for at in 0..BLOCK {
+            a.set(row + at, column, sums[at]);
+        }
+        row += BLOCK;
+    }
+    for row in row..a.rows {
+        let mut sum = a.at(row, column);
+        for k in 0..column {
+            sum = sum.subtract_product::<I>(a.at(row, k), factor(a, k));
+        }
+        a.set(row, column, sum);
+    }
+}
+
+/// The lower factor of the symmetric part, with zeros above it. Returns whether all matrices are
+/// positive definite.
+#[cfg_attr(not(unoptimized), inline(always))]
+pub(super) fn cholesky<I: Isa, T: Real, const L: usize>(a: &mut Tile<'_, T, L>) -> bool {
+    symmetric_part(a);
+    let size = a.rows;
+    let mut is_right = true;
+    for column in 0..size {
+        update_column::<I, T, L>(a, column, column, |a, k| a.at(column, k));
+        let pivot = a.at(column, column);
+        is_right &= pivot.every(|x| x > T::ZERO && x < num_traits::Float::infinity());
+        let root = pivot.sqrt();
+        a.set(column, column, root);
+        for row in column + 1..size {
+            a.set(row, column, a.at(row, column).over(root));
+        }
+        a.row_mut(column)[column + 1..].fill(Lane::ZERO);
+    }
+    is_right
+}
+
+/// The lower triangle becomes that of the symmetric part.
+#[cfg_attr(not(unoptimized), inline(always))]
+pub(super) fn symmetric_part<T: Real, const L: usize>(a: &mut Tile<'_, T, L>) {
+    let half = Lane::all(T::ONE / (T::ONE + T::ONE));
+    for row in 0..a.rows {
+        for column in 0..=row {
+            let own = a.at(row, column).plus(a.at(column, row)).times(half);
+            a.set(row, column, own);
+        }
+    }
+}
+
+/// What elimination finds.
+pub(super) struct Eliminated<T, const L: usize> {
+    /// The products of the pivots, with the signs of the exchanges.
+    pub(super) det: Lane<T, L>,
+    /// -1 where the number of exchanges is odd, else 1.
+    pub(super) sign: Lane<T, L>,
+    /// Whether all pivots are finite and not 0.
+    pub(super) is_regular: bool,
+}
+
+/// The factors of matrices with exchanged rows: the lower one below the diagonal, which is left
+/// out, and the upper one. `shares` get the reciprocals of the pivots, or 0 for a pivot of 0. Rows
+/// of `other` are exchanged alike.
+#[cfg_attr(not(unoptimized), inline(always))]
+pub(super) fn eliminate<I: Isa, T: Real, const L: usize>(
+    a: &mut Tile<'_, T, L>,
+    other: &mut Tile<'_, T, L>,
+    shares: &mut [Lane<T, L>],
+) -> Eliminated<T, L> {
+    let (rows, columns) = (a.rows, a.columns);
+    let mut found = Eliminated { det: Lane::ONE, sign: Lane::ONE, is_regular: true };
+    for k in 0..rows.min(columns) {
+        update_column::<I, T, L>(a, k, k, |a, at| a.at(at, k));
+        pivot(a, other, k, &mut found);
+        let pivot = a.at(k, k);
+        found.det = found.det.times(pivot);
+        found.is_regular &= pivot.every(|x| x != T::ZERO && x.is_finite());
+        let share = pivot.choose(Lane::ONE.over(pivot), Lane::ZERO);
+        shares[k] = share;
+        for row in k + 1..rows {
+            a.set(row, k, a.at(row, k).times(share));
+        }
+        let (above, row) = a.data[..(k + 1) * columns].split_at_mut(k * columns);
+        let (factors, rest) = row.split_at_mut(k);
+        if columns > k + 1 && k > 0 {
+            combine::<I, T, L, false>(&mut rest[1..], factors, &above[k + 1..], columns);
+        }
+    }
+    found.det = found.det.times(found.sign);
+    // Further columns of wide matrices are complete; further rows of tall ones, too.
+    found
+}
+
+/// Exchanges row `k` of each matrix with the row of its greatest pivot.
+#[cfg_attr(not(unoptimized), inline(always))]
+fn pivot<T: Real, const L: usize>(
+    a: &mut Tile<'_, T, L>,
+    other: &mut Tile<'_, T, L>,
+    k: usize,
+    found: &mut Eliminated<T, L>,
+) {
+    let mut best = a.at(k, k).abs();
+    let mut from = [k as u32; L];
+    for row in k + 1..a.rows {
+        let size = a.at(row, k).abs();
+        for lane in 0..L {
+            if size.0[lane] > best.0[lane] {
+                best.0[lane] = size.0[lane];
+                from[lane] = row as u32;
+            }
+        }
+    }
+    for lane in 0..L {
+        let row = from[lane] as usize;
+        if row != k {
+            a.exchange(lane, [k, row], 0);
+            other.exchange(lane, [k, row], 0);
+            found.sign.0[lane] = -found.sign.0[lane];
+        }
+    }
+}
+
+/// Solves with the factors of [`eliminate`].
+#[cfg_attr(not(unoptimized), inline(always))]
+pub(super) fn substitute<I: Isa, T: Real, const L: usize>(
+    factors: &Tile<'_, T, L>,
+    shares: &[Lane<T, L>],
+    b: &mut Tile<'_, T, L>,
+) {
+    for row in 0..factors.rows {
+        subtract_above::<I, T, L>(&factors.row(row)[..row], b, row, b.columns);
+    }
+    for row in (0..factors.rows).rev() {
+        subtract_below::<I, T, L>(&factors.row(row)[row + 1..], b, row);
+        b.row_mut(row).iter_mut().for_each(|own| *own = own.times(shares[row]));
+    }
+}
+
+/// Subtracts the rows above, each times a factor, in some columns.
+#[cfg_attr(not(unoptimized), inline(always))]
+fn subtract_above<I: Isa, T: Real, const L: usize>(
+    factors: &[Lane<T, L>],
+    b: &mut Tile<'_, T, L>,
+    row: usize,
+    columns: usize,
+) {
+    let stride = b.columns;
+    let (above, own) = b.data[..(row + 1) * stride].split_at_mut(row * stride);
+    combine::<I, T, L, false>(&mut own[..columns], factors, above, stride);
+}
+
+/// Subtracts the rows below, each times a factor.
+#[cfg_attr(not(unoptimized), inline(always))]
+fn subtract_below<I: Isa, T: Real, const L: usize>(
+    factors: &[Lane<T, L>],
+    b: &mut Tile<'_, T, L>,
+    row: usize,
+) {
+    let stride = b.columns;
+    let (own, below) = b.data[row * stride..].split_at_mut(stride);
+    combine::<I, T, L, false>(own, factors, below, stride);
+}
+
+/// The inverses of matrices with the factors of [`eliminate`], whose rows are not yet in order: the
+/// inverse of the matrix with exchanged rows.
+#[cfg_attr(not(unoptimized), inline(always))]
+pub(super) fn invert<I: Isa, T: Real, const L: usize>(
+    factors: &Tile<'_, T, L>,
+    shares: &[Lane<T, L>],
+    out: &mut Tile<'_, T, L>,
+) {
+    out.set_identity();
+    for row in 0..factors.rows {
+        // The inverse of the lower factor is lower triangular.
+        subtract_above::<I, T, L>(&factors.row(row)[..row], out, row, row);
+    }
+    for row in (0..factors.rows).rev() {
+        subtract_below::<I, T, L>(&factors.row(row)[row + 1..], out, row);
+        out.row_mut(row).iter_mut().for_each(|own| *own = own.times(shares[row]));
+    }
+}
+
+/// Solves triangular systems. Returns whether all have a finite solution.
+#[cfg_attr(not(unoptimized), inline(always))]
+pub(super) fn solve_triangular<I: Isa, T: Real, const L: usize>(
+    a: &Tile<'_, T, L>,
+    b: &mut Tile<'_, T, L>,
+    [is_lower, is_unit]: [bool; 2],
+) -> bool {
+    let size = a.rows;
+    if !is_unit && !(0..size).all(|at| a.at(at, at).every(|x| x != T::ZERO)) {
+        return false;
+    }
+    for step in 0..size {
+        let row = if is_lower { step } else { size - 1 - step };
+        if b.columns == 1 {
+            let own = if is_lower {
+                less_dot::<I, T, L>(b.data[row], &a.row(row)[..row], &b.data[..row])
+            } else {
+                less_dot::<I, T, L>(b.data[row], &a.row(row)[row + 1..], &b.data[row + 1..])
+            };
+            b.data[row] = own;
+        } else if is_lower {
+            subtract_above::<I, T, L>(&a.row(row)[..row], b, row, b.columns);
+        } else {
+            subtract_below::<I, T, L>(&a.row(row)[row + 1..], b, row);
+        }
+        if !is_unit {
+            let pivot = a.at(row, row);
+            b.row_mut(row).iter_mut().for_each(|own| *own = own.over(pivot));
+        }
+    }
+    are_finite(b.data)
+}
