@@ -9,10 +9,10 @@ use crate::error::Error;
 use crate::machine::threads;
 use crate::memory::allocate::reserve;
 use crate::step::{StepOperands, StepResults};
+use alloc::vec;
 use alloc::vec::Vec;
-use core::ops::Range;
 use faer::Par;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 /// Some neighbours in the batch.
 struct MatrixChunk<'r, T: MatrixElement> {
@@ -112,12 +112,13 @@ fn run_chunk<T: MatrixElement>(
         operands.iter().zip(&takes).map(|(data, &count)| &data[from * count..to * count]).collect()
     };
     let mut workspace = Workspace::new(par);
-    let mut rest: SmallVec<[Range<usize>; 1]> = smallvec![0..count];
-    if has_lanes {
+    let rest = if has_lanes {
         let (work, sizes) = (step.work, step.sizes);
         let own = of(first, first + count);
-        rest = T::run_lanes(LaneJob { work, sizes, operands: &own, results: &mut chunk.results, count })?;
-    }
+        T::run_lanes(LaneJob { work, sizes, operands: &own, results: &mut chunk.results, count })?
+    } else {
+        vec![0..count]
+    };
     for at in rest.into_iter().flatten() {
         let results = chunk.results.iter_mut().zip(&yields);
         let results = results.map(|(data, own)| data.range(at * own.count(), (at + 1) * own.count()));

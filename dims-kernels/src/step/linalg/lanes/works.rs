@@ -1,11 +1,11 @@
 //! The works that have lanes: how tiles of matrices are loaded, computed and stored.
 
-use super::elimination::{cholesky, eliminate, invert, solve_triangular, substitute};
+use super::elimination::{cholesky, eliminate, invert, solve_triangular, substitute, symmetric_part};
 use super::exponential::expm;
 use super::lane::{Lane, are_finite};
 use super::reflections::{qr, safe_squares};
 use super::singular::{descending, orthogonalize};
-use super::symmetric::{Spectrum, eigh, symmetric_part};
+use super::symmetric::{Spectrum, eigh};
 use super::tile::{Tile, combine};
 use crate::error::Error;
 use crate::machine::isa::{Isa, Task, dispatch};

@@ -4,6 +4,7 @@ use super::super::driver;
 use super::*;
 use crate::loops::steps::PlanStep;
 use crate::step::{Step, StepDerivative, StepOperands, StepResults};
+use alloc::string::ToString;
 use alloc::sync::Arc;
 
 /// A step whose matrices are computed one by one.
