@@ -3,7 +3,7 @@
 //! Where a function returns whether all matrices have a result, the caller computes those of the
 //! tile one by one if not.
 
-use super::lane::{Lane, are_finite};
+use super::lane::{Lane, are_finite, count_lane};
 use super::tile::{Tile, combine, less_dot};
 use crate::machine::isa::Isa;
 use crate::scalar::Real;
@@ -120,6 +120,9 @@ pub(super) fn eliminate<I: Isa, T: Real, const L: usize>(
     found
 }
 
+/// Up to this many rows, exchanges are selections on all matrices.
+const SELECTED_ROWS: usize = 8;
+
 /// Exchanges row `k` of each matrix with the row of its greatest pivot.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn pivot<T: Real, const L: usize>(
@@ -129,23 +132,41 @@ fn pivot<T: Real, const L: usize>(
     found: &mut Eliminated<T, L>,
 ) {
     let mut best = a.at(k, k).abs();
-    let mut from = [k as u32; L];
+    let mut from = count_lane(k);
     for row in k + 1..a.rows {
         let size = a.at(row, k).abs();
-        for lane in 0..L {
-            if size.0[lane] > best.0[lane] {
-                best.0[lane] = size.0[lane];
-                from[lane] = row as u32;
-            }
-        }
+        let is_better = size.greater(best);
+        best = is_better.choose(size, best);
+        from = is_better.choose(count_lane(row), from);
+    }
+    let stays = from.equal(count_lane(k));
+    found.sign = stays.choose(found.sign, found.sign.negated());
+    if a.rows <= SELECTED_ROWS {
+        exchange_selected(a, k, from);
+        exchange_selected(other, k, from);
+        return;
     }
     for lane in 0..L {
-        let row = from[lane] as usize;
+        let row = num_traits::ToPrimitive::to_usize(&from.0[lane]).unwrap_or(k);
         if row != k {
-            a.exchange(lane, [k, row], 0);
-            other.exchange(lane, [k, row], 0);
-            found.sign.0[lane] = -found.sign.0[lane];
+            a.exchange(lane, [k, row]);
+            other.exchange(lane, [k, row]);
         }
+    }
+}
+
+/// Exchanges row `k` with the row `from` of each matrix.
+#[cfg_attr(not(unoptimized), inline(always))]
+fn exchange_selected<T: Real, const L: usize>(a: &mut Tile<'_, T, L>, k: usize, from: Lane<T, L>) {
+    for column in 0..a.columns {
+        let upper = a.at(k, column);
+        let mut own = upper;
+        for row in k + 1..a.rows {
+            let (is_from, lower) = (from.equal(count_lane(row)), a.at(row, column));
+            own = is_from.choose(lower, own);
+            a.set(row, column, is_from.choose(upper, lower));
+        }
+        a.set(k, column, own);
     }
 }
 

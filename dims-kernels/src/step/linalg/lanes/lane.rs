@@ -101,6 +101,12 @@ impl<T: Real, const L: usize> Lane<T, L> {
         self.zip(other, |x, y| if x > y { T::ONE } else { T::ZERO })
     }
 
+    /// 1 where the numbers are equal, else 0.
+    #[cfg_attr(not(unoptimized), inline(always))]
+    pub(super) fn equal(self, other: Self) -> Self {
+        self.zip(other, |x, y| if x == y { T::ONE } else { T::ZERO })
+    }
+
     /// The greater numbers. NaN counts as less than all numbers.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(super) fn greatest(self, other: Self) -> Self {
@@ -132,6 +138,12 @@ impl<T: Real, const L: usize> Lane<T, L> {
     pub(super) fn is_zero(self) -> bool {
         self.every(|x| x == T::ZERO)
     }
+}
+
+/// A number of a row or column.
+#[cfg_attr(not(unoptimized), inline(always))]
+pub(super) fn count_lane<T: Real, const L: usize>(count: usize) -> Lane<T, L> {
+    Lane::all(num_traits::NumCast::from(count).expect("a float can be any size"))
 }
 
 /// Whether all numbers are finite.

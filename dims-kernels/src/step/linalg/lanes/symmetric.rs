@@ -2,7 +2,7 @@
 //! tridiagonal, and implicit QL steps make these diagonal. (C. Reinsch and others, tred2 and tql2,
 //! in J. Wilkinson and C. Reinsch, Handbook for Automatic Computation, 1971.)
 
-use super::lane::{Lane, are_finite};
+use super::lane::{Lane, are_finite, count_lane};
 use super::reflections::{Reflection, reflect, reflection, safe_squares};
 use super::tile::{Tile, dot};
 use crate::machine::isa::Isa;
@@ -162,20 +162,17 @@ fn diagonal<I: Isa, T: Real, const L: usize>(
 ) -> bool {
     let size = d.len();
     let epsilon = Lane::all(<T as num_traits::Float>::epsilon());
-    let number = |at: usize| -> Lane<T, L> {
-        Lane::all(num_traits::NumCast::from(at).expect("a float can be any size"))
-    };
     let [least_square, _] = safe_squares::<T>();
     let least = Lane::all(least_square).sqrt();
     for first in 0..size {
         for step in 0.. {
             // Where each block ends: at the first element beside the diagonal that is negligible.
-            let mut end = number(size - 1);
+            let mut end = count_lane(size - 1);
             for at in (first..size - 1).rev() {
                 let limit = d[at].abs().plus(d[at + 1].abs()).times(epsilon).greatest(least);
-                end = e[at].abs().greater(limit).choose(end, number(at));
+                end = e[at].abs().greater(limit).choose(end, count_lane(at));
             }
-            let start = number(first);
+            let start = count_lane(first);
             let is_active = end.greater(start);
             if is_active.is_zero() {
                 break;
@@ -189,9 +186,7 @@ fn diagonal<I: Isa, T: Real, const L: usize>(
                 .unwrap_or(0);
             let mut at_end = d[first];
             for at in first + 1..=last {
-                at_end = end
-                    .zip(number(at), |end, at| if end == at { T::ONE } else { T::ZERO })
-                    .choose(d[at], at_end);
+                at_end = end.equal(count_lane(at)).choose(d[at], at_end);
             }
             // The shift of Wilkinson.
             let two = Lane::all(T::ONE + T::ONE);
@@ -203,7 +198,7 @@ fn diagonal<I: Isa, T: Real, const L: usize>(
             // 1 in blocks where a rotation would have been by 0: the step ends there.
             let mut has_split = Lane::<T, L>::ZERO;
             for at in (first..last).rev() {
-                let mut takes_part = is_active.times(end.greater(number(at)));
+                let mut takes_part = is_active.times(end.greater(count_lane(at)));
                 takes_part = has_split.choose(Lane::ZERO, takes_part);
                 let (f, b) = (s.times(e[at]), c.times(e[at]));
                 let squares = f.times(f).add_product::<I>(g, g);
@@ -231,7 +226,7 @@ fn diagonal<I: Isa, T: Real, const L: usize>(
             e[first] = is_done.choose(g, e[first]);
             // The end of each block is cut off.
             for at in first..=last {
-                let is_end = end.zip(number(at), |end, at| if end == at { T::ONE } else { T::ZERO });
+                let is_end = end.equal(count_lane(at));
                 e[at] = is_end.times(is_active).choose(Lane::ZERO, e[at]);
             }
         }

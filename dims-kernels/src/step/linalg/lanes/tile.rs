@@ -67,6 +67,16 @@ impl<'t, T: Real, const L: usize> Tile<'t, T, L> {
         } else if loaded > 0 {
             copy_strided(data, [1, len], numbers_mut(self.data), [L, 1], [len, count]);
         }
+        if loaded == 0 && count == L {
+            for (row, to) in self.data.chunks_exact_mut(columns).enumerate() {
+                for (column, to) in to.iter_mut().enumerate() {
+                    for lane in 0..L {
+                        to.0[lane] = data[lane * len + row * down + column * right];
+                    }
+                }
+            }
+            return;
+        }
         for lane in loaded..L {
             let own = &data[lane.min(count - 1) * len..][..len];
             for (row, to) in self.data.chunks_exact_mut(columns).enumerate() {
@@ -107,11 +117,11 @@ impl<'t, T: Real, const L: usize> Tile<'t, T, L> {
         }
     }
 
-    /// Exchanges two rows of one matrix, from a column on.
+    /// Exchanges two rows of one matrix.
     #[cfg_attr(not(unoptimized), inline(always))]
-    pub(super) fn exchange(&mut self, lane: usize, [upper, lower]: [usize; 2], from: usize) {
+    pub(super) fn exchange(&mut self, lane: usize, [upper, lower]: [usize; 2]) {
         let [upper, lower] = self.row_pair(upper, lower);
-        for (one, other) in upper[from..].iter_mut().zip(&mut lower[from..]) {
+        for (one, other) in upper.iter_mut().zip(lower) {
             core::mem::swap(&mut one.0[lane], &mut other.0[lane]);
         }
     }

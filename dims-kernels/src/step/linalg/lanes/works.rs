@@ -2,7 +2,7 @@
 
 use super::elimination::{cholesky, eliminate, invert, solve_triangular, substitute, symmetric_part};
 use super::exponential::expm;
-use super::lane::{Lane, are_finite};
+use super::lane::{Lane, are_finite, count_lane};
 use super::reflections::{qr, safe_squares};
 use super::singular::{descending, orthogonalize};
 use super::symmetric::{Spectrum, eigh};
@@ -82,6 +82,9 @@ pub(in crate::step::linalg) fn run<T: Real + MatrixElement<Part = T>, const L: u
 
 /// A work on a tile.
 trait TileWork<T: MatrixElement, const L: usize> {
+    /// Whether there is a copy of the code for 4 rows and columns, whose loops are unrolled.
+    const HAS_FOUR: bool = true;
+
     /// How many lanes of memory a tile needs.
     fn lanes(&self, sizes: MatrixSizes) -> usize;
 
@@ -122,7 +125,14 @@ impl<T: Real + MatrixElement<Part = T>, W: TileWork<T, L>, const L: usize> Task 
                 .zip(&yields)
                 .map(|(data, each)| data.range(first * each.count(), last * each.count()))
                 .collect();
-            if !kind.run::<I>(sizes, &own, &mut places, &mut free) {
+            let is_four = (sizes.rows, sizes.columns) == (4, 4) && sizes.right <= 1;
+            let is_right = if W::HAS_FOUR && is_four {
+                let sizes = MatrixSizes { batch: sizes.batch, rows: 4, columns: 4, right: 1 };
+                kind.run::<I>(sizes, &own, &mut places, &mut free)
+            } else {
+                kind.run::<I>(sizes, &own, &mut places, &mut free)
+            };
+            if !is_right {
                 failed.push(first..last);
             }
         }
@@ -211,7 +221,7 @@ impl<T: Real + MatrixElement<Part = T>, const L: usize> TileWork<T, L> for Solve
 #[cfg_attr(not(unoptimized), inline(always))]
 fn count_rows<T: Real, const L: usize>(order: &mut Tile<'_, T, L>) {
     for (at, own) in order.data.iter_mut().enumerate() {
-        *own = Lane::all(num_traits::NumCast::from(at).expect("a float can be any size"));
+        *own = count_lane(at);
     }
 }
 
@@ -397,6 +407,8 @@ impl<T: Real + MatrixElement<Part = T>, const L: usize> TileWork<T, L> for Qr {
 struct Eigh;
 
 impl<T: Real + MatrixElement<Part = T>, const L: usize> TileWork<T, L> for Eigh {
+    const HAS_FOUR: bool = false;
+
     fn lanes(&self, sizes: MatrixSizes) -> usize {
         sizes.rows * (3 * sizes.rows + 4)
     }
@@ -459,6 +471,8 @@ fn store_columns<T: Real, const L: usize>(
 struct Singular(MatrixWork);
 
 impl<T: Real + MatrixElement<Part = T>, const L: usize> TileWork<T, L> for Singular {
+    const HAS_FOUR: bool = false;
+
     fn lanes(&self, sizes: MatrixSizes) -> usize {
         let (least, most) = (sizes.least(), sizes.rows.max(sizes.columns));
         least * (most + least + 2) + if self.0 == MatrixWork::Pinv { sizes.rows * sizes.columns } else { 0 }
@@ -567,6 +581,8 @@ impl<T: Real + MatrixElement<Part = T>, const L: usize> TileWork<T, L> for Singu
 struct Expm;
 
 impl<T: Real + MatrixElement<Part = T>, const L: usize> TileWork<T, L> for Expm {
+    const HAS_FOUR: bool = false;
+
     fn lanes(&self, sizes: MatrixSizes) -> usize {
         sizes.rows * (8 * sizes.rows + 1)
     }
