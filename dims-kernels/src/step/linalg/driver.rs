@@ -1,6 +1,6 @@
 //! Runs a work on each matrix of a batch.
 
-use super::lanes::LaneJob;
+use super::lanes::{LaneJob, MOST_LANES};
 use super::results::{OwnedResult, ResultElements, ResultSlice};
 use super::stack::Failure;
 use super::workspace::Workspace;
@@ -30,12 +30,12 @@ pub(super) fn run<T: MatrixElement>(
     run_with(step, operands, threads, T::has_lanes)
 }
 
-/// As [`run`]; `has_lanes` says whether a number of matrices is computed several at once.
+/// As [`run`]; `has_lanes` says whether several matrices are computed at once.
 pub(super) fn run_with<T: MatrixElement>(
     step: &MatrixStep<T>,
     operands: &StepOperands<'_, '_>,
     threads: usize,
-    has_lanes: fn(MatrixWork, MatrixSizes, usize) -> bool,
+    has_lanes: fn(MatrixWork, MatrixSizes) -> bool,
 ) -> Result<StepResults, Error> {
     let (work, batch) = (step.work, step.sizes.batch);
     let taken: SmallVec<[&[T]; 2]> = (0..operands.count()).map(|number| operands.of::<T>(number)).collect();
@@ -43,7 +43,9 @@ pub(super) fn run_with<T: MatrixElement>(
     let mut results: SmallVec<[OwnedResult<T>; 3]> =
         yields.iter().map(|&own| OwnedResult::new(own, batch)).collect::<Result<_, _>>()?;
     let parts = threads.min(batch).max(1);
-    let each = batch.div_ceil(parts).max(1);
+    // The tiles of matrices in lanes do not depend on the number of threads, so neither do results.
+    let has_lanes = has_lanes(work, step.sizes);
+    let each = batch.div_ceil(parts).max(1).next_multiple_of(if has_lanes { MOST_LANES } else { 1 });
     let mut rest: SmallVec<[ResultSlice<'_, T>; 3]> = results.iter_mut().map(OwnedResult::slice).collect();
     let mut chunks = Vec::new();
     for first in (0..batch).step_by(each) {
@@ -53,10 +55,7 @@ pub(super) fn run_with<T: MatrixElement>(
         chunks.push(MatrixChunk { first, count, results });
     }
     let par = par_of(threads / parts);
-    let found = threads::each(chunks, |chunk| {
-        let has_lanes = has_lanes(step.work, step.sizes, chunk.count);
-        run_chunk(step, chunk, &taken, has_lanes, par)
-    });
+    let found = threads::each(chunks, |chunk| run_chunk(step, chunk, &taken, has_lanes, par));
     found.into_iter().collect::<Result<(), Error>>()?;
     drop(rest);
     kept(step, operands.keeps(), results)

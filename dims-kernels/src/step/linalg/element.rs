@@ -44,9 +44,9 @@ pub trait MatrixElement: Num + ComplexField<Real = Self::Part> {
     #[doc(hidden)]
     fn is_number(self) -> bool;
 
-    /// Whether this number of matrices of these sizes is computed several at once.
+    /// Whether several matrices of these sizes are computed at once.
     #[doc(hidden)]
-    fn has_lanes(_work: MatrixWork, _sizes: MatrixSizes, _count: usize) -> bool {
+    fn has_lanes(_work: MatrixWork, _sizes: MatrixSizes) -> bool {
         false
     }
 
@@ -102,8 +102,8 @@ macro_rules! elements {
                 self.is_finite()
             }
 
-            fn has_lanes(work: MatrixWork, sizes: MatrixSizes, count: usize) -> bool {
-                lanes::has_lanes(work, sizes, count)
+            fn has_lanes(work: MatrixWork, sizes: MatrixSizes) -> bool {
+                lanes::has_lanes(work, sizes)
             }
 
             fn run_lanes(job: LaneJob<'_, '_, Self>) -> Result<Vec<Range<usize>>, Error> {

@@ -19,4 +19,4 @@ mod tile;
 mod works;
 
 pub use works::LaneJob;
-pub(super) use works::{has_lanes, run};
+pub(super) use works::{MOST_LANES, has_lanes, run};

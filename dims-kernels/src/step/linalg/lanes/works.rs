@@ -18,12 +18,15 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use smallvec::SmallVec;
 
+/// The most matrices that are computed at once.
+pub(in crate::step::linalg) const MOST_LANES: usize = 16;
+
 /// The most rows and columns of matrices that are computed so.
 const MOST: usize = 16;
 
 /// Whether some matrices of these sizes are computed several at once.
-pub(in crate::step::linalg) fn has_lanes(work: MatrixWork, sizes: MatrixSizes, count: usize) -> bool {
-    let MatrixSizes { rows, columns, right, .. } = sizes;
+pub(in crate::step::linalg) fn has_lanes(work: MatrixWork, sizes: MatrixSizes) -> bool {
+    let MatrixSizes { batch, rows, columns, right } = sizes;
     let has_right = match work {
         MatrixWork::Solve { .. } | MatrixWork::SolveTriangular(_) => (1..=MOST).contains(&right),
         MatrixWork::Power { .. } => false,
@@ -34,7 +37,7 @@ pub(in crate::step::linalg) fn has_lanes(work: MatrixWork, sizes: MatrixSizes, c
         ..=4 => 1,
         _ => 2,
     };
-    has_right && rows.min(columns) > 0 && rows.max(columns) <= MOST && count >= least
+    has_right && rows.min(columns) > 0 && rows.max(columns) <= MOST && batch >= least
 }
 
 /// Matrices for [`run`].

@@ -20,7 +20,7 @@ impl<T: MatrixElement> Step for OneByOne<T> {
     }
 
     fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
-        driver::run_with(&self.0, operands, threads, |_, _, _| false)
+        driver::run_with(&self.0, operands, threads, |_, _| false)
     }
 
     fn derivative(&self) -> Option<Arc<dyn StepDerivative>> {
@@ -37,7 +37,7 @@ fn both<T: TestElement>(
     let mut buffers: Vec<Buffer<T>> = operands.iter().cloned().map(Buffer::from).collect();
     let mut borrowed: Vec<&mut dyn AnyBuffer> = buffers.iter_mut().map(|own| own as _).collect();
     let step = MatrixStep::<T>::new(work, sizes);
-    assert!(T::has_lanes(work, sizes, sizes.batch), "{work:?} {sizes:?}");
+    assert!(T::has_lanes(work, sizes), "{work:?} {sizes:?}");
     [execute(&step, &mut borrowed), execute(&OneByOne(step), &mut borrowed)]
 }
 
