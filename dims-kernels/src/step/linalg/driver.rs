@@ -1,7 +1,7 @@
 //! Runs a work on each matrix of a batch.
 
 use super::lanes::{LaneJob, MOST_LANES};
-use super::results::{OwnedResult, ResultElements, ResultSlice};
+use super::results::{OwnedResult, ResultElements, ResultPlaces, ResultSlice};
 use super::stack::Failure;
 use super::workspace::Workspace;
 use super::{MatrixElement, MatrixSizes, MatrixStep, MatrixWork, functions, solving, spectral};
@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 struct MatrixChunk<'r, T: MatrixElement> {
     first: usize,
     count: usize,
-    results: SmallVec<[ResultSlice<'r, T>; 3]>,
+    results: SmallVec<[ResultPlaces<'r, T>; 3]>,
 }
 
 /// Runs a step.
@@ -46,7 +46,9 @@ pub(super) fn run_with<T: MatrixElement>(
     // The tiles of matrices in lanes do not depend on the number of threads, so neither do results.
     let has_lanes = has_lanes(work, step.sizes);
     let each = batch.div_ceil(parts).max(1).next_multiple_of(if has_lanes { MOST_LANES } else { 1 });
-    let mut rest: SmallVec<[ResultSlice<'_, T>; 3]> = results.iter_mut().map(OwnedResult::slice).collect();
+    let lens: SmallVec<[usize; 3]> = yields.iter().map(|own| own.count() * batch).collect();
+    let places = results.iter_mut().zip(&lens).map(|(own, &len)| own.places(len));
+    let mut rest: SmallVec<[ResultPlaces<'_, T>; 3]> = places.collect();
     let mut chunks = Vec::new();
     for first in (0..batch).step_by(each) {
         let count = each.min(batch - first);
@@ -58,6 +60,11 @@ pub(super) fn run_with<T: MatrixElement>(
     let found = threads::each(chunks, |chunk| run_chunk(step, chunk, &taken, has_lanes, par));
     found.into_iter().collect::<Result<(), Error>>()?;
     drop(rest);
+    for (own, len) in results.iter_mut().zip(lens) {
+        // SAFETY: the chunks have the places of all matrices. Each of them has run, and clears the
+        // places of each matrix before it computes the matrix, unless it fails.
+        unsafe { own.finish(len) };
+    }
     kept(step, operands.keeps(), results)
 }
 
@@ -120,7 +127,7 @@ fn run_chunk<T: MatrixElement>(
     };
     for at in rest.into_iter().flatten() {
         let results = chunk.results.iter_mut().zip(&yields);
-        let results = results.map(|(data, own)| data.range(at * own.count(), (at + 1) * own.count()));
+        let results = results.map(|(data, own)| data.cleared(at * own.count()..(at + 1) * own.count()));
         let own = of(first + at, first + at + 1);
         let found = each(step, &own, results.collect(), &mut workspace);
         found.map_err(|failure| named(step, failure, first + at))?;

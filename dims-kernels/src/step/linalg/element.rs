@@ -50,7 +50,8 @@ pub trait MatrixElement: Num + ComplexField<Real = Self::Part> {
         false
     }
 
-    /// Computes matrices, several at once. Returns which of them have no result.
+    /// Computes matrices, several at once, and clears the memory of each. Returns which of them
+    /// have no result.
     #[doc(hidden)]
     fn run_lanes(job: LaneJob<'_, '_, Self>) -> Result<Vec<Range<usize>>, Error> {
         Ok(vec![0..job.count])

@@ -3,9 +3,11 @@
 use super::{MatrixElement, MatrixResult};
 use crate::error::Error;
 use crate::memory::allocate::reserve;
-use crate::scalar::{Element, Num};
+use crate::scalar::Num;
 use crate::step::StepResults;
 use alloc::vec::Vec;
+use core::mem::MaybeUninit;
+use core::ops::Range;
 
 /// The elements of a result.
 pub enum ResultElements<V, P, N> {
@@ -20,31 +22,52 @@ pub enum ResultElements<V, P, N> {
 /// The elements of a result of all matrices.
 pub(super) type OwnedResult<T> = ResultElements<Vec<T>, Vec<<T as MatrixElement>::Part>, Vec<usize>>;
 
-/// Those of some matrices.
+/// The memory for a result of some matrices, which is not written yet.
+pub type ResultPlaces<'r, T> = ResultElements<
+    &'r mut [MaybeUninit<T>],
+    &'r mut [MaybeUninit<<T as MatrixElement>::Part>],
+    &'r mut [MaybeUninit<usize>],
+>;
+
+/// The elements of a result of some matrices.
 pub type ResultSlice<'r, T> =
     ResultElements<&'r mut [T], &'r mut [<T as MatrixElement>::Part], &'r mut [usize]>;
 
-fn zeros<T: Element>(len: usize, zero: T) -> Result<Vec<T>, Error> {
-    let mut data = reserve(len)?;
-    data.resize(len, zero);
-    Ok(data)
-}
-
 impl<T: MatrixElement> OwnedResult<T> {
+    /// Memory for a result of a batch, without elements.
     pub(super) fn new(of: MatrixResult, batch: usize) -> Result<Self, Error> {
         let len = |count: usize| count.checked_mul(batch).ok_or(Error::TooLarge { elements: usize::MAX });
         Ok(match of {
-            MatrixResult::Values(count) => ResultElements::Values(zeros(len(count)?, T::ZERO)?),
-            MatrixResult::Parts(count) => ResultElements::Parts(zeros(len(count)?, T::Part::ZERO)?),
-            MatrixResult::Positions(count) => ResultElements::Positions(zeros(len(count)?, 0)?),
+            MatrixResult::Values(count) => ResultElements::Values(reserve(len(count)?)?),
+            MatrixResult::Parts(count) => ResultElements::Parts(reserve(len(count)?)?),
+            MatrixResult::Positions(count) => ResultElements::Positions(reserve(len(count)?)?),
         })
     }
 
-    pub(super) fn slice(&mut self) -> ResultSlice<'_, T> {
+    /// The places of the first `len` elements.
+    pub(super) fn places(&mut self, len: usize) -> ResultPlaces<'_, T> {
         match self {
-            ResultElements::Values(data) => ResultElements::Values(data),
-            ResultElements::Parts(data) => ResultElements::Parts(data),
-            ResultElements::Positions(data) => ResultElements::Positions(data),
+            ResultElements::Values(data) => ResultElements::Values(&mut data.spare_capacity_mut()[..len]),
+            ResultElements::Parts(data) => ResultElements::Parts(&mut data.spare_capacity_mut()[..len]),
+            ResultElements::Positions(data) => {
+                ResultElements::Positions(&mut data.spare_capacity_mut()[..len])
+            }
+        }
+    }
+
+    /// Takes the first `len` elements as written.
+    ///
+    /// # Safety
+    ///
+    /// All of their [places](Self::places) were [cleared](ResultPlaces::cleared).
+    pub(super) unsafe fn finish(&mut self, len: usize) {
+        // SAFETY: the caller's promise; places were borrowed from the memory of the vector.
+        unsafe {
+            match self {
+                ResultElements::Values(data) => data.set_len(len),
+                ResultElements::Parts(data) => data.set_len(len),
+                ResultElements::Positions(data) => data.set_len(len),
+            }
         }
     }
 
@@ -57,9 +80,16 @@ impl<T: MatrixElement> OwnedResult<T> {
     }
 }
 
-impl<'r, T: MatrixElement> ResultSlice<'r, T> {
-    /// Takes this number of elements from the front.
-    pub(super) fn take(&mut self, count: usize) -> ResultSlice<'r, T> {
+/// Writes zeros.
+fn clear<T: Copy>(places: &mut [MaybeUninit<T>], zero: T) -> &mut [T] {
+    places.fill(MaybeUninit::new(zero));
+    // SAFETY: all elements were written.
+    unsafe { &mut *(&raw mut *places as *mut [T]) }
+}
+
+impl<'r, T: MatrixElement> ResultPlaces<'r, T> {
+    /// Takes this number of places from the front.
+    pub(super) fn take(&mut self, count: usize) -> ResultPlaces<'r, T> {
         fn first<'r, E>(data: &mut &'r mut [E], count: usize) -> &'r mut [E] {
             let (first, rest) = core::mem::take(data).split_at_mut(count);
             *data = rest;
@@ -72,21 +102,24 @@ impl<'r, T: MatrixElement> ResultSlice<'r, T> {
         }
     }
 
+    /// The elements in these places, which become zeros: just before they are computed, so that
+    /// they are in the cache.
+    pub(super) fn cleared(&mut self, places: Range<usize>) -> ResultSlice<'_, T> {
+        match self {
+            ResultElements::Values(data) => ResultElements::Values(clear(&mut data[places], T::ZERO)),
+            ResultElements::Parts(data) => ResultElements::Parts(clear(&mut data[places], T::Part::ZERO)),
+            ResultElements::Positions(data) => ResultElements::Positions(clear(&mut data[places], 0)),
+        }
+    }
+}
+
+impl<'r, T: MatrixElement> ResultSlice<'r, T> {
     /// The same elements, borrowed.
     pub(super) fn as_mut(&mut self) -> ResultSlice<'_, T> {
         match self {
             ResultElements::Values(data) => ResultElements::Values(data),
             ResultElements::Parts(data) => ResultElements::Parts(data),
             ResultElements::Positions(data) => ResultElements::Positions(data),
-        }
-    }
-
-    /// Those from `start` to `end`.
-    pub(super) fn range(&mut self, start: usize, end: usize) -> ResultSlice<'_, T> {
-        match self {
-            ResultElements::Values(data) => ResultElements::Values(&mut data[start..end]),
-            ResultElements::Parts(data) => ResultElements::Parts(&mut data[start..end]),
-            ResultElements::Positions(data) => ResultElements::Positions(&mut data[start..end]),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::memory::allocate::reserve;
 use crate::ops::matrix::{MatrixSizes, MatrixWork, ReadTriangle};
 use crate::scalar::{Analytic, Real};
 use crate::step::linalg::element::MatrixElement;
-use crate::step::linalg::results::ResultSlice;
+use crate::step::linalg::results::{ResultPlaces, ResultSlice};
 use alloc::vec::Vec;
 use core::ops::Range;
 use smallvec::SmallVec;
@@ -46,13 +46,14 @@ pub struct LaneJob<'j, 'r, T: MatrixElement> {
     pub(in crate::step::linalg) sizes: MatrixSizes,
     /// The elements of each operand.
     pub(in crate::step::linalg) operands: &'j [&'j [T]],
-    /// The elements of each result.
-    pub(in crate::step::linalg) results: &'j mut [ResultSlice<'r, T>],
+    /// The memory of each result.
+    pub(in crate::step::linalg) results: &'j mut [ResultPlaces<'r, T>],
     /// How many matrices there are.
     pub(in crate::step::linalg) count: usize,
 }
 
-/// Computes matrices, `L` at once. Returns which of them have no result.
+/// Computes matrices, `L` at once, and clears the memory of each. Returns which of them have no
+/// result.
 pub(in crate::step::linalg) fn run<T: Real + MatrixElement<Part = T>, const L: usize>(
     job: LaneJob<'_, '_, T>,
 ) -> Result<Vec<Range<usize>>, Error> {
@@ -126,7 +127,7 @@ impl<T: Real + MatrixElement<Part = T>, W: TileWork<T, L>, const L: usize> Task 
             let mut places: SmallVec<[ResultSlice<'_, T>; 3]> = results
                 .iter_mut()
                 .zip(&yields)
-                .map(|(data, each)| data.range(first * each.count(), last * each.count()))
+                .map(|(data, each)| data.cleared(first * each.count()..last * each.count()))
                 .collect();
             let is_four = (sizes.rows, sizes.columns) == (4, 4) && sizes.right <= 1;
             let is_right = if W::HAS_FOUR && is_four {
