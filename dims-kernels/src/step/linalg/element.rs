@@ -108,7 +108,7 @@ macro_rules! elements {
             }
 
             fn run_lanes(job: LaneJob<'_, '_, Self>) -> Result<Vec<Range<usize>>, Error> {
-                lanes::run::<$t, { 64 / size_of::<$t>() }>(job)
+                lanes::run(job)
             }
         }
 

@@ -1,169 +1,256 @@
 //! One number of several matrices, and arithmetic on it.
 
-// The compiler turns loops over all numbers of a lane into vector instructions if it sees where
-// they start and end.
-#![allow(clippy::needless_range_loop)]
-
-use crate::machine::isa::Isa;
 use crate::scalar::Real;
 
-/// The same number of `L` matrices: one cache line.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-pub(super) struct Lane<T, const L: usize>(pub(super) [T; L]);
-
-impl<T: Real, const L: usize> Lane<T, L> {
-    pub(super) const ZERO: Self = Lane([T::ZERO; L]);
-    pub(super) const ONE: Self = Lane([T::ONE; L]);
+/// The same number of several matrices: one or a few vectors.
+///
+/// Comparisons return masks, for [`choose`](Lane::choose), [`and`](Lane::and),
+/// [`but_not`](Lane::but_not), [`or`](Lane::or) and [`is_nowhere`](Lane::is_nowhere).
+pub(super) trait Lane: Copy {
+    /// The type of the numbers.
+    type Elem: Real;
+    /// How many numbers there are.
+    const COUNT: usize;
 
     /// The same value for all matrices.
-    #[cfg_attr(not(unoptimized), inline(always))]
-    pub(super) fn all(value: T) -> Self {
-        Lane([value; L])
-    }
+    fn all(value: Self::Elem) -> Self;
 
-    #[cfg_attr(not(unoptimized), inline(always))]
-    pub(super) fn map(self, f: impl Fn(T) -> T) -> Self {
-        let mut out = self;
-        for lane in 0..L {
-            out.0[lane] = f(self.0[lane]);
-        }
-        out
-    }
+    /// `self + other`
+    fn plus(self, other: Self) -> Self;
 
-    #[cfg_attr(not(unoptimized), inline(always))]
-    pub(super) fn zip(self, other: Self, f: impl Fn(T, T) -> T) -> Self {
-        let mut out = self;
-        for lane in 0..L {
-            out.0[lane] = f(self.0[lane], other.0[lane]);
-        }
-        out
-    }
+    /// `self - other`
+    fn minus(self, other: Self) -> Self;
 
-    #[cfg_attr(not(unoptimized), inline(always))]
-    pub(super) fn plus(self, other: Self) -> Self {
-        self.zip(other, |x, y| x + y)
-    }
+    /// `self * other`
+    fn times(self, other: Self) -> Self;
 
-    #[cfg_attr(not(unoptimized), inline(always))]
-    pub(super) fn minus(self, other: Self) -> Self {
-        self.zip(other, |x, y| x - y)
-    }
-
-    #[cfg_attr(not(unoptimized), inline(always))]
-    pub(super) fn times(self, other: Self) -> Self {
-        self.zip(other, |x, y| x * y)
-    }
-
-    #[cfg_attr(not(unoptimized), inline(always))]
-    pub(super) fn over(self, other: Self) -> Self {
-        self.zip(other, |x, y| x / y)
-    }
+    /// `self / other`
+    fn over(self, other: Self) -> Self;
 
     /// `self + x * y`
-    #[cfg_attr(not(unoptimized), inline(always))]
-    pub(super) fn add_product<I: Isa>(self, x: Self, y: Self) -> Self {
-        let mut out = self;
-        for lane in 0..L {
-            out.0[lane] = self.0[lane].add_product::<I>(x.0[lane], y.0[lane]);
-        }
-        out
-    }
+    fn add_product(self, x: Self, y: Self) -> Self;
 
     /// `self - x * y`
-    #[cfg_attr(not(unoptimized), inline(always))]
-    pub(super) fn subtract_product<I: Isa>(self, x: Self, y: Self) -> Self {
-        let mut out = self;
-        for lane in 0..L {
-            out.0[lane] = self.0[lane].add_product::<I>(-x.0[lane], y.0[lane]);
-        }
-        out
-    }
+    fn subtract_product(self, x: Self, y: Self) -> Self;
 
-    #[cfg_attr(not(unoptimized), inline(always))]
-    pub(super) fn negated(self) -> Self {
-        self.map(|x| -x)
-    }
+    /// The square root.
+    fn sqrt(self) -> Self;
 
-    #[cfg_attr(not(unoptimized), inline(always))]
-    pub(super) fn abs(self) -> Self {
-        self.map(num_traits::Float::abs)
-    }
+    /// The magnitude.
+    fn abs(self) -> Self;
 
-    #[cfg_attr(not(unoptimized), inline(always))]
-    pub(super) fn sqrt(self) -> Self {
-        self.map(num_traits::Float::sqrt)
-    }
+    /// `-self`
+    fn negated(self) -> Self;
 
-    /// 1 where `self > other`, else 0.
-    #[cfg_attr(not(unoptimized), inline(always))]
-    pub(super) fn greater(self, other: Self) -> Self {
-        self.zip(other, |x, y| if x > y { T::ONE } else { T::ZERO })
-    }
+    /// Where `self > other`.
+    fn greater(self, other: Self) -> Self;
 
-    /// 1 where the numbers are equal, else 0.
-    #[cfg_attr(not(unoptimized), inline(always))]
-    pub(super) fn equal(self, other: Self) -> Self {
-        self.zip(other, |x, y| if x == y { T::ONE } else { T::ZERO })
-    }
+    /// Where `self == other`.
+    fn equal(self, other: Self) -> Self;
 
-    /// The greater numbers. NaN counts as less than all numbers.
-    #[cfg_attr(not(unoptimized), inline(always))]
-    pub(super) fn greatest(self, other: Self) -> Self {
-        self.zip(other, |x, y| if y > x { y } else { x })
-    }
+    /// `then` where the mask holds, else `otherwise`.
+    fn choose(self, then: Self, otherwise: Self) -> Self;
 
-    /// `then` where `self` is not 0, else `otherwise`.
-    #[cfg_attr(not(unoptimized), inline(always))]
-    pub(super) fn choose(self, then: Self, otherwise: Self) -> Self {
-        let mut out = self;
-        for lane in 0..L {
-            out.0[lane] = if self.0[lane] != T::ZERO { then.0[lane] } else { otherwise.0[lane] };
-        }
-        out
-    }
+    /// Where both masks hold.
+    fn and(self, other: Self) -> Self;
 
-    /// Whether a condition holds for all matrices.
-    #[cfg_attr(not(unoptimized), inline(always))]
-    pub(super) fn every(self, f: impl Fn(T) -> bool) -> bool {
-        let mut all = true;
-        for lane in 0..L {
-            all &= f(self.0[lane]);
-        }
-        all
-    }
+    /// Where this mask holds, and the other one does not.
+    fn but_not(self, other: Self) -> Self;
 
-    /// Whether all numbers are 0.
-    #[cfg_attr(not(unoptimized), inline(always))]
-    pub(super) fn is_zero(self) -> bool {
-        self.every(|x| x == T::ZERO)
-    }
+    /// Where one of two masks holds.
+    fn or(self, other: Self) -> Self;
+
+    /// Whether a mask holds for no matrix.
+    fn is_nowhere(self) -> bool;
 }
 
-/// A number of a row or column.
 #[cfg_attr(not(unoptimized), inline(always))]
-pub(super) fn count_lane<T: Real, const L: usize>(count: usize) -> Lane<T, L> {
-    Lane::all(num_traits::NumCast::from(count).expect("a float can be any size"))
+pub(super) fn zero<V: Lane>() -> V {
+    V::all(V::Elem::ZERO)
+}
+
+#[cfg_attr(not(unoptimized), inline(always))]
+pub(super) fn one<V: Lane>() -> V {
+    V::all(V::Elem::ONE)
+}
+
+/// A number of rows or columns.
+#[cfg_attr(not(unoptimized), inline(always))]
+pub(super) fn count_lane<V: Lane>(count: usize) -> V {
+    V::all(num_traits::NumCast::from(count).expect("a float can be any size"))
+}
+
+/// The greater numbers. NaN in `other` counts as less than all numbers.
+#[cfg_attr(not(unoptimized), inline(always))]
+pub(super) fn greatest<V: Lane>(own: V, other: V) -> V {
+    other.greater(own).choose(other, own)
+}
+
+/// `magnitude` with the opposite sign where `sign < 0`.
+#[cfg_attr(not(unoptimized), inline(always))]
+pub(super) fn signed<V: Lane>(magnitude: V, sign: V) -> V {
+    zero::<V>().greater(sign).choose(magnitude.negated(), magnitude)
 }
 
 /// Whether all numbers are finite.
 #[cfg_attr(not(unoptimized), inline(always))]
-pub(super) fn are_finite<T: Real, const L: usize>(all: &[Lane<T, L>]) -> bool {
+pub(super) fn are_finite<V: Lane>(all: &[V]) -> bool {
     // A product with 0 is 0 for finite numbers, else NaN.
-    let sum = all.iter().fold(Lane::<T, L>::ZERO, |sum, own| sum.plus(own.map(|x| x * T::ZERO)));
-    sum.is_zero()
+    let zero = zero::<V>();
+    let sum = all.iter().fold(zero, |sum, own| sum.add_product(*own, zero));
+    holds_everywhere(sum.equal(zero))
 }
 
-/// The numbers of lanes.
-pub(super) fn numbers<T, const L: usize>(lanes: &[Lane<T, L>]) -> &[T] {
-    const { assert!(size_of::<Lane<T, L>>() == L * size_of::<T>()) };
-    // SAFETY: a lane is an array of `L` numbers, and has no padding, by the assertion.
-    unsafe { core::slice::from_raw_parts(lanes.as_ptr().cast(), lanes.len() * L) }
+/// Whether a mask holds for all matrices.
+#[cfg_attr(not(unoptimized), inline(always))]
+pub(super) fn holds_everywhere<V: Lane>(mask: V) -> bool {
+    zero::<V>().equal(zero()).but_not(mask).is_nowhere()
+}
+
+/// The numbers of lanes: `COUNT` for each.
+#[cfg_attr(not(unoptimized), inline(always))]
+pub(super) fn numbers<V: Lane>(lanes: &[V]) -> &[V::Elem] {
+    const { assert!(size_of::<V>() == V::COUNT * size_of::<V::Elem>()) };
+    // SAFETY: a lane consists of `COUNT` numbers and has no padding, by the assertion and the impls
+    // below.
+    unsafe { core::slice::from_raw_parts(lanes.as_ptr().cast(), lanes.len() * V::COUNT) }
 }
 
 /// The same, for writing.
-pub(super) fn numbers_mut<T, const L: usize>(lanes: &mut [Lane<T, L>]) -> &mut [T] {
-    const { assert!(size_of::<Lane<T, L>>() == L * size_of::<T>()) };
+#[cfg_attr(not(unoptimized), inline(always))]
+pub(super) fn numbers_mut<V: Lane>(lanes: &mut [V]) -> &mut [V::Elem] {
+    const { assert!(size_of::<V>() == V::COUNT * size_of::<V::Elem>()) };
     // SAFETY: as above; any numbers are a lane.
-    unsafe { core::slice::from_raw_parts_mut(lanes.as_mut_ptr().cast(), lanes.len() * L) }
+    unsafe { core::slice::from_raw_parts_mut(lanes.as_mut_ptr().cast(), lanes.len() * V::COUNT) }
+}
+
+/// The number of one matrix.
+#[cfg_attr(not(unoptimized), inline(always))]
+pub(super) fn number<V: Lane>(own: &V, matrix: usize) -> V::Elem {
+    numbers(core::slice::from_ref(own))[matrix]
+}
+
+/// Sets the number of one matrix.
+#[cfg_attr(not(unoptimized), inline(always))]
+pub(super) fn set_number<V: Lane>(own: &mut V, matrix: usize, value: V::Elem) {
+    numbers_mut(core::slice::from_mut(own))[matrix] = value;
+}
+
+/// Numbers without vector instructions of their own. The mask is -1 where it holds, else 0.
+#[derive(Clone, Copy)]
+pub(super) struct Plain<T, const L: usize>([T; L]);
+
+impl<T: Real, const L: usize> Plain<T, L> {
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn zip(self, other: Self, f: impl Fn(T, T) -> T) -> Self {
+        let mut out = self;
+        for (own, other) in out.0.iter_mut().zip(other.0) {
+            *own = f(*own, other);
+        }
+        out
+    }
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn map(self, f: impl Fn(T) -> T) -> Self {
+        self.zip(self, |own, _| f(own))
+    }
+}
+
+#[cfg_attr(not(unoptimized), inline(always))]
+fn mask<T: Real>(holds: bool) -> T {
+    if holds { -T::ONE } else { T::ZERO }
+}
+
+impl<T: Real, const L: usize> Lane for Plain<T, L> {
+    type Elem = T;
+    const COUNT: usize = L;
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn all(value: T) -> Self {
+        Plain([value; L])
+    }
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn plus(self, other: Self) -> Self {
+        self.zip(other, |x, y| x + y)
+    }
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn minus(self, other: Self) -> Self {
+        self.zip(other, |x, y| x - y)
+    }
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn times(self, other: Self) -> Self {
+        self.zip(other, |x, y| x * y)
+    }
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn over(self, other: Self) -> Self {
+        self.zip(other, |x, y| x / y)
+    }
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn add_product(self, x: Self, y: Self) -> Self {
+        self.plus(x.times(y))
+    }
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn subtract_product(self, x: Self, y: Self) -> Self {
+        self.minus(x.times(y))
+    }
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn sqrt(self) -> Self {
+        self.map(num_traits::Float::sqrt)
+    }
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn abs(self) -> Self {
+        self.map(num_traits::Float::abs)
+    }
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn negated(self) -> Self {
+        self.map(|own| -own)
+    }
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn greater(self, other: Self) -> Self {
+        self.zip(other, |x, y| mask(x > y))
+    }
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn equal(self, other: Self) -> Self {
+        self.zip(other, |x, y| mask(x == y))
+    }
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn choose(self, then: Self, otherwise: Self) -> Self {
+        let mut out = otherwise;
+        for ((own, mask), then) in out.0.iter_mut().zip(self.0).zip(then.0) {
+            *own = if mask < T::ZERO { then } else { *own };
+        }
+        out
+    }
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn and(self, other: Self) -> Self {
+        self.zip(other, |x, y| mask(x < T::ZERO && y < T::ZERO))
+    }
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn but_not(self, other: Self) -> Self {
+        self.zip(other, |x, y| mask(x < T::ZERO && y >= T::ZERO))
+    }
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn or(self, other: Self) -> Self {
+        self.zip(other, |x, y| mask(x < T::ZERO || y < T::ZERO))
+    }
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn is_nowhere(self) -> bool {
+        self.0.iter().all(|own| *own >= T::ZERO)
+    }
 }

@@ -16,7 +16,9 @@ mod reflections;
 mod singular;
 mod symmetric;
 mod tile;
+#[cfg(x86_vectors)]
+mod vectors;
 mod works;
 
 pub use works::LaneJob;
-pub(super) use works::{MOST_LANES, has_lanes, run};
+pub(super) use works::{LaneElement, MOST_LANES, has_lanes, run};

@@ -1,8 +1,7 @@
 //! Householder reflections of a tile of matrices, `I - tau v v^T`.
 
-use super::lane::Lane;
+use super::lane::{Lane, greatest, holds_everywhere, one, signed, zero};
 use super::tile::{Tile, combine};
-use crate::machine::isa::Isa;
 use crate::scalar::Real;
 
 /// The range in which squares are exact to the precision of the type.
@@ -12,53 +11,46 @@ pub(super) fn safe_squares<T: Real>() -> [T; 2] {
 }
 
 /// A reflection of column vectors to multiples of the first unit vector.
-pub(super) struct Reflection<T, const L: usize> {
-    pub(super) tau: Lane<T, L>,
+pub(super) struct Reflection<V> {
+    pub(super) tau: V,
     /// What the first element becomes.
-    pub(super) head: Lane<T, L>,
+    pub(super) head: V,
 }
 
 /// The reflection for a vector, whose `tail` becomes that of `v`; the first element of `v` is 1.
 /// `None` if squares leave the range of the type.
 #[cfg_attr(not(unoptimized), inline(always))]
-pub(super) fn reflection<I: Isa, T: Real, const L: usize>(
-    head: Lane<T, L>,
-    tail: &mut [Lane<T, L>],
-) -> Option<Reflection<T, L>> {
-    let (mut squares, mut most) = (Lane::ZERO, Lane::ZERO);
+pub(super) fn reflection<V: Lane>(head: V, tail: &mut [V]) -> Option<Reflection<V>> {
+    let (mut squares, mut most) = (zero::<V>(), zero::<V>());
     for &own in &*tail {
-        squares = squares.add_product::<I>(own, own);
-        most = most.greatest(own.abs());
+        squares = squares.add_product(own, own);
+        most = greatest(most, own.abs());
     }
-    let [least_square, most_square] = safe_squares::<T>();
-    let total = squares.add_product::<I>(head, head);
-    let in_range = squares.zip(
-        most,
-        |square, most| {
-            if square > least_square || most == T::ZERO { T::ZERO } else { T::ONE }
-        },
-    );
-    if !in_range.is_zero() || !total.every(|total| total < most_square) {
+    let [least_square, most_square] = safe_squares::<V::Elem>();
+    let total = squares.add_product(head, head);
+    let has_tail = most.greater(zero());
+    let is_small = has_tail.but_not(squares.greater(V::all(least_square)));
+    if !is_small.is_nowhere() || !holds_everywhere(V::all(most_square).greater(total)) {
         return None;
     }
     let norm = total.sqrt();
-    let signed = head.zip(norm, |head, norm| if head < T::ZERO { -norm } else { norm });
+    let signed = signed(norm, head);
     // Where the tail is 0, there is nothing to reflect.
-    let share = most.choose(Lane::ONE.over(head.plus(signed)), Lane::ZERO);
+    let share = has_tail.choose(one::<V>().over(head.plus(signed)), zero());
     tail.iter_mut().for_each(|own| *own = own.times(share));
-    let tau = most.choose(head.plus(signed).over(signed), Lane::ZERO);
-    Some(Reflection { tau, head: most.choose(signed.negated(), head) })
+    let tau = has_tail.choose(head.plus(signed).over(signed), zero());
+    Some(Reflection { tau, head: has_tail.choose(signed.negated(), head) })
 }
 
 /// Applies a reflection to the rows from `first` on, in the columns from `column` on. `tail` is the
 /// tail of `v`, and `sums` has space for a row.
 #[cfg_attr(not(unoptimized), inline(always))]
-pub(super) fn reflect<I: Isa, T: Real, const L: usize>(
-    a: &mut Tile<'_, T, L>,
-    tau: Lane<T, L>,
-    tail: &[Lane<T, L>],
+pub(super) fn reflect<V: Lane>(
+    a: &mut Tile<'_, V>,
+    tau: V,
+    tail: &[V],
     [first, column]: [usize; 2],
-    sums: &mut [Lane<T, L>],
+    sums: &mut [V],
 ) {
     let columns = a.columns;
     if column >= columns {
@@ -68,7 +60,7 @@ pub(super) fn reflect<I: Isa, T: Real, const L: usize>(
     let (own, sums) = (&mut own[column..], &mut sums[..columns - column]);
     sums.copy_from_slice(own);
     if !tail.is_empty() {
-        combine::<I, T, L, true>(sums, tail, &below[column..], columns);
+        combine::<V, true>(sums, tail, &below[column..], columns);
     }
     for (own, sum) in own.iter_mut().zip(&mut *sums) {
         *sum = sum.times(tau);
@@ -76,7 +68,7 @@ pub(super) fn reflect<I: Isa, T: Real, const L: usize>(
     }
     for (&factor, row) in tail.iter().zip(below.chunks_exact_mut(columns)) {
         for (own, &sum) in row[column..].iter_mut().zip(&*sums) {
-            *own = own.subtract_product::<I>(factor, sum);
+            *own = own.subtract_product(factor, sum);
         }
     }
 }
@@ -84,28 +76,28 @@ pub(super) fn reflect<I: Isa, T: Real, const L: usize>(
 /// The orthogonal factor, and the upper one in place of the matrices. `columns` has space for a
 /// vector for each column, and `sums` for one. Returns whether all matrices have a result.
 #[cfg_attr(not(unoptimized), inline(always))]
-pub(super) fn qr<I: Isa, T: Real, const L: usize>(
-    a: &mut Tile<'_, T, L>,
-    q: &mut Tile<'_, T, L>,
-    vectors: &mut [Lane<T, L>],
-    taus: &mut [Lane<T, L>],
-    sums: &mut [Lane<T, L>],
+pub(super) fn qr<V: Lane>(
+    a: &mut Tile<'_, V>,
+    q: &mut Tile<'_, V>,
+    vectors: &mut [V],
+    taus: &mut [V],
+    sums: &mut [V],
 ) -> bool {
     let (rows, least) = (a.rows, a.rows.min(a.columns));
     for (k, vector) in vectors.chunks_exact_mut(rows).enumerate().take(least) {
         let tail = &mut vector[k + 1..];
         for (row, own) in (k + 1..rows).zip(&mut *tail) {
             *own = a.at(row, k);
-            a.set(row, k, Lane::ZERO);
+            a.set(row, k, zero());
         }
-        let Some(Reflection { tau, head }) = reflection::<I, T, L>(a.at(k, k), tail) else { return false };
+        let Some(Reflection { tau, head }) = reflection::<V>(a.at(k, k), tail) else { return false };
         a.set(k, k, head);
         taus[k] = tau;
-        reflect::<I, T, L>(a, tau, tail, [k, k + 1], sums);
+        reflect::<V>(a, tau, tail, [k, k + 1], sums);
     }
     q.set_identity();
     for (k, vector) in vectors.chunks_exact(rows).enumerate().take(least).rev() {
-        reflect::<I, T, L>(q, taus[k], &vector[k + 1..], [k, k], sums);
+        reflect::<V>(q, taus[k], &vector[k + 1..], [k, k], sums);
     }
     true
 }
