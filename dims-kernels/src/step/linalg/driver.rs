@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 struct MatrixChunk<'r, T: MatrixElement> {
     first: usize,
     count: usize,
-    results: SmallVec<[ResultPlaces<'r, T>; 3]>,
+    results: SmallVec<[ResultPlaces<'r, T, T::Part>; 3]>,
 }
 
 /// Runs a step.
@@ -40,7 +40,7 @@ pub(super) fn run_with<T: MatrixElement>(
     let (work, batch) = (step.work, step.sizes.batch);
     let taken: SmallVec<[&[T]; 2]> = (0..operands.count()).map(|number| operands.of::<T>(number)).collect();
     let yields = work.yields(step.sizes);
-    let mut results: SmallVec<[OwnedResult<T>; 3]> =
+    let mut results: SmallVec<[OwnedResult<T, T::Part>; 3]> =
         yields.iter().map(|&own| OwnedResult::new(own, batch)).collect::<Result<_, _>>()?;
     let parts = threads.min(batch).max(1);
     // The tiles of matrices in lanes do not depend on the number of threads, so neither do results.
@@ -48,7 +48,7 @@ pub(super) fn run_with<T: MatrixElement>(
     let each = batch.div_ceil(parts).max(1).next_multiple_of(if has_lanes { MOST_LANES } else { 1 });
     let lens: SmallVec<[usize; 3]> = yields.iter().map(|own| own.count() * batch).collect();
     let places = results.iter_mut().zip(&lens).map(|(own, &len)| own.places(len));
-    let mut rest: SmallVec<[ResultPlaces<'_, T>; 3]> = places.collect();
+    let mut rest: SmallVec<[ResultPlaces<'_, T, T::Part>; 3]> = places.collect();
     let mut chunks = Vec::new();
     for first in (0..batch).step_by(each) {
         let count = each.min(batch - first);
@@ -81,7 +81,7 @@ pub(super) fn par_of(threads: usize) -> Par {
 fn kept<T: MatrixElement>(
     step: &MatrixStep<T>,
     keeps: bool,
-    data: SmallVec<[OwnedResult<T>; 3]>,
+    data: SmallVec<[OwnedResult<T, T::Part>; 3]>,
 ) -> Result<StepResults, Error> {
     #[cfg(feature = "std")]
     if keeps && step.work.keeps() {
@@ -150,7 +150,7 @@ fn named<T>(step: &MatrixStep<T>, failure: Failure, at: usize) -> Error {
 fn each<T: MatrixElement>(
     step: &MatrixStep<T>,
     operands: &[&[T]],
-    results: SmallVec<[ResultSlice<'_, T>; 3]>,
+    results: SmallVec<[ResultSlice<'_, T, T::Part>; 3]>,
     workspace: &mut Workspace<T>,
 ) -> Result<(), Failure> {
     let sizes = step.sizes;

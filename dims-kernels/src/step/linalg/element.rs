@@ -53,7 +53,7 @@ pub trait MatrixElement: Num + ComplexField<Real = Self::Part> {
     /// Computes matrices, several at once, and clears the memory of each. Returns which of them
     /// have no result.
     #[doc(hidden)]
-    fn run_lanes(job: LaneJob<'_, '_, Self>) -> Result<Vec<Range<usize>>, Error> {
+    fn run_lanes(job: LaneJob<'_, '_, Self, Self::Part>) -> Result<Vec<Range<usize>>, Error> {
         Ok(vec![0..job.count])
     }
 }
@@ -107,7 +107,7 @@ macro_rules! elements {
                 lanes::has_lanes(work, sizes)
             }
 
-            fn run_lanes(job: LaneJob<'_, '_, Self>) -> Result<Vec<Range<usize>>, Error> {
+            fn run_lanes(job: LaneJob<'_, '_, Self, Self::Part>) -> Result<Vec<Range<usize>>, Error> {
                 lanes::run(job)
             }
         }

@@ -18,6 +18,7 @@ mod eigen;
 mod element;
 mod functions;
 mod lanes;
+mod pade;
 #[cfg(feature = "std")]
 mod pull;
 #[cfg(feature = "std")]

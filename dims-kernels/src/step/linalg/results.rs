@@ -1,6 +1,6 @@
 //! The elements of results.
 
-use super::{MatrixElement, MatrixResult};
+use super::MatrixResult;
 use crate::error::Error;
 use crate::memory::allocate::reserve;
 use crate::scalar::Num;
@@ -20,20 +20,16 @@ pub enum ResultElements<V, P, N> {
 }
 
 /// The elements of a result of all matrices.
-pub(super) type OwnedResult<T> = ResultElements<Vec<T>, Vec<<T as MatrixElement>::Part>, Vec<usize>>;
+pub(super) type OwnedResult<T, P> = ResultElements<Vec<T>, Vec<P>, Vec<usize>>;
 
 /// The memory for a result of some matrices, which is not written yet.
-pub type ResultPlaces<'r, T> = ResultElements<
-    &'r mut [MaybeUninit<T>],
-    &'r mut [MaybeUninit<<T as MatrixElement>::Part>],
-    &'r mut [MaybeUninit<usize>],
->;
+pub type ResultPlaces<'r, T, P> =
+    ResultElements<&'r mut [MaybeUninit<T>], &'r mut [MaybeUninit<P>], &'r mut [MaybeUninit<usize>]>;
 
 /// The elements of a result of some matrices.
-pub type ResultSlice<'r, T> =
-    ResultElements<&'r mut [T], &'r mut [<T as MatrixElement>::Part], &'r mut [usize]>;
+pub type ResultSlice<'r, T, P> = ResultElements<&'r mut [T], &'r mut [P], &'r mut [usize]>;
 
-impl<T: MatrixElement> OwnedResult<T> {
+impl<T: Num, P: Num> OwnedResult<T, P> {
     /// Memory for a result of a batch, without elements.
     pub(super) fn new(of: MatrixResult, batch: usize) -> Result<Self, Error> {
         let len = |count: usize| count.checked_mul(batch).ok_or(Error::TooLarge { elements: usize::MAX });
@@ -45,7 +41,7 @@ impl<T: MatrixElement> OwnedResult<T> {
     }
 
     /// The places of the first `len` elements.
-    pub(super) fn places(&mut self, len: usize) -> ResultPlaces<'_, T> {
+    pub(super) fn places(&mut self, len: usize) -> ResultPlaces<'_, T, P> {
         match self {
             ResultElements::Values(data) => ResultElements::Values(&mut data.spare_capacity_mut()[..len]),
             ResultElements::Parts(data) => ResultElements::Parts(&mut data.spare_capacity_mut()[..len]),
@@ -87,9 +83,9 @@ fn clear<T: Copy>(places: &mut [MaybeUninit<T>], zero: T) -> &mut [T] {
     unsafe { &mut *(&raw mut *places as *mut [T]) }
 }
 
-impl<'r, T: MatrixElement> ResultPlaces<'r, T> {
+impl<'r, T: Num, P: Num> ResultPlaces<'r, T, P> {
     /// Takes this number of places from the front.
-    pub(super) fn take(&mut self, count: usize) -> ResultPlaces<'r, T> {
+    pub(super) fn take(&mut self, count: usize) -> ResultPlaces<'r, T, P> {
         fn first<'r, E>(data: &mut &'r mut [E], count: usize) -> &'r mut [E] {
             let (first, rest) = core::mem::take(data).split_at_mut(count);
             *data = rest;
@@ -104,18 +100,18 @@ impl<'r, T: MatrixElement> ResultPlaces<'r, T> {
 
     /// The elements in these places, which become zeros: just before they are computed, so that
     /// they are in the cache.
-    pub(super) fn cleared(&mut self, places: Range<usize>) -> ResultSlice<'_, T> {
+    pub(super) fn cleared(&mut self, places: Range<usize>) -> ResultSlice<'_, T, P> {
         match self {
             ResultElements::Values(data) => ResultElements::Values(clear(&mut data[places], T::ZERO)),
-            ResultElements::Parts(data) => ResultElements::Parts(clear(&mut data[places], T::Part::ZERO)),
+            ResultElements::Parts(data) => ResultElements::Parts(clear(&mut data[places], P::ZERO)),
             ResultElements::Positions(data) => ResultElements::Positions(clear(&mut data[places], 0)),
         }
     }
 }
 
-impl<'r, T: MatrixElement> ResultSlice<'r, T> {
+impl<'r, T: Num, P: Num> ResultSlice<'r, T, P> {
     /// The same elements, borrowed.
-    pub(super) fn as_mut(&mut self) -> ResultSlice<'_, T> {
+    pub(super) fn as_mut(&mut self) -> ResultSlice<'_, T, P> {
         match self {
             ResultElements::Values(data) => ResultElements::Values(data),
             ResultElements::Parts(data) => ResultElements::Parts(data),
@@ -130,7 +126,7 @@ impl<'r, T: MatrixElement> ResultSlice<'r, T> {
         data
     }
 
-    pub(super) fn parts(self) -> &'r mut [T::Part] {
+    pub(super) fn parts(self) -> &'r mut [P] {
         let ResultElements::Parts(data) = self else {
             unreachable!("the table says of which type a result is")
         };

@@ -4,7 +4,7 @@
 use super::elimination::{eliminate, substitute};
 use super::lane::{Lane, are_finite, count_lane, greatest, number, one, set_number, zero};
 use super::tile::{Tile, combine};
-use crate::step::linalg::functions::{PADE, PADE_NORM};
+use crate::step::linalg::pade::{PADE, PADE_NORM};
 
 #[cfg_attr(not(unoptimized), inline(always))]
 fn product<V: Lane>(a: &Tile<'_, V>, b: &Tile<'_, V>, to: &mut Tile<'_, V>) {

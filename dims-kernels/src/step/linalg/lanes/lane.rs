@@ -1,12 +1,12 @@
 //! One number of several matrices, and arithmetic on it.
 
-use crate::scalar::Real;
+use crate::scalar::{Num, Real};
 
 /// The same number of several matrices: one or a few vectors.
 ///
 /// Comparisons return masks, for [`choose`](Lane::choose), [`and`](Lane::and),
 /// [`but_not`](Lane::but_not), [`or`](Lane::or) and [`is_nowhere`](Lane::is_nowhere).
-pub(super) trait Lane: Copy {
+pub(in crate::step::linalg) trait Lane: Copy {
     /// The type of the numbers.
     type Elem: Real;
     /// How many numbers there are.
@@ -66,12 +66,12 @@ pub(super) trait Lane: Copy {
 
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn zero<V: Lane>() -> V {
-    V::all(V::Elem::ZERO)
+    V::all(<V::Elem as Num>::ZERO)
 }
 
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn one<V: Lane>() -> V {
-    V::all(V::Elem::ONE)
+    V::all(<V::Elem as Num>::ONE)
 }
 
 /// A number of rows or columns.
@@ -138,7 +138,7 @@ pub(super) fn set_number<V: Lane>(own: &mut V, matrix: usize, value: V::Elem) {
 
 /// Numbers without vector instructions of their own. The mask is -1 where it holds, else 0.
 #[derive(Clone, Copy)]
-pub(super) struct Plain<T, const L: usize>([T; L]);
+pub(in crate::step::linalg) struct Plain<T, const L: usize>([T; L]);
 
 impl<T: Real, const L: usize> Plain<T, L> {
     #[cfg_attr(not(unoptimized), inline(always))]

@@ -28,7 +28,7 @@ pub(super) fn scales<V: Lane>(all: &[V]) -> Option<[V; 2]> {
     }
     for matrix in 0..V::COUNT {
         let most = number(&most, matrix);
-        if most > V::Elem::ZERO {
+        if most > <V::Elem as Num>::ZERO {
             let exponent = num_traits::Float::floor(num_traits::Float::log2(most));
             let (down, up) = (num_traits::Float::exp2(-exponent), num_traits::Float::exp2(exponent));
             if !num_traits::Float::is_normal(down) || !num_traits::Float::is_normal(up) {

@@ -1,5 +1,8 @@
 //! Lanes of AVX2 vectors.
 
+// All operands are indexed alike.
+#![allow(clippy::needless_range_loop)]
+
 use super::lane::Lane;
 use core::arch::x86_64::*;
 
@@ -9,7 +12,7 @@ use core::arch::x86_64::*;
 /// uses the type in such copies of a task.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(super) struct Avx<V, const N: usize>([V; N]);
+pub(in crate::step::linalg) struct Avx<V, const N: usize>([V; N]);
 
 /// An operation with one intrinsic.
 macro_rules! operation {
@@ -17,11 +20,11 @@ macro_rules! operation {
         #[cfg_attr(not(unoptimized), inline(always))]
         fn $name(self $(, $other: Self)*) -> Self {
             let mut out = self;
-            for (at, to) in out.0.iter_mut().enumerate() {
-                let $own = *to;
+            for at in 0..out.0.len() {
+                let $own = out.0[at];
                 $(let $other = $other.0[at];)*
                 // SAFETY: the machine has AVX2 and FMA, as values of the type exist.
-                *to = unsafe { $intrinsic$(::<$how>)?($($argument),*) };
+                out.0[at] = unsafe { $intrinsic$(::<$how>)?($($argument),*) };
             }
             out
         }

@@ -17,7 +17,6 @@ use crate::machine::isa::{Isa, Task, dispatch};
 use crate::memory::allocate::reserve;
 use crate::ops::matrix::{MatrixSizes, MatrixWork, ReadTriangle};
 use crate::scalar::Real;
-use crate::step::linalg::element::MatrixElement;
 use crate::step::linalg::results::{ResultPlaces, ResultSlice};
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -46,13 +45,13 @@ pub(in crate::step::linalg) fn has_lanes(work: MatrixWork, sizes: MatrixSizes) -
 }
 
 /// Matrices for [`run`].
-pub struct LaneJob<'j, 'r, T: MatrixElement> {
+pub struct LaneJob<'j, 'r, T, P> {
     pub(in crate::step::linalg) work: MatrixWork,
     pub(in crate::step::linalg) sizes: MatrixSizes,
     /// The elements of each operand.
     pub(in crate::step::linalg) operands: &'j [&'j [T]],
     /// The memory of each result.
-    pub(in crate::step::linalg) results: &'j mut [ResultPlaces<'r, T>],
+    pub(in crate::step::linalg) results: &'j mut [ResultPlaces<'r, T, P>],
     /// How many matrices there are.
     pub(in crate::step::linalg) count: usize,
 }
@@ -83,11 +82,11 @@ elements! {
 /// Computes matrices, several at once, and clears the memory of each. Returns which of them have no
 /// result.
 pub(in crate::step::linalg) fn run<T: LaneElement>(
-    job: LaneJob<'_, '_, T>,
+    job: LaneJob<'_, '_, T, T>,
 ) -> Result<Vec<Range<usize>>, Error> {
     fn of<T: LaneElement>(
         kind: impl TileWork<T>,
-        job: LaneJob<'_, '_, T>,
+        job: LaneJob<'_, '_, T, T>,
     ) -> Result<Vec<Range<usize>>, Error> {
         dispatch(Tiles { kind, job })
     }
@@ -113,7 +112,7 @@ pub(in crate::step::linalg) fn run<T: LaneElement>(
 }
 
 /// A work on a tile.
-trait TileWork<T: MatrixElement> {
+trait TileWork<T> {
     /// Whether there is a copy of the code for 4 rows and columns, whose loops are unrolled.
     const HAS_FOUR: bool = true;
 
@@ -125,15 +124,15 @@ trait TileWork<T: MatrixElement> {
         &self,
         sizes: MatrixSizes,
         operands: &[&[T]],
-        results: &mut [ResultSlice<'_, T>],
+        results: &mut [ResultSlice<'_, T, T>],
         free: &mut [V],
     ) -> bool;
 }
 
 /// The tiles of a job.
-struct Tiles<'j, 'r, T: MatrixElement, W> {
+struct Tiles<'j, 'r, T, W> {
     kind: W,
-    job: LaneJob<'j, 'r, T>,
+    job: LaneJob<'j, 'r, T, T>,
 }
 
 impl<T: LaneElement, W: TileWork<T>> Task for Tiles<'_, '_, T, W> {
@@ -163,7 +162,7 @@ impl<T: LaneElement, W: TileWork<T>> Tiles<'_, '_, T, W> {
             let last = count.min(first + V::COUNT);
             let own: SmallVec<[&[T]; 2]> =
                 operands.iter().zip(&takes).map(|(data, &each)| &data[first * each..last * each]).collect();
-            let mut places: SmallVec<[ResultSlice<'_, T>; 3]> = results
+            let mut places: SmallVec<[ResultSlice<'_, T, T>; 3]> = results
                 .iter_mut()
                 .zip(&yields)
                 .map(|(data, each)| data.cleared(first * each.count()..last * each.count()))
@@ -195,7 +194,7 @@ impl<T: LaneElement> TileWork<T> for Cholesky {
         &self,
         sizes: MatrixSizes,
         operands: &[&[T]],
-        results: &mut [ResultSlice<'_, T>],
+        results: &mut [ResultSlice<'_, T, T>],
         mut free: &mut [V],
     ) -> bool {
         let mut a = Tile::take(&mut free, sizes.rows, sizes.rows);
@@ -218,7 +217,7 @@ impl<T: LaneElement> TileWork<T> for SolveTriangular {
         &self,
         sizes: MatrixSizes,
         operands: &[&[T]],
-        results: &mut [ResultSlice<'_, T>],
+        results: &mut [ResultSlice<'_, T, T>],
         mut free: &mut [V],
     ) -> bool {
         let ReadTriangle { lower, transposed, unit } = self.0;
@@ -246,7 +245,7 @@ impl<T: LaneElement> TileWork<T> for Solve {
         &self,
         sizes: MatrixSizes,
         operands: &[&[T]],
-        results: &mut [ResultSlice<'_, T>],
+        results: &mut [ResultSlice<'_, T, T>],
         mut free: &mut [V],
     ) -> bool {
         let mut a = Tile::take(&mut free, sizes.rows, sizes.rows);
@@ -287,7 +286,7 @@ impl<T: LaneElement> TileWork<T> for Inverse {
         &self,
         sizes: MatrixSizes,
         operands: &[&[T]],
-        results: &mut [ResultSlice<'_, T>],
+        results: &mut [ResultSlice<'_, T, T>],
         mut free: &mut [V],
     ) -> bool {
         let size = sizes.rows;
@@ -329,7 +328,7 @@ impl<T: LaneElement> TileWork<T> for Det {
         &self,
         sizes: MatrixSizes,
         operands: &[&[T]],
-        results: &mut [ResultSlice<'_, T>],
+        results: &mut [ResultSlice<'_, T, T>],
         mut free: &mut [V],
     ) -> bool {
         let mut a = Tile::take(&mut free, sizes.rows, sizes.rows);
@@ -372,7 +371,7 @@ impl<T: LaneElement> TileWork<T> for Lu {
         &self,
         sizes: MatrixSizes,
         operands: &[&[T]],
-        results: &mut [ResultSlice<'_, T>],
+        results: &mut [ResultSlice<'_, T, T>],
         mut free: &mut [V],
     ) -> bool {
         let (rows, columns, least) = (sizes.rows, sizes.columns, sizes.least());
@@ -425,7 +424,7 @@ impl<T: LaneElement> TileWork<T> for Qr {
         &self,
         sizes: MatrixSizes,
         operands: &[&[T]],
-        results: &mut [ResultSlice<'_, T>],
+        results: &mut [ResultSlice<'_, T, T>],
         mut free: &mut [V],
     ) -> bool {
         let (rows, columns, least) = (sizes.rows, sizes.columns, sizes.least());
@@ -456,7 +455,7 @@ impl<T: LaneElement> TileWork<T> for Eigh {
         &self,
         sizes: MatrixSizes,
         operands: &[&[T]],
-        results: &mut [ResultSlice<'_, T>],
+        results: &mut [ResultSlice<'_, T, T>],
         mut free: &mut [V],
     ) -> bool {
         let size = sizes.rows;
@@ -516,7 +515,7 @@ impl<T: LaneElement> TileWork<T> for Singular {
         &self,
         sizes: MatrixSizes,
         operands: &[&[T]],
-        results: &mut [ResultSlice<'_, T>],
+        results: &mut [ResultSlice<'_, T, T>],
         mut free: &mut [V],
     ) -> bool {
         let (least, most) = (sizes.least(), sizes.rows.max(sizes.columns));
@@ -625,7 +624,7 @@ impl<T: LaneElement> TileWork<T> for Expm {
         &self,
         sizes: MatrixSizes,
         operands: &[&[T]],
-        results: &mut [ResultSlice<'_, T>],
+        results: &mut [ResultSlice<'_, T, T>],
         mut free: &mut [V],
     ) -> bool {
         let size = sizes.rows;
