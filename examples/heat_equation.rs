@@ -4,10 +4,10 @@
 //! du/dt = d2u/dx2      for x and t between 0 and 1      u(x, 0) = sin(pi x)      u(0, t) = u(1, t) = 0
 //! ```
 //!
-//! The loss is the mean squared residual of the equation. It contains derivatives of the network by
-//! its inputs, `jvp`, and a second derivative, `jvp` of `jvp`; the gradient by the weights goes
-//! through both. M. Raissi, P. Perdikaris, G. E. Karniadakis, 2019, "Physics-informed neural
-//! networks".
+//! The loss is the mean squared residual of the equation. It contains derivatives of the network
+//! with respect to its inputs, `jvp`, and a second derivative, `jvp` of `jvp`; the gradient with
+//! respect to the weights goes through both. M. Raissi, P. Perdikaris, G. E. Karniadakis, 2019,
+//! "Physics-informed neural networks".
 //!
 //! ```text
 //! cargo run --release --example heat_equation

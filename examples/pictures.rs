@@ -40,7 +40,7 @@ fn network() -> String {
     plan.to_svg()
 }
 
-/// A plan of the gradient by the first layer.
+/// A plan of the gradient with respect to the first layer.
 fn training() -> String {
     let x = ones::<f32, _>((Token.of(8), Width.of(16)));
     let (up, bias) = (ones::<f32, _>((Width.of(16), Hidden.of(32))), ones::<f32, _>(Hidden.of(32)));

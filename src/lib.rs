@@ -56,12 +56,13 @@
 //! | create tensors | [`creation`], such as [`from_fn`](creation::create::from_fn) and [`randn`](creation::random::randn) |
 //! | compute element by element | [`Elementwise`](operators::elementwise::Elementwise) and the operators |
 //! | contract, multiply, measure | [`LinearAlgebra`](operators::linalg::LinearAlgebra), such as [`contract`](operators::linalg::LinearAlgebra::contract) |
-//! | reduce, compute an expression now | [`Reductions`](pipeline::execute::reduce::Reductions), such as `sum` and `eval` |
+//! | reduce, scan, compute an expression now | [`Reductions`](pipeline::execute::reduce::Reductions), such as `sum`, `cumsum` and `eval` |
 //! | get an array, or the number of a tensor without dims | [`order`](pipeline::execute::order::OrderExt::order), `order(())` |
+//! | solve systems of equations, decompose matrices (feature `linalg`) | `operators::linalg::systems`, `operators::linalg::decompositions` |
 //! | have two axes over one set: a covariance, a Gram matrix, a Hessian | [`Prime`](types::prime::Prime), as in `Tensor<f32, (Item, Prime<Item>)>` |
 //! | rename, slice, split, flatten, join | [`Restructure`](operators::restructure::Restructure), [`concat`](operators::join::concat), [`stack`](operators::join::stack) |
-//! | select by index or value | [`Selecting`](operators::select::Selecting), [`Dynamic`](operators::dynamic::Dynamic) |
-//! | move, pad, add windows up, sort, scan | [`Rearranging`](operators::shift::Rearranging), [`Folding`](operators::fold::Folding), [`Sorting`](operators::sort::Sorting), [`Scans`](operators::scans::Scans) |
+//! | select by index or value | [`Selecting`](operators::select::Selecting) |
+//! | move, pad, add windows up, sort | [`Rearranging`](operators::shift::Rearranging), [`Sorting`](operators::sort::Sorting) |
 //! | write into arrays | [assignment](pipeline::execute::assign) |
 //! | use convolutions, pooling, normalisation, losses and layers | [`nn`] |
 //! | call a function of one example with many | [`#[batched]`](macro@batched), [`Rest`](types::brand::Rest) |
@@ -145,10 +146,11 @@
 //! * `std` (on by default): kernels are chosen at run time for the processor's instructions, large
 //!   results come from a memory pool (`storage::memory`), and there are
 //!   [`explain`](pipeline::plan::explain::explain), [modes](mode) and
-//!   [`ledger`](tensors::stream::ledger()). `gemm`, `rayon`, `image`, `onnx` and the features for
-//!   files need `std`. Without it the crate needs `core` and `alloc`: see below.
+//!   [`ledger`](tensors::stream::ledger()). `gemm`, `rayon`, `linalg`, `image`, `onnx` and the
+//!   features for files need `std`. Without it the crate needs `core` and `alloc`: see below.
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and similar macros.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
+//! * `linalg`: systems of equations, decompositions and functions of matrices, by the crate `faer`.
 //! * `image`, `mdarray`, `nalgebra`, `candle`: conversions from and to the images, arrays, matrices
 //!   and tensors of these crates: `creation::foreign`.
 //! * `safetensors`, `npy`: tensors in files, with the names of their dims (`file`; npz belongs to
@@ -189,7 +191,7 @@ pub use nalgebra;
 pub use ndarray;
 #[doc(hidden)]
 pub use typed_dims_core::__private;
-// (At the root, so that messages of rustc name these by short paths.)
+// (At the root, so that rustc's messages name these by short paths.)
 #[cfg(feature = "blas")]
 #[doc(inline)]
 pub use typed_dims_core::blas;
@@ -266,14 +268,10 @@ pub mod prelude {
     pub use crate::batch::{batched, vmap};
     pub use crate::creation::convert::IntoTensor as _;
     pub use crate::creation::create::{arange, eye, from_fn, from_vec, full, linspace, ones, zeros};
+    #[cfg(any(feature = "candle", feature = "image", feature = "mdarray", feature = "nalgebra"))]
+    pub use crate::creation::foreign::IntoForeign as _;
     #[cfg(feature = "candle")]
-    pub use crate::creation::foreign::candle::{IntoCandle as _, ToTensor as _};
-    #[cfg(feature = "image")]
-    pub use crate::creation::foreign::image::IntoImage as _;
-    #[cfg(feature = "mdarray")]
-    pub use crate::creation::foreign::mdarray::IntoMdarray as _;
-    #[cfg(feature = "nalgebra")]
-    pub use crate::creation::foreign::nalgebra::IntoMatrix as _;
+    pub use crate::creation::foreign::candle::ToTensor as _;
     #[cfg(feature = "rand")]
     pub use crate::creation::random::random;
     pub use crate::creation::random::{rand, randn};
@@ -287,28 +285,22 @@ pub mod prelude {
     pub use crate::nn::pool::Pooling as _;
     pub use crate::operators::attention::attention;
     pub use crate::operators::custom::{ApplyOp as _, ArrayOp, ScalarOp};
-    pub use crate::operators::dynamic::Dynamic as _;
     pub use crate::operators::elementwise::{Elementwise as _, select};
-    pub use crate::operators::fold::Folding as _;
-    pub use crate::operators::interpolate::Interpolating as _;
     pub use crate::operators::join::{concat, stack};
     pub use crate::operators::linalg::LinearAlgebra as _;
     #[cfg(feature = "linalg")]
     pub use crate::operators::linalg::{
         decompositions::Decompositions as _, functions::MatrixFunctions as _, systems::LinearSystems as _,
     };
-    pub use crate::operators::nan::NanReductions as _;
     pub use crate::operators::priming::Priming as _;
     pub use crate::operators::restructure::Restructure as _;
     pub use crate::operators::scan::scan;
-    pub use crate::operators::scans::Scans as _;
     pub use crate::operators::select::Selecting as _;
     pub use crate::operators::shift::{Pad, Rearranging as _};
     pub use crate::operators::sort::Sorting as _;
     pub use crate::operators::window::Window;
     pub use crate::optim::Optimizer as _;
-    pub use crate::pipeline::bind::{At as _, AtMut as _, Ellipsis, UnitAxis};
-    pub use crate::pipeline::execute::assign::OrderInto as _;
+    pub use crate::pipeline::bind::{At as _, Ellipsis, UnitAxis};
     pub use crate::pipeline::execute::order::OrderExt as _;
     pub use crate::pipeline::execute::reduce::Reductions as _;
     pub use crate::pipeline::ops::Isa;
@@ -387,6 +379,10 @@ pub mod guide {
 
     #[doc = include_str!("../docs/book/src/special-values.md")]
     pub struct SpecialValues;
+
+    #[cfg(feature = "linalg")]
+    #[doc = include_str!("../docs/book/src/linear-algebra.md")]
+    pub struct LinearAlgebra;
 
     #[cfg(feature = "safetensors")]
     #[doc = include_str!("../docs/book/src/training.md")]

@@ -370,7 +370,7 @@ mod gradients {
         let down: Vec<f64> = gradient.down.order((Hidden, Class)).iter().map(|&x| x.into()).collect();
         assert!(
             found.iter().any(|(values, _, _)| *values == down),
-            "the gradient by `down` is the result of a step"
+            "the gradient with respect to `down` is the result of a step"
         );
     }
 

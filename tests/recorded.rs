@@ -27,7 +27,8 @@ mod saved;
 #[cfg(feature = "serde")]
 use reload::reloaded;
 
-/// Without `serde`, programs cannot be saved. This one goes through its data instead.
+/// Without `serde`, programs cannot be serialised. This converts the program to its saved form and
+/// back.
 #[cfg(not(feature = "serde"))]
 fn reloaded<In: RecordInputs, Out: Parameters>(program: &Program<In, Out>, like: &Out) -> Program<In, Out> {
     program.to_saved().and_then(|saved| saved.restore(like)).expect("it is restored")

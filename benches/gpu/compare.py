@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The decoder of examples/gpt, attention and a product in JAX and PyTorch, with the sizes of `gpu`. Prints microseconds: the median of single calls, the mean of queued ones.
+"""The decoder of examples/gpt, attention and a product in JAX and PyTorch, with the sizes of the bench `gpu`. Prints microseconds: the median of single calls, the mean of queued ones.
 
     python3 compare.py jax torch
 """

@@ -197,7 +197,7 @@ pub enum DimError {
         /// Where the gradient was taken.
         origin: Origin,
     },
-    /// A matrix is not one that an operation is for: it is singular, not positive definite, or has
+    /// An operation does not support a matrix: it is singular or not positive definite, or has
     /// elements that are infinite or NaN.
     Matrix {
         /// The operation.
@@ -206,7 +206,7 @@ pub enum DimError {
         failure: String,
         /// The number of the matrix among those of the batch.
         at: usize,
-        /// Where it is, as `b = 3, t = 7`; empty if there is one matrix.
+        /// Its position in the batch, such as `b = 3, t = 7`; empty if there is only one matrix.
         place: String,
     },
     /// The sizes of an operation's parts do not fit together.
@@ -424,7 +424,7 @@ pub(crate) fn no_derivative(operation: &'static str, names: &[String]) -> DimErr
     DimError::NoDerivative { operation, origin: Some(Location::caller()), parameters: list_names(names) }
 }
 
-/// As [`no_derivative`], for a user-defined operation, which could be given a derivative.
+/// Like [`no_derivative`], for a user-defined operation, which could be given a derivative.
 #[cold]
 #[track_caller]
 pub(crate) fn no_own_derivative(operation: &'static str, remedy: &'static str, names: &[String]) -> DimError {

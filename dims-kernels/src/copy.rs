@@ -31,7 +31,7 @@ pub unsafe fn copy<T: Copy + 'static>(elements: Elements<'_, T>, nest: &Nest, ou
     unsafe { copy_between(elements.as_ptr(), row, out.as_mut_ptr().cast(), &nest.result, &nest.sizes) };
 }
 
-/// The most axes of a tensor whose elements are reordered one by one.
+/// The maximum number of axes of a tensor whose elements are reordered one by one.
 pub const FEW: usize = 4;
 
 /// Writes the elements along all of these axes, the last one fastest: for few elements, where

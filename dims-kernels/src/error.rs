@@ -16,8 +16,10 @@ pub enum MatrixFailure {
     Singular,
     /// It is not positive definite.
     NotPositiveDefinite,
-    /// It, or its right-hand side, has an element that is infinite or NaN.
+    /// It has an element that is infinite or NaN.
     NotFinite,
+    /// Its right-hand side has an element that is infinite or NaN.
+    RightSideNotFinite,
     /// The iteration for its eigenvalues or singular values did not converge.
     NotConverged,
 }
@@ -29,6 +31,7 @@ impl fmt::Display for MatrixFailure {
             MatrixFailure::Singular => "is singular",
             MatrixFailure::NotPositiveDefinite => "is not positive definite",
             MatrixFailure::NotFinite => "has an element that is infinite or NaN",
+            MatrixFailure::RightSideNotFinite => "has a right-hand side that is infinite or NaN",
             MatrixFailure::NotConverged => "has eigenvalues or singular values that were not found",
         })
     }
@@ -95,16 +98,16 @@ pub enum Error {
         /// Why.
         what: String,
     },
-    /// A matrix is not one that a step is for.
+    /// A matrix does not meet the requirements of a step.
     #[cfg(feature = "linalg")]
     Matrix {
         /// The step.
         operation: &'static str,
         /// What is wrong with the matrix.
         failure: MatrixFailure,
-        /// Which matrix of the batch it is.
+        /// The index of the matrix in the batch.
         at: usize,
-        /// How many matrices there are.
+        /// The number of matrices in the batch.
         batch: usize,
     },
     /// A pull-back failed.

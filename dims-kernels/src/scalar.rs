@@ -110,8 +110,8 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
     /// `e^x` for `x <= 0` or NaN.
     #[doc(hidden)]
     fn exp_down<I: Isa>(self) -> Self;
-    /// As `exp_down`, times an unspecified power of two that is the same for all `x`: for quotients
-    /// of such values and their sum.
+    /// Like `exp_down`, times an unspecified power of two that is the same for all `x`: for
+    /// quotients of such values and their sum.
     #[doc(hidden)]
     fn exp_share<I: Isa>(self) -> Self;
 }

@@ -25,8 +25,8 @@ pub fn each<F>(fields: Fields, mut read: impl FnMut(Member, Field) -> Result<F>)
     errors.map_or(Ok(parts), Err)
 }
 
-/// Where the code for a field of this type stands for rustc's messages. Its names are those of the
-/// derive, also where a macro was given the type.
+/// The span for code generated from this type: rustc's messages point to the type, and names
+/// resolve at the derive's call site, even if the type came from another macro.
 pub fn at(ty: &Type) -> Span {
     ty.span().resolved_at(Span::call_site())
 }

@@ -69,7 +69,7 @@ fn nested(number: u64, digits: u32, end: TokenStream, krate: &TokenStream) -> To
     })
 }
 
-/// The most dims that one macro call can make.
+/// The maximum number of dims that one macro call can make.
 pub const MOST: usize = 0x100;
 
 /// The path of a source file relative to its package, so that keys do not depend on the location of
@@ -83,7 +83,8 @@ fn from_here(file: &Path, package: &Path) -> PathBuf {
     file.components().skip(shared).collect()
 }
 
-/// The most roles that one macro call can declare. The keys of the ONNX roles start here.
+/// The maximum number of roles that one macro call can declare. The keys of the ONNX roles start
+/// here.
 pub const MOST_ROLES: usize = 0xf0;
 
 /// The number of the `macro_rules!` expansion that produced a token: two expansions share file,

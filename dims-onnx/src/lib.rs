@@ -13,7 +13,7 @@
 //! ```
 //! use typed_dims_onnx::{OnnxModel, proto};
 //!
-//! // A model is a file, usually. Here it is made: NCHW, transposed to NHCW, and then pooled.
+//! // Usually a model comes from a file. This one transposes NCHW to NHCW and then pools.
 //! let image = proto::float_tensor("image", &[("N", "DATA_BATCH"), ("3", "DATA_CHANNEL"), ("8", "DATA_FEATURE"), ("8", "DATA_FEATURE")]);
 //! let transpose = proto::node("Transpose", &["image"], &["t"]).named("swap").ints("perm", &[0, 2, 1, 3]);
 //! let pool = proto::node("AveragePool", &["t"], &["pooled"]).named("pool").ints("kernel_shape", &[2, 2]);

@@ -16,19 +16,20 @@ use crate::types::set::{DimsOfBoth, NameFor};
 use crate::types::size::Resizable;
 use core::marker::PhantomData;
 
-/// Attention of tokens to tokens: each token asks with a query, and takes up the values of the
-/// tokens whose keys fit to it.
+/// Multi-head attention: the output for a token is a weighted mean of the values of other tokens.
+/// The weights are the softmax of products of its query with their keys.
 ///
 /// ```text
-/// query = query(x)        with the dims Q in the place of W
-/// key   = key(memory)     with the dims K in the place of W
+/// query = query(x)        with the dims Q instead of W
+/// key   = key(memory)     with the dims K instead of W
 /// value = value(memory)   with the dims K
 /// y     = out(sum over tokens of softmax(query * key summed over F / sqrt(size of F)) * value)
 /// ```
 ///
-/// `W` are the features of a token; `Q` and `K` the dims of queries and of keys and values, each
-/// with the dim `F` over which their product is summed. The other dims of `K` are heads. Where `Q`
-/// has a dim more, several queries share a key (grouped queries):
+/// `W` are the features of a token, `Q` the dims of queries, `K` the dims of keys and values. `Q`
+/// and `K` both have `F`, the dim over which products of queries and keys are summed. The other
+/// dims of `K` are heads. If `Q` has more dims than `K`, several queries share a key (grouped
+/// queries):
 ///
 /// | | |
 /// |---|---|
@@ -52,7 +53,7 @@ use core::marker::PhantomData;
 /// let x: Tensor<f32, (Batch, Token, Width)> = randn((Batch.of(2), Token.of(3), Width.of(8)), 2);
 /// let all = attention.among(&x, Token, Key, true);
 /// let causal = attention.among(&x, Token, Key, Key.le(Token));
-/// // The last token hears all others in both.
+/// // In both, the last token attends to all tokens.
 /// assert!((all - causal).index(Token, -1).abs().max((Batch, Width)).order(()) < 1e-6);
 /// // Cross attention, to tokens of another text.
 /// let memory: Tensor<f32, (Batch, Source, Width)> = randn((Batch.of(2), Source.of(5), Width.of(8)), 3);
@@ -60,8 +61,7 @@ use core::marker::PhantomData;
 /// assert_eq!(y.size(Token), 3);
 /// ```
 ///
-/// `MultiHeadAttention<(Width,), (Head, Feat), (Head, Feat), Feat, f32, NoBias>` is the same
-/// without biases.
+/// `MultiHeadAttention<(Width,), (Head, Feat), (Head, Feat), Feat, f32, NoBias>` has no biases.
 #[derive(Clone, Parameters)]
 #[cfg_attr(feature = "safetensors", derive(Load))]
 pub struct MultiHeadAttention<W, Q, K, F, T: Clone = f32, B = WithBias>
@@ -72,16 +72,16 @@ where
     F: AnyDim,
     B: BiasKind,
 {
-    /// Makes queries.
+    /// Maps tokens to queries.
     #[cfg_attr(feature = "safetensors", load(name = "q_proj"))]
     pub query: B::Map<W, Q, T>,
-    /// Makes keys.
+    /// Maps tokens to keys.
     #[cfg_attr(feature = "safetensors", load(name = "k_proj"))]
     pub key: B::Map<W, K, T>,
-    /// Makes values.
+    /// Maps tokens to values.
     #[cfg_attr(feature = "safetensors", load(name = "v_proj"))]
     pub value: B::Map<W, K, T>,
-    /// Maps the results of the heads to features of a token.
+    /// Maps the results of the heads to the features of a token.
     #[cfg_attr(feature = "safetensors", load(name = "out_proj"))]
     pub out: B::Map<Q, W, T>,
     #[parameters(constant)]
@@ -137,9 +137,9 @@ where
     K: LayerDims + Union<W>,
     F: AnyDim,
 {
-    /// The same layer for a step of training: weights of attention are left out with the
-    /// probability `p`, and the others are multiplied by `1 / (1 - p)`. Take another seed for each
-    /// step and each layer.
+    /// Returns the layer with dropout, for one training step: attention weights are set to 0 with
+    /// the probability `p`, and the others are multiplied by `1 / (1 - p)`. Pass a different seed
+    /// in each step and each layer.
     ///
     /// ```
     /// # use typed_dims::nn::attention::MultiHeadAttention;
@@ -158,9 +158,9 @@ where
         MultiHeadAttention { dropout: Some((p, seed.into())), ..self.clone() }
     }
 
-    /// Attention of the tokens along `token` to one another. `key` is the name of that dim in keys
-    /// and values, by which the mask knows them: with the mask `true` each token attends to all of
-    /// them, with `key.le(token)` to itself and to those before it.
+    /// Self-attention among the tokens along `token`. In keys and values this dim is renamed to
+    /// `key`, so that the mask can refer to both. With the mask `true`, each token attends to all
+    /// tokens; with `key.le(token)`, to itself and the earlier ones.
     ///
     /// # Panics
     ///
@@ -185,8 +185,8 @@ where
         self.attend(&Biases::apply::<W, Q, T, X, A>(&self.query, x), keys, values, key, mask)
     }
 
-    /// Attention of the tokens of `x` to those of `memory` along the dim `over`, which `x` lacks
-    /// (cross attention). `mask` says which of them count.
+    /// Cross attention from the tokens of `x` to the tokens of `memory`. The tokens of `memory` are
+    /// along the dim `over`, which `x` must not have. `mask` selects the tokens to attend to.
     ///
     /// # Panics
     ///
@@ -215,13 +215,13 @@ where
         self.attend(&queries, &keys, &values, over, mask)
     }
 
-    /// Attention of queries to keys and values that are at hand: turned by
-    /// [`Rope`](crate::nn::rope::Rope), or out of a [`KeyValues`].
+    /// Attention for given queries, keys and values, for example rotated by
+    /// [`Rope`](crate::nn::rope::Rope), or from a [`KeyValues`]:
     /// `out(sum over `over` of softmax(queries * keys summed over F / sqrt(size of F)) * values)`
     ///
     /// # Panics
     ///
-    /// If a dim has two sizes.
+    /// If a dim has different sizes in two of the tensors.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn attend<A, U, V, O: AttendedDims<A, U::Dims, V::Dims, <S as Union<V::Dims>>::Out, Z>, M, S: MaskedBy<M::Dims>, X, Z>(
@@ -246,14 +246,14 @@ where
         if let Some((p, seed)) = &self.dropout {
             settings = settings.dropout(*p, seed.clone());
         }
-        let heard = settings.apply(queries, keys, values);
-        Biases::apply::<Q, W, T, Z, X>(&self.out, &heard)
+        let attended = settings.apply(queries, keys, values);
+        Biases::apply::<Q, W, T, Z, X>(&self.out, &attended)
     }
 }
 
-/// The keys and values of the tokens that a decoder has seen, with the dims `S`, along the dim `N`
-/// of these tokens. There is room for more: a further token is written behind those before it, and
-/// nothing else is copied.
+/// A cache of the keys and values of the tokens that a decoder has seen. Both have the dims `S`,
+/// and the tokens are along the dim `N`. The cache has spare capacity, like a `Vec`: appending a
+/// token writes only its own key and value.
 ///
 /// ```
 /// use typed_dims::nn::attention::{KeyValues, MultiHeadAttention};
@@ -277,8 +277,9 @@ where
 /// assert_eq!(past.len(), 5);
 /// ```
 ///
-/// Where several tokens come at once, the mask `(Key - Token).le(start)` lets each hear those
-/// before it, `start` being the number of tokens before the first of them.
+/// To append several tokens at once, pass the mask `(Key - Token).le(start)`, where `start` is the
+/// number of tokens in the cache before the call. Each token then attends to itself and the
+/// earlier ones.
 #[derive(Clone)]
 pub struct KeyValues<S: Dims, N, T = f32> {
     keys: Named<T, S>,
@@ -288,28 +289,29 @@ pub struct KeyValues<S: Dims, N, T = f32> {
 }
 
 impl<S: Dims, N: AnyDim + Resizable, T: Real> KeyValues<S, N, T> {
-    /// No tokens yet, and room for as many as `dims` says. The elements lie in the order of `dims`;
-    /// with the features last, and the tokens before them, those of one head are contiguous.
+    /// An empty cache with capacity for as many tokens as `dims` has along `N`. The memory order is
+    /// that of `dims`. If the features are last, and the tokens before them, then the keys of one
+    /// head are contiguous.
     ///
     /// # Panics
     ///
-    /// If the room does not fit into memory.
+    /// If the cache does not fit into memory.
     #[track_caller]
     pub fn new<A: SizedDims<Set = S> + Copy>(dims: A) -> Self {
         KeyValues { keys: zeros(dims), values: zeros(dims), len: 0, over: N::default() }
     }
 
-    /// How many tokens there are.
+    /// The number of tokens in the cache.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no token yet.
+    /// Whether the cache has no tokens.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// For how many tokens there is room, with those that are there.
+    /// The number of tokens that the cache can hold without reallocating.
     pub fn capacity<X: Dims>(&self) -> usize
     where
         N: DimsOf<S, X>,
@@ -317,19 +319,19 @@ impl<S: Dims, N: AnyDim + Resizable, T: Real> KeyValues<S, N, T> {
         self.keys.size(self.over)
     }
 
-    /// Forgets all tokens. The room stays.
+    /// Removes all tokens. The capacity stays the same.
     pub fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// Takes up the keys and values of further tokens. Where there is no room for them, the room is
-    /// doubled, and all that is there is copied once; from then on it lies in the order in which
-    /// the dims are declared.
+    /// Appends the keys and values of further tokens. If the capacity is too small, it is at least
+    /// doubled, and the cache is copied; the memory order is then the order in which the dims are
+    /// declared.
     ///
     /// # Panics
     ///
-    /// If a dim has another size than in the room, there are not as many keys as values, or a
-    /// gradient is taken through them.
+    /// If the size of a dim differs from its size in the cache, if the numbers of keys and values
+    /// differ, or if a gradient is taken through them.
     #[track_caller]
     pub fn push<E, F, X>(&mut self, keys: Named<T, S, Rank0, E>, values: Named<T, S, Rank0, F>)
     where
@@ -350,7 +352,7 @@ impl<S: Dims, N: AnyDim + Resizable, T: Real> KeyValues<S, N, T> {
         self.len = end;
     }
 
-    /// The keys of the tokens that are there.
+    /// The keys of the tokens in the cache.
     pub fn keys<X: Dims>(&self) -> Remapped<&Named<T, S>, S>
     where
         N: DimsOf<S, X>,
@@ -358,7 +360,7 @@ impl<S: Dims, N: AnyDim + Resizable, T: Real> KeyValues<S, N, T> {
         (&self.keys).slice(self.over, ..self.len)
     }
 
-    /// The values of the tokens that are there.
+    /// The values of the tokens in the cache.
     pub fn values<X: Dims>(&self) -> Remapped<&Named<T, S>, S>
     where
         N: DimsOf<S, X>,

@@ -14,7 +14,7 @@ use typed_dims_core::operators::nn::norm::scaled_and_shifted;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WithBias;
 
-/// Whether a layer has a bias: [`WithBias`] or [`NoBias`].
+/// States whether a layer has a bias: [`WithBias`] or [`NoBias`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say whether a layer has a bias",
     label = "expected `NoBias` here, or nothing for a layer with a bias"
@@ -110,8 +110,8 @@ kinds! {
     WithBias Linear Named<T, O>,
         |bias, y| (y + bias).eval().same_set(),
         |x, dims, epsilon, weight| {
-            // One pass. (`layer_norm_affine` requires the weight to have no dims that `x` lacks,
-            // which the first bound says already.)
+            // One pass. (`layer_norm_affine` would also need a bound that `x` has the weight's
+            // dims. The first bound already implies it.)
             let y = scaled_and_shifted(x, dims, element(epsilon), weight, bias);
             y.unwrap_or_else(|error| panic!("{error}")).same_set()
         };

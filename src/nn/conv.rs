@@ -13,12 +13,12 @@ pub use typed_dims_core::operators::nn::conv::*;
 /// The dims of the kernels of a convolution.
 pub type KernelOf<C, O, K> = <O as Union<<K as Union<C>>::Out>>::Out;
 
-/// A convolution from the channels `C` to the channels `O`, whose kernels have the dims `K`: with
-/// two of these,
+/// A convolution from the channels `C` to the channels `O`, with kernels of the dims `K`. With two
+/// dims,
 /// `y[.., O, h, w] = sum over C, kh, kw of x[.., C, h + kh, w + kw] * weight[C, O, kh, kw] + bias[O]`.
 ///
-/// The layer is that of [`conv`] with a bias. In which dims the kernels slide, and how, is said
-/// where it is applied.
+/// The layer calls [`conv`] and adds the bias. You pass the dims along which the kernels slide,
+/// the stride and the padding to [`apply`](Conv::apply).
 ///
 /// ```
 /// use typed_dims::nn::conv::Conv;
@@ -32,8 +32,8 @@ pub type KernelOf<C, O, K> = <O as Union<<K as Union<C>>::Out>>::Out;
 /// assert_eq!(maps.dims(), [("Batch", 2), ("Channel", 8), ("Row", 4), ("Column", 4)]);
 /// ```
 ///
-/// In front of a normalisation a bias has no effect:
-/// `Conv<(Channel,), (Made,), (Kh, Kw), f32, NoBias>` lacks it.
+/// Before a normalisation a bias has no effect.
+/// `Conv<(Channel,), (Made,), (Kh, Kw), f32, NoBias>` has none.
 #[derive(Clone, Parameters)]
 #[cfg_attr(feature = "safetensors", derive(Load))]
 pub struct Conv<C, O, K, T = f32, B = WithBias>
@@ -46,7 +46,7 @@ where
     /// The kernels.
     #[cfg_attr(feature = "safetensors", load(axes = Chained<(O, C), K>))]
     pub weight: Named<T, KernelOf<C, O, K>>,
-    /// The offset of each channel.
+    /// The bias of each channel, or [`NoBias`].
     #[cfg_attr(feature = "safetensors", load(axes = (O,)))]
     pub bias: B::Of<T, O>,
 }
@@ -77,8 +77,8 @@ macro_rules! layers {
             O: LayerDims + Union<<K as Union<C>>::Out>,
             K: LayerDims + Union<C>,
         {
-            /// Random kernels, as [`lecun_normal`](crate::init::lecun_normal) makes them, and a
-            /// bias of zeros. The fan-in is the product of the sizes of `channels` and `kernel`.
+            /// Random kernels from [`lecun_normal`](crate::init::lecun_normal), and a bias of
+            /// zeros. The fan-in is the product of the sizes of `channels` and `kernel`.
             ///
             /// # Panics
             ///
@@ -101,7 +101,7 @@ macro_rules! layers {
             O: LayerDims + Union<<K as Union<C>>::Out>,
             K: LayerDims + Union<C>,
         {
-            /// Random kernels, as `new` makes them, and no bias.
+            /// Random kernels as in `new`, and no bias.
             ///
             /// # Panics
             ///
@@ -130,12 +130,13 @@ where
     O: LayerDims + Union<<K as Union<C>>::Out>,
     K: LayerDims + Union<C>,
 {
-    /// The convolved tensor. The kernels slide along `dims`, one for each of `K`, by `steps`.
+    /// Convolves `x`. The kernels slide along `dims`, one dim for each dim of `K`; `steps` has the
+    /// stride, the padding and the dilation.
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x` than in the kernels, or a kernel is longer than the dim
-    /// that it slides along.
+    /// If the size of a dim in `x` differs from its size in the kernels, or if a kernel is longer
+    /// than the dim along which it slides.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X, P: DimsOf<X, S>, U, V, S: Dims, Y>(&self, x: &Named<T, X>, dims: P, steps: &Window) -> Named<T, Y> where C: DimsOfBoth<X, KernelOf<C, O, K>, U, V>, K: WindowOver<P, X>,
@@ -152,13 +153,13 @@ where
     }
 }
 
-/// The transpose of a convolution, from the channels `C` to the channels `O`, whose kernels have
-/// the dims `K`: with two of these,
-/// `y[.., O, h * stride + kh, w * stride + kw] += x[.., C, h, w] * weight[C, O, kh, kw]`, and
-/// `bias[O]` is added. It makes maps larger, in decoders and generators.
+/// A transposed convolution from the channels `C` to the channels `O`, with kernels of the dims
+/// `K`. With two dims,
+/// `y[.., O, h * stride + kh, w * stride + kw] += x[.., C, h, w] * weight[C, O, kh, kw]`, plus
+/// `bias[O]`. Decoders and generators use it to enlarge images.
 ///
-/// The layer is that of [`conv_transpose`]. As for [`Conv`], dims and steps are said where it is
-/// applied.
+/// The layer calls [`conv_transpose`] and adds the bias. You pass the dims and the steps to
+/// [`apply`](ConvTranspose::apply), as for [`Conv`].
 ///
 /// ```
 /// use typed_dims::nn::conv::ConvTranspose;
@@ -182,7 +183,7 @@ where
     /// The kernels.
     #[cfg_attr(feature = "safetensors", load(axes = Chained<(C, O), K>))]
     pub weight: Named<T, KernelOf<C, O, K>>,
-    /// The offset of each channel, or [`NoBias`].
+    /// The bias of each channel, or [`NoBias`].
     #[cfg_attr(feature = "safetensors", load(axes = (O,)))]
     pub bias: B::Of<T, O>,
 }
@@ -193,12 +194,14 @@ where
     O: LayerDims + Union<<K as Union<C>>::Out>,
     K: LayerDims + Union<C>,
 {
-    /// The tensor, spread by the kernels along `dims`, one for each of `K`. How far they move from
-    /// one position to the next, and what is left out at the ends, is said by `steps`.
+    /// Applies the transposed convolution along `dims`, one dim for each dim of `K`. The stride in
+    /// `steps` is the distance between the kernels of neighbouring positions; the padding is cut
+    /// off at the ends of the result.
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x` than in the kernels, or the padding leaves nothing.
+    /// If the size of a dim in `x` differs from its size in the kernels, or if the padding leaves
+    /// no elements.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X, P: DimsOf<X, S>, U, V, S: Dims, Y>(&self, x: &Named<T, X>, dims: P, steps: &Window) -> Named<T, Y> where C: DimsOfBoth<X, KernelOf<C, O, K>, U, V>, K: WindowOver<P, X>,

@@ -7,7 +7,7 @@ use crate::prelude::*;
 use crate::types::scalar::IndexInt;
 use num_traits::Float;
 
-/// A table with the features `D` of each position along the dim `V`:
+/// A table with a row of features `D` for each index along the dim `V`:
 /// `y[.., D] = weight[ids[..], D]`.
 ///
 /// ```
@@ -19,7 +19,7 @@ use num_traits::Float;
 /// let ids = from_vec((Batch.of(1), Token.of(3)), vec![7_u32, 1, 7]);
 /// let x: Tensor<f32, (Batch, Token, Width)> = words.apply(&ids);
 /// assert_eq!((&x).index(Token, 0), (&x).index(Token, 2));
-/// // The same table scores the words, where input and output share their weights.
+/// // If input and output share their weights, the same table scores the words.
 /// let scores: Tensor<f32, (Batch, Token, Word)> = (&x * &words.weight).sum(Width);
 /// assert_eq!(scores.size(Word), 100);
 /// ```
@@ -29,14 +29,14 @@ pub struct Embedding<V: AnyDim, D: LayerDims + Union<(V,)>, T = f32> {
     /// The table.
     #[cfg_attr(feature = "safetensors", load(axes = (V, D)))]
     pub weight: Named<T, <D as Union<(V,)>>::Out>,
-    /// The index that stands for no input, if there is one: its row has no gradient.
+    /// The padding index, if there is one. Its row has no gradient.
     #[parameters(constant)]
     #[cfg_attr(feature = "safetensors", load(default))]
     pub padding: Option<usize>,
 }
 
 impl<V: AnyDim, D: LayerDims + Union<(V,)>, T: Real> Embedding<V, D, T> {
-    /// A random table, of a normal distribution with the standard deviation 0.02.
+    /// A random table, from a normal distribution with the standard deviation 0.02.
     ///
     /// # Panics
     ///
@@ -48,14 +48,13 @@ impl<V: AnyDim, D: LayerDims + Union<(V,)>, T: Real> Embedding<V, D, T> {
         seed: u64,
     ) -> Self {
         let table = Projection::<(V,), D, T>::new(rows, features, seed).weight;
-        // The deviation of that one is `1 / sqrt(rows)`.
+        // The standard deviation of `table` is `1 / sqrt(rows)`.
         let factor = element::<T>(0.02 * Float::sqrt(zeros::<u8, _>(rows).len() as f64));
         Embedding { weight: table.map_elements(|x: T| x * factor), padding: None }
     }
 
-    /// The same table with zeros in the row `index`, which stands for no input: for what fills
-    /// short texts up. The row has no gradient, so optimizers leave it as it is, unless they let
-    /// weights decay.
+    /// Makes `index` the padding index, for positions after the end of a short text. Its row is set
+    /// to 0 and has no gradient, so an optimizer never changes it.
     ///
     /// ```
     /// use typed_dims::grad::grad;
@@ -72,7 +71,7 @@ impl<V: AnyDim, D: LayerDims + Union<(V,)>, T: Real> Embedding<V, D, T> {
     ///
     /// # Panics
     ///
-    /// If the table has no such row.
+    /// If the table has no row `index`.
     #[track_caller]
     pub fn with_padding(self, index: usize) -> Self
     where
@@ -90,7 +89,7 @@ impl<V: AnyDim, D: LayerDims + Union<(V,)>, T: Real> Embedding<V, D, T> {
     ///
     /// # Panics
     ///
-    /// If an index is not that of a row.
+    /// If an index is out of range.
     #[track_caller]
     pub fn apply<I: IndexInt, X: Dims, Z>(&self, ids: &Named<I, X>) -> Named<T, Z>
     where

@@ -6,8 +6,8 @@ use crate::nn::LayerDims;
 use crate::nn::linear::{MappedBy, Projection};
 use crate::prelude::*;
 
-/// `y = down(silu(gate(x)) * up(x))`: a network from the dims `W` to the dims `W`, with the dims
-/// `I` between its two halves.
+/// `y = down(silu(gate(x)) * up(x))`: a feed-forward network from the dims `W` to the dims `W`,
+/// with the inner dims `I`.
 ///
 /// (N. Shazeer, 2020, "GLU variants improve Transformer".)
 ///
@@ -27,10 +27,10 @@ pub struct SwiGlu<W: LayerDims + Union<I>, I: LayerDims + Union<W>, T: Clone = f
     /// Decides how much of each inner feature passes.
     #[cfg_attr(feature = "safetensors", load(name = "gate_proj"))]
     pub gate: Projection<W, I, T>,
-    /// Makes the inner features.
+    /// Maps to the inner features.
     #[cfg_attr(feature = "safetensors", load(name = "up_proj"))]
     pub up: Projection<W, I, T>,
-    /// Maps them back.
+    /// Maps the inner features back.
     #[cfg_attr(feature = "safetensors", load(name = "down_proj"))]
     pub down: Projection<I, W, T>,
 }
@@ -58,7 +58,7 @@ impl<W: LayerDims + Union<I>, I: LayerDims + Union<W>, T: Real> SwiGlu<W, I, T> 
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x` than in the weights.
+    /// If the size of a dim in `x` differs from its size in the weights.
     #[track_caller]
     pub fn apply<X: MappedBy<W, I, Z>, Z>(&self, x: &Named<T, X>) -> Named<T, X>
     where

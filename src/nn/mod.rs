@@ -2,20 +2,21 @@
 //!
 //! The functions (convolutions, pooling, normalisation, losses, dropout) work along dims of any
 //! tensor. The layers are structs of tensors, generic over the dims that they work along, such as
-//! `LayerNorm<(Width,)>`; all other dims of a tensor come along. Each has a constructor that takes
-//! dims with sizes, and, where weights are random, a seed; a method `apply`;
-//! [`Parameters`](crate::grad::Parameters); and `Load`, with the names of PyTorch (feature
-//! `safetensors`). They are written on the public interface, so a layer of your own can begin as a
-//! copy.
+//! `LayerNorm<(Width,)>`; all other dims pass through unchanged. The constructor of a layer takes
+//! dims with sizes, and a seed if the weights are random. The method `apply` applies the layer.
+//! Layers implement [`Parameters`](crate::grad::Parameters), and `Load` with PyTorch's parameter
+//! names (feature `safetensors`). They use only the public interface, so you can copy one as the
+//! start of your own.
 //!
-//! The last type parameter of a layer says whether it has a bias. It has one unless you write
-//! [`NoBias`](bias::NoBias): `LayerNorm<(Width,), f32, NoBias>`, which `LayerNorm::without_bias`
-//! makes. (A `Linear` without a bias is a [`Projection`](linear::Projection).)
+//! The last type parameter of a layer states whether it has a bias. It has one unless you write
+//! [`NoBias`](bias::NoBias): `LayerNorm::without_bias` creates a
+//! `LayerNorm<(Width,), f32, NoBias>`. (A `Linear` without a bias is a
+//! [`Projection`](linear::Projection).)
 //!
 //! | layer | |
 //! |---|---|
 //! | [`Linear`](linear::Linear), [`Projection`](linear::Projection) | a linear map with a bias, and one without |
-//! | [`Embedding`](embedding::Embedding) | a row of a table for each index |
+//! | [`Embedding`](embedding::Embedding) | a table with a row for each index |
 //! | [`LayerNorm`](norm::LayerNorm), [`RmsNorm`](norm::RmsNorm), [`GroupNorm`](norm::GroupNorm), [`BatchNorm`](norm::BatchNorm) | normalisation, with learnt scales |
 //! | [`Conv`](conv::Conv), [`ConvTranspose`](conv::ConvTranspose) | a convolution along any number of dims, and its transpose |
 //! | [`MultiHeadAttention`](attention::MultiHeadAttention) | attention between tokens, with a cache of keys and values |
@@ -23,8 +24,8 @@
 //! | [`SwiGlu`](glu::SwiGlu) | a gated feed-forward network |
 //! | [`Lstm`](recurrent::Lstm), [`Gru`](recurrent::Gru) | recurrent networks |
 
-// rustc quotes the line of the bound that a mistake breaks: those of typical mistakes stand in the
-// line of the method's name.
+// rustc quotes the line of the bound that a mistake breaks. So the bounds that users are likely to
+// break are on the line of the method's name.
 #![allow(clippy::multiple_bound_locations)]
 
 pub use typed_dims_core::operators::nn::{dropout, linear, loss, pool};
@@ -55,7 +56,7 @@ pub trait LayerDims: Sorted + DimList + Default + Copy {}
 #[diagnostic::do_not_recommend]
 impl<D: Sorted + DimList + Default + Copy> LayerDims for D {}
 
-/// A number as an element.
+/// Converts a number to the element type.
 fn element<T: Real>(value: f64) -> T {
     T::from(value).expect("a float can be any float, rounded")
 }

@@ -12,10 +12,10 @@ use alloc::vec::Vec;
 pub use typed_dims_core::operators::nn::norm::*;
 use typed_dims_core::training::optim::in_place::{approach, scale};
 
-/// Added to variances, before their roots are taken, unless another number is given.
+/// The default number added to variances before their square roots are taken.
 const EPSILON: f64 = 1e-5;
 
-/// Mean 0 and variance 1 along the dims `D`, then a learnt scale and offset:
+/// Normalises to mean 0 and variance 1 along the dims `D`, then applies a learnt scale and offset:
 /// `y = (x - mean over D of x) / sqrt(var over D of x + epsilon) * weight[D] + bias[D]`.
 ///
 /// (J. L. Ba, J. R. Kiros, G. E. Hinton, 2016, "Layer normalization".)
@@ -38,7 +38,7 @@ pub struct LayerNorm<D: LayerDims, T = f32, B: BiasKind = WithBias> {
     /// The offset of each feature, or [`NoBias`].
     #[cfg_attr(feature = "safetensors", load(axes = D))]
     pub bias: B::Of<T, D>,
-    /// The number added to the variance: 1e-5, unless it is set.
+    /// The number added to the variance. The default is 1e-5.
     #[parameters(constant)]
     #[cfg_attr(feature = "safetensors", load(default = EPSILON))]
     pub epsilon: f64,
@@ -69,7 +69,7 @@ impl<D: LayerDims, T: Real> LayerNorm<D, T, NoBias> {
 }
 
 impl<D: LayerDims, T: Real, B: BiasKind> LayerNorm<D, T, B> {
-    /// The same layer, with another number added to the variance.
+    /// Sets the number that is added to the variance.
     ///
     /// ```
     /// use typed_dims::nn::norm::LayerNorm;
@@ -82,12 +82,12 @@ impl<D: LayerDims, T: Real, B: BiasKind> LayerNorm<D, T, B> {
         LayerNorm { epsilon, ..self }
     }
 
-    /// The normalised tensor, or expression: `norm.apply(&x)`, `norm.apply(&x + &y)`. With a bias,
-    /// each line is read once and written once.
+    /// Normalises a tensor or an expression: `norm.apply(&x)`, `norm.apply(&x + &y)`. With a bias,
+    /// this is one pass over the elements.
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x` than in the weight.
+    /// If the size of a dim in `x` differs from its size in the weight.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<A: Evaluable<Elem = T, Rank = Rank0, Dims = X>, X: Union<D, Out: Union<D>>, Y: Dims>(&self, x: A) -> Named<T, X> where D: DimsOf<X, Y> {
@@ -95,7 +95,7 @@ impl<D: LayerDims, T: Real, B: BiasKind> LayerNorm<D, T, B> {
     }
 }
 
-/// A mean square of 1 along the dims `D`, then a learnt scale:
+/// Normalises to a mean square of 1 along the dims `D`, then applies a learnt scale:
 /// `y = x / sqrt(mean over D of x^2 + epsilon) * weight[D]`.
 ///
 /// (B. Zhang, R. Sennrich, 2019, "Root mean square layer normalization".)
@@ -115,7 +115,7 @@ pub struct RmsNorm<D: LayerDims, T = f32> {
     /// The scale of each feature.
     #[cfg_attr(feature = "safetensors", load(axes = D))]
     pub weight: Named<T, D>,
-    /// The number added to the mean square: 1e-5, unless it is set.
+    /// The number added to the mean square. The default is 1e-5.
     #[parameters(constant)]
     #[cfg_attr(feature = "safetensors", load(default = EPSILON))]
     pub epsilon: f64,
@@ -132,11 +132,11 @@ impl<D: LayerDims, T: Real> RmsNorm<D, T> {
         RmsNorm { weight: ones(dims), epsilon: EPSILON }
     }
 
-    /// The normalised tensor, or expression.
+    /// Normalises a tensor or an expression.
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x` than in the weight.
+    /// If the size of a dim in `x` differs from its size in the weight.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<A: Evaluable<Elem = T, Rank = Rank0, Dims = X>, X: Union<D>, Y: Dims>(&self, x: A) -> Named<T, X> where D: DimsOf<X, Y> {
@@ -153,22 +153,22 @@ pub struct ChannelMoments<C: Dims, T = f32> {
     pub var: Named<T, C>,
 }
 
-/// By which moments the [`BatchNorm`]s of a network normalise: see [`BatchNorm::apply_in`].
+/// The moments with which the [`BatchNorm`]s of a network normalise: see [`BatchNorm::apply_in`].
 #[derive(Clone)]
 pub enum NormMode<C: Dims, T = f32> {
-    /// The moments of the batch, which each layer appends here.
+    /// The moments of the batch. Each layer appends them to this list.
     Training(Vec<ChannelMoments<C, T>>),
-    /// By the running ones.
+    /// The running moments.
     Inference,
 }
 
 impl<C: Dims, T> NormMode<C, T> {
-    /// A training in which no layer has run yet.
+    /// Training, with an empty list of moments.
     pub fn training() -> Self {
         NormMode::Training(Vec::new())
     }
 
-    /// The moments that were put down, in the order in which the layers ran.
+    /// The moments that the layers appended, in the order in which they ran.
     pub fn into_moments(self) -> Vec<ChannelMoments<C, T>> {
         match self {
             NormMode::Training(moments) => moments,
@@ -177,12 +177,12 @@ impl<C: Dims, T> NormMode<C, T> {
     }
 }
 
-/// Mean 0 and variance 1 of each of the channels `C`, then a learnt scale and offset:
-/// `y = (x - mean[C]) / sqrt(var[C] + epsilon) * weight[C] + bias[C]`.
+/// Normalises each of the channels `C` to mean 0 and variance 1, then applies a learnt scale and
+/// offset: `y = (x - mean[C]) / sqrt(var[C] + epsilon) * weight[C] + bias[C]`.
 ///
-/// In training, [`train`](BatchNorm::train) normalises by the moments of the batch, and returns
-/// them. They are taken up into the running moments, which [`apply`](BatchNorm::apply) uses, by
-/// [`remember`](BatchNorm::remember) after the step.
+/// In training, call [`train`](BatchNorm::train), which normalises with the moments of the batch
+/// and returns them. After the step, pass them to [`remember`](BatchNorm::remember), which updates
+/// the running moments. For inference, [`apply`](BatchNorm::apply) uses the running moments.
 ///
 /// (S. Ioffe, C. Szegedy, 2015, "Batch normalization".)
 ///
@@ -204,12 +204,12 @@ impl<C: Dims, T> NormMode<C, T> {
 /// norm.remember(&moments);
 /// assert!((loss - 2.0).abs() < 1e-3);
 /// assert_eq!(gradient.names(), ["weight", "bias"]);
-/// let y: Tensor<f32, (Batch, Channel, Row)> = norm.apply(&x); // by the running moments
+/// let y: Tensor<f32, (Batch, Channel, Row)> = norm.apply(&x); // with the running moments
 /// # assert_eq!(y.size(Row), 5);
 /// ```
 ///
-/// With `#[derive(Load)]` the arrays are `weight`, `bias`, `running_mean` and `running_var`;
-/// `Weights::ignoring` leaves out the `num_batches_tracked` of PyTorch.
+/// With `#[derive(Load)]` the arrays are `weight`, `bias`, `running_mean` and `running_var`.
+/// PyTorch's files also have `num_batches_tracked`: skip it with `Weights::ignoring`.
 #[derive(Clone, Parameters)]
 #[cfg_attr(feature = "safetensors", derive(Load))]
 pub struct BatchNorm<C: LayerDims, T: Clone = f32> {
@@ -227,11 +227,11 @@ pub struct BatchNorm<C: LayerDims, T: Clone = f32> {
     #[parameters(state)]
     #[cfg_attr(feature = "safetensors", load(axes = C))]
     pub running_var: Named<T, C>,
-    /// The number added to the variance: 1e-5, unless it is set.
+    /// The number added to the variance. The default is 1e-5.
     #[parameters(constant)]
     #[cfg_attr(feature = "safetensors", load(default = EPSILON))]
     pub epsilon: f64,
-    /// The weight of a batch in the running moments: 0.1, unless it is set.
+    /// The weight of a batch in the running moments. The default is 0.1.
     #[parameters(constant)]
     #[cfg_attr(feature = "safetensors", load(default = MOMENTUM))]
     pub momentum: f64,
@@ -240,7 +240,7 @@ pub struct BatchNorm<C: LayerDims, T: Clone = f32> {
 /// The default weight of a batch in the running moments.
 const MOMENTUM: f64 = 0.1;
 
-/// The dims that a tensor is not normalised over are the channels `C` of the layer.
+/// Implemented by a set of dims that equals the channels `C` of the layer.
 #[diagnostic::on_unimplemented(
     message = "the dims `{Self}` would remain, but the channels of the layer are `{C}`",
     label = "name all dims of the tensor except the channels"
@@ -267,11 +267,11 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
         }
     }
 
-    /// The tensor, normalised by the running moments.
+    /// Normalises `x` with the running moments.
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x` than in the weight.
+    /// If the size of a dim in `x` differs from its size in the weight.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X, Y: Dims>(&self, x: &Named<T, X>) -> Named<T, X> where C: DimsOf<X, Y>,
@@ -281,13 +281,14 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
         (normal * &self.weight + &self.bias).eval().same_set()
     }
 
-    /// The tensor, normalised by its own moments over `dims`, which are all its dims but the
-    /// channels; and these moments, which are constants for gradients.
+    /// Normalises `x` with its own moments over `dims`, which must be all its dims except the
+    /// channels. Returns the result and the moments. No gradient is taken through the returned
+    /// moments.
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x` than in the weight, or a channel has one value alone, whose
-    /// variance is 0.
+    /// If the size of a dim in `x` differs from its size in the weight, or if a channel has only
+    /// one value, so that its variance is 0.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn train<X, D: DimsOf<X, Z>, Z: LeavesChannels<C> + AllPlay<DataChannel>>(&self, x: &Named<T, X>, dims: D) -> (Named<T, X>, ChannelMoments<C, T>)
@@ -303,8 +304,8 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
         ((normal.output * &self.weight + &self.bias).eval().same_set(), moments)
     }
 
-    /// The tensor, normalised as the network is used: [`train`](BatchNorm::train), which puts the
-    /// moments down in `mode`, or [`apply`](BatchNorm::apply).
+    /// Calls [`train`](BatchNorm::train) and appends the moments to `mode`, or calls
+    /// [`apply`](BatchNorm::apply), depending on `mode`.
     ///
     /// ```
     /// use typed_dims::nn::norm::{BatchNorm, NormMode};
@@ -324,7 +325,7 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     ///
     /// # Panics
     ///
-    /// Where one of these does.
+    /// Where `train` or `apply` panics.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply_in<X, Y: Dims, D: DimsOf<X, Z>, Z: LeavesChannels<C> + AllPlay<DataChannel>>(&self, x: &Named<T, X>, dims: D, mode: &mut NormMode<C, T>) -> Named<T, X> where C: DimsOf<X, Y>,
@@ -340,11 +341,11 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
         }
     }
 
-    /// Takes up the moments of a batch: `running = (1 - momentum) * running + momentum * batch`.
+    /// Updates the running moments: `running = (1 - momentum) * running + momentum * batch`.
     ///
     /// # Panics
     ///
-    /// If a channel has another size in `batch`, or the momentum is not between 0 and 1.
+    /// If `batch` has a different number of channels, or if the momentum is not between 0 and 1.
     #[track_caller]
     pub fn remember(&mut self, batch: &ChannelMoments<C, T>) {
         let momentum = self.momentum;
@@ -357,12 +358,12 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     }
 }
 
-/// Mean 0 and variance 1 over each of `GROUPS` equal parts of the channels `C` and over other dims,
-/// then a learnt scale and offset for each channel:
+/// Splits the channels `C` into `GROUPS` groups of equal size, normalises each group to mean 0 and
+/// variance 1, and applies a learnt scale and offset for each channel:
 /// `y = (x - mean) / sqrt(var + epsilon) * weight[C] + bias[C]`.
 ///
-/// (Y. Wu, K. He, 2018, "Group normalization". With one group it is PyTorch's `GroupNorm(1, ..)`,
-/// with as many as channels its instance normalisation.)
+/// (Y. Wu, K. He, 2018, "Group normalization". One group for each channel is instance
+/// normalisation.)
 ///
 /// ```
 /// use typed_dims::nn::norm::GroupNorm;
@@ -383,7 +384,7 @@ pub struct GroupNorm<C: AnyDim, const GROUPS: usize, T = f32, B: BiasKind = With
     /// The offset of each channel, or [`NoBias`].
     #[cfg_attr(feature = "safetensors", load(axes = (C,)))]
     pub bias: B::Of<T, (C,)>,
-    /// The number added to the variance: 1e-5, unless it is set.
+    /// The number added to the variance. The default is 1e-5.
     #[parameters(constant)]
     #[cfg_attr(feature = "safetensors", load(default = EPSILON))]
     pub epsilon: f64,
@@ -414,13 +415,13 @@ impl<C: AnyDim, const GROUPS: usize, T: Real> GroupNorm<C, GROUPS, T, NoBias> {
 }
 
 impl<C: AnyDim, const GROUPS: usize, T: Real, B: BiasKind> GroupNorm<C, GROUPS, T, B> {
-    /// The normalised tensor. Means and variances are taken over each group of channels and over
-    /// `dims`: in PyTorch, all dims but the batch.
+    /// Normalises `x`. Means and variances are taken over each group of channels and over `dims`.
+    /// (PyTorch takes them over all dims but the batch.)
     ///
     /// # Panics
     ///
-    /// If the channels cannot be split into equal groups, or have another number in `x` than in the
-    /// weight.
+    /// If the channels cannot be split into groups of equal size, or if their number in `x` differs
+    /// from the number in the weight.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X: Union<(C,)>, D: DimsOf<Y, Z>, Y: Dims, Z: Dims>(&self, x: &Named<T, X>, dims: D) -> Named<T, X> where C: DimRef + DimsOf<X, Y>, {

@@ -118,7 +118,7 @@ where
         self.next(self.gates::<X, Y>(x), state)
     }
 
-    /// The contribution of the input to the gates.
+    /// The input's contribution to the gates.
     #[track_caller]
     fn gates<X: MappedBy<(I,), GatesOf<LstmGate, N>, Y>, Y: Dims>(&self, x: &Named<T, X>) -> Named<T, Y> {
         project::<(I,), GatesOf<LstmGate, N>, T, X, Y>(x, &self.weight_ih)
@@ -248,7 +248,7 @@ where
         self.next(self.gates::<X, Y>(x), hidden)
     }
 
-    /// The contribution of the input to the gates.
+    /// The input's contribution to the gates.
     #[track_caller]
     fn gates<X: MappedBy<(I,), GatesOf<GruGate, N>, Y>, Y>(&self, x: &Named<T, X>) -> Named<T, Y>
     where

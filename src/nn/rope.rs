@@ -7,18 +7,18 @@ use crate::types::dim::Of;
 use crate::types::size::Resizable;
 use num_traits::Float;
 
-/// Rotary position embedding of queries and keys: the features `p` and `p + n / 2` of the `n` along
-/// `F` are the coordinates of a plane, which is turned by `position * base^(-2 p / n)`, the
-/// position being that along `P`.
+/// Rotary position embedding (RoPE) of queries and keys. Along `F` there are `n` features. The
+/// features `p` and `p + n / 2` are the coordinates of a point in a plane, which is rotated by
+/// `angle[t, p] = t * base^(-2 p / n)` at the position `t` along `P`.
 ///
 /// ```text
 /// y[.., t, p]         = x[.., t, p]         * cos(angle[t, p]) - x[.., t, p + n / 2] * sin(angle[t, p])
 /// y[.., t, p + n / 2] = x[.., t, p + n / 2] * cos(angle[t, p]) + x[.., t, p]         * sin(angle[t, p])
 /// ```
 ///
-/// Products of a query and a key then depend on the distance of their positions alone. (J. Su and
-/// others, 2021, "RoFormer". The two halves of the features are paired as in GPT-NeoX and in the
-/// weights of Llama for `transformers`; [`interleaved`](Rope::interleaved) pairs neighbours.)
+/// The product of a query and a key then depends only on the distance between their positions.
+/// (J. Su and others, 2021, "RoFormer". The two halves of the features are paired as in GPT-NeoX
+/// and in Llama's weights for `transformers`; [`interleaved`](Rope::interleaved) pairs neighbours.)
 ///
 /// ```
 /// use typed_dims::nn::rope::Rope;
@@ -42,7 +42,7 @@ where
     /// The sine, which is negative for the first feature of each plane.
     #[parameters(constant)]
     sin: Named<T, <(F,) as Union<(P,)>>::Out>,
-    /// For each feature the other one of its plane, if they are neighbours.
+    /// For each feature, the other feature of its plane, if the two are neighbours.
     #[parameters(constant)]
     neighbours: Option<Named<usize, (F,)>>,
 }
@@ -51,8 +51,8 @@ impl<P: AnyDim, F: AnyDim, T: Real> Rope<P, F, T>
 where
     (F,): Union<(P,)>,
 {
-    /// The angles of as many positions as `positions` has. The slowest plane turns by a radian in
-    /// about `base` of them; 10,000 is usual.
+    /// Computes the angles for the positions `0` to the size of `positions`. The slowest plane
+    /// rotates by one radian in about `base` positions; 10,000 is usual.
     ///
     /// # Panics
     ///
@@ -64,8 +64,8 @@ where
         Self::of_planes(positions, features, base, None, |feature| (feature % half, feature < half))
     }
 
-    /// As [`new`](Rope::new), but the features `2 p` and `2 p + 1` are a plane, as in the paper, in
-    /// GPT-J, and in the weights of Llama as Meta publishes them.
+    /// Like [`new`](Rope::new), but pairs the features `2 p` and `2 p + 1`, as do the paper, GPT-J,
+    /// and Llama's weights as published by Meta.
     ///
     /// ```
     /// use typed_dims::nn::rope::Rope;
@@ -80,7 +80,7 @@ where
     ///
     /// # Panics
     ///
-    /// Where [`new`](Rope::new) does.
+    /// Where [`new`](Rope::new) panics.
     #[track_caller]
     pub fn interleaved(positions: Of<P>, features: Of<F>, base: f64) -> Self {
         let neighbours = from_fn(features, |feature: usize| feature ^ 1);
@@ -89,7 +89,7 @@ where
         })
     }
 
-    /// `plane` says in which plane a feature is, and whether it is the first one there.
+    /// `plane` returns the plane of a feature, and whether the feature is its first coordinate.
     #[track_caller]
     fn of_planes(
         positions: Of<P>,
@@ -119,11 +119,12 @@ where
         }
     }
 
-    /// The turned tensor. Its first position along `P` is the position `start` of the text.
+    /// Rotates `x`. Its first position along `P` is the position `start` of the text.
     ///
     /// # Panics
     ///
-    /// If there are more positions than the angles were made for, or `F` has another size.
+    /// If a position exceeds those for which the angles were computed, or if `F` has a different
+    /// size.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X, Y: Dims, Z: Union<(F,)>>(&self, x: &Named<T, X>, start: usize) -> Named<T, X> where P: DimsOf<X, Y>, F: DimsOf<X, Z>,

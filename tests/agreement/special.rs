@@ -277,9 +277,9 @@ fn near(found: f64, expected: f64) -> bool {
 /// The reason for a difference from JAX, if the numbers show it.
 fn reason(operands: &[f64], found: f64, expected: f64) -> Option<&'static str> {
     if operands.iter().any(|x| x.is_subnormal()) {
-        Some("JAX takes subnormal numbers for 0")
+        Some("JAX treats subnormal numbers as 0")
     } else if operands.iter().any(|x| x.is_nan()) {
-        Some("a derivative by NaN is NaN where a comparison chooses, as in PyTorch")
+        Some("the derivative at NaN is NaN where a comparison chooses, as in PyTorch")
     } else if expected.is_nan() && !found.is_nan() {
         Some("there is a limit, or a factor is 0, and 0 times anything is 0")
     } else {

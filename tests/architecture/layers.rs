@@ -87,7 +87,7 @@ const CORE: Crate = Crate {
     ],
 };
 
-/// The most files directly in `dims-core/src`.
+/// The maximum number of files directly in `dims-core/src`.
 const FILES_AT_THE_ROOT: usize = 6;
 
 #[test]

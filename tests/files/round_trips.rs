@@ -99,7 +99,7 @@ fn expressions_and_local_dims() {
     assert_eq!(file.get().unwrap().load_as::<f32, _>((i, j)).unwrap().order((j, i)), &a + 1.0);
 }
 
-/// Files on disk, read and mapped. A mapped view is memory of the file.
+/// Files on disk, read and mapped. A mapped view borrows the memory of the file.
 #[test]
 fn mapped_files_are_views() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Gradients composed with batches, loops, threads, and other gradients.
+//! Gradients combined with batches, loops, threads, and other gradients.
 
 use crate::gradients::{assert_close, check};
 use std::thread;

@@ -38,7 +38,7 @@ macro_rules! assert_refused {
     }};
 }
 
-/// The most lines of a call of `assert_refused`.
+/// The maximum number of lines of a call of `assert_refused`.
 const LINES: u32 = 8;
 
 #[test]

@@ -1,6 +1,7 @@
 //! Gradients: their values, the operations they support, and their errors.
 
 mod batches;
+mod blocks;
 mod errors;
 mod functions;
 #[path = "../support/gradients.rs"]

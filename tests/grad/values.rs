@@ -303,7 +303,7 @@ fn a_loss_stays_a_tensor() {
 #[test]
 fn a_loss_and_its_gradient_within_another_gradient() {
     let (w, x) = (from_vec(I.of(3), vec![0.5, -1.0, 2.0]), from_vec(I.of(3), vec![1.0, 3.0, -0.25]));
-    // The inner loss is `sum(w x^3)`, by `x`.
+    // The inner loss is `sum(w x^3)`, differentiated with respect to `x`.
     let outer = |w: &Tensor<f64, (I,)>| {
         let (loss, slope) = loss_and_grad(|x: &Tensor<f64, (I,)>| (w * x.powi(3)).sum(I), &x);
         (loss * 2.0 + slope.square().sum(I)).eval()

@@ -42,7 +42,8 @@ fn operands_on_the_right_that_are_the_same_along_a_row() {
         let (xt, yt, st, bt) = (x.at((i, j)), y.at((i, j)), scale.at(i), bias.at(i));
         let relu = |x: f32| if x < 0.0 { 0.0 } else { x };
         assert_elements(&(xt * st + bt).relu().order((i, j)), |a, b| relu(x[[a, b]] * scale[a] + bias[a]));
-        // On the left, and one on either side; both operands of an inner one; and a different one.
+        // Broadcast operands on the left, one on either side, both operands of an inner operation,
+        // and a different one.
         assert_elements(&(st * xt - bt).order((i, j)), |a, b| scale[a] * x[[a, b]] - bias[a]);
         assert_elements(&(xt - st * bt).order((i, j)), |a, b| x[[a, b]] - scale[a] * bias[a]);
         assert_elements(&(xt * st + yt).order((i, j)), |a, b| x[[a, b]] * scale[a] + y[[a, b]]);

@@ -61,7 +61,7 @@ fn options_agree_with_pytorch() {
     compare("full_cross_entropy", all);
 }
 
-/// Without options it is the simple form.
+/// Without options, the results are those of `cross_entropy`.
 #[test]
 fn no_options_are_the_cross_entropy() {
     let (logits, labels) = given(false);
@@ -71,7 +71,7 @@ fn no_options_are_the_cross_entropy() {
     assert_eq!(losses.weights().view().order(Batch), ndarray::Array1::<f64>::ones(6));
 }
 
-/// Targets that lack a dim of the predictions count for each of its positions.
+/// Targets that lack a dim of the predictions are broadcast along it.
 #[test]
 fn targets_can_lack_dims() {
     let logits = (array(1, (Batch.of(3), Word.of(2), Class.of(4))) * 2.0).eval();
@@ -94,7 +94,7 @@ fn targets_can_lack_dims() {
     );
 }
 
-/// A prediction that does not count has no part in the loss, whatever it is.
+/// An ignored prediction does not affect the loss, even if it is NaN or infinite.
 #[test]
 fn ignored_predictions_can_be_anything() {
     let logits = from_vec((Batch.of(2), Class.of(2)), vec![0.0, 0.0, f64::NAN, f64::INFINITY]);
@@ -102,7 +102,7 @@ fn ignored_predictions_can_be_anything() {
     let losses = logits.cross_entropy_with(Class, &labels, CrossEntropy::new().ignore_index(-1));
     assert_eq!(losses.each().view().order(Batch), ndarray::array![2_f64.ln(), 0.0]);
     assert_eq!(losses.mean(Batch).order(()), 2_f64.ln());
-    // Where none counts there is no mean.
+    // If all predictions are ignored, the mean is NaN.
     let none = from_vec(Batch.of(2), vec![-1, -1]);
     let losses = logits.cross_entropy_with(Class, &none, CrossEntropy::new().ignore_index(-1));
     assert!(losses.mean(Batch).order(()).is_nan());

@@ -10,6 +10,7 @@ mod losses;
 mod recipes;
 mod several;
 mod variants;
+mod windows;
 
 use gradients::{noise, recorded};
 use ndarray::Dimension;
@@ -48,7 +49,7 @@ dims! {
 
 type X = Tensor<f64, (Batch, Time, Width)>;
 
-/// The element at a place of the array `k` of a case: see `reference.py`.
+/// Element `at` of the array `k` of a case: see `reference.py`.
 fn element(k: usize, at: usize) -> f64 {
     (1.3 * at as f64 + 0.7 * k as f64).sin()
 }
@@ -59,7 +60,7 @@ fn array<D: typed_dims::creation::create::SizedDims>(k: usize, dims: D) -> Named
     from_fn(dims, |_| element(k, places.next().expect("there are as many places")))
 }
 
-/// The layer whose weights are the arrays 0, 1, .. of these names and sizes.
+/// The layer whose weights are the arrays 0, 1, .., with these names and sizes.
 fn loaded<M: for<'a> Load<'a>>(arrays: &[(&str, &[usize])]) -> M {
     let bytes: Vec<Vec<u8>> = (0..arrays.len())
         .map(|k| (0..arrays[k].1.iter().product()).flat_map(|at| element(k, at).to_le_bytes()).collect())
@@ -84,7 +85,7 @@ impl Expected {
         Expected(list(&all[case]).into_iter().map(numbers).collect())
     }
 
-    /// Compares the elements, which are to be in the order of PyTorch's axes.
+    /// Compares the elements, whose axes must be in PyTorch's order.
     #[track_caller]
     fn is<D: Dimension>(&self, at: usize, found: ndarray::Array<f64, D>) {
         assert_eq!(found.len(), self.0[at].len(), "result {at}");
@@ -180,10 +181,10 @@ fn batch_norm() {
     check(|(layer, x): &(BatchNorm<(Channel,), f64>, Images)| layer.apply(x), &all);
 }
 
-/// The eight features of a token are the two heads of four.
+/// The eight features of a token are two heads of four features.
 type Attention = MultiHeadAttention<(Width,), (Head, Feat), (Head, Feat), Feat, f64>;
 
-/// Two queries for each of the two keys.
+/// Two query heads share each of the two key heads.
 type GroupedAttention = MultiHeadAttention<(Width,), (Head, Group, Feat), (Head, Feat), Feat, f64>;
 
 fn attention() -> Attention {
@@ -233,8 +234,8 @@ fn several_queries_share_a_key() {
     Expected::of("grouped_attention").is(0, y.order((Batch, Time, Width)));
 }
 
-/// Tokens come one by one or several at once, in more room than they need, or in less; the queries
-/// and keys are turned.
+/// Tokens arrive one by one or several at once, in a cache with more capacity than they need, or
+/// less. Queries and keys have rotary position embeddings.
 #[test]
 fn a_cache_agrees_with_the_whole_text() {
     let (layer, x) = (attention(), texts());
@@ -255,7 +256,7 @@ fn a_cache_agrees_with_the_whole_text() {
             let y = part(&(&x).slice(Time, start..end).eval(), &mut past);
             let expected = (&whole).slice(Time, start..end);
             assert!((y - expected).abs().max((Batch, Time, Width)).order(()) < 1e-12);
-            // The clone has the tokens from before, and no others.
+            // The clone still has only the earlier tokens.
             assert_eq!((before.len(), past.len()), (start as usize, end as usize));
             assert_eq!(before.keys(), past.keys().slice(Key, ..start));
         }
@@ -331,7 +332,7 @@ fn lstm() {
         expected.is(at, shown.order((Batch, Time, Inner)));
         expected.is(at + 1, (&last.hidden).order((Batch, Inner)));
         expected.is(at + 2, (&last.cell).order((Batch, Inner)));
-        // One step after the other.
+        // One step at a time.
         let Some(mut state) = first else { continue };
         for at in 0..5 {
             state = layer.step(&steps().index(Time, at).eval(), &state);
@@ -371,7 +372,7 @@ fn gru() {
     );
 }
 
-/// A function that is generic over the other dims of its argument calls all layers.
+/// Calls all layers from a function that is generic over the other dims of its argument.
 #[test]
 fn layers_work_under_the_rest_of_the_dims() {
     struct Block {
@@ -418,7 +419,7 @@ fn layers_work_under_the_rest_of_the_dims() {
     }
 }
 
-/// Weights are as wide as their fan-in asks for, and seeds decide.
+/// The deviation of weights follows from their fan-in, and the same seed gives the same weights.
 #[test]
 fn constructors_draw_from_a_seed() {
     let deviation =

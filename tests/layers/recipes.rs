@@ -1,5 +1,5 @@
-//! The layers of the guide (`docs/book/src/layers.md`) derive `Clone`, `Parameters` and `Load` as
-//! they stand: no derive wants a bound that the struct does not have.
+//! The layers of the guide (`docs/book/src/layers.md`) derive `Clone`, `Parameters` and `Load`
+//! unchanged: no derive requires a bound that the struct does not have.
 
 use ndarray::Array2;
 use typed_dims::file::Stored;
@@ -66,7 +66,7 @@ struct Layer<I: AnyDim + Before<O>, O: AnyDim + After<I>> {
     mask: Option<Tensor<bool, (I, O)>>,
 }
 
-/// A dim of the layer's own before two generic ones.
+/// A declared dim that sorts before two generic ones.
 #[derive(Clone, Parameters, Load)]
 struct Gated<I: AnyDim + Before<O>, O: AnyDim + After<I>>
 where
@@ -137,7 +137,7 @@ fn any_dims() {
     assert_eq!(sets.clone().count_elements(), 3 + 6 + 12);
 }
 
-/// Elements and layers are what needs bounds: those that the derives add.
+/// Only elements and layers need bounds, which the derives add.
 #[derive(Clone, Parameters, Load)]
 struct Residual<L, T, D: AnyDim>
 where

@@ -1,9 +1,9 @@
-"""Writes `reference.json`: what PyTorch's layers compute, for `main.rs` to compare with.
+"""Writes `reference.json`: the results of PyTorch's layers, with which `main.rs` compares.
 
     pip install "torch==2.15.0"
     python tests/layers/reference.py
 
-Weights and inputs are formulas, which `main.rs` has as well: the array `k` of a case has the element `sin(1.3 * at + 0.7 * k)` at the place `at`.
+Weights and inputs follow a formula that `main.rs` repeats: element `at` of the array `k` of a case is `sin(1.3 * at + 0.7 * k)`.
 """
 
 import json
@@ -22,7 +22,7 @@ def array(k, *sizes):
 
 
 def filled(layer, *names):
-    """The layer with the arrays 0, 1, .. as its weights of these names."""
+    """The layer whose weights with these names are the arrays 0, 1, .."""
     with torch.no_grad():
         for k, name in enumerate(names):
             weight = layer.get_parameter(name)
@@ -31,7 +31,7 @@ def filled(layer, *names):
 
 
 def embedding_with_padding():
-    """The sum of the rows' elements, and the derivatives of the table."""
+    """The sum of the elements of the rows, and the derivatives by the table."""
     layer = filled(nn.Embedding(5, 4, padding_idx=1), "weight")
     out = layer(torch.tensor([[4, 0, 2], [1, 1, 3]]))
     (out * array(20, 2, 3, 4)).sum().backward()
@@ -70,7 +70,7 @@ def attention():
 
 
 def grouped_attention():
-    """Two keys of three features, with two queries each."""
+    """Two key heads of three features, each shared by two query heads."""
     def linear(x, k, outputs):
         return x @ array(k, outputs, 8).T + array(k + 1, outputs)
 
@@ -101,7 +101,7 @@ def neighbours(x, start):
 
 
 def rope(x, start):
-    """As in `transformers`' Llama; the features are last, the tokens before them."""
+    """As in the Llama model of `transformers`. The last axes are tokens and features."""
     half = x.shape[-1] // 2
     speed = 10_000.0 ** (-torch.arange(half) / half)
     angle = torch.outer(start + torch.arange(x.shape[-2]), speed)
@@ -125,6 +125,31 @@ def recurrent(make, states):
         shown, last = layer(x, state)
         outputs += [shown, *(last if states == 2 else [last])]
     return outputs
+
+
+def interpolate(mode, corners):
+    """To a larger height and a smaller width, and the derivatives of a weighted sum."""
+    x = array(20, 2, 3, 4, 7).requires_grad_()
+    y = functional.interpolate(x, size=(9, 5), mode=mode, align_corners=corners)
+    (y * array(21, 2, 3, 9, 5)).sum().backward()
+    return [y, x.grad]
+
+
+def pools():
+    """With windows that begin before the end and reach behind it."""
+    x = array(20, 2, 3, 6, 7)
+    windows = dict(kernel_size=(3, 2), stride=(2, 3), padding=(1, 0), ceil_mode=True)
+    return [
+        functional.max_pool2d(x, **windows),
+        functional.avg_pool2d(x, **windows),
+        functional.avg_pool2d(x, count_include_pad=False, **windows),
+    ]
+
+
+def without_nan():
+    x = array(20, 4, 6)
+    x[0, 1] = x[2, 3] = x[2, 5] = torch.nan
+    return [x.nansum(1), x.nanmean(1)]
 
 
 def cross_entropy(ignored=False, **options):
@@ -195,6 +220,13 @@ CASES = {
     "weighted_cross_entropy": cross_entropy(weight=CLASS_WEIGHTS),
     "smooth_cross_entropy": cross_entropy(label_smoothing=0.2),
     "full_cross_entropy": cross_entropy(ignored=True, weight=CLASS_WEIGHTS, label_smoothing=0.3),
+    "bilinear": interpolate("bilinear", False),
+    "bilinear_corners": interpolate("bilinear", True),
+    "bicubic": interpolate("bicubic", False),
+    "bicubic_corners": interpolate("bicubic", True),
+    "pools": pools(),
+    "without_nan": without_nan(),
+    "least": list(array(20, 3, 7).topk(3, largest=False)),
     "several_lstm": several(nn.LSTM, 2, 1, 2),
     "several_bi_lstm": several(nn.LSTM, 2, 2, 2),
     "several_gru": several(nn.GRU, 3, 1, 1),

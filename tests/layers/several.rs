@@ -10,7 +10,8 @@ dims! {
 
 type Shown<D> = Tensor<f64, (Batch, Time, D)>;
 
-/// Arrays of so many layers and directions of cells with `gates` gates, under the names of PyTorch.
+/// A network with this number of layers, these directions, and cells with `gates` gates, loaded
+/// from arrays with PyTorch's names.
 fn cells<M: for<'a> Load<'a>>(gates: usize, layers: usize, directions: &[&str]) -> M {
     let mut arrays: Vec<(String, Vec<usize>)> = Vec::new();
     for layer in 0..layers {
@@ -106,7 +107,8 @@ fn gru_in_both_directions() {
     }
 }
 
-/// A text in two pieces, the second one from the states of the first, is the whole text.
+/// Processing a text in two pieces, the second one with the states of the first, equals processing
+/// the whole text.
 #[test]
 fn states_go_on() {
     let network = LstmStack::<Width, Inner, Next, f64>::new(Width.of(3), Inner.of(4), 2, 1);

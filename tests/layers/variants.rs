@@ -14,7 +14,7 @@ fn layer_norm_without_bias() {
     type Layer = LayerNorm<(Width,), f64, NoBias>;
     let layer: Layer = loaded(&[("weight", &[4])]);
     Expected::of("layer_norm_without_bias").is(0, layer.apply(&x()).order((Batch, Time, Width)));
-    // An expression as well.
+    // Also of an expression.
     let twice = layer.apply(x() + x());
     assert!(
         (twice - layer.clone().with_epsilon(2.5e-6).apply(&x())).abs().max((Batch, Time, Width)).order(())
@@ -90,7 +90,7 @@ fn attention_without_biases() {
     assert_eq!(drawn.names(), ["query.weight", "key.weight", "value.weight", "out.weight"]);
 }
 
-/// Weights that are left out, which are the ones of the operations written out.
+/// Dropout of attention weights equals the same operations written out.
 #[test]
 fn attention_with_dropout() {
     type Heads<D> = Tensor<f64, (Batch, D, Feat)>;
@@ -106,7 +106,7 @@ fn attention_with_dropout() {
     assert!((&noisy - written_out).abs().max((Batch, Time, Feat)).order(()) < 1e-12);
     // The first query has no key.
     assert_eq!((&noisy).index(Time, 0).abs().max((Batch, Feat)).order(()), 0.0);
-    // Nothing is left out, and everything.
+    // No weight is dropped, and all of them.
     let plain = settings().apply(&q, &k, &v);
     assert!(
         (settings().dropout(0.0, 7).apply(&q, &k, &v) - &plain).abs().max((Batch, Time, Feat)).order(())
@@ -119,7 +119,7 @@ fn attention_with_dropout() {
         |(q, k, v): &(Heads<Time>, _, _)| -> Heads<Time> { settings().dropout(0.3, 7).apply(q, k, v) },
         &(q, k, v),
     );
-    // The layer.
+    // The layer with dropout.
     let (layer, x) = (attention(), texts());
     let (first, second) = (layer.with_dropout(0.2, 1), layer.with_dropout(0.2, 2));
     let apply = |layer: &Attention| layer.among(&x, Time, Key, true);

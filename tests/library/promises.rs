@@ -708,7 +708,7 @@ mod edges {
         assert!(found.rows().into_iter().all(|row| row == found.row(0)));
     }
 
-    /// If counts differ between examples, rustc refuses further dims. A closure for each example
+    /// If counts differ between examples, rustc refuses extra dims. A closure for each example
     /// creates a dim for each.
     #[test]
     fn dynamic_sizes_for_each_example() {

@@ -48,12 +48,12 @@ fn draw(
     arguments
 }
 
-/// Calls an operator once for each position of the further dims, and once for all. Compares each
-/// single call with the loops and with the call for all.
+/// Calls an operator once for each position along the extra dims, and once for all positions.
+/// Compares each single call with the loops and with the result for all.
 fn compare(operator: &Operator, case: &Case, run: usize, arguments: &[Argument], what: &str) {
     let found = case.runs[run](arguments);
     let further = if run == 0 { "no" } else { "two" };
-    let context = || format!("{} of {}, {what}, {further} further dims", operator.name, case.dtype);
+    let context = || format!("{} of {}, {what}, {further} extra dims", operator.name, case.dtype);
     if run == 0 {
         let plain: Vec<Elements> = arguments.iter().map(|argument| argument.elements().widened()).collect();
         let expected = (case.loops)(&plain);
@@ -101,7 +101,7 @@ pub fn free_dims(operator: &Operator) -> Vec<&'static str> {
     dims
 }
 
-/// Whether a dim may be empty: not if an argument has positions along it.
+/// Whether a dim may be empty. It must not be if an argument holds positions along it.
 pub fn can_be_empty(operator: &Operator, dim: &'static str) -> bool {
     !operator.parameters.iter().any(|own| own.domain == Domain::Below(dim))
 }

@@ -19,7 +19,7 @@ fn row(operator: &Operator) -> String {
     let inputs: Vec<String> = operator
         .parameters
         .iter()
-        .map(|own| format!("{}: {}[{}]", own.name, own.elem, own.dims.join(" ")))
+        .map(|own| format!("{}: {}[{}]", own.name, own.elem, shown_dims(operator, own.dims).join(" ")))
         .collect();
     let slope = match derivative(operator) {
         Derivative::Yes => "yes".to_owned(),
@@ -28,18 +28,14 @@ fn row(operator: &Operator) -> String {
     };
     let names = operator.names.map(|name| if name.is_empty() { "-".into() } else { format!("`{name}`") });
     let code = |text: &str| text.replace('|', "\\|");
-    // A local dim for a result of unknown size, which the test renames.
-    let local = operator.call.contains("dims!(n)");
-    let out: Vec<&str> =
-        operator.out.iter().map(|dim| if local && *dim == "V" { "n" } else { dim }).collect();
     let errors: Vec<String> = operator.errors.iter().map(|error| format!("\"{}\"", error().1)).collect();
     format!(
         "| `{}` | {} | {} → [{}] | {} | {} | {} | {} | {} | {} | {} | {} |",
         code(&shown(operator)),
         operator.doc.trim().replace('|', "\\|"),
         inputs.join(", "),
-        out.join(" "),
-        if operator.refuses { "all".into() } else { set(operator.along) },
+        shown_dims(operator, operator.out).join(" "),
+        if operator.refuses { "all".into() } else { set(&shown_dims(operator, operator.along)) },
         operator.dtypes.join(", ").replace('<', "\\<"), // a page takes `<f64>` for HTML
         slope,
         crate::recorded::refusal_of_xla(operator).map_or("yes".into(), |reason| format!("no: {reason}")),
@@ -50,6 +46,18 @@ fn row(operator: &Operator) -> String {
     )
 }
 
+/// Dims of an entry as a user has them. The test renames a local dim for a result of unknown size,
+/// and primes, which entries cannot name.
+fn shown_dims<'d>(operator: &Operator, dims: &[&'d str]) -> Vec<&'d str> {
+    let (is_local, has_prime) = (operator.call.contains("dims!(n)"), operator.call.contains("prime(J)"));
+    let shown = |dim: &&'d str| match *dim {
+        "V" if is_local => "n",
+        "C" if has_prime => "J'",
+        dim => dim,
+    };
+    dims.iter().map(shown).collect()
+}
+
 /// The call of an entry as a user writes it.
 fn shown(operator: &Operator) -> String {
     let call = operator.call.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -58,7 +66,7 @@ fn shown(operator: &Operator) -> String {
         return format!("x.order(({}))", operator.out.join(", "));
     }
     let within = |name: &str| call.strip_prefix(name).and_then(|call| call.strip_suffix(')'));
-    // Code after `;` is only for the test, and so is the value that combines both results.
+    // The code after `;` is only for the test, as is the value that combines two results.
     let call = match (within("shown!("), within("both!(")) {
         (Some(call), _) => call.split_once(';').map_or(call, |(call, _)| call),
         (_, Some(call)) => call,
@@ -160,7 +168,7 @@ fn page() -> String {
     page
 }
 
-/// The page is what the entries say. (It has those of the feature `linalg`.)
+/// The page agrees with the entries. It includes those of the feature `linalg`.
 #[cfg(feature = "linalg")]
 #[test]
 fn docs_are_up_to_date() {
@@ -173,7 +181,7 @@ fn docs_are_up_to_date() {
     assert!(found == page, "docs/operators.md is out of date: UPDATE=1 cargo test --test operators docs");
 }
 
-/// The README beside this file shows how many there are.
+/// The README in this folder shows the number of operators.
 #[cfg(feature = "linalg")]
 #[test]
 fn docs_count_in_the_readme() {

@@ -142,25 +142,25 @@ mod one {
         tanh_shrink [f32 f64 f16] (x), x.tanh_shrink(), x - x.tanh(), "tanhshrink" "" "";
         /// The approximation of `gelu` by a hyperbolic tangent
         gelu_tanh [f32 f64 f16] (x), x.gelu_tanh(), 0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() as T * (x + 0.044715 * x * x * x)).tanh()), "gelu(approximate='tanh')" "nn.gelu" "";
-        /// `x`, or `slope * x` where that is negative
+        /// `x`, or `slope * x` where `x` is negative
         leaky_relu [f32 i32] (x), x.leaky_relu(2 as T), if x < 0 as T { 2 as T * x } else { x }, "leaky_relu" "nn.leaky_relu" "";
-        /// `x`, or `alpha * (e^x - 1)` where that is negative
+        /// `x`, or `alpha * (e^x - 1)` where `x` is negative
         elu [f32 f64 f16] (x), x.elu(of(0.5)), if x < 0.0 { 0.5 * (x.exp() - 1.0) } else { x }, "elu" "nn.elu" "";
-        /// `x`, or `alpha * (e^(x / alpha) - 1)` where that is negative
+        /// `x`, or `alpha * (e^(x / alpha) - 1)` where `x` is negative
         celu [f32 f64 f16] (x), x.celu(of(0.5)), if x < 0.0 { 0.5 * ((x / 0.5).exp() - 1.0) } else { x }, "celu" "nn.celu" "";
         /// `x`, or 0 where `|x| <= lambda`
         hard_shrink [f32 f64 f16] (x), x.hard_shrink(of(1.0)), if x.abs() <= 1.0 { 0.0 } else { x }, "hardshrink" "" "";
         /// `x` moved towards 0 by `lambda`, or 0
         soft_shrink [f32 f64 f16] (x), x.soft_shrink(of(1.0)), if x.abs() <= 1.0 { 0.0 } else { x - x.signum() }, "softshrink" "" "";
-        /// `x`, or a constant where it is NaN
+        /// `x`, or a constant where `x` is NaN
         nan_to [f32 f64 f16] (x), shown!(x.nan_to(of(7.0)); where { let x = x.ln(); }), if x < 0.0 { 7.0 } else { x.ln() }, "nan_to_num" "numpy.nan_to_num" "nan_to_num";
         /// `sin(pi x) / (pi x)`, 1 at 0
         sinc [f32 f64 half] (x in Ties), shown!(x.sinc(); where { let x = x * of::<T>(0.25); }), if x == 0.0 { 1.0 } else { let a = x * 0.25 * std::f64::consts::PI as T; a.sin() / a }, "sinc" "numpy.sinc" "sinc";
-        /// Radians in degrees
+        /// Converts radians to degrees
         to_degrees [f32 f64 f16] (x), x.to_degrees(), x.to_degrees(), "rad2deg" "numpy.degrees" "degrees";
-        /// Degrees in radians
+        /// Converts degrees to radians
         to_radians [f32 f64 f16] (x), x.to_radians(), x.to_radians(), "deg2rad" "numpy.radians" "radians";
-        /// The nearest whole number, halves to the even one
+        /// The nearest whole number, halves to the even neighbour
         round_ties_even [f32 f64 f16] (x in Ties), shown!(x.round_ties_even(); where { let x = x * of::<T>(0.5); }), (x * 0.5).round_ties_even(), "round" "numpy.round" "round";
         /// Whether the element is infinite
         is_infinite [f32 f64 f16] (x in Ties), shown!(x.is_infinite(); where { let x = x.recip(); }), x == 0.0, "isinf" "numpy.isinf" "isinf";
@@ -203,7 +203,7 @@ mod two {
         minimum [f32 i32 f16] (x, y), x.minimum(y), if x < y { x } else { y }, "minimum" "lax.min" "minimum";
         /// `x^y`
         powf [f32 f64 f16] (x in Positive, y), x.powf(y), x.powf(y), "pow" "lax.pow" "power";
-        /// The angle of the point `(y, x)`: `x.atan2(y)` in Rust's order
+        /// `atan(x / y)`, in the quadrant of the point `(y, x)`
         atan2 [f32 f64 f16] (x, y), x.atan2(y), x.atan2(y), "atan2" "lax.atan2" "arctan2";
         /// `sqrt(x * x + y * y)`
         hypot [f32 f64 f16] (x, y), x.hypot(y), x.hypot(y), "hypot" "numpy.hypot" "hypot";
@@ -221,7 +221,7 @@ mod two {
         logaddexp [f32 f64 f16] (x, y), x.logaddexp(y), (x.exp() + y.exp()).ln(), "logaddexp" "numpy.logaddexp" "logaddexp";
         /// `x * ln(y)`, 0 where `x` is 0
         xlogy [f32 f64 f16] (x in Ties, y in Positive), x.xlogy(y), x * y.ln(), "xlogy" "scipy.special.xlogy" "scipy.special.xlogy";
-        /// 0 before 0, `y` at 0, 1 behind it
+        /// 0 where `x < 0`, `y` where `x` is 0, 1 where `x > 0`
         heaviside [f32 i32] (x in Ties, y), x.heaviside(y), if x < 0 as T { 0 as T } else if x > 0 as T { 1 as T } else { y }, "heaviside" "numpy.heaviside" "heaviside";
         /// `x + (y - x) * weight`
         lerp [f32 f64 half] (x, y), x.lerp(y, of(0.25)), x * 0.75 + y * 0.25, "lerp" "" "";
@@ -248,7 +248,7 @@ mod mixed {
     use typed_dims::prelude::*;
 
     crate::operators! {
-        /// `if c { x } else { y }`; elements that are not taken are not read
+        /// `if c { x } else { y }`; only the selected elements are read
         select [f32 i32] (c: bool [I J], x: T [I], y: T [J K]) -> [I J K],
             call: select(c, x, y),
             loops: build(&[c.shape()[0], c.shape()[1], y.shape()[1]], |at| {

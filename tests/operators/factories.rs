@@ -29,13 +29,13 @@ crate::operators! {
         loops: build(&[4, 3], |_| 1 as T),
         along: [], keep: [],
         names: "ones" "numpy.ones" "ones";
-    /// All elements have one value
+    /// One value for all elements
     full_of [f32 bool] () -> [I],
         call: full(I.of(3), T::default()),
         loops: build(&[3], |_| T::default()),
         along: [], keep: [],
         names: "full" "numpy.full" "full";
-    /// All elements have one value, with the dims and sizes of another tensor
+    /// One value for all elements, with the dims and sizes of another tensor
     full_like [f32 i32] (x: T [I J]) -> [J I],
         call: shown!(full_like(x, 7 as T); where { let x = x + x; }),
         loops: build(&[x.shape()[1], x.shape()[0]], |_| 7 as T),

@@ -3,14 +3,14 @@
 use crate::loops::{build, fold};
 use crate::table::Family;
 use crate::value::of;
-use crate::{I, Inner, J, K, L, Outer, P, Q};
+use crate::{C, I, Inner, J, K, L, Outer, P, Q};
 use typed_dims::prelude::*;
 
 /// Linear algebra.
 pub fn family() -> Family {
     Family {
         title: "Linear algebra",
-        about: "`diagonal`, `tril`, `triu` and products without a sum are lazy; the others compute at once. `contract` and `dot` require the dim in both operands.",
+        about: "`diagonal`, `tril`, `triu`, `prime`, `unprime`, `transpose` and products without a sum are lazy; the others compute at once. `contract` and `dot` require the dim in both operands. `J'` is `prime(J)`, of the type `Prime<J>`.",
         operators: entries(),
     }
 }
@@ -92,6 +92,32 @@ crate::operators! {
         }),
         along: [I J K L], keep: [],
         names: "kron" "numpy.kron" "kron";
+    /// `prime(J)` in place of `J`: `out[j'] = x[j]`
+    prime [f32 i32] (x: T [I J]) -> [C I],
+        call: shown!(x.prime(J); then |found| found.rename(prime(J), C)),
+        loops: x.clone().reversed_axes(),
+        along: [J], keep: [],
+        names: "" "" "";
+    /// `J` in place of `prime(J)`: `out[j] = x[j']`
+    unprime [f32 i32] (x: T [I C]) -> [J I],
+        call: shown!(x.unprime(J); where { let x = x.rename(C, prime(J)); }),
+        loops: x.clone().reversed_axes(),
+        along: [C], keep: [],
+        names: "" "" "";
+    /// The transpose of square matrices: `out[j, j'] = x[j', j]`
+    transpose [f32 i32] (x: T [J C]) -> [J C],
+        call: shown!(x.transpose(J); where { let x = x.rename(C, prime(J)); } then |found| found.rename(prime(J), C)),
+        loops: x.clone().reversed_axes(),
+        along: [J C], keep: [J C],
+        names: "transpose" "numpy.matrix_transpose" "matrix_transpose";
+    /// The product of square matrices: `out[j, j'] = sum over k of x[j, k] * y[k, j']`
+    compose [f32 f64 i32] (x: T [J C], y: T [J C]) -> [C J],
+        call: shown!(x.compose(y, J); where {
+            let (x, y) = (x.rename(C, prime(J)), y.rename(C, prime(J)));
+        } then |found| found.rename(prime(J), C)),
+        loops: build(&[4, 4], |at| (0..4).fold(0 as T, |sum, k| sum + x[[at[1], k]] * y[[k, at[0]]])),
+        along: [J C], keep: [J C],
+        names: "matmul" "numpy.matmul" "matmul";
     /// `sum of |x|`
     norm_l1 [f32 f64 f16] (x: T [I J]) -> [I],
         call: x.norm_p(J, of(1.0)),

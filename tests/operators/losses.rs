@@ -13,8 +13,7 @@ pub fn family() -> Family {
     operators.extend(classes::entries());
     Family {
         title: "Losses",
-        about: "Lazy. They return a loss for each prediction; reduce them with `.mean(B)` or `.sum(B)`, in the same pass. Losses that compare elements have the dims of the \
-                predictions; losses over classes have all of these but the classes. Targets must not have dims that the result lacks; they can have fewer.",
+        about: "Lazy. They return one loss per prediction; reduce them with `.mean(B)` or `.sum(B)`, in the same pass. Elementwise losses have the dims of the predictions; losses over classes lack the dim of the classes. Targets must not have dims that the result lacks; they can have fewer.",
         operators,
     }
 }
@@ -98,8 +97,8 @@ mod classes {
             },
             along: [V I], keep: [],
             names: "nn.functional.cross_entropy" "" "";
-        /// The mean with smoothed labels. `CrossEntropy` also has `ignore_index` and `weights` of
-        /// classes
+        /// The mean loss with smoothed labels. `CrossEntropy` also has `ignore_index`
+        /// and class `weights`
         cross_entropy_with [f32 f64] (x: T [I V], target: usize [I] in Below("V")) -> [],
             call: x.cross_entropy_with(V, target, CrossEntropy::new().label_smoothing(0.1)).mean(I),
             loops: {

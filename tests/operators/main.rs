@@ -1,10 +1,10 @@
 //! The operator database: one entry for each operator of the library, and one test body that runs
 //! them all.
 //!
-//! An entry says how to create inputs, calls the operator, and computes the same with plain loops.
-//! `check` runs it with all its element types, with every memory layout, and with empty dims. With
-//! the first element type, it also runs it with two further dims that the entry does not mention:
-//! one that only the first argument has, and one that all have. `docs` generates
+//! An entry says how to create inputs, calls the operator, and computes the expected result with
+//! plain loops. `check` runs it with all its element types, with every memory layout, and with
+//! empty dims. With the first element type, it also runs it with two extra dims that the entry
+//! does not mention: one that only the first argument has, and one that all have. `docs` generates
 //! `docs/operators.md` from the same entries.
 
 // Entries are written once for all their element types, and ranges may count from the end.
@@ -64,7 +64,7 @@ static ALLOCATOR: guarded::Guarded = guarded::Guarded;
 use table::Family;
 use typed_dims::prelude::*;
 
-// `Outer` and `Inner` are the further dims: one sorts before the others, one after them.
+// `Outer` and `Inner` are the extra dims: one sorts before the others, one after them.
 dims! {
     pub(crate) struct Outer;
     pub(crate) struct I;

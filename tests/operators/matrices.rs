@@ -1,8 +1,8 @@
 //! Matrices: systems of equations, decompositions, functions.
 //!
-//! Arguments are made regular before the call: small numbers beside the diagonal 1, 2, 3, .. So
-//! matrices have inverses, and eigenvalues and singular values that differ. What is unique only up
-//! to a sign is compared by what does not depend on it.
+//! The entries scale their arguments down and add the diagonal 1, 2, 3, .., so that matrices are
+//! invertible and have distinct eigenvalues and singular values. Results that are unique only up to
+//! sign are compared through a function that does not depend on the sign.
 
 use crate::table::Family;
 use crate::value::of;
@@ -15,7 +15,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Matrices",
-        about: "With the feature `linalg`, on the crate `faer`. They compute at once, along the two dims given; all others are a batch. Elements are `f32`, `f64`, and, without derivatives, complex numbers. `Triangular` is in `linalg::systems`.",
+        about: "With the feature `linalg`, using the crate `faer`. They compute at once, along the two dims given; all other dims are a batch. Elements are `f32`, `f64`, and, without derivatives, complex numbers. `Triangular` is in `linalg::systems`.",
         operators: entries(),
     }
 }
@@ -27,7 +27,7 @@ fn rows(height: usize, width: usize, f: impl Fn(usize, usize) -> f64) -> Rows {
     (0..height).map(|row| (0..width).map(|column| f(row, column)).collect()).collect()
 }
 
-/// The matrix that the entries make of their argument.
+/// The matrix that entries compute from their argument.
 fn regular<T: Copy + Into<f64>>(x: &ArrayD<T>) -> Rows {
     rows(x.shape()[0], x.shape()[1], |row, column| {
         let on_diagonal = if row == column { row as f64 + 1.0 } else { 0.0 };
@@ -51,7 +51,7 @@ fn symmetric(a: &Rows) -> Rows {
     rows(a.len(), a.len(), |row, column| (a[row][column] + a[column][row]) / 2.0)
 }
 
-/// `x` in `a x = b`, by elimination with the greatest pivots.
+/// `x` in `a x = b`, by elimination with partial pivoting.
 fn solved(a: &Rows, b: &Rows) -> Rows {
     let (mut a, mut b) = (a.clone(), b.clone());
     let size = a.len();
@@ -105,7 +105,7 @@ fn orthogonal(a: &Rows) -> (Rows, Rows) {
     (q.clone(), times(&t(&q), a))
 }
 
-/// The factors without exchanged rows.
+/// The triangular factors, without row exchanges.
 fn triangular(a: &Rows) -> (Rows, Rows) {
     let least = a.len().min(a[0].len());
     let (mut l, mut u) = (rows(a.len(), least, |_, _| 0.0), rows(least, a[0].len(), |_, _| 0.0));
@@ -131,7 +131,7 @@ fn exponential(a: &Rows) -> Rows {
     sum
 }
 
-/// The greatest singular value, by repeated multiplication.
+/// The greatest singular value, by power iteration.
 fn greatest(a: &Rows) -> f64 {
     let gram = times(&t(a), a);
     let mut x: Rows = rows(gram.len(), 1, |row, _| 1.0 + row as f64);
@@ -144,7 +144,7 @@ fn greatest(a: &Rows) -> f64 {
     size.sqrt()
 }
 
-/// The eigenvalues of a symmetric matrix, times their numbers in ascending order, by Jacobi's
+/// The sum of `i * w[i]` over the ascending eigenvalues `w` of a symmetric matrix, by Jacobi
 /// rotations.
 fn numbered_sum(a: &Rows) -> f64 {
     let mut a = a.clone();
@@ -170,7 +170,7 @@ fn pseudoinverse(a: &Rows) -> Rows {
     solved(&times(&t(a), a), &t(a))
 }
 
-/// The matrix as an array in a type.
+/// The matrix as an array with elements of `T`.
 macro_rules! array_of {
     ($rows:expr) => {{
         let rows: Rows = $rows;
@@ -178,7 +178,7 @@ macro_rules! array_of {
     }};
 }
 
-/// An element in a type, as an array.
+/// The number as an array without axes.
 macro_rules! scalar_of {
     ($value:expr) => {{
         let value: f64 = $value;
@@ -186,7 +186,7 @@ macro_rules! scalar_of {
     }};
 }
 
-/// The argument with a diagonal of 1, 2, 3, ..
+/// The argument times 0.05, plus the diagonal 1, 2, 3, .., as `regular` computes it.
 macro_rules! diagonal {
     ($x:ident, $rows:ident = $height:literal, $columns:ident = $width:literal) => {
         $x * of::<T>(0.05)
@@ -210,7 +210,7 @@ crate::operators! {
                 => "`cholesky`: the matrix at K = 1 is not positive definite",
         ],
         names: "linalg.cholesky" "numpy.linalg.cholesky" "linalg.cholesky";
-    /// The inverse, which has the rows of `x` as its columns
+    /// The inverse; its columns have the dim of the rows of `x`
     inverse [f32 f64] (x: T [J C]) -> [C J],
         call: shown!(x.inverse(J, C); where { let x = diagonal!(x, J = 4, C = 4); }),
         loops: array_of!(solved(&regular(x), &identity(4))),
@@ -250,7 +250,7 @@ crate::operators! {
         errors: [array![[1.0, 2.0], [2.0, 0.0]].at((J, C)).try_solve_triangular(array![1.0, 2.0].at(J), J, C, Triangular::Lower)
             => "`solve_triangular`: the matrix is singular"],
         names: "linalg.solve_triangular" "scipy.linalg.solve_triangular" "scipy.linalg.solve_triangular";
-    /// `y` in `u y = b`, where `u` is above the diagonal, which counts as ones
+    /// `y` in `u y = b`, where `u` is the upper triangle with ones on its diagonal
     solve_triangular_unit [f32 f64] (x: T [J C], b: T [J K]) -> [C K],
         call: shown!(x.solve_triangular(b, J, C, Triangular::UnitUpper); where { let x = diagonal!(x, J = 4, C = 4); }),
         loops: {
@@ -263,7 +263,7 @@ crate::operators! {
         },
         along: [J C], keep: [J C K],
         names: "linalg.solve_triangular(unitriangular=True)" "scipy.linalg.solve_triangular(unit_diagonal=True)" "scipy.linalg.solve_triangular(unit_diagonal=True)";
-    /// The order of rows, and factors: `a[order[i]] = sum over k of l[i, k] * u[k]`
+    /// The order of the rows, and the factors: `a[order[i]] = sum over k of l[i, k] * u[k]`
     lu [f32 f64] (x: T [J C]) -> [J C],
         call: shown!(x.lu(J, C, D); where { let x = diagonal!(x, J = 4, C = 4).flip(J); } then |found| found.1.exp().contract(found.2.sin(), D)),
         loops: {
@@ -272,7 +272,7 @@ crate::operators! {
         },
         along: [J C], keep: [J C],
         names: "linalg.lu_factor" "scipy.linalg.lu" "scipy.linalg.lu";
-    /// The same of matrices with more rows than columns
+    /// The factors of a matrix with more rows than columns
     lu_tall [f32 f64] (x: T [J I]) -> [J I],
         call: shown!(x.lu(J, I, O); where { let x = diagonal!(x, J = 4, I = 3); } then |found| found.1.exp().contract(found.2.sin(), O)),
         loops: {
@@ -281,7 +281,7 @@ crate::operators! {
         },
         along: [J I], keep: [J I],
         names: "linalg.lu_factor" "scipy.linalg.lu" "scipy.linalg.lu";
-    /// The same of matrices with more columns than rows
+    /// The factors of a matrix with more columns than rows
     lu_wide [f32 f64] (x: T [I J]) -> [I J],
         call: shown!(x.lu(I, J, O); where { let x = diagonal!(x, I = 3, J = 4); } then |found| found.1.exp().contract(found.2.sin(), O)),
         loops: {
@@ -290,7 +290,7 @@ crate::operators! {
         },
         along: [I J], keep: [I J],
         names: "linalg.lu_factor" "scipy.linalg.lu" "scipy.linalg.lu";
-    /// The orthogonal factor `q`, and the upper one: `a = q r`
+    /// The orthogonal factor `q` and the upper triangular factor `r`: `a = q r`
     qr [f32 f64] (x: T [J I]) -> [J D],
         call: shown!(x.qr(J, I, O); where { let x = diagonal!(x, J = 4, I = 3); } then |found| {
             let q = found.0;
@@ -302,13 +302,13 @@ crate::operators! {
         },
         along: [J I], keep: [J I],
         names: "linalg.qr" "numpy.linalg.qr" "linalg.qr";
-    /// The upper factor of matrices with more rows than columns
+    /// The triangular factor of a matrix with more rows than columns
     qr_upper [f32 f64] (x: T [J I]) -> [O I],
         call: shown!(x.qr(J, I, O); where { let x = diagonal!(x, J = 4, I = 3); } then |found| found.1.abs()),
         loops: array_of!(orthogonal(&regular(x)).1.into_iter().map(|row| row.into_iter().map(f64::abs).collect()).collect()),
         along: [J I], keep: [J I],
         names: "linalg.qr(mode='r')" "numpy.linalg.qr(mode='r')" "linalg.qr(mode='r')";
-    /// The upper factor of matrices with more columns than rows
+    /// The triangular factor of a matrix with more columns than rows
     qr_wide [f32 f64] (x: T [I J]) -> [O J],
         call: shown!(x.qr(I, J, O); where { let x = diagonal!(x, I = 3, J = 4); } then |found| found.1.abs()),
         loops: array_of!(orthogonal(&regular(x)).1.into_iter().map(|row| row.into_iter().map(f64::abs).collect()).collect()),
@@ -342,7 +342,7 @@ crate::operators! {
         loops: scalar_of!(expanded(&regular(x))),
         along: [J C], keep: [J C],
         names: "linalg.eig" "numpy.linalg.eig" "linalg.eig";
-    /// The singular values, and the vectors of both sides
+    /// The singular values, and the left and right singular vectors
     svd [f32 f64] (x: T [J I]) -> [J I],
         call: shown!(x.svd(J, I, O); where { let x = diagonal!(x, J = 4, I = 3); } then |found| {
             let (u, s, v) = found;
@@ -354,7 +354,7 @@ crate::operators! {
         },
         along: [J I], keep: [J I],
         names: "linalg.svd(full_matrices=False)" "numpy.linalg.svd(full_matrices=False)" "linalg.svd(full_matrices=False)";
-    /// The same of matrices with more columns than rows: a projection along the rows
+    /// The singular vectors of a matrix with more columns than rows
     svd_wide [f32 f64] (x: T [I J]) -> [J D],
         call: shown!(x.svd(I, J, O); where { let x = diagonal!(x, I = 3, J = 4); } then |found| {
             let v = found.2;
@@ -372,7 +372,7 @@ crate::operators! {
         loops: scalar_of!(greatest(&regular(x))),
         along: [J I], keep: [J I],
         names: "linalg.svdvals" "numpy.linalg.svdvals" "linalg.svdvals";
-    /// The pseudoinverse, which has the rows of `x` as its columns
+    /// The pseudoinverse; its columns have the dim of the rows of `x`
     pinv [f32 f64] (x: T [J I]) -> [I J],
         call: shown!(x.pinv(J, I); where { let x = diagonal!(x, J = 4, I = 3); }),
         loops: array_of!(pseudoinverse(&regular(x))),

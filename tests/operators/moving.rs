@@ -22,11 +22,11 @@ fn two_by_four() -> Array2<f32> {
     Array2::zeros((2, 4))
 }
 
-/// A line at a position, by a curve through its elements: the element `at` of `len`, of a line that
-/// continues with its ends.
+/// Interpolates element `at` of `len` from a line of `n` elements. The arguments are a function
+/// that returns an element of the line and clamps its index, `at`, `n` and `len`.
 type CurveThrough = dyn Fn(&dyn Fn(isize) -> f64, usize, usize, usize) -> f64;
 
-/// An axis with `len` elements on a curve through those that it has.
+/// Resizes an axis to `len` elements.
 fn interpolated(x: &ArrayD<f64>, axis: usize, len: usize, curve: &CurveThrough) -> ArrayD<f64> {
     lines(x, axis, len, |line| {
         let n = line.len();
@@ -44,14 +44,14 @@ fn aligned(line: &dyn Fn(isize) -> f64, at: usize, n: usize, len: usize) -> f64 
     between(line, at as f64 * (n - 1) as f64 / (len - 1) as f64)
 }
 
-/// The number on the line through two neighbours.
+/// Interpolates linearly between two neighbours.
 fn between(line: &dyn Fn(isize) -> f64, place: f64) -> f64 {
     let at = place.floor();
     line(at as isize) + (line(at as isize + 1) - line(at as isize)) * (place - at)
 }
 
-/// Hermite's curve between two elements, whose slopes are three quarters of the differences of
-/// their neighbours.
+/// The cubic Hermite spline between two elements. The slope at an element is 0.75 times the
+/// difference of its neighbours.
 fn cubic(line: &dyn Fn(isize) -> f64, at: usize, n: usize, len: usize) -> f64 {
     let place = (2 * at + 1) as f64 * n as f64 / (2 * len) as f64 - 0.5;
     let (at, t) = (place.floor() as isize, place - place.floor());
@@ -97,7 +97,7 @@ crate::operators! {
         }),
         along: [I J], keep: [],
         names: "nn.functional.pad" "numpy.pad" "pad";
-    /// Padding with the elements mirrored at the first and the last
+    /// Padding with the elements mirrored at the ends, which are not repeated
     pad_reflect [f32 i32 f16] (x: T [I J]) -> [I J],
         call: x.pad(J, 2, 3, Pad::Reflect),
         loops: lines(x, 1, x.shape()[1] + 5, |x| {
@@ -125,25 +125,25 @@ crate::operators! {
         }),
         along: [I J], keep: [I J],
         names: "nn.functional.pad(mode='circular')" "numpy.pad(mode='wrap')" "pad(mode='wrap')";
-    /// The tensor several times, one after the other
+    /// Repeats the whole tensor along a dim: `out[j] = x[j mod n]`
     repeat [f32 i32] (x: T [I J K]) -> [J I K],
         call: x.repeat(J, 3),
         loops: build(&[3 * x.shape()[1], x.shape()[0], x.shape()[2]], |at| x[[at[1], at[0] % x.shape()[1], at[2]]]),
         along: [J], keep: [],
         names: "repeat, tile" "numpy.tile" "tile";
-    /// Each element several times
+    /// Repeats each element: `out[j] = x[floor(j / times)]`
     repeat_interleave [f32 i32] (x: T [I J]) -> [I J],
         call: x.repeat_interleave(J, 3),
         loops: build(&[x.shape()[0], 3 * x.shape()[1]], |at| x[[at[0], at[1] / 3]]),
         along: [J], keep: [],
         names: "repeat_interleave" "numpy.repeat" "repeat";
-    /// Resizes, with the nearest element: `out[h] = x[floor(h * n / size)]`
+    /// Resizes to the nearest element: `out[h] = x[floor(h * n / size)]`
     interpolate_nearest [f32 i32] (x: T [C H W]) -> [C H W],
         call: x.interpolate_nearest((H, W), (9, 3)),
         loops: build(&[x.shape()[0], 9, 3], |at| x[[at[0], at[1] * x.shape()[1] / 9, at[2] * x.shape()[2] / 3]]),
         along: [H W], keep: [H W],
         names: "nn.functional.interpolate" "image.resize" "";
-    /// Resizes, with numbers on the lines between neighbours
+    /// Resizes with linear interpolation
     interpolate_linear [f32 f64] (x: T [C H W]) -> [C H W],
         call: x.interpolate((H, W), (9, 3), Interpolation::linear()),
         loops: interpolated(&interpolated(&x.mapv(f64::from), 1, 9, &linear), 2, 3, &linear).mapv(|x| x as T),
@@ -151,13 +151,13 @@ crate::operators! {
         errors: [Array2::<f32>::zeros((2, 0)).at((I, H)).try_interpolate(H, 3, Interpolation::linear())
             => "no elements to interpolate along dim `H` of size 0"],
         names: "nn.functional.interpolate(mode='bilinear')" "image.resize" "";
-    /// The same, the first and the last element staying where they are
+    /// Resizes with linear interpolation; the first and the last element keep their values
     interpolate_aligned [f32 f64] (x: T [C H W]) -> [C H W],
         call: x.interpolate((H, W), (9, 3), Interpolation::linear().align_corners()),
         loops: interpolated(&interpolated(&x.mapv(f64::from), 1, 9, &aligned), 2, 3, &aligned).mapv(|x| x as T),
         along: [H W], keep: [H W],
         names: "nn.functional.interpolate(align_corners=True)" "" "";
-    /// Resizes, with numbers on curves through four elements
+    /// Resizes with cubic interpolation
     interpolate_cubic [f32 f64] (x: T [C H W]) -> [C H W],
         call: x.interpolate((H, W), (9, 3), Interpolation::cubic()),
         loops: interpolated(&interpolated(&x.mapv(f64::from), 1, 9, &cubic), 2, 3, &cubic).mapv(|x| x as T),
@@ -191,7 +191,7 @@ crate::operators! {
                 => "windows along dim `H`: they span 2 elements, but there are 1",
         ],
         names: "nn.functional.fold" "" "";
-    /// A number of pieces of nearly equal sizes along a dim
+    /// Splits a dim into a number of pieces of nearly equal sizes
     chunk [f32 i32] (x: T [I J]) -> [J I],
         call: shown!(x.chunk(J, 3); then |parts| concat(J, parts.into_iter().rev())),
         loops: build(&[x.shape()[1], x.shape()[0]], |at| x[[at[1], (at[0] + 2) % 4]]),
@@ -210,7 +210,7 @@ crate::operators! {
         loops: build(&[2, x.shape()[0], x.shape()[1]], |at| x[[at[1], at[2]]]),
         along: [K], keep: [],
         names: "unsqueeze, expand" "numpy.broadcast_to" "broadcast_to";
-    /// Channels as blocks of pixels
+    /// Moves channels into blocks of pixels
     pixel_shuffle [f32 i32] (x: T [C H W]) -> [O I J],
         call: x.unflatten(C, (O, P.of(2), Q.of(2))).flatten((H, P), I).flatten((W, Q), J),
         loops: build(&[x.shape()[0] / 4, 2 * x.shape()[1], 2 * x.shape()[2]], |at| {
@@ -218,7 +218,7 @@ crate::operators! {
         }),
         along: [C H W], keep: [C],
         names: "pixel_shuffle" "" "";
-    /// Blocks of pixels as channels
+    /// Moves blocks of pixels into channels
     pixel_unshuffle [f32 i32] (x: T [C H I]) -> [O K J],
         call: x.unflatten(H, (K, P.of(2))).unflatten(I, (J, Q.of(3))).flatten((C, P, Q), O),
         loops: build(&[6 * x.shape()[0], x.shape()[1] / 2, x.shape()[2] / 3], |at| {

@@ -12,9 +12,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Neural networks",
-        about: "A convolution is one contraction over windows, which are views; without padding nothing is copied. Pooling is one pass over \
-                windows. Normalisations take the dims that they run over, so one function replaces several of other libraries; multiply by a \
-                scale and add a bias as usual. `attention` is with the reductions.",
+        about: "A convolution is one contraction over windows, which are views; without padding nothing is copied. Pooling takes one pass. A normalisation takes the dims it runs over, so `layer_norm` also serves as instance norm; multiply by a scale and add a bias as usual. `attention` is in the section on reductions.",
         operators: entries(),
     }
 }
@@ -45,8 +43,8 @@ fn pooled<T: Copy>(
     })
 }
 
-/// The windows of two axes behind the first one, rounded up. What they have behind the padding is
-/// not there.
+/// The windows of the two axes after the first, with partial windows at the end. Positions beyond
+/// the padding are left out.
 fn ragged<T: Copy>(
     x: &ArrayD<T>,
     size: [usize; 2],
@@ -72,7 +70,7 @@ fn ragged<T: Copy>(
     })
 }
 
-/// The parts of two axes behind the first one, as equal as can be.
+/// Splits the two axes after the first into nearly equal parts.
 fn adaptive<T: Copy>(x: &ArrayD<T>, sizes: [usize; 2], f: impl Fn(Vec<T>) -> T) -> ArrayD<T> {
     let part = |at: usize, n: usize, size: usize| at * n / size..((at + 1) * n).div_ceil(size);
     build(&[x.shape()[0], sizes[0], sizes[1]], |at| {
@@ -108,7 +106,7 @@ crate::operators! {
                 => "dim `C` has size 4",
         ],
         names: "nn.functional.conv1d" "lax.conv_general_dilated" "correlate";
-    /// The same, with different padding at the two ends
+    /// A convolution with different padding at the two ends
     conv_padding_sides [f32 i32] (x: T [C H], w: T [O C P]) -> [O H],
         call: conv(x, w, C, H, P, &Window::new().padding_sides(2, 1).stride(2)),
         loops: build(&[w.shape()[0], (x.shape()[1] + 3 - w.shape()[2]) / 2 + 1], |at| {
@@ -124,7 +122,7 @@ crate::operators! {
         }),
         along: [C H P], keep: [H P],
         names: "" "lax.conv_general_dilated(padding)" "";
-    /// The same, with as many windows as there are elements, divided by the stride and rounded up
+    /// A convolution with enough padding for `ceil(size / stride)` windows
     conv_padding_same [f32 i32] (x: T [C H W], w: T [O C P Q]) -> [O H W],
         call: conv(x, w, C, (H, W), (P, Q), &Window::new().padding_same().stride((1, 2)).dilation((2, 1))),
         loops: build(&[w.shape()[0], x.shape()[1], x.shape()[2].div_ceil(2)], |at| {
@@ -132,8 +130,8 @@ crate::operators! {
             for c in 0..x.shape()[0] {
                 for p in 0..3 {
                     for q in 0..2 {
-                        // Four more along `H`, two of them in front; along `W`, with five elements,
-                        // one more behind.
+                        // The padding of `H` is 4, 2 on each side. The padding of `W`, which has
+                        // five elements, is 1, at the end.
                         let (h, w_) = (tap(at[1], 1, p, 2, 2, x.shape()[1]), tap(at[2], 2, q, 1, 0, x.shape()[2]));
                         if let (Some(h), Some(w_)) = (h, w_) {
                             sum += x[[c, h, w_]] * w[[at[0], c, p, q]];
@@ -147,7 +145,7 @@ crate::operators! {
         errors: [try_conv_transpose(image().at((C, H)), Array2::<f32>::zeros((4, 2)).at((C, P)), C, H, P, &Window::new().padding_same())
             => "a transposed convolution along dim `H`: `padding_same` does not say how many elements it has"],
         names: "nn.functional.conv2d(padding='same')" "lax.conv_general_dilated(padding='SAME')" "";
-    /// The same along two dims, with stride, padding and dilation
+    /// A convolution along two dims, with stride, padding and dilation
     conv2d [f32 i32] (x: T [C H W], w: T [O C P Q]) -> [O H W],
         call: conv(x, w, C, (H, W), (P, Q), &Window::new().stride((2, 1)).padding(1).dilation((1, 2))),
         loops: build(&[w.shape()[0], (x.shape()[1] + 2 - 3) / 2 + 1, x.shape()[2] + 2 - 3 + 1], |at| {
@@ -170,7 +168,7 @@ crate::operators! {
                 => "2 numbers for the stride of 1 dims",
         ],
         names: "nn.functional.conv2d" "lax.conv_general_dilated" "scipy.signal.correlate2d";
-    /// The same along three dims
+    /// A convolution along three dims
     conv3d [f32] (x: T [C D H W], w: T [C O K P Q]) -> [O D H W],
         call: conv(x, w, C, (D, H, W), (K, P, Q), &Window::new()),
         loops: build(&[w.shape()[1], x.shape()[1] - 1, x.shape()[2] - 2, x.shape()[3] - 1], |at| {
@@ -188,7 +186,7 @@ crate::operators! {
         }),
         along: [C D H W K P Q], keep: [D H W K P Q],
         names: "nn.functional.conv3d" "lax.conv_general_dilated" "scipy.signal.correlate";
-    /// Groups: a dim that both have, and that is not summed over
+    /// Groups: both operands have the group dim, which is not summed over
     conv_grouped [f32 i32] (x: T [G C H], w: T [G O C P]) -> [G O H],
         call: conv(x, w, C, H, P, &Window::new().padding(1)),
         loops: build(&[x.shape()[0], w.shape()[1], x.shape()[2]], |at| {
@@ -204,7 +202,7 @@ crate::operators! {
         }),
         along: [C H P], keep: [H P],
         names: "nn.functional.conv1d(groups)" "lax.conv_general_dilated(feature_group_count)" "";
-    /// Depthwise: each channel separately, only the window is summed over
+    /// Depthwise: only the window is summed over, for each channel
     conv_depthwise [f32 i32] (x: T [C H], w: T [C P]) -> [H C],
         call: conv(x, w, (), H, P, &Window::new().stride(2)),
         loops: build(&[(x.shape()[1] - 3) / 2 + 1, x.shape()[0]], |at| {
@@ -230,7 +228,7 @@ crate::operators! {
         errors: [try_conv_transpose(image().at((C, H)), Array2::<f32>::zeros((4, 2)).at((C, P)), C, H, P, &Window::new().padding(2))
             => "a transposed convolution along dim `H`: the padding leaves no elements"],
         names: "nn.functional.conv_transpose1d" "lax.conv_transpose" "convolve";
-    /// The same along two dims
+    /// A transposed convolution along two dims
     conv_transpose2d [f32] (x: T [C H W], w: T [C O P Q]) -> [O H W],
         call: conv_transpose(x, w, C, (H, W), (P, Q), &Window::new().stride((1, 3)).dilation((2, 1))),
         loops: {
@@ -261,7 +259,7 @@ crate::operators! {
         errors: [image().at((C, H)).try_max_pool(H, 2, &Window::new().padding(2))
             => "windows along dim `H`: the padding 2 is more than half of the window of 2"],
         names: "nn.functional.max_pool2d" "lax.reduce_window" "";
-    /// The same, with windows that begin in front of the end and reach behind it
+    /// The greatest element of each window, with partial windows at the end
     max_pool_ceil [f32 i32] (x: T [C H W]) -> [C H W],
         call: x.max_pool((H, W), (3, 2), &Window::new().stride(2).padding((1, 0)).ceil()),
         loops: ragged(x, [3, 2], [2, 2], [1, 0], |window| {
@@ -269,7 +267,7 @@ crate::operators! {
         }),
         along: [H W], keep: [H W],
         names: "nn.functional.max_pool2d(ceil_mode=True)" "" "";
-    /// The mean of each window, which counts its elements and the padding
+    /// The mean of each window, with partial windows at the end; padding counts as zeros
     avg_pool_ceil [f32 f64] (x: T [C H W]) -> [C H W],
         call: x.avg_pool((H, W), (3, 2), &Window::new().stride(2).padding((1, 0)).ceil()),
         loops: ragged(x, [3, 2], [2, 2], [1, 0], |window| {
@@ -277,14 +275,14 @@ crate::operators! {
         }),
         along: [H W], keep: [H W],
         names: "nn.functional.avg_pool2d(ceil_mode=True)" "" "";
-    /// The mean of each window
+    /// The mean of each window; padding counts as zeros
     avg_pool [f32 f64 f16] (x: T [C H W]) -> [H W C],
         call: x.avg_pool((H, W), (3, 2), &Window::new().stride((1, 2)).padding((1, 0))),
         loops: pooled(x, [3, 2], [1, 2], [1, 0], |window| window.map(|x| x.unwrap_or(0.0)).sum::<T>() / 6.0)
             .permuted_axes(ndarray::IxDyn(&[1, 2, 0])),
         along: [H W], keep: [H W],
         names: "nn.functional.avg_pool2d" "nn.avg_pool" "";
-    /// The mean of each window, without the padding
+    /// The mean of the elements in each window, without the padding
     avg_pool_without_padding [f32 f64] (x: T [C H W]) -> [H W C],
         call: x.avg_pool_without_padding((H, W), (3, 2), &Window::new().stride((1, 2)).padding(1)),
         loops: pooled(x, [3, 2], [1, 2], [1, 1], |window| {
@@ -300,13 +298,13 @@ crate::operators! {
         loops: pooled(x, [2, 2], [1, 1], [0, 0], |window| 2.0 * window.flatten().map(|x| x * x).sum::<T>().sqrt()),
         along: [H W], keep: [H W],
         names: "nn.functional.lp_pool2d" "" "";
-    /// Means over a given number of parts
+    /// The means of a given number of nearly equal parts
     adaptive_avg_pool [f32 f64] (x: T [C H W]) -> [C H W],
         call: x.adaptive_avg_pool((H, W), (4, 2)),
         loops: adaptive(x, [4, 2], |part| part.iter().sum::<T>() / part.len() as T),
         along: [H W], keep: [H W],
         names: "nn.functional.adaptive_avg_pool2d" "" "";
-    /// Maxima over a given number of parts
+    /// The maxima of a given number of nearly equal parts
     adaptive_max_pool [f32 i32] (x: T [C H W]) -> [C H W],
         call: x.adaptive_max_pool((H, W), (4, 7)),
         loops: adaptive(x, [4, 7], |part| part.into_iter().reduce(|a, b| if b > a { b } else { a }).expect("an element")),
@@ -322,7 +320,7 @@ crate::operators! {
         along: [C H], keep: [],
         errors: [image().at((C, H)).try_layer_norm(C, -1e-3) => "`layer_norm` with the epsilon -0.001: it must be 0 or more"],
         names: "nn.functional.layer_norm" "nn.standardize" "";
-    /// The same over the dims of an image
+    /// `layer_norm` over the dims of an image
     instance_norm [f32 f64 f16] (x: T [H C W]) -> [C H W],
         call: x.layer_norm((H, W), of(1e-3)),
         loops: build(&[x.shape()[1], x.shape()[0], x.shape()[2]], |at| {

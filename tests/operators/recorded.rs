@@ -18,7 +18,8 @@ use typed_dims::program::{record, spec};
 #[path = "../support/reloaded.rs"]
 mod reload;
 
-/// Without `serde`, programs cannot be saved. This one goes through its data instead.
+/// Without `serde`, programs cannot be serialised. This converts the program to its saved form and
+/// back.
 #[cfg(not(feature = "serde"))]
 fn reloaded<In: typed_dims::program::RecordInputs, Out: Parameters>(
     program: &typed_dims::program::Program<In, Out>,
@@ -91,7 +92,7 @@ fn refused_operators_exist() {
     }
 }
 
-/// Factors that are expressions are computed before they are multiplied, but not in a recording from sizes.
+/// Factors that are expressions are evaluated before the product, except in a recording from sizes.
 #[test]
 fn products_of_expressions_are_recorded_from_sizes() {
     use crate::{I, J, K};
@@ -104,7 +105,7 @@ fn products_of_expressions_are_recorded_from_sizes() {
     assert_eq!(program.call(inputs), product(inputs));
 }
 
-/// Products of halves widen their operands, but not in a recording from sizes.
+/// Products of halves widen their operands, except in a recording from sizes.
 #[test]
 #[cfg(feature = "half")]
 fn products_of_halves_are_recorded_from_sizes() {

@@ -32,12 +32,12 @@ fn wide<T: Copy + Into<f64>>(line: &[T]) -> Vec<f64> {
     line.iter().map(|&x| x.into()).collect()
 }
 
-/// A line without the element that entries of NaN-aware reductions make NaN.
+/// The line without element 2, which the entries of NaN-aware reductions set to NaN.
 fn numbers<T: Copy + Into<f64>>(line: &[T]) -> Vec<f64> {
     line.iter().enumerate().filter(|&(at, _)| at != 2).map(|(_, &x)| x.into()).collect()
 }
 
-/// Where the first best element is.
+/// The position of the first element that is better than all others.
 fn best<T: Copy>(line: &[T], better: impl Fn(T, T) -> bool) -> usize {
     (1..line.len()).fold(0, |best, at| if better(line[at], line[best]) { at } else { best })
 }
@@ -191,7 +191,7 @@ crate::operators! {
         }).reversed_axes(),
         along: [J], keep: [],
         names: "softmax" "nn.softmax" "scipy.special.softmax";
-    /// The same over two dims at once
+    /// `softmax` over two dims at once
     softmax_over_two [f32 f64] (x: T [I J K]) -> [J I K],
         call: x.softmax((K, I)),
         loops: {

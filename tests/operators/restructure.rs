@@ -28,7 +28,7 @@ crate::operators! {
         loops: transpose(x, &[2, 0, 1]),
         along: [], keep: [],
         names: "permute" "lax.transpose" "transpose";
-    /// The dim renamed
+    /// Renames a dim
     rename [f32 i32] (x: T [I J]) -> [K I],
         call: x.rename(J, K),
         loops: transpose(x, &[1, 0]),
@@ -50,7 +50,7 @@ crate::operators! {
         errors: [two_by_four().at((I, J)).try_slice(J, 3..5)
             => "the range 3..5 of dim `J` is out of range for an axis of size 4"],
         names: "narrow" "lax.slice_in_dim" "x[.., 1:-1]";
-    /// Elements of a range, with a step
+    /// Every `step`th element of a range
     slice_step [f32 i32] (x: T [I J]) -> [I J],
         call: shown!(x.slice_step(J, 1.., 2); where { let x = x + x; }),
         loops: build(&[x.shape()[0], x.shape()[1] / 2], |at| { let x = x[[at[0], 2 * at[1] + 1]]; x + x }),
@@ -93,7 +93,7 @@ crate::operators! {
         errors: [(&two_by_four().at((I, J)).eval()).try_split_to(J, (K.of(5), L)).map(|pieces| pieces.1)
             => "dim `J` of size 4 cannot be split into `K` = 5, `L`"],
         names: "split" "lax.split" "split";
-    /// The parts one after the other, along a dim that all have
+    /// Concatenates along a dim that all parts have
     concat [f32 i32 f16] (x: T [I J]) -> [J I],
         call: concat(J, [x, x]),
         loops: build(&[2 * x.shape()[1], x.shape()[0]], |at| x[[at[1], at[0] % x.shape()[1]]]),
@@ -101,7 +101,7 @@ crate::operators! {
         errors: [try_concat(J, [two_by_four().at((I, J)), Array2::zeros((3, 4)).at((I, J))])
             => "parts of a concatenation along `J` differ: dims `I` = 2, `J` = 4 and dims `I` = 3, `J` = 4"],
         names: "cat" "lax.concatenate" "concatenate";
-    /// The parts one after the other, along a new dim; each part has another dim there
+    /// Concatenates along a new dim; each part has its own dim there
     concat_to [f32 i32] (x: T [I J]) -> [K I],
         call: shown!(concat_to(K, (J, L), (x, y)); where { let y = (x + x).rename(J, L); }),
         loops: {
@@ -115,7 +115,7 @@ crate::operators! {
         errors: [try_concat_to(K, (J, L), (two_by_four().at((I, J)), Array2::zeros((3, 4)).at((I, L))))
             => "parts of a concatenation along `K` differ: dims `I` = 2, `K` = 4 and dims `I` = 3, `K` = 4"],
         names: "cat" "lax.concatenate" "concatenate";
-    /// The parts, along a new dim
+    /// Stacks the parts along a new dim
     stack [f32 i32] (x: T [I J]) -> [K I J],
         call: stack(K, [x, x, x]),
         loops: build(&[3, x.shape()[0], x.shape()[1]], |at| x[[at[1], at[2]]]),

@@ -73,7 +73,7 @@ crate::operators! {
         errors: [two_by_four().at((I, J)).try_scatter_add(J, V.of(2), ndarray::array![0usize, 1, 2, 1].at(J))
             => "index 2 of dim `V` is out of range for an axis of size 2"],
         names: "scatter_add" "ops.segment_sum" "add.at";
-    /// `out[ids[k]] = x[k]`, starting from a constant; for equal `ids`, the last one counts
+    /// `out[ids[k]] = x[k]`, starting from a constant; of equal `ids`, the last one wins
     scatter [f32 i32 f16] (x: T [K], ids: usize [K I] in Below("V")) -> [I V],
         call: x.scatter(K, V.of(7), ids, of(9.0)),
         loops: {

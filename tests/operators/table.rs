@@ -23,7 +23,7 @@ pub struct Parameter {
     pub dims: &'static [&'static str],
     /// The elements that it may have.
     pub domain: Domain,
-    /// Whether it takes no further dims although the others do.
+    /// Whether it takes no extra dims although the others do.
     pub alone: bool,
 }
 
@@ -57,9 +57,9 @@ pub struct Slopes {
     pub draw: Vec<Draw>,
     /// Which arguments are floats.
     pub floats: Vec<bool>,
-    /// The operator, with further dims if it takes them.
+    /// The operator, with extra dims if it takes them.
     pub run: Slope,
-    /// Whether there are further dims, as in the second call of a [`Case`].
+    /// Whether there are extra dims, as in the second call of a [`Case`].
     pub further: bool,
     /// Whether the arguments are not floats: they are drawn in their own types, passed as floats,
     /// and cast back.
@@ -94,7 +94,7 @@ pub struct Operator {
     pub slopes: Option<Slopes>,
     /// How to record an operator without `slopes`.
     pub whole: Option<Slopes>,
-    /// Whether further dims are refused, because the size of the result depends on the data.
+    /// Whether extra dims are refused, because the size of the result depends on the data.
     pub refuses: bool,
     /// Inputs that are errors, with their messages.
     pub errors: Vec<Refusal>,
@@ -116,9 +116,9 @@ pub struct Operator {
 ///
 /// The element types `f16` and `half`, which stands for `f16` and `bf16`, need the feature `half`.
 /// With them the loops run on `f32`, and the operator must return their result, rounded once.
-/// `(alone x: ..)` is an operator that takes no further dims, `(apart x: ..)` one whose result
+/// `(alone x: ..)` is an operator that takes no extra dims, `(apart x: ..)` one whose result
 /// depends on the positions of elements, and `mask: bool [I J] @alone` a parameter that takes no
-/// further dims.
+/// extra dims.
 #[macro_export]
 macro_rules! operators {
     ($(

@@ -10,7 +10,9 @@ mod schedules;
 
 use serde_json::Value;
 use std::f64::consts::TAU;
-use typed_dims::optim::{Adagrad, Adam, AdamW, Lamb, Lion, NAdam, Optimizer, RAdam, RmsProp, Schedule, Sgd};
+use typed_dims::optim::{
+    Adafactor, Adagrad, Adam, AdamW, Lamb, Lion, NAdam, Optimizer, RAdam, RmsProp, Schedule, Sgd,
+};
 use typed_dims::prelude::*;
 
 dims! {
@@ -110,11 +112,24 @@ fn frozen_parameters_agree_with_pytorch() {
     compare_frozen("adagrad_decay", adagrad_with_decay());
     compare_frozen("nadam", NAdam::new(0.03));
     compare_frozen("radam", RAdam::new(0.03));
+    compare_frozen("adafactor", torch_adafactor(0.05));
+    compare_frozen("adafactor_decay", adafactor_with_decay());
 }
 
 /// Settings that differ from those of `new`.
 fn adagrad_with_decay<P: Parameters>() -> Adagrad<P> {
     Adagrad::new(0.1).rate_decay(0.02).weight_decay(0.1).first_sum(0.3).epsilon(1e-4).maximize()
+}
+
+/// With the defaults of PyTorch.
+fn torch_adafactor<P: Parameters>(rate: f64) -> Adafactor<P> {
+    Adafactor::new(rate).min_dim_size_to_factor(1).relative_step()
+}
+
+/// Settings that differ from those of PyTorch.
+fn adafactor_with_decay<P: Parameters>() -> Adafactor<P> {
+    let adafactor = torch_adafactor(0.02).decay_exponent(0.6).least_scale(0.8).clipping_threshold(1.3);
+    adafactor.weight_decay(0.1).maximize()
 }
 
 /// State is stored by parameter name, from the first step of each parameter.
@@ -256,6 +271,14 @@ fn settings_out_of_their_range_are_refused() {
             "`RAdam` with the second beta 1: it must be 0 or more, and less than 1",
         ),
         (
+            step_refused(Adafactor::new(0.1).clipping_threshold(0.0)),
+            "`Adafactor` with the clipping threshold 0: it must be more than 0",
+        ),
+        (
+            step_refused(Adafactor::new(0.1).momentum(1.0)),
+            "`Adafactor` with the momentum 1: it must be 0 or more, and less than 1",
+        ),
+        (
             step_refused(Lamb::new(0.1).epsilon(-1.0)),
             "`Lamb` with the epsilon -1: it must be finite and 0 or more",
         ),
@@ -293,6 +316,7 @@ fn steps_are_counted_up_to_the_largest_number() {
     last(Adagrad::new(Schedule::linear(0.1, 0.0, 10)).rate_decay(0.1));
     last(NAdam::new(Schedule::cosine_restarts(0.1, 0.0, 10, 2)));
     last(RAdam::new(Schedule::multi_step(0.1, &[3, 5], 0.1)));
+    last(Adafactor::new(Schedule::constant(0.1)).min_dim_size_to_factor(2).momentum(0.9));
     last(Lamb::new(Schedule::polynomial(0.1, 0.01, 10, 2.0)));
 }
 
@@ -325,6 +349,7 @@ fn compare_all<T: Real>(kind: &str, most: f64) {
     compare::<T>("radam", kind, most, RAdam::new(0.03));
     let radam = RAdam::new(0.03).betas(0.8, 0.95).weight_decay(0.1);
     compare::<T>("radam_l2", kind, most, radam);
+    compare::<T>("adafactor", kind, most, torch_adafactor(0.05));
 }
 
 #[test]
@@ -342,6 +367,7 @@ fn optimizers_that_maximize_agree_with_pytorch() {
     compare::<f64>("nadam_decay", "f64", 1e-12, nadam.weight_decay(0.1).decoupled().maximize());
     let radam = RAdam::new(0.03).betas(0.8, 0.95).weight_decay(0.1);
     compare::<f64>("radam_decay", "f64", 1e-12, radam.decoupled().maximize());
+    compare::<f64>("adafactor_decay", "f64", 1e-12, adafactor_with_decay());
 }
 
 #[test]
@@ -360,6 +386,101 @@ fn lamb_agrees_with_optax() {
     compare::<f64>("lamb", "f64", 1e-12, Lamb::new(0.01));
     let lamb = Lamb::new(0.01).betas(0.8, 0.95).epsilon(1e-4).weight_decay(0.1);
     compare::<f64>("lamb_decay", "f64", 1e-12, lamb);
+}
+
+#[test]
+fn adafactor_agrees_with_optax() {
+    compare::<f64>("adafactor_whole", "f64", 1e-12, Adafactor::new(0.03));
+    let factored = || Adafactor::new(0.03).min_dim_size_to_factor(3);
+    compare::<f64>("adafactor_factored", "f64", 1e-12, factored());
+    let adafactor = Adafactor::new(0.03).min_dim_size_to_factor(2).decay_exponent(0.6).epsilon(1e-3);
+    let adafactor = adafactor.multiply_by_parameter_scale(false).clipping_threshold(f64::INFINITY);
+    compare::<f64>("adafactor_momentum", "f64", 1e-12, adafactor.momentum(0.9).weight_decay(0.1));
+}
+
+type Cube = Tensor<f64, (Row, Column, Token)>;
+
+/// Runs 100 steps of a parameter with three dims of these sizes, in the order of the reference, in
+/// two orders of memory.
+fn compare_cube(
+    name: &str,
+    sizes: [usize; 3],
+    transposed: bool,
+    cube: impl Fn(&dyn Fn(usize) -> f64) -> Cube,
+    flat: impl Fn(&Cube) -> Vec<f64>,
+) {
+    let expected = &reference()["f64"][name];
+    let stored = |cube: Cube| {
+        if transposed { cube.order((Column, Token, Row)).into_tensor((Column, Token, Row)) } else { cube }
+    };
+    let mut p = stored(cube(&|at| (0.6 * at as f64).cos()));
+    let mut optimizer = Adafactor::new(0.03).min_dim_size_to_factor(3);
+    for step in 1..=100 {
+        let gradient = (&p * 0.3 + cube(&|at| noise(at, step))).eval();
+        optimizer.step(&mut p, &gradient);
+        if let Some(expected) = expected.get(step.to_string()) {
+            let expected = numbers(expected);
+            assert_eq!(expected.len(), sizes.iter().product::<usize>());
+            for (found, expected) in flat(&p).into_iter().zip(expected) {
+                assert!(
+                    (found - expected).abs() < 1e-12,
+                    "{name}, step {step}: {found} instead of {expected}"
+                );
+            }
+        }
+    }
+    assert!(expected.get("100").is_some(), "the reference has {name}");
+}
+
+/// The two largest dims are factored, wherever they are. Of dims of the same size, the later ones
+/// are.
+#[test]
+fn adafactor_factors_the_two_largest_dims() {
+    for transposed in [false, true] {
+        compare_cube(
+            "adafactor_cube",
+            [5, 2, 4],
+            transposed,
+            |number| from_fn((Token.of(5), Row.of(2), Column.of(4)), |(t, r, c)| number((2 * t + r) * 4 + c)),
+            |p| p.view().order((Token, Row, Column)).into_iter().collect(),
+        );
+        compare_cube(
+            "adafactor_equal",
+            [3, 3, 3],
+            transposed,
+            |number| from_fn((Row.of(3), Column.of(3), Token.of(3)), |(r, c, t)| number((3 * r + c) * 3 + t)),
+            |p| p.view().order((Row, Column, Token)).into_iter().collect(),
+        );
+    }
+}
+
+/// The moments of a factored parameter lack its largest or its second largest dim.
+#[test]
+fn adafactor_keeps_factors() {
+    let mut value = (zeros((Row.of(2), Column.of(200), Token.of(130))), zeros((Row.of(3), Column.of(4))));
+    let gradient: (Tensor<f32, (Row, Column, Token)>, Matrix<f32>) = value.map_elements(|_: f32| 0.5);
+    let mut optimizer = Adafactor::new(0.1).momentum(0.9);
+    optimizer.step(&mut value, &gradient);
+    let state = |optimizer: &Adafactor<_>, name: &str| {
+        let moments = optimizer.state().parameter(name).unwrap().moments();
+        moments.iter().map(|moment| moment.sizes().to_vec()).collect::<Vec<_>>()
+    };
+    assert_eq!(optimizer.moments(), ["square", "columns", "mean"]);
+    assert_eq!(state(&optimizer, "0"), [vec![2, 130], vec![2, 200], vec![2, 200, 130]]);
+    assert_eq!(state(&optimizer, "1"), [vec![3, 4], vec![], vec![3, 4]]);
+    let moments = optimizer.state().parameter("0").unwrap().moments();
+    let square: Tensor<f32, (Row, Token)> = moments[0].tensor().unwrap();
+    assert_eq!(square.order((Row, Token)), Array2::from_elem((2, 130), 0.25));
+    assert!(moments[0].tensor::<f32, (Row, Column, Token)>().is_none());
+    let error = optimizer.clone().min_dim_size_to_factor(3).try_step(&mut value, &gradient).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the state of `1` is factored over other dims: it is that of an optimizer with another \
+         `min_dim_size_to_factor`"
+    );
+    // A parameter without elements has nothing to step.
+    let mut empty = zeros::<f32, _>((Row.of(0), Column.of(200)));
+    Adafactor::new(0.1).min_dim_size_to_factor(0).step(&mut empty, &zeros((Row.of(0), Column.of(200))));
 }
 
 /// A parameter of 0 moves; a parameter without a direction does not.

@@ -1,4 +1,4 @@
-"""Writes `reference.json`: the numbers of PyTorch's and optax's optimizers and schedules, for `main.rs` to compare with.
+"""Writes `reference.json`: the results of PyTorch's and optax's optimizers and schedules, with which `main.rs` compares.
 
     pip install torch optax
     python tests/optim/reference.py
@@ -60,16 +60,42 @@ def is_frozen(step):
     return step <= 3 or 20 <= step < 70
 
 
-def by_optax(transform):
-    p = jax.numpy.array(FIRST)
+def by_optax(transform, shape=SHAPE):
+    count = math.prod(shape)
+    p = jax.numpy.array([math.cos(0.6 * at) for at in range(count)]).reshape(shape)
     state = transform.init(p)
     kept = {}
     for step in range(1, max(KEPT) + 1):
-        updates, state = transform.update(0.3 * p + jax.numpy.array(noise(step)), state, p)
+        noises = [math.sin(1.7 * at + 0.9 * step) for at in range(count)]
+        updates, state = transform.update(0.3 * p + jax.numpy.array(noises).reshape(shape), state, p)
         p = optax.apply_updates(p, updates)
         if step in KEPT:
-            kept[step] = p.tolist()
+            kept[step] = p.flatten().tolist()
     return kept
+
+
+def adafactor(
+    rate, least=128, exponent=0.8, scale=True, clipping=1.0, momentum=None, weight_decay=None, epsilon=1e-30
+):
+    """`optax.adafactor`, which computes the decay rate and the momentum in single precision."""
+    transforms = [
+        optax.scale_by_factored_rms(
+            min_dim_size_to_factor=least,
+            decay_rate=exponent,
+            epsilon=epsilon,
+            decay_rate_fn=lambda count, exponent: 1.0 - jax.numpy.array(count + 1.0) ** -exponent,
+        )
+    ]
+    if clipping is not None:
+        transforms.append(optax.clip_by_block_rms(clipping))
+    transforms.append(optax.scale_by_learning_rate(rate, flip_sign=False))
+    if scale:
+        transforms.append(optax.scale_by_param_block_rms())
+    if momentum is not None:
+        transforms.append(optax.ema(momentum, debias=False, accumulator_dtype=jax.numpy.float64))
+    if weight_decay is not None:
+        transforms.append(optax.add_decayed_weights(rate * weight_decay))
+    return optax.chain(*transforms, optax.scale(-1))
 
 
 def rates(make, lr):
@@ -112,6 +138,10 @@ OPTIMIZERS = {
     "radam": lambda p: torch.optim.RAdam(p, lr=0.03),
     "radam_decay": lambda p: torch.optim.RAdam(
         p, lr=0.03, betas=(0.8, 0.95), weight_decay=0.1, decoupled_weight_decay=True, maximize=True
+    ),
+    "adafactor": lambda p: torch.optim.Adafactor(p, lr=0.05),
+    "adafactor_decay": lambda p: torch.optim.Adafactor(
+        p, lr=0.02, beta2_decay=-0.6, eps=(None, 0.8), d=1.3, weight_decay=0.1, maximize=True
     ),
     "radam_l2": lambda p: torch.optim.RAdam(p, lr=0.03, betas=(0.8, 0.95), weight_decay=0.1),
 }
@@ -208,6 +238,16 @@ reference = {
         "lion": by_optax(optax.lion(0.01)),
         "lion_decay": by_optax(optax.lion(0.01, b1=0.8, b2=0.95, weight_decay=0.1)),
         "lamb": by_optax(optax.lamb(0.01)),
+        "adafactor_whole": by_optax(adafactor(0.03)),
+        "adafactor_factored": by_optax(adafactor(0.03, least=3)),
+        "adafactor_momentum": by_optax(
+            adafactor(
+                0.03, least=2, exponent=0.6, scale=False, clipping=None, momentum=0.9, weight_decay=0.1, epsilon=1e-3
+            )
+        ),
+        # Factored over the axes of the sizes 5 and 4, then over the last two.
+        "adafactor_cube": by_optax(adafactor(0.03, least=3), (5, 2, 4)),
+        "adafactor_equal": by_optax(adafactor(0.03, least=3), (3, 3, 3)),
         "lamb_decay": by_optax(optax.lamb(0.01, b1=0.8, b2=0.95, eps=1e-4, weight_decay=0.1)),
     },
     "f32": {name: by_torch(make, torch.float32) for name, make in OPTIMIZERS.items()},

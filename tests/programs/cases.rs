@@ -5,13 +5,13 @@ use typed_dims::ndarray::Array5;
 use typed_dims::ndarray::{Array, ArrayD, Dimension, ShapeBuilder};
 use typed_dims::prelude::*;
 
-/// A program with inputs for many examples. An input that lacks one or both of the two further dims
+/// A program with inputs for many examples. An input that lacks one or both of the two extra dims
 /// is shared along them.
 pub trait Case: Sync {
     /// The name of the program.
     fn name(&self) -> &'static str;
 
-    /// One call with the two further dims, which are the first axes of its results.
+    /// One call with the two extra dims, which are the first axes of its results.
     fn batched(&self) -> Vec<ArrayD<f32>>;
 
     /// A call for the example at these positions.

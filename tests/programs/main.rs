@@ -1,4 +1,4 @@
-//! Programs written for a single example, run with two further dims. Each must equal a loop of
+//! Programs written for a single example, run with two extra dims. Each must equal a loop of
 //! single calls, and a contraction for one example must be a single contraction for all examples.
 
 mod cases;
@@ -8,7 +8,7 @@ mod suite;
 use typed_dims::ndarray::Axis;
 use typed_dims::pipeline::plan::explain::{Plan, PlanStep, explain};
 
-/// Examples along each of the two further dims.
+/// Examples along each of the two extra dims.
 const EXAMPLES: (usize, usize) = (3, 2);
 
 /// Checks that the program equals a loop of single calls. Returns the plans for all examples in one

@@ -125,7 +125,7 @@ integers! {
     integers_i32 i32;
 }
 
-/// The same in fewer expressions: the operations do not hide each other's mistakes.
+/// Like `integers`, in fewer expressions, in which no operation can hide the mistake of another.
 macro_rules! integers_at_once {
     ($($name:ident $t:ty;)*) => {$(
         fn $name(case: &Case) {

@@ -234,7 +234,7 @@ fn probabilities_and_scores_are_inputs_as_well() {
     let error = program.try_call((&wrong, &seed(1))).expect_err("the probability is wrong").to_string();
     assert_eq!(error, "bernoulli with the probability 1.5; it must be between 0 and 1");
     assert_eq!(try_bernoulli(&wrong, 1).expect_err("the probability is wrong").to_string(), error);
-    // Draws have no derivative by their probabilities.
+    // Draws have no derivative with respect to their probabilities.
     let gated = |x: &Floats, seed: &SeedTensor| {
         grad(|x: &Floats| select(bernoulli(x.sigmoid(), seed), x.square(), x * 3.0).sum((Batch, Width)), x)
     };

@@ -5,8 +5,8 @@ use typed_dims::grad::loss_and_grad;
 use typed_dims::nn::linear::Linear;
 use typed_dims::nn::norm::{BatchNorm, LayerNorm};
 use typed_dims::optim::{
-    Accumulator, Adagrad, Adam, AdamW, Average, Lamb, Lion, NAdam, Optimizer, RAdam, RmsProp, Schedule, Sgd,
-    clip_by_global_norm, clip_by_value, global_norm,
+    Accumulator, Adafactor, Adagrad, Adam, AdamW, Average, Lamb, Lion, NAdam, Optimizer, RAdam, RmsProp,
+    Schedule, Sgd, clip_by_global_norm, clip_by_value, global_norm,
 };
 use typed_dims::prelude::*;
 use typed_dims::program::{jit, record};
@@ -167,6 +167,11 @@ where
     goes_on::<T, _>("radam", RAdam::new(0.1).betas(0.8, 0.6));
     goes_on::<T, _>("lamb", Lamb::new(rate).weight_decay(0.1));
     goes_on::<T, _>("lamb without masters", Lamb::new(rate).master_weights(false));
+    goes_on::<T, _>("adafactor", Adafactor::new(rate).relative_step().weight_decay(0.1));
+    let factored = Adafactor::new(0.1).min_dim_size_to_factor(2);
+    goes_on::<T, _>("adafactor, factored", factored.clone());
+    goes_on::<T, _>("adafactor with momentum", factored.clone().momentum(0.9).maximize());
+    goes_on::<T, _>("adafactor without masters", factored.master_weights(false));
     let grouped = AdamW::new(rate).no_decay(|p| p.rank() < 2);
     goes_on::<T, _>(
         "groups",

@@ -91,7 +91,7 @@ impl<T: Clone> Reference<T> {
         })
     }
 
-    /// The element at a position, which may have further dims.
+    /// The element at a position, which may have extra dims.
     pub fn get(&self, at: &Place) -> T {
         let mut offset = 0;
         for &(name, size) in &self.dims {

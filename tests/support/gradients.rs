@@ -11,7 +11,7 @@ use typed_dims::program::record;
 /// Half the distance between the two points of a difference.
 const STEP: f64 = 1e-5;
 
-/// Allowed error of a derivative, relative to 1 or to the greater of both numbers.
+/// Allowed error of a derivative, relative to 1 or to the greater of the two numbers.
 const TOLERANCE: f64 = 1e-6;
 
 /// Compares the derivatives of a function of `f64` tensors with central differences: forward

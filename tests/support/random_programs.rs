@@ -56,7 +56,7 @@ enum Made {
 }
 use Made::Nothing;
 
-/// The most elements along a dim.
+/// The maximum number of elements along a dim.
 const LARGEST: usize = 8;
 
 /// Operations on single elements.

@@ -1,4 +1,4 @@
-//! Batching: functions written for one example, called with further dims. `programs` has larger
+//! Batching: functions written for one example, called with extra dims. `programs` has larger
 //! ones.
 
 use ndarray::{Array2, Array3, ArrayD, Dimension, IxDyn};
@@ -48,11 +48,11 @@ fn close<A: Dimension, B: Dimension>(a: ndarray::Array<f32, A>, b: ndarray::Arra
     }
 }
 
-/// Two further dims, with this many examples along each.
+/// Two extra dims, with this many examples along each.
 const N: usize = 3;
 const M: usize = 2;
 
-/// The results of single calls, with one axis for each of the two further dims in front.
+/// The results of single calls, with one axis for each of the two extra dims in front.
 fn looped(mut one: impl FnMut(usize, usize) -> ArrayD<f32>) -> ArrayD<f32> {
     let parts: Vec<ArrayD<f32>> =
         (0..N).flat_map(|n| (0..M).map(move |m| (n, m))).map(|(n, m)| one(n, m)).collect();

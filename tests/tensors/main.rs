@@ -2,5 +2,6 @@
 
 mod assignment;
 mod batching;
+mod mapped_numbers;
 mod pictures;
 mod primes;

@@ -181,7 +181,7 @@ fn a_dim_and_its_prime_have_one_size() {
         "dim `Item` has size 3, but was also given size 4"
     );
 
-    // Wherever two tensors meet, including small products in memory.
+    // In every operation on two tensors, including small products in memory.
     let (x, y) = (ones::<f64, _>((Item.of(3), Feat.of(2))), ones::<f64, _>((prime(Item.of(4)), Feat.of(2))));
     assert_eq!(error((&x * &y).try_sum(Feat)), both);
     assert_eq!(error((&x + &y).try_eval()), both);

@@ -4,7 +4,9 @@ use typed_dims::file::load::LoadError;
 use typed_dims::file::safetensors;
 use typed_dims::grad::value_and_grad;
 use typed_dims::optim::checkpoint::{Checkpoint, Saved};
-use typed_dims::optim::{Adagrad, Adam, AdamW, Lamb, Lion, NAdam, Optimizer, RAdam, RmsProp, Schedule, Sgd};
+use typed_dims::optim::{
+    Adafactor, Adagrad, Adam, AdamW, Lamb, Lion, NAdam, Optimizer, RAdam, RmsProp, Schedule, Sgd,
+};
 use typed_dims::prelude::*;
 
 dims! {
@@ -117,6 +119,8 @@ fn a_training_goes_on_bit_for_bit() {
     resumed(|| NAdam::new(0.01));
     resumed(|| RAdam::new(0.01));
     resumed(|| Lamb::new(0.01));
+    resumed(|| Adafactor::new(0.01));
+    resumed(|| Adafactor::new(0.01).min_dim_size_to_factor(2).momentum(0.9));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Limits on the messages: their length, and the names that they may contain.
 
-/// The most lines that a message may have.
+/// The maximum number of lines that a message may have.
 pub const MOST_LINES: usize = 15;
 
 /// Longer messages, with their number of lines. In these, rustc explains how the closure of a
@@ -32,7 +32,7 @@ pub const INTERNALS: &[&str] = &[
     "NestedPairs",
     "Compare",
     "OrElse",
-    "VolumeOf",
+    "SizesTogether",
     "UnionAll",
     "BinderList as",
     " as List>",

@@ -13,17 +13,19 @@
 //! ```
 //!
 //! If a parameter is generic over its whole set, both ways fit, and rustc cannot choose. `batched`
-//! is always Together.
+//! always calls once, for all examples together.
 
 use super::argument::Further;
 use super::closed::{Apart, EndsInRest};
 use super::each::{Apiece, Collect, looped};
 use super::mapped::{HasAny, MappedOne, RestOf, United, Unmapped, unify_all};
 use super::seal::Visible;
-use crate::error::DimError;
+use crate::error::{DimError, list_sizes};
 use crate::execute::reduce::{TensorOf, eval};
+use crate::execute::step::NotedCalls;
 use crate::expr::evaluate::evaluate_tensor_in;
 use crate::plan::axes::AxisList;
+use crate::plan::shape::volume;
 use crate::storage::axes::AxisBlock;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::Computable;
@@ -119,6 +121,9 @@ impl<H: Way, T: Ways> Ways for (H, T) {
 pub trait Given<P, D, M: Dims>: Sized {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
+    /// Whether the parameter is a number.
+    #[doc(hidden)]
+    const NUMBER: bool = false;
     /// See [`Way`].
     type Way: Way;
     /// The argument in memory.
@@ -139,6 +144,11 @@ pub trait Given<P, D, M: Dims>: Sized {
     /// The parameter for one example.
     #[doc(hidden)]
     fn one(sealed: &Self::Sealed, at: &[usize]) -> P;
+    /// The parameter for the example with this row-major number, if it is a number.
+    #[doc(hidden)]
+    fn nth(_: &Self::Sealed, _: usize) -> P {
+        unreachable!("only numbers are taken by their number")
+    }
     /// The size of a dim, if the examples have it.
     #[doc(hidden)]
     fn size(sealed: &Self::Sealed, id: u64) -> Option<usize>;
@@ -190,7 +200,7 @@ where
 ///
 /// Copies are made here, once. An example is then a part of this memory, and its elements are one
 /// line.
-fn one_after_the_other<A: Computable, K: Dims>(argument: A) -> Result<TensorOf<A>, DimError> {
+pub(super) fn one_after_the_other<A: Computable, K: Dims>(argument: A) -> Result<TensorOf<A>, DimError> {
     let tensor = argument.into_named();
     let shape = tensor.unified_shape()?;
     let order = examples_outermost(A::Dims::KEYS, K::KEYS, AxisList::in_memory_of::<K, A::Rank>().as_slice());
@@ -282,7 +292,7 @@ where
     }
 }
 
-/// A parameter that is a tensor, not a reference. (With this bound rustc can choose the impl of
+/// A parameter that is a tensor or a number, not a reference. (With this bound rustc can choose the impl of
 /// [`Callee`].)
 pub trait ByValue {
     #[doc(hidden)]
@@ -377,8 +387,8 @@ const APART: &str = "parameters that see all examples and those that see one are
 
 /// A function with the parameters of the tuple `P` and the result `Y`.
 #[diagnostic::on_unimplemented(
-    message = "this is not a function of up to 6 tensors",
-    label = "expected a function of `Tensor<..>` or `&Tensor<..>`, one parameter for each tensor; not of arrays, and not of a tuple",
+    message = "this is not a function of up to 6 tensors or numbers",
+    label = "expected a function of `Tensor<..>`, `&Tensor<..>` or numbers, one parameter for each tensor; not of arrays, and not of a tuple",
     note = "a closure names the types: `|x: &Tensor<f32, (Seq,)>, y: &Tensor<f32, (Seq,)>| ..`; `batched` takes a closure of one tuple, `|(x, y)| ..`"
 )]
 pub trait Callee<P, Y> {
@@ -412,7 +422,7 @@ pub trait Maps<D, P, Y, O> {
 /// that it does not see.
 #[diagnostic::on_unimplemented(
     message = "a mapped function cannot return `{Y}`",
-    label = "a tensor, or a tuple of up to 6 tensors, is expected here, without the mapped dims"
+    label = "a tensor or a number, or a tuple of up to 6 of these, is expected here, without the mapped dims"
 )]
 pub trait Runs<X, P, D, M, Y> {
     #[doc(hidden)]
@@ -560,12 +570,29 @@ macro_rules! tuples {
                 $($a::unify(&held.$n, &mut further)?;)*
                 unify_all(&mut further, dims)?;
                 let sealed = ($($a::seal(held.$n, &further),)*);
+                if const { Result_::NUMBERS $(&& <$a as Given<$p, Along, Further_>>::NUMBER)* } {
+                    let mut results = Result_::none();
+                    let mut calls = NotedCalls::of("a function of numbers");
+                    let call = |number| function.call(($($a::nth(&sealed.$n, number),)*));
+                    let all = 0..number_of_examples::<Further_>(further.sizes())?;
+                    calls.call(|| all.into_iter().try_for_each(|number| call(number).add(&mut results)))?;
+                    calls.finish(Result_::bytes(&results));
+                    return Result_::finish(results, further.sizes(), &|_| None)?.try_open();
+                }
                 let size = |id| None$(.or_else(|| $a::size(&sealed.$n, id)))*;
                 let call = |at: &[usize]| Ok(function.call(($($a::one(&sealed.$n, at),)*)));
                 looped::<Further_, Result_>("a function of one example (one whose parameters have `Rest` runs once)", further.sizes(), call, size)?.try_open()
             }
         }
     };
+}
+
+/// The number of positions of dims with these sizes.
+fn number_of_examples<M: Dims>(sizes: &[usize]) -> Result<usize, DimError> {
+    volume(sizes.iter().copied(), 1).ok_or_else(|| {
+        let names = M::KEYS.as_slice().iter().map(|key| key.name);
+        DimError::TooLarge { dims: list_sizes(names.zip(sizes.iter().copied())) }
+    })
 }
 
 macro_rules! several {

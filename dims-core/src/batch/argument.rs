@@ -1,4 +1,5 @@
-//! Arguments of batched functions: computed, their further dims united, then sealed.
+//! Arguments of batched functions. They are computed, the union of their extra dims is taken, and
+//! they are sealed.
 
 use super::example::{Alone, Example, Param};
 use crate::error::{DimError, Origin};
@@ -23,11 +24,11 @@ use smallvec::SmallVec;
 /// An argument for a parameter of type `W` of a batched function: it has the dims of `W` and any
 /// others.
 ///
-/// `After` is the union of the others and the further dims `Before` of the previous arguments.
+/// `After` is the union of the others and the extra dims `Before` of the previous arguments.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor",
     label = "a tensor is expected here",
-    note = "bind an array to make it a tensor: `a.at((n, .., ..))` has the further dim `n` and two positional axes"
+    note = "bind an array to make it a tensor: `a.at((n, .., ..))` has the extra dim `n` and two positional axes"
 )]
 pub trait Argument<W: Example, Before: Dims, After: Dims>: Computable {
     #[doc(hidden)]
@@ -66,10 +67,8 @@ where
     #[inline]
     fn alone(held: &HeldArgument<Self>) -> Alone<'_, W> {
         let raw = held.raw();
-        assert_eq!(A::Dims::KEYS.as_slice().len(), W::Dims::KEYS.as_slice().len(), "no further dims");
-        raw_view(raw, &SealedAxes::<A::Dims, W::Dims, ()>::FROM, |_| {
-            unreachable!("there are no further dims")
-        })
+        assert_eq!(A::Dims::KEYS.as_slice().len(), W::Dims::KEYS.as_slice().len(), "no extra dims");
+        raw_view(raw, &SealedAxes::<A::Dims, W::Dims, ()>::FROM, |_| unreachable!("there are no extra dims"))
     }
 }
 
@@ -84,11 +83,11 @@ fn raw_view<'a, T: IsElem<W>, W, S: Dims, R: Rank>(
     Named::from_expr(View::permuted(elements, (&raw.named, &raw.positional), from, sizes, raw.origin))
 }
 
-/// No further dims, for a parameter without `Rest` in a function that names `Rest<B>` itself.
+/// No extra dims, for a parameter without `Rest` in a function that names `Rest<B>` itself.
 #[diagnostic::on_unimplemented(
-    message = "this parameter takes no further dims, but its argument has `{Self}`",
-    label = "this has further dims",
-    note = "the function takes further dims where its signature says `Rest<B>`"
+    message = "this parameter takes no extra dims, but its argument has `{Self}`",
+    label = "this has extra dims",
+    note = "the function takes extra dims where its signature says `Rest<B>`"
 )]
 pub trait NoFurther: Dims {
     #[doc(hidden)]
@@ -129,7 +128,7 @@ impl<T> IsElem<T> for T {
 /// The number of positional axes matches the function's parameter.
 #[diagnostic::on_unimplemented(
     message = "this function takes a tensor with positional axes of `{R}`, not of `{Self}`",
-    label = "this has `{Self}`: bind the axes that are further dims, and leave the others, `a.at((n, .., ..))`"
+    label = "this has `{Self}`: bind the axes that are extra dims, and leave the others, `a.at((n, .., ..))`"
 )]
 pub trait IsRank<R> {
     #[doc(hidden)]
@@ -170,7 +169,7 @@ impl<A: Computable> HeldArgument<A> {
     }
 }
 
-/// The sizes of the further dims of all arguments of one call.
+/// The sizes of the extra dims of all arguments of one call.
 pub struct Further<U: Dims> {
     shape: Shape,
     marker: PhantomData<fn() -> U>,
@@ -184,15 +183,15 @@ impl<U: Dims> Further<U> {
         Further { shape: Shape::new::<U, Rank0>(), marker: PhantomData }
     }
 
-    /// Unifies the sizes of the further dims of an argument for a parameter of type `W`.
+    /// Unifies the sizes of the extra dims of an argument for a parameter of type `W`.
     #[inline]
     pub fn unify<W: Example, A: Computable>(&mut self, held: &HeldArgument<A>) -> Result<(), DimError> {
         let raw = held.raw();
         self.unify_axes::<A::Dims, W::Dims>(&raw.named, raw.origin)
     }
 
-    /// As [`unify`](Further::unify), for the axes of a tensor with the dims `S`, of which the
-    /// function sees `K`.
+    /// Like [`unify`](Further::unify), for the axes of a tensor with the dims `S`. The function
+    /// sees the dims `K`.
     #[inline]
     pub(super) fn unify_axes<S: Dims, K: Dims>(
         &mut self,
@@ -231,7 +230,7 @@ impl<U: Dims> Further<U> {
     /// The sizes for the called function, to which the dims are the rest `B`.
     #[inline]
     pub fn closed<B: Dims>(&self) -> Batch<B> {
-        debug_assert_eq!(B::KEYS.as_slice().len(), self.sizes().len(), "a rest stands for all further dims");
+        debug_assert_eq!(B::KEYS.as_slice().len(), self.sizes().len(), "a rest stands for all extra dims");
         let sizes = (0..self.sizes().len()).map(|at| self.shape.known(at)).collect();
         Batch { sizes, marker: PhantomData }
     }
@@ -244,7 +243,8 @@ pub struct Batch<B> {
 }
 
 impl<B> Batch<B> {
-    /// Unifies the sizes of the rest with the last dims of a tensor, which may not vary along them.
+    /// Unifies the sizes of the rest with the last dims of a tensor. The elements need not vary
+    /// along these dims.
     pub(super) fn unify(&self, shape: &mut Shape) -> Result<(), DimError> {
         let first = shape.named_len() - self.sizes.len();
         for (at, &(size, origin)) in self.sizes.iter().enumerate() {
@@ -257,7 +257,7 @@ impl<B> Batch<B> {
 }
 
 /// The axes of a sealed tensor, as positions among those of a tensor with the dims `S`: the dims
-/// `K` of one example, then the further dims `U`.
+/// `K` of one example, then the extra dims `U`.
 pub(super) struct SealedAxes<S, K, U>(PhantomData<(S, K, U)>);
 
 impl<S: Dims, K: Dims, U: Dims> SealedAxes<S, K, U> {
@@ -268,7 +268,7 @@ impl<S: Dims, K: Dims, U: Dims> SealedAxes<S, K, U> {
         let len = K::KEYS.as_slice().len() + U::KEYS.as_slice().len();
         assert!(
             Sealed::KEYS.as_slice().len() == len,
-            "a function for a tensor of 26 dims cannot be batched: there is no room for further dims"
+            "a function for a tensor of 26 dims cannot be batched: there is no room for extra dims"
         );
     }
 }
@@ -279,7 +279,7 @@ const fn from(all: &Keys, own: &Keys, further: &Keys) -> [usize; MAX_DIMS] {
     let mut i = 0;
     while i < own_len + len && i < MAX_DIMS {
         let key = if i < own_len { &own.as_slice()[i] } else { &further.as_slice()[i - own_len] };
-        // A dim of one example is not a further dim, even if it is one of another argument.
+        // A dim of one example is not an extra dim, even if it is one of another argument.
         if (i < own_len || own.position(key).is_none())
             && let Some(at) = all.position(key)
         {

@@ -64,9 +64,9 @@ where
 }
 
 condition! {
-    /// No dim of the result of a batched function is a further dim of its arguments.
+    /// No dim of the result of a batched function is an extra dim of its arguments.
     #[diagnostic::on_unimplemented(
-        message = "dimension `{D}` of the result is also a further dim of an argument",
+        message = "dimension `{D}` of the result is also an extra dim of an argument",
         label = "the result would have `{D}` twice: pass captured tensors as arguments, `batched(.., (a, b), |(a, b)| ..)`, or rename one dim, `.rename({D}, ..)`"
     )]
     pub trait Apart<D> for True;

@@ -59,7 +59,7 @@ pub fn map_each<X: Apiece, Y: Computable>(
     unwrap(try_map_each(tensors, |one| Ok(f(one))))
 }
 
-/// As [`map_each`], but size mismatches are errors, and `f` can fail.
+/// Like [`map_each`], but size mismatches are errors, and `f` can fail.
 ///
 /// # Errors
 ///
@@ -104,11 +104,14 @@ pub(super) fn looped<B: Dims, Y: Collect<B>>(
 /// example for each position of the dims `B`.
 #[diagnostic::on_unimplemented(
     message = "a function that is called for each example cannot return `{Self}`",
-    label = "a tensor, or a tuple of up to 6 tensors, is expected here"
+    label = "a tensor or a number, or a tuple of up to 6 of these, is expected here"
 )]
 pub trait Collect<B: Dims>: Sized {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
+    /// Whether all results are numbers.
+    #[doc(hidden)]
+    const NUMBERS: bool = false;
     /// The results so far.
     type Results;
     /// All results, with the rest `B`.
@@ -136,7 +139,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
         const {
             let (own, further) = (S::KEYS.as_slice().len(), B::KEYS.as_slice().len());
             let all = S::Sealed::<B>::KEYS.as_slice().len();
-            assert!(all == own + further, "the result of one example has no room for further dims");
+            assert!(all == own + further, "the result of one example has no room for extra dims");
         }
         Results { all: ResultsInSequence::new(), sizes: None }
     }
@@ -297,6 +300,7 @@ macro_rules! tuples {
     ($first:ident 0 $($a:ident $n:tt)*) => {
         impl<$first: Collect<Further>, $($a: Collect<Further>,)* Further: Dims> Collect<Further> for ($first, $($a,)*) {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            const NUMBERS: bool = $first::NUMBERS$( && $a::NUMBERS)*;
             type Results = ($first::Results, $($a::Results,)*);
             type All = ($first::All, $($a::All,)*);
 

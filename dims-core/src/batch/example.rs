@@ -42,7 +42,7 @@ impl<W: Example> Example for &W {
 /// The dims of an example, and a rest.
 type SealedDims<W, B> = <<W as Example>::Dims as Dims>::Sealed<B>;
 
-/// A tensor type with the further dims `B`: `Tensor<f32, (Seq,)>` becomes
+/// A tensor type with the extra dims `B`: `Tensor<f32, (Seq,)>` becomes
 /// `Tensor<f32, (Seq, Rest<B>)>`.
 pub type In<W, B> = Named<<W as Example>::Elem, SealedDims<W, B>, <W as Example>::Rank>;
 
@@ -54,7 +54,7 @@ pub type Param<'a, W, B> = Named<
     View<'a, <W as Example>::Elem, SealedDims<W, B>, <W as Example>::Rank>,
 >;
 
-/// The type of a parameter inside a batched function, if it takes no further dims.
+/// The type of a parameter inside a batched function, if it takes no extra dims.
 pub type Alone<'a, W> = Named<
     <W as Example>::Elem,
     <W as Example>::Dims,
@@ -113,7 +113,7 @@ pub struct Plain<T>(PhantomData<T>);
 pub trait Output {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The type with the further dims `B`.
+    /// The type with the extra dims `B`.
     type In<B: Dims>;
 }
 

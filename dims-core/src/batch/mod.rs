@@ -1,4 +1,4 @@
-//! Batching: functions that are written for one example, and called with any further dims bound.
+//! Batching: functions that are written for one example, and called with any extra dims bound.
 //!
 //! `Rest<B>` stands for the dims of the caller. A call of a batched function has three steps, which
 //! copy no elements:
@@ -9,17 +9,18 @@
 //! unseal    (Seq, Rest<(n,)>)  becomes  (n, Seq)                  for the result
 //! ```
 //!
-//! If an argument lacks a further dim that another one has, it is broadcast along that dim with
+//! If an argument lacks an extra dim that another one has, it is broadcast along that dim with
 //! stride 0.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `example` | types as written for one example, and their types in a batch |
-//! | `argument` | arguments: computed, their further dims united, then sealed |
+//! | `argument` | arguments: computed, then sealed |
 //! | `result` | results: computed, and opened to the dims of the caller |
 //! | `closed` | the rest that a function sees, and dims that clash |
 //! | `seal` | `seal` and `unseal`, for functions that name `Rest<B>` themselves |
 //! | `applies` | `vmap`: one call, or a loop of calls |
+//! | `numbers` | functions of numbers |
 //! | `mapped` | the tensors that `batched` and `vmap` map over, and the function's result |
 //! | `vmap` | `batched` and `vmap`, for closures and for functions written for one example |
 
@@ -29,6 +30,7 @@ pub mod closed;
 pub mod each;
 pub mod example;
 pub mod mapped;
+pub mod numbers;
 pub mod result;
 pub mod seal;
 pub mod vmap;

@@ -174,8 +174,8 @@ impl<B, S> NothingBut<B, S> for (Rest<B>,) {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A declared result that becomes `O` for the caller, when a function is called with the further
-/// dims `U` as its rest `B`.
+/// A declared result that becomes `O` for the caller, when a function is called with the extra dims
+/// `U` as its rest `B`.
 #[diagnostic::on_unimplemented(
     message = "a batched function cannot return `{Self}`",
     label = "`Tensor<..>`, or a tuple, `Option`, `Result`, `Vec` or array of tensors, is expected here"

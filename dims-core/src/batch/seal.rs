@@ -144,7 +144,7 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     #[inline]
     pub fn unseal<X: Dims, Y>(self) -> Named<T, X, R, Y>
     where
-        S: Opened<All = X, Clash: MaybeDim<IsNothing: Apart<S::Clash>>>,
+        S: Opened<All = X, Clash: MaybeDim<IsMissing: Apart<S::Clash>>>,
         E: Sealable<S, X, Out = Y>,
     {
         Named::from_expr(self.expr.with_dims(S::FROM, |_| 0))

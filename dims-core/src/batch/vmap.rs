@@ -8,7 +8,7 @@ use crate::types::dim::DimList;
 use crate::types::set::{Dims, DimsOf, NoDim};
 use alloc::boxed::Box;
 
-/// Runs a closure written for one example on tensors with the further dims `dims`.
+/// Runs a closure written for one example on tensors with the extra dims `dims`.
 ///
 /// The closure gets the tensors with those dims packed into `Rest`. Its result has them again, if
 /// it depends on them. Pass several tensors as a tuple; a tensor with none of the dims is passed
@@ -36,8 +36,8 @@ where
     unwrap(unwrap(tensors.seal(&dims).map(f)).try_open())
 }
 
-/// Converts the function `f`, written for one example, to a function of tensors with the further
-/// dims `dims`. This is the `vmap` of JAX and PyTorch, with dims in place of axis numbers.
+/// Converts the function `f`, written for one example, to a function of tensors with the extra dims
+/// `dims`. This is the `vmap` of JAX and PyTorch, with dims in place of axis numbers.
 ///
 /// The returned function takes a tensor, or a tuple of as many as `f` takes: bound arrays, tensors,
 /// references to tensors, or expressions, which are computed. Dims choose the mapped axes: bind `n`
@@ -55,18 +55,37 @@ where
 /// |---|---|
 /// | `Tensor<f32, (Seq, Rest<B>)>`, in a closure `Tensor<f32, (Seq, Rest<_>)>` | one call of `f`, on all examples together |
 /// | `Tensor<f32, (Seq,)>` | a loop of calls, one for each example; [`explain`](crate::plan::explain::explain) shows the loop |
+/// | `f32`, a number | a loop over the elements, as in `map`, if all parameters are numbers |
 /// | `Named<f32, S>`, generic over its set `S: Dims` | one call, in a closure: `batched(n, x, \|x\| f(&x))` |
 ///
-/// Parameters are tensors or references to tensors, `&Tensor<f32, (Seq,)>`. Either way, each
+/// Parameters are numbers, tensors or references to tensors, `&Tensor<f32, (Seq,)>`. Either way, each
 /// argument is computed or copied once. In a loop, the examples and the tensors that are not mapped
 /// share that memory until the function modifies them. The type of such a function fixes its dims,
 /// so its loop cannot become a single call. To avoid the loop, make the function generic over
-/// further dims, `fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, ..)`, or put `#[batched]` before
+/// extra dims, `fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, ..)`, or put `#[batched]` before
 /// it. A function of arrays, `fn(&Array2<f32>, ..)`, cannot be mapped, because it binds their axes
 /// itself.
 ///
 /// If `f` is generic over the set of a parameter, both ways fit, and rustc reports "type
 /// annotations needed". Call it in a closure of [`batched`], which runs once.
+///
+/// A function of numbers can be any Rust code. So it has no gradient: if its argument is traced,
+/// the call panics. For a function with a gradient, take tensors without dims of their own,
+/// `Tensor<f32, (Rest<B>,)>`, which runs once. For `Tensor<f32, ()>`, there is a loop of calls.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { pub struct N; }
+/// let (x, y) = (from_vec(N.of(3), vec![3.0, 5.0, 8.0]), from_vec(N.of(3), vec![4.0, 12.0, 15.0]));
+/// let longest = vmap(|x: f64, y: f64| x.hypot(y), N)((&x, &y));
+/// assert_eq!(longest.order(N), ndarray::array![5.0, 13.0, 17.0]);
+///
+/// fn area<B: Dims>(x: &Tensor<f64, (Rest<B>,)>, y: &Tensor<f64, (Rest<B>,)>) -> Tensor<f64, (Rest<B>,)> {
+///     (x * y).eval()
+/// }
+/// assert_eq!(vmap(area, N)((&x, &y)).order(N), ndarray::array![12.0, 60.0, 120.0]);
+/// ```
 ///
 /// Operations that draw for the elements of a tensor, such as `dropout` and `rand_like`, draw the
 /// same numbers in a loop as in one call: for each example, those of its indices along the mapped
@@ -76,7 +95,7 @@ where
 /// numbers.)
 ///
 /// A closure passed to `vmap` must name the types of its parameters. [`batched`] infers them, and
-/// copies nothing. A function with `#[batched]` takes further dims without `vmap`.
+/// copies nothing. A function with `#[batched]` takes extra dims without `vmap`.
 ///
 /// # Panics
 ///

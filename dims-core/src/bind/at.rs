@@ -200,7 +200,7 @@ fn read<B: Binds<R, S, X, Q, I>, R, S: Dims, X: Dims, Q: Rank, I>(
     Ok(BoundAxes { offset, named: out, positional, indices })
 }
 
-/// Binds the axes of an array to dims.
+/// Binds the axes of an array to dims: [`at`](At::at) to read, [`at_mut`](At::at_mut) to write.
 ///
 /// ```text
 /// a.at((i, k))          element [i][k] of a, for all i and k
@@ -240,12 +240,7 @@ pub trait At: Source {
         let read = read::<B, Self::Rank, (), X, Q, I>(binder, axes, &NO_AXES, origin)?;
         Ok(Named::from_expr(View::bound(elements, read, origin)))
     }
-}
 
-impl<A: Source + ?Sized> At for A {}
-
-/// Binds the axes of an array to write to.
-pub trait AtMut: SourceMut {
     /// The elements as a place to assign to: `out.at_mut((i, j)).assign(x)`, `add_assign` and so
     /// on.
     ///
@@ -254,7 +249,7 @@ pub trait AtMut: SourceMut {
     ///
     /// # Panics
     ///
-    /// As [`At::at`].
+    /// See [`At::at`].
     #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn try_at_mut<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(
@@ -262,7 +257,7 @@ pub trait AtMut: SourceMut {
         binder: B,
     ) -> Result<Place<'_, Self::Elem, X, Q, I>, DimError>
     where
-        Self::Elem: Element,
+        Self: SourceMut<Elem: Element>,
     {
         let origin = Some(Location::caller());
         let (elements, axes) = source::elements_mut(self);
@@ -271,7 +266,7 @@ pub trait AtMut: SourceMut {
     }
 }
 
-impl<A: SourceMut + ?Sized> AtMut for A {}
+impl<A: Source + ?Sized> At for A {}
 
 impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     /// The tensor with its positional axes bound, from the left. Nothing is copied.
@@ -280,7 +275,7 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     ///
     /// # Panics
     ///
-    /// As [`At::at`].
+    /// See [`At::at`].
     #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn try_at<B: Binds<R, S, X, Q, I>, X: Dims, Q: Rank, I>(
@@ -323,7 +318,7 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
     ///
     /// # Panics
     ///
-    /// As [`At::at`]. An index that is out of range panics when the result is computed.
+    /// See [`At::at`]. An index that is out of range panics when the result is computed.
     #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn try_lookup<'s, D, O, B, X, I>(

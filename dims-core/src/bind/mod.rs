@@ -10,6 +10,6 @@ pub(crate) mod computed;
 pub mod source;
 pub mod split;
 
-pub use at::{At, AtMut, Binds};
+pub use at::{At, Binds};
 pub use binder::{Binder, Ellipsis, UnitAxis};
 pub use source::{Axes, Source};

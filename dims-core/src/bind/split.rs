@@ -43,7 +43,7 @@ pub(crate) fn sizes_of<L: DimList>(
     unified.map(|()| sizes)
 }
 
-/// As [`sizes_of`], for the parts of the dim `whole`, which errors name.
+/// Like [`sizes_of`], for the parts of the dim `whole`, which errors name.
 pub(crate) fn sizes_within<L: DimList>(
     whole: &'static str,
     parts: &L,

@@ -276,7 +276,7 @@ pub fn try_from_fn<T: Element, D: SizedDims>(
     each_position(&dims, f)
 }
 
-/// As [`try_from_fn`], with an error if a dim has no size.
+/// Like [`try_from_fn`], with an error if a dim has no size.
 #[track_caller]
 pub(super) fn each_position<T: Element, D: Written>(
     dims: &D,
@@ -386,7 +386,7 @@ pub fn try_arange<T: Num, D: SizedDims + Written<Index = usize>>(
 where
     usize: CastTo<T::Acc>,
 {
-    // In single precision if the type is too narrow for the indices.
+    // Computed in single precision if the type is too narrow for the indices.
     let (start, step) = (start.to_acc(), step.to_acc());
     try_from_fn(dim, |i| T::from_acc(start.add(step.mul(CastTo::<T::Acc>::cast_to(i)))))
 }
@@ -404,7 +404,7 @@ pub fn try_linspace<T: Real, D: DimRef + SizedDims + Written<Index = usize>>(
     end: T,
 ) -> Result<Named<T, <D as Written>::Set>, DimError> {
     let last = dim.info().size().map_or(0, |size| size.saturating_sub(1));
-    // In single precision if the type is too narrow for the indices.
+    // Computed in single precision if the type is too narrow for the indices.
     let number = |i: usize| <T::Wide as num_traits::NumCast>::from(i).expect("a float can be any size");
     let (first, end) = (start.widen(), end.widen());
     let whole = end - first;

@@ -62,7 +62,7 @@ pub fn try_normal<T: Real, D: SizedDims>(
     normally(dims, deviation, seed)
 }
 
-/// A standard deviation is a number of 0 or more.
+/// Checks that a standard deviation is a number and not negative.
 fn check_deviation(name: &str, deviation: f64) -> Result<(), DimError> {
     if deviation >= 0.0 && deviation.is_finite() {
         return Ok(());
@@ -102,7 +102,7 @@ macro_rules! by_fan_in {
         ///
         /// # Panics
         ///
-        /// If a dim has two sizes, or the tensor does not fit into memory.
+        /// If a dim is given two sizes, or the tensor does not fit into memory.
         #[panicking_twin]
         pub fn $try_name<$($bounds)*>(dims: D, fan_in: F, seed: u64) -> Result<Named<T, D::Set>, DimError> {
             let scale = Float::sqrt($gain / fan(&dims, &fan_in)?);
@@ -135,7 +135,7 @@ macro_rules! by_both {
         ///
         /// # Panics
         ///
-        /// If a dim has two sizes, or the tensor does not fit into memory.
+        /// If a dim is given two sizes, or the tensor does not fit into memory.
         #[panicking_twin]
         pub fn $try_name<$($bounds)*>(
             dims: D,
@@ -206,7 +206,7 @@ pub fn try_truncated_normal<T: Real, D: SizedDims>(
 ///
 /// # Panics
 ///
-/// If a dim has two sizes, or the tensor does not fit into memory.
+/// If a dim is given two sizes, or the tensor does not fit into memory.
 #[panicking_twin]
 #[rustfmt::skip] // rustc quotes the line
 pub fn try_orthogonal<T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims>(dims: D, rows: F, seed: u64)
@@ -221,8 +221,8 @@ pub fn try_orthogonal<T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: 
     let count = |row: bool| (0..sizes.len()).filter(|&at| is_row(at) == row).map(|at| sizes[at].1).product();
     let (rows, columns): (usize, usize) = (count(true), count(false));
     let (number, len) = (rows.min(columns), rows.max(columns));
-    // As many numbers as the result has elements, so this fits into memory if the result does, up
-    // to the element size.
+    // This has as many elements as the result, so it fits into memory if the result does, unless
+    // its elements are larger.
     let draw = |at: usize| deviate(RandomStream::Normal, seed, at as u64);
     let mut vectors = Destination::New(number * len).from_fn(draw)?;
     for at in 0..number {

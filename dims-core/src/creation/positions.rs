@@ -1,7 +1,7 @@
 //! The number of a seed's sequence that an element of a tensor draws.
 //!
 //! The number follows from the names of the dims and the indices along them. So it does not depend
-//! on the order of elements in memory or on how a function is batched: by binding further dims,
+//! on the order of elements in memory or on how a function is batched: by binding extra dims,
 //! behind a `Rest`, or by a loop of calls with one example each. In a loop, [`of_example`] records
 //! the indices of the example.
 

@@ -144,7 +144,7 @@ where
     crate::error::unwrap(try_from_fn(dims, |_| distribution.sample(rng)))
 }
 
-/// [`rand()`] with the dims and sizes of another tensor, including further dims of the caller
+/// [`rand()`] with the dims and sizes of another tensor, including extra dims of the caller
 /// (`Rest<B>`).
 ///
 /// The numbers depend on the seed, the names of the dims and the indices along them, so each
@@ -268,7 +268,7 @@ type Noisy<'a, A> = Named<
 /// `true` with the probability `p` at each position, else `false`.
 ///
 /// The result depends on the seed, the names of the dims and the indices along them, including
-/// further dims of the caller (`Rest<B>`).
+/// extra dims of the caller (`Rest<B>`).
 ///
 /// ```
 /// use typed_dims::creation::random::bernoulli;
@@ -308,7 +308,7 @@ pub fn try_bernoulli<A: Computable<Elem: Real>>(
 /// The indices of a dim in uniformly random order: `permutation(Example.of(100), seed)`.
 ///
 /// (R. Durstenfeld, 1964, "Algorithm 235: Random permutation".) For a separate order at each
-/// position of other dims, including further dims of the caller (`Rest<B>`), use
+/// position of other dims, including extra dims of the caller (`Rest<B>`), use
 /// `rand_like(&x, seed).argsort(Feat)`.
 ///
 /// ```
@@ -344,8 +344,8 @@ pub fn try_permutation<D: SizedDims + Written<Index = usize>>(
     }
 }
 
-/// The indices of a dim in random order, in parts of `size` and a last one of those that are left
-/// over: the mini-batches of an epoch.
+/// The mini-batches of an epoch: the indices of a dim in random order, in parts of `size`. The last
+/// part has the remaining indices.
 ///
 /// ```
 /// use typed_dims::creation::random::{batches, split};

@@ -15,7 +15,7 @@ use kernels::scalar::CastTo;
 use num_traits::Float;
 use twins::panicking_twin;
 
-/// The most lines and columns of a heat map in the terminal and in an SVG.
+/// The maximum number of rows and columns of a heat map in the terminal and in an SVG.
 const IN_TERMINAL: usize = 60;
 const DRAWN: usize = 200;
 /// The side length of a cell.
@@ -39,7 +39,7 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     /// ████████
     /// ```
     ///
-    /// If there are more than 60 lines or columns, only every second, third, .. is shown, and the
+    /// If there are more than 60 rows or columns, only every second, third, .. is shown, and the
     /// first line says so.
     ///
     /// # Panics
@@ -67,7 +67,7 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     /// A heat map as an SVG document with a square for each element. Its tooltip shows indices and
     /// value.
     ///
-    /// If there are more than 200 lines or columns, only every second, third, .. is shown, and the
+    /// If there are more than 200 rows or columns, only every second, third, .. is shown, and the
     /// caption says so.
     ///
     /// # Panics
@@ -126,7 +126,7 @@ impl Flat for (Rest<()>,) {
 struct HeatMap {
     names: [&'static str; 2],
     sizes: [usize; 2],
-    /// The steps between the lines and columns that are shown.
+    /// The steps between the rows and columns that are shown.
     step: [usize; 2],
     elements: Vec<f64>,
     least: f64,
@@ -205,7 +205,7 @@ fn is_single<T: 'static>() -> bool {
     id == TypeId::of::<f32>()
 }
 
-/// From nearly white over blue to nearly black, perceptually uniform.
+/// From nearly white through blue to nearly black, perceptually uniform.
 fn colour(level: Option<f64>) -> String {
     const STOPS: [[f64; 3]; 4] =
         [[247.0, 251.0, 255.0], [158.0, 202.0, 225.0], [33.0, 113.0, 181.0], [8.0, 29.0, 68.0]];

@@ -1,11 +1,8 @@
 //! Assignment: expressions written into existing memory.
 
-use crate::bind::source::{SourceMut, check_rank};
 use crate::error::{DimError, unwrap};
-use crate::execute::order::{OrderOf, OrderRoute, Ordering};
-use crate::execute::sum_into::sum_into;
-use crate::execute::written::{tell_places, written};
-use crate::expr::evaluate::{evaluate_tensor, few, line_into};
+use crate::execute::written::tell_places;
+use crate::expr::evaluate::{evaluate_tensor, line_into};
 use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, unify_axes};
 use crate::expr::lowered::{LOWERS, lowered_update};
@@ -13,18 +10,13 @@ use crate::expr::step::{ExprStep, check_indices_unrecorded, is_heard, is_recorde
 use crate::expr::{Binary, Expr, Operand};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
-use crate::plan::shape::misfit;
 use crate::storage::axes::AxisBlock;
-use crate::storage::source::elements_mut;
-use crate::storage::unchecked::{copy_onto, line_mut, update, update_lowered};
+use crate::storage::unchecked::{update, update_lowered};
 use crate::storage::{Evaluated, Place};
 use crate::tensors::named::Named;
-use crate::tensors::tensor::{AsTensor, Evaluable, NamedOf, checked};
 use crate::types::rank::{Rank, Rank0};
-use crate::types::set::{Dims, DimsOf, Union};
+use crate::types::set::{Dims, Union};
 use alloc::string::String;
-use kernels::contract::target::spread;
-use kernels::copy::FEW;
 use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, PlanStep, is_listening, note};
@@ -32,7 +24,6 @@ use kernels::loops::stride::{AnyStride, UnitStride};
 use kernels::machine::threads;
 use kernels::map::update::LoweredUpdate;
 use kernels::memory::axes::Axis;
-use kernels::memory::destination::Destination;
 use kernels::ops::code::Code;
 use kernels::ops::{self, BinaryOp, Replace};
 use kernels::scalar::{Element, Num, Ordered};
@@ -82,9 +73,9 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         self.update_in(order, value.into_expr(), op, Some(name))
     }
 
-    /// As [`update`](Place::update), with loops nested in the order given. If positions repeat, the
-    /// order of the loops decides which value comes last. Without a name, the caller records what
-    /// is written.
+    /// Like [`update`](Place::update), with loops nested in the order given. If positions repeat,
+    /// the order of the loops decides which value comes last. Without a name, the caller records
+    /// the update.
     #[track_caller]
     pub(crate) fn update_in<E, O>(
         &mut self,
@@ -163,7 +154,7 @@ fn check_broadcast(positional: &[Axis], shape: &Shape) -> Result<(), DimError> {
 /// Notes a pass over existing memory. Computed positions are written one after the other, on one
 /// thread.
 #[track_caller]
-fn note_update<T>(nest: &Nest, scatters: bool, expression: impl FnOnce() -> String) {
+pub(crate) fn note_update<T>(nest: &Nest, scatters: bool, expression: impl FnOnce() -> String) {
     note(|| {
         let len = nest.positions();
         let threads = if scatters { 1 } else { threads::parts(len) };
@@ -287,8 +278,8 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     }
 }
 
-/// A tensor plus one whose dims it has, in the memory of the first. The sum of traced tensors gets
-/// new memory.
+/// Adds a tensor to one that has all its dims, in the memory of the latter. The sum of traced
+/// tensors gets new memory.
 #[track_caller]
 pub(crate) fn added_in_place<T: Num, S: Dims, X: Dims>(
     mut tensor: Named<T, S>,
@@ -341,168 +332,3 @@ pub trait NoneLeft: Dims {
 impl NoneLeft for () {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
-
-/// Writes the elements of a tensor to an existing array.
-pub trait OrderInto: AsTensor {
-    /// Writes the elements into `out`, whose axes are the named dims in this order; a tuple of dims
-    /// is one axis.
-    ///
-    /// `order` must name all dims. This is [`order`](crate::execute::order::OrderExt::order)
-    /// without the allocation.
-    ///
-    /// # Panics
-    ///
-    /// If the shape of `out` differs, operands have different sizes for one dim, or an index is out
-    /// of range.
-    #[panicking_twin]
-    #[inline]
-    fn try_order_into<L: OrderOf<Self::Dims, X>, X: NoneLeft, O>(
-        self,
-        out: &mut O,
-        dims: L,
-    ) -> Result<(), DimError>
-    where
-        Self: Evaluable,
-        O: SourceMut<Elem = Self::Elem> + ?Sized,
-    {
-        let tensor = self.into_named();
-        if L::GIVES_SIZE {
-            dims.check_given(&tensor.unified_shape()?)?;
-        }
-        let (mut place, axes) = elements_mut(out);
-        if let Some(len) =
-            Ordering::<Self::Dims, Self::Rank, L>::copy_line(&tensor.expr, place.reborrow(), &axes)
-        {
-            note(|| PlanStep::Copy {
-                reason: "order of the result",
-                loops: Loops::new::<Self::Elem>(&Nest::line::<AnyStride>(len, 1), len, 1),
-            });
-            written(out);
-            return Ok(());
-        }
-        match Ordering::<Self::Dims, Self::Rank, L>::route(&tensor.expr) {
-            OrderRoute::Few { elements, axes: own, .. } => {
-                let sizes = own[FEW - L::GROUPS.as_slice().len()..].iter().map(|axis| axis.size);
-                if let Some(places) = line_mut(place, &axes, sizes) {
-                    few(elements, &own, Destination::Given(places))?;
-                    written(out);
-                    return Ok(());
-                }
-            }
-            OrderRoute::Line { axes: like, len, operands } => {
-                let sizes = Ordering::<Self::Dims, Self::Rank, L>::ordered(like).map(|axis| axis.size);
-                if let Some(places) = line_mut(place, &axes, sizes)
-                    && threads::parts(len) <= 1
-                {
-                    Ordering::<Self::Dims, Self::Rank, L>::line_into(&tensor.expr, operands, places)?;
-                    written(out);
-                    return Ok(());
-                }
-            }
-            OrderRoute::Nest => {}
-        }
-        // (Only this general case is a call: passing a tensor costs more than copying a few
-        // elements.)
-        Self::run_into(tensor, out, dims)
-    }
-
-    /// Writes the sums over `dims` into `out`, whose axes are the remaining dims in the order
-    /// `order`; a tuple of dims is one axis: `out[order] = sum over dims of x[.., dims]`. This is
-    /// `x.sum(dims).order_into(out, order)` without the intermediate tensor: matrix products are
-    /// computed in `out`.
-    ///
-    /// The old elements of `out` are not read. `out` may have any strides. Other sums than matrix
-    /// products need temporary memory only if the elements of `out` have gaps.
-    ///
-    /// ```
-    /// use typed_dims::prelude::*;
-    ///
-    /// let (a, b) = (ndarray::array![[1.0, 2.0], [3.0, 4.0]], ndarray::array![[0.5], [1.0]]);
-    /// let mut out = ndarray::Array2::zeros((2, 1));
-    /// dims!(i, j, k);
-    /// (a.at((i, k)) * b.at((k, j))).sum_into(k, &mut out, (i, j));         // out = a @ b
-    /// assert_eq!(out, ndarray::array![[2.5], [5.5]]);
-    /// a.at((i, k)).sum_into(i, &mut out.column_mut(0), k);
-    /// assert_eq!(out, ndarray::array![[4.0], [6.0]]);
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the shape of `out` differs, operands have different sizes for one dim, or an index is out
-    /// of range.
-    #[panicking_twin(
-        but = "size mismatches are errors. If an index is out of range, some sums may already be written"
-    )]
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn try_sum_into<D: DimsOf<Self::Dims, X>, X: Dims, O, L: OrderOf<X, Y>, Y: NoneLeft>(
-        self,
-        dims: D,
-        out: &mut O,
-        order: L,
-    ) -> Result<(), DimError>
-    where
-        Self: Evaluable<Elem: Num>,
-        O: SourceMut<Elem = Self::Elem> + ?Sized,
-    {
-        let tensor = checked(self, &dims)?;
-        if L::GIVES_SIZE {
-            order.check_given(&tensor.unified_shape()?)?;
-        }
-        sum_into::<Self::Dims, Self::Rank, _, D, X, L, _>(&tensor.expr, out)
-    }
-
-    /// As [`try_order_into`](OrderInto::try_order_into), by the general path.
-    #[doc(hidden)]
-    #[inline(never)]
-    #[track_caller]
-    fn run_into<L, X, O>(tensor: NamedOf<Self>, out: &mut O, _: L) -> Result<(), DimError>
-    where
-        Self: Evaluable,
-        L: OrderOf<Self::Dims, X>,
-        X: NoneLeft,
-        O: SourceMut<Elem = Self::Elem> + ?Sized,
-    {
-        let (mut place, axes) = elements_mut(out);
-        let mut shape = Shape::new::<Self::Dims, Self::Rank>();
-        tensor.unify(&mut shape)?;
-        let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
-        shape.volume(order, 1)?;
-        ExprStep::of::<Self::Elem, Self::Dims, Self::Rank, _>(&tensor.expr, &shape)?.refuse("order_into")?;
-        check_rank(axes.len(), L::GROUPS.as_slice().len() + Self::Rank::N)?;
-        let loops = shape.sizes();
-        let mut rows = Rows::new(loops.len());
-        if !spread(&axes, L::GROUPS.as_slice(), order, loops, rows.push()) {
-            return Err(misfit(&axes, order, &shape));
-        }
-        tensor.expr.rows::<Self::Dims, Self::Rank>(&shape, &mut rows);
-        let nest = Nest::map(loops, order, &rows);
-        let mut operands = nest.operands();
-        let row = operands.next_row();
-        if const { Self::Expr::FACTS.memory.is_some() } && row.strides.last() == Some(&1) {
-            note(|| PlanStep::Copy {
-                reason: "order of the result",
-                loops: Loops::new::<Self::Elem>(&nest, nest.positions(), 1),
-            });
-            let (from, _) = tensor.expr.memory();
-            copy_onto(from, operands.next_row(), place, row, &nest.sizes);
-            written(out);
-            return Ok(());
-        }
-        note_update::<Self::Elem>(&nest, false, || format!("assign(place, {})", tensor.expr.describe()));
-        if LOWERS && let Some(program) = lowered_update(&mut place, &tensor.expr, Replace, nest.positions()) {
-            update_lowered(&program, &nest, place);
-            written(out);
-            return Ok(());
-        }
-        let lower = |nest| {
-            let mut operands = Nest::operands(nest);
-            let row = operands.next_row();
-            LoweredUpdate { row, indices: (), value: tensor.expr.kernel::<AnyStride>(&mut operands) }
-        };
-        update(&nest, &mut NestParts::new(), place, lower, Replace)?;
-        written(out);
-        Ok(())
-    }
-}
-
-impl<A: AsTensor + ?Sized> OrderInto for A {}

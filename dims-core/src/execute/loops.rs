@@ -10,7 +10,6 @@ use crate::expr::step::ExprStep;
 use crate::plan::direct::ElementsAlong;
 use crate::plan::still::Still;
 use crate::storage::unchecked::{copy_few, factor};
-use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::contract::target::Target;
 use kernels::contract::{self, LoopAxes, Supports};
@@ -30,20 +29,8 @@ use kernels::reduce::reducers::Sum;
 use kernels::scalar::{Element, Num};
 
 pub(crate) use crate::expr::step::{
-    WritesItself, check_elements_taken, check_operand_taken, check_taken, short_way, taken,
+    LoopOperand, check_elements_taken, check_operand_taken, check_taken, short_way, taken,
 };
-
-/// An operand with an element for each position of some loops.
-pub(crate) trait LoopOperand: WritesItself {
-    /// The type of the elements.
-    type Elem: Element;
-
-    /// The elements in the order of a loop nest.
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError>;
-
-    /// The operand as text, for plans.
-    fn describe(&self) -> String;
-}
 
 /// A [`LoopOperand`] that is read position by position.
 pub(crate) trait LoopKernel: LoopOperand {
@@ -94,7 +81,7 @@ pub(crate) fn mapped<A: LoopOperand>(
     Ok(step.map(data, order))
 }
 
-/// As [`mapped`] on the [fast path](short_way): from elements in memory, one by one if they are
+/// Like [`mapped`] on the [fast path](short_way): from elements in memory, one by one if they are
 /// `few`.
 #[inline]
 #[track_caller]
@@ -126,7 +113,7 @@ pub(crate) fn reduced<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
     step.reduce(data, result.kept, result.reduced, reducer.derivative(), Q::NAME)
 }
 
-/// As [`reduced`], on the [fast path](short_way).
+/// Like [`reduced`], on the [fast path](short_way).
 #[track_caller]
 pub(crate) fn reduced_short<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
     operand: &A,
@@ -159,20 +146,20 @@ fn combined<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
     Ok(kernels::reduce::reduce(nest, &mut parts, lower, work, Destination::of_step(len), count, reducer)?)
 }
 
-/// The factors of a product, and the loops along which each varies.
-pub(crate) trait LoopFactors<T: Num> {
+/// Computes the factors of a product, and the loops along which each varies.
+#[derive(Clone, Copy)]
+pub(crate) struct LoopFactors<'f, T> {
     /// The loops of each factor.
-    fn supports(&self) -> Result<Supports, DimError>;
-
+    pub(crate) supports: &'f dyn Fn() -> Result<Supports, DimError>,
     /// The factors, with strides along the loops.
-    fn factors(&self) -> Result<Factors<'_, T>, DimError>;
+    pub(crate) factors: &'f dyn Fn() -> Result<Factors<'f, T>, DimError>,
 }
 
 /// Sums of products of operands along loops. `name` returns the name of a loop, for plans.
 #[track_caller]
 pub(crate) fn summed<A: LoopKernel<Elem: Num>>(
     product: &A,
-    factors: Option<&impl LoopFactors<A::Elem>>,
+    factors: Option<LoopFactors<'_, A::Elem>>,
     loops: RunLoops<'_>,
     result: KeptLoops<'_>,
     name: &dyn Fn(usize) -> &'static str,
@@ -190,19 +177,19 @@ pub(crate) fn summed<A: LoopKernel<Elem: Num>>(
 /// A contraction if that shares work, else one fused pass.
 fn contracted<A: LoopKernel<Elem: Num>>(
     product: &A,
-    factors: &impl LoopFactors<A::Elem>,
+    factors: LoopFactors<'_, A::Elem>,
     loops: RunLoops<'_>,
     result: KeptLoops<'_>,
     name: &dyn Fn(usize) -> &'static str,
 ) -> Result<Vec<A::Elem>, DimError> {
     let (sizes, kept) = (loops.sizes, result.kept);
-    let supports = factors.supports()?;
+    let supports = (factors.supports)()?;
     let still = Still::of_supports(&supports, sizes, kept);
     let (live, own) = still.as_ref().map_or((sizes, kept), |still| (&still.sizes[..], &still.kept[..]));
     if !contract::is_worthwhile(&supports, live, own) {
         return fused(product, loops, result);
     }
-    let Factors { scale, operands } = factors.factors()?;
+    let Factors { scale, operands } = (factors.factors)()?;
     let axes = LoopAxes { sizes: live, name };
     let data = contract::contract(operands, scale, axes, Target::new(own, live))?;
     match still {

@@ -1,4 +1,4 @@
-//! `order`: dims become positional axes again.
+//! `order`: dims become positional axes again, in a new array or an existing one.
 
 mod list;
 mod result;
@@ -8,19 +8,35 @@ pub use list::{Groups, OrderAxis, OrderList, OrderOf};
 pub use result::{ArrayRank, OrderResult};
 pub(crate) use route::{OrderRoute, Ordering};
 
+use crate::bind::source::{SourceMut, check_rank};
 use crate::error::{DimError, unwrap};
+use crate::execute::assign::{NoneLeft, note_update};
+use crate::execute::sum_into::sum_into;
+use crate::execute::written::written;
 use crate::expr::Expr;
 use crate::expr::evaluate::{evaluate, few, sizes_of};
-use crate::plan::shape::Shape;
-use crate::tensors::tensor::{AsTensor, Computable, Evaluable, NamedOf};
+use crate::expr::lowered::{LOWERS, lowered_update};
+use crate::expr::step::ExprStep;
+use crate::plan::shape::{Shape, misfit};
+use crate::storage::source::elements_mut;
+use crate::storage::unchecked::{copy_onto, line_mut, update, update_lowered};
+use crate::tensors::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked};
 use crate::types::rank::Rank;
-use crate::types::set::{Dims, MAX_DIMS};
+use crate::types::set::{Dims, DimsOf, MAX_DIMS};
 use alloc::vec::Vec;
+use kernels::contract::target::spread;
 use kernels::copy::FEW;
-use kernels::loops::steps::{told, told_array};
+use kernels::loops::nest::{Nest, NestParts};
+use kernels::loops::rows::Rows;
+use kernels::loops::steps::{Loops, PlanStep, note, told, told_array};
+use kernels::loops::stride::AnyStride;
+use kernels::machine::threads;
+use kernels::map::update::LoweredUpdate;
 use kernels::memory::destination::Destination;
-use kernels::scalar::Element;
+use kernels::ops::Replace;
+use kernels::scalar::{Element, Num};
 use route::few_sizes;
+use twins::panicking_twin;
 
 /// Turns dims back into positional axes.
 pub trait OrderExt: AsTensor {
@@ -57,15 +73,15 @@ pub trait OrderExt: AsTensor {
     fn order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Out where Self: Evaluable,
         X: OrderResult<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>, Out = Out>,
     {
-        // (Not through `try_order`: a small result would be stored in its `Result` in smaller
-        // pieces than it is then loaded in.)
+        // (Not through `try_order`: it would store a small result in its `Result` in small pieces,
+        // which are then loaded as one large piece.)
         match unwrap(at_hand(self, dims)) {
             Ok((data, sizes)) => X::build(data, &sizes[..Self::Dims::KEYS.as_slice().len()]),
             Err(tensor) => unwrap(planned::<_, L, X>(tensor)),
         }
     }
 
-    /// As [`order`](OrderExt::order), but size mismatches are errors.
+    /// Like [`order`](OrderExt::order), but size mismatches are errors.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn try_order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Result<Out, DimError>
@@ -77,6 +93,166 @@ pub trait OrderExt: AsTensor {
             Ok((data, sizes)) => Ok(X::build(data, &sizes[..Self::Dims::KEYS.as_slice().len()])),
             Err(tensor) => planned::<_, L, X>(tensor),
         }
+    }
+
+    /// Writes the elements into `out`, whose axes are the named dims in this order; a tuple of dims
+    /// is one axis.
+    ///
+    /// `order` must name all dims. This is [`order`](OrderExt::order)
+    /// without the allocation.
+    ///
+    /// # Panics
+    ///
+    /// If the shape of `out` differs, operands have different sizes for one dim, or an index is out
+    /// of range.
+    #[panicking_twin]
+    #[inline]
+    fn try_order_into<L: OrderOf<Self::Dims, X>, X: NoneLeft, O>(
+        self,
+        out: &mut O,
+        dims: L,
+    ) -> Result<(), DimError>
+    where
+        Self: Evaluable,
+        O: SourceMut<Elem = Self::Elem> + ?Sized,
+    {
+        let tensor = self.into_named();
+        if L::GIVES_SIZE {
+            dims.check_given(&tensor.unified_shape()?)?;
+        }
+        let (mut place, axes) = elements_mut(out);
+        if let Some(len) =
+            Ordering::<Self::Dims, Self::Rank, L>::copy_line(&tensor.expr, place.reborrow(), &axes)
+        {
+            note(|| PlanStep::Copy {
+                reason: "order of the result",
+                loops: Loops::new::<Self::Elem>(&Nest::line::<AnyStride>(len, 1), len, 1),
+            });
+            written(out);
+            return Ok(());
+        }
+        match Ordering::<Self::Dims, Self::Rank, L>::route(&tensor.expr) {
+            OrderRoute::Few { elements, axes: own, .. } => {
+                let sizes = own[FEW - L::GROUPS.as_slice().len()..].iter().map(|axis| axis.size);
+                if let Some(places) = line_mut(place, &axes, sizes) {
+                    few(elements, &own, Destination::Given(places))?;
+                    written(out);
+                    return Ok(());
+                }
+            }
+            OrderRoute::Line { axes: like, len, operands } => {
+                let sizes = Ordering::<Self::Dims, Self::Rank, L>::ordered(like).map(|axis| axis.size);
+                if let Some(places) = line_mut(place, &axes, sizes)
+                    && threads::parts(len) <= 1
+                {
+                    Ordering::<Self::Dims, Self::Rank, L>::line_into(&tensor.expr, operands, places)?;
+                    written(out);
+                    return Ok(());
+                }
+            }
+            OrderRoute::Nest => {}
+        }
+        // (Only this general case is a call: passing a tensor costs more than copying a few
+        // elements.)
+        Self::run_into(tensor, out, dims)
+    }
+
+    /// Writes the sums over `dims` into `out`, whose axes are the remaining dims in the order
+    /// `order`; a tuple of dims is one axis: `out[order] = sum over dims of x[.., dims]`. This is
+    /// `x.sum(dims).order_into(out, order)` without the intermediate tensor: matrix products are
+    /// computed in `out`.
+    ///
+    /// The old elements of `out` are not read. `out` may have any strides. Other sums than matrix
+    /// products need temporary memory only if the elements of `out` have gaps.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// let (a, b) = (ndarray::array![[1.0, 2.0], [3.0, 4.0]], ndarray::array![[0.5], [1.0]]);
+    /// let mut out = ndarray::Array2::zeros((2, 1));
+    /// dims!(i, j, k);
+    /// (a.at((i, k)) * b.at((k, j))).sum_into(k, &mut out, (i, j));         // out = a @ b
+    /// assert_eq!(out, ndarray::array![[2.5], [5.5]]);
+    /// a.at((i, k)).sum_into(i, &mut out.column_mut(0), k);
+    /// assert_eq!(out, ndarray::array![[4.0], [6.0]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the shape of `out` differs, operands have different sizes for one dim, or an index is out
+    /// of range.
+    #[panicking_twin(
+        but = "size mismatches are errors. If an index is out of range, some sums may already be written"
+    )]
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn try_sum_into<D: DimsOf<Self::Dims, X>, X: Dims, O, L: OrderOf<X, Y>, Y: NoneLeft>(
+        self,
+        dims: D,
+        out: &mut O,
+        order: L,
+    ) -> Result<(), DimError>
+    where
+        Self: Evaluable<Elem: Num>,
+        O: SourceMut<Elem = Self::Elem> + ?Sized,
+    {
+        let tensor = checked(self, &dims)?;
+        if L::GIVES_SIZE {
+            order.check_given(&tensor.unified_shape()?)?;
+        }
+        sum_into::<Self::Dims, Self::Rank, _, D, X, L, _>(&tensor.expr, out)
+    }
+
+    /// As [`try_order_into`](OrderExt::try_order_into), by the general path.
+    #[doc(hidden)]
+    #[inline(never)]
+    #[track_caller]
+    fn run_into<L, X, O>(tensor: NamedOf<Self>, out: &mut O, _: L) -> Result<(), DimError>
+    where
+        Self: Evaluable,
+        L: OrderOf<Self::Dims, X>,
+        X: NoneLeft,
+        O: SourceMut<Elem = Self::Elem> + ?Sized,
+    {
+        let (mut place, axes) = elements_mut(out);
+        let mut shape = Shape::new::<Self::Dims, Self::Rank>();
+        tensor.unify(&mut shape)?;
+        let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
+        shape.volume(order, 1)?;
+        ExprStep::of::<Self::Elem, Self::Dims, Self::Rank, _>(&tensor.expr, &shape)?.refuse("order_into")?;
+        check_rank(axes.len(), L::GROUPS.as_slice().len() + Self::Rank::N)?;
+        let loops = shape.sizes();
+        let mut rows = Rows::new(loops.len());
+        if !spread(&axes, L::GROUPS.as_slice(), order, loops, rows.push()) {
+            return Err(misfit(&axes, order, &shape));
+        }
+        tensor.expr.rows::<Self::Dims, Self::Rank>(&shape, &mut rows);
+        let nest = Nest::map(loops, order, &rows);
+        let mut operands = nest.operands();
+        let row = operands.next_row();
+        if const { Self::Expr::FACTS.memory.is_some() } && row.strides.last() == Some(&1) {
+            note(|| PlanStep::Copy {
+                reason: "order of the result",
+                loops: Loops::new::<Self::Elem>(&nest, nest.positions(), 1),
+            });
+            let (from, _) = tensor.expr.memory();
+            copy_onto(from, operands.next_row(), place, row, &nest.sizes);
+            written(out);
+            return Ok(());
+        }
+        note_update::<Self::Elem>(&nest, false, || format!("assign(place, {})", tensor.expr.describe()));
+        if LOWERS && let Some(program) = lowered_update(&mut place, &tensor.expr, Replace, nest.positions()) {
+            update_lowered(&program, &nest, place);
+            written(out);
+            return Ok(());
+        }
+        let lower = |nest| {
+            let mut operands = Nest::operands(nest);
+            let row = operands.next_row();
+            LoweredUpdate { row, indices: (), value: tensor.expr.kernel::<AnyStride>(&mut operands) }
+        };
+        update(&nest, &mut NestParts::new(), place, lower, Replace)?;
+        written(out);
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::error::DimError;
 use crate::execute::loops::RunLoops;
-use crate::expr::step::{StepOfParts, WritesItself};
+use crate::expr::step::{LoopOperand, StepOfParts};
 use crate::storage::unchecked::{copy_row, line};
 use alloc::vec::Vec;
 use kernels::loops::axes::Sizes;
@@ -24,7 +24,7 @@ pub(crate) struct CopiedParts<T> {
 
 impl<T: Element> CopiedParts<T> {
     /// Starts with zeros. The parts are elements that `operand` reads.
-    pub(crate) fn over_zeros(len: usize, operand: &impl WritesItself) -> Result<Self, DimError> {
+    pub(crate) fn over_zeros(len: usize, operand: &impl LoopOperand) -> Result<Self, DimError> {
         // New memory is zero without a pass over it.
         drop(reserve::<T>(len)?);
         Ok(CopiedParts { data: vec![T::default(); len], step: StepOfParts::of(operand) })

@@ -1,26 +1,34 @@
-//! The methods of reductions and softmax.
+//! The methods of reductions and scans.
 
 mod along;
 mod combine;
 mod cosine;
+mod differences;
+mod nan;
 mod sum;
 
-use crate::error::DimError;
-use crate::expr::Expr;
+use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::{eval_unplanned, evaluate_tensor, evaluate_tensor_in, evaluate_unrecorded};
 use crate::expr::step::ExprStep;
+use crate::expr::{Expr, Unary};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::storage::Evaluated;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked};
+use crate::types::dim::DimRef;
 use crate::types::rank::Rank;
 use crate::types::set::{Dims, DimsOf};
+use crate::types::size::Resizable;
 use core::marker::PhantomData;
+use differences::differences;
 use kernels::loops::axes::Order;
+use kernels::ops;
 use kernels::reduce::reducers;
 use kernels::scalar::*;
 use kernels::scan;
+use nan::{extremum_of_numbers, mean_of_numbers, sum_of_numbers, variance_of_numbers};
+use num_traits::Float;
 use twins::panicking_twin;
 
 pub(crate) use along::{along, along_axes, log_softmax};
@@ -84,6 +92,51 @@ macro_rules! reductions {
     )*};
 }
 
+macro_rules! nan_reductions {
+    ($($(#[$doc:meta])* $name:ident $try_name:ident |$expr:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Panics
+        ///
+        /// Where the `try_` form returns an error.
+        #[track_caller]
+        fn $name<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Reduced<Self::Elem, Self, X>
+        where
+            Self: Evaluable<Elem: Real>,
+        {
+            unwrap(self.$try_name(dims))
+        }
+
+        #[doc = concat!("As [`", stringify!($name), "`](Reductions::", stringify!($name), "), but sizes that do not fit are an error.")]
+        #[track_caller]
+        fn $try_name<D: DimsOf<Self::Dims, X>, X: Dims>(
+            &self,
+            dims: D,
+        ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
+        where
+            Self: Evaluable<Elem: Real>,
+        {
+            let $expr = &*read_checked(self, &dims)?;
+            $body
+        }
+    )*};
+}
+
+// The bound of the dim and `self` are on each line, not in the macro, because rustc quotes them
+// from here.
+macro_rules! scans {
+    ($($(#[$doc:meta])* $try_name:ident($this:ident, dim) [$($dim:tt)*] [$bound:ident] $work:expr;)*) => {$(
+        $(#[$doc])*
+        #[panicking_twin]
+        fn $try_name<$($dim)*>($this, dim: D) -> Result<TensorOf<Self>, DimError>
+        where
+            Self: Evaluable<Elem: $bound>,
+        {
+            along::<_, D, _>(checked($this, &dim)?, $work)
+        }
+    )*};
+}
+
 /// Operations along dims, for tensors and references to tensors.
 ///
 /// `dims` is a dim or a tuple of dims; the result has the other dims, `X`, which rustc infers. A
@@ -102,6 +155,31 @@ macro_rules! reductions {
 /// assert_eq!((x - x.mean(j)).abs().sum((i, j)).order(()), 6.0);
 /// assert!(x.gt(0.0).all((i, j)).order(()));
 /// ```
+///
+/// `nansum` and the others that begin with `nan` leave out the elements that are NaN, where NaN
+/// stands for a number that is missing. How many numbers there are is `(!x.is_nan()).count(Day)`.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Row; struct Day; }
+/// let x = from_vec((Row.of(2), Day.of(3)), vec![1.0, f64::NAN, 3.0, f64::NAN, 5.0, 5.0]);
+/// assert_eq!(x.nansum(Day).order(Row), ndarray::array![4.0, 10.0]);
+/// assert_eq!(x.nanmean(Day).order(Row), ndarray::array![2.0, 5.0]);
+/// assert_eq!(x.nanmax(Day).order(Row), ndarray::array![3.0, 5.0]);
+/// assert_eq!(x.nanstd(Day).order(Row), ndarray::array![1.0, 0.0]);
+/// ```
+///
+/// In the result of a scan, each element depends on those up to it along a dim. Scans run at once,
+/// and the result has the dims of the tensor.
+///
+/// ```text
+/// x           3 1 4 1 5
+/// cumsum      3 4 8 9 14
+/// cumprod     3 3 12 12 60
+/// cummax      3 3 4 4 5
+/// diff        -2 3 -3 4
+/// ```
 pub trait Reductions: AsTensor {
     /// The sum: `out[..] = sum over dims of x[.., dims]`; 0 without elements.
     ///
@@ -109,7 +187,7 @@ pub trait Reductions: AsTensor {
     /// matrix product if `a` and `b` each have a dim that the other lacks, and a product of more
     /// tensors is contracted pair by pair. Integers wrap around. Floats are summed pairwise, except
     /// inside matrix products, whose kernels add in the order of their blocks.
-    /// [`sum_into`](crate::execute::assign::OrderInto::sum_into) writes to an existing array.
+    /// [`sum_into`](crate::execute::order::OrderExt::sum_into) writes to an existing array.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -131,12 +209,14 @@ pub trait Reductions: AsTensor {
         try_prod [D: DimsOf<Self::Dims, X>, X: Dims] [Num] Self::Elem, reducers::Prod, Empty::Allowed;
         /// The mean, `sum / count`; NaN without elements.
         try_mean [D: DimsOf<Self::Dims, X>, X: Dims] [Analytic] Self::Elem, reducers::Mean, Empty::Allowed;
-        /// The largest element; NaN if one of them is NaN. No elements are an error.
+        /// The largest element; NaN if one of them is NaN. It is an error if there are no elements.
         try_max [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] Self::Elem, reducers::Max, Empty::Refused("max");
-        /// The smallest element; NaN if one of them is NaN. No elements are an error.
+        /// The smallest element; NaN if one of them is NaN. It is an error if there are no
+        /// elements.
         try_min [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] Self::Elem, reducers::Min, Empty::Refused("min");
         /// The index of the largest element, or of the first of several; for a tuple of dims, the
-        /// index into all of them together, the last dim fastest. No elements are an error.
+        /// index into all of them together, the last dim fastest. It is an error if there are no
+        /// elements.
         try_argmax [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<true>, Empty::Refused("argmax");
         /// The index of the smallest element, as for `argmax`.
         try_argmin [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<false>, Empty::Refused("argmin");
@@ -226,6 +306,57 @@ pub trait Reductions: AsTensor {
         log_softmax(self, dims)
     }
 
+    nan_reductions! {
+        /// The sum of the elements that are not NaN, or 0 if all are NaN.
+        nansum try_nansum |expr| sum_of_numbers::<Self, D, X>(&expr);
+        /// The mean of the elements that are not NaN, or NaN if all are NaN.
+        nanmean try_nanmean |expr| mean_of_numbers::<Self, D, X>(expr);
+        /// The greatest element that is not NaN, or NaN if all are NaN. A dim of size 0 is an
+        /// error.
+        nanmax try_nanmax |expr| {
+            extremum_of_numbers::<Self, D, X, _>(expr, Self::Elem::neg_infinity(), reducers::Max, "nanmax")
+        };
+        /// The least element that is not NaN, or NaN if all are NaN. A dim of size 0 is an error.
+        nanmin try_nanmin |expr| {
+            extremum_of_numbers::<Self, D, X, _>(expr, Self::Elem::infinity(), reducers::Min, "nanmin")
+        };
+        /// The variance of the elements that are not NaN, `mean of (x - mean)^2`, or NaN if all are
+        /// NaN.
+        nanvar try_nanvar |expr| variance_of_numbers::<Self, D, X>(expr);
+        /// The standard deviation of the elements that are not NaN, the square root of
+        /// [`nanvar`](Reductions::nanvar).
+        nanstd try_nanstd |expr| {
+            let variance = variance_of_numbers::<Self, D, X>(expr)?;
+            eval(Named::<Self::Elem, X, Self::Rank, _>::from_expr(Unary { op: ops::Sqrt, a: variance.expr }))
+        };
+    }
+
+    scans! {
+        /// The running sum along a dim: `out[i] = x[0] + .. + x[i]`.
+        try_cumsum(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Num] scan::Cumulate;
+        /// The running product along a dim: `out[i] = x[0] * .. * x[i]`.
+        try_cumprod(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Num] scan::CumulateProduct;
+        /// The greatest element so far: `out[i] = max(x[0], .., x[i])`; NaN from the first NaN on.
+        try_cummax(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Ordered] scan::CumulateBest::<true>;
+        /// The least element so far: `out[i] = min(x[0], .., x[i])`; NaN from the first NaN on.
+        try_cummin(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Ordered] scan::CumulateBest::<false>;
+        /// `out[i] = ln(e^x[0] + .. + e^x[i])`, without overflow.
+        try_logcumsumexp(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Real] scan::CumulateLogSumExp;
+    }
+
+    /// The differences of neighbours along a dim, `out[i] = x[i + 1] - x[i]`. The result has one
+    /// element less, or none if there are none.
+    #[panicking_twin]
+    fn try_diff<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
+        self,
+        dim: D,
+    ) -> Result<TensorOf<Self>, DimError>
+    where
+        Self: Evaluable<Elem: Num>,
+    {
+        differences::<Self, D>(self, dim)
+    }
+
     /// Computes the elements into memory: dims in the order of the set, then the positional axes.
     ///
     /// ```
@@ -268,8 +399,8 @@ pub trait Reductions: AsTensor {
         detached(self)
     }
 
-    /// As [`eval`](Reductions::eval), but with the elements stored in the order of `dims`, the last
-    /// one fastest.
+    /// Like [`eval`](Reductions::eval), but with the elements stored in the order of `dims`, the
+    /// last one fastest.
     ///
     /// The tensor is the same, but its order in memory affects speed: if a matrix of weights is
     /// used often, put the summed dims first.
@@ -281,7 +412,7 @@ pub trait Reductions: AsTensor {
     ///
     /// # Panics
     ///
-    /// As [`eval`](Reductions::eval).
+    /// See [`eval`](Reductions::eval).
     #[panicking_twin]
     fn try_eval_in<D: DimsOf<Self::Dims, ()>>(self, dims: D) -> Result<TensorOf<Self>, DimError>
     where

@@ -29,7 +29,7 @@ use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
 use kernels::scalar::Element;
 
-/// As [`evaluate`], for an `operation` without a derivative: an error if the expression is a
+/// Like [`evaluate`], for an `operation` without a derivative: an error if the expression is a
 /// recorded step.
 #[inline]
 #[track_caller]
@@ -57,7 +57,7 @@ pub(crate) fn evaluate<S: Dims, R: Rank, E: Expr>(
     Ok(step.map(data, order))
 }
 
-/// As [`evaluate`], without recording a step.
+/// Like [`evaluate`], without recording a step.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn evaluate_unrecorded<S: Dims, R: Rank, E: Expr>(
@@ -177,7 +177,7 @@ fn line_in_memory<T: Element>(
     Ok(collect_memory(elements, &nest, to, "order of the result")?)
 }
 
-/// As [`line()`], into `places`.
+/// Like [`line()`], into `places`.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn line_into<W: StrideKind, E: Expr>(
@@ -331,7 +331,7 @@ pub(crate) fn evaluate_tensor<S: Dims, R: Rank, E: Expr>(
     Ok(Evaluated::laid_out(data, &sizes))
 }
 
-/// As [`evaluate_tensor`], in a given order of all axes (numbered with dims first).
+/// Like [`evaluate_tensor`], in a given order of all axes (numbered with dims first).
 #[track_caller]
 pub(crate) fn evaluate_tensor_in<S: Dims, R: Rank, E: Expr>(
     expr: E,
@@ -354,7 +354,7 @@ pub(crate) fn collect_parts<E: Expr + ?Sized>(
     collect_by::<AnyStride, E>(expr, nest, to)
 }
 
-/// As [`collect_parts`], by a kernel for the strides known to rustc.
+/// Like [`collect_parts`], by a kernel for the strides known to rustc.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(

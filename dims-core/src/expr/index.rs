@@ -46,20 +46,20 @@ pub trait IndexExprs {
     #[doc(hidden)]
     fn lent(&self) -> Self::Lent<'_>;
 
-    /// As [`Expr::unify`].
+    /// See [`Expr::unify`].
     #[doc(hidden)]
     fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError>;
 
-    /// As [`Expr::rows`].
+    /// See [`Expr::rows`].
     #[doc(hidden)]
     fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows);
 
-    /// As [`Expr::write`], for the indices of the elements in a register.
+    /// Like [`Expr::write`], for the indices of the elements in a register.
     #[doc(hidden)]
     #[cfg(feature = "std")]
     fn write<'w>(&'w self, writer: &mut Writer<'w>, elements: Register);
 
-    /// As [`Expr::kernel`].
+    /// See [`Expr::kernel`].
     #[doc(hidden)]
     fn kernels<'k>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernels<'k>;
 }

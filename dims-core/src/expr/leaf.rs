@@ -58,7 +58,7 @@ pub(crate) fn unify_axes<S: Dims, U: Dims>(
     unify_at(named.as_slice(), &DimPositions::<S, U>::POSITIONS, positional, origin, shape)
 }
 
-/// As [`unify_axes`], with the positions of the axes. (When inlined, the positions are constants.
+/// Like [`unify_axes`], with the positions of the axes. (When inlined, the positions are constants.
 /// In debug builds it is compiled once, because it is not generic.)
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn unify_at(
@@ -89,7 +89,7 @@ pub(crate) fn axes_row<S: Dims, U: Dims>(named: &S::Axes, positional: &[Axis], r
     row_at(named.as_slice(), &DimPositions::<S, U>::POSITIONS, positional, row);
 }
 
-/// As [`axes_row`], with the positions of the axes.
+/// Like [`axes_row`], with the positions of the axes.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn row_at(named: &[Axis], positions: &[usize; MAX_DIMS], positional: &[Axis], row: &mut [isize]) {
     for (axis, &at) in named.iter().zip(positions) {

@@ -59,7 +59,7 @@ pub(crate) fn lowered<E: Expr + ?Sized>(_: &E, _: usize) -> Option<LoweredProgra
     None
 }
 
-/// As [`lowered`], for `op(old, new)` on the elements of a place and an expression. The place has
+/// Like [`lowered`], for `op(old, new)` on the elements of a place and an expression. The place has
 /// the first row.
 #[cfg(all(feature = "std", debug_assertions))]
 #[inline(never)]
@@ -101,7 +101,7 @@ where
     None
 }
 
-/// As [`lowered`], for a nest whose first row belongs to places, which are not read.
+/// Like [`lowered`], for a nest whose first row belongs to places, which are not read.
 #[cfg(all(feature = "std", debug_assertions))]
 #[inline(never)]
 pub(crate) fn lowered_for_places<E: Expr + ?Sized>(expr: &E, positions: usize) -> Option<LoweredProgram<'_>> {

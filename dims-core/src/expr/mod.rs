@@ -210,7 +210,7 @@ pub trait Expr {
         collect_parts(self, nest, to)
     }
 
-    /// As [`collect`](Expr::collect), for the dims `U` and the positional axes `R` in this order.
+    /// Like [`collect`](Expr::collect), for the dims `U` and the positional axes `R` in this order.
     /// Writes over owned elements if possible.
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]

@@ -8,7 +8,7 @@ use kernels::memory::elements::Elements;
 
 /// Elements in memory whose dims can be bound again.
 #[diagnostic::on_unimplemented(
-    message = "only tensors in memory can be bound to further dims",
+    message = "only tensors in memory can be bound to extra dims",
     label = "this is an expression that has not been evaluated: call `.eval()` first"
 )]
 pub trait Rebindable<T, S: Dims> {

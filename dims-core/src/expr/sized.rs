@@ -12,9 +12,9 @@ use crate::expr::keyed::Keyed;
 use crate::storage::{Evaluated, View};
 use crate::types::brand::Brand;
 use crate::types::rank::Rank;
-use crate::types::set::ordered::SameBrand;
-use crate::types::set::remove::{Found, RemovalStep, Remove};
-use crate::types::set::{Bool, Dims, MaybeDim, NoDim, Nothing};
+use crate::types::set::ordered::Is;
+use crate::types::set::remove::{Found, Removal, Remove};
+use crate::types::set::{Bool, Dims, MaybeDim, NoDim, Nothing, Satisfies};
 use crate::types::size::Size;
 
 pub use crate::types::open::{NoSize, Open, OpenInEither};
@@ -60,10 +60,10 @@ impl<D, E: Gives<D>> Gives<D> for &E {
 
 impl<D: MaybeDim, B> Gives<D> for Iota<'_, B, ()>
 where
-    B: SameBrand<D>,
+    B: Satisfies<Is<D>>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Found = <B::Out as Bool>::OrNothing<D>;
+    type Found = <B::Holds as Bool>::OrNothing<D>;
 }
 
 impl<D, B, T> Gives<D> for Iota<'_, B, NoSize<B, T>> {
@@ -76,12 +76,12 @@ impl<D, T> Gives<D> for Scalar<T> {
     type Found = Nothing;
 }
 
-impl<D: MaybeDim, T, S: Dims<List: Remove<D, Out: RemovalStep>>, R: Rank> Gives<D> for Evaluated<T, S, R> {
+impl<D: MaybeDim, T, S: Dims<List: Remove<D, Out: Removal>>, R: Rank> Gives<D> for Evaluated<T, S, R> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Found = Found<D, S>;
 }
 
-impl<D: MaybeDim, T, S: Dims<List: Remove<D, Out: RemovalStep>>, R: Rank, X: Gives<D>> Gives<D>
+impl<D: MaybeDim, T, S: Dims<List: Remove<D, Out: Removal>>, R: Rank, X: Gives<D>> Gives<D>
     for View<'_, T, S, R, X>
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;

@@ -40,8 +40,8 @@ use crate::types::set::Dims;
 #[cfg(feature = "std")]
 use crate::types::set::Keys;
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec::Vec;
-#[cfg(feature = "std")]
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
 #[cfg(feature = "std")]
@@ -82,9 +82,18 @@ pub(crate) fn short_way<X>(start: impl FnOnce() -> Option<X>) -> Option<X> {
     if is_heard() { None } else { start() }
 }
 
-/// An element for each position of some loops that can be written as a program.
-pub(crate) trait WritesItself {
-    /// Writes the program, with operands in the order of their rows.
+/// An operand with an element for each position of some loops.
+pub(crate) trait LoopOperand {
+    /// The type of the elements.
+    type Elem: Element;
+
+    /// The elements in the order of a loop nest.
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError>;
+
+    /// The operand as text, for plans.
+    fn describe(&self) -> String;
+
+    /// Writes the elements as a program, with operands in the order of their rows.
     #[cfg(feature = "std")]
     fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register;
 }
@@ -134,7 +143,7 @@ impl ExprStep {
     #[inline]
     #[track_caller]
     pub(crate) fn of_loops<T: Element>(
-        operand: &impl WritesItself,
+        operand: &impl LoopOperand,
         sizes: &[usize],
         rows: &Rows,
     ) -> Result<Self, DimError> {
@@ -211,7 +220,7 @@ impl ExprStep {
         }
     }
 
-    /// As [`map`](ExprStep::map), but constant for gradients.
+    /// Like [`map`](ExprStep::map), but constant for gradients.
     #[inline]
     #[track_caller]
     pub(crate) fn detach<T: Element>(self, data: Vec<T>, order: &[usize]) -> Buffer<T> {
@@ -341,7 +350,7 @@ impl ExprStep {
         }
     }
 
-    /// As [`refuse`](ExprStep::refuse), for an operation that writes to existing elements.
+    /// Like [`refuse`](ExprStep::refuse), for an operation that writes to existing elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn refuse_writing(self, operation: &'static str) -> Result<(), DimError> {
@@ -407,7 +416,7 @@ impl WrittenExpr {
     /// The axes of results that are contiguous in an order of loops, if the loops have dims.
     fn axes(&self, order: &[usize]) -> Option<NodeAxes> {
         let keys = self.keys?;
-        let axis = |&axis: &usize| explain::node_axis(keys, axis, self.field.sizes[axis]);
+        let axis = |&axis: &usize| explain::node_axis(keys.as_slice(), axis, self.field.sizes[axis]);
         Some(order.iter().map(axis).collect())
     }
 }

@@ -9,7 +9,7 @@ use crate::storage::{Evaluated, View};
 use crate::tensors::named::Named;
 use crate::types::rank::Rank0;
 use crate::types::role::means;
-use crate::types::set::{DimKey, Dims, MAX_DIMS, Sorted};
+use crate::types::set::{DimKey, Dims, Keys, MAX_DIMS, Sorted};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use kernels::loops::axes::{Order, Sizes};
@@ -24,7 +24,7 @@ pub struct Entry<'f> {
     /// The element type, and its name in the file.
     pub(super) kind: Option<ElementKind>,
     pub(super) called: String,
-    /// Whether they are read as their bytes.
+    /// Whether elements are read as raw bytes.
     pub(super) is_raw: bool,
     pub(super) sizes: Vec<usize>,
     /// Whether the first axis is the innermost one, as in Fortran.
@@ -41,7 +41,7 @@ impl<'f> Entry<'f> {
         &self.sizes
     }
 
-    /// What the file calls the type of the elements: `F32`, `F8_E4M3`.
+    /// The name of the element type in the file: `F32`, `F8_E4M3`.
     pub fn element_type(&self) -> &str {
         &self.called
     }
@@ -67,7 +67,7 @@ impl<'f> Entry<'f> {
     /// # Errors
     ///
     /// As for [`load`](Entry::load), and if the number of axes is not the number of dims, or a dim
-    /// already has another size.
+    /// already has a different size.
     pub fn load_as<T: Stored, L>(&self, dims: L) -> Result<Named<T, L::Set>, FileError>
     where
         L: AxisDims<CountOf<L>>,
@@ -100,7 +100,7 @@ impl<'f> Entry<'f> {
         self.located(array)
     }
 
-    /// As [`load`](Entry::load), but without copying: the tensor is a view of the file's bytes.
+    /// Like [`load`](Entry::load), but without copying: the tensor is a view of the file's bytes.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl<'f> Entry<'f> {
         self.located(self.named::<S>().and_then(|order| self.viewed(&order)))
     }
 
-    /// As [`load_as`](Entry::load_as), but without copying: the tensor is a view of the file's
+    /// Like [`load_as`](Entry::load_as), but without copying: the tensor is a view of the file's
     /// bytes.
     ///
     /// # Errors
@@ -219,7 +219,12 @@ impl<'f> Entry<'f> {
 
     /// The position of each of the file's axes in the set `S`, by name.
     pub(crate) fn named<S: Dims>(&self) -> Result<Order, FileError> {
-        let keys = S::KEYS.as_slice();
+        self.named_by(S::KEYS)
+    }
+
+    /// As [`named`](Entry::named), for a set with these keys.
+    pub(crate) fn named_by(&self, all: &Keys) -> Result<Order, FileError> {
+        let keys = all.as_slice();
         let Some(names) = &self.names else {
             let why = "the file does not name its axes, so say their order: `load_as` or `view_as`";
             return Err(self.mismatch(keys, why.into()));
@@ -240,7 +245,7 @@ impl<'f> Entry<'f> {
             Some(key) => Err(self.mismatch(keys, format!("the file has no `{}`", key.name))),
             None => {
                 let axis = |at| order.iter().position(|&own| own == at).expect("each dim has an axis");
-                S::KEYS.check_primes(|at| (self.sizes[axis(at)], None))?;
+                all.check_primes(|at| (self.sizes[axis(at)], None))?;
                 Ok(order)
             }
         }

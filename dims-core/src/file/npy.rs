@@ -53,7 +53,7 @@ impl NpyReader {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or is not a valid one.
+    /// If the file cannot be read, or is not valid.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
         // (The name of the tensor is the file's without its extension.)
@@ -324,11 +324,11 @@ pub fn to_bytes<A: Storable>(tensor: A) -> Result<Vec<u8>, FileError> {
     of_contents(&Contents::tensor(tensor, "npy")?)
 }
 
-/// As [`to_bytes`], with the axes in the order of `dims`, which must be all dims of the tensor.
+/// Like [`to_bytes`], with the axes in the order of `dims`, which must be all dims of the tensor.
 ///
 /// # Errors
 ///
-/// As for [`to_bytes`], and if a dim has another size than in the tensor.
+/// As for [`to_bytes`], and if a size given with a dim differs from its size in the tensor.
 #[track_caller]
 pub fn to_bytes_as<A, L, X>(tensor: A, dims: L) -> Result<Vec<u8>, FileError>
 where
@@ -390,7 +390,7 @@ pub fn save<A: Storable>(path: impl AsRef<Path>, tensor: A) -> Result<(), FileEr
     save::save(path.as_ref(), &to_bytes(tensor)?)
 }
 
-/// As [`save`], with the axes in the order of `dims`, which must be all dims of the tensor.
+/// Like [`save`], with the axes in the order of `dims`, which must be all dims of the tensor.
 ///
 /// ```
 /// use typed_dims::file::npy::{self, NpyReader};

@@ -50,7 +50,7 @@ impl NpzReader {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or is not a valid one.
+    /// If the file cannot be read, or is not valid.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
         let reader = Self::new(AlignedBytes::read(path)?).map_err(|error| error.of(Some(path)))?;
@@ -132,8 +132,8 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
         })
     }
 
-    /// As [`load`](NpzReader::load), with a dim for each axis, in the order of the file's axes: see
-    /// [`Entry::load_as`].
+    /// Like [`load`](NpzReader::load), with a dim for each axis, in the order of the file's axes:
+    /// see [`Entry::load_as`].
     ///
     /// # Errors
     ///
@@ -203,7 +203,7 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
     }
 }
 
-/// A tensor of an archive, as it is unpacked.
+/// A tensor of an archive while it is unpacked.
 struct Member<'r, B: AsRef<[u8]>> {
     name: String,
     file: ZipFile<'r, Cursor<B>>,
@@ -301,12 +301,13 @@ impl NpzWriter {
         Ok(self)
     }
 
-    /// As [`put`](NpzWriter::put), with the axes in the order of `dims`, which must be all dims of
-    /// the tensor.
+    /// Like [`put`](NpzWriter::put), with the axes in the order of `dims`, which must be all dims
+    /// of the tensor.
     ///
     /// # Errors
     ///
-    /// As for [`put`](NpzWriter::put), and if a dim has another size than in the tensor.
+    /// As for [`put`](NpzWriter::put), and if a size given with a dim differs from its size in the
+    /// tensor.
     #[track_caller]
     pub fn put_as<A, L, X>(&mut self, name: &str, tensor: A, dims: L) -> Result<&mut Self, FileError>
     where

@@ -64,7 +64,7 @@ fn kind(dtype: Dtype) -> Option<ElementKind> {
     })
 }
 
-/// Whether elements are read as their bytes: Rust has no floats of eight bits.
+/// Whether elements are read as raw bytes. Rust has no 8-bit floats.
 fn is_raw(dtype: Dtype) -> bool {
     use Dtype::{F8_E4M3, F8_E4M3FNUZ, F8_E5M2, F8_E5M2FNUZ, F8_E8M0};
     matches!(dtype, F8_E4M3 | F8_E5M2 | F8_E8M0 | F8_E4M3FNUZ | F8_E5M2FNUZ)
@@ -88,7 +88,7 @@ impl SafetensorsReader {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or is not a valid one.
+    /// If the file cannot be read, or is not valid.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
         let reader = Self::new(AlignedBytes::read(path)?).map_err(|error| error.of(Some(path)))?;
@@ -136,8 +136,8 @@ impl<B: AsRef<[u8]>> SafetensorsReader<B> {
 
     /// The tensor with this name.
     ///
-    /// Floats of eight bits (`F8_E4M3`, `F8_E5M2` and the like) are read as `u8`, the bytes as they
-    /// stand in the file; [`Entry::element_type`] says which they are.
+    /// 8-bit floats (`F8_E4M3`, `F8_E5M2` and the like) are read as raw bytes, of type `u8`.
+    /// [`Entry::element_type`] returns the name of their type.
     ///
     /// # Errors
     ///
@@ -203,12 +203,13 @@ impl SafetensorsWriter {
         Ok(self)
     }
 
-    /// As [`put`](SafetensorsWriter::put), with the axes in the order of `dims`, which must be all
-    /// dims of the tensor.
+    /// Like [`put`](SafetensorsWriter::put), with the axes in the order of `dims`, which must be
+    /// all dims of the tensor.
     ///
     /// # Errors
     ///
-    /// As for [`put`](SafetensorsWriter::put), and if a dim has another size than in the tensor.
+    /// As for [`put`](SafetensorsWriter::put), and if a size given with a dim differs from its size
+    /// in the tensor.
     #[track_caller]
     pub fn put_as<A, L, X>(&mut self, name: &str, tensor: A, dims: L) -> Result<&mut Self, FileError>
     where

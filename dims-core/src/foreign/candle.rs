@@ -1,9 +1,9 @@
 //! candle's tensors (feature `candle`).
 //!
 //! [`t.to_tensor((Batch, Feat))`](ToTensor::to_tensor) converts from candle, and
-//! [`x.into_candle((Batch, Feat))`](IntoCandle::into_candle) converts to candle. candle checks the
-//! element type, the number of axes and the device at run time, so these can be errors. Gradients
-//! do not pass through: candle's tensor has no graph.
+//! [`x.into_candle((Batch, Feat))`](super::IntoForeign::into_candle) converts to candle. candle
+//! checks the element type, the number of axes and the device at run time, so these can be errors.
+//! Gradients do not pass through: candle's tensor has no graph.
 //!
 //! The element types are `f32`, `f64`, `f16`, `bf16`, `u8`, `u32`, `i64`, and any other [`Element`]
 //! that is also candle's `WithDType`.
@@ -39,7 +39,7 @@ pub trait ToTensor {
     /// let x: Tensor<f32, (Batch, Feat)> = t.to_tensor((Batch, Feat));
     /// ```
     #[panicking_twin(
-        but = "what the run decides is an error: elements of another type than `T`, another number of axes than there are dims, a size that is not the dim's, a device that does not yield its elements"
+        but = "mismatches at run time are errors: a different element type than `T`, a different number of axes, a size that is not the size of its dim, a device from which elements cannot be read"
     )]
     fn try_to_tensor<T: Element + WithDType, L: AxisDims<crate::bind::source::RankDyn>>(
         &self,
@@ -74,25 +74,14 @@ impl ToTensor for Tensor {
     }
 }
 
-/// Converts tensors to candle's.
-pub trait IntoCandle: Computable<Rank = Rank0, Elem: WithDType> {
-    /// Converts to a candle tensor on the CPU, with the dims as its axes in this order.
-    ///
-    /// If the tensor owns elements in this order, they are not copied. An expression is computed in
-    /// this order.
-    ///
-    /// ```text
-    /// let scores: candle_core::Tensor = (&x * 2.0).into_candle((Feat, Batch));
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the tensor is an expression that cannot be computed.
-    #[panicking_twin]
-    fn try_into_candle<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Result<Tensor, DimError> {
-        let (data, sizes) = elements_in::<Self, D, X>(self, &dims, false, "into_candle")?;
-        Tensor::from_vec(data, sizes, &Device::Cpu).map_err(|error| of_candle(&error))
-    }
+/// See [`into_candle`](super::IntoForeign::into_candle).
+#[track_caller]
+pub(super) fn tensor_of<A, D, X>(tensor: A, dims: &D) -> Result<Tensor, DimError>
+where
+    A: Computable<Rank = Rank0, Elem: WithDType>,
+    D: DimsOf<A::Dims, X>,
+    X: LaidWhole<D>,
+{
+    let (data, sizes) = elements_in::<A, D, X>(tensor, dims, false, "into_candle")?;
+    Tensor::from_vec(data, sizes, &Device::Cpu).map_err(|error| of_candle(&error))
 }
-
-impl<A: Computable<Rank = Rank0, Elem: WithDType>> IntoCandle for A {}

@@ -1,9 +1,10 @@
 //! Images from the crate `image` (feature `image`).
 //!
-//! A colour image has three axes: lines, columns, and the channels of a pixel. A grey one has only
-//! lines and columns. Bind images like arrays, `picture.at((y, x, colour))`.
-//! [`into_tensor`](IntoTensor) converts an owned image, and [`into_image`](IntoImage::into_image)
-//! converts back. Elements are only copied if a tensor has another order of axes.
+//! A colour image has three axes: rows, columns, and the channels of a pixel. A grey one has only
+//! rows and columns. Bind images like arrays, `picture.at((y, x, colour))`.
+//! [`into_tensor`](IntoTensor) converts an owned image, and
+//! [`into_image`](super::IntoForeign::into_image) converts back. Elements are only copied if a
+//! tensor has another order of axes.
 //!
 //! The feature enables no file formats. Enable those that you need in your own dependency,
 //! `image = { features = ["png"] }`.
@@ -19,7 +20,6 @@ use crate::types::set::DimsOf;
 use ::image::{ImageBuffer, Luma, LumaA, Pixel, Primitive, Rgb, Rgba};
 use alloc::vec::Vec;
 use core::panic::Location;
-use twins::panicking_twin;
 
 /// Kinds of pixels. Images with one channel have two axes, all others have three.
 pub trait Channels: Pixel {
@@ -42,7 +42,7 @@ channels!(Luma Rank2, LumaA Rank3, Rgb Rank3, Rgba Rank3);
 
 pub(crate) type ImageOf<P> = ImageBuffer<P, Vec<<P as Pixel>::Subpixel>>;
 
-/// Lines, columns, channels.
+/// Rows, columns, channels.
 pub(crate) fn sizes<P: Channels>(image: &ImageOf<P>) -> [usize; 3] {
     [image.height() as usize, image.width() as usize, P::CHANNEL_COUNT.into()]
 }
@@ -124,35 +124,17 @@ fn image_of<P: Pixel>(
     ImageBuffer::from_raw(columns, lines, data).ok_or_else(too_large)
 }
 
-/// Converts tensors to images.
-pub trait IntoImage: Computable<Rank = Rank0> {
-    /// Converts the tensor to an image. The dims are lines, columns and, unless the image is grey,
-    /// channels.
-    ///
-    /// The channel `c` of pixel (`x`, `y`) is `tensor[y, x, c]`. If the tensor owns elements in
-    /// this order, they are not copied. An expression is computed in this order.
-    ///
-    /// ```text
-    /// let picture = RgbImage::from_pixel(4, 2, Rgb([10, 20, 30]));
-    /// dims!(y, x, colour);
-    /// let brighter: RgbImage = (picture.at((y, x, colour)) + 5).into_image((y, x, colour));
-    /// assert_eq!(brighter, RgbImage::from_pixel(4, 2, Rgb([15, 25, 35])));
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the size of the last dim is not the number of channels, if there are more than 2^32 - 1
-    /// lines or columns, or if the tensor is an expression that cannot be computed.
-    #[panicking_twin]
-    fn try_into_image<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Result<M, DimError>
-    where
-        M: Lined<Self::Elem, CountOf<D>>,
-    {
-        let origin = Some(Location::caller());
-        let (data, sizes) = elements_in::<Self, D, X>(self, &dims, false, "into_image")?;
-        let names: Vec<&'static str> = <D as DimList>::KEYS.as_slice().iter().map(|key| key.name).collect();
-        M::of_lines(data, &sizes, &names, origin)
-    }
+/// See [`into_image`](super::IntoForeign::into_image).
+#[track_caller]
+pub(super) fn image_from<A, M, D, X>(tensor: A, dims: &D) -> Result<M, DimError>
+where
+    A: Computable<Rank = Rank0>,
+    D: DimsOf<A::Dims, X>,
+    X: LaidWhole<D>,
+    M: Lined<A::Elem, CountOf<D>>,
+{
+    let origin = Some(Location::caller());
+    let (data, sizes) = elements_in::<A, D, X>(tensor, dims, false, "into_image")?;
+    let names: Vec<&'static str> = <D as DimList>::KEYS.as_slice().iter().map(|key| key.name).collect();
+    M::of_lines(data, &sizes, &names, origin)
 }
-
-impl<A: Computable<Rank = Rank0>> IntoImage for A {}

@@ -1,8 +1,8 @@
 //! mdarray's arrays (feature `mdarray`).
 //!
 //! Bind arrays and views like those of ndarray, `m.at((i, j))`. [`into_tensor`](IntoTensor)
-//! converts an owned array, and [`into_mdarray`](IntoMdarray::into_mdarray) converts back. Elements
-//! are only copied for arrays whose sizes are all static, because these store them inline.
+//! converts an owned array, and [`into_mdarray`](super::IntoForeign::into_mdarray) converts back.
+//! Elements are only copied for arrays whose sizes are all static, because these store them inline.
 
 use crate::bind::source::RankDyn;
 use crate::creation::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
@@ -16,7 +16,6 @@ use crate::types::set::DimsOf;
 use ::mdarray::{Array, Dim, DynRank, Shape};
 use alloc::vec::Vec;
 use core::panic::Location;
-use twins::panicking_twin;
 
 /// A shape of mdarray with a static or dynamic rank.
 pub trait MdShape: Shape {
@@ -85,40 +84,24 @@ impl<T, S: MdShape> IntoTensor for Array<T, S> {
     }
 }
 
-/// Converts tensors to mdarray's arrays.
-pub trait IntoMdarray: Computable<Rank = Rank0> {
-    /// Converts to an array with the dims as its axes, in this order: `m[[i, j]] = x[i, j]`.
-    ///
-    /// If the tensor owns elements in this order, they are not copied. An expression is computed in
-    /// this order. The array's sizes may be static.
-    ///
-    /// ```text
-    /// dims!(i, j);
-    /// let m: DArray<f64, 2> = (darray![[1.0, 2.0], [3.0, 4.0]].at((i, j)) * 10.0).into_mdarray((j, i));
-    /// assert_eq!(m, darray![[10.0, 30.0], [20.0, 40.0]]);
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the array's static sizes differ, or if the tensor is an expression that cannot be
-    /// computed.
-    #[panicking_twin]
-    fn try_into_mdarray<S: ShapeOf<CountOf<D>>, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
-        self,
-        dims: D,
-    ) -> Result<Array<Self::Elem, S>, DimError> {
-        let second_origin: Origin = Some(Location::caller());
-        let (data, sizes) = elements_in::<Self, D, X>(self, &dims, false, "into_mdarray")?;
-        for ((&first, &fixed), key) in sizes.iter().zip(S::FIXED).zip(<D as DimList>::KEYS.as_slice()) {
-            if let Some(second) = fixed
-                && first != second
-            {
-                let dim = key.name;
-                return Err(DimError::SizeConflict { dim, first, first_origin: None, second, second_origin });
-            }
+/// See [`into_mdarray`](super::IntoForeign::into_mdarray).
+#[track_caller]
+pub(super) fn array_of<A, S, D, X>(tensor: A, dims: &D) -> Result<Array<A::Elem, S>, DimError>
+where
+    A: Computable<Rank = Rank0>,
+    S: ShapeOf<CountOf<D>>,
+    D: DimsOf<A::Dims, X>,
+    X: LaidWhole<D>,
+{
+    let second_origin: Origin = Some(Location::caller());
+    let (data, sizes) = elements_in::<A, D, X>(tensor, dims, false, "into_mdarray")?;
+    for ((&first, &fixed), key) in sizes.iter().zip(S::FIXED).zip(<D as DimList>::KEYS.as_slice()) {
+        if let Some(second) = fixed
+            && first != second
+        {
+            let dim = key.name;
+            return Err(DimError::SizeConflict { dim, first, first_origin: None, second, second_origin });
         }
-        Ok(Array::from(data).into_shape(S::from_dims(&sizes)))
     }
+    Ok(Array::from(data).into_shape(S::from_dims(&sizes)))
 }
-
-impl<A: Computable<Rank = Rank0>> IntoMdarray for A {}

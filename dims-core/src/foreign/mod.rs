@@ -11,3 +11,117 @@ pub mod nalgebra;
 #[cfg(any(feature = "image", feature = "mdarray", feature = "nalgebra"))]
 #[allow(unsafe_code)]
 mod source;
+
+#[cfg(any(feature = "image", feature = "mdarray", feature = "nalgebra"))]
+use crate::creation::convert::CountOf;
+use crate::error::DimError;
+use crate::laid::LaidWhole;
+use crate::tensors::tensor::Computable;
+use crate::types::rank::Rank0;
+use crate::types::set::DimsOf;
+use twins::panicking_twin;
+
+/// Converts tensors to the arrays, matrices, images and tensors of other crates.
+pub trait IntoForeign: Computable<Rank = Rank0> {
+    /// Converts to a candle tensor on the CPU, with the dims as its axes in this order.
+    ///
+    /// If the tensor owns elements in this order, they are not copied. An expression is computed in
+    /// this order.
+    ///
+    /// ```text
+    /// let scores: candle_core::Tensor = (&x * 2.0).into_candle((Feat, Batch));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the tensor is an expression that cannot be computed.
+    #[cfg(feature = "candle")]
+    #[panicking_twin]
+    fn try_into_candle<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
+        self,
+        dims: D,
+    ) -> Result<candle_core::Tensor, DimError>
+    where
+        Self::Elem: candle_core::WithDType,
+    {
+        candle::tensor_of(self, &dims)
+    }
+
+    /// Converts the tensor to an image. The dims are lines, columns and, unless the image is grey,
+    /// channels.
+    ///
+    /// The channel `c` of pixel (`x`, `y`) is `tensor[y, x, c]`. If the tensor owns elements in
+    /// this order, they are not copied. An expression is computed in this order.
+    ///
+    /// ```text
+    /// let picture = RgbImage::from_pixel(4, 2, Rgb([10, 20, 30]));
+    /// dims!(y, x, colour);
+    /// let brighter: RgbImage = (picture.at((y, x, colour)) + 5).into_image((y, x, colour));
+    /// assert_eq!(brighter, RgbImage::from_pixel(4, 2, Rgb([15, 25, 35])));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the size of the last dim is not the number of channels, if there are more than 2^32 - 1
+    /// lines or columns, or if the tensor is an expression that cannot be computed.
+    #[cfg(feature = "image")]
+    #[panicking_twin]
+    fn try_into_image<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Result<M, DimError>
+    where
+        M: image::Lined<Self::Elem, CountOf<D>>,
+    {
+        image::image_from(self, &dims)
+    }
+
+    /// Converts to an array of mdarray with the dims as its axes, in this order:
+    /// `m[[i, j]] = x[i, j]`.
+    ///
+    /// If the tensor owns elements in this order, they are not copied. An expression is computed in
+    /// this order. The array's sizes may be static.
+    ///
+    /// ```text
+    /// dims!(i, j);
+    /// let m: DArray<f64, 2> = (darray![[1.0, 2.0], [3.0, 4.0]].at((i, j)) * 10.0).into_mdarray((j, i));
+    /// assert_eq!(m, darray![[10.0, 30.0], [20.0, 40.0]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the array's static sizes differ, or if the tensor is an expression that cannot be
+    /// computed.
+    #[cfg(feature = "mdarray")]
+    #[panicking_twin]
+    fn try_into_mdarray<S: mdarray::ShapeOf<CountOf<D>>, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
+        self,
+        dims: D,
+    ) -> Result<::mdarray::Array<Self::Elem, S>, DimError> {
+        mdarray::array_of(self, &dims)
+    }
+
+    /// Converts to a matrix of nalgebra whose rows and columns are the two dims, or to a vector
+    /// along one dim.
+    ///
+    /// `m[(i, j)] = x[i, j]`. If the tensor owns column-major elements, for example from a matrix,
+    /// they are not copied. An expression is computed in this order.
+    ///
+    /// ```text
+    /// dims!(i = 2, j = 3);
+    /// let m: DMatrix<f64> = (dmatrix![1.0, 2.0, 3.0; 4.0, 5.0, 6.0].at((i, j)) * 10.0).into_matrix((i, j));
+    /// assert_eq!(m, dmatrix![10.0, 20.0, 30.0; 40.0, 50.0, 60.0]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the matrix's static sizes differ, or if the tensor is an expression that cannot be
+    /// computed.
+    #[cfg(feature = "nalgebra")]
+    #[panicking_twin]
+    fn try_into_matrix<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Result<M, DimError>
+    where
+        M: nalgebra::Columnar<Self::Elem, CountOf<D>>,
+    {
+        nalgebra::matrix_of(self, &dims)
+    }
+}
+
+impl<A: Computable<Rank = Rank0>> IntoForeign for A {}

@@ -2,8 +2,8 @@
 //!
 //! Bind matrices, vectors and views like arrays, `m.at((i, j))`. Nothing is copied: tensors support
 //! nalgebra's column-major layout. `m.into_tensor((Row, Col))` converts an owned matrix, and
-//! [`into_matrix`](IntoMatrix::into_matrix) converts back. A matrix has two axes. A matrix type
-//! with one static column is a vector, and has one axis.
+//! [`into_matrix`](super::IntoForeign::into_matrix) converts back. A matrix has two axes. A matrix
+//! type with one static column is a vector, and has one axis.
 
 use crate::creation::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
 use crate::error::{DimError, Origin};
@@ -18,7 +18,6 @@ use ::nalgebra::{
 };
 use alloc::vec::Vec;
 use core::panic::Location;
-use twins::panicking_twin;
 use typenum::{IsEqual, U1};
 
 /// A number of columns in nalgebra's types. With one static column there is one axis, else there
@@ -141,33 +140,17 @@ where
     }
 }
 
-/// Converts tensors to nalgebra's matrices.
-pub trait IntoMatrix: Computable<Rank = Rank0> {
-    /// Converts to a matrix whose rows and columns are the two dims, or to a vector along one dim.
-    ///
-    /// `m[(i, j)] = x[i, j]`. If the tensor owns column-major elements, for example from a matrix,
-    /// they are not copied. An expression is computed in this order.
-    ///
-    /// ```text
-    /// dims!(i = 2, j = 3);
-    /// let m: DMatrix<f64> = (dmatrix![1.0, 2.0, 3.0; 4.0, 5.0, 6.0].at((i, j)) * 10.0).into_matrix((i, j));
-    /// assert_eq!(m, dmatrix![10.0, 20.0, 30.0; 40.0, 50.0, 60.0]);
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the matrix's static sizes differ, or if the tensor is an expression that cannot be
-    /// computed.
-    #[panicking_twin]
-    fn try_into_matrix<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Result<M, DimError>
-    where
-        M: Columnar<Self::Elem, CountOf<D>>,
-    {
-        let origin = Some(Location::caller());
-        let (data, sizes) = elements_in::<Self, D, X>(self, &dims, true, "into_matrix")?;
-        let names: Vec<&'static str> = <D as DimList>::KEYS.as_slice().iter().map(|key| key.name).collect();
-        M::of_columns(data, &sizes, &names, origin)
-    }
+/// See [`into_matrix`](super::IntoForeign::into_matrix).
+#[track_caller]
+pub(super) fn matrix_of<A, M, D, X>(tensor: A, dims: &D) -> Result<M, DimError>
+where
+    A: Computable<Rank = Rank0>,
+    D: DimsOf<A::Dims, X>,
+    X: LaidWhole<D>,
+    M: Columnar<A::Elem, CountOf<D>>,
+{
+    let origin = Some(Location::caller());
+    let (data, sizes) = elements_in::<A, D, X>(tensor, dims, true, "into_matrix")?;
+    let names: Vec<&'static str> = <D as DimList>::KEYS.as_slice().iter().map(|key| key.name).collect();
+    M::of_columns(data, &sizes, &names, origin)
 }
-
-impl<A: Computable<Rank = Rank0>> IntoMatrix for A {}

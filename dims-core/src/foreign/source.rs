@@ -29,7 +29,7 @@ mod image {
         Axes::from_slice(&all[..P::Rank::N])
     }
 
-    // SAFETY: `axes` asserts that the vector has at least lines x columns x channels elements. With
+    // SAFETY: `axes` asserts that the vector has at least rows x columns x channels elements. With
     // fewer axes, a subset of these is reached.
     unsafe impl<P: Channels> Source for ImageOf<P> {
         type Elem = P::Subpixel;
@@ -41,7 +41,7 @@ mod image {
         }
     }
 
-    // SAFETY: `axes` asserts that the vector has at least lines x columns x channels elements, and
+    // SAFETY: `axes` asserts that the vector has at least rows x columns x channels elements, and
     // each position of the axes is one of them. The image is borrowed exclusively.
     unsafe impl<P: Channels> SourceMut for ImageOf<P> {
         fn raw_mut(&mut self) -> (*mut P::Subpixel, Axes) {

@@ -28,8 +28,8 @@ use kernels::trace::{
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
-/// A function with a custom pull-back. The value is `f(inputs)`. The gradient by the inputs is
-/// `pull_back` of the inputs, the value, and the cotangent of the value.
+/// A function with a custom pull-back. The value is `f(inputs)`. The gradient with respect to the
+/// inputs is `pull_back` of the inputs, the value, and the cotangent of the value.
 ///
 /// `f` runs once, and its operations are not recorded. `pull_back` runs in each backward pass. It
 /// is recorded if gradients of gradients are taken, so it can be differentiated if its operations
@@ -63,7 +63,7 @@ use twins::panicking_twin;
 /// # Errors
 ///
 /// If the value depends on a traced tensor that is not among the inputs, or there is no memory.
-#[panicking_twin(but = "what can go wrong before the backward pass is an error")]
+#[panicking_twin(but = "mistakes that are found before the backward pass are errors")]
 pub fn try_custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + Send + Sync + 'static>(
     f: impl FnOnce(&P::Value) -> Y,
     pull_back: impl Fn(&P::Value, &Y, &Y) -> P::Value + Send + Sync + 'static,
@@ -108,7 +108,7 @@ pub fn try_custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
 /// # Errors
 ///
 /// If the value depends on a traced tensor that is not among the inputs, or there is no memory.
-#[panicking_twin(but = "what can go wrong before the backward pass is an error")]
+#[panicking_twin(but = "mistakes that are found before the backward pass are errors")]
 pub fn try_checkpoint<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + Send + Sync + 'static>(
     f: impl Fn(&P::Value) -> Y + Send + Sync + 'static,
     inputs: P,
@@ -366,7 +366,7 @@ impl Walk<1> for Filled<'_> {
     }
 }
 
-/// The gradients by inputs, as parts.
+/// The gradients with respect to inputs, as parts.
 struct GradientParts<'a> {
     parts: Vec<(Arc<Node>, Part)>,
     asked: &'a dyn Fn(u64) -> bool,

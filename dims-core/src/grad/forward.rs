@@ -93,7 +93,8 @@ pub fn try_hvp<P: Inputs, L: ScalarLoss>(
     collected::<P>(&traced, &mut products, &variables.nodes, None)
 }
 
-/// The gradients by variables, each with the direction of its variable as the cotangent.
+/// The gradients with respect to variables, each with the direction of its variable as the
+/// cotangent.
 fn towards<P: Inputs>(
     direction: P,
     traced: &P::Value,

@@ -14,8 +14,8 @@ use crate::types::rank::Rank;
 use crate::types::set::Dims;
 use kernels::scalar::Element;
 
-/// The inputs by which a gradient is taken: a reference to [`Parameters`], or a tuple of
-/// references.
+/// The inputs with respect to which a gradient is taken: a reference to [`Parameters`], or a tuple
+/// of references.
 ///
 /// The function gets the inputs in the same form: `|w| ..` for `&w`, `|(w, b)| ..` for `(&w, &b)`.
 /// The gradient is an owned value of the type of `w`, or a tuple.
@@ -123,7 +123,7 @@ impl<T: Element, S: Dims, R: Rank> Inputs for Named<T, S, R, View<'_, T, S, R>> 
 
 /// Tensors that all have the rest `B`, so that each example has its own.
 #[diagnostic::on_unimplemented(
-    message = "the loss has the further dims `Rest<{B}>`, but `{Self}` lacks them",
+    message = "the loss has the extra dims `Rest<{B}>`, but `{Self}` lacks them",
     label = "for the gradient of each example, pass a tensor with `Rest<{B}>`: `&Tensor<f32, (.., Rest<{B}>)>`, or a tuple of them"
 )]
 pub trait OfEach<B> {

@@ -1,4 +1,4 @@
-//! The form in which functions get the values that gradients are taken by.
+//! The form in which functions get the values with respect to which gradients are taken.
 
 use crate::storage::View;
 use crate::tensors::named::Named;

@@ -17,7 +17,7 @@ use kernels::trace::Held;
 /// A loss: one float, as a tensor without dims.
 ///
 /// Two separate conditions, no dims and floats as elements, have separate messages. If the inputs
-/// `P` have the further dims `Rest<B>` of a batch, the loss may have them too: then there is one
+/// `P` have the extra dims `Rest<B>` of a batch, the loss may have them too: then there is one
 /// loss and one gradient for each example.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a loss",
@@ -89,12 +89,12 @@ impl<T: Element, S: Dims, E: Expr<Elem = T>> LossTensor for Named<T, S, Rank0, E
     }
 }
 
-/// The dims of a loss: none, or `Rest<B>` if the gradient is taken by tensors of [each
-/// example](OfEach).
+/// The dims of a loss: none, or `Rest<B>` if the gradient is taken with respect to tensors of
+/// [each example](OfEach).
 #[diagnostic::on_unimplemented(
     message = "the loss has the dims `{Self}` left",
     label = "the loss must be one number: reduce it over these dims, for example by `.mean(..)`",
-    note = "only `grad` by tensors with `Rest<B>` takes a loss with `Rest<B>`; for a struct, take the gradient by its tensors, or write a struct with \
+    note = "only `grad` with respect to tensors with `Rest<B>` takes a loss with `Rest<B>`; for a struct, differentiate with respect to its tensors, or write a struct with \
             fields `Tensor<f32, (.., Rest<B>)>`; for the losses as well, take `vjp`: see \"Per-example gradients\" in the guide"
 )]
 pub trait NoneReduced<P = ()> {
@@ -107,7 +107,7 @@ impl<P> NoneReduced<P> for () {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The further dims of a batch. Examples are independent, so the gradient of each is a part of the
+/// The extra dims of a batch. Examples are independent, so the gradient of each is a part of the
 /// gradient of their sum.
 #[diagnostic::do_not_recommend]
 impl<B: Dims, P: OfEach<B>> NoneReduced<P> for (Rest<B>,) {

@@ -31,6 +31,8 @@ pub mod lent;
 pub mod parameters;
 
 #[cfg(feature = "std")]
+mod blocks;
+#[cfg(feature = "std")]
 mod custom;
 #[cfg(feature = "std")]
 mod forward;
@@ -39,12 +41,16 @@ mod inputs;
 #[cfg(feature = "std")]
 mod jacobian;
 #[cfg(feature = "std")]
+mod jacobian_dims;
+#[cfg(feature = "std")]
 mod loss;
 #[cfg(feature = "std")]
 mod reverse;
 #[cfg(feature = "std")]
 mod variables;
 
+#[cfg(feature = "std")]
+pub use blocks::{HessianBlocks, HessianInputs, JacobianBlocks, JacobianInputs};
 #[cfg(feature = "std")]
 pub use custom::{checkpoint, custom_vjp, try_checkpoint, try_custom_vjp};
 #[cfg(feature = "std")]

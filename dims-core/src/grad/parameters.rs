@@ -23,7 +23,7 @@ use crate::expr::{Binary, Expr, Unary};
 use crate::storage::Evaluated;
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
-use crate::types::set::{Dims, Keys};
+use crate::types::set::{DimKey, Dims};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::any::{Any, TypeId, type_name};
@@ -37,7 +37,8 @@ use path::values_at;
 /// Values made of tensors: tensors that own their elements; tuples, arrays, `Vec`, `Option` and
 /// `Box` of these; and structs with `#[derive(Parameters)]`.
 ///
-/// A gradient has the type of its parameters: the gradient by a `Network` is a `Network`.
+/// A gradient has the type of its parameters: the gradient with respect to a `Network` is a
+/// `Network`.
 ///
 /// * Tensors of floats are learned.
 /// * Tensors of other elements, such as indices and masks, are visited, named and counted, but not
@@ -165,7 +166,7 @@ pub trait Parameters: Sized {
     /// # Panics
     ///
     /// If it does not fit into memory.
-    #[panicking_twin(but = "what does not fit into memory is an error")]
+    #[panicking_twin(but = "running out of memory is an error")]
     fn try_zero(&self) -> Result<Self, DimError> {
         struct Zeros;
         impl Walk<1> for Zeros {
@@ -311,7 +312,7 @@ impl<P: DerivedParameters> Parameters for P {
 /// use typed_dims::types::rank::Rank;
 /// use typed_dims::types::scalar::Element;
 ///
-/// /// How many elements each tensor has in both values.
+/// /// The number of elements of each tensor in both values.
 /// struct Sizes(Vec<String>);
 ///
 /// impl Walk<2> for Sizes {
@@ -369,7 +370,7 @@ pub trait Walk<const N: usize> {
     /// Called before [`tensor`](Walk::tensor) gets the state of an optimizer as one line of
     /// elements, with the dims and the sizes of the state's axes, the last one innermost.
     #[doc(hidden)]
-    fn line_along(&mut self, keys: &'static Keys, sizes: &[usize]) {
+    fn line_along(&mut self, keys: &[DimKey], sizes: &[usize]) {
         let _ = (keys, sizes);
     }
 
@@ -379,8 +380,7 @@ pub trait Walk<const N: usize> {
     }
 }
 
-/// A function over the tensors of `M` values of one type, which it can change, and of `N` further
-/// ones.
+/// A function over the tensors of `M` values of one type, which it can change, and of `N` others.
 ///
 /// A [`Walk`] makes a new value. This changes values in place, or only reads them if `M` is 0.
 ///
@@ -537,15 +537,20 @@ pub(crate) fn same_sizes<T: Element, S: Dims, R: Rank, const N: usize>(
         let Some(at) = (0..shape.sizes().len()).find(|&at| shape.size(at) != other.size(at)) else {
             continue;
         };
-        return Err(sizes_differ(path, S::KEYS, at, shape.size(at), other.size(at)));
+        return Err(sizes_differ(path, S::KEYS.as_slice(), at, shape.size(at), other.size(at)));
     }
     Ok(())
 }
 
 /// The error of values whose sizes of an axis differ; dims come first, then positional axes.
 #[cold]
-pub(crate) fn sizes_differ(path: &Path, keys: &Keys, axis: usize, one: usize, another: usize) -> DimError {
-    let keys = keys.as_slice();
+pub(crate) fn sizes_differ(
+    path: &Path,
+    keys: &[DimKey],
+    axis: usize,
+    one: usize,
+    another: usize,
+) -> DimError {
     let name = match keys.get(axis) {
         Some(key) => format!("dim `{}`", key.name),
         None => format!("positional axis {}", axis - keys.len()),

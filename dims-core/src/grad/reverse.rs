@@ -54,8 +54,8 @@ pub fn try_value_and_grad<P: Inputs, L: ScalarLoss>(
 
 /// The loss as a tensor, and its gradient.
 ///
-/// As [`value_and_grad`], but returns the loss as a tensor, such as `Tensor<f32, ()>`, so it can be
-/// differentiated or recorded by an outer function. If the tensors in `by` have the further dims
+/// Like [`value_and_grad`], but returns the loss as a tensor, such as `Tensor<f32, ()>`, so it can
+/// be differentiated or recorded by an outer function. If the tensors in `by` have the extra dims
 /// `Rest<B>` of a batch, the loss can have them too: one loss for each example.
 ///
 /// ```
@@ -78,7 +78,7 @@ pub fn try_loss_and_grad<P: Inputs, L: ScalarLoss<P>>(
     Ok((loss, gradient))
 }
 
-/// As [`value_and_grad_with`], but returns the loss as a tensor: see [`loss_and_grad`].
+/// Like [`value_and_grad_with`], but returns the loss as a tensor: see [`loss_and_grad`].
 #[panicking_twin(but = "returns errors instead of panicking: see [`try_grad`]")]
 pub fn try_loss_and_grad_with<P: Inputs, L: ScalarLoss<P>, X>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
@@ -147,7 +147,7 @@ pub(super) fn differentiated<P: Inputs, Q, L: ScalarLoss<Q>, X, K>(
     Ok((wanted, gradient, beside))
 }
 
-/// The gradients by the variables in `traced`.
+/// The gradients with respect to the variables in `traced`.
 pub(super) fn collected<P: Inputs>(
     traced: &P::Value,
     gradients: &mut Gradients,
@@ -222,7 +222,7 @@ pub fn vjp<'p, P: Inputs<Value: 'p>, Y: Parameters + 'p>(
     (shown, Box::new(pull))
 }
 
-/// As [`vjp`], but returns errors instead of panicking, and so does the pull-back.
+/// Like [`vjp`], but returns errors instead of panicking, and so does the pull-back.
 ///
 /// # Errors
 ///

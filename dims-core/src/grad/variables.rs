@@ -1,4 +1,4 @@
-//! Variables of a recorded program, and the gradients by them.
+//! Variables of a recorded program, and the gradients with respect to them.
 
 use crate::error::{DimError, Origin};
 use crate::expr::evaluate::evaluate_tensor;
@@ -56,6 +56,11 @@ impl Elements {
             rest /= size;
         }
         place as usize
+    }
+
+    /// Other elements in the same layout.
+    pub(super) fn with_held(&self, held: Arc<dyn Held>) -> Self {
+        Elements { held, sizes: self.sizes.clone(), place: self.place.clone() }
     }
 
     /// Its elements along its axes.
@@ -261,7 +266,7 @@ fn copied<T: Element, S: Dims, R: Rank>(tensor: &Evaluated<T, S, R>) -> Result<V
     Ok(data)
 }
 
-/// The gradients by variables, in the order of the walk that made them.
+/// The gradients with respect to variables, in the order of the walk that made them.
 pub(super) struct Collected<'g> {
     pub(super) gradients: &'g mut Gradients,
     pub(super) nodes: core::slice::Iter<'g, Arc<Node>>,
@@ -297,7 +302,7 @@ fn zeros<T: Element>(len: usize) -> Result<Buffer<T>, DimError> {
     Ok(data.into())
 }
 
-/// The gradients by variables, each with a direction of the variable as the cotangent.
+/// The gradients with respect to variables, each with a direction of the variable as the cotangent.
 pub(super) struct Directed<'g> {
     pub(super) gradients: &'g mut Gradients,
     pub(super) nodes: core::slice::Iter<'g, Arc<Node>>,

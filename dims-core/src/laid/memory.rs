@@ -13,7 +13,7 @@ use crate::storage::axes::{AxisBlock, in_order};
 use crate::storage::leaf::Leaf;
 use crate::storage::unchecked::{collect_memory, strided};
 use crate::types::rank::{Rank, Rank0};
-use crate::types::set::remove::{Found, RemovalStep, Remove};
+use crate::types::set::remove::{Found, Removal, Remove};
 use crate::types::set::{Dims, MaybeDim};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -294,7 +294,7 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Leaf<T, S, Rank0> for Lent<M, 
     }
 }
 
-impl<D: MaybeDim, M, S: Dims<List: Remove<D, Out: RemovalStep>>> Gives<D> for Lent<M, S> {
+impl<D: MaybeDim, M, S: Dims<List: Remove<D, Out: Removal>>> Gives<D> for Lent<M, S> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Found = Found<D, S>;
 }

@@ -20,7 +20,7 @@ mod tensor;
 
 pub use crate::storage::packed::Packed;
 pub use memory::{Lent, Memory, Writable};
-pub use regroup::{Divided, Neighbours, NewInPlaceOf, SideBySide, UnionOf};
+pub use regroup::{Divided, Neighbours, SideBySide, UnionOf};
 
 use crate::creation::convert::AxisDims;
 use crate::error::{DimError, unwrap};
@@ -58,12 +58,13 @@ use twins::panicking_twin;
 /// ```
 ///
 /// It derefs to a tensor, and can be used in all operations. The order of the strides follows from
-/// the type. If all tensors of an expression have the same layout, and so has its result or some
-/// dims are reduced, then rustc knows the loops except for their lengths, and strides are not
-/// examined at run time. In a matrix product of up to about 64 x 64 by 64 x 64, the types determine
-/// whether the elements of each matrix are adjacent along rows, columns or the sum, and so which
-/// kernel runs. Rows, columns and batch may each span several dims if these are adjacent. The
-/// [plan](crate::plan::explain) shows `strides known to rustc`. Strides are examined at run time if
+/// the type. If all tensors of an expression have the same layout, and the result has this layout
+/// or is reduced over some dims, rustc knows the loops except for their lengths. Strides are then
+/// not examined at run time. In a matrix product of up to about 64 x 64 by 64 x 64, the types
+/// determine whether the elements of each matrix are adjacent along rows, columns or the sum, and
+/// so which kernel runs. Rows, columns and batch may each span several dims if these are adjacent.
+/// The [plan](crate::plan::explain) shows `strides known to rustc`. Strides are examined at run
+/// time if
 ///
 /// * tensors have different orders, or one has no order in its type, or the result has another
 ///   order,
@@ -74,13 +75,13 @@ use twins::panicking_twin;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { pub struct H; pub struct W; pub struct C = 3; pub struct Pixel; }
-/// /// What another library would do with the bytes, which have to lie so.
+/// /// Stands for another library, which needs the elements in this order.
 /// fn encode(image: Laid<u8, (H, W, C), &[u8]>) -> usize {
 ///     image.as_slice().len()
 /// }
 ///
 /// let image = from_fn((H.of(8), W.of(16), C), |(h, w, c)| (h * 48 + w * 3 + c) as u8);
-/// // In the order of the set: nothing is moved.
+/// // This is the order of the set, so nothing is moved.
 /// let laid: Laid<u8, (H, W, C)> = image.laid((H, W, C));
 /// assert_eq!(encode(laid.view()), 384);
 ///
@@ -90,7 +91,7 @@ use twins::panicking_twin;
 /// let pixels: Laid<u8, (Pixel, C)> = twice.flatten((H, W), Pixel);
 /// assert_eq!(pixels.as_slice()[..6], [0, 2, 4, 6, 8, 10]);
 ///
-/// // Memory of others is read and written where it is.
+/// // Memory of other libraries is read and written in place.
 /// let mut bytes = vec![0u8; 384];
 /// (&mut bytes).into_laid((Pixel, C)).assign(&pixels + 1);
 /// assert_eq!(bytes[..3], [1, 3, 5]);
@@ -181,7 +182,7 @@ pub trait IntoLaid {
     /// The sizes are those of the array. For a vector or a slice they come from the dims; one of
     /// them may be unknown.
     #[panicking_twin(
-        but = "sizes that do not fit are an error: sizes that are not those of the elements, and an array whose elements lie otherwise"
+        but = "sizes that do not match the elements, or an array that is not in standard layout, are errors"
     )]
     fn try_into_laid<D: AxisDims<Self::Rank, Brands: List + SortOnce>>(
         self,

@@ -12,12 +12,10 @@ use crate::types::brand::Rest;
 use crate::types::condition::condition;
 use crate::types::dim::{DimList, DimRef};
 use crate::types::role::{RolesFlatten, RolesUnflatten};
-use crate::types::set::Bool;
 use crate::types::set::distinct::{Once, SortOnce};
 use crate::types::set::list::NestedPairs;
-use crate::types::set::ordered::{AxisOf, DividesInto, MergesIn, Minus, NamedTwice, NamesSome, Shares};
-use crate::types::set::rename::NotYetBound;
-use crate::types::set::{Dims, NamedOnce, NoDim, SetOf};
+use crate::types::set::ordered::{AxisOf, DividesInto, InPlaceOf, MergesIn, Minus, NamesSome, Shares};
+use crate::types::set::{Dims, NoDim, NotYetBound, SetOf};
 use kernels::scalar::Element;
 use twins::panicking_twin;
 
@@ -28,7 +26,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// # Panics
     ///
-    /// If `whole` has another size, or the product of the sizes overflows.
+    /// If `whole` has a different size, or the product of the sizes overflows.
     #[panicking_twin]
     pub fn try_flatten<P: Neighbours<L>, W: UnionOf<P, L>>(
         self,
@@ -59,7 +57,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// If the product of the sizes is not the size of `whole`.
     #[panicking_twin]
-    pub fn try_unflatten<W: AxisOf<L>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesUnflatten<W>>(
+    pub fn try_unflatten<W: AxisOf<L>, P: PartsOf<W> + InPlaceOf<W, L> + RolesUnflatten<W>>(
         self,
         whole: W,
         parts: P,
@@ -135,26 +133,6 @@ type Flattened<L, P, W> = <ListOf<L> as MergesIn<<P as DimList>::Brands, <W as D
 /// The first brand of `B` that is an axis of `L` outside `P`, or
 /// [`Nothing`](crate::types::set::Nothing).
 type TakenBeside<L, P, B> = <<ListOf<L> as Minus<<P as DimList>::Brands>>::Out as Shares<B>>::Found;
-
-/// Dims, each named once, that are not axes of `L` except for `W`.
-pub trait NewInPlaceOf<W, L>: DimList {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-}
-impl<P, W, L> NewInPlaceOf<W, L> for P
-where
-    P: DimList<Brands: NestedPairs<IsEmpty: NamesSome<P>>>,
-    W: DimRef,
-    L: Dims<List: Minus<(W::Brand, ())>>,
-    (): Shares<P::Brands>,
-    NoDim<NamedTwice<P>>: NamedOnce<NamedTwice<P>, P>,
-    <ListOf<L> as Minus<(W::Brand, ())>>::Out: Shares<P::Brands>,
-    // If a dim is named twice, only this is reported.
-    <NoDim<NamedTwice<P>> as Bool>::Implies<NoDim<TakenBeside<L, W, P::Brands>>>:
-        NotYetBound<TakenBeside<L, W, P::Brands>, L>,
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-}
 
 /// The axes of [`Divided`], as nested pairs.
 type DividedList<L, W, P> = <ListOf<L> as DividesInto<<W as DimRef>::Brand, <P as DimList>::Brands>>::Out;

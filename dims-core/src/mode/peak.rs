@@ -60,7 +60,7 @@ impl Mode for PeakMemory {
 /// let (sum, peak) = mode::peak_memory(|| {
 ///     let twice = (&x * 2.0).eval();      // 4000 bytes
 ///     let squares = (&x * &x).eval();     // and 4000 more
-///     (twice + squares).sum(i).eval()     // a number; nothing of these is copied
+///     (twice + squares).sum(i).eval()     // a number; neither tensor is copied
 /// });
 /// assert_eq!(peak, 8004);
 /// # drop(sum);

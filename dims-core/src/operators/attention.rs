@@ -119,7 +119,7 @@ pub trait Mask<T> {
     /// The tensor that is added to the scores.
     #[doc(hidden)]
     type Bias: Expr<Elem = T>;
-    /// Whether something is added.
+    /// Whether there is a bias.
     #[doc(hidden)]
     const BIASED: bool;
     #[doc(hidden)]
@@ -232,11 +232,11 @@ where
 /// `mask` is `true`, a tensor of `bool`, a bias, or a pair of mask and bias ([`Mask`]). It may only
 /// have dims of the scores. It stays an expression that is computed tile by tile: `i.ge(j)` is the
 /// causal mask of queries `i` and keys `j`, and `slope * (j - i).cast::<f32>()` is the bias of
-/// ALiBi. Tiles in which no key counts, or whose bias is minus infinity throughout, are skipped. A
-/// query for which no key counts yields 0, and its gradients are 0. (A softmax of minus infinities
-/// alone is NaN.)
+/// ALiBi. Tiles that the mask excludes completely, or whose bias is minus infinity everywhere, are
+/// skipped. If the mask excludes all keys of a query, the result is 0, and so are its gradients. (A
+/// plain softmax of minus infinities would be NaN.)
 ///
-/// [`Attend`] takes the same settings one by one, and can leave weights out at random.
+/// [`Attend`] is a builder with the same settings, and with dropout.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -253,7 +253,7 @@ where
 ///
 /// let written_out = (((&q * &k).sum(Feat) * scale).softmax(Key) * &v).sum(Key);
 /// assert!((&whole - written_out).abs().max((Seq, Head, Feat)).order(()) < 1e-6);
-/// // The first query hears the first key alone.
+/// // The first query attends only to the first key.
 /// assert!(((&causal).index(Seq, 0) - (&v).index(Key, 0)).abs().max((Head, Feat)).order(()) < 1e-6);
 /// assert!((alibi - causal).abs().max((Seq, Head, Feat)).order(()) > 0.0);
 /// ```
@@ -279,8 +279,8 @@ where
     attend::<Q, K, V, F, O, M, S, X>(q, k, v, &features, &over, mask, |_| scale, None)
 }
 
-/// Attention whose scores are multiplied by what `scale` says for the sizes of all dims. With
-/// `dropped`, weights are left out at random.
+/// Attention whose scores are multiplied by `scale(sizes of all dims)`. With `dropped`, weights are
+/// dropped at random.
 #[track_caller]
 #[allow(clippy::too_many_arguments)]
 fn attend<Q, K, V, F, O, M, S, X>(
@@ -345,7 +345,7 @@ where
     Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
 }
 
-/// The softmax of scores, which are in memory as a whole.
+/// The softmax of scores. All scores are stored in memory.
 #[track_caller]
 fn weights<Q, K, F, O, M, B, S>(
     (q, k): (Q::Expr, K::Expr),
@@ -383,18 +383,18 @@ where
     S: Union<V::Dims>,
     X: Dims,
 {
-    // (Without any key that counts, weights are NaN.)
+    // (If the mask excludes all keys, the weights are NaN.)
     let weights = Select { cond: mask, a: weights.expr, b: Scalar(V::Elem::ZERO) };
     let product = Binary { op: ops::Mul, a: weights, b: values };
     sum::<Named<V::Elem, Weighed<S, V>, Rank0, Binary<_, _, _>>, O, X>(&product)
 }
 
-/// The settings of an attention, with the usual defaults.
+/// A builder for attention, with the usual defaults.
 ///
-/// | | unless it is said |
+/// | | default |
 /// |---|---|
-/// | [`scale`](Attend::scale) | `1 / sqrt(n)`, `n` being the product of the sizes of the features |
-/// | [`mask`](Attend::mask) | `true`: each query looks at all keys |
+/// | [`scale`](Attend::scale) | `1 / sqrt(n)`, where `n` is the product of the sizes of `features` |
+/// | [`mask`](Attend::mask) | `true`: each query attends to all keys |
 /// | [`dropout`](Attend::dropout) | none |
 ///
 /// ```
@@ -406,7 +406,7 @@ where
 /// let (k, v) = (rand::<f32, _>((Key.of(5), Feat), 2), rand::<f32, _>((Key.of(5), Feat), 3));
 /// let causal = Attend::new(Feat, Key).mask(Seq.ge(Key)).apply(&q, &k, &v);
 /// assert_eq!(causal, attention(&q, &k, &v, Feat, Key, 0.5, Seq.ge(Key)));
-/// // In training: weights are left out at random.
+/// // In training: weights are dropped at random.
 /// let noisy = Attend::new(Feat, Key).mask(Seq.ge(Key)).dropout(0.1, 7).apply(&q, &k, &v);
 /// # assert_eq!(noisy.size(Seq), 5);
 /// ```
@@ -420,32 +420,33 @@ pub struct Attend<F, O, T, M = bool> {
 }
 
 impl<F: DimList, O: DimList, T: Real> Attend<F, O, T> {
-    /// Attention over the dims `over`, by products over the dims `features`: see [`attention`].
+    /// Attention over the dims `over`, with products over the dims `features`: see [`attention`].
     pub fn new(features: F, over: O) -> Self {
         Attend { features, over, scale: None, mask: true, dropped: None }
     }
 }
 
 impl<F: DimList, O: DimList, T: Real, M> Attend<F, O, T, M> {
-    /// The factor of the products of queries and keys.
+    /// Sets the factor of the products of queries and keys.
     pub fn scale(self, scale: T) -> Self {
         Attend { scale: Some(scale), ..self }
     }
 
-    /// The keys that each query attends to, or terms to add to the scores: see [`Mask`].
+    /// Sets the keys that each query attends to, or a bias that is added to the scores: see
+    /// [`Mask`].
     pub fn mask<N: Mask<T>>(self, mask: N) -> Attend<F, O, T, N> {
         let Attend { features, over, scale, dropped, .. } = self;
         Attend { features, over, scale, mask, dropped }
     }
 
-    /// Weights are left out with the probability `p`, and the others are multiplied by
-    /// `1 / (1 - p)`, as [`dropout`](crate::operators::nn::dropout::Dropout::dropout) does. The
-    /// weights are then in memory as a whole.
+    /// Sets weights to 0 with the probability `p`, and multiplies the others by `1 / (1 - p)`, as
+    /// [`dropout`](crate::operators::nn::dropout::Dropout::dropout) does. All weights are then
+    /// stored in memory.
     pub fn dropout(self, p: f64, seed: impl Into<Seed>) -> Self {
         Attend { dropped: Some((p, seed.into())), ..self }
     }
 
-    /// The means of the values.
+    /// Computes the attention: the weighted means of the values.
     #[panicking_twin("so is a probability that is not between 0 and 1")]
     pub fn try_apply<Q, K, V, S, X>(self, q: Q, k: K, v: V) -> Result<Named<T, X>, DimError>
     where
@@ -470,7 +471,7 @@ impl<F: DimList, O: DimList, T: Real, M> Attend<F, O, T, M> {
     }
 }
 
-/// All dims of an attention.
+/// The dims of queries, keys and values together.
 type AttentionDims<Q, K, V> = <ScoreDims<Q, K> as Union<<V as AsTensor>::Dims>>::Out;
 
 /// The positions of the dims `S` in the dims `U`, as a constant.

@@ -85,7 +85,7 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
 }
 
 impl<'a, T, S: Dims, R: Rank> Named<T, S, R, View<'a, T, S, R>> {
-    /// The same view, which is `Copy` already.
+    /// Returns the same view.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn view(&self) -> Self {
         *self
@@ -120,7 +120,7 @@ views_of_expressions! {
 }
 
 impl<T, S: Dims, R: Rank, E> Named<T, S, R, &E> {
-    /// The same view, which is `Copy` already.
+    /// Returns the same view.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn view(&self) -> Self {
         *self

@@ -129,7 +129,7 @@ macro_rules! binary_methods_with {
     )*};
 }
 
-/// Operations on each element, for tensors, references to tensors, and dims.
+/// Elementwise operations on tensors, references to tensors, and dims.
 ///
 /// The result has the dims of all operands. It is computed when it is reduced, ordered, assigned or
 /// evaluated, in one pass with the rest of the expression. The same holds for the operators
@@ -252,7 +252,7 @@ pub trait Elementwise: AsTensor {
         binary(Map(f), self, other)
     }
 
-    /// `a` where this condition holds, else `b`. See [`select`].
+    /// `a` where this condition is true, else `b`. See [`select`].
     #[cfg_attr(not(unoptimized), inline(always))]
     fn select<T: Element, A: Operand<T>, B: Operand<T>>(self, a: A, b: B) -> Selected<T, Self, A, B>
     where
@@ -319,7 +319,7 @@ pub type Selected<T, C, A, B> = Named<
 ///
 /// let a = ndarray::array![1.0, 2.0, 3.0];
 /// dims!(i = 3);
-/// // Each element plus the one before it, which the first one does not have.
+/// // Each element plus the previous one. The first element has none.
 /// let before = select(i.gt(0), a.at(i - 1), 0.0);
 /// assert_eq!((a.at(i) + before).order(i), ndarray::array![1.0, 3.0, 5.0]);
 /// ```

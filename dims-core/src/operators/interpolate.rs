@@ -1,26 +1,25 @@
-//! Dims with other sizes, with numbers between the elements: `interpolate`.
+//! Resizing dims by interpolation: `interpolate`.
 
 use crate::error::DimError;
 use crate::execute::reduce::{TensorOf, eval};
 use crate::expr::evaluate::evaluate_tensor;
 use crate::expr::{Binary, Expr};
-use crate::operators::shift::rearranged;
+use crate::operators::rearranged::rearranged;
 use crate::operators::window::PerDim;
 use crate::storage::Evaluated;
 use crate::tensors::named::{Named, position};
 use crate::tensors::tensor::Computable;
 use crate::types::brand::DimInfo;
+use crate::types::dim::DimList;
 use crate::types::rank::Rank;
-use crate::types::set::{Dims, DimsOf};
-use crate::types::size::Resizable;
+use crate::types::set::Dims;
 use alloc::vec::Vec;
 use core::panic::Location;
 use kernels::ops;
 use kernels::scalar::Real;
 use num_traits::Float;
-use twins::panicking_twin;
 
-/// How numbers between elements are computed, and which positions these are.
+/// The method of interpolation, and the positions at which it is evaluated.
 ///
 /// ```text
 /// Interpolation::linear()                    on the line through the two nearest elements
@@ -40,25 +39,25 @@ enum Curve {
     Cubic,
 }
 
-/// The points that the ends of a dim stand for.
+/// The points of the old and the new dim that coincide at the ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Corners {
-    /// The outer edges of the first and the last element, each of which is as wide as the distance
-    /// of two.
+    /// The outer edges of the first and the last element. The width of an element is the distance
+    /// between two elements.
     Edges,
-    /// The middles of these elements.
+    /// The centres of the first and the last element.
     Middles,
 }
 
 impl Interpolation {
-    /// The number on the line through the two nearest elements. Along two dims it is PyTorch's
+    /// Linear interpolation between the two nearest elements. Along two dims it is PyTorch's
     /// `bilinear`, along three its `trilinear`.
     pub const fn linear() -> Self {
         Interpolation { curve: Curve::Linear, corners: Corners::Edges }
     }
 
-    /// The number on a curve through the four nearest elements, whose slope at an element is three
-    /// quarters of that between its neighbours. Along two dims it is PyTorch's `bicubic`.
+    /// Cubic interpolation of the four nearest elements. The slope at an element is three quarters
+    /// of the difference between its neighbours. Along two dims it is PyTorch's `bicubic`.
     ///
     /// (R. Keys, 1981, "Cubic convolution interpolation for digital image processing", with
     /// `a = -0.75`.)
@@ -66,14 +65,14 @@ impl Interpolation {
         Interpolation { curve: Curve::Cubic, corners: Corners::Edges }
     }
 
-    /// The first and the last element stay where they are: `out[i]` is at the position
-    /// `i * (n - 1) / (size - 1)`. Otherwise it is at `(i + 1/2) * n / size - 1/2`, so that the
-    /// elements cover the dim.
+    /// Aligns the centres of the first and the last element: `out[i]` is at the position
+    /// `i * (n - 1) / (size - 1)`. Without this setting the outer edges are aligned: `out[i]` is at
+    /// `(i + 1/2) * n / size - 1/2`.
     pub const fn align_corners(self) -> Self {
         Interpolation { corners: Corners::Middles, ..self }
     }
 
-    /// Where the element `at` of `len` is among `size`.
+    /// The position of the new element `at` of `len` among `size` old elements.
     fn place(self, at: usize, size: usize, len: usize) -> f64 {
         match self.corners {
             Corners::Middles if len == 1 => 0.0,
@@ -85,8 +84,8 @@ impl Interpolation {
         }
     }
 
-    /// The positions of the elements that the element `at` of `len` is computed from, before they
-    /// are clamped to `0..size`, and their weights.
+    /// The positions of the old elements from which the new element `at` of `len` is computed,
+    /// before they are clamped to `0..size`, and their weights.
     fn taps(self, at: usize, size: usize, len: usize) -> [(isize, f64); 4] {
         let place = self.place(at, size, len);
         let (first, share) = (Float::floor(place) as isize, place - Float::floor(place));
@@ -111,53 +110,31 @@ fn cubic_weight(distance: f64) -> f64 {
     }
 }
 
-/// Resizes dims by interpolating between the elements.
-pub trait Interpolating: Computable<Elem: Real> {
-    /// The dims with other sizes: each element is computed from those near its position, as
-    /// [`Interpolation`] says. `sizes` is one number for all dims, or one for each.
-    ///
-    /// Along several dims it is one after the other. Beyond the ends, the first and the last
-    /// element count. To take the nearest elements themselves:
-    /// [`interpolate_nearest`](crate::operators::shift::Rearranging::interpolate_nearest).
-    ///
-    /// ```
-    /// use typed_dims::operators::interpolate::Interpolation;
-    /// use typed_dims::prelude::*;
-    ///
-    /// dims! { struct H; }
-    /// let x = from_vec(H.of(2), vec![0.0, 4.0]);
-    /// let edges = (&x).interpolate(H, 4, Interpolation::linear());
-    /// assert_eq!(edges.order(H), ndarray::array![0.0, 1.0, 3.0, 4.0]);
-    /// let corners = (&x).interpolate(H, 5, Interpolation::linear().align_corners());
-    /// assert_eq!(corners.order(H), ndarray::array![0.0, 1.0, 2.0, 3.0, 4.0]);
-    /// ```
-    #[panicking_twin("so is having no element")]
-    fn try_interpolate<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
-        self,
-        dims: D,
-        sizes: impl Into<PerDim>,
-        by: Interpolation,
-    ) -> Result<TensorOf<Self>, DimError> {
-        let sizes = sizes.into();
-        sizes.check("size", D::KEYS.as_slice().len())?;
-        let mut tensor = eval(self)?;
-        let (mut at, mut failed) = (0, None);
-        dims.each(|dim| {
-            let len = sizes.at(at);
-            at += 1;
-            if failed.is_none() {
-                match resized(&tensor, dim, len, by) {
-                    Ok(next) => tensor = next,
-                    Err(error) => failed = Some(error),
-                }
+/// See [`interpolate`](crate::operators::shift::Rearranging::interpolate).
+#[track_caller]
+pub(super) fn interpolated<A: Computable<Elem: Real>, D: DimList>(
+    tensor: A,
+    dims: &D,
+    sizes: &PerDim,
+    by: Interpolation,
+) -> Result<TensorOf<A>, DimError> {
+    sizes.check("size", D::KEYS.as_slice().len())?;
+    let mut tensor = eval(tensor)?;
+    let (mut at, mut failed) = (0, None);
+    dims.each(|dim| {
+        let len = sizes.at(at);
+        at += 1;
+        if failed.is_none() {
+            match resized(&tensor, dim, len, by) {
+                Ok(next) => tensor = next,
+                Err(error) => failed = Some(error),
             }
-        });
-        // (Within the closure the caller is this file.)
-        let origin = Some(Location::caller());
-        failed.map_or_else(|| Ok(Named::from_expr(tensor.expr.with_origin(origin))), Err)
-    }
+        }
+    });
+    // (Within the closure the caller is this file.)
+    let origin = Some(Location::caller());
+    failed.map_or_else(|| Ok(Named::from_expr(tensor.expr.with_origin(origin))), Err)
 }
-impl<A: Computable<Elem: Real>> Interpolating for A {}
 
 /// A tensor with `len` elements along one dim.
 #[track_caller]
@@ -174,7 +151,7 @@ fn resized<T: Real, S: Dims, R: Rank>(
         let what = format!("no elements to interpolate along dim `{}` of size 0", dim.name);
         return Err(DimError::Shape { what });
     }
-    // Each tap of all elements, times its weights.
+    // One tap for all elements, times its weights.
     let tap = |tap: usize| -> Result<_, DimError> {
         let from =
             |at: usize, size: usize| Some(by.taps(at, size, len)[tap].0.clamp(0, size as isize - 1) as usize);

@@ -18,7 +18,7 @@ use crate::types::rank::Rank;
 use crate::types::role::KeepsRole;
 use crate::types::set::rename::{NotIn, PartOf};
 use crate::types::set::{Bool, Dims, DimsOf, Keys, Union};
-use crate::types::size::{MaySame, Resizable, TotalOf};
+use crate::types::size::{Resizable, SizeWith, SizesTogether};
 use crate::types::tuples::nested;
 use core::marker::PhantomData;
 use kernels::loops::axes::Sizes;
@@ -55,8 +55,8 @@ pub fn try_concat<P: Joinable<M>, D: DimRef + DimsOf<P::Dims, X> + Resizable, X:
 
 /// Concatenates parts that have different dims, `parts.0` along `dims.0` and so on, into one tensor
 /// along the new dim `whole`. The size of `whole` is the sum of the parts' sizes; rustc checks the
-/// sum of static sizes. All other dims and sizes must agree. Use it in place of [`concat()`] if the
-/// parts have distinct local or declared dims.
+/// sum of static sizes. All other dims and sizes must agree. Use it instead of [`concat()`] if each
+/// part has a different dim there.
 ///
 /// ```
 /// use typed_dims::operators::join::concat_to;
@@ -93,7 +93,7 @@ pub trait Joinable<M>: Sized {
     /// The positional axes of each part.
     type Rank: Rank;
 
-    /// The parts side by side.
+    /// Joins the parts.
     #[doc(hidden)]
     fn joined<S: Dims>(self, side: Side<'_, S>) -> Result<Named<Self::Elem, S, Self::Rank>, DimError>;
 }
@@ -182,12 +182,12 @@ macro_rules! tuples {
                 $d: DimRef,
                 New: PartOf<$d, $a::Dims, Out = <New as PartOf<$first_dim, $first::Dims>>::Out> + KeepsRole<$d, $a::Dims>,
             )*
-            nested![$first_dim::Brand $(, $d::Brand)*]: TotalOf<Total: MaySame<<New::Brand as Brand>::Num>>,
+            nested![$first_dim::Brand $(, $d::Brand)*]: SizesTogether<Total: SizeWith<<New::Brand as Brand>::Num>>,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Whole = New::Brand;
             type Sizes = (<$first_dim::Brand as Brand>::Size, $(<$d::Brand as Brand>::Size,)*);
-            type AddsUp = <<nested![$first_dim::Brand $(, $d::Brand)*] as TotalOf>::Total as MaySame<<New::Brand as Brand>::Num>>::Out;
+            type AddsUp = <<nested![$first_dim::Brand $(, $d::Brand)*] as SizesTogether>::Total as SizeWith<<New::Brand as Brand>::Num>>::MaySame;
             type Out = Named<Elem, <New as PartOf<$first_dim, $first::Dims>>::Out, $first::Rank>;
 
             #[allow(non_snake_case, reason = "each part is named as its type")]
@@ -236,7 +236,7 @@ pub trait PartsBeside<L, N>: Sized {
     /// The joined tensor.
     type Out;
 
-    /// The parts side by side.
+    /// Joins the parts.
     #[doc(hidden)]
     fn joined_along(self, dims: L, whole: N) -> Result<Self::Out, DimError>;
 }

@@ -1,4 +1,4 @@
-//! Linear algebra without solving: diagonals, triangles, products, norms and distances.
+//! Linear algebra: diagonals, triangles, products, norms and distances.
 
 #[cfg(feature = "linalg")]
 pub mod decompositions;
@@ -27,6 +27,8 @@ use kernels::ops;
 use kernels::reduce::reducers;
 use kernels::scalar::{Magnitude, Num, Real};
 use kernels::scan::norm::UnitLength;
+#[cfg(feature = "linalg")]
+pub use kernels::step::linalg::{MatrixElement, RealMatrixElement};
 use twins::panicking_twin;
 
 /// The result of [`dot`](LinearAlgebra::dot) and similar methods. `X` are the dims of both tensors
@@ -40,7 +42,7 @@ pub type Dotted<A, B, X> = Named<
 /// The dims of two tensors.
 type BothDims<A, B> = <<A as AsTensor>::Dims as Union<<B as AsTensor>::Dims>>::Out;
 
-/// `O` of a borrowed `A` and `B` at each position.
+/// The operation `O` on the elements of a borrowed `A` and of `B`.
 type Pairwise<'a, O, T, A, B> = Named<
     T,
     BothDims<A, B>,

@@ -20,34 +20,6 @@ use kernels::ops;
 use kernels::scalar::Num;
 use twins::panicking_twin;
 
-/// A dim of a tensor with the dims `S` that can become its [prime](crate::types::prime): the tensor
-/// has it, and does not have the prime.
-pub trait Primable<S: Dims>: DimRef {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// The dims of the tensor afterwards.
-    type Out: Dims;
-}
-
-impl<S: Dims, D: DimRef<Prime: PartOf<D, S>>> Primable<S> for D {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = <D::Prime as PartOf<D, S>>::Out;
-}
-
-/// A dim whose [prime](crate::types::prime) is a dim of a tensor with the dims `S`, which does not
-/// have the dim itself.
-pub trait Unprimable<S: Dims>: DimRef {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// The dims of the tensor with the dim in place of its prime.
-    type Out: Dims;
-}
-
-impl<S: Dims, D: DimRef + PartOf<<D as DimRef>::Prime, S>> Unprimable<S> for D {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = <D as PartOf<<D as DimRef>::Prime, S>>::Out;
-}
-
 /// A dim that a tensor with the dims `S` has together with its [prime](crate::types::prime).
 pub trait WithPrimeIn<S: Dims>: DimRef {
     #[doc(hidden)]
@@ -132,7 +104,10 @@ pub trait Priming: Computable {
     /// assert_eq!(distances.order((City, prime(City))), ndarray::array![[0, 3, 8], [3, 0, 5], [8, 5, 0]]);
     /// ```
     #[panicking_twin("so is that the dim has another size")]
-    fn try_prime<D: Primable<Self::Dims>>(self, dim: D) -> Result<Remapped<Self, D::Out>, DimError> {
+    fn try_prime<D: DimRef<Prime: PartOf<D, Self::Dims>>>(
+        self,
+        dim: D,
+    ) -> Result<Remapped<Self, <D::Prime as PartOf<D, Self::Dims>>::Out>, DimError> {
         renamed(self, dim, dim.primed())
     }
 
@@ -148,7 +123,10 @@ pub trait Priming: Computable {
     /// assert_eq!(farthest.order(City), ndarray::array![5, 3]);
     /// ```
     #[panicking_twin("so is that the dim has another size")]
-    fn try_unprime<D: Unprimable<Self::Dims>>(self, dim: D) -> Result<Remapped<Self, D::Out>, DimError> {
+    fn try_unprime<D: DimRef + PartOf<<D as DimRef>::Prime, Self::Dims>>(
+        self,
+        dim: D,
+    ) -> Result<Remapped<Self, <D as PartOf<<D as DimRef>::Prime, Self::Dims>>::Out>, DimError> {
         renamed(self, dim.primed(), dim)
     }
 
@@ -164,7 +142,7 @@ pub trait Priming: Computable {
     /// ```
     ///
     /// For any two dims, write `x.rename_all((A, B), (B, A))`.
-    #[panicking_twin("so is that the dim comes with another size")]
+    #[panicking_twin("so is a dim that carries a different size")]
     fn try_transpose<D: WithPrimeIn<Self::Dims>>(
         self,
         dim: D,

@@ -1,5 +1,5 @@
-//! Changing the dims of a tensor without its elements: `rename`, `index`, `slice`, `flatten`,
-//! `unflatten`, `split`.
+//! Operations that change the dims of a tensor, but not its elements: `rename`, `index`, `slice`,
+//! `flatten`, `unflatten`, `split`.
 
 pub mod names;
 pub mod pieces;
@@ -19,13 +19,13 @@ use crate::tensors::tensor::{AsTensor, Computable, checked};
 use crate::types::brand::DimInfo;
 use crate::types::dim::{DimList, DimRef};
 use crate::types::rank::Rank0;
-use crate::types::role::KeepsRole;
+use crate::types::role::{KeepsRole, RolesUnflatten};
 use crate::types::set::rename::{NotIn, PartOf};
 use crate::types::set::{Dims, DimsOf, NameFor, Union};
 use crate::types::size::Resizable;
 use alloc::vec::Vec;
 use kernels::memory::axes::Axis;
-use names::{NamesFor, PartsIn, WholeIn};
+use names::{NamesFor, NewDims, PartsOf, WholeIn};
 use pieces::{PiecesOf, Shareable};
 use range::{DimRange, sliced, within};
 pub(crate) use renamed::renamed;
@@ -61,7 +61,8 @@ pub(crate) fn whole(key: crate::types::set::DimKey) -> Along {
 pub trait Restructure: Computable {
     /// Renames the dim `old` to `new`. A view.
     ///
-    /// Use it to have one axis twice: `(&x * (&x).rename(Seq, Key)).sum(Feat)` has `Seq` and `Key`.
+    /// Use it to combine a tensor with itself along two dims:
+    /// `(&x * (&x).rename(Seq, Key)).sum(Feat)` has `Seq` and `Key`.
     ///
     /// If both dims have [roles](crate::types::role), the roles must agree. To change the role, use
     /// [`redefine`](Restructure::redefine).
@@ -77,7 +78,7 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If `new` already has another size.
+    /// If `new` already has a different size.
     #[panicking_twin]
     fn try_rename<Old: DimRef, New: NameFor<Old, Self::Dims> + KeepsRole<Old, Self::Dims>>(
         self,
@@ -87,7 +88,7 @@ pub trait Restructure: Computable {
         self.try_redefine(old, new)
     }
 
-    /// As [`rename`](Restructure::rename), but `new` can have any role.
+    /// Like [`rename`](Restructure::rename), but `new` can have any role.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -108,7 +109,7 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If `new` already has another size.
+    /// If `new` already has a different size.
     #[panicking_twin]
     fn try_redefine<Old: DimRef, New: NameFor<Old, Self::Dims>>(
         self,
@@ -118,8 +119,8 @@ pub trait Restructure: Computable {
         renamed(self, old, new)
     }
 
-    /// As [`rename`](Restructure::rename), for several dims at once. The renames are simultaneous,
-    /// so names can be exchanged.
+    /// Like [`rename`](Restructure::rename), for several dims at once. The renames are
+    /// simultaneous, so names can be exchanged.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -132,7 +133,7 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If a new name already has another size.
+    /// If a new name already has a different size.
     #[panicking_twin]
     fn try_rename_all<Old: DimsOf<Self::Dims, X>, X: Dims, New: NamesFor<Old, Self::Dims, X>>(
         self,
@@ -253,7 +254,8 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If the range is not within the dim, or `part` has another size than the range.
+    /// If the range is not within the dim, or if the size of `part` differs from the length of the
+    /// range.
     #[panicking_twin]
     fn try_slice_to<D: DimRef, P: DimRange, N: PartOf<D, Self::Dims> + KeepsRole<D, Self::Dims>>(
         self,
@@ -384,9 +386,9 @@ pub trait Restructure: Computable {
         (0..size).map(|at| self.index(dim, at)).collect()
     }
 
-    /// Broadcasts the tensor along a new dim, which must have a size. Lazy, and a stride of 0 when
-    /// it is computed, so sums of products still run as matrix products. (Operations broadcast by
-    /// themselves; this is for results that must have the dim.)
+    /// Broadcasts the tensor along a new dim, which must have a size. Lazy. The stride along the
+    /// new dim is 0, so sums of products still run as matrix products. (Operations broadcast by
+    /// themselves. Use this for results that must have the dim.)
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -424,7 +426,8 @@ pub trait Restructure: Computable {
     ///
     /// If the product of the sizes is not the size of `whole`.
     #[panicking_twin]
-    fn try_unflatten<W: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: PartsIn<W, X>>(
+    #[rustfmt::skip] // rustc quotes the line
+    fn try_unflatten<W: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: PartsOf<W> + RolesUnflatten<W> + NewDims<X>>(
         self,
         whole: W,
         parts: P,
@@ -459,8 +462,8 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If `whole` has another size, operands have different sizes for one dim, or an index is out
-    /// of range.
+    /// If `whole` has a different size, if operands have different sizes for one dim, or if an
+    /// index is out of range.
     #[panicking_twin]
     fn try_flatten<P: OrderList + DimsOf<Self::Dims, X>, X: Dims, W: WholeIn<P, X>>(
         self,

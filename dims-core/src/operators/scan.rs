@@ -1,4 +1,4 @@
-//! A function scanned over time.
+//! `scan`: a function applied step by step along a dim.
 
 // rustc quotes the line of the unmet bound, so the bound on the role is on a short line.
 #![allow(clippy::multiple_bound_locations)]
@@ -61,8 +61,8 @@ where
     unwrap(try_scan(x, time, state, |state, x| Ok(step(state, x))))
 }
 
-/// As [`scan`], but `step` can fail, and mistakes in sizes are errors. Having no steps is an error,
-/// because the sizes of the outputs are unknown.
+/// Like [`scan`], but `step` can fail, and mistakes in sizes are errors. Having no steps is an
+/// error, because the sizes of the outputs are unknown.
 #[track_caller]
 pub fn try_scan<A, D: Plays<DataTime>, X, S, Y>(
     x: A,

@@ -1,4 +1,5 @@
-//! Elements selected by value along a dim: `take`, `scatter_add`, `one_hot`, `masked_fill`.
+//! Elements selected by index or by value: `take`, `scatter_add`, `one_hot`, `masked_fill`,
+//! `nonzero`, `unique`.
 
 mod take;
 
@@ -6,20 +7,27 @@ pub use take::Take;
 use twins::panicking_twin;
 
 use crate::error::DimError;
+use crate::execute::assign::NoneLeft;
+use crate::execute::lines::{Lines, arranged, axes_in};
 use crate::execute::reduce::Reductions;
 use crate::execute::scatter::{ScatterWork, scattered};
 use crate::expr::{Binary, Expr, Iota, Operand, Scalar, Select, Unary};
+use crate::operators::dynamic::{Unique, grown, positions, runs};
 use crate::plan::shape::Shape;
 use crate::tensors::named::Named;
-use crate::tensors::tensor::{AsTensor, Computable};
-use crate::types::dim::{DimList, DimRef, Extent};
+use crate::tensors::tensor::{AsTensor, Computable, Evaluable};
+use crate::types::brand::Brand;
+use crate::types::dim::{Dim, DimList, DimRef, Extent};
 use crate::types::rank::{Rank, Rank0};
 use crate::types::set::rename::CanGain;
 use crate::types::set::{Dims, DimsOf, Union};
+use alloc::vec::Vec;
 use core::any::TypeId;
 use core::marker::PhantomData;
 use kernels::ops::{self, BinaryOp};
-use kernels::scalar::{CastTo, Element, IndexInt, Num};
+use kernels::scalar::{CastTo, Element, IndexInt, Num, Ordered};
+use kernels::step::moves::MoveRows;
+use kernels::step::sorting::ascending;
 
 /// The result of [`take`](Selecting::take) from a tensor `A` with the index `I`. It has the dims of
 /// `I` and `X`, the dims of `A` without the one selected from.
@@ -76,10 +84,13 @@ impl<A: Computable<Elem: IndexInt>> Indices for A {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// Operations that select by the values of a tensor of integers or `bool`s.
+/// Operations that select elements by their positions, or by the values of a tensor.
+///
+/// The size of the result of `nonzero`, `masked_select` and `unique` depends on the elements: see
+/// [`dynamic`](crate::operators::dynamic).
 pub trait Selecting: Computable {
-    /// The elements at `index` along a dim: `out[.., k] = x[.., index[k]]`. Lazy: it fuses with
-    /// what follows.
+    /// The elements at `index` along a dim: `out[.., k] = x[.., index[k]]`. Lazy: it fuses with the
+    /// operations that follow.
     ///
     /// The dims of the index replace the dim. If the index has only new dims, this is NumPy's
     /// `take` and PyTorch's `index_select` and `embedding`. If it has dims of the tensor, it is
@@ -229,6 +240,132 @@ pub trait Selecting: Computable {
         M::Dims: Union<Self::Dims>,
     {
         Named::from_expr(Select { cond: mask.into_expr(), a: Scalar(value), b: self.into_named().expr })
+    }
+
+    /// The positions of the elements that are true, in ascending order, along the new dim `n`. For
+    /// a tuple of dims, positions are row-major over the tuple, as for `argmax`.
+    ///
+    /// All dims of the tensor must be named, because the number of positions could differ along
+    /// other dims.
+    #[panicking_twin("so is a dim `n` that has a size already")]
+    fn try_nonzero<D, X, B>(self, dims: D, n: &Dim<B>) -> Result<Named<usize, (B,)>, DimError>
+    where
+        Self: Evaluable<Elem = bool, Rank = Rank0>,
+        D: DimsOf<Self::Dims, X>,
+        X: NoneLeft,
+        B: Brand,
+    {
+        let lines = Lines::of::<Self, D>(self, "nonzero")?;
+        lines.shape.check_all_given(&dims)?;
+        let found: Vec<usize> = positions(&lines.data).collect();
+        grown(n, found.len())?;
+        let sizes = [found.len()];
+        arranged(found, &[0], &sizes)
+    }
+
+    /// The elements where the mask is true, along the new dim `n`, in row-major order of `dims`:
+    /// `x[mask]` in NumPy.
+    ///
+    /// `dims` must be all dims of the mask. The tensor may have further dims, which are kept.
+    #[panicking_twin("so is a dim `n` that has a size already")]
+    fn try_masked_select<M, D, X, Y, Z, B>(
+        self,
+        mask: M,
+        dims: D,
+        n: &Dim<B>,
+    ) -> Result<Named<Self::Elem, Z, Self::Rank>, DimError>
+    where
+        Self: Evaluable,
+        M: Computable<Elem = bool, Rank = Rank0>,
+        D: DimsOf<M::Dims, X> + DimsOf<Self::Dims, Y>,
+        X: NoneLeft,
+        Y: Union<(B,), Out = Z> + CanGain<B>,
+        Z: Dims,
+        B: Brand,
+    {
+        let mut lines = Lines::recorded::<Self, D>(self)?;
+        lines.shape.check_all_given(&dims)?;
+        let mask = Lines::of::<M, D>(mask, "masked_select")?;
+        let (size, of_mask) = (
+            |at: usize| lines.shape.size(lines.order[lines.kept + at]),
+            |at: usize| mask.shape.size(mask.order[at]),
+        );
+        if !(0..mask.order.len()).all(|at| size(at) == of_mask(at)) {
+            let what = format!("a mask of {} does not fit {}", mask.describe(), lines.describe());
+            return Err(DimError::Shape { what });
+        }
+        let found: Vec<usize> = positions(&mask.data).collect();
+        grown(n, found.len())?;
+        let mut axes = axes_in::<Z, Self::Dims>(lines.order[..lines.kept].iter().copied());
+        axes.push(Z::KEYS.position(&n.key()).expect("the new dim is one of the result's"));
+        lines.check_volume::<Self::Elem>(found.len())?;
+        let kind = MoveRows {
+            name: "masked_select",
+            outer: lines.count(),
+            size: lines.len(),
+            inner: 1,
+            sources: found.iter().copied().map(Some).collect(),
+            fill: Self::Elem::default(),
+        };
+        let out = lines.execute(&kind)?.next::<Self::Elem>();
+        arranged(out, &axes, &lines.sizes(&[found.len()]))
+    }
+
+    /// The distinct elements in ascending order, along the new dim `n`, with the count of each, and
+    /// the position of each element's value. All NaNs are one value, the last one.
+    ///
+    /// All dims of the tensor must be named, because the number of values could differ along other
+    /// dims.
+    #[panicking_twin("so is a dim `n` that has a size already")]
+    fn try_unique<D, X, B>(self, dims: D, n: &Dim<B>) -> Result<Unique<Self::Elem, B, Self::Dims>, DimError>
+    where
+        Self: Evaluable<Elem: Ordered, Rank = Rank0>,
+        D: DimsOf<Self::Dims, X>,
+        X: NoneLeft,
+        B: Brand,
+    {
+        let lines = Lines::recorded::<Self, ()>(self)?;
+        lines.shape.check_all_given(&dims)?;
+        lines.check_unrecorded("unique")?;
+        let mut order: Vec<usize> = (0..lines.data.len()).collect();
+        order.sort_by(|&a, &b| ascending(&lines.data[a], &lines.data[b]));
+        runs("unique", lines, order, n)
+    }
+
+    /// The elements without those that equal the one before: of each run of equal elements the
+    /// first one, along the new dim `n`; with how long each run is, and in which run each element
+    /// is. NaN equals NaN.
+    ///
+    /// For a tuple of dims the order is that of their positions, the last dim fastest. All dims of
+    /// the tensor must be named, as for [`unique`](Selecting::unique).
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Seq; }
+    /// dims!(n);
+    /// let runs = from_vec(Seq.of(6), vec![1, 1, 2, 1, 1, 1]).unique_consecutive(Seq, n);
+    /// assert_eq!(runs.values.order(n), ndarray::array![1, 2, 1]);
+    /// assert_eq!(runs.counts.order(n), ndarray::array![2, 1, 3]);
+    /// assert_eq!(runs.inverse.order(Seq), ndarray::array![0, 0, 1, 2, 2, 2]);
+    /// ```
+    #[panicking_twin("so is a dim `n` that has a size already")]
+    fn try_unique_consecutive<D, X, B>(
+        self,
+        dims: D,
+        n: &Dim<B>,
+    ) -> Result<Unique<Self::Elem, B, Self::Dims>, DimError>
+    where
+        Self: Evaluable<Elem: Ordered, Rank = Rank0>,
+        D: DimsOf<Self::Dims, X>,
+        X: NoneLeft,
+        B: Brand,
+    {
+        let lines = Lines::recorded::<Self, D>(self)?;
+        lines.shape.check_all_given(&dims)?;
+        lines.check_unrecorded("unique_consecutive")?;
+        let order = (0..lines.data.len()).collect();
+        runs("unique_consecutive", lines, order, n)
     }
 }
 

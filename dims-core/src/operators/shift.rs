@@ -1,21 +1,24 @@
-//! Moves and repeats elements along a dim: `flip`, `roll`, `shift`, `pad`, `repeat`, `unfold`.
+//! Moves and repeats elements along a dim: `flip`, `roll`, `shift`, `pad`, `repeat`, `unfold`,
+//! `fold`.
 
 use crate::error::DimError;
+use crate::execute::place::added_up;
 use crate::execute::reduce::{TensorOf, eval};
-use crate::execute::step::RowBlocks;
 use crate::expr::Remap;
 use crate::expr::remap::{Along, Changes, term};
+use crate::operators::interpolate::{Interpolation, interpolated};
+use crate::operators::rearranged::rearranged;
 use crate::operators::restructure::Remapped;
 use crate::operators::window::{PerDim, Placing, placed, slid};
 use crate::tensors::named::{Named, position};
-use crate::tensors::tensor::{AsTensor, Computable};
+use crate::tensors::tensor::{AsTensor, Computable, checked};
 use crate::types::brand::DimInfo;
 use crate::types::dim::DimRef;
 use crate::types::set::rename::NotIn;
 use crate::types::set::{Dims, DimsOf, Union};
 use crate::types::size::Resizable;
 use core::panic::Location;
-use kernels::step::moves::MoveRows;
+use kernels::scalar::{Num, Real};
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
@@ -31,26 +34,6 @@ pub enum Pad<T> {
     Replicate,
     /// The elements from the other end: `b c | a b c | a b`.
     Circular,
-}
-
-/// A tensor whose size along a dim changes from `size` to `len(size)`. The element at `at` is the
-/// old element at `from(at, size)`, or `fill` if that is `None`.
-#[track_caller]
-pub(super) fn rearranged<A: Computable>(
-    tensor: A,
-    dim: DimInfo<'_>,
-    len: impl FnOnce(usize) -> Result<usize, DimError>,
-    from: impl Fn(usize, usize) -> Option<usize>,
-    fill: A::Elem,
-) -> Result<TensorOf<A>, DimError> {
-    let mut blocks = RowBlocks::of(tensor, dim)?;
-    let (outer, size, inner) = (blocks.outer(), blocks.size(), blocks.inner());
-    let len = len(size)?;
-    dim.resized().unify(len, None)?;
-    blocks.check_volume::<A::Dims, A::Rank>(len)?;
-    let len_of_rows = if outer * inner == 0 { 0 } else { len };
-    let sources = blocks.table::<A::Dims, A::Rank, _>(len, (0..len_of_rows).map(|at| from(at, size)))?;
-    blocks.execute(&MoveRows { name: "rearrangement", outer, size, inner, sources, fill }, len)
 }
 
 /// The source position of an element of a padded line, or `None` for a constant. `at` is relative
@@ -285,6 +268,37 @@ pub trait Rearranging: AsTensor {
         failed.map_or_else(|| Ok(Named::from_expr(tensor.expr.with_origin(origin))), Err)
     }
 
+    /// The dims with other sizes: each element is computed from those near its position, as
+    /// [`Interpolation`] says. `sizes` is one number for all dims, or one for each.
+    ///
+    /// Several dims are interpolated in turn. Positions beyond an end use the element at that end.
+    /// [`interpolate_nearest`](Rearranging::interpolate_nearest) copies the nearest element
+    /// instead.
+    ///
+    /// ```
+    /// use typed_dims::operators::interpolate::Interpolation;
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct H; }
+    /// let x = from_vec(H.of(2), vec![0.0, 4.0]);
+    /// let edges = (&x).interpolate(H, 4, Interpolation::linear());
+    /// assert_eq!(edges.order(H), ndarray::array![0.0, 1.0, 3.0, 4.0]);
+    /// let corners = (&x).interpolate(H, 5, Interpolation::linear().align_corners());
+    /// assert_eq!(corners.order(H), ndarray::array![0.0, 1.0, 2.0, 3.0, 4.0]);
+    /// ```
+    #[panicking_twin("so is having no element")]
+    fn try_interpolate<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
+        self,
+        dims: D,
+        sizes: impl Into<PerDim>,
+        by: Interpolation,
+    ) -> Result<TensorOf<Self>, DimError>
+    where
+        Self: Computable<Elem: Real>,
+    {
+        interpolated(self, &dims, &sizes.into(), by)
+    }
+
     /// Windows along a dim: `out[i, w] = x[i * stride + w * dilation]`, where `window` is a new dim
     /// with its size. In the result, the size of `dim` is the number of windows. A view.
     ///
@@ -310,6 +324,45 @@ pub trait Rearranging: AsTensor {
         let size = shape.size(position(&shape, info));
         let along = slid(info, size, window.key(), len, stride, dilation)?;
         Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))
+    }
+
+    /// Adds up windows where they overlap: `out[i * stride + w * dilation] += x[i, w]`, starting
+    /// from zeros. `dim` is `i`; in the result it has `size` elements, the size from which
+    /// [`unfold`](Rearranging::unfold) makes these windows. `window` is
+    /// `w`, and is removed. Like PyTorch's `fold`, along one dim.
+    ///
+    /// ```
+    /// # use typed_dims::prelude::*;
+    /// dims!(i, w);
+    /// let x = array![[1, 2, 3], [10, 20, 30]];
+    /// assert_eq!(x.at((i, w)).fold(i, w, 5, 2, 1).order(i), array![1, 2, 13, 20, 30]);
+    /// ```
+    #[panicking_twin("so is a number of windows that does not fit `size`")]
+    fn try_fold<D: DimRef + DimsOf<X, Y> + Resizable, W: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
+        self,
+        dim: D,
+        window: W,
+        size: usize,
+        stride: usize,
+        dilation: usize,
+    ) -> Result<Named<Self::Elem, X, Self::Rank>, DimError>
+    where
+        Self: Computable<Elem: Num>,
+    {
+        let tensor = checked(self, &(dim, window))?;
+        let (shape, dim, window) = (tensor.unified_shape()?, dim.info(), window.info());
+        let [windows, len] = [dim, window].map(|dim| shape.size(position(&shape, dim)));
+        let along = slid(dim, size, window.key(), len, stride, dilation)?;
+        if let (.., Some(fit)) = along.terms[0]
+            && fit != windows
+        {
+            let what = format!(
+                "windows along dim `{}`: there are {windows}, but {fit} slide over {size} elements",
+                dim.name
+            );
+            return Err(DimError::Shape { what });
+        }
+        added_up("fold", tensor, [(dim.key(), along)])
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::error::DimError;
 use crate::execute::lines::Lines;
 use crate::execute::reduce::{Reduced, TensorOf};
-use crate::operators::shift::rearranged;
+use crate::operators::rearranged::rearranged;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
 use crate::types::brand::DimInfo;
@@ -303,8 +303,9 @@ pub trait Sorting: AsTensor {
         Ok((lines.tensor(results.next::<Self::Elem>(), k)?, lines.tensor(results.next::<usize>(), k)?))
     }
 
-    /// The `k` least elements along a dim in ascending order, and where they were:
-    /// `(values, positions)`. Of equal elements the first ones are taken; NaN is the greatest.
+    /// The `k` least elements along a dim in ascending order, and their original positions:
+    /// `(values, positions)`. The first of equal elements are chosen. NaN counts as the greatest
+    /// element.
     ///
     /// The dim has `k` elements in both results.
     ///
@@ -336,8 +337,8 @@ pub trait Sorting: AsTensor {
         Ok((first(&values, dim.info(), k)?, first(&positions, dim.info(), k)?))
     }
 
-    /// The median over dims: the middle element in order, or the mean of the two in the middle;
-    /// NaN if there is one.
+    /// The median over dims: the middle element in order, or the mean of the two in the middle. NaN
+    /// if any element is NaN.
     #[panicking_twin("so is having no elements")]
     fn try_median<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,

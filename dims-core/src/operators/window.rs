@@ -130,9 +130,9 @@ impl Window {
         Window { padding: Padding::Given { front: front.into(), behind: behind.into() }, ..self }
     }
 
-    /// As many elements are added as are needed for `ceil(n / stride)` windows along a dim of `n`
-    /// elements: with a stride of 1, each dim keeps its size. The same number is added on either
-    /// side, or one more behind. Transposed convolutions refuse it.
+    /// Chooses the padding so that there are `ceil(n / stride)` windows along a dim of `n`
+    /// elements: with a stride of 1, each dim keeps its size. If the number of added elements is
+    /// odd, the end gets one more than the start. Transposed convolutions do not support it.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -152,9 +152,9 @@ impl Window {
         Window { dilation: dilation.into(), ..self }
     }
 
-    /// How many positions a transposed convolution has behind those that its windows reach without
-    /// it. A convolution with a stride maps several sizes to one; this tells them apart.
-    /// Convolutions and pooling do not look at it.
+    /// Sets the number of elements that a transposed convolution adds at the end of its result. A
+    /// convolution with a stride maps several sizes to the same size; this number selects one of
+    /// them. Convolutions and pooling ignore it.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -168,9 +168,9 @@ impl Window {
         Window { output_padding: output_padding.into(), ..self }
     }
 
-    /// Pooling has a further window at the end where elements are left over, if it begins before
-    /// the padding behind: the number of windows is rounded up. What this window has behind the
-    /// padding does not count. Convolutions do not look at it.
+    /// Rounds the number of windows up instead of down in pooling: elements that are left over at
+    /// the end get another window, unless it would start in the padding. The part of this window
+    /// after the padding does not count. Convolutions ignore it.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -186,8 +186,8 @@ impl Window {
         Window { ceil: true, ..self }
     }
 
-    /// The padding in front of the `size` elements of dim number `at`, and behind them, for windows
-    /// of `len` elements.
+    /// The padding before and after the `size` elements of dim number `at`, for windows of `len`
+    /// elements.
     pub(crate) fn around(&self, at: usize, size: usize, len: usize) -> (usize, usize) {
         match &self.padding {
             Padding::Given { front, behind } => (front.at(at), behind.at(at)),
@@ -201,24 +201,24 @@ impl Window {
         }
     }
 
-    /// How many elements there are from the first to the last one of a window of `len` elements
-    /// along dim number `at`.
+    /// The number of elements from the first to the last one of a window of `len` elements along
+    /// dim number `at`.
     pub(crate) fn span(&self, at: usize, len: usize) -> usize {
         len.saturating_sub(1).saturating_mul(self.dilation.at(at)).saturating_add(1)
     }
 
-    /// How many more elements pooling needs behind `len` of them, padding included, the last
-    /// `behind` of which are padding.
+    /// The number of elements that pooling with `ceil` needs after `len` elements. `len` includes
+    /// the padding, whose last `behind` elements are at the end.
     pub(crate) fn rounded_up(&self, at: usize, len: usize, behind: usize, window: usize) -> usize {
         let (stride, span) = (self.stride.at(at).max(1), self.span(at, window));
         let Some(rest) = len.checked_sub(span).filter(|_| self.ceil) else { return 0 };
-        // The further window must begin before the padding behind.
+        // The additional window must start before the padding at the end.
         let start = rest.div_ceil(stride).saturating_mul(stride);
         if start < len - behind { start - rest } else { 0 }
     }
 
-    /// The positions that a transposed convolution leaves out at the start and at the end of dim
-    /// number `at`, and those that it has more at the end.
+    /// The numbers of positions that a transposed convolution removes at the start and at the end
+    /// of dim number `at`, and the number that it adds at the end.
     pub(crate) fn left_out(&self, at: usize) -> Option<[usize; 3]> {
         match &self.padding {
             Padding::Given { front, behind } => {
@@ -228,7 +228,7 @@ impl Window {
         }
     }
 
-    /// There must be one number of each kind, or one for each of `dims` dims.
+    /// Checks that each setting has one number, or one for each of `dims` dims.
     pub(crate) fn check(&self, dims: usize) -> Result<(), DimError> {
         self.stride.check("stride", dims)?;
         if let Padding::Given { front, behind } = &self.padding {
@@ -282,7 +282,7 @@ pub(crate) struct Placing {
     pub step: usize,
 }
 
-/// The elements of an expression, whose operands are unified, placed among `fill`.
+/// Places the elements of an expression, whose operands are unified, in a tensor of `fill`.
 #[track_caller]
 fn place<S: Dims, R: Rank, E: Expr>(
     expr: &E,
@@ -308,7 +308,7 @@ fn place<S: Dims, R: Rank, E: Expr>(
     Ok(out)
 }
 
-/// A tensor of `fill` in which the elements of an expression are placed; its operands are unified.
+/// Places the elements of an expression, whose operands are unified, in a tensor of `fill`.
 #[track_caller]
 pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
     expr: &E,
@@ -319,7 +319,7 @@ pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
     Ok(place::<S, R, E>(expr, shape, placings, fill)?.finish())
 }
 
-/// As [`placed`], viewed along the dims of `changes`. The static sizes of the padded dims do not
+/// Like [`placed`], viewed along the dims of `changes`. The static sizes of the padded dims do not
 /// matter.
 pub(crate) fn placed_windows<S: Dims, R: Rank, E: Expr>(
     expr: &E,

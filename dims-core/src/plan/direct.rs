@@ -1,6 +1,6 @@
 //! Products of two tensors in memory whose axis roles are known from their types. The sum has one
 //! axis. Batch, rows and columns may each span several axes, as long as they are adjacent, like the
-//! further dims of a batched function.
+//! extra dims of a batched function.
 //!
 //! The roles of the axes follow from the types, so they are a constant; at run time only sizes and
 //! strides are looked up. A small product costs little more than its multiplications.
@@ -37,7 +37,7 @@ pub(crate) struct Planned<T> {
 /// The sizes of a result's axes, padded with 1.
 pub(crate) type ResultSizes = [usize; MOST];
 
-/// What a type says of a tensor in memory: its dims, and their order in memory if the type
+/// The static type of a tensor in memory: its dims, and their order in memory if the type
 /// determines it.
 pub type Typed = (&'static Keys, Layout);
 
@@ -281,7 +281,7 @@ impl Roles {
         }
     }
 
-    /// As [`of`](Roles::of), for axes given by number: each operand has each number once, and the
+    /// Like [`of`](Roles::of), for axes given by number: each operand has each number once, and the
     /// result has some of them.
     pub const fn of_axes(a: &[usize], b: &[usize], result: &[usize]) -> Option<Roles> {
         let mut found = Finding::NONE;
@@ -474,8 +474,8 @@ impl Roles {
         Some(Ok(Planned { batch, layout: self.lies, out, len, sizes }))
     }
 
-    /// As [`planned`](Roles::planned), writing to memory along `axes`, the result's axes in order.
-    /// `None` if operands or destination need the general path.
+    /// Like [`planned`](Roles::planned), writing to memory along `axes`, the result's axes in
+    /// order. `None` if operands or destination need the general path.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn planned_onto<T: Num>(

@@ -1,6 +1,8 @@
 //! [`explain`]: the steps that a piece of code runs.
 
 use crate::error::{Origin, StepSuffix};
+#[cfg(feature = "std")]
+use crate::types::set::DimKey;
 use crate::types::set::Keys;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -23,8 +25,9 @@ pub(crate) fn name(keys: &Keys, axis: usize) -> &'static str {
 
 /// A loop axis with a size, as an axis of a recorded step.
 #[cfg(feature = "std")]
-pub(crate) fn node_axis(keys: &Keys, axis: usize, size: usize) -> NodeAxis {
-    NodeAxis { name: name(keys, axis), id: keys.as_slice().get(axis).map(|key| key.id), size }
+pub(crate) fn node_axis(keys: &[DimKey], axis: usize, size: usize) -> NodeAxis {
+    let key = keys.get(axis);
+    NodeAxis { name: key.map_or("..", |key| key.name), id: key.map(|key| key.id), size }
 }
 
 /// The steps of a piece of code, in order.

@@ -14,7 +14,7 @@ use crate::error::DimError;
 use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
-use crate::types::set::{DimKey, Dims, Keys};
+use crate::types::set::{DimKey, Dims};
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -185,7 +185,7 @@ impl<In, Out: Parameters> Program<In, Out> {
     ///
     /// # Errors
     ///
-    /// As [`Parameters::walk`].
+    /// See [`Parameters::walk`].
     pub fn result_without_elements(&self) -> Result<Out, DimError> {
         without_elements(&self.result)
     }
@@ -195,7 +195,7 @@ impl<In, Out: Parameters> Program<In, Out> {
 ///
 /// # Errors
 ///
-/// As [`Parameters::walk`].
+/// See [`Parameters::walk`].
 pub fn without_elements<P: Parameters>(value: &P) -> Result<P, DimError> {
     P::walk([value], &mut Path::new(), &mut FoundTensors::default())
 }
@@ -234,7 +234,7 @@ impl EngineSetting {
 ///
 /// # Errors
 ///
-/// As [`Parameters::walk`].
+/// See [`Parameters::walk`].
 pub fn settings_of<P: Parameters>(value: &P) -> Result<Vec<EngineSetting>, DimError> {
     let mut found = InputSignature::default();
     P::walk([value], &mut Path::new(), &mut found)?;
@@ -307,7 +307,7 @@ impl Walk<1> for FoundTensors {
         Ok(strided(tensor, alloc::vec![T::default()], 0, |_, axis| axis.stride = 0, None))
     }
 
-    fn line_along(&mut self, keys: &'static Keys, sizes: &[usize]) {
+    fn line_along(&mut self, keys: &[DimKey], sizes: &[usize]) {
         self.line = Some(StateLineAxes::new(keys, sizes));
     }
 }

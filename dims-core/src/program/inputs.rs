@@ -7,7 +7,7 @@ use crate::operators::nn::linear::{Linear, Projection};
 use crate::storage::View;
 use crate::tensors::named::Named;
 use crate::training::optim::{
-    Accumulator, Adagrad, Adam, AdamW, Average, Lamb, Lion, NAdam, Plateau, RAdam, RmsProp, Sgd,
+    Accumulator, Adafactor, Adagrad, Adam, AdamW, Average, Lamb, Lion, NAdam, Plateau, RAdam, RmsProp, Sgd,
 };
 use crate::types::dim::DimList;
 use crate::types::rank::Rank;
@@ -196,6 +196,7 @@ by_value! {
     [P: Parameters] NAdam<P>;
     [P: Parameters] RAdam<P>;
     [P: Parameters] Lamb<P>;
+    [P: Parameters] Adafactor<P>;
     [P: Parameters] Accumulator<P>;
     [P: Parameters] Average<P>;
     [] Plateau;

@@ -15,7 +15,7 @@ use twins::panicking_twin;
 /// A function that is recorded by its calls: see [`jit`].
 pub struct Jit<In, Out, F> {
     f: F,
-    /// The most programs that are kept.
+    /// The maximum number of programs that are kept.
     most: usize,
     /// The most recently called program comes first.
     programs: Mutex<Vec<Arc<Recorded<In, Out>>>>,
@@ -154,7 +154,7 @@ where
     ///
     /// # Errors
     ///
-    /// As [`try_call`](Jit::try_call). If a step fails, the elements of `out` are zeros.
+    /// Like [`try_call`](Jit::try_call). If a step fails, the elements of `out` are zeros.
     #[panicking_twin(but = "returns errors instead of panicking")]
     pub fn try_call_into<I: RecordInputs<Value = In::Value>>(
         &self,

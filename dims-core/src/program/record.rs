@@ -8,7 +8,7 @@ use crate::error::{DimError, OriginSuffix};
 use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
-use crate::types::set::{Dims, Keys};
+use crate::types::set::{DimKey, Dims};
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -149,7 +149,7 @@ fn check_captured(results: &[Arc<dyn Held>], first: u64) -> Result<(), DimError>
 
 /// Calls with inputs of any type, which are checked against the recorded inputs.
 impl<In, Out: Parameters> Program<In, Out> {
-    /// As [`try_call`](Program::try_call).
+    /// See [`try_call`](Program::try_call).
     pub(super) fn call_checked<I: RecordInputs>(&self, inputs: I) -> Result<Out, DimError> {
         if let Some(open) = &self.open {
             return open.instance(&inputs, &self.result)?.call_checked(inputs);
@@ -161,7 +161,7 @@ impl<In, Out: Parameters> Program<In, Out> {
         self.run(held, Vec::new())
     }
 
-    /// As [`try_call_into`](Program::try_call_into).
+    /// See [`try_call_into`](Program::try_call_into).
     fn call_checked_into<I: RecordInputs>(&self, inputs: I, out: &mut Out) -> Result<(), DimError> {
         if let Some(open) = &self.open {
             return open.instance(&inputs, &self.result)?.call_checked_into(inputs, out);
@@ -171,7 +171,7 @@ impl<In, Out: Parameters> Program<In, Out> {
         self.run_into(held, out)
     }
 
-    /// As [`try_call`](Program::try_call), or returns the inputs if they do not have exactly this
+    /// Like [`try_call`](Program::try_call), or returns the inputs if they do not have exactly this
     /// signature.
     pub(super) fn call_exactly<I: RecordInputs>(&self, inputs: I) -> Result<Result<Out, DimError>, I> {
         let Ok(held) = self.bound(&inputs, GivenInputs::exactly(&self.signature)) else { return Err(inputs) };
@@ -179,8 +179,8 @@ impl<In, Out: Parameters> Program<In, Out> {
         Ok(self.run(held, Vec::new()))
     }
 
-    /// As [`try_call_into`](Program::try_call_into), or returns the inputs if they
-    /// do not have exactly this signature.
+    /// Like [`try_call_into`](Program::try_call_into), or returns the inputs if they do not have
+    /// exactly this signature.
     pub(super) fn call_exactly_into<I: RecordInputs>(
         &self,
         inputs: I,
@@ -258,7 +258,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     ///
     /// # Errors
     ///
-    /// As [`try_call`](Program::try_call). If the inputs are rejected, `out` is unchanged. If a
+    /// See [`try_call`](Program::try_call). If the inputs are rejected, `out` is unchanged. If a
     /// step fails, the elements of `out` are zeros.
     #[panicking_twin(but = "returns errors instead of panicking")]
     pub fn try_call_into<I: RecordInputs<Value = In::Value>>(
@@ -394,7 +394,7 @@ impl Walk<1> for RecordedInputs {
         self.signature.setting(path, name, of)
     }
 
-    fn line_along(&mut self, keys: &'static Keys, sizes: &[usize]) {
+    fn line_along(&mut self, keys: &[DimKey], sizes: &[usize]) {
         self.signature.line_along(keys, sizes);
     }
 }

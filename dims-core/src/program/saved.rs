@@ -294,7 +294,7 @@ impl SavedProgram {
         self.restored(like, true)
     }
 
-    /// As [`restore`](Self::restore). With `sized`, `like` must have the sizes of the result,
+    /// Like [`restore`](Self::restore). With `sized`, `like` must have the sizes of the result,
     /// unless some dims are dynamic.
     pub(super) fn restored<In, Out: Parameters>(
         &self,

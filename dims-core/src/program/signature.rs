@@ -5,7 +5,7 @@ use crate::expr::evaluate::evaluate_tensor_in;
 use crate::grad::parameters::{Path, Segment, Walk};
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
-use crate::types::set::{DimKey, Dims, Keys};
+use crate::types::set::{DimKey, Dims};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -31,7 +31,7 @@ pub(super) struct InputSignature {
 /// The axes of an optimizer's state, which a program takes as one line of elements.
 #[derive(Clone, Debug)]
 pub(super) struct StateLineAxes {
-    dims: &'static [DimKey],
+    dims: Vec<DimKey>,
     sizes: SmallVec<[usize; 8]>,
 }
 
@@ -40,13 +40,13 @@ impl PartialEq for StateLineAxes {
         let is_same = |(own, other): (&DimKey, &DimKey)| own.same(other);
         self.sizes == other.sizes
             && self.dims.len() == other.dims.len()
-            && self.dims.iter().zip(other.dims).all(is_same)
+            && self.dims.iter().zip(&other.dims).all(is_same)
     }
 }
 
 impl StateLineAxes {
-    pub(super) fn new(keys: &'static Keys, sizes: &[usize]) -> Self {
-        StateLineAxes { dims: keys.as_slice(), sizes: sizes.into() }
+    pub(super) fn new(keys: &[DimKey], sizes: &[usize]) -> Self {
+        StateLineAxes { dims: keys.to_vec(), sizes: sizes.into() }
     }
 
     /// The dims, `None` for positional axes, and the sizes.
@@ -248,7 +248,7 @@ impl Walk<1> for InputSignature {
         Ok(tensor.clone())
     }
 
-    fn line_along(&mut self, keys: &'static Keys, sizes: &[usize]) {
+    fn line_along(&mut self, keys: &[DimKey], sizes: &[usize]) {
         self.line = Some(StateLineAxes::new(keys, sizes));
     }
 

@@ -82,8 +82,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         Self::in_order(data, AxisList::in_memory_of::<S, R>().as_slice(), sizes)
     }
 
-    /// As [`laid_out`](Evaluated::laid_out), but with sizes in the order of the set, then those of
-    /// the positional axes.
+    /// Like [`laid_out`](Evaluated::laid_out), but with sizes in the order of the set, then those
+    /// of the positional axes.
     ///
     /// # Panics
     ///
@@ -481,7 +481,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
 fn tell_axes(mark: &Mark, keys: &Keys, axes: impl Iterator<Item = (usize, usize)>) {
     let mark: &dyn Any = &**mark;
     if let Some(node) = mark.downcast_ref::<Arc<Node>>() {
-        let axis = |(axis, size)| explain::node_axis(keys, axis, size);
+        let axis = |(axis, size)| explain::node_axis(keys.as_slice(), axis, size);
         node.lies_along(|| axes.map(axis).collect());
     }
 }

@@ -7,7 +7,7 @@ use kernels::memory::elements::Elements;
 
 /// Elements in memory, whose positional axes can be bound.
 #[diagnostic::on_unimplemented(
-    message = "only tensors in memory can be bound to further dims",
+    message = "only tensors in memory can be bound to extra dims",
     label = "this is an expression that has not been evaluated: call `.eval()` first"
 )]
 pub trait Leaf<T, S: Dims, R: Rank> {

@@ -16,7 +16,7 @@ impl<E, L> Packed<E, L> {
         Packed(elements, PhantomData)
     }
 
-    /// As [`new`](Packed::new), for borrowed elements.
+    /// Like [`new`](Packed::new), for borrowed elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn reference(elements: &E) -> &Self {
         // SAFETY: `Packed` is `repr(transparent)` over `E` (the other field has no size and an

@@ -51,7 +51,7 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
         Place { start, named, positional, indices, origin, memory: PhantomData }
     }
 
-    /// As [`View::bound`](super::View::bound), for exclusively borrowed elements.
+    /// Like [`View::bound`](super::View::bound), for exclusively borrowed elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn bound(elements: ElementsMut<'a, T>, read: BoundAxes<S, R, X>, origin: Origin) -> Self {
         let BoundAxes { offset, named, positional, indices } = read;

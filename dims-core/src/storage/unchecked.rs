@@ -59,7 +59,7 @@ pub(crate) fn each_in_line<T: Copy + 'static>(
     to.from_fn(|at| element(InLine(at)))
 }
 
-/// As [`each_in_line`], into `places`. (For few elements, a [`Destination`] costs more than the
+/// Like [`each_in_line`], into `places`. (For few elements, a [`Destination`] costs more than the
 /// elements.)
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn each_into_line<T>(places: &mut [T], element: impl Fn(InLine) -> T) {
@@ -233,7 +233,7 @@ pub(crate) fn product<T: Num>(
     Some(Ok((out, sizes)))
 }
 
-/// As [`product`], into places along `axes`, the result's axes in order. Returns whether it ran.
+/// Like [`product`], into places along `axes`, the result's axes in order. Returns whether it ran.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn product_onto<T: Num>(

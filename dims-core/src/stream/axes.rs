@@ -5,71 +5,33 @@
 
 use crate::types::brand::Brand;
 use crate::types::condition::condition;
-use crate::types::dim::{DimList, DimRef};
+use crate::types::dim::DimRef;
 use crate::types::role::KeepsRole;
-use crate::types::set::Bool;
-use crate::types::set::list::List;
-use crate::types::set::ordered::{DividesInto, NamedTwice, SameBrand, Shares};
-use crate::types::set::rename::NotYetBound;
-use crate::types::set::{Bound, Dims, NamedOnce, NoDim};
-use crate::types::size::MaySame;
+use crate::types::set::list::{List, NestedPairs};
+use crate::types::set::ordered::{AxisOf, DividesInto, InPlaceOf, Is, Replaced, Shares};
+use crate::types::set::{Bool, Dims, NoDim, NotYetBound, Satisfies};
+use crate::types::size::SizeWith;
 
 /// Whether the dim `A` is `D`.
-pub(super) type IsData<A, D> = <<A as DimRef>::Brand as SameBrand<D>>::Out;
+pub(super) type IsData<A, D> = <<A as DimRef>::Brand as Satisfies<Is<D>>>::Holds;
 
-/// The list `L` with the dim `A` replaced by the dims `B` (as nested pairs).
-pub(super) type Replaced<L, A, B> = <<L as Dims>::List as DividesInto<<A as DimRef>::Brand, B>>::Out;
-
-/// Dims that can replace the dim `A` among the axes `L`: none of them is another axis of `L`.
-pub trait InPlaceOf<A, L>: DimList {
+/// Dims that can replace the dim `A` among the axes `L` of a stream along `D`. If `A` is the data
+/// dimension, the last of them becomes the data dimension.
+pub trait TakesPlaceOf<A, L, D>: InPlaceOf<A, L> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The axes afterwards.
-    type Axes: Dims;
-}
-impl<P, A, L> InPlaceOf<A, L> for P
-where
-    P: DimList,
-    A: DimRef,
-    L: Dims<List: DividesInto<A::Brand, P::Brands> + DividesInto<A::Brand, (), Holds: Bound<A::Brand, L>>>,
-    (): Shares<P::Brands>,
-    Replaced<L, A, ()>: Shares<P::Brands>,
-    // If `A` is not an axis, only this is reported. Otherwise, if a dim is named twice, only that.
-    AxisImplies<L, A, NoDim<NamedTwice<P>>>: NamedOnce<NamedTwice<P>, P>,
-    AxisImplies<L, A, <NoDim<NamedTwice<P>> as Bool>::Implies<NoDim<AxisBeside<L, A, P>>>>:
-        NotYetBound<AxisBeside<L, A, P>, L>,
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Axes = <Replaced<L, A, P::Brands> as List>::Tuple;
-}
-
-/// The condition `V` if the dim `A` is one of the axes `L`, else [`True`].
-type AxisImplies<L, A, V> =
-    <<<L as Dims>::List as DividesInto<<A as DimRef>::Brand, ()>>::Holds as Bool>::Implies<V>;
-
-/// The first brand of the dims `P` that is an axis of `L` other than `A`, or
-/// [`Nothing`](crate::types::set::Nothing).
-type AxisBeside<L, A, P> = <Replaced<L, A, ()> as Shares<<P as DimList>::Brands>>::Found;
-
-/// A dim that can replace the dim `A` among the axes `L` of a stream along `D`. If `A` is the data
-/// dimension, so is the replacement.
-pub trait TakesPlaceOf<A, L, D>: DimRef {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// The axes afterwards.
-    type Axes: Dims;
     /// The data dimension afterwards.
     type Data: Brand;
 }
-impl<N, A, L, D> TakesPlaceOf<A, L, D> for N
+impl<P, A, L, D> TakesPlaceOf<A, L, D> for P
 where
-    N: DimRef + InPlaceOf<A, L>,
-    A: DimRef<Brand: SameBrand<D>>,
+    P: InPlaceOf<A, L>,
+    A: DimRef<Brand: Satisfies<Is<D>>>,
     D: Brand,
+    <P::Brands as NestedPairs>::LastOr<D>: Brand,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Axes = <N as InPlaceOf<A, L>>::Axes;
-    type Data = <IsData<A, D> as Bool>::Pick<N::Brand, D>;
+    type Data = <IsData<A, D> as Bool>::Pick<<P::Brands as NestedPairs>::LastOr<D>, D>;
 }
 
 /// A dim that is not an axis of a stream of `L`.
@@ -119,12 +81,12 @@ pub trait UnitDim: DimRef {
 }
 impl<N> UnitDim for N
 where
-    N: DimRef<Brand: Brand<Num: MaySame<typenum::U1, Out: HoldsOne<N::Brand>>>>,
+    N: DimRef<Brand: Brand<Num: SizeWith<typenum::U1, MaySame: HoldsOne<N::Brand>>>>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A dim of one element that can replace the dim `A` as in [`TakesPlaceOf`], and has its role.
+/// A dim of one element that can replace the axis `A` as in [`TakesPlaceOf`], and has its role.
 pub trait KeptAs<A, L, D>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -135,12 +97,13 @@ pub trait KeptAs<A, L, D>: DimRef {
 }
 impl<N, A, L, D> KeptAs<A, L, D> for N
 where
+    A: AxisOf<L>,
     N: TakesPlaceOf<A, L, D>
         + KeepsRole<A>
-        + DimRef<Brand: Brand<Num: MaySame<typenum::U1, Out: HoldsOne<N::Brand>>>>,
+        + DimRef<Brand: Brand<Num: SizeWith<typenum::U1, MaySame: HoldsOne<N::Brand>>>>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Axes = <N as TakesPlaceOf<A, L, D>>::Axes;
+    type Axes = <N as InPlaceOf<A, L>>::Axes;
     type Data = <N as TakesPlaceOf<A, L, D>>::Data;
 }
 

@@ -45,7 +45,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.with_new_axis(Self::position(axis), new.info())
     }
 
-    /// As [`new_axis_before`](Stream::new_axis_before), but after `axis`.
+    /// Like [`new_axis_before`](Stream::new_axis_before), but after `axis`.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -103,7 +103,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If the size of the axis is not 1, or `new` has no size.
     #[panicking_twin]
-    pub fn try_broadcast<A: UnitDim, N: TakesPlaceOf<A, L, D> + KeepsRole<A>>(
+    pub fn try_broadcast<A: AxisOf<L> + UnitDim, N: TakesPlaceOf<A, L, D> + KeepsRole<A>>(
         &self,
         one: A,
         new: N,
@@ -141,7 +141,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If `new` already has another size.
     #[panicking_twin]
-    pub fn try_rename<A: DimRef, N: TakesPlaceOf<A, L, D> + NameOfAxis<A> + KeepsRole<A>>(
+    pub fn try_rename<A: AxisOf<L>, N: TakesPlaceOf<A, L, D> + NameOfAxis<A> + KeepsRole<A>>(
         &self,
         old: A,
         new: N,

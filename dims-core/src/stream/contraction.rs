@@ -1,7 +1,7 @@
 //! Contractions: sums of products along a dim that two tensors share.
 
 use super::Stream;
-use super::axes::{IsData, Replaced};
+use super::axes::IsData;
 use super::ledger::{CostClass, LedgerEntry, StreamShape, note};
 use crate::error::DimError;
 use crate::execute::reduce;
@@ -17,8 +17,8 @@ use crate::types::dim::DimRef;
 use crate::types::rank::Rank0;
 use crate::types::set::Bool;
 use crate::types::set::list::{List, NestedPairs};
-use crate::types::set::ordered::{DividesInto, Minus, SameBrand};
-use crate::types::set::{Bound, Dims, False, SetOf, True};
+use crate::types::set::ordered::{DividesInto, Is, Minus, Replaced};
+use crate::types::set::{Bound, Dims, False, Satisfies, SetOf, True};
 use core::marker::PhantomData;
 use kernels::ops;
 use kernels::scalar::{Element, Num};
@@ -272,7 +272,7 @@ pub trait ContractedBy<L, D, K>: DimRef {
 
 impl<J, L, D, W, A> ContractedBy<L, D, ConstantOf<W, A>> for J
 where
-    J: DimRef<Brand: SameBrand<D>>,
+    J: DimRef<Brand: Satisfies<Is<D>>>,
     D: Brand,
     W: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: Bound<J::Brand, W>>>,
     L: Dims<
@@ -293,7 +293,7 @@ where
 
 impl<J, L, D, M, E> ContractedBy<L, D, StreamOf<M, E>> for J
 where
-    J: DimRef<Brand: SameBrand<D> + SameBrand<E>>,
+    J: DimRef<Brand: Satisfies<Is<D>> + Satisfies<Is<E>>>,
     D: Brand,
     E: Brand,
     M: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: Bound<J::Brand, M>>>,

@@ -85,7 +85,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Self::stacked(axis, Self::position(axis), new, parts)
     }
 
-    /// As [`stack_before`](Stream::stack_before), but after `axis`.
+    /// Like [`stack_before`](Stream::stack_before), but after `axis`.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -98,7 +98,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// As [`stack_before`](Stream::stack_before).
+    /// See [`stack_before`](Stream::stack_before).
     #[panicking_twin]
     pub fn try_stack_after<'a, A: AxisOf<L>, N: NoAxisYet<L> + Beside<A, L>>(
         axis: A,

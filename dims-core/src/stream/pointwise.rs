@@ -291,7 +291,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.binary("zip_map", Map(f), &other)
     }
 
-    /// The greater of both elements at each position; compute. Shapes and data dimensions must
+    /// The greater of the two elements at each position; compute. Shapes and data dimensions must
     /// match, as in all pointwise operations.
     ///
     /// ```
@@ -313,11 +313,11 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.binary("maximum", ops::Maximum, &other)
     }
 
-    /// The lesser of both elements at each position, as for [`maximum`](Stream::maximum).
+    /// The lesser of the two elements at each position, as for [`maximum`](Stream::maximum).
     ///
     /// # Panics
     ///
-    /// As [`maximum`](Stream::maximum).
+    /// See [`maximum`](Stream::maximum).
     #[panicking_twin]
     pub fn try_minimum<R: StreamOperand<T, L, D>>(&self, other: R) -> Result<Self, DimError>
     where

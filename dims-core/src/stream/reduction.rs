@@ -2,7 +2,7 @@
 //! generally slower.
 
 use super::Stream;
-use super::axes::{KeptAs, Replaced};
+use super::axes::KeptAs;
 use super::ledger::CostClass;
 use crate::error::DimError;
 use crate::execute::reduce::{Empty, combined};
@@ -12,8 +12,8 @@ use crate::types::condition::condition;
 use crate::types::dim::DimRef;
 use crate::types::rank::Rank0;
 use crate::types::set::list::List;
-use crate::types::set::ordered::{DividesInto, SameBrand};
-use crate::types::set::{Bound, Dims};
+use crate::types::set::ordered::{DividesInto, Is, Replaced};
+use crate::types::set::{Bound, Dims, Satisfies};
 use core::marker::PhantomData;
 use kernels::loops::axes::Sizes;
 use kernels::reduce::Reducer;
@@ -30,7 +30,7 @@ pub trait ReducedAway<L, D>: DimRef {
 }
 impl<A, L, D> ReducedAway<L, D> for A
 where
-    A: DimRef<Brand: SameBrand<D, Out: NotTheDataDim<D, L>>>,
+    A: DimRef<Brand: Satisfies<Is<D>, Holds: NotTheDataDim<D, L>>>,
     L: Dims<List: DividesInto<A::Brand, (), Holds: Bound<A::Brand, L>>>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;

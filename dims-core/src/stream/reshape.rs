@@ -4,7 +4,7 @@
 //! `[a b c]`. (It is not a stride in this computer's memory.)
 
 use super::Stream;
-use super::axes::{InPlaceOf, IsData};
+use super::axes::TakesPlaceOf;
 use super::ledger::{CostClass, StreamShape};
 use super::stride::WithStride;
 use crate::bind::split::sizes_within;
@@ -19,10 +19,9 @@ use crate::types::dim::{DimList, DimRef};
 use crate::types::role::{RolesFlatten, RolesKept, RolesUnflatten};
 use crate::types::set::Bool;
 use crate::types::set::list::{List, NestedPairs};
-use crate::types::set::ordered::{DividesInto, MergesIn, Minus, NamedTwice, NamesSome, SameBrand, Shares};
-use crate::types::set::rename::NotYetBound;
-use crate::types::set::{Dims, NamedOnce, NoDim};
-use crate::types::size::{MaySame, ProductOf, VolumeOf};
+use crate::types::set::ordered::{AxisOf, DividesInto, MergesIn, Minus, NamedTwice, NamesSome, Shares};
+use crate::types::set::{Dims, NamedOnce, NoDim, NotYetBound};
+use crate::types::size::{ProductOf, SizeWith, SizesTogether};
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -54,7 +53,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If the product of the sizes is not the size of `whole`.
     #[panicking_twin]
-    pub fn try_unflatten<W: DimRef, P: PartsOf<W> + PartsOfAxis<W, L, D> + RolesUnflatten<W>>(
+    pub fn try_unflatten<W: AxisOf<L>, P: PartsOf<W> + TakesPlaceOf<W, L, D> + RolesUnflatten<W>>(
         &self,
         whole: W,
         parts: P,
@@ -220,27 +219,6 @@ fn tuple<P: DimList>() -> String {
     format!("({})", names.join(", "))
 }
 
-/// Dims that an axis `W` of a stream of `L` along `D` can be unflattened into.
-pub trait PartsOfAxis<W, L, D>: DimList {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// The axes afterwards.
-    type Axes: Dims;
-    /// The data dimension afterwards.
-    type Data: Brand;
-}
-impl<P, W, L, D> PartsOfAxis<W, L, D> for P
-where
-    P: InPlaceOf<W, L> + DimList<Brands: NestedPairs<IsEmpty: NamesSome<P>>>,
-    W: DimRef<Brand: SameBrand<D>>,
-    D: Brand,
-    <P::Brands as NestedPairs>::LastOr<D>: Brand,
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Axes = <P as InPlaceOf<W, L>>::Axes;
-    type Data = <IsData<W, D> as Bool>::Pick<<P::Brands as NestedPairs>::LastOr<D>, D>;
-}
-
 /// Adjacent axes of `L` of a stream along `D` that can be flattened: the data dimension is the last
 /// of them, or not among them.
 pub trait UnitesIn<L, D>: DimList {
@@ -314,9 +292,9 @@ pub trait ReshapeOf<L, D>: DimList {
 impl<P, L, D> ReshapeOf<L, D> for P
 where
     D: Brand,
-    L: Dims<List: DividesInto<D, (), Behind: VolumeOf> + VolumeOf<Others: NestedPairs>>,
-    P: DimList<Brands: List + VolumeOf<Others: NestedPairs>>,
-    ProductOf<P::Brands>: MaySame<ProductOf<L::List>, Out: SameVolume<StreamAxes<P>, L>>,
+    L: Dims<List: DividesInto<D, (), Behind: SizesTogether> + SizesTogether<Unsized: NestedPairs>>,
+    P: DimList<Brands: List + SizesTogether<Unsized: NestedPairs>>,
+    ProductOf<P::Brands>: SizeWith<ProductOf<L::List>, MaySame: SameVolume<StreamAxes<P>, L>>,
     (): Shares<P::Brands>,
     NoDim<NamedTwice<P>>: NamedOnce<NamedTwice<P>, P>,
     P::Brands: WithStride<StaticStride<L, D>, OtherStride<L, D>, D, Holds: KeepsStride<StreamAxes<P>, L, D>>,
@@ -329,9 +307,9 @@ where
 /// The dims `P` as the axes of a stream.
 type StreamAxes<P> = <<P as DimList>::Brands as List>::Tuple;
 /// The product of the static sizes after `D`.
-type StaticStride<L, D> = <<<L as Dims>::List as DividesInto<D, ()>>::Behind as VolumeOf>::Static;
+type StaticStride<L, D> = <<<L as Dims>::List as DividesInto<D, ()>>::Behind as SizesTogether>::Volume;
 /// The dims after `D` without a static size.
-type OtherStride<L, D> = <<<L as Dims>::List as DividesInto<D, ()>>::Behind as VolumeOf>::Others;
+type OtherStride<L, D> = <<<L as Dims>::List as DividesInto<D, ()>>::Behind as SizesTogether>::Unsized;
 
 condition! {
     /// The condition that the products of the static sizes of `P` and `L` are equal.

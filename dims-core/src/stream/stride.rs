@@ -5,7 +5,7 @@ use crate::types::brand::Brand;
 use crate::types::set::list::NestedPairs;
 use crate::types::set::ordered::Minus;
 use crate::types::set::{Bool, False};
-use crate::types::size::{MaySame, VolumeOf};
+use crate::types::size::{SizeWith, SizesTogether};
 
 /// The first brand of a list whose stride is the product of the static size `S` and the dims `Q`;
 /// `D` if there is none.
@@ -26,8 +26,8 @@ impl<S, Q, D: Brand> WithStride<S, Q, D> for () {
 impl<H, T, S, Q, D> WithStride<S, Q, D> for (H, T)
 where
     H: Brand,
-    T: VolumeOf<Static: MaySame<S>, Others: Minus<Q>> + WithStride<S, Q, D>,
-    Q: Minus<T::Others>,
+    T: SizesTogether<Volume: SizeWith<S>, Unsized: Minus<Q>> + WithStride<S, Q, D>,
+    Q: Minus<T::Unsized>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Holds = <HasVolume<T, S, Q> as Bool>::Or<T::Holds>;
@@ -35,8 +35,9 @@ where
 }
 
 /// Whether the volume of `T` equals the volume of `S` and `Q`.
-type HasVolume<T, S, Q> =
-    <<<T as VolumeOf>::Static as MaySame<S>>::Out as Bool>::And<SameDims<<T as VolumeOf>::Others, Q>>;
+type HasVolume<T, S, Q> = <<<T as SizesTogether>::Volume as SizeWith<S>>::MaySame as Bool>::And<
+    SameDims<<T as SizesTogether>::Unsized, Q>,
+>;
 
 /// Whether two lists have the same brands, in any order.
 type SameDims<Q, O> = <<<Q as Minus<O>>::Out as NestedPairs>::IsEmpty as Bool>::And<

@@ -105,7 +105,7 @@ impl Checkpoint {
         Ok(self)
     }
 
-    /// As [`put`](Checkpoint::put), but rounds floats of type `f32` or `f64` to `f16`, for
+    /// Like [`put`](Checkpoint::put), but rounds floats of type `f32` or `f64` to `f16`, for
     /// inference in half the space or less. [`Saved::converting_floats`] reads them as any float
     /// type.
     ///
@@ -137,10 +137,11 @@ impl Checkpoint {
         }
         let parameters = optimizer.state().parameters();
         if parameters.iter().any(|parameter| !parameter.moments().is_empty()) {
+            let layout = optimizer.moment_layout();
             for (at, moment) in optimizer.moments().iter().enumerate() {
                 for parameter in parameters {
                     let name = below(&below(name, moment), &parameter.name());
-                    self.put_state(&name, &*parameter.moment(at)?)?;
+                    self.put_state(&name, &*parameter.moment(at, layout)?)?;
                 }
             }
         }
@@ -152,8 +153,8 @@ impl Checkpoint {
         Ok(self)
     }
 
-    /// As [`put_f16`](Checkpoint::put_f16), but rounds to `bf16`, which is less precise and has the
-    /// range of `f32`.
+    /// Like [`put_f16`](Checkpoint::put_f16), but rounds to `bf16`, which is less precise and has
+    /// the range of `f32`.
     ///
     /// # Errors
     ///
@@ -166,14 +167,14 @@ impl Checkpoint {
 
     /// Adds a tensor of the state of an optimizer.
     fn put_state(&mut self, name: &str, tensor: &StateTensor) -> Result<(), FileError> {
-        if tensor.sizes().len() > tensor.keys().as_slice().len() {
+        if tensor.sizes().len() > tensor.keys().len() {
             return Err(positional_axes(name));
         }
         if let Some(data) = tensor.in_order_of_axes::<f64>() {
-            return self.file.put_elements(name, tensor.keys().as_slice(), tensor.sizes(), &data);
+            return self.file.put_elements(name, tensor.keys(), tensor.sizes(), &data);
         }
         let data = tensor.in_order_of_axes::<f32>().expect("the elements are of one of these types");
-        self.file.put_elements(name, tensor.keys().as_slice(), tensor.sizes(), &data)
+        self.file.put_elements(name, tensor.keys(), tensor.sizes(), &data)
     }
 
     fn put_where<P: Parameters>(&mut self, name: &str, value: &P, which: Which) -> Result<(), FileError> {
@@ -351,6 +352,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
                 file: &self.file,
                 name: &name,
                 kind,
+                layout: optimizer.moment_layout(),
                 along: StateWalk::new(by_path, None),
                 behind: &behind,
                 taken: BTreeSet::new(),
@@ -364,8 +366,8 @@ impl<B: AsRef<[u8]>> Saved<B> {
             self.left_over(&name, &taken, &mut faults);
         };
         if all > 0 {
-            for moment in optimizer.moments() {
-                read(moment, StateKind::Moment, &mut by_path);
+            for (at, moment) in optimizer.moments().iter().enumerate() {
+                read(moment, StateKind::Moment(at), &mut by_path);
             }
             if optimizer.state().has_master_weights() {
                 read(MASTER, StateKind::Master, &mut by_path);

@@ -125,7 +125,7 @@ pub trait MaybeDim {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     /// [`True`] if this is [`Nothing`], else [`False`].
-    type IsNothing: Bool;
+    type IsMissing: Bool;
     /// The dim itself, or else `Next`.
     type Or<Next: MaybeDim>: MaybeDim;
     /// The role of the dim.
@@ -134,14 +134,14 @@ pub trait MaybeDim {
 
 impl MaybeDim for Nothing {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type IsNothing = True;
+    type IsMissing = True;
     type Or<Next: MaybeDim> = Next;
     type Role = Undenoted;
 }
 
 impl<D: Brand> MaybeDim for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type IsNothing = False;
+    type IsMissing = False;
     type Or<Next: MaybeDim> = D;
     type Role = D::Role;
 }
@@ -149,17 +149,17 @@ impl<D: Brand> MaybeDim for D {
 /// A `Rest` that violates the condition.
 impl<B> MaybeDim for Rest<B> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type IsNothing = False;
+    type IsMissing = False;
     type Or<Next: MaybeDim> = Rest<B>;
     type Role = Undenoted;
 }
 
 /// Whether no dim violates a condition.
-pub type NoDim<D> = <D as MaybeDim>::IsNothing;
+pub type NoDim<D> = <D as MaybeDim>::IsMissing;
 
-/// Tests an element of a list against the condition `C`. Conditions are types, such as
-/// [`Within`](super::set::remove::Within), [`StaticSize`](super::size::StaticSize) and
-/// [`OfRole`](super::role::OfRole).
+/// Whether a type satisfies the condition `C`. Conditions are types:
+/// [`Within`](super::set::remove::Within) and [`StaticSize`](super::size::StaticSize) of a brand,
+/// [`Refines`](super::role::Refines) of the roles on a path.
 pub trait Satisfies<C> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -174,6 +174,14 @@ pub struct Fails<C>(PhantomData<C>);
 impl<D: Satisfies<C>, C> Satisfies<Fails<C>> for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Holds = <D::Holds as Bool>::Not;
+}
+
+/// Implemented for no type. With one impl for all `T: Bound` and another for all `T: Never`, rustc
+/// must check the bounds before it chooses an impl. The associated types of a type without the
+/// bound are then unknown, which prevents further errors.
+pub trait Never {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
 }
 
 /// The first element of a list that satisfies the condition `C`.

@@ -49,8 +49,7 @@ impl DimInfo<'_> {
         }
     }
 
-    /// The dim without the remembered size of a local dim, for operations that give it another
-    /// size.
+    /// The dim without the size that a local dim remembers, for operations that change the size.
     #[inline]
     pub fn resized(&self) -> DimInfo<'static> {
         DimInfo { id: self.id, name: self.name, fixed: self.fixed, given: self.given, cell: None }

@@ -34,7 +34,7 @@ pub trait Rank: Copy + Default + core::fmt::Debug + Send + Sync + 'static {
     /// `self + other`.
     #[doc(hidden)]
     type Plus<O: Rank>: Rank;
-    /// The larger of both: positional axes broadcast to it.
+    /// The larger of the two: positional axes broadcast to it.
     #[doc(hidden)]
     type Max<O: Rank>: Rank;
     /// `other - self`, or `Rank0`.

@@ -54,8 +54,8 @@ use crate::types::brand::{Brand, CompareKeys, Rest, digits::*};
 use crate::types::condition::condition;
 use crate::types::dim::{DimList, DimRef};
 use crate::types::set::list::{List, NestedPairs};
-use crate::types::set::ordered::Same;
-use crate::types::set::remove::{RemovalStep, Remove};
+use crate::types::set::ordered::OfTypes;
+use crate::types::set::remove::{Removal, Remove};
 use crate::types::set::{Bool, Dims, Fails, False, FirstWith, MaybeDim, NoDim, Satisfies, True};
 use core::marker::PhantomData;
 
@@ -83,7 +83,7 @@ pub trait Role: Sized + 'static {
     #[doc(hidden)]
     type Kind: OnPath;
     /// The role itself. `roles!` names a refined role through this type, so that a type that is not
-    /// a role gives no further errors.
+    /// a role causes no further errors.
     #[doc(hidden)]
     type Itself: Role;
 }
@@ -96,7 +96,7 @@ pub trait DeclaredRole: Role {
 }
 
 /// The maximum length of a chain of refinements. (The path of roles that refine one another in a
-/// circle would never end.)
+/// cycle would never end.)
 pub const MOST_REFINED: usize = 16;
 
 /// One step for the role itself, [`MOST_REFINED`] for those it refines, and one for the end.
@@ -269,38 +269,36 @@ standard! {
 /// contracts and that the data and the filter share.
 pub struct AnyChannel;
 
-/// Whether a path of roles contains `E`.
-pub trait Refines<E> {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// [`True`] or [`False`].
-    type Out: Bool;
-}
+/// The condition that a path of roles contains `E`.
+pub struct Refines<E>(PhantomData<E>);
 
 #[diagnostic::do_not_recommend]
-impl<E: DeclaredRole> Refines<E> for () {
+impl<E: DeclaredRole> Satisfies<Refines<E>> for () {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = False;
+    type Holds = False;
 }
 
 #[diagnostic::do_not_recommend]
-impl<H, T, E> Refines<E> for (H, T)
+impl<H, T, E> Satisfies<Refines<E>> for (H, T)
 where
-    H: DeclaredRole<Key: CompareKeys<E::Key, Out: Same<H, E>>>,
-    T: Refines<E>,
+    H: DeclaredRole<Key: CompareKeys<E::Key, Out: Satisfies<OfTypes<H, E>>>>,
+    T: Satisfies<Refines<E>>,
     E: DeclaredRole,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = <<<H::Key as CompareKeys<E::Key>>::Out as Same<H, E>>::Out as Bool>::Or<T::Out>;
+    type Holds =
+        <<<H::Key as CompareKeys<E::Key>>::Out as Satisfies<OfTypes<H, E>>>::Holds as Bool>::Or<T::Holds>;
 }
 
 #[diagnostic::do_not_recommend]
-impl<P> Refines<AnyChannel> for P
+impl<P> Satisfies<Refines<AnyChannel>> for P
 where
-    P: Refines<DataChannel> + Refines<FilterInChannel>,
+    P: Satisfies<Refines<DataChannel>> + Satisfies<Refines<FilterInChannel>>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = <<P as Refines<DataChannel>>::Out as Bool>::Or<<P as Refines<FilterInChannel>>::Out>;
+    type Holds = <<P as Satisfies<Refines<DataChannel>>>::Holds as Bool>::Or<
+        <P as Satisfies<Refines<FilterInChannel>>>::Holds,
+    >;
 }
 
 /// The condition that an element of a set plays the role `E`: it has the role, has one that refines
@@ -310,10 +308,11 @@ pub struct OfRole<E>(PhantomData<E>);
 #[diagnostic::do_not_recommend]
 impl<D, E> Satisfies<OfRole<E>> for D
 where
-    D: Brand<Role: WithPath<Path: Refines<E>>>,
+    D: Brand<Role: WithPath<Path: Satisfies<Refines<E>>>>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Holds = <<PathOf<D> as NestedPairs>::IsEmpty as Bool>::Or<<PathOf<D> as Refines<E>>::Out>;
+    type Holds =
+        <<PathOf<D> as NestedPairs>::IsEmpty as Bool>::Or<<PathOf<D> as Satisfies<Refines<E>>>::Holds>;
 }
 
 // The dims behind a `Rest` are not checked: the caller chose them.
@@ -327,49 +326,46 @@ impl<B: Dims, E> Satisfies<OfRole<E>> for Rest<B> {
 pub struct EveryChannel;
 
 #[diagnostic::do_not_recommend]
-impl<P> Refines<EveryChannel> for P
+impl<P> Satisfies<Refines<EveryChannel>> for P
 where
-    P: Refines<AnyChannel> + Refines<FilterOutChannel>,
+    P: Satisfies<Refines<AnyChannel>> + Satisfies<Refines<FilterOutChannel>>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = <<P as Refines<AnyChannel>>::Out as Bool>::Or<<P as Refines<FilterOutChannel>>::Out>;
+    type Holds = <<P as Satisfies<Refines<AnyChannel>>>::Holds as Bool>::Or<
+        <P as Satisfies<Refines<FilterOutChannel>>>::Holds,
+    >;
 }
 
-/// Whether a dim with this path of roles means what a dim with the path `Q` does: one of the paths
-/// is empty, this one contains the first role of `Q`, or both are channels.
-pub trait Means<Q> {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// [`True`] or [`False`].
-    type Out: Bool;
-}
+/// The condition that a dim with this path of roles means what a dim with the path `Q` does: one of
+/// the paths is empty, this one contains the first role of `Q`, or both are channels.
+pub struct Means<Q>(PhantomData<Q>);
 
-impl<Q> Means<Q> for () {
+impl<Q> Satisfies<Means<Q>> for () {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = True;
+    type Holds = True;
 }
 
 #[diagnostic::do_not_recommend]
-impl<H, T> Means<()> for (H, T) {
+impl<H, T> Satisfies<Means<()>> for (H, T) {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = True;
+    type Holds = True;
 }
 
 #[diagnostic::do_not_recommend]
-impl<H, T, R, U> Means<(R, U)> for (H, T)
+impl<H, T, R, U> Satisfies<Means<(R, U)>> for (H, T)
 where
-    (H, T): Refines<R> + Refines<EveryChannel>,
-    (R, ()): Refines<EveryChannel>,
+    (H, T): Satisfies<Refines<R>> + Satisfies<Refines<EveryChannel>>,
+    (R, ()): Satisfies<Refines<EveryChannel>>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = <<(H, T) as Refines<R>>::Out as Bool>::Or<ChannelsBoth<(H, T), R>>;
+    type Holds = <<(H, T) as Satisfies<Refines<R>>>::Holds as Bool>::Or<ChannelsBoth<(H, T), R>>;
 }
 
 /// Whether the role itself is a channel.
-type IsChannel<R> = <(R, ()) as Refines<EveryChannel>>::Out;
+type IsChannel<R> = <(R, ()) as Satisfies<Refines<EveryChannel>>>::Holds;
 
 /// Whether a path and a role are both channels.
-type ChannelsBoth<P, R> = <<P as Refines<EveryChannel>>::Out as Bool>::And<IsChannel<R>>;
+type ChannelsBoth<P, R> = <<P as Satisfies<Refines<EveryChannel>>>::Holds as Bool>::And<IsChannel<R>>;
 
 /// [`Means`] at run time: `there` and `here` are [names of roles](Role::NAMES).
 #[cfg(any(feature = "safetensors", feature = "npy"))]
@@ -387,10 +383,10 @@ pub(crate) fn means<R: AsRef<str>>(there: &[R], here: &[&str]) -> bool {
 type PathOf<D> = <<D as Brand>::Role as WithPath>::Path;
 
 /// [`Means`] for the brand `Old` renamed to `New`.
-type Renamed<Old, New> = <PathOf<Old> as Means<PathOf<New>>>::Out;
+type Renamed<Old, New> = <PathOf<Old> as Satisfies<Means<PathOf<New>>>>::Holds;
 
 /// [`True`] if the set `S` does not have the brand `D`.
-type Free<D, S> = <<<<S as Dims>::List as Remove<D>>::Out as RemovalStep>::Had as Bool>::Not;
+type Free<D, S> = <<<<S as Dims>::List as Remove<D>>::Out as Removal>::Had as Bool>::Not;
 
 /// A name for the dim `Old` that keeps its meaning: see the [table](self). (If a dim of the set `S`
 /// already has the name, that is the error.)
@@ -401,9 +397,9 @@ pub trait KeepsRole<Old, S = ()>: DimRef {
 
 impl<New, Old, S: Dims> KeepsRole<Old, S> for New
 where
-    Old: DimRef<Brand: Brand<Role: WithPath<Path: Means<PathOf<New::Brand>>>>>,
+    Old: DimRef<Brand: Brand<Role: WithPath<Path: Satisfies<Means<PathOf<New::Brand>>>>>>,
     New: DimRef<Brand: Brand<Role: WithPath>>,
-    S::List: Remove<New::Brand, Out: RemovalStep>,
+    S::List: Remove<New::Brand, Out: Removal>,
     <Free<New::Brand, S> as Bool>::Implies<Renamed<Old::Brand, New::Brand>>:
         SameMeaning<Old::Brand, New::Brand, <Old::Brand as Brand>::Role, <New::Brand as Brand>::Role>,
 {
@@ -436,8 +432,8 @@ impl<W> Meanings<W> for () {
 #[diagnostic::do_not_recommend]
 impl<H, W> Meanings<W> for (H, ())
 where
-    H: Brand<Role: WithPath<Path: Means<PathOf<W>>>>,
-    W: Brand<Role: WithPath<Path: Means<PathOf<H>>>>,
+    H: Brand<Role: WithPath<Path: Satisfies<Means<PathOf<W>>>>>,
+    W: Brand<Role: WithPath<Path: Satisfies<Means<PathOf<H>>>>>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type AnyMeans = Renamed<H, W>;
@@ -446,8 +442,8 @@ where
 #[diagnostic::do_not_recommend]
 impl<H, G, T, W> Meanings<W> for (H, (G, T))
 where
-    H: Brand<Role: WithPath<Path: Means<PathOf<W>>>>,
-    W: Brand<Role: WithPath<Path: Means<PathOf<H>>>>,
+    H: Brand<Role: WithPath<Path: Satisfies<Means<PathOf<W>>>>>,
+    W: Brand<Role: WithPath<Path: Satisfies<Means<PathOf<H>>>>>,
     (G, T): Meanings<W>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;

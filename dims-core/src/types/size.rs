@@ -65,8 +65,8 @@ impl<O: Size, Old, New> SameSize<O, Old, New> for Dyn {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A dim that can be that of the rows of square matrices with the columns `C`: their static sizes
-/// do not differ.
+/// A dim that can be the rows of square matrices with the columns `C`: their static sizes do not
+/// differ.
 pub trait SquareWith<C: DimRef>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -78,8 +78,8 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The sizes of the rows and the columns of square matrices: equal ones, or at least one that only
-/// the run knows.
+/// The sizes of the rows and the columns of square matrices: they are equal, or at least one is
+/// known only at run time.
 #[diagnostic::on_unimplemented(
     message = "matrices with `{Rows}` of size `{Self}` and `{Columns}` of size `{Other}` are not square",
     label = "square matrices are needed here, but the static sizes differ"
@@ -148,129 +148,80 @@ condition! {
     pub trait ChangesSize<D> for True;
 }
 
-/// The product of two sizes as typenums; [`Dyn`] if one of them is.
-pub trait Times<O> {
+/// Computes with two sizes: typenums, or [`Dyn`].
+pub trait SizeWith<O> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The product.
-    type Out;
+    /// The sum; [`Dyn`] if one of them is.
+    type Sum;
+    /// The product; [`Dyn`] if one of them is.
+    type Product;
+    /// Whether they may be equal. [`Dyn`] may equal any size.
+    type MaySame: Bool;
 }
 
-impl<O> Times<O> for Dyn {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = Dyn;
+/// Implements [`SizeWith`] for two sizes: their sum, their product, and whether they may be equal.
+macro_rules! with_sizes {
+    ($([$($params:ident)*] $own:ty, $other:ty: $sum:ty, $product:ty, $may_same:ty;)*) => {$(
+        impl<$($params),*> SizeWith<$other> for $own {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type Sum = $sum;
+            type Product = $product;
+            type MaySame = $may_same;
+        }
+    )*};
 }
-impl Times<Dyn> for UTerm {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = Dyn;
+
+with_sizes! {
+    [O] Dyn, O: Dyn, Dyn, True;
+    [] UTerm, Dyn: Dyn, Dyn, True;
+    [U B] UInt<U, B>, Dyn: Dyn, Dyn, True;
+    [] UTerm, UTerm: UTerm, UTerm, True;
+    [U B] UInt<U, B>, UTerm: Self, UTerm, False;
+    [U B] UTerm, UInt<U, B>: UInt<U, B>, UTerm, False;
 }
-impl<U, B> Times<Dyn> for UInt<U, B> {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = Dyn;
-}
-impl Times<UTerm> for UTerm {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = UTerm;
-}
-impl<U, B> Times<UTerm> for UInt<U, B> {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = UTerm;
-}
-impl<U, B> Times<UInt<U, B>> for UTerm {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = UTerm;
-}
-impl<U1, B1, U2, B2> Times<UInt<U2, B2>> for UInt<U1, B1>
+
+impl<U, B, V, C> SizeWith<UInt<V, C>> for UInt<U, B>
 where
-    UInt<U1, B1>: Mul<UInt<U2, B2>>,
+    UInt<U, B>: Add<UInt<V, C>> + Mul<UInt<V, C>> + IsEqual<UInt<V, C>>,
+    typenum::Eq<Self, UInt<V, C>>: Bool,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = Prod<Self, UInt<U2, B2>>;
+    type Sum = Sum<Self, UInt<V, C>>;
+    type Product = Prod<Self, UInt<V, C>>;
+    // (Converts to our booleans, on which the traits with messages are implemented.)
+    type MaySame = <typenum::Eq<Self, UInt<V, C>> as Bool>::And<True>;
 }
 
-/// The sum of two sizes as typenums; [`Dyn`] if one of them is.
-pub trait Plus<O> {
+/// The sizes of the dims of a list together. (The stride of an axis is the volume of the axes after
+/// it.)
+pub trait SizesTogether {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The sum.
-    type Out;
-}
-
-impl<O> Plus<O> for Dyn {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = Dyn;
-}
-impl Plus<Dyn> for UTerm {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = Dyn;
-}
-impl<U, B> Plus<Dyn> for UInt<U, B> {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = Dyn;
-}
-impl Plus<UTerm> for UTerm {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = UTerm;
-}
-impl<U, B> Plus<UTerm> for UInt<U, B> {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = Self;
-}
-impl<U, B> Plus<UInt<U, B>> for UTerm {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = UInt<U, B>;
-}
-impl<U1, B1, U2, B2> Plus<UInt<U2, B2>> for UInt<U1, B1>
-where
-    UInt<U1, B1>: Add<UInt<U2, B2>>,
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = Sum<Self, UInt<U2, B2>>;
-}
-
-/// The sum of the sizes of a list.
-pub trait TotalOf {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// The sum as a typenum; [`Dyn`] if one of the sizes is.
+    /// Their sum as a typenum; [`Dyn`] if one of the sizes is.
     type Total;
+    /// The product of the static sizes, as a typenum.
+    type Volume;
+    /// The dims without a static size.
+    type Unsized;
 }
-impl TotalOf for () {
+
+impl SizesTogether for () {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Total = UTerm;
-}
-#[diagnostic::do_not_recommend]
-impl<H, T: TotalOf> TotalOf for (H, T)
-where
-    H: Brand<Num: Plus<T::Total>>,
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Total = <H::Num as Plus<T::Total>>::Out;
+    type Volume = U1;
+    type Unsized = ();
 }
 
-/// The product of the sizes of a list, as far as rustc knows them. (The stride of an axis is the
-/// volume of the axes after it.)
-pub trait VolumeOf {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// The product of the static sizes, as a typenum.
-    type Static;
-    /// The dims without a static size.
-    type Others;
-}
-impl VolumeOf for () {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Static = U1;
-    type Others = ();
-}
 #[diagnostic::do_not_recommend]
-impl<H, T: VolumeOf> VolumeOf for (H, T)
+impl<H, T: SizesTogether> SizesTogether for (H, T)
 where
-    H: Brand<Num: Times<T::Static>>,
+    H: Brand<Num: SizeWith<T::Total> + SizeWith<T::Volume>>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Static = <IsStatic<H> as Bool>::If<<H::Num as Times<T::Static>>::Out, T::Static>;
-    type Others = <IsStatic<H> as Bool>::If<T::Others, (H, T::Others)>;
+    type Total = <H::Num as SizeWith<T::Total>>::Sum;
+    type Volume = <IsStatic<H> as Bool>::If<<H::Num as SizeWith<T::Volume>>::Product, T::Volume>;
+    type Unsized = <IsStatic<H> as Bool>::If<T::Unsized, (H, T::Unsized)>;
 }
 
 /// Whether the size of a brand is static.
@@ -278,46 +229,4 @@ type IsStatic<D> = <<D as Brand>::Size as Size>::IsStatic;
 
 /// The product of the sizes of the list `L` as a typenum; [`Dyn`] if one of them is.
 pub type ProductOf<L> =
-    <<<L as VolumeOf>::Others as NestedPairs>::IsEmpty as Bool>::If<<L as VolumeOf>::Static, Dyn>;
-
-/// Whether two typenum sizes may be equal. [`Dyn`] may equal any size.
-pub trait MaySame<O> {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// [`True`] or [`False`].
-    type Out: Bool;
-}
-
-impl<O> MaySame<O> for Dyn {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = True;
-}
-impl MaySame<Dyn> for UTerm {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = True;
-}
-impl<U, B> MaySame<Dyn> for UInt<U, B> {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = True;
-}
-impl MaySame<UTerm> for UTerm {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = True;
-}
-impl<U, B> MaySame<UTerm> for UInt<U, B> {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = False;
-}
-impl<U, B> MaySame<UInt<U, B>> for UTerm {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = False;
-}
-impl<U, B, U2, B2> MaySame<UInt<U2, B2>> for UInt<U, B>
-where
-    UInt<U, B>: IsEqual<UInt<U2, B2>>,
-    typenum::Eq<Self, UInt<U2, B2>>: Bool,
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    // (Converts to our booleans, on which the traits with messages are implemented.)
-    type Out = <typenum::Eq<Self, UInt<U2, B2>> as Bool>::And<True>;
-}
+    <<<L as SizesTogether>::Unsized as NestedPairs>::IsEmpty as Bool>::If<<L as SizesTogether>::Volume, Dyn>;

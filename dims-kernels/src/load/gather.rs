@@ -18,7 +18,7 @@ pub unsafe trait GatherIndices {
     /// Whether there are any indices, according to the types.
     const ANY: bool;
 
-    /// As [`Kernel::PARALLEL`].
+    /// See [`Kernel::PARALLEL`].
     const PARALLEL: bool;
 
     /// Whether any index has to be computed per element. Affine indices that stay within their axis
@@ -107,7 +107,7 @@ pub struct IndexedAxis {
     pub origin: Origin,
 }
 
-/// A computed index, and further indices.
+/// A computed index, and the remaining ones.
 pub struct Computed<K, X> {
     /// The index.
     pub index: K,
@@ -116,12 +116,12 @@ pub struct Computed<K, X> {
     pub active: bool,
     /// The axis that it selects from.
     pub target: IndexedAxis,
-    /// The further indices.
+    /// The remaining indices.
     pub rest: X,
 }
 
-// SAFETY: each index is checked against the axis that it selects from, and so are the further
-// indices.
+// SAFETY: each index is checked against the axis that it selects from, and so are the remaining
+// ones.
 unsafe impl<K: Kernel, X: GatherIndices> GatherIndices for Computed<K, X>
 where
     K::Elem: IndexInt,

@@ -14,8 +14,8 @@ use crate::error::{Error, Origin};
 use crate::machine::isa::Isa;
 use core::mem::MaybeUninit;
 
-/// The most elements that a kernel makes available at once: a few buffers of this length fit into
-/// the first-level cache.
+/// The maximum number of elements that a kernel makes available at once: a few buffers of this
+/// length fit into the first-level cache.
 pub const TILE: usize = 512;
 
 /// A piece of the innermost loop.
@@ -62,7 +62,7 @@ pub unsafe trait Kernel: Sized {
     /// and constants do. Then elements past the end of a tile can be computed as well.
     const STEADY: bool = false;
 
-    /// Whether the elements of a tile are truth values that change at most once along it.
+    /// Whether the elements of a tile are `bool`s that change at most once along it.
     const MONOTONE: bool = false;
 
     /// Whether a line consists of two parts, each with elements of one operand, so that
@@ -79,7 +79,7 @@ pub unsafe trait Kernel: Sized {
     /// Whether an operand is the left operand of an operation, and may be broadcast along a tile:
     /// see [`has_broadcast_operand`](Kernel::has_broadcast_operand).
     const HAS_LEFT_OPERAND: bool = false;
-    /// As `HAS_LEFT_OPERAND`, for right operands.
+    /// Like `HAS_LEFT_OPERAND`, for right operands.
     const HAS_RIGHT_OPERAND: bool = false;
 
     /// Whether elements may be read from memory unchanged, so that [`starts`](Kernel::starts) and
@@ -168,8 +168,9 @@ pub unsafe trait Kernel: Sized {
         false
     }
 
-    /// As [`load`](Kernel::load), if the kernel [has broadcast
-    /// operands](Kernel::has_broadcast_operand): loads only one element of operands on that side.
+    /// Like [`load`](Kernel::load), if the kernel
+    /// [has broadcast operands](Kernel::has_broadcast_operand): loads only one element of operands
+    /// on that side.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn load_broadcast<I: Isa, const LEFT: bool>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
         self.load::<I>(tile, faults);
@@ -217,7 +218,7 @@ pub unsafe trait Kernel: Sized {
         unreachable!("the kernel has no pairs")
     }
 
-    /// As [`tile_reader`](Kernel::tile_reader), for the tile `row` and `step` positions further
+    /// Like [`tile_reader`](Kernel::tile_reader), for the tile `row` and `step` positions further
     /// along the two loops; nothing needs to be loaded.
     ///
     /// # Safety

@@ -154,8 +154,8 @@ fn write_parts<I: Isa, K: Kernel, L: Kernel<Elem = K::Elem>>(
     at[last] = start;
 }
 
-/// The most elements of the next part that are prefetched: more could be evicted again before they
-/// are read.
+/// The maximum number of elements of the next part that are prefetched: more could be evicted again
+/// before they are read.
 const MOST_PREFETCHED: usize = 8 * TILE;
 
 /// Writes elements from `at` on. Meanwhile it prefetches later elements in `own`, and as many

@@ -358,7 +358,7 @@ unsafe impl<T: Element, X: GatherIndices, W: StrideKind> Kernel for Strided<'_, 
         _: usize,
         step: usize,
     ) -> *const T {
-        // (The same for all rows, which the compiler can see here.)
+        // (Written so that the compiler sees that it does not depend on the row.)
         start.wrapping_offset(step as isize * along)
     }
 

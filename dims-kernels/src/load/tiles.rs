@@ -12,7 +12,7 @@ pub fn fill_tile<I: Isa, K: Kernel>(kernel: &K, out: &mut [MaybeUninit<K::Elem>]
     fill_from::<I, K>(kernel, 0, out);
 }
 
-/// As [`fill_tile`], a few cache lines at a time, with a prefetch before each.
+/// Like [`fill_tile`], a few cache lines at a time, with a prefetch before each.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn fill_tile_with_prefetch<I: Isa, K: Kernel>(
     kernel: &K,

@@ -306,7 +306,7 @@ pub fn note(step: impl FnOnce() -> PlanStep) {
     }
 }
 
-/// As [`note`], for calls that may not be a step of plans. Returns whether a step is pending.
+/// Like [`note`], for calls that may not be a step of plans. Returns whether a step is pending.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub fn note_if(step: impl FnOnce() -> Option<PlanStep>) -> bool {

@@ -44,7 +44,7 @@ pub mod tile {
     pub const MR_AVX512: usize = ACCUMULATORS_AVX512 / 2;
     /// The greatest NR: two vectors of 16 `f32`.
     pub const MAX_NR: usize = 32;
-    /// The most rows of a tile whose columns are one vector.
+    /// The maximum number of rows of a tile whose columns are one vector.
     pub const MAX_MR: usize = 16;
 }
 
@@ -102,14 +102,14 @@ pub mod panels {
     pub const MAX_TILES_UNPACKED: usize = 20;
     /// The least average length of a run of adjacent elements that is copied as a part of a vector.
     pub const MIN_RUN: usize = 4;
-    /// The most offsets that are listed for one role (batch, row, column or sum).
+    /// The maximum number of offsets that are listed for one role (batch, row, column or sum).
     pub const MAX_OFFSETS: usize = 1 << 20;
 }
 
 /// Products of few rows with a large matrix: see `gemm::skinny`.
 pub mod skinny {
-    /// The most rows. With more, a kernel that packs the matrix reads it as fast as it can
-    /// multiply.
+    /// The maximum number of rows. With more, a kernel that packs the matrix reads it as fast as it
+    /// can multiply.
     pub const MAX_ROWS: usize = 8;
     /// Below this many columns, or terms of a sum, there is too little work for each row of the
     /// large matrix.
@@ -161,8 +161,8 @@ pub struct Params {
 /// Products of few rows.
 #[derive(Debug)]
 pub struct SkinnyParams {
-    /// The least bytes of the large matrix for the kernels for few rows; half of this where the
-    /// elements of a sum are adjacent.
+    /// The minimum size in bytes of the large matrix for the kernels for few rows; half of this
+    /// where the elements of a sum are adjacent.
     pub least: usize,
     /// Bytes of the sums that each row of the large matrix updates, where its columns are adjacent.
     /// They should stay in the second-level cache together with the rows that pass through it.

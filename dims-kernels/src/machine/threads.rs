@@ -144,8 +144,8 @@ mod helped {
     const LOOKS: usize = 64;
     const YIELDS: usize = 32;
 
-    /// The most calls of a thread whose requests for help may be pending: more would only fill the
-    /// pool's queue.
+    /// The maximum number of calls of a thread whose requests for help may be pending: more would
+    /// only fill the pool's queue.
     const MOST_WAITING: usize = 4;
 
     std::thread_local! {

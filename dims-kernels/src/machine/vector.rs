@@ -54,7 +54,7 @@ pub trait Vector: Copy {
         x: *const Self::Elem,
         right: &(Self, Self),
     );
-    /// As [`add_products`](Vector::add_products), where `x` is read a further `step` elements on.
+    /// Like [`add_products`](Vector::add_products), where `x` is read a further `step` elements on.
     unsafe fn add_products_of<const AT: usize>(
         sums: (&mut Self, &mut Self),
         x: *const Self::Elem,

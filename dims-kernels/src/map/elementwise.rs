@@ -89,8 +89,8 @@ fn collect_parts<'n, T: Copy + Send + 'static>(
 const HELD: usize = 4 * TILE;
 const HELD_BYTES: usize = 16 << 10;
 
-/// As [`fill_lines`], for `len` slots that lines may also be read from, at the same positions: some
-/// lines are computed before they are written.
+/// Like [`fill_lines`], for `len` slots that lines may also be read from, at the same positions:
+/// some lines are computed before they are written.
 ///
 /// # Safety
 ///
@@ -128,7 +128,7 @@ unsafe fn replace_lines<T: Copy>(
     Ok(())
 }
 
-/// As [`collect`], for elements in memory, which are the nest's only operand: a copy.
+/// Like [`collect`], for elements in memory, which are the nest's only operand: a copy.
 ///
 /// # Panics
 ///

@@ -289,7 +289,7 @@ pub fn slice_as<T: Element, U: Element>(slice: &[T]) -> Option<&[U]> {
     (TypeId::of::<T>() == TypeId::of::<U>()).then(|| unsafe { core::slice::from_raw_parts(start, len) })
 }
 
-/// As [`slice_as`], for a mutable slice.
+/// Like [`slice_as`], for a mutable slice.
 #[inline]
 pub fn slice_as_mut<T: Element, U: Element>(slice: &mut [T]) -> Option<&mut [U]> {
     let (start, len) = (slice.as_mut_ptr().cast(), slice.len());

@@ -110,7 +110,7 @@ impl<K: Kernel> TileRows<'_, K> {
         }
     }
 
-    /// As `loaded`, if operands on one side [are broadcast](Kernel::has_broadcast_operand) along
+    /// Like `loaded`, if operands on one side [are broadcast](Kernel::has_broadcast_operand) along
     /// the innermost loop.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn broadcast<I: Isa, const LEFT: bool>(self) {

@@ -94,8 +94,8 @@ pub unsafe fn update<T: Element>(program: &LoweredProgram<'_>, nest: &Nest, mut 
     unsafe { pass(program, nest, Places { start, strides: row.strides }) };
 }
 
-/// As [`update`], for slots that may be uninitialised, which the program does not read: the result
-/// at a position of the loops goes to the slot `offset` plus its offset along the first row.
+/// Like [`update`], for slots that may be uninitialised, which the program does not read: the
+/// result at a position of the loops goes to the slot `offset` plus its offset along the first row.
 ///
 /// # Safety
 ///

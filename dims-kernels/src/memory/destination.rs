@@ -85,8 +85,8 @@ impl<T: Copy + 'static> Destination<'_, T> {
         Ok(new)
     }
 
-    /// As [`write`](Destination::write), for routines that do not overwrite their operands: `fill`
-    /// gets all slots.
+    /// Like [`write`](Destination::write), for routines that do not overwrite their operands:
+    /// `fill` gets all slots.
     ///
     /// # Panics
     ///

@@ -162,7 +162,7 @@ macro_rules! elements {
                 }
             }
 
-            /// As [`assert_axes`](Self::assert_axes), for loops given as sizes and strides.
+            /// Like [`assert_axes`](Self::assert_axes), for loops given as sizes and strides.
             #[cfg_attr(not(unoptimized), inline(always))]
             pub fn assert_loops(&self, offset: isize, loops: impl Iterator<Item = (usize, isize)>) {
                 let _ = (offset, &loops);

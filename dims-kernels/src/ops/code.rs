@@ -198,7 +198,7 @@ pub enum Number {
     Float(f64),
     /// An integer.
     Int(isize),
-    /// A truth value.
+    /// A `bool`.
     Bool(bool),
 }
 

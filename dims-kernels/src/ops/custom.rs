@@ -30,8 +30,8 @@ pub trait ScalarOp<Args>: Copy + Send + Sync + 'static {
     const NAME: &'static str;
     /// Computes the result.
     fn apply<I: Isa>(self, args: Args) -> Self::Out;
-    /// The derivatives by the operands, each an operation on the same arguments. Without them,
-    /// taking a gradient through the operation is an error.
+    /// The derivatives with respect to the operands, each an operation on the same arguments.
+    /// Without them, taking a gradient through the operation is an error.
     ///
     /// A recorded program calls the operation for each element, and its gradient calls the
     /// derivatives, even for elements that a [`select`](crate::ops) does not take.
@@ -82,7 +82,8 @@ impl<A: Element, B: Element, O: ScalarOp<(A, B)>> BinaryOp<A, B> for Custom<O> {
     }
 }
 
-/// The derivatives of a [`ScalarOp`] by its operands: operations on the same arguments.
+/// The derivatives of a [`ScalarOp`] with respect to its operands: operations on the same
+/// arguments.
 ///
 /// A derivative can itself have a derivative, which gradients of gradients use.
 pub struct Derivative<Args> {
@@ -104,8 +105,8 @@ impl<A: Element> Derivative<A> {
 }
 
 impl<A: Element, B: Element> Derivative<(A, B)> {
-    /// The derivatives of an operation on two elements by the first and by the second, as
-    /// operations.
+    /// The derivatives of an operation on two elements, with respect to the first and to the
+    /// second, as operations.
     pub fn of_each(first: impl ScalarOp<(A, B)>, second: impl ScalarOp<(A, B)>) -> Self {
         Derivative { partials: [binary(first), binary(second)], marker: PhantomData }
     }

@@ -16,7 +16,8 @@ pub trait Function: Send + Sync {
     fn dtype(&self) -> DType;
     /// The number of values that it takes.
     fn operands(&self) -> usize;
-    /// The derivative by an operand, as a function of the same values; `None` if there is none.
+    /// The derivative with respect to an operand, as a function of the same values; `None` if it
+    /// has no derivative.
     fn derivative(&self, operand: usize) -> Option<Arc<dyn Function>>;
     /// Computes a line. (If there is no second operand, `b` is `a`.)
     fn run(&self, a: RegisterValues<'_>, b: RegisterValues<'_>, out: ValuesMut<'_>);

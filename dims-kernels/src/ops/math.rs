@@ -69,8 +69,8 @@ fn exp_rest32<I: Isa>(x: f32, n: f32) -> f32 {
 /// `e^r` for `|r| <= ln 2 / 2`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn exp_near_0<I: Isa>(r: f32) -> f32 {
-    // In two halves, because a chain of seven multiplications would take longer than all other work
-    // on a vector.
+    // The polynomial is evaluated in two halves, because a chain of seven multiplications would
+    // take longer than all other work on a vector.
     let z = r * r;
     let p = I::fma32(8.368745e-3, r, 4.166839e-2);
     let p = I::fma32(1.381454e-3, z, p);
@@ -234,7 +234,7 @@ pub fn bell<I: Isa, T: Math + Float>(x: T, scale: T) -> T {
     exp - exp * (scale * rest)
 }
 
-/// From here on, the tail of the normal distribution is 0.
+/// Beyond this number, the tail of the normal distribution rounds to 0.
 const FAR: f32 = 14.5;
 
 /// The standard normal distribution function at `-a`, for `a` from 0 to [`FAR`]: `e^(-a^2 / 2)`

@@ -8,11 +8,11 @@ use smallvec::{SmallVec, smallvec};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct ReadTriangle {
-    /// Whether it is the lower one.
+    /// Whether it is the lower triangle.
     pub lower: bool,
-    /// Whether the matrix is transposed after that.
+    /// Whether the triangle is transposed.
     pub transposed: bool,
-    /// Whether its diagonal is taken as ones, and not read.
+    /// Whether the diagonal counts as ones and is not read.
     pub unit: bool,
 }
 
@@ -29,17 +29,17 @@ pub enum MatrixWork {
         /// Whether it is the latter.
         transposed: bool,
     },
-    /// The inverse, transposed.
+    /// The transposed inverse.
     Inverse,
     /// The determinant.
     Det,
     /// The sign of the determinant, and the logarithm of its magnitude.
     SlogDet,
-    /// The cofactors: the derivative of the determinant by each element.
+    /// The cofactors, which are the derivatives of the determinant with respect to each element.
     Cofactors,
-    /// The rows in the order of their pivots, the unit lower factor, and the upper one.
+    /// The order of the rows, the unit lower and the upper triangular factor.
     Lu,
-    /// The orthogonal factor, and the upper one.
+    /// The orthogonal and the upper triangular factor.
     Qr,
     /// The eigenvalues of `(a + a^H) / 2` in ascending order, and the eigenvectors as columns.
     Eigh,
@@ -47,14 +47,14 @@ pub enum MatrixWork {
     Svd,
     /// The singular values in descending order.
     SingularValues,
-    /// The pseudoinverse, transposed. Singular values count as 0 up to
-    /// `max(rows, columns) * epsilon` of the greatest.
+    /// The transposed pseudoinverse. Singular values up to `max(rows, columns) * epsilon` times the
+    /// greatest count as 0.
     Pinv,
-    /// How many singular values are greater than that.
+    /// The number of singular values that do not count as 0, as in [`Pinv`](Self::Pinv).
     Rank,
-    /// The greatest singular value over the least.
+    /// The greatest singular value divided by the least.
     Cond,
-    /// The power with a whole exponent.
+    /// The power with an integer exponent.
     Power {
         /// The exponent.
         exponent: i64,
@@ -63,17 +63,17 @@ pub enum MatrixWork {
     Expm,
 }
 
-/// How many matrices there are, and how large they are.
+/// The number of matrices and their sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct MatrixSizes {
-    /// How many matrices.
+    /// The number of matrices.
     pub batch: usize,
-    /// The rows of each.
+    /// The rows of each matrix.
     pub rows: usize,
-    /// Its columns.
+    /// The columns of each matrix.
     pub columns: usize,
-    /// The columns of its right-hand side, if there is one.
+    /// The columns of each right-hand side, if there are any.
     pub right: usize,
 }
 
@@ -88,24 +88,24 @@ impl MatrixSizes {
         MatrixSizes { batch, rows, columns, right: 0 }
     }
 
-    /// The same sizes, for right-hand sides with this number of columns.
+    /// The sizes with this number of columns for right-hand sides.
     pub fn with_right(self, right: usize) -> Self {
         MatrixSizes { right, ..self }
     }
 
-    /// The lesser one of rows and columns.
+    /// The lesser of rows and columns.
     pub fn least(&self) -> usize {
         self.rows.min(self.columns)
     }
 
-    /// About how many multiplications a factorization takes.
+    /// The approximate number of multiplications of a factorization.
     pub fn multiplications(&self) -> usize {
         let each = self.rows.saturating_mul(self.columns).saturating_mul(self.least() + self.right);
         self.batch.saturating_mul(each)
     }
 }
 
-/// The elements of a result, and how many each matrix has.
+/// The element type of a result, and the number of its elements per matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatrixResult {
     /// Elements of the matrix's type.
@@ -117,7 +117,7 @@ pub enum MatrixResult {
 }
 
 impl MatrixResult {
-    /// How many each matrix has.
+    /// The number of elements per matrix.
     pub fn count(self) -> usize {
         match self {
             MatrixResult::Values(count) | MatrixResult::Parts(count) | MatrixResult::Positions(count) => {
@@ -151,19 +151,19 @@ impl MatrixWork {
         }
     }
 
-    /// Whether it is for square matrices alone.
+    /// Whether it requires square matrices.
     pub fn is_square(self) -> bool {
         use MatrixWork::{Cond, Lu, Pinv, Qr, Rank, SingularValues, Svd};
         !matches!(self, Lu | Qr | Svd | SingularValues | Pinv | Rank | Cond)
     }
 
-    /// Whether the derivative needs several results, which a step keeps together.
+    /// Whether the derivative needs several results, so that a step keeps a copy of them.
     #[cfg(feature = "linalg")]
     pub(crate) fn keeps(self) -> bool {
         matches!(self, MatrixWork::Eigh | MatrixWork::Svd | MatrixWork::Qr)
     }
 
-    /// How many elements each operand has for each matrix.
+    /// The number of elements of each operand per matrix.
     pub fn takes(self, sizes: MatrixSizes) -> SmallVec<[usize; 2]> {
         let own = sizes.rows * sizes.columns;
         match self {

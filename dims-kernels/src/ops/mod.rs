@@ -85,8 +85,8 @@ pub trait BinaryOp<A, B>: Operation {
     const SIMPLE: bool = false;
     /// Whether it takes many instructions, which the compiler vectorises.
     const LONG: bool = false;
-    /// Whether the result changes from one truth value to the other at most once, as one operand
-    /// grows and the other stays or shrinks.
+    /// Whether the result changes between `false` and `true` at most once, as one operand grows and
+    /// the other stays or shrinks.
     const MONOTONE: bool = false;
     /// Whether results change in equal steps when the operands do, and never wrap around.
     const STEADY: bool = false;

@@ -45,7 +45,7 @@ macro_rules! runs_on {
 /// Evaluates an operation of the table on floats or integers, if its results have that type.
 macro_rules! run_on {
     ($kind:ident $bound:ident bool $run:expr) => {
-        unreachable!("the result is a truth value")
+        unreachable!("the result is a `bool`")
     };
     (floats Logic $out:tt $run:expr) => {
         unreachable!("no operation on floats")
@@ -64,13 +64,13 @@ macro_rules! run_on {
     };
 }
 
-/// Evaluates an operation whose results are truth values.
+/// Evaluates an operation whose results are `bool`s.
 macro_rules! run_test {
     (bool $run:expr) => {
         $run
     };
     ($out:tt $run:expr) => {
-        unreachable!("no operation with truth values as results")
+        unreachable!("no operation with `bool`s as results")
     };
 }
 
@@ -195,7 +195,7 @@ macro_rules! unary_codes {
                 is_known.then_some(a)
             }
 
-            /// Whether the result is a truth value.
+            /// Whether the result is a `bool`.
             pub fn is_test(self) -> bool {
                 match self {
                     $(UnaryOpcode::$name => is_bool!($out),)*
@@ -356,7 +356,7 @@ macro_rules! binary_codes {
                 is_known.then_some(operands)
             }
 
-            /// Whether the result is a truth value.
+            /// Whether the result is a `bool`.
             pub fn is_comparison(self) -> bool {
                 match self {
                     $(BinaryOpcode::$name => is_bool!($out),)*
@@ -435,7 +435,7 @@ macro_rules! binary_codes {
                 }
             }
 
-            /// Runs the operation along lines of truth values.
+            /// Runs the operation along lines of `bool`s.
             #[cfg_attr(not(unoptimized), inline(always))]
             pub(crate) fn booleans(self, a: &[bool], b: &[bool], out: &mut [bool]) {
                 match self {
@@ -447,7 +447,7 @@ macro_rules! binary_codes {
                     BinaryOpcode::Le => both(a, b, out, |a, b| !a | b),
                     BinaryOpcode::Gt => both(a, b, out, |a, b| a & !b),
                     BinaryOpcode::Ge => both(a, b, out, |a, b| a | !b),
-                    _ => unreachable!("no operation on truth values"),
+                    _ => unreachable!("no operation on `bool`s"),
                 }
             }
         }

@@ -70,8 +70,8 @@ pub fn logit<I: Isa, T: Real>(x: T) -> T {
     }
 }
 
-/// `x - tanh(x)`. Near 0, where both are nearly equal, `(x cosh(x) - sinh(x)) / cosh(x)`, with the
-/// power series of both.
+/// `x - tanh(x)`. Near 0, where the two are nearly equal, it is computed as
+/// `(x cosh(x) - sinh(x)) / cosh(x)` with the power series of both.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn tanh_shrink<I: Isa, T: Real>(x: T) -> T {
     // `2k / (2k + 1)!` and `1 / (2k)!` for `k` from 9 to 1.
@@ -281,7 +281,8 @@ pub fn asinh<T: Real>(x: T) -> T {
     num_traits::Float::asinh(x)
 }
 
-/// The inverse hyperbolic cosine. For large `x` as [`asinh`]; near 1 computed from `x - 1`.
+/// The inverse hyperbolic cosine. For large `x` it is computed as in [`asinh`], near 1 from
+/// `x - 1`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn acosh<T: Real>(x: T) -> T {
     if x > num_traits::Float::recip(T::epsilon()) {
@@ -379,7 +380,7 @@ pub fn bce<I: Isa, T: Real>(p: T, y: T) -> T {
 }
 
 /// [`bce`] of `sigmoid(x)`: `ln(1 + e^-|x|)`, plus `|x|` times the target probability of the event
-/// that the sign of `x` speaks against.
+/// that the sign of `x` makes less likely.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn bce_with_logits<I: Isa, T: Real>(x: T, y: T) -> T {
     let size = num_traits::Float::abs(x);

@@ -152,8 +152,8 @@ macro_rules! unary_operations {
                 value: x.maximum(T::ZERO).minimum(special::small(6)),
                 slope(_): inside(x, 0.0, 6.0), on: -3.0..8.0
             }
-            /// `1.0507 * x`, or `1.7581 * (e^x - 1)` where that is negative: the scaled exponential
-            /// linear unit.
+            /// The scaled exponential linear unit: `1.0507 * x`, or `1.7581 * (e^x - 1)` where `x`
+            /// is negative.
             Selu selu(x: Real) -> T { value: special::selu(x), slope(_): selu_slope(x), on: -3.0..3.0 }
             /// `x * tanh(softplus(x))`
             Mish mish(x: Real) -> T, long {
@@ -213,17 +213,17 @@ macro_rules! unary_operations {
             Signbit signbit(x: Real) -> bool { value: x.is_sign_negative() }
         }
         constants {
-            /// `x`, or `slope * x` where that is negative.
+            /// `x`, or `slope * x` where `x` is negative.
             LeakyRelu leaky_relu(x: Ordered, slope = 0.25) -> T, wraps {
                 value: if x < T::ZERO { slope.mul(x) } else { x },
                 slope(_): unless_nan(x, x.choose(x.gt(0.0), 1.0, slope)), on: -3.0..3.0
             }
-            /// `x`, or `alpha * (e^x - 1)` where that is negative.
+            /// `x`, or `alpha * (e^x - 1)` where `x` is negative.
             Elu elu(x: Real, alpha = 0.5) -> T {
                 value: if x < T::zero() { alpha * x.exp_m1() } else { x },
                 slope(_): where_positive(x, 1.0, x.exp() * alpha), on: -3.0..3.0
             }
-            /// `x`, or `alpha * (e^(x / alpha) - 1)` where that is negative.
+            /// `x`, or `alpha * (e^(x / alpha) - 1)` where `x` is negative.
             Celu celu(x: Real, alpha = 0.5) -> T {
                 value: if x < T::zero() { alpha * (x / alpha).exp_m1() } else { x },
                 slope(_): where_positive(x, 1.0, (x * (1.0 / alpha)).exp()), on: -2.0..2.0
@@ -248,8 +248,8 @@ macro_rules! unary_operations {
 
 /// Calls a macro with the operations on two elements, without and with a constant.
 ///
-/// `slopes(z)` names the result, and is followed by the derivatives by both operands. Further
-/// properties are
+/// `slopes(z)` names the result, and is followed by the derivatives with respect to both operands.
+/// Further properties are
 ///
 /// * `monotone`, `steady`: see [`BinaryOp`](crate::ops::BinaryOp);
 /// * `product`: the product of contractions;
@@ -310,7 +310,7 @@ macro_rules! binary_operations {
                 value: x.powf(y),
                 slopes(z): [powf_by_base(x, y), powf_by_exponent(x, y, z)], on: [0.4..3.0, -2.0..2.0]
             }
-            /// The angle of the point `(y, x)`, in radians: `y.atan2(x)`.
+            /// `atan(x / y)` in radians, in the quadrant of the point `(y, x)`, as `f64::atan2`.
             Atan2 atan2(x, y: Real) -> T {
                 value: x.atan2(y),
                 slopes(_): [slope_of_angle(x, y, y), -slope_of_angle(x, y, x)], on: [-3.0..3.0, 0.5..3.0]

@@ -156,8 +156,8 @@ fn zero<'b>() -> Option<Symbol<'b>> {
     None
 }
 
-/// The derivative in a line of the table. Operations without one have truth values as results, or
-/// take no floats.
+/// The derivative in a line of the table. Operations without one have `bool`s as results, or take
+/// no floats.
 macro_rules! slope {
     ($bound:ident $out:tt $slope:expr) => {
         Option::from($slope)
@@ -222,7 +222,7 @@ macro_rules! binary_slopes {
             -> T $(, $with_property:ident)*
         { value: $with_value:expr, slopes($with_z:tt): [$with_left:expr, $with_right:expr], on: $with_on:expr }
     )* }) => {
-        /// The derivative by the first or the second operand.
+        /// The derivative with respect to the first or the second operand.
         #[allow(unused_variables)] // constant derivatives use none
         fn binary_slope<'b>(op: BinaryOpcode, at: usize, x: Symbol<'b>, y: Symbol<'b>, z: Symbol<'b>) -> Option<Symbol<'b>> {
             match op {
@@ -361,7 +361,7 @@ fn share<'b>(taken: Symbol<'b>, x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     select(taken, one, x.choose(same, 0.5, 0.0))
 }
 
-/// As [`share`]; if one operand is NaN, the other gets 1.
+/// Like [`share`]; if one operand is NaN, the other gets 1.
 fn share_of_numbers<'b>(taken: Symbol<'b>, x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     let (own, one) = (share(taken, x, y), x.constant(1.0));
     let (here, there, zero) = (x.is_nan(), y.is_nan(), x.constant(0.0));
@@ -438,7 +438,7 @@ fn kl_div_by_target<'b>(x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     select(y.eq(0.0), x.constant(0.0), slope)
 }
 
-/// The derivative of the smooth L1 loss by the difference.
+/// The derivative of the smooth L1 loss with respect to the difference.
 fn smooth_l1(difference: Symbol<'_>, beta: f64) -> Symbol<'_> {
     if beta == 0.0 { difference.signum() } else { difference.clamp(-beta, beta) * (1.0 / beta) }
 }

@@ -253,7 +253,8 @@ pub(crate) struct Slots {
 /// The prefetch distance, in rows, for lines whose offsets are in a table.
 const PREFETCH_ROWS: isize = 4;
 
-/// The most elements of a line: about twenty lines of `f64` fit into the first-level cache.
+/// The maximum number of elements of a line: about twenty lines of `f64` fit into the first-level
+/// cache.
 const LINE: usize = TILE;
 
 impl Slots {
@@ -314,7 +315,7 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
         unsafe { Self::with_values(program, program.result(), &[], sources, operands) }
     }
 
-    /// As [`new`](Self::new), with slots that were made earlier for the program and its result.
+    /// Like [`new`](Self::new), with slots that were made earlier for the program and its result.
     #[cfg(feature = "std")]
     pub(crate) fn with_slots(
         program: &'k ScalarProgram,
@@ -334,8 +335,8 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
         }
     }
 
-    /// As [`new`](Self::new), for another value than the program's result, with further values that
-    /// are written to memory (`beside`). If there are any, the nest has one more row, with the
+    /// Like [`new`](Self::new), for another value than the program's result, with further values
+    /// that are written to memory (`beside`). If there are any, the nest has one more row, with the
     /// strides of this memory.
     ///
     /// # Safety
@@ -421,7 +422,7 @@ impl<'k> Machine<'k> {
         Machine::of(program, MachineSlots::Own(Slots::new(program, results)), sources, rows)
     }
 
-    /// As [`new`](Self::new), with slots that were made earlier for the program and its results.
+    /// Like [`new`](Self::new), with slots that were made earlier for the program and its results.
     #[cfg(feature = "std")]
     pub(crate) fn with_slots(
         program: &'k ScalarProgram,
@@ -914,7 +915,7 @@ impl Execute<'_> {
                     RegisterKind::F32 => op.floats::<I, f32>(line!(a), line!(b), out!()),
                     RegisterKind::F64 => op.floats::<I, f64>(line!(a), line!(b), out!()),
                     RegisterKind::Int => op.integers::<I>(line!(a), line!(b), out!()),
-                    RegisterKind::Bool => unreachable!("truth values are handled above"),
+                    RegisterKind::Bool => unreachable!("`bool`s are handled above"),
                 },
                 Instruction::Select(cond, a, b) => match kind {
                     RegisterKind::F32 => select::<f32>(line!(cond), line!(a), line!(b), out!()),

@@ -23,7 +23,8 @@ use smallvec::SmallVec;
 /// The number of parallel sums.
 const DOT_LANES: usize = 2 * fold::LANES;
 
-/// The most elements at once: [`BLOCK`] for each accumulator, before it is combined with others.
+/// The maximum number of elements at once: [`BLOCK`] for each accumulator, before it is combined
+/// with others.
 const MAX_CHUNK: usize = BLOCK * DOT_LANES;
 
 /// Shorter lines are summed as fast by any loop.
@@ -162,9 +163,9 @@ impl<T: Num> Task for Dots<'_, T> {
     }
 }
 
-/// As [`Dots`], with two lines at once: the line that they are multiplied by is read half as often.
-/// (A separate task: in one function with these loops, the accumulators of the others would not
-/// stay in registers.)
+/// Like [`Dots`], with two lines at once: the line that they are multiplied by is read half as
+/// often. (A separate task: in one function with these loops, the accumulators of the others would
+/// not stay in registers.)
 struct InPairs<'n, T>(Dots<'n, T>);
 
 impl<T: Num> Task for InPairs<'_, T> {
@@ -283,8 +284,8 @@ fn dot<I: Isa, T: Num>(x: &[T], y: &[T], prefetch_distance: Option<usize>) -> T 
     combined(&lanes)
 }
 
-/// As [`dot`], for two lines and one more. Both of the two have the same number of elements before
-/// the first whole cache line.
+/// Like [`dot`], for two lines and one more. Both of the two have the same number of elements
+/// before the first whole cache line.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn two_dots<I: Isa, T: Num>(xs: [&[T]; 2], y: &[T], prefetch: PairPrefetch) -> [T; 2] {
     let mut lanes = [[T::ZERO; DOT_LANES]; 2];

@@ -16,7 +16,7 @@ const LANES: usize = 32;
 /// often.
 const UNROLL: usize = 4;
 
-/// As `LANES`, for the rest of a loop or for a short loop.
+/// Like `LANES`, for the rest of a loop or for a short loop.
 const TAIL_LANES: usize = 8;
 
 /// Accumulators along the innermost loop.
@@ -122,8 +122,8 @@ impl<A: Copy> Lanes<A> {
     }
 }
 
-/// The most elements that are combined at once: [`BLOCK`] for each accumulator, before these are
-/// combined.
+/// The maximum number of elements that are combined at once: [`BLOCK`] for each accumulator, before
+/// these are combined.
 const MAX_CHUNK: usize = BLOCK * fold::LANES;
 
 /// A reduction of elements in memory that are contiguous along the innermost loop. It is one task

@@ -19,7 +19,7 @@ impl<A: Copy> Levels<A> {
         Levels { width, count: 0, rows: Vec::new() }
     }
 
-    /// Takes a row of totals, and resets it to the start value.
+    /// Takes over a row of totals, and resets the row to the start value.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn push<I: Isa, T, R: Reducer<T, Acc = A>>(&mut self, row: &mut [A], reducer: R) {
         self.count += 1;

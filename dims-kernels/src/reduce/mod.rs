@@ -142,7 +142,7 @@ impl<'a, T> ReduceInput<'a, T> {
         ReduceInput { elements: InputElements::Memory(elements), nest, work, count }
     }
 
-    /// As [`new`](ReduceInput::new), for the elements of a program that can be a
+    /// Like [`new`](ReduceInput::new), for the elements of a program that can be a
     /// [kernel](LoweredProgram::is_kernel).
     ///
     /// # Safety

@@ -22,14 +22,14 @@ use smallvec::SmallVec;
 /// How many rows are added at a time, while as many others are prefetched.
 const ROWS_AT_ONCE: usize = 32;
 
-/// As [`ROWS_AT_ONCE`], for rows of more than [`PREFETCH_BYTES`] bytes.
+/// Like [`ROWS_AT_ONCE`], for rows of more than [`PREFETCH_BYTES`] bytes.
 const LONG_ROWS: usize = 8;
 
 /// How many bytes of a row at a computed index are prefetched before it is added; after that, the
 /// prefetch distance. (For other rows the [processor](params) decides.)
 const PREFETCH_BYTES: usize = 1 << 10;
 
-/// The most elements of a row that are added at once.
+/// The maximum number of elements of a row that are added at once.
 const MAX_STRIP: usize = 128;
 
 /// Reduces a nest whose innermost loop is kept, if that is worthwhile and the kernel can return
@@ -247,7 +247,7 @@ struct RowGroup<'r, T, R> {
     /// How many rows have already been added.
     seen: usize,
     reducer: R,
-    /// The most elements of a row that are added at once.
+    /// The maximum number of elements of a row that are added at once.
     strip: usize,
     /// How many bytes of a row are prefetched before it is added; after that, the prefetch
     /// distance.

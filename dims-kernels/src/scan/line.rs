@@ -59,7 +59,7 @@ impl<'l, T: Copy> Line<'l, T> {
         unsafe { core::slice::from_raw_parts_mut(self.to, self.len) }
     }
 
-    /// As [`map`](Line::map), with two further numbers for each element.
+    /// Like [`map`](Line::map), with two further numbers for each element.
     ///
     /// # Panics
     ///
@@ -82,8 +82,8 @@ impl<'l, T: Copy> Line<'l, T> {
         }
     }
 
-    /// As [`map`](Line::map), for expensive functions, with a sum: also returns the sum of each of
-    /// [`LANES`] parts of the line.
+    /// Like [`map`](Line::map), for expensive functions, with a sum: also returns the sum of each
+    /// of [`LANES`] parts of the line.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn map_and_sum<A: Copy>(&mut self, zero: A, f: impl Fn(T, &mut A) -> T) -> (&mut [T], [A; LANES]) {
         let mut sums = lanes(zero);

@@ -201,7 +201,7 @@ fn in_parts<T: Copy + Send + 'static, P>(
     unsafe { to.fill(fill) }
 }
 
-/// As [`collect`], into the `len` slots of elements that the kernels read.
+/// Like [`collect`], into the `len` slots of elements that the kernels read.
 ///
 /// # Safety
 ///
@@ -229,7 +229,7 @@ unsafe fn replace<'n, K: Kernel<Elem: Send>, W: LineOp<K::Elem>>(
     threads::each(work, |scan| dispatch(scan.into_inner())).into_iter().collect()
 }
 
-/// As [`collect`], for the elements of a slice, in blocks of `block` elements.
+/// Like [`collect`], for the elements of a slice, in blocks of `block` elements.
 pub fn in_place<T: Copy + Send, W: LineOp<T>>(
     data: &mut [T],
     block: usize,
@@ -350,7 +350,7 @@ fn are_lines<K: Kernel>(kernel: &K, nest: &Nest) -> bool {
     nest.depth() == nest.outer + 1 && matches!(kernel.steps(&origin, nest.outer), Some((_, 1)))
 }
 
-/// As [`Scan`], for slots that the kernel may read from, at the same positions: results are
+/// Like [`Scan`], for slots that the kernel may read from, at the same positions: results are
 /// buffered, and written together.
 struct ReplacingScan<'n, K: Kernel, W> {
     kernel: K,

@@ -76,7 +76,7 @@ impl<T: Real> LineOp<T> for Standardize<T> {
     }
 }
 
-/// As [`Standardize`], then multiplies by a gain and adds a bias, with one of each for every
+/// Like [`Standardize`], then multiplies by a gain and adds a bias, with one of each for every
 /// element of a line.
 #[derive(Clone, Copy)]
 pub struct StandardizeAffine<'l, T> {
@@ -276,8 +276,8 @@ impl<T: Real> Task for StandardizeTask<'_, T> {
 /// The mean of a line in two parts, and its variance.
 ///
 /// If the mean is large compared with the deviation, it cannot be rounded to an element without a
-/// loss: near 1e8, the numbers are multiples of 8. The differences from a nearby element are exact,
-/// and `rest` is their mean.
+/// loss: near 1e8, `f32`s are multiples of 8. The differences from a nearby element are exact, and
+/// `rest` is their mean.
 struct Moments<W> {
     rough: W,
     rest: W,

@@ -213,7 +213,8 @@ pub(super) fn whole(held: &Arc<dyn Held>) -> Field {
     }
 }
 
-/// The rule of a program step with one result: its derivative by operands along any loops.
+/// The rule of a program step with one result: its derivative with respect to operands along any
+/// loops.
 #[cfg(feature = "std")]
 pub fn rule_of(derivative: impl StepDerivative + 'static, operands: Vec<Field>) -> impl Rule + 'static {
     StepRule { derivative: Arc::new(derivative), operands, number: 0, kept: None }

@@ -86,7 +86,7 @@ pub trait StepKind: Send + Sync + 'static {
         None
     }
 
-    /// Whether the results have derivatives by the operands.
+    /// Whether the results have derivatives with respect to the operands.
     #[cfg(feature = "std")]
     fn has_derivative(&self) -> bool {
         true
@@ -274,7 +274,7 @@ pub struct Pulled<'s> {
     pub cotangent: &'s Arc<dyn Held>,
     /// Whether the derivative is recorded as well.
     pub recorded: bool,
-    /// Whether the gradient by a node is needed.
+    /// Whether the gradient with respect to a node is needed.
     pub asked: &'s dyn Fn(u64) -> bool,
 }
 
@@ -286,7 +286,7 @@ impl Pulled<'_> {
         crate::trace::pull_parts(parts, self.cotangent, self.recorded, self.asked)
     }
 
-    /// The operand's node, if the gradient by it is needed.
+    /// The operand's node, if the gradient with respect to it is needed.
     pub fn asked_operand(&self, number: usize) -> Option<&Arc<Node>> {
         self.operands[number].nodes().next().filter(|node| (self.asked)(node.id))
     }

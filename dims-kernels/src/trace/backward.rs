@@ -11,22 +11,22 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// The gradients by some nodes. Nodes that the outputs do not depend on have none.
+/// The gradients with respect to some nodes. Nodes that the outputs do not depend on have none.
 pub struct Gradients {
     found: BTreeMap<u64, Arc<dyn Held>>,
-    /// Whether the outputs depend on variables other than the caller's own and those that gradients
-    /// are taken by.
+    /// Whether the outputs depend on variables other than the caller's own and those with respect
+    /// to which gradients are taken.
     pub depend_on_others: bool,
 }
 
 impl Gradients {
-    /// The gradient by a node; `None` if no output depends on it.
+    /// The gradient with respect to a node; `None` if no output depends on it.
     pub fn take(&mut self, node: &Node) -> Option<Arc<dyn Held>> {
         self.found.remove(&node.id)
     }
 }
 
-/// The gradients of outputs, each with its cotangent, by the nodes `by`.
+/// The gradients of outputs, each with its cotangent, with respect to the nodes `by`.
 ///
 /// They are recorded as steps, so that gradients of them can be taken, in three cases: if
 /// `always_record` is set, if a cotangent is traced, or if the outputs depend on variables of calls
@@ -264,7 +264,7 @@ pub(super) fn whole(parts: &[Part], dtype: DType, len: usize) -> Option<Arc<dyn 
     same.then(|| Arc::clone(memory))
 }
 
-/// The steps between outputs and the nodes that gradients are taken by.
+/// The steps between outputs and the nodes with respect to which gradients are taken.
 struct StepsBetween {
     on_way: BTreeMap<u64, bool>,
 }

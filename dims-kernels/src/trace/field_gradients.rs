@@ -1,4 +1,4 @@
-//! The gradients of a field by its operands.
+//! The gradients of a field with respect to its operands.
 
 use crate::error::Error;
 use crate::ops::code::{DType, RegisterKind};
@@ -18,8 +18,8 @@ impl Field {
         self.pull_by(cotangent, &|_| true).map_or_else(Vec::new, FieldGradients::parts)
     }
 
-    /// The gradients by the requested nodes, as one program; `None` if the field depends on none of
-    /// them.
+    /// The gradients with respect to the requested nodes, as one program; `None` if the field
+    /// depends on none of them.
     pub(crate) fn pull_by(&self, cotangent: &Field, asked: &dyn Fn(u64) -> bool) -> Option<FieldGradients> {
         let traced = |operand: &FieldOperand| {
             operand.source.is_float() && operand.source.node().is_some_and(|node| asked(node.id))
@@ -46,7 +46,7 @@ impl Field {
     }
 }
 
-/// The gradients of a field by some of its operands, as values of one program.
+/// The gradients of a field with respect to some of its operands, as values of one program.
 pub(crate) struct FieldGradients {
     /// The program, and its operands.
     field: Field,
@@ -68,8 +68,8 @@ impl FieldGradients {
         pulled.into_iter().map(|(node, value, place)| (node, part(value, place))).collect()
     }
 
-    /// As [`parts`](Self::parts), but values with one element for each position are computed in one
-    /// pass if at least two gradients use them. If `recorded`, each such value is a step.
+    /// Like [`parts`](Self::parts), but values with one element for each position are computed in
+    /// one pass if at least two gradients use them. If `recorded`, each such value is a step.
     pub(crate) fn shared(self, recorded: bool) -> Result<Vec<(Arc<Node>, Part)>, Error> {
         let sizes = &self.field.sizes[..];
         let is_load = |value| matches!(self.field.program.instruction(value), Instruction::Load(_));

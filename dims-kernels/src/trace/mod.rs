@@ -8,8 +8,8 @@
 //! ```
 //!
 //! which covers maps, sums, products, slices, windows, lookups and joins, and is closed under
-//! transposition: the gradient of a part by an operand is a part that writes where the operand was
-//! read. Other steps are [rules] that yield such parts.
+//! transposition: the gradient of a part with respect to an operand is a part that writes where the
+//! operand was read. Other steps are [rules] that yield such parts.
 //!
 //! A buffer belongs to a node by its memory. The memory of traced buffers is in a [`registry`], so
 //! that a view, a slice or a binding finds the node by the address of its elements, and tensors and
@@ -189,7 +189,8 @@ impl Table {
         Table::of_rows(index, size, 1, order)
     }
 
-    /// The same with indices of rows, which lie `stride` elements apart.
+    /// Like [`computed`](Self::computed), but the index selects a row, and rows are `stride`
+    /// elements apart.
     ///
     /// # Panics
     ///
@@ -388,7 +389,7 @@ impl Part {
 
 /// The computation of a node's elements.
 pub enum NodeStep {
-    /// A variable by which a gradient may be taken, and its name, if it has one.
+    /// A variable with respect to which a gradient may be taken, and its name, if it has one.
     Variable(Option<Box<dyn Display + Send + Sync>>),
     /// The sum of parts, over zeros.
     Parts(Vec<Part>),
@@ -584,7 +585,8 @@ impl Node {
         Arc::new(Node { id, dtype, len, axes, step, origin, calls, read })
     }
 
-    /// A variable of a call by which gradients may be taken, with a name, if it has one.
+    /// A variable of a call, with respect to which gradients may be taken, with a name, if it has
+    /// one.
     pub fn variable(
         dtype: DType,
         len: usize,
@@ -654,7 +656,7 @@ impl Node {
         self.calls.iter().any(|call| call.is_hollow && !call.has_ended())
     }
 
-    /// Whether gradients may be taken by a value that the step depends on.
+    /// Whether gradients may be taken with respect to a value that the step depends on.
     pub fn is_differentiated(&self) -> bool {
         self.dtype.is_float() && self.calls.iter().any(|call| !call.records && !call.has_ended())
     }
@@ -664,8 +666,8 @@ impl Node {
         self.read.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the elements were read. If they were and no step adds to the gradient by them, the
-    /// gradient is 0, even if the differentiated value does not depend on them.
+    /// Whether the elements were read. If they were and no step adds to the gradient with respect
+    /// to them, that gradient is 0, even if the differentiated value does not depend on them.
     pub fn is_read(&self) -> bool {
         self.read.load(Ordering::Relaxed)
     }

@@ -433,7 +433,7 @@ impl<'w> Writer<'w> {
         if field.has_distinct_operands() {
             return Ok(field);
         }
-        // Operands of indices alone are read no more, and equal ones are one.
+        // Removes operands that only indices read, and merges equal operands.
         let distinct = field.with_distinct_operands();
         // (The kernel of `if x == x { y } else { y }` reads `x`, so it must not run if `x` has no
         // elements.)

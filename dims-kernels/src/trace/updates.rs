@@ -202,7 +202,7 @@ impl Rule for SumOfSquares {
     }
 }
 
-/// The gradient by the nodes of an operand that reads elements unchanged.
+/// The gradient with respect to the nodes of an operand that reads elements unchanged.
 fn slope_parts(own: &Field, slope: Field) -> NodeParts {
     let part = |node: &Arc<Node>| {
         let kind = node.dtype.kind();

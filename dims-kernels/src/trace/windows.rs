@@ -1,4 +1,4 @@
-//! The gradient by the operand of windows, as a sum for each element.
+//! The gradient with respect to the operand of windows, as a sum for each element.
 //!
 //! A convolution reads `x[h + k]` at position `h` of a window and offset `k` within it, so its
 //! gradient is

@@ -62,7 +62,7 @@ impl<T: Value> Placed<T> {
         Self::in_order(choices, sizes, &order, broadcasts)
     }
 
-    /// As [`new`](Self::new), with the memory order `order`.
+    /// Like [`new`](Self::new), with the memory order `order`.
     pub fn in_order(choices: &mut Choices<'_>, sizes: &[usize], order: &[usize], broadcasts: bool) -> Self {
         let before = choices.one_of(&[0, 0, 1, 5]);
         let (mut strides, mut origin, mut step) = (vec![0; sizes.len()], before, 1);

@@ -494,6 +494,6 @@ fn written(batched: &Batched) -> String {
         sig.replace(" < ", "<").replace(" >", ">").replace(" ,", ",").replace(" :", ":").replace("& ", "&");
     let sig = sig.replace(" (", "(").replace("( ", "(").replace(" )", ")");
     format!(
-        "\n\nWritten for one example; each tensor can have further dims, and the result has those of all:\n\n```text\n{sig}\n```"
+        "\n\nWritten for one example; each tensor can have extra dims, and the result has those of all:\n\n```text\n{sig}\n```"
     )
 }

@@ -109,7 +109,7 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
         && let Some(tensor) = as_tensor(ty)
     {
         let what = format!(
-            "a batched function returns tensors, and `{}` is an array, which cannot have further dims: write `{tensor}`",
+            "a batched function returns tensors, and `{}` is an array, which cannot have extra dims: write `{tensor}`",
             shown(ty)
         );
         errors.span(ty.span(), what);

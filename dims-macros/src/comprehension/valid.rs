@@ -13,7 +13,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{BinOp, Block, Error, Expr, ExprLit, Lit, Pat, Result, Stmt, UnOp};
 
-/// The most loops of a call: a tensor cannot have many more dims.
+/// The maximum number of loops of a call: a tensor cannot have many more dims.
 const MOST_LOOPS: usize = 31;
 
 /// The most `let`s of a call: each is a level of the tree.

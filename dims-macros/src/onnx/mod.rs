@@ -64,7 +64,7 @@ impl Model {
     }
 }
 
-/// The most mismatches to list.
+/// The maximum number of mismatches to list.
 const LISTED: usize = 3;
 
 /// The mismatches that the checker of denotations found, if any, in its words.

@@ -74,7 +74,7 @@ impl Table {
     }
 }
 
-/// What an array may contain. Where something is not allowed, the message that says so.
+/// What an array may contain: `None` where something is allowed, and otherwise the error message.
 #[derive(Clone, Copy)]
 pub struct Rules {
     pub numbers: Option<&'static str>,
@@ -83,12 +83,12 @@ pub struct Rules {
     pub star: Option<&'static str>,
     pub groups: Option<&'static str>,
     pub sums: Option<&'static str>,
-    /// Whether an axis may occur twice, as a diagonal.
+    /// An axis that occurs twice, as a diagonal.
     pub twice: Option<&'static str>,
 }
 
 impl Rules {
-    /// `_` and `*` mean nothing in most patterns.
+    /// Most patterns have no use for `_` and `*`.
     pub const USUAL: Rules = Rules {
         numbers: None,
         dots_in_groups: None,

@@ -4,10 +4,10 @@ use super::words::{Place, Words};
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 
-/// The most errors of one call. Any others are dropped.
+/// The maximum number of errors of one call. Any others are dropped.
 pub const MOST: usize = 8;
 
-/// The most characters of a pattern that a message shows.
+/// The maximum number of characters of a pattern that a message shows.
 const MOST_SHOWN: usize = 120;
 
 /// A text, or the part of a long text around a position, and the position in that part.

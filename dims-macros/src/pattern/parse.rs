@@ -40,7 +40,7 @@ pub enum AxisKind {
 /// How deeply groups can be nested.
 const MOST_NESTED: usize = 32;
 
-/// The most arrays of a pattern, and the most axes of all arrays together.
+/// The maximum number of arrays of a pattern, and of axes of all arrays together.
 const MOST_ARRAYS: usize = 64;
 const MOST_AXES: usize = 256;
 

@@ -136,7 +136,7 @@ impl ToTokens for Plan<'_> {
     }
 }
 
-/// The most axes for which the core plans without allocating.
+/// The maximum number of axes for which the core plans without allocating.
 const MOST_LOOPS: usize = 12;
 
 impl Plan<'_> {

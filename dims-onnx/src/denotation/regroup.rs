@@ -244,8 +244,9 @@ mod tests {
         all
     }
 
-    /// The same by looking at every element: an axis stays, or consists of others, if that alone
-    /// determines the positions along it.
+    /// The expected origins, found from all elements. An output axis consists of the input axes
+    /// whose positions change with a step along it. It is new if one of these also changes with
+    /// another output axis.
     fn by_elements(axes: &[usize], wanted: &[usize]) -> Vec<From> {
         let count: usize = axes.iter().product();
         let mut decides = vec![BTreeSet::new(); wanted.len()];
@@ -277,7 +278,7 @@ mod tests {
     }
 
     proptest! {
-        /// Factors that are combined in two ways.
+        /// Splits the same factors into axes in two ways.
         #[test]
         fn axes_are_where_their_elements_are(
             factors in prop::collection::vec(1usize..5, 1..6),

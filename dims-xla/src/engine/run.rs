@@ -87,7 +87,7 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// As [`compile`](Pjrt::compile).
+    /// See [`compile`](Pjrt::compile).
     pub fn compile_with<In, Out>(
         &self,
         program: &Program<In, Out>,
@@ -105,7 +105,7 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// As [`compile`](Pjrt::compile). Also returns an error if two dims of a value are split along
+    /// See [`compile`](Pjrt::compile). Also returns an error if two dims of a value are split along
     /// one axis of the mesh, or if the number of devices does not divide a size.
     pub fn compile_sharded<In, Out, R>(
         &self,
@@ -124,7 +124,7 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// As [`compile_sharded`](Pjrt::compile_sharded).
+    /// See [`compile_sharded`](Pjrt::compile_sharded).
     pub fn compile_sharded_with<In, Out, R>(
         &self,
         program: &Program<In, Out>,

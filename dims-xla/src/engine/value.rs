@@ -44,7 +44,7 @@ impl<P> OnDevice<P> {
     ///
     /// # Errors
     ///
-    /// As [`to_host`](OnDevice::to_host).
+    /// See [`to_host`](OnDevice::to_host).
     pub fn ready(&self) -> Result<(), XlaError> {
         self.pending.iter().try_for_each(Dependence::check)?;
         self.tensors.iter().flat_map(|own| &own.shards).try_for_each(|own| own.ready())

@@ -87,7 +87,7 @@ impl DeviceBuffer {
         Ok(target)
     }
 
-    /// As [`to_host`](Self::to_host), into a slice of [`len_bytes`](Self::len_bytes) bytes.
+    /// Like [`to_host`](Self::to_host), into a slice of [`len_bytes`](Self::len_bytes) bytes.
     ///
     /// # Errors
     ///

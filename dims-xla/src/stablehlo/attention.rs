@@ -91,8 +91,8 @@ impl Lower<'_> {
         Factor { value, loops: large }
     }
 
-    /// The gradients of attention by some of these fields, each along the loops along which the
-    /// field varies, in registers.
+    /// The gradients of attention with respect to some of these fields, each along the loops along
+    /// which the field varies, in registers.
     fn attention_gradients(
         &mut self,
         own: &SavedAttention,
@@ -218,7 +218,7 @@ impl Lower<'_> {
         Ok(self.body.concat(&flat, 0))
     }
 
-    /// The derivative of a field by an operand, if it is a constant.
+    /// The derivative of a field with respect to an operand, if it is a constant.
     fn slope(&self, field: &SavedField, operand: usize) -> Result<f64, XlaError> {
         let (mut at, mut scale) = (field.program.result, 1.0);
         loop {

@@ -238,8 +238,8 @@ impl Lower<'_> {
         Ok(Some(self.along_loops(&output, &own.operands[0].sizes, &roles, axes, &own.kept)))
     }
 
-    /// The gradients by queries, keys and values, each along the loops along which the operand
-    /// varies, in registers, if cuDNN supports this attention.
+    /// The gradients with respect to queries, keys and values, each along the loops along which the
+    /// operand varies, in registers, if cuDNN supports this attention.
     pub(super) fn cudnn_gradients(
         &mut self,
         own: &SavedAttention,

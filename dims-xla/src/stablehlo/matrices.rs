@@ -1,4 +1,4 @@
-//! Steps on matrices: StableHLO has two of them.
+//! Steps on matrices. StableHLO has only two of them: `cholesky` and `triangular_solve`.
 
 use super::Lower;
 use super::text::Value;
@@ -7,7 +7,7 @@ use typed_dims_kernels::ops::matrix::{MatrixSizes, MatrixWork, ReadTriangle};
 use typed_dims_kernels::program::code::DType;
 
 impl Lower<'_> {
-    /// The only result of a step on matrices, whose operands lie along one axis each.
+    /// The single result of a step on matrices. Each operand has one axis in memory order.
     pub(super) fn matrices(
         &mut self,
         work: MatrixWork,
@@ -21,7 +21,7 @@ impl Lower<'_> {
                 let sum = self.body.add(&a, &self.body.transpose(&a, &[0, 2, 1]));
                 let half = self.body.mul(&sum, &self.body.like(&sum, 0.5));
                 let factor = self.body.cholesky(&half);
-                // (The elements above the diagonal are not specified.)
+                // StableHLO does not specify the elements above the diagonal.
                 let [row, column] = [1, 2].map(|axis| self.body.iota(DType::I32, &factor.shape, axis));
                 let is_lower = self.body.compare("GE", &row, &column);
                 self.body.select(&is_lower, &factor, &self.body.like(&factor, 0.0))
@@ -34,7 +34,7 @@ impl Lower<'_> {
                 return Err(self.refused(format!("StableHLO has no `{}`: run it on the host", work.name())));
             }
         };
-        // The host refuses a matrix for which this has no result.
+        // The host returns an error for a matrix without a factor or a solution.
         let is_finite = self.body.is_finite(&found);
         let all = self.body.reduce(&is_finite, &self.body.truth(true), &[0, 1, 2], "and");
         self.check(all);

@@ -362,7 +362,7 @@ impl Lower<'_> {
     }
 }
 
-/// Whether truth values are added as truth values.
+/// Whether `bool`s are added as `bool`s.
 fn field_is_bool(elements: &Value, dtype: DType) -> bool {
     elements.dtype == DType::Bool && dtype == DType::Bool
 }

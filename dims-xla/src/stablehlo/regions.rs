@@ -151,8 +151,8 @@ impl Body {
         self.several(text, [(a.dtype, &shape), (DType::I64, &shape)])
     }
 
-    /// Adds updates to an operand at indices: the transpose of [`gather`](Body::gather). For truth
-    /// values, the sum is `or`.
+    /// Adds updates to an operand at indices: the transpose of [`gather`](Body::gather). For
+    /// `bool`s, the sum is `or`.
     pub(super) fn scatter_add(
         &self,
         a: &Value,

@@ -550,7 +550,7 @@ impl Body {
         self.select(&self.compare("LE", &size, &c(delta)), &near, &far)
     }
 
-    /// A comparison, also for truth values.
+    /// A comparison, also for `bool`s.
     fn compare_any(&self, how: &str, a: &Value, b: &Value) -> Value {
         match a.dtype {
             DType::Bool => self.compare(how, &self.convert(a, DType::U8), &self.convert(b, DType::U8)),

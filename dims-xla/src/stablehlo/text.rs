@@ -260,7 +260,7 @@ impl Body {
         self.op(&format!("stablehlo.{name}"), &[a], "", a.dtype, a.shape.clone())
     }
 
-    /// An operation that yields truth values.
+    /// An operation that yields `bool`s.
     pub(super) fn test(&self, name: &str, a: &Value) -> Value {
         self.op(&format!("stablehlo.{name}"), &[a], "", DType::Bool, a.shape.clone())
     }

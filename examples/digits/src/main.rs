@@ -24,13 +24,13 @@ use typed_dims::prelude::*;
 #[derive(Parser)]
 #[command(name = "digits")]
 struct Args {
-    /// The seed of all random numbers
+    /// Seed of all random numbers
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Gzipped lines of 64 pixels and a class
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/digits.csv.gz"), hide_default_value = true)]
     data: PathBuf,
-    /// How often each image is shown
+    /// Number of passes over the images
     #[arg(long, default_value_t = 40)]
     epochs: usize,
     /// Units of the hidden layer

@@ -62,7 +62,7 @@ impl Network {
         self.scores(&self.hidden(images)).cross_entropy(Class, labels).mean(Example)
     }
 
-    /// The loss and its gradient by all weights.
+    /// The loss and its gradient with respect to all weights.
     pub fn gradients(&self, images: &Images, labels: &Labels) -> (Tensor<f32, ()>, Network) {
         loss_and_grad(|network| network.loss(images, labels), self)
     }
@@ -113,7 +113,8 @@ mod tests {
         ];
         assert!(greatest.iter().all(|&difference| difference < 1e-6), "{greatest:?}");
     }
-    /// Compares the gradient by some weights of each layer with the difference quotient.
+    /// Compares the gradient with respect to some weights of each layer with the difference
+    /// quotient.
     #[test]
     fn gradients_are_slopes() {
         let mut rng = StdRng::seed_from_u64(1);

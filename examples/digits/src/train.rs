@@ -21,7 +21,7 @@ const MOMENTUM: f64 = 0.9;
 pub struct Options {
     /// The seed of all random numbers.
     pub seed: u64,
-    /// The number of times that each image is shown.
+    /// The number of passes over the images.
     pub epochs: usize,
     /// Units of the hidden layer.
     pub hidden: usize,

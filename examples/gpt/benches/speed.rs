@@ -1,10 +1,12 @@
-//! The speed of a decoder of 6 layers, 256 wide, with 8 heads and a context of 256: tokens per second of training steps on 8 texts, and of sampling with
-//! the cache of keys and values.
+//! The speed of a decoder of 6 layers, 256 wide, with 8 heads and a context of 256: tokens per
+//! second in training steps on 8 texts, and in sampling with a key-value cache.
 //!
-//! A token that is sampled needs all weights once, so the time to read them is a bound. It is measured in the same run, by a plain sum over as many
-//! elements; the share of a token's time that it would take is printed.
+//! Each sampled token reads all weights once, so reading them is a lower bound of its time. The
+//! bench measures this bound in the same run, as a plain sum over as many elements, and prints its
+//! share of the time.
 //!
-//! `taskset -c 0 cargo bench -p gpt --bench speed -- [rounds] [train|sample]`; `benches/python/gpt.py` has the same in PyTorch and JAX.
+//! `taskset -c 0 cargo bench -p gpt --bench speed -- [rounds] [train|sample]`.
+//! `benches/python/gpt.py` measures the same decoder in PyTorch and JAX.
 
 #[path = "../../../benches/support/bandwidth.rs"]
 mod bandwidth;
@@ -16,7 +18,7 @@ use std::time::Instant;
 use typed_dims::optim::AdamW;
 use typed_dims::prelude::*;
 
-/// The feed-forward network is 8/3 as wide as a token, as in training; `chars` are those of the text.
+/// The feed-forward network has 8/3 of the width, as in training; `chars` is that of the Bible.
 const SIZES: Sizes = Sizes { chars: 63, layers: 6, heads: 8, width: 256, inner: 688 };
 const CONTEXT: usize = 256;
 const TEXTS: usize = 8;
@@ -32,7 +34,7 @@ fn texts(shift: usize) -> Texts {
     from_fn((Batch.of(TEXTS), Token.of(CONTEXT)), id)
 }
 
-/// The parts of a training step, each the least of the rounds.
+/// Prints the least time of each part of a training step.
 fn train(gpt: &mut Gpt, rounds: usize) {
     let (texts, next) = (texts(0), texts(1));
     let mut optimizer = AdamW::new(1e-4).betas(0.9, 0.99).weight_decay(0.1);
@@ -52,7 +54,7 @@ fn train(gpt: &mut Gpt, rounds: usize) {
     }
 }
 
-/// A text grows from one token until the context is full; the least of the rounds of each token counts.
+/// Samples from one character until the context is full. The least time at each position counts.
 fn draw(gpt: &Gpt, texts: usize, rounds: usize, weights: &[f32]) {
     let count = CONTEXT - 1;
     let (mut least, mut probes) = (vec![f64::INFINITY; count], vec![f64::INFINITY; count]);
@@ -64,7 +66,8 @@ fn draw(gpt: &Gpt, texts: usize, rounds: usize, weights: &[f32]) {
             least[at] = least[at].min((now - start).as_secs_f64());
             (at, start) = (at + 1, now);
         });
-        // (As many times, so that neither has more chances of a quiet moment.)
+        // As many measurements as of the tokens, so that both are equally likely to meet a quiet
+        // moment.
         for least in &mut probes {
             *least = least.min(seconds(|| bandwidth::sum(black_box(weights))));
         }

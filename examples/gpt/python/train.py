@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The same training in PyTorch: from the same weights, on the same passages. Compares the losses.
+"""Trains the same decoder in PyTorch, from the same weights and on the same passages, and compares the losses.
 
     cargo run --release -p gpt -- train --steps 500 --out target/gpt-500
     cargo run --release -p gpt -- export --steps 500 --out target/gpt-export
     venv/bin/python examples/gpt/python/train.py target/gpt-export target/gpt-500/loss.csv     # needs torch
 
-With a number at the end, such as 1e-7, PyTorch trains a second time beside the first, from weights that are greater by this share, and the differences of these
-two are printed as well: how far rounding alone drives two trainings apart.
+With a number at the end, such as 1e-7, PyTorch also trains a second model, whose initial weights are greater by this share. The script then prints how far the two
+diverge, to show the effect of rounding alone.
 """
 
 import csv
@@ -23,7 +23,7 @@ EPSILON, BASE = 1e-5, 10_000.0
 
 
 def read(path):
-    """The tensors and the metadata of a file of safetensors."""
+    """The tensors and the metadata of a safetensors file."""
     data = Path(path).read_bytes()
     (size,) = struct.unpack("<Q", data[:8])
     header = json.loads(data[8 : 8 + size])

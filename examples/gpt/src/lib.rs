@@ -1,7 +1,7 @@
-//! A decoder in declared dims, trained from nothing on a text, and sampled with a cache.
+//! A decoder in declared dims, trained from scratch on a text, and sampled with a key-value cache.
 //!
-//! [`model`] is the decoder, [`text`] has the characters; [`train`] is a training that can be kept in a file, [`report`] has its
-//! measurements, and [`sample`] lets the decoder write.
+//! [`model`] is the decoder, [`text`] the vocabulary and the passages, [`train`] the training with
+//! its checkpoints, [`report`] its measurements, and [`sample`] samples text.
 
 pub mod model;
 pub mod report;

@@ -1,4 +1,4 @@
-//! Trains a decoder on a text, character by character, and lets it write.
+//! Trains a decoder on a text, character by character, and samples from it.
 //!
 //! ```text
 //! cargo run --release -p gpt -- train
@@ -23,60 +23,60 @@ use std::time::Instant;
 use typed_dims::prelude::*;
 use typed_dims_xla::XlaError;
 
-/// Steps between two measurements of the test loss, each with a checkpoint.
+/// The number of steps between two measurements of the test loss. A checkpoint is saved at each.
 const PERIOD: usize = 100;
 
-/// A decoder that learns to write.
+/// Trains a character-level decoder, and samples text from it.
 #[derive(Parser)]
 #[command(name = "gpt")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// The folder of the checkpoint, the measurements and the picture
+    /// The folder for the checkpoint, the measurements and the plot
     #[arg(long, global = true, default_value = "target/gpt")]
     out: PathBuf,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Trains from nothing, or goes on where a training stopped
+    /// Trains from scratch, or resumes from the checkpoint
     Train(Train),
-    /// Writes, after a training
+    /// Samples text from a trained decoder
     Sample(Sample),
-    /// Keeps the weights of a fresh training and its passages, for `python/train.py`
+    /// Saves the initial weights and the training passages, for `python/train.py`
     Export(Train),
 }
 
 #[derive(Args)]
 struct Train {
-    /// Go on from the checkpoint, with its settings
+    /// Resume from the checkpoint, with its settings
     #[arg(long)]
     resume: bool,
-    /// Steps
+    /// Number of training steps
     #[arg(long, default_value_t = 1500)]
     steps: usize,
-    /// Layers
+    /// Number of layers
     #[arg(long, default_value_t = 4)]
     layers: usize,
-    /// Heads of each attention
+    /// Number of attention heads
     #[arg(long, default_value_t = 4)]
     heads: usize,
-    /// Features of a token: a multiple of twice the heads
+    /// Features of a token: a multiple of twice the number of heads
     #[arg(long, default_value_t = 128)]
     width: usize,
-    /// Characters of a passage
+    /// Characters in a passage
     #[arg(long, default_value_t = 128)]
     context: usize,
-    /// Passages of a step
+    /// Passages in a batch
     #[arg(long, default_value_t = 16)]
     batch: usize,
-    /// The highest rate of learning
+    /// The peak learning rate
     #[arg(long, default_value_t = 3e-3)]
     rate: f32,
-    /// Where all random numbers come from
+    /// Seed of all random numbers
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// The text to learn from, instead of the Bible
+    /// A text file to train on, instead of the Bible
     #[arg(long)]
     text: Option<PathBuf>,
     #[command(flatten)]
@@ -85,16 +85,16 @@ struct Train {
 
 #[derive(Args)]
 struct Sample {
-    /// The checkpoint to continue from
+    /// The beginning of the text
     #[arg(long, default_value = "In the beginning")]
     prompt: String,
-    /// Characters to write
+    /// Number of characters to sample
     #[arg(long, default_value_t = 600)]
     count: usize,
-    /// Below 1 the likely becomes more likely
+    /// Divides the scores: below 1, likely characters become more likely
     #[arg(long, default_value_t = 0.8)]
     temperature: f32,
-    /// Where the random numbers come from
+    /// Seed of the random numbers
     #[arg(long, default_value_t = 0)]
     seed: u64,
 }
@@ -185,7 +185,7 @@ fn train(args: &Train, out: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The text to learn from.
+/// The text to train on.
 fn text(args: &Train) -> Result<String, Box<dyn Error>> {
     match &args.text {
         None => bible(),
@@ -197,7 +197,8 @@ fn text(args: &Train) -> Result<String, Box<dyn Error>> {
 
 fn fresh(args: &Train, text: &str, engine: &Engine) -> Result<Training, XlaError> {
     let &Train { steps, layers, heads, width, context, batch, rate, seed, .. } = args;
-    // Three matrices of SwiGLU have as many weights as two that are four times as wide.
+    // With 8/3 of the width, the three matrices of SwiGLU have as many weights as two with four
+    // times the width.
     let inner = (8 * width).div_ceil(3).next_multiple_of(8);
     let warm_up = steps / 15;
     let options = Options { layers, heads, width, inner, context, batch, steps, warm_up, rate, seed };
@@ -214,14 +215,14 @@ fn export(args: &Train, out: &Path) -> Result<(), Box<dyn Error>> {
     training.export(&corpus, args.steps, &out.join("passages.safetensors"))
 }
 
-/// Writes the checkpoint, the measurements and the picture.
+/// Saves the checkpoint, the measurements and the plot.
 fn keep(training: &Training, lines: &[Line], out: &Path) -> Result<(), Box<dyn Error>> {
     training.save(&checkpoint(out))?;
     report::write(&out.join("loss.csv"), lines)?;
     report::draw(&out.join("loss.svg"), lines)
 }
 
-/// A bar on a terminal.
+/// A progress bar, if stderr is a terminal.
 fn progress(steps: usize, made: usize) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();

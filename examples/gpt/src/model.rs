@@ -1,7 +1,9 @@
 //! The decoder, in declared dims: pre-norm layers of causal attention and SwiGLU.
 //!
-//! A. Vaswani et al., 2017, "Attention is all you need"; J. Su et al., 2021, "RoFormer" (RoPE); B. Zhang, R. Sennrich, 2019, "Root mean square layer
-//! normalization"; N. Shazeer, 2020, "GLU variants improve Transformer"; O. Press, L. Wolf, 2017, "Using the output embedding" (one table at both ends).
+//! A. Vaswani et al., 2017, "Attention is all you need"; J. Su et al., 2021, "RoFormer" (RoPE); B.
+//! Zhang, R. Sennrich, 2019, "Root mean square layer normalization"; N. Shazeer, 2020, "GLU
+//! variants improve Transformer"; O. Press, L. Wolf, 2017, "Using the output embedding" (the output
+//! layer shares the embedding's weights).
 
 use typed_dims::grad::loss_and_grad;
 use typed_dims::nn::attention::KeyValues;
@@ -13,68 +15,68 @@ use typed_dims::nn::rope::Rope;
 use typed_dims::prelude::*;
 
 dims! {
-    /// Texts that are computed together.
+    /// Texts in a batch.
     pub struct Batch;
-    /// Places in a text.
+    /// Positions in a text.
     pub struct Token;
-    /// Places that a token attends to.
+    /// Positions that a token attends to.
     pub struct Key;
     /// Characters of the vocabulary.
     pub struct Char;
     /// Features of a token.
     pub struct Width;
-    /// Features between the two halves of a feed-forward network.
+    /// Features inside the feed-forward network.
     pub struct Inner;
-    /// Heads of attention.
+    /// Attention heads.
     pub struct Head;
     /// Features of a query, a key or a value.
     pub struct Feat;
 }
 
-/// Characters of texts, as positions in the vocabulary.
+/// The characters of texts, as indices into the vocabulary.
 pub type Texts = Tensor<u32, (Batch, Token)>;
 /// Features of each token.
 pub type Features = Tensor<f32, (Batch, Token, Width)>;
-/// Scores of the next character, for each token.
+/// Scores of the next character, after each token.
 pub type Scores = Tensor<f32, (Batch, Token, Char)>;
 
-/// The slowest plane of RoPE turns by a radian in about this many tokens.
+/// RoPE turns its slowest plane by one radian in about this many tokens.
 const BASE: f64 = 10_000.0;
-/// The standard deviation of fresh weights (A. Radford et al., 2019).
+/// The standard deviation of initial weights (A. Radford et al., 2019).
 const DEVIATION: f32 = 0.02;
 
 /// Sizes of a decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// Different characters.
+    /// Number of distinct characters.
     pub chars: usize,
-    /// Layers.
+    /// Number of layers.
     pub layers: usize,
-    /// Heads of each attention.
+    /// Number of attention heads.
     pub heads: usize,
     /// Features of a token, a multiple of `2 * heads`.
     pub width: usize,
-    /// Features between the two halves of a feed-forward network.
+    /// Features inside the feed-forward network.
     pub inner: usize,
 }
 
 type Queries = Tensor<f32, (Batch, Token, Head, Feat)>;
 
-/// Attention to a token itself and to those before it, without biases.
+/// Causal self-attention, without biases.
 #[derive(Clone, Parameters)]
 pub struct Attention {
-    /// Makes queries.
+    /// Projects to queries.
     pub query: Projection<(Width,), (Head, Feat)>,
-    /// Makes keys.
+    /// Projects to keys.
     pub key: Projection<(Width,), (Head, Feat)>,
-    /// Makes values.
+    /// Projects to values.
     pub value: Projection<(Width,), (Head, Feat)>,
-    /// Maps the results of the heads to features of the token.
+    /// Projects the results of the heads back to features.
     pub out: Projection<(Head, Feat), (Width,)>,
 }
 
 impl Attention {
-    /// Attention among the tokens of `x`.
+    /// Attention within a whole text.
     fn whole(&self, x: &Features, rope: &Rope<Token, Feat>) -> Features {
         let query = rope.apply(&self.query.apply(x), 0);
         let key = rope.apply(&self.key.apply(x), 0).rename(Token, Key);
@@ -82,7 +84,8 @@ impl Attention {
         self.out.apply(&attention(&query, key, value, Feat, Key, scale(&query), Key.le(Token)))
     }
 
-    /// Attention of the tokens of `x` among themselves and to those in the cache, which takes them up.
+    /// Attention of new tokens to the tokens in the cache and to each other. Adds the new tokens to
+    /// the cache.
     fn cached(&self, x: &Features, rope: &Rope<Token, Feat>, past: &mut Past) -> Features {
         let start = past.len();
         let query = rope.apply(&self.query.apply(x), start);
@@ -100,11 +103,11 @@ fn scale(query: &Queries) -> f32 {
 /// A layer: attention, then a feed-forward network, each added to its input.
 #[derive(Clone, Parameters)]
 pub struct Layer {
-    /// Before the attention.
+    /// Normalises the input of the attention.
     pub attention_norm: RmsNorm<(Width,)>,
     /// The attention.
     pub attention: Attention,
-    /// Before the feed-forward network.
+    /// Normalises the input of the feed-forward network.
     pub glu_norm: RmsNorm<(Width,)>,
     /// The feed-forward network.
     pub glu: SwiGlu<(Width,), (Inner,)>,
@@ -117,14 +120,14 @@ impl Layer {
     }
 }
 
-/// The weights of a decoder; also its gradient, and moments of that.
+/// The weights of a decoder. Gradients and moments have the same type.
 #[derive(Clone, Parameters)]
 pub struct Gpt {
-    /// The embedding of each character, which also predicts it.
+    /// The embedding of each character, which also computes the scores.
     pub chars: Embedding<Char, (Width,)>,
     /// The layers.
     pub layers: Vec<Layer>,
-    /// After the layers.
+    /// Normalises the output of the layers.
     pub norm: RmsNorm<(Width,)>,
 }
 
@@ -133,7 +136,8 @@ impl Gpt {
     pub fn random(sizes: Sizes, seed: u64) -> Self {
         let (width, head, inner) = (Width.of(sizes.width), Head.of(sizes.heads), Inner.of(sizes.inner));
         let feat = Feat.of(sizes.width / sizes.heads);
-        // The sum that is added to the features grows with the number of layers, unless it is drawn smaller.
+        // Weights of residual branches are smaller, so that the variance of the features does not
+        // grow with the number of layers.
         let added = DEVIATION / (2.0 * sizes.layers as f32).sqrt();
         let mut seeds = (seed << 16)..;
         let mut seed = move || seeds.next().expect("there are more seeds than weights");
@@ -166,12 +170,12 @@ impl Gpt {
         Sizes { chars, layers: self.layers.len(), heads, width, inner }
     }
 
-    /// The angles of the first `count` places.
+    /// RoPE for the first `count` positions.
     fn rope(&self, count: usize) -> Rope<Token, Feat> {
         Rope::new(Token.of(count), Feat.of(self.layers[0].attention.query.weight.size(Feat)), BASE)
     }
 
-    /// Scores of the character after each token of whole texts.
+    /// Scores of the next character after each token of whole texts.
     pub fn scores(&self, texts: &Texts) -> Scores {
         let rope = self.rope(texts.size(Token));
         let x = self.layers.iter().fold(self.chars.apply(texts), |x, layer| {
@@ -180,11 +184,12 @@ impl Gpt {
         (self.norm.apply(&x) * &self.chars.weight).sum(Width)
     }
 
-    /// Scores of the character after each of some more tokens of texts whose beginning is in the cache. The cache takes them up.
+    /// Scores of the next character after each new token of texts whose beginning is in the cache.
+    /// Adds the new tokens to the cache.
     ///
     /// # Panics
     ///
-    /// If there is no room for them in the cache.
+    /// If the cache has no room for them.
     pub fn next_scores(&self, texts: &Texts, cache: &mut Cache) -> Scores {
         let mut x = self.chars.apply(texts);
         for (layer, past) in self.layers.iter().zip(&mut cache.layers) {
@@ -193,12 +198,12 @@ impl Gpt {
         (self.norm.apply(&x) * &self.chars.weight).sum(Width)
     }
 
-    /// The mean cross-entropy of the character that follows each token, in nats.
+    /// The mean cross-entropy of the next characters, in nats.
     pub fn loss(&self, texts: &Texts, next: &Texts) -> Tensor<f32, ()> {
         self.scores(texts).cross_entropy(Char, next).mean((Batch, Token))
     }
 
-    /// The loss, and its derivative by every weight.
+    /// The loss and its gradient.
     pub fn gradient(&self, texts: &Texts, next: &Texts) -> (Tensor<f32, ()>, Gpt) {
         loss_and_grad(|gpt| gpt.loss(texts, next), self)
     }
@@ -207,31 +212,31 @@ impl Gpt {
 /// Keys and values of one layer.
 type Past = KeyValues<(Batch, Key, Head, Feat), Key>;
 
-/// Keys and values of the tokens that the decoder has seen, with room for more.
+/// Keys and values of the tokens so far, with capacity for more.
 pub struct Cache {
     layers: Vec<Past>,
     rope: Rope<Token, Feat>,
 }
 
 impl Cache {
-    /// An empty cache for `batch` texts of up to `room` tokens.
+    /// An empty cache for `batch` texts of at most `room` tokens.
     pub fn new(gpt: &Gpt, batch: usize, room: usize) -> Self {
         let Sizes { heads, width, layers, .. } = gpt.sizes();
         let dims = (Batch.of(batch), Head.of(heads), Key.of(room), Feat.of(width / heads));
         Cache { layers: (0..layers).map(|_| Past::new(dims)).collect(), rope: gpt.rope(room) }
     }
 
-    /// How many tokens of each text it has.
+    /// The number of tokens of each text in the cache.
     pub fn len(&self) -> usize {
         self.layers.first().map_or(0, Past::len)
     }
 
-    /// Whether it has no tokens.
+    /// Whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Forgets all tokens.
+    /// Removes all tokens.
     pub fn clear(&mut self) {
         self.layers.iter_mut().for_each(Past::clear);
     }

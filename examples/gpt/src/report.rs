@@ -1,4 +1,4 @@
-//! The measurements of a training: lines of CSV, and a picture of the loss.
+//! The measurements of a training run: lines of CSV, and a plot of the loss.
 
 use plotters::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -8,19 +8,19 @@ use std::path::Path;
 /// The measurements of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Line {
-    /// Steps made.
+    /// The number of steps so far.
     pub step: usize,
-    /// The loss of the step's passages, in nats per character.
+    /// The loss of the step's batch, in nats per character.
     pub loss: f32,
-    /// The loss of passages that are not learned from, where it was measured.
+    /// The loss of test passages, if it was measured.
     pub test_loss: Option<f32>,
-    /// The rate of the step.
+    /// The learning rate of the step.
     pub rate: f64,
-    /// Characters learned from per second.
+    /// Characters trained on per second.
     pub tokens_per_second: f64,
 }
 
-/// The lines of a file up to a step; none if there is no file.
+/// The lines of a file up to a step; empty if there is no file.
 pub fn read(path: &Path, up_to: usize) -> Result<Vec<Line>, Box<dyn Error>> {
     if !path.exists() {
         return Ok(Vec::new());
@@ -38,7 +38,7 @@ pub fn write(path: &Path, lines: &[Line]) -> Result<(), Box<dyn Error>> {
     Ok(file.flush()?)
 }
 
-/// Draws the losses over the steps.
+/// Plots the losses over the steps.
 pub fn draw(path: &Path, lines: &[Line]) -> Result<(), Box<dyn Error>> {
     let steps = lines.last().map_or(1, |line| line.step);
     let highest = lines.iter().map(|line| line.loss).fold(1.0, f32::max);

@@ -1,26 +1,27 @@
-//! Texts that a decoder goes on with.
+//! Samples texts from a decoder.
 
 use crate::model::{Batch, Cache, Char, Gpt, Scores, Token};
 use typed_dims::creation::random::categorical;
 use typed_dims::prelude::*;
 
-/// How a text is gone on with.
+/// The options of sampling.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How many characters are drawn.
+    /// The number of characters to sample.
     pub count: usize,
-    /// Scores are divided by it: below 1 the likely becomes more likely.
+    /// Scores are divided by it: below 1, likely characters become more likely.
     pub temperature: f32,
-    /// How many characters the decoder sees at most.
+    /// The maximum number of characters that the decoder sees.
     pub context: usize,
-    /// Where the random numbers come from.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
-/// Goes on with each text of a batch, character by character. `heard` gets those that are drawn at one time, one for each text.
+/// Continues each text of a batch, character by character. Calls `report` with the new characters
+/// of each step, one for each text.
 ///
-/// Each character costs one token of computation: keys and values of those before it are in a cache. When that is full, it is filled anew from the last
-/// half of the context.
+/// Each step computes one token per text, since a cache holds the keys and values of earlier
+/// tokens. When the cache is full, it is refilled from the last half of the context.
 ///
 /// # Panics
 ///
@@ -29,7 +30,7 @@ pub fn sample(
     gpt: &Gpt,
     texts: &[Vec<u32>],
     options: Options,
-    mut heard: impl FnMut(&[u32]),
+    mut report: impl FnMut(&[u32]),
 ) -> Vec<Vec<u32>> {
     let Options { count, temperature, context, seed } = options;
     assert!(context >= 2, "a context of {context} has no room for a character and the next one");
@@ -52,7 +53,7 @@ pub fn sample(
         for (text, &id) in texts.iter_mut().zip(&drawn) {
             text.push(id);
         }
-        heard(&drawn);
+        report(&drawn);
     }
     texts
 }

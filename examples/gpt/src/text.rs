@@ -1,4 +1,5 @@
-//! The text: the American King James Version of the Bible, which its editor gave to the public domain, from the crate `bible-lib`.
+//! The text: the American King James Version of the Bible, which is in the public domain, from the
+//! crate `bible-lib`.
 
 use crate::model::{Batch, Texts, Token};
 use bible_lib::{Bible, Translation};
@@ -7,7 +8,7 @@ use rand::{Rng, SeedableRng};
 use std::error::Error;
 use typed_dims::prelude::*;
 
-/// The whole text, a paragraph for each chapter.
+/// The whole text, one paragraph per chapter.
 pub fn bible() -> Result<String, Box<dyn Error>> {
     let bible = Bible::new(Translation::AmericanKingJames).map_err(|error| error.to_string())?;
     let mut text = String::new();
@@ -28,12 +29,12 @@ pub fn bible() -> Result<String, Box<dyn Error>> {
     Ok(text)
 }
 
-/// The characters that a text is made of.
+/// The distinct characters of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vocabulary(Vec<char>);
 
 impl Vocabulary {
-    /// The characters of a text, sorted.
+    /// The vocabulary of a text, sorted.
     pub fn of(text: &str) -> Self {
         let mut chars: Vec<char> =
             text.chars().collect::<std::collections::BTreeSet<_>>().into_iter().collect();
@@ -41,21 +42,21 @@ impl Vocabulary {
         Vocabulary(chars)
     }
 
-    /// How many there are.
+    /// The number of characters.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no characters.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// A text as positions in the vocabulary.
+    /// The text as indices into the vocabulary.
     ///
     /// # Errors
     ///
-    /// If it has a character that is not in the vocabulary.
+    /// If the text has a character that is not in the vocabulary.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
         text.chars()
             .map(|char| match self.0.binary_search(&char) {
@@ -65,7 +66,7 @@ impl Vocabulary {
             .collect()
     }
 
-    /// The text of such positions.
+    /// The text with these indices.
     pub fn decode(&self, ids: &[u32]) -> String {
         ids.iter().map(|&id| self.0[id as usize]).collect()
     }
@@ -77,11 +78,11 @@ impl From<&Vocabulary> for String {
     }
 }
 
-/// A text to learn from, and one to test with: the last twentieth.
+/// A text split into a part to train on, and the last twentieth to test with.
 pub struct Corpus {
-    /// The learned weights.
+    /// The part to train on.
     pub training: Vec<u32>,
-    /// The running moments.
+    /// The part to test with.
     pub test: Vec<u32>,
 }
 
@@ -93,8 +94,8 @@ impl Corpus {
     }
 }
 
-/// Random passages of a text, and the same moved on by one character. The numbers depend on `seed` and `step` alone, so a training that is resumed sees
-/// those that it would have seen.
+/// Random passages of a text, and the same passages shifted by one character. They depend only on
+/// `seed` and `step`, so a resumed training gets the same passages.
 ///
 /// # Panics
 ///

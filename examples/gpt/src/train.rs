@@ -13,40 +13,40 @@ use typed_dims::prelude::*;
 use typed_dims::program::{jit, record, spec};
 use typed_dims_xla::{Mesh, MeshAxis as _, Sharding, XlaError};
 
-/// The options of a training.
+/// The options of a training run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Options {
-    /// Layers of the decoder.
+    /// Number of layers.
     pub layers: usize,
-    /// Heads of each attention.
+    /// Number of attention heads.
     pub heads: usize,
     /// Features of a token.
     pub width: usize,
-    /// Features between the two halves of a feed-forward network.
+    /// Features inside the feed-forward network.
     pub inner: usize,
-    /// Characters of a passage.
+    /// Characters in a passage.
     pub context: usize,
-    /// Passages of a step.
+    /// Passages in a batch.
     pub batch: usize,
-    /// Steps.
+    /// Number of steps.
     pub steps: usize,
-    /// Steps until the rate is at its highest.
+    /// Number of steps until the learning rate reaches its peak.
     pub warm_up: usize,
-    /// The highest rate.
+    /// The peak learning rate.
     pub rate: f32,
-    /// Where all random numbers come from.
+    /// The seed of all random numbers.
     pub seed: u64,
 }
 
 impl Options {
-    /// The rate warms up and then follows half a cosine down to a tenth.
+    /// The learning rate warms up, then falls along half a cosine to a tenth.
     fn schedule(&self) -> Schedule {
         let (rate, warm_up) = (f64::from(self.rate), self.warm_up as u64);
         let steps = (self.steps as u64).saturating_sub(warm_up).max(1);
         Schedule::cosine_to(rate, 0.1 * rate, steps).warm_up(warm_up)
     }
 
-    /// An optimizer that has made no step.
+    /// The optimizer before its first step.
     fn optimizer(&self, gpt: &Gpt) -> AdamW<Gpt> {
         let mut optimizer = AdamW::new(self.schedule()).betas(0.9, 0.99).weight_decay(0.1);
         optimizer.prepare(gpt);
@@ -59,10 +59,10 @@ impl Options {
     }
 }
 
-/// The state that a training step changes: the weights, and the moments of their gradients.
+/// The state that a training step changes: the weights and the moments of their gradients.
 pub type State = (Gpt, AdamW<Gpt>);
 
-/// A training step on some passages. Returns the loss before the step.
+/// A training step on a batch. Returns the loss before the step.
 pub fn step((mut gpt, mut optimizer): State, texts: &Texts, next: &Texts) -> (State, Loss) {
     let (loss, gradient) = gpt.gradient(texts, next);
     optimizer.step(&mut gpt, &gradient);
@@ -96,18 +96,18 @@ fn trainer(
     Ok(Trainer::xla(on_mesh, pjrt.compile_sharded(&program, sharding)?))
 }
 
-/// A training, after some of its steps.
+/// A training run and its current state.
 pub struct Training {
-    /// Its options.
+    /// The options.
     pub options: Options,
-    /// The characters.
+    /// The vocabulary.
     pub vocabulary: Vocabulary,
     steps: usize,
     trainer: Trainer<State, Texts, Texts>,
 }
 
 impl Training {
-    /// A training that has made no step.
+    /// A training run before its first step.
     ///
     /// # Errors
     ///
@@ -119,17 +119,17 @@ impl Training {
         Ok(Training { options, vocabulary, steps: 0, trainer })
     }
 
-    /// How many steps it has made.
+    /// The number of steps so far.
     pub fn steps(&self) -> usize {
         self.steps
     }
 
-    /// The rate of the next step.
+    /// The learning rate of the next step.
     pub fn rate(&self) -> f64 {
         self.options.schedule().at(self.steps as u64)
     }
 
-    /// Characters that a step learns from.
+    /// The number of characters in a batch.
     pub fn tokens(&self) -> usize {
         self.options.batch * self.options.context
     }
@@ -143,7 +143,7 @@ impl Training {
         self.trainer.with_state(f)
     }
 
-    /// Learns from the next passages. Returns the loss before that.
+    /// Trains on the next batch. Returns the loss before the step.
     ///
     /// # Errors
     ///
@@ -156,7 +156,7 @@ impl Training {
         Ok(loss)
     }
 
-    /// The mean loss of passages that are not learned from, the same ones in each call. The CPU computes it.
+    /// The mean loss of test passages, the same ones in each call. It is computed on the CPU.
     ///
     /// # Errors
     ///
@@ -173,7 +173,8 @@ impl Training {
         })
     }
 
-    /// Writes all that is needed to go on. The file is replaced as a whole, so that a crash leaves the old one.
+    /// Saves everything needed to resume. The file is replaced atomically, so a crash leaves the
+    /// old one.
     pub fn save(&self, path: &Path) -> Result<(), Box<dyn Error>> {
         let unfinished = path.with_extension("unfinished");
         self.with_state(|(gpt, optimizer)| -> Result<(), Box<dyn Error>> {
@@ -188,7 +189,8 @@ impl Training {
         Ok(())
     }
 
-    /// Writes the passages of the next `steps` steps, each as `texts.N` and `next.N`, for a training of the same weights by another program.
+    /// Writes the passages of the next `steps` steps as `texts.N` and `next.N`, so that another
+    /// program can train the same weights.
     pub fn export(&self, corpus: &Corpus, steps: usize, path: &Path) -> Result<(), Box<dyn Error>> {
         let Options { batch, context, seed, .. } = self.options;
         let mut file = SafetensorsWriter::new();
@@ -199,7 +201,7 @@ impl Training {
         Ok(file.save(path)?)
     }
 
-    /// Reads what [`save`](Training::save) wrote.
+    /// Reads a file written by [`save`](Training::save).
     pub fn open(path: &Path, engine: &Engine) -> Result<Self, Box<dyn Error>> {
         let file = Saved::open(path)?;
         let note = |name| file.note(name).ok_or_else(|| format!("{}: no `{name}` in it", path.display()));

@@ -1,4 +1,4 @@
-//! The decoder on tiny sizes.
+//! The decoder with tiny sizes.
 
 use engine::Engine;
 use gpt::model::{Batch, Cache, Char, Gpt, Scores, Sizes, Texts, Token};
@@ -29,7 +29,7 @@ fn distance(a: &Scores, b: &Scores) -> f32 {
     (a - b).abs().max((Batch, Token, Char)).order(())
 }
 
-/// Weights that are not so small that all scores are nearly 0; gains stay 1.
+/// Weights large enough that the scores are not all nearly 0. Gains stay 1.
 fn gpt() -> Gpt {
     Gpt::random(SIZES, 1).map_elements(|w: f32| if w == 1.0 { w } else { 10.0 * w })
 }
@@ -77,7 +77,7 @@ fn the_cache_agrees_with_the_whole_pass() {
 
 #[test]
 fn only_distances_count_in_rope() {
-    // Texts that repeat one character: without places, all tokens are alike, so what is added by RoPE must not depend on the beginning.
+    // A text that repeats one character. RoPE must not make the scores depend on the position.
     let gpt = gpt();
     let same = |len: usize| full((Batch.of(3), Token.of(len)), 2_u32);
     let scores = gpt.scores(&same(6));
@@ -164,18 +164,19 @@ fn passages_are_shifted_by_one_and_depend_on_the_step() {
 fn samples_fill_the_cache_more_than_once() {
     let gpt = gpt();
     let options = Sampling { count: 20, temperature: 1.0, context: 6, seed: 1 };
-    let mut heard = vec![Vec::new(); 2];
+    let mut drawn = vec![Vec::new(); 2];
     let prompts = [vec![1, 2, 3], vec![4, 5, 6]];
     let texts = sample(&gpt, &prompts, options, |ids| {
-        heard.iter_mut().zip(ids).for_each(|(text, &id)| text.push(id));
+        drawn.iter_mut().zip(ids).for_each(|(text, &id)| text.push(id));
     });
-    for ((text, prompt), heard) in texts.iter().zip(&prompts).zip(&heard) {
-        assert_eq!(text, &[prompt.as_slice(), heard].concat());
+    for ((text, prompt), drawn) in texts.iter().zip(&prompts).zip(&drawn) {
+        assert_eq!(text, &[prompt.as_slice(), drawn].concat());
         assert_eq!(text.len(), 23);
     }
 }
 
-/// With a temperature near 0, each character is the one that the whole pass scores highest.
+/// With a temperature near 0, each character is the one with the highest score in a pass over the
+/// whole text.
 #[test]
 fn a_cold_sample_takes_the_most_likely() {
     let gpt = gpt();

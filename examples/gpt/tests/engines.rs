@@ -1,4 +1,4 @@
-//! The training on XLA, on one device and on a mesh: the losses are those of the CPU.
+//! Trains on XLA, on one device and on a mesh. The losses equal those on the CPU.
 
 use engine::{Devices, Engine};
 use gpt::text::{Corpus, Vocabulary};

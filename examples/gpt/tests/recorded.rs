@@ -1,4 +1,5 @@
-//! The decoder as a recorded program. Called with other weights, texts and moments than it was recorded with, it returns the bits of the function itself.
+//! The decoder as a recorded program. Called with other weights, texts and moments than it was
+//! recorded with, the program returns the bits of the function.
 
 #[path = "../../../tests/support/bits.rs"]
 mod bits;
@@ -65,7 +66,8 @@ fn a_recorded_step_is_the_step() {
     assert_eq!(fast.programs(), 3);
 }
 
-/// A cache is changed in place, and its length is a plain number: a program would write at the position of the recorded call.
+/// A cache is changed in place, and its length is a plain number, so a program would always write
+/// at the position of the recorded call.
 #[test]
 fn decoding_with_a_cache_is_refused() {
     let gpt = Gpt::random(SIZES, 1);

@@ -1,4 +1,4 @@
-//! The files of a model: `model.safetensors`, read into memory, and what `config.json` says of it.
+//! The files of a model: the weights in `model.safetensors`, and the settings in `config.json`.
 
 use crate::model::{Encoder, Head};
 use serde::Deserialize;
@@ -7,16 +7,16 @@ use std::path::Path;
 use typed_dims::file::safetensors::SafetensorsReader;
 use typed_dims::prelude::*;
 
-/// Settings that are not among the weights.
+/// Settings from `config.json`.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Settings {
-    /// How many parts a layer has.
+    /// The number of attention heads.
     #[serde(rename = "num_attention_heads")]
     pub heads: usize,
     /// The number added to variances.
     #[serde(rename = "layer_norm_eps")]
     pub epsilon: f64,
-    /// The most tokens of a sentence.
+    /// The maximum number of tokens in a sentence.
     #[serde(rename = "max_position_embeddings")]
     pub positions: usize,
 }
@@ -24,7 +24,7 @@ pub struct Settings {
 /// A model's files.
 pub struct Files {
     weights: SafetensorsReader,
-    /// What `config.json` says.
+    /// The settings in `config.json`.
     pub settings: Settings,
 }
 
@@ -35,17 +35,17 @@ impl Files {
         Ok(Files { weights, settings: read_json(&folder.join("config.json"))? })
     }
 
-    /// The model; its tables stay in the bytes of the file.
+    /// The model. Its tables are views of the file's bytes.
     pub fn encoder(&self) -> Result<Encoder<'_>, Box<dyn Error>> {
         let weights = Weights::of(&self.weights)?
             .with(Head.of(self.settings.heads))?
-            .ignoring("pooler") // for another task
+            .ignoring("pooler") // not used for embeddings
             .ignoring("embeddings.position_ids"); // 0, 1, 2, ..
         Ok(weights.load::<Encoder<'_>>()?.with_epsilon(self.settings.epsilon))
     }
 }
 
-/// A file in the format JSON, as a struct.
+/// Reads a JSON file.
 pub fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, Box<dyn Error>> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()).into())

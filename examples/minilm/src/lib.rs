@@ -1,7 +1,7 @@
-//! The sentence encoder all-MiniLM-L6-v2 in declared dims, on the weights as they were published.
+//! The sentence encoder all-MiniLM-L6-v2 in declared dims, with the published weights.
 //!
-//! [`model`] is the model, [`files`] reads the folder that it is published in, and [`text`]
-//! (feature `text`) turns sentences into numbers.
+//! [`model`] is the model, [`files`] reads its published folder, and [`text`] (feature `text`)
+//! tokenizes sentences.
 
 pub mod files;
 pub mod model;

@@ -1,4 +1,4 @@
-//! Which sentences mean the same: their embeddings by all-MiniLM-L6-v2, and how alike they are.
+//! Compares the meaning of sentences by their all-MiniLM-L6-v2 embeddings.
 //!
 //! ```text
 //! cargo run --release -p minilm -- --model DIR "a sentence" "another one"
@@ -18,8 +18,8 @@ use std::time::Instant;
 use typed_dims::file::npy;
 use typed_dims::prelude::*;
 
-/// Sentence embeddings by all-MiniLM-L6-v2: how alike sentences are, or one row of numbers for each
-/// line of a file.
+/// Prints the similarity of sentences by their all-MiniLM-L6-v2 embeddings, or writes the embedding
+/// of each line of a file.
 #[derive(Parser)]
 #[command(name = "minilm")]
 struct Args {
@@ -32,10 +32,10 @@ struct Args {
     /// A text file with one sentence per line
     #[arg(long, requires = "out")]
     file: Option<PathBuf>,
-    /// Where the embeddings of the file's lines go: lines x 384 numbers, as .npy
+    /// The output file for the embeddings: lines x 384 numbers, as .npy
     #[arg(long, requires = "file")]
     out: Option<PathBuf>,
-    /// How many sentences are computed together
+    /// Sentences in a batch
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..))]
     batch: u16,
 }
@@ -79,7 +79,7 @@ fn write(path: &Path, embeddings: &Array2<f32>) -> Result<(), Box<dyn Error>> {
     Ok(npy::save(path, embeddings.at((line, width)))?)
 }
 
-/// A bar on a terminal.
+/// A progress bar, if stderr is a terminal.
 fn progress(lines: usize) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -88,8 +88,8 @@ fn progress(lines: usize) -> ProgressBar {
     ProgressBar::new(lines as u64).with_style(style.expect("the template is well-formed"))
 }
 
-/// How alike each two sentences are, from -1 to 1: as numbers, and the darker the more. On a
-/// terminal the colours are the cells'.
+/// A table of the cosine similarities of all pairs, from -1 to 1. Darker cells are more similar. A
+/// terminal shows them in colour.
 fn table(sentences: &[String], likeness: &Array2<f32>) -> Table {
     let mut table = Table::new();
     table.load_preset(comfy_table::presets::UTF8_FULL_CONDENSED);

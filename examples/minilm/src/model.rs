@@ -1,5 +1,5 @@
-//! The encoder: BERT with 6 layers, mean pooling, and length 1. Every tensor has its dims in its
-//! type.
+//! The encoder: BERT with 6 layers, mean pooling and normalisation to length 1. Every tensor has
+//! its dims in its type.
 //!
 //! J. Devlin et al., 2019, "BERT"; W. Wang et al., 2020, "MiniLM"; N. Reimers, I. Gurevych, 2019,
 //! "Sentence-BERT".
@@ -10,32 +10,32 @@ use typed_dims::operators::attention::Attend;
 use typed_dims::prelude::*;
 
 dims! {
-    /// Sentences that are looked at together.
+    /// Sentences in a batch.
     pub struct Batch;
-    /// Words of a sentence and parts of words, padded to the longest sentence.
+    /// Tokens of a sentence, padded to the longest sentence.
     pub struct Token;
-    /// The tokens that a token looks at.
+    /// Tokens that a token attends to.
     pub struct Key;
-    /// Parts of a layer that look at different things.
+    /// Attention heads.
     pub struct Head;
     /// Features of one head.
     pub struct HeadDim;
     /// Features of a token.
     pub struct Width;
-    /// Features between the two halves of a layer's network.
+    /// Features inside the feed-forward network.
     pub struct Inner;
     /// Tokens of the vocabulary.
     pub struct Word;
-    /// Where a token can be.
+    /// Positions in a sentence.
     pub struct Position;
-    /// Whether a token is in the first text or in the second; there is only one here.
+    /// The first or the second text of a pair. Only the first is used here.
     pub struct Segment;
 }
 
-/// Tokens of sentences, as features.
+/// The features of all tokens.
 pub type Features = Tensor<f32, (Batch, Token, Width)>;
 
-/// The features of tokens before the first layer.
+/// The embeddings that are added up for the first layer.
 #[derive(Load)]
 struct Embeddings<'w> {
     #[load(name = "word_embeddings.weight")]
@@ -56,7 +56,7 @@ impl Embeddings<'_> {
     }
 }
 
-/// Each token looks at all tokens of its sentence, and then is thought about on its own.
+/// A transformer layer: attention to all tokens of the sentence, then a feed-forward network.
 #[derive(Load)]
 struct Layer {
     #[load(name = "attention.self.query")]
@@ -66,9 +66,9 @@ struct Layer {
     #[load(name = "attention.self.value")]
     value: Linear<(Width,), (Head, HeadDim)>,
     #[load(name = "attention.output.dense")]
-    heard: Linear<(Head, HeadDim), (Width,)>,
+    attended: Linear<(Head, HeadDim), (Width,)>,
     #[load(name = "attention.output.LayerNorm")]
-    heard_norm: LayerNorm<(Width,)>,
+    attended_norm: LayerNorm<(Width,)>,
     #[load(name = "intermediate.dense")]
     inner: Linear<(Width,), (Inner,)>,
     #[load(name = "output.dense")]
@@ -82,23 +82,23 @@ impl Layer {
         let query = self.query.apply(x);
         let (key, value) = (self.key.apply(x), self.value.apply(x));
         let (key, value) = (key.rename(Token, Key), value.rename(Token, Key));
-        let heard = Attend::new(HeadDim, Key).mask(Key.lt(lengths)).apply(&query, key, value);
-        let x = self.heard_norm.apply(x + self.heard.apply(&heard));
+        let attended = Attend::new(HeadDim, Key).mask(Key.lt(lengths)).apply(&query, key, value);
+        let x = self.attended_norm.apply(x + self.attended.apply(&attended));
         let inner = self.inner.apply(&x).gelu().eval();
         self.outer_norm.apply(&x + self.outer.apply(&inner))
     }
 }
 
-/// Sentences as numbers.
+/// Tokenized sentences.
 #[derive(Parameters)]
 pub struct Tokens {
-    /// Which word each token is; anything behind the sentence's end.
+    /// The index of each token in the vocabulary. Values after the end of a sentence are ignored.
     pub ids: Tensor<u32, (Batch, Token)>,
-    /// How many tokens each sentence has.
+    /// The number of tokens in each sentence.
     pub lengths: Lengths,
 }
 
-/// A number of tokens for each sentence.
+/// The number of tokens in each sentence.
 pub type Lengths = Tensor<isize, (Batch,)>;
 
 /// The model.
@@ -110,22 +110,23 @@ pub struct Encoder<'w> {
 }
 
 impl Encoder<'_> {
-    /// The same model with this number added to variances.
+    /// Sets the number added to variances.
     pub fn with_epsilon(mut self, epsilon: f64) -> Self {
         self.embeddings.norm.epsilon = epsilon;
         for layer in &mut self.layers {
-            layer.heard_norm.epsilon = epsilon;
+            layer.attended_norm.epsilon = epsilon;
             layer.outer_norm.epsilon = epsilon;
         }
         self
     }
 
-    /// How many numbers a sentence becomes.
+    /// The number of features of an embedding.
     pub fn width(&self) -> usize {
         self.embeddings.words.size(Width)
     }
 
-    /// One direction for each sentence: sentences that mean the same have nearly the same.
+    /// The embedding of each sentence, of length 1. Sentences with similar meaning have similar
+    /// embeddings.
     pub fn encode(&self, tokens: &Tokens) -> Tensor<f32, (Batch, Width)> {
         let mut x = self.embeddings.of(tokens);
         for layer in &self.layers {

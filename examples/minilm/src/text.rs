@@ -1,4 +1,4 @@
-//! Sentences as tokens, and many of them in batches.
+//! Tokenizes sentences and embeds them in batches.
 
 use crate::files::{Settings, read_json};
 use crate::model::{Batch, Encoder, Token, Tokens, Width};
@@ -8,19 +8,19 @@ use std::path::Path;
 use tokenizers::{Tokenizer, TruncationParams};
 use typed_dims::prelude::*;
 
-/// Turns sentences into tokens.
+/// Tokenizes sentences.
 pub struct Reader {
     tokenizer: Tokenizer,
 }
 
-/// What `sentence_bert_config.json` says.
+/// The setting in `sentence_bert_config.json`.
 #[derive(Deserialize)]
 struct Limit {
     max_seq_length: usize,
 }
 
 impl Reader {
-    /// The tokenizer in a model's folder. Longer texts than the model supports are cut off.
+    /// Opens the tokenizer in a model's folder. Texts longer than the model supports are truncated.
     pub fn open(folder: &Path, settings: Settings) -> Result<Self, Box<dyn Error>> {
         let path = folder.join("tokenizer.json");
         let mut tokenizer =
@@ -33,7 +33,7 @@ impl Reader {
         Ok(Reader { tokenizer })
     }
 
-    /// The words of each sentence, as numbers.
+    /// The token ids of each sentence.
     pub fn words<S: AsRef<str>>(&self, sentences: &[S]) -> Result<Vec<Vec<u32>>, Box<dyn Error>> {
         let sentences = sentences.iter().map(|sentence| sentence.as_ref()).collect();
         let encodings =
@@ -42,7 +42,7 @@ impl Reader {
     }
 }
 
-/// Sentences padded to the longest of them.
+/// Pads sentences to the longest one.
 pub fn padded(sentences: &[&[u32]]) -> Tokens {
     let longest = sentences.iter().map(|words| words.len()).max().unwrap_or(0);
     let (batch, token) = (Batch.of(sentences.len()), Token.of(longest));
@@ -52,7 +52,8 @@ pub fn padded(sentences: &[&[u32]]) -> Tokens {
     }
 }
 
-/// One row for each sentence, in their order; `done` is told how many were computed.
+/// The embeddings, one row for each sentence. Calls `done` with the number of sentences after each
+/// batch.
 pub fn embed(
     encoder: &Encoder<'_>,
     sentences: &[Vec<u32>],
@@ -69,8 +70,8 @@ pub fn embed(
     out
 }
 
-/// The numbers of sentences that are computed together, the longest first: at most `most`, and none
-/// that is less than half as long as the longest, since padding is work as well.
+/// Splits sentences into batches of at most `most`, the longest sentences first. To limit padding,
+/// each sentence of a batch is at least half as long as the longest.
 fn batches(sentences: &[Vec<u32>], most: usize) -> Vec<Vec<usize>> {
     let mut by_length: Vec<usize> = (0..sentences.len()).collect();
     by_length.sort_by_key(|&at| std::cmp::Reverse(sentences[at].len()));

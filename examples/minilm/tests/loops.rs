@@ -1,5 +1,5 @@
-//! The model on random weights, against loops over single elements in `f64`, written down from the
-//! papers.
+//! Compares the model, with random weights, with loops over single elements in `f64` that follow
+//! the papers.
 
 #[path = "../../../tests/support/bits.rs"]
 mod bits;
@@ -17,7 +17,7 @@ use typed_dims::program::{jit, record};
 
 const EPSILON: f64 = 1e-12;
 
-/// Sizes of a small model, no two of them equal.
+/// Sizes of a small model, all different.
 const WIDTH: usize = 12;
 const HEADS: usize = 3;
 const INNER: usize = 10;
@@ -72,7 +72,7 @@ fn file(arrays: &Arrays) -> Vec<u8> {
     safetensors::serialize(views, None).expect("the arrays are well-formed")
 }
 
-/// One step after the other.
+/// The model as loops.
 struct Loops<'a>(&'a Arrays);
 
 impl Loops<'_> {
@@ -110,7 +110,7 @@ impl Loops<'_> {
         let features = WIDTH / HEADS;
         let mut out = Vec::new();
         for (token, x) in x.iter().enumerate() {
-            let mut heard = vec![0.0; WIDTH];
+            let mut attended = vec![0.0; WIDTH];
             for head in 0..HEADS {
                 let range = head * features..(head + 1) * features;
                 let score = |key: &Vec<f64>| {
@@ -120,12 +120,12 @@ impl Loops<'_> {
                 let scores: Vec<f64> = key.iter().map(score).collect();
                 let total: f64 = scores.iter().sum();
                 for f in range.clone() {
-                    heard[f] = scores.iter().zip(&value).map(|(s, v)| s / total * v[f]).sum();
+                    attended[f] = scores.iter().zip(&value).map(|(s, v)| s / total * v[f]).sum();
                 }
             }
             let add = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a + b).collect() };
-            let heard = self.linear(&format!("{name}.attention.output.dense"), &heard);
-            let x = self.norm(&format!("{name}.attention.output"), &add(x, &heard));
+            let attended = self.linear(&format!("{name}.attention.output.dense"), &attended);
+            let x = self.norm(&format!("{name}.attention.output"), &add(x, &attended));
             let inner = self.linear(&format!("{name}.intermediate.dense"), &x);
             let inner: Vec<f64> = inner.iter().map(|&x| gelu(x)).collect();
             let outer = self.linear(&format!("{name}.output.dense"), &inner);
@@ -154,7 +154,7 @@ impl Loops<'_> {
     }
 }
 
-/// `x` times the share of a normal distribution below it, by the midpoint rule.
+/// `x` times the standard normal distribution function at `x`, by the midpoint rule.
 fn gelu(x: f64) -> f64 {
     let steps = 2000;
     let width = x / steps as f64;
@@ -212,7 +212,7 @@ fn all_that_does_not_fit_is_told_at_once() {
     assert_eq!(error, expected);
 }
 
-/// Calls the recorded encoder with other words and lengths than it was recorded with.
+/// Calls the recorded encoder with other tokens and lengths than it was recorded with.
 #[test]
 fn a_recorded_encoder_is_the_encoder() {
     let rng = &mut StdRng::seed_from_u64(5);

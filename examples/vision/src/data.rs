@@ -1,4 +1,4 @@
-//! The images, and variations of them.
+//! The images and their augmentation.
 
 use crate::layers::{Channel, Column, Maps, Row};
 use digits::{Example, Images, Pixel};
@@ -8,14 +8,14 @@ use typed_dims::prelude::*;
 /// Rows and columns of an image in the file.
 const SIDE: usize = 8;
 
-/// Images as rows and columns, with a white margin of one pixel.
+/// The images with a white margin of one pixel.
 pub fn with_margin(images: &Images) -> Maps {
     let pixels = images.view().order((Example, Pixel));
     let maps = rearrange!(pixels, n (h w) -> n 1 h w, h = SIDE);
     maps.into_tensor((Example, Channel, Row, Column)).pad((Row, Column), 1, 1, Pad::Constant(0.0)).eval()
 }
 
-/// Each image moved by up to a pixel along rows and columns. Only pixels of the margin leave an image.
+/// Moves each image by at most one pixel in each direction. Only pixels of the margin are lost.
 pub fn varied(images: &Maps, rng: &mut impl Rng) -> Maps {
     let moved = |at: usize| {
         let image = images.view().index(Example, at as isize);

@@ -8,9 +8,9 @@ use typed_dims::nn::norm::{BatchNorm, ChannelMoments, NormMode};
 use typed_dims::prelude::*;
 
 dims! {
-    /// Features at each place of an image.
+    /// Channels of an image or a feature map.
     pub struct Channel;
-    /// Features that a convolution makes.
+    /// Output channels of a convolution.
     pub struct Made;
     /// Rows of an image, from the top.
     pub struct Row;
@@ -22,15 +22,15 @@ dims! {
     pub struct KernelColumn = 3;
 }
 
-/// Images with some features at each place.
+/// Images or feature maps.
 pub type Maps = Tensor<f32, (Example, Channel, Row, Column)>;
 
-/// By which moments normalisations normalise.
+/// Which moments the normalisations use: those of the batch or the running ones.
 pub type Mode = NormMode<(Channel,)>;
-/// The moments of a layer.
+/// The moments of one normalisation.
 pub type Moments = ChannelMoments<(Channel,)>;
 
-/// A convolution by kernels of 3 x 3, with zeros around the image, then a normalisation.
+/// A 3 x 3 convolution with zero padding, followed by batch normalisation.
 #[derive(Clone, Parameters)]
 pub struct NormalConv {
     conv: Conv<(Channel,), (Made,), (KernelRow, KernelColumn), f32, NoBias>,
@@ -45,14 +45,14 @@ impl NormalConv {
         NormalConv { conv: Conv { weight, bias: NoBias }, norm: BatchNorm::new(Channel.of(made)) }
     }
 
-    /// The convolved and normalised images.
+    /// Convolves and normalises the images.
     pub fn apply(&self, x: &Maps, mode: &mut Mode) -> Maps {
         let made = self.conv.apply(x, (Row, Column), &Window::new().padding_same());
         self.norm.apply_in(&made.rename(Made, Channel).eval(), (Example, Row, Column), mode)
     }
 
-    /// Takes up the moments of a batch, in the order in which [`apply`](NormalConv::apply) put them
-    /// down.
+    /// Updates the running moments with the next moments of a batch. Call it on the layers in the
+    /// order in which [`apply`](NormalConv::apply) was called.
     pub fn remember(&mut self, moments: &mut impl Iterator<Item = Moments>) {
         self.norm.remember(&moments.next().expect("each layer has put down its moments"));
     }

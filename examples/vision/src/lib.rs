@@ -1,7 +1,7 @@
 //! A small residual network in declared dims, trained on handwritten digits.
 //!
-//! [`layers`] has the convolution and the normalisation, [`model`] the network, [`data`] the images
-//! and how they are varied, [`train`] the training, and [`report`] its measurements.
+//! [`layers`] has the convolution with its normalisation, [`model`] the network, [`data`] the
+//! images and their augmentation, [`train`] the training, and [`report`] its measurements.
 
 pub mod data;
 pub mod layers;

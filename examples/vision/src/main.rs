@@ -1,4 +1,4 @@
-//! Reads handwritten digits: a residual network, trained from nothing.
+//! Trains a residual network from scratch to read handwritten digits.
 //!
 //! ```text
 //! cargo run --release -p vision -- --seed 1 --epochs 60
@@ -21,22 +21,22 @@ use vision::train::{self, Options};
 #[derive(Parser)]
 #[command(name = "vision")]
 struct Args {
-    /// Where all random numbers come from
+    /// Seed of all random numbers
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Gzipped lines of 64 pixels and a class
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/digits.csv.gz"), hide_default_value = true)]
     data: PathBuf,
-    /// The folder of the measurements and the picture
+    /// The folder for the measurements and the plot
     #[arg(long, default_value = "target/vision")]
     out: PathBuf,
-    /// How often each image is shown
+    /// Number of passes over the images
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u16).range(1..))]
     epochs: u16,
-    /// Features at each place of an image
+    /// Channels of the feature maps
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..))]
     channels: u16,
-    /// Residual blocks
+    /// Number of residual blocks
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
     blocks: u16,
 }
@@ -78,7 +78,7 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A bar on a terminal.
+/// A progress bar, if stderr is a terminal.
 fn progress(epochs: usize) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();

@@ -28,13 +28,14 @@ impl Block {
     }
 }
 
-/// The weights of the network; also its gradient.
+/// The weights of the network. Its gradient has the same type.
 #[derive(Clone, Parameters)]
 pub struct Network {
     stem: NormalConv,
-    /// At the resolution of the images, and at half of it.
+    /// The first half of the blocks works at the resolution of the images, the second at half of
+    /// it.
     blocks: Vec<Block>,
-    /// Scores of the classes.
+    /// Computes the scores of the classes.
     head: Linear<(Channel,), (Class,)>,
 }
 
@@ -49,7 +50,7 @@ impl Network {
         }
     }
 
-    /// Scores of the classes of each image.
+    /// The scores of the classes for each image.
     pub fn scores(&self, images: &Maps, mode: &mut Mode) -> Tensor<f32, (Example, Class)> {
         let mut x = self.stem.apply(images, mode).relu().eval();
         for (at, block) in self.blocks.iter().enumerate() {
@@ -66,8 +67,7 @@ impl Network {
         self.scores(images, &mut Mode::Inference).argmax(Class).cast().eval()
     }
 
-    /// The mean cross-entropy of a batch, and its derivative by every weight. The running moments
-    /// take up those of the batch.
+    /// The mean cross-entropy of a batch, and its gradient. Updates the running moments.
     pub fn gradient(&mut self, images: &Maps, labels: &Labels) -> (Tensor<f32, ()>, Network) {
         let (loss, gradient, mode) = loss_and_grad_with(
             |network| {

@@ -1,4 +1,4 @@
-//! The measurements of a training: lines of CSV, and a picture of the loss.
+//! The measurements of a training run: lines of CSV, and a plot of the loss.
 
 use plotters::prelude::*;
 use std::error::Error;
@@ -7,11 +7,11 @@ use std::path::Path;
 /// The measurements after an epoch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
-    /// Epochs made.
+    /// The number of epochs so far.
     pub epoch: usize,
     /// The mean loss of the epoch.
     pub loss: f32,
-    /// The share of test images that are read correctly.
+    /// The share of test images that are classified correctly.
     pub accuracy: f64,
 }
 
@@ -25,7 +25,7 @@ pub fn write(path: &Path, lines: &[Line]) -> Result<(), Box<dyn Error>> {
     Ok(file.flush()?)
 }
 
-/// Draws the loss and the share of errors over the epochs.
+/// Plots the loss and the error rate over the epochs.
 pub fn draw(path: &Path, lines: &[Line]) -> Result<(), Box<dyn Error>> {
     let epochs = lines.last().map_or(1, |line| line.epoch);
     let area = SVGBackend::new(path, (720, 360)).into_drawing_area();

@@ -14,7 +14,7 @@ use typed_dims::program::jit;
 
 /// Images in a mini-batch.
 const BATCH: usize = 32;
-/// The highest rate; it falls by half a cosine.
+/// The peak learning rate, from which it falls along half a cosine.
 const RATE: f64 = 0.1;
 const MOMENTUM: f64 = 0.9;
 const DECAY: f64 = 5e-4;
@@ -22,20 +22,20 @@ const DECAY: f64 = 5e-4;
 /// The options on the command line.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Where all random numbers come from.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// How often each image is shown.
+    /// The number of passes over the images.
     pub epochs: usize,
-    /// Features at each place of an image.
+    /// The channels of the feature maps.
     pub channels: usize,
-    /// Residual blocks.
+    /// The number of residual blocks.
     pub blocks: usize,
 }
 
-/// The state that a training step changes: the weights with the running moments, and the momentum.
+/// The state that a training step changes: the weights, the running moments and the momentum.
 pub type State = (Network, Sgd<Network>);
 
-/// Random weights, and an optimizer before the first of its `steps`.
+/// Random weights, and a new optimizer for this number of `steps`.
 pub fn start(channels: usize, blocks: usize, steps: u64, seed: u64) -> State {
     let descent = Sgd::new(Schedule::cosine(RATE, steps)).momentum(MOMENTUM).nesterov().weight_decay(DECAY);
     (Network::random(channels, blocks, seed), descent)
@@ -48,7 +48,7 @@ pub fn step((mut network, mut descent): State, images: &Maps, labels: &Labels) -
     ((network, descent), loss)
 }
 
-/// Trains on one random half of the images, and tests on the other. `progress` hears the
+/// Trains on one random half of the images, and tests on the other. `progress` is called with the
 /// measurements of each epoch.
 pub fn run(digits: &Digits, options: Options, mut progress: impl FnMut(Line)) -> (Network, f64) {
     let Options { seed, epochs, channels, blocks } = options;
@@ -74,7 +74,7 @@ pub fn run(digits: &Digits, options: Options, mut progress: impl FnMut(Line)) ->
     (state.0, accuracy)
 }
 
-/// The share of images that the network reads correctly.
+/// The share of images that the network classifies correctly.
 pub fn share_read(network: &Network, digits: &Digits, rows: &[usize]) -> f64 {
     let (images, labels) = digits.batch(rows);
     let read: Labels = network.classify(&with_margin(&images));

@@ -10,8 +10,7 @@ fn images(count: usize) -> (Maps, Labels) {
     (images, from_fn(Example.of(count), |e: usize| (e % Class::SIZE) as isize))
 }
 
-/// Puts down the moments of one batch many times, so that the running moments are nearly those of
-/// the batch.
+/// Trains on one batch many times, so that the running moments approach those of the batch.
 fn trained(steps: usize) -> (Network, Vec<f32>) {
     let (images, labels) = images(6);
     let mut network = Network::random(4, 2, 1);
@@ -43,8 +42,7 @@ fn after_training_each_image_is_read_on_its_own() {
 
 #[test]
 fn running_moments_approach_those_of_the_batch() {
-    // The running variance is the unbiased one, which is near the batch's where there are many
-    // images.
+    // The running variance is unbiased, so it is only close to the variance of a large batch.
     let (images, labels) = images(32);
     let mut network = Network::random(4, 2, 1);
     let in_training = network.scores(&images, &mut Mode::training());
@@ -53,7 +51,7 @@ fn running_moments_approach_those_of_the_batch() {
     };
     let before = distance(&network);
     for _ in 0..150 {
-        network.gradient(&images, &labels); // keeps the weights
+        network.gradient(&images, &labels); // only updates the moments
     }
     assert!(distance(&network) < 1e-3 * before, "{before} {}", distance(&network));
 }

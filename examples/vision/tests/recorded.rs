@@ -1,5 +1,5 @@
 //! The network as a recorded program. Called with other weights, moments, images and labels than it
-//! was recorded with, it returns the bits of the function itself.
+//! was recorded with, the program returns the bits of the function.
 
 #[path = "../../../tests/support/bits.rs"]
 mod bits;

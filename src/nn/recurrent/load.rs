@@ -8,13 +8,13 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-/// Whether there is a layer of this number.
+/// Whether the file has a layer with this number.
 fn has_layer(from: &mut Loader<'_, '_>, layer: usize) -> bool {
     from.field(&format!("weight_ih_l{layer}"), |from| from.is_there())
 }
 
-/// All layers above the first one. What fails is noted, and the layers behind it are looked at as
-/// well.
+/// Loads all layers above the first one. If a layer fails, the others are still loaded, so that all
+/// errors are reported.
 fn above<'a, M>(
     from: &mut Loader<'_, 'a>,
     load: impl Fn(&mut Loader<'_, 'a>, usize) -> Option<M>,

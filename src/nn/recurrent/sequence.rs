@@ -1,4 +1,5 @@
-//! Cells along a text: position after position, in either direction, with texts of several lengths.
+//! Runs cells along a sequence, in either direction. Sequences in a batch can have different
+//! lengths.
 
 use super::{GatesOf, Gru, GruGate, GruState, Lstm, LstmGate, LstmState};
 use crate::nn::linear::MappedBy;
@@ -19,13 +20,13 @@ pub trait RecurrentState<T, S: Dims>: Sized {
     #[doc(hidden)]
     fn output(&self) -> &Named<T, S>;
 
-    /// This state where `goes_on`, elsewhere the one before.
+    /// This state where `goes_on` is true, and `before` elsewhere.
     #[doc(hidden)]
     #[track_caller]
     fn or_before<L: Union<S, Out: Union<S>>>(&self, goes_on: &Named<bool, L>, before: &Self) -> Self;
 }
 
-/// `a` where the condition holds, elsewhere `b`.
+/// `a` where `goes_on` is true, and `b` elsewhere.
 #[track_caller]
 fn chosen<T: Real, S: Dims, L>(goes_on: &Named<bool, L>, a: &Named<T, S>, b: &Named<T, S>) -> Named<T, S>
 where
@@ -65,17 +66,18 @@ impl<T: Real, S: Dims> RecurrentState<T, S> for LstmState<S, T> {
     }
 }
 
-/// What becomes of a step: its position, the state after it and the one before it, as the output
-/// and the state that goes on.
+/// A function from the position of a step, the state after it and the state before it, to the
+/// output and the state for the next step.
 pub(super) trait Kept<T, S: Dims, R>: Fn(usize, R, &R) -> (Named<T, S>, R) {}
 impl<T, S: Dims, R, F: Fn(usize, R, &R) -> (Named<T, S>, R)> Kept<T, S, R> for F {}
 
-/// Each step counts.
+/// Keeps every step.
 pub(super) fn always<T: Real, S: Dims, R: RecurrentState<T, S>>() -> impl Kept<T, S, R> {
     |_: usize, state: R, _: &R| (state.output().clone(), state)
 }
 
-/// A step counts within the length of its text. Behind it the state stays, and the output is 0.
+/// Keeps the steps within the length of each sequence. After its end the state stays the same, and
+/// the output is 0.
 pub(super) fn within<T: Real, S: Dims, R: RecurrentState<T, S>, L>(
     lengths: &Named<usize, L>,
 ) -> impl Kept<T, S, R>
@@ -89,26 +91,25 @@ where
     }
 }
 
-/// Where the reading of a text begins.
+/// The end of the sequence at which a cell starts.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum ReadFrom {
-    /// At its first position.
+    /// The first position.
     Start,
-    /// At its last position.
+    /// The last position.
     End,
 }
 
 macro_rules! sequences {
     ($($cell:ident $gate:ident $state:ident;)*) => {$(
         sequences! { @method $cell $gate $state
-            /// As `apply`, for texts that are shorter than `time` and filled up: the text at each
-            /// position of the dims `L` has the length `lengths` says. Behind its end the output is
-            /// 0, and the state stays as it was there. It is what PyTorch computes of a packed
-            /// sequence.
+            /// Like `apply`, for padded sequences of different lengths: `lengths` has the length of
+            /// each sequence. After its end the output is 0, and the state stays the same, as for
+            /// PyTorch's packed sequences.
             ///
             /// # Panics
             ///
-            /// As `apply` does.
+            /// Where `apply` panics.
             pub apply_padded |cell, x, time, (lengths: &Named<usize, L>,) state, ()| {
                 L: Union<(), Out = L> + Union<S, Out: Union<S>>,
             }

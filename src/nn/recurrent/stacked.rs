@@ -1,4 +1,4 @@
-//! Several recurrent cells: in both directions, and one above the other.
+//! Several recurrent cells: in both directions, and in stacks of layers.
 
 use super::sequence::{ReadFrom, always, within};
 use super::{GatesOf, Gru, GruGate, GruState, Lstm, LstmGate, LstmState};
@@ -13,7 +13,7 @@ use crate::types::size::Resizable;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-/// The first states of layers, if they are given: one for each.
+/// The initial state of each layer, if they are given.
 #[track_caller]
 fn first_states<R>(states: Option<Vec<R>>, layers: usize) -> impl Iterator<Item = Option<R>> {
     if let Some(states) = &states {
@@ -25,7 +25,7 @@ fn first_states<R>(states: Option<Vec<R>>, layers: usize) -> impl Iterator<Item 
 
 macro_rules! networks {
     ($($cell:ident $gate:ident $state:ident $both:ident $stack:ident $both_stack:ident $network:literal;)*) => {$(
-        #[doc = concat!("Two of [`", stringify!($cell), "`]: one reads a text from its start, the other from its end. The features `B` are those of the first, then those of the second.")]
+        #[doc = concat!("Two of [`", stringify!($cell), "`] cells: one reads a sequence from its start, the other from its end. `B` has the features of the first cell, then those of the second.")]
         ///
         /// ```
         #[doc = concat!("use typed_dims::nn::recurrent::", stringify!($both), ";")]
@@ -41,7 +41,7 @@ macro_rules! networks {
         /// assert_eq!(y.slice(Time, 3..).index(Batch, 1).abs().max((Time, Both)).order(()), 0.0);
         /// ```
         ///
-        /// Files have the names of PyTorch's first layer, `weight_ih_l0`, `weight_ih_l0_reverse`, and so on.
+        /// In files, the parameters have the names of PyTorch's first layer: `weight_ih_l0`, `weight_ih_l0_reverse`, and so on.
         #[derive(Clone, Parameters)]
         pub struct $both<I: AnyDim, H: AnyDim, N: AnyDim, B: AnyDim, T: Clone = f32>
         where
@@ -59,7 +59,7 @@ macro_rules! networks {
         where
             (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)>>,
         {
-            /// Random weights, as one direction has them.
+            /// Random weights, initialized as those of a single cell.
             ///
             /// # Panics
             ///
@@ -75,23 +75,26 @@ macro_rules! networks {
         }
 
         networks! { @both $both $gate $state
-            /// The outputs of both directions at each position along `time`, and the states at the ends, forwards and backwards. They begin with `states`, or with zeros.
+            /// The outputs of both directions at each position along `time`, and the final state of
+            /// each direction. The initial states are `states`, or zeros.
             ///
             /// # Panics
             ///
-            /// If a dim has another size in `x` or in a state than in the weights, or `time` has no position.
+            /// If the size of a dim in `x` or in a state differs from its size in the weights, or
+            /// if `time` has size 0.
             apply() {} always()
         }
         networks! { @both $both $gate $state
-            /// As `apply`, for texts that are shorter than `time` and filled up: see `apply_padded` of one direction. The second direction begins at the end of each text.
+            /// Like `apply`, for padded sequences of different lengths: see `apply_padded` of one
+            /// direction. The backward direction starts at the end of each sequence.
             ///
             /// # Panics
             ///
-            /// As `apply` does.
+            /// Where `apply` panics.
             apply_padded(lengths: &Named<usize, L>,) { L: Union<(), Out = L> + Union<S, Out: Union<S>>, } within(lengths)
         }
 
-        #[doc = concat!("Several of [`", stringify!($cell), "`], one above the other: each takes the outputs of the one below. PyTorch's `", $network, "(num_layers)`.")]
+        #[doc = concat!("Several of [`", stringify!($cell), "`] layers; the input of each is the output of the layer below. The same as PyTorch's `", $network, "(num_layers)`.")]
         ///
         /// ```
         #[doc = concat!("use typed_dims::nn::recurrent::", stringify!($stack), ";")]
@@ -105,7 +108,7 @@ macro_rules! networks {
         /// assert_eq!(states.len(), 2);
         /// ```
         ///
-        /// Files have the names of PyTorch: `weight_ih_l0`, `weight_ih_l1`, and so on.
+        /// In files, the parameters have PyTorch's names: `weight_ih_l0`, `weight_ih_l1`, and so on.
         #[derive(Clone, Parameters)]
         pub struct $stack<I: AnyDim, H: AnyDim, N: AnyDim, T: Clone = f32>
         where
@@ -113,7 +116,7 @@ macro_rules! networks {
         {
             /// The layer that reads the input.
             pub first: $cell<I, H, N, T>,
-            /// Those above it.
+            /// The layers above it.
             pub more: Vec<$cell<H, H, N, T>>,
         }
 
@@ -138,23 +141,26 @@ macro_rules! networks {
         }
 
         networks! { @stack $stack $gate $state
-            /// The outputs of the last layer at each position along `time`, and the last state of each layer. They begin with `states`, or with zeros.
+            /// The outputs of the last layer at each position along `time`, and the final state of
+            /// each layer. The initial states are `states`, or zeros.
             ///
             /// # Panics
             ///
-            /// If a dim has another size in `x` or in a state than in the weights, `time` has no position, or there are not as many states as layers.
+            /// If the size of a dim in `x` or in a state differs from its size in the weights, if
+            /// `time` has size 0, or if the number of states is not the number of layers.
             apply() {} always()
         }
         networks! { @stack $stack $gate $state
-            /// As `apply`, for texts that are shorter than `time` and filled up: see `apply_padded` of one layer.
+            /// Like `apply`, for padded sequences of different lengths: see `apply_padded` of one
+            /// layer.
             ///
             /// # Panics
             ///
-            /// As `apply` does.
+            /// Where `apply` panics.
             apply_padded(lengths: &Named<usize, L>,) { L: Union<(), Out = L> + Union<S, Out: Union<S>>, } within(lengths)
         }
 
-        #[doc = concat!("Several of [`", stringify!($both), "`], one above the other. PyTorch's `", $network, "(num_layers, bidirectional=True)`.")]
+        #[doc = concat!("Several of [`", stringify!($both), "`] layers; the input of each is the output of the layer below. The same as PyTorch's `", $network, "(num_layers, bidirectional=True)`.")]
         ///
         /// ```
         #[doc = concat!("use typed_dims::nn::recurrent::", stringify!($both_stack), ";")]
@@ -174,7 +180,7 @@ macro_rules! networks {
         {
             /// The layer that reads the input.
             pub first: $both<I, H, N, B, T>,
-            /// Those above it.
+            /// The layers above it.
             pub more: Vec<$both<B, H, N, B, T>>,
         }
 
@@ -199,19 +205,22 @@ macro_rules! networks {
         }
 
         networks! { @both_stack $both_stack $gate $state
-            /// The outputs of the last layer at each position along `time`, and the last states of each layer. They begin with `states`, or with zeros.
+            /// The outputs of the last layer at each position along `time`, and the final states of
+            /// each layer. The initial states are `states`, or zeros.
             ///
             /// # Panics
             ///
-            /// If a dim has another size in `x` or in a state than in the weights, `time` has no position, or there are not as many states as layers.
+            /// If the size of a dim in `x` or in a state differs from its size in the weights, if
+            /// `time` has size 0, or if the number of states is not the number of layers.
             apply() {}
         }
         networks! { @both_stack $both_stack $gate $state
-            /// As `apply`, for texts that are shorter than `time` and filled up: see `apply_padded` of one layer.
+            /// Like `apply`, for padded sequences of different lengths: see `apply_padded` of one
+            /// layer.
             ///
             /// # Panics
             ///
-            /// As `apply` does.
+            /// Where `apply` panics.
             apply_padded(lengths: &Named<usize, L>,) { L: Union<(), Out = L> + Union<S, Out: Union<S>>, }
         }
     )*};

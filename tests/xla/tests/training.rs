@@ -9,7 +9,7 @@ mod training;
 use typed_dims::grad::Parameters;
 use typed_dims::program::{Program, RecordInputs};
 
-/// A program that goes through its data.
+/// Converts a program to its saved form and back.
 fn reloaded<In: RecordInputs, Out: Parameters>(program: &Program<In, Out>, like: &Out) -> Program<In, Out> {
     program.to_saved().and_then(|saved| saved.restore(like)).expect("it is restored")
 }

@@ -1,4 +1,4 @@
-//~ words: the loss has the dims | for a struct, take the gradient by its tensors
+//~ words: the loss has the dims | for a struct, differentiate with respect to its tensors
 use typed_dims::grad::grad;
 use typed_dims::prelude::*;
 

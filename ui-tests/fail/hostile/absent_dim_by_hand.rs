@@ -5,7 +5,7 @@ struct Mine;
 
 /// A dim that violates a condition, but claims to be `Nothing`.
 impl MaybeDim for Mine {
-    type IsNothing = True;
+    type IsMissing = True;
     type Or<Next: MaybeDim> = Next;
     type Role = ();
 }

@@ -28,7 +28,8 @@ struct Layer {
     down: Linear,
 }
 
-/// Normalises. `RmsNorm::forward_diff` has a gradient, `RmsNorm::forward` has none.
+/// Either `RmsNorm::forward_diff`, which can be differentiated, or `RmsNorm::forward`, which
+/// cannot.
 type Norm = fn(&RmsNorm, &Tensor) -> Result<Tensor>;
 
 impl Layer {

@@ -22,7 +22,7 @@ pub trait OrderResult<T, R: Rank>: Dims {
     type Out;
     #[doc(hidden)]
     fn build(data: Vec<T>, sizes: &[usize]) -> Self::Out;
-    /// As `build`. It is an error if the elements are traced and the result is an array.
+    /// Like `build`. It is an error if the elements are traced and the result is an array.
     #[doc(hidden)]
     fn build_of(data: Buffer<T>, sizes: &[usize], operation: &'static str) -> Result<Self::Out, DimError>;
 }

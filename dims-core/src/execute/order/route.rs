@@ -146,7 +146,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         }
     }
 
-    /// As [`line`](Ordering::line), into places.
+    /// Like [`line`](Ordering::line), into places.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn line_into<E: Expr>(

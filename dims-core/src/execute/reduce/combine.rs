@@ -115,7 +115,7 @@ where
     fused::<A::Dims, A::Rank, _, D, X, _>(expr, &shape, reducer, empty)
 }
 
-/// As [`reduce`], for an expression whose operands are unified; `X` are the dims of `S` without
+/// Like [`reduce`], for an expression whose operands are unified; `X` are the dims of `S` without
 /// those of `D`.
 #[inline]
 #[track_caller]

@@ -166,7 +166,7 @@ fn row(axes: &[Axis], positions: &[usize; MAX_DIMS], loops: usize) -> SmallVec<[
     row
 }
 
-/// As [`result_of`], for elements stored in another order of the kept axes. All axes are dims.
+/// Like [`result_of`], for elements stored in another order of the kept axes. All axes are dims.
 #[track_caller]
 fn result_in<T, S: Dims, R: Rank>(
     data: impl IntoElements<T>,

@@ -1,7 +1,7 @@
 //! Errors for operations that would take elements out of a gradient or a recorded function, and the
 //! checks that find them.
 
-use super::WritesItself;
+use super::LoopOperand;
 #[cfg(feature = "std")]
 use super::{WrittenExpr, is_heard};
 use crate::error::DimError;
@@ -68,7 +68,7 @@ pub(crate) fn check_elements_taken<T>(
 /// [`check_taken`] for all elements that an operand reads.
 #[track_caller]
 pub(crate) fn check_operand_taken(
-    operand: &impl WritesItself,
+    operand: &impl LoopOperand,
     operation: &'static str,
 ) -> Result<(), DimError> {
     #[cfg(feature = "std")]

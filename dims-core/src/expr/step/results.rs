@@ -2,7 +2,7 @@
 
 #[cfg(feature = "std")]
 use super::node::new_node;
-use super::{ExprStep, Part, WritesItself};
+use super::{ExprStep, LoopOperand, Part};
 #[cfg(feature = "std")]
 use super::{finished, is_heard};
 use crate::error::DimError;
@@ -65,7 +65,7 @@ impl StepOfPlaces {
         data.into()
     }
 
-    /// As [`finish`](StepOfPlaces::finish), for a result without elements. Positions outside the
+    /// Like [`finish`](StepOfPlaces::finish), for a result without elements. Positions outside the
     /// parts have the elements `around`.
     #[cfg(feature = "std")]
     #[track_caller]
@@ -85,7 +85,7 @@ pub(crate) struct StepOfParts(Option<Vec<Part>>);
 
 impl StepOfParts {
     /// Starts without parts, for a result that reads this operand.
-    pub(crate) fn of(operand: &impl WritesItself) -> Self {
+    pub(crate) fn of(operand: &impl LoopOperand) -> Self {
         #[cfg(feature = "std")]
         if is_heard() {
             let mut writer = Writer::new();

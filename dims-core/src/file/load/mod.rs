@@ -243,7 +243,7 @@ impl<'a> Loader<'_, 'a> {
         M::from_bytes(entry.bytes, entry.foreign, &order, &sizes).map_err(|error| self.unreadable(error)).ok()
     }
 
-    /// As [`tensor`](Loader::tensor), for elements of another type. `error` is recorded if they
+    /// Like [`tensor`](Loader::tensor), for elements of another type. `error` is recorded if they
     /// cannot be converted.
     fn converted<M: LoadTensor<'a>, A: FileAxes>(
         &mut self,
@@ -266,7 +266,8 @@ impl<'a> Loader<'_, 'a> {
         }
     }
 
-    /// As [`tensor`](Loader::tensor), but stored in memory with the axes `L`, the last one fastest.
+    /// Like [`tensor`](Loader::tensor), but stored in memory with the axes `L`, the last one
+    /// fastest.
     pub fn tensor_laid_out<M: LayOut<'a>, A: FileAxes, L: FileAxes>(&mut self) -> Option<M> {
         const {
             assert!(

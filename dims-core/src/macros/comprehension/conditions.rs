@@ -5,6 +5,7 @@ use crate::expr::{Operand, Scalar, Unary};
 use crate::operators::elementwise::UnaryOut;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::AsTensor;
+use crate::types::condition::Never;
 use crate::types::dim::DimRef;
 use crate::types::rank::Rank0;
 use crate::types::set::{False, True};
@@ -16,14 +17,6 @@ use kernels::scalar::{Analytic, CastTo, Element, IndexInt, Num, Real};
 /// markers are needed to keep rustc from choosing one.
 #[derive(Debug)]
 pub struct Other;
-
-/// Implemented for no type. With one impl for all `T: Bound` and another for all `T: Never`, rustc
-/// must check the bounds before it chooses an impl. The associated types of a type without the
-/// bound are then unknown, which prevents further errors.
-pub trait Never {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-}
 
 /// Implements a condition that passes tensors through, and its impls for [`Never`].
 macro_rules! as_it_is {

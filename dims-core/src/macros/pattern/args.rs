@@ -62,13 +62,13 @@ impl<N> Taking<N> {
         Arg { values: operand.values(), marker: PhantomData }
     }
 
-    /// As [`exactly`](Self::exactly), for an operand in memory.
+    /// Like [`exactly`](Self::exactly), for an operand in memory.
     #[rustfmt::skip] // rustc quotes the line
     pub fn exactly_in_memory<'a, A: Input<Rank: HasExactly<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(operand: &'a A) -> Arg<ArrayElements<'a, A::Elem>, (), Rank0> {
         Arg { values: operand.values().into_memory(), marker: PhantomData }
     }
 
-    /// As [`at_least`](Self::at_least), for an operand in memory.
+    /// Like [`at_least`](Self::at_least), for an operand in memory.
     #[rustfmt::skip] // rustc quotes the line
     pub fn at_least_in_memory<'a, A: Input<Rank: HasAtLeast<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(operand: &'a A) -> Arg<ArrayElements<'a, A::Elem>, (), <A::Rank as HasAtLeast<N>>::Rest> {
         Arg { values: operand.values().into_memory(), marker: PhantomData }

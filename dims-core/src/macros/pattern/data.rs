@@ -2,7 +2,7 @@
 
 use crate::plan::direct::Roles;
 
-/// The most axes of a pattern that has a list of loops.
+/// The maximum number of axes of a pattern that has a list of loops.
 pub const MOST: usize = 12;
 
 /// The axes of each operand and of the result of a pattern.

@@ -18,7 +18,6 @@ use crate::plan::shape::volume;
 use crate::storage::unchecked::{self, factor_over};
 use crate::types::set::Dims;
 use alloc::vec::Vec;
-use core::marker::PhantomData;
 use core::mem::forget;
 use kernels::contract::Supports;
 use kernels::loops::axes::{AxisSet, MOST_AXES, Order};
@@ -149,11 +148,14 @@ fn run<T: Num, U: Dims>(
     let reduced: Order = (0..layout.sizes.len()).filter(|axis| !kept.contains(axis)).collect();
     let len = volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(|| too_large(pattern, &sizes))?;
     let count = volume(reduced.iter().map(|&axis| layout.sizes[axis]), 1);
-    let factors = PatternFactors::<T, U, _> { layout: &layout, shapes: &shapes, values, marker: PhantomData };
+    let factors = LoopFactors {
+        supports: &|| supports::<T, U>(&layout, &shapes, values),
+        factors: &|| factors::<T, U>(&layout, &shapes, values),
+    };
     let is_product = pattern.inputs.len() > 1 && layout.sizes.len() < MOST_AXES;
     let data = summed(
         &AllOperands::of(values),
-        is_product.then_some(&factors),
+        is_product.then_some(factors),
         RunLoops { sizes: &layout.sizes, rows: &rows },
         KeptLoops { kept: &kept, reduced: &reduced, len, count },
         &|axis| axis_name(pattern, axis),
@@ -175,39 +177,29 @@ pub(super) fn named(error: DimError, pattern: &Pattern, sizes: &[usize]) -> DimE
 }
 
 /// The operands of a pattern as factors along its loops. `U` are the dims.
-struct PatternFactors<'a, T, U, L> {
-    layout: &'a PatternLayout,
-    shapes: &'a Shapes,
-    values: &'a L,
-    marker: PhantomData<(T, U)>,
-}
-
-impl<T: Num, U: Dims, L: ValueList<T>> LoopFactors<T> for PatternFactors<'_, T, U, L> {
-    fn supports(&self) -> Result<Supports, DimError> {
-        supports::<T, U>(self.layout, self.shapes, self.values)
-    }
-
-    fn factors(&self) -> Result<Factors<'_, T>, DimError> {
-        let layout = self.layout;
-        let mut factors = Factors { scale: T::ONE, operands: SmallVec::new() };
-        let mut operand = 0;
-        let mut result = Ok(());
-        self.values.factors::<U>(self.shapes, &mut factors, &mut |before, shape, factors| {
-            let slots = layout.pattern.inputs[operand];
-            let taken: SmallVec<[_; 4]> = factors.operands.drain(before..).collect();
-            for taken in taken {
-                factors.operands.push(factor_over(taken, |strides| {
-                    let mut row = SmallVec::from_elem(0, layout.sizes.len());
-                    if let Err(error) = layout.spread(slots, &[], shape.positional(), strides, &mut row) {
-                        result = Err(error);
-                    }
-                    row
-                }));
-            }
-            operand += 1;
-        })?;
-        result.map(|()| factors)
-    }
+fn factors<'v, T: Num, U: Dims>(
+    layout: &PatternLayout,
+    shapes: &Shapes,
+    values: &'v impl ValueList<T>,
+) -> Result<Factors<'v, T>, DimError> {
+    let mut factors = Factors { scale: T::ONE, operands: SmallVec::new() };
+    let mut operand = 0;
+    let mut result = Ok(());
+    values.factors::<U>(shapes, &mut factors, &mut |before, shape, factors| {
+        let slots = layout.pattern.inputs[operand];
+        let taken: SmallVec<[_; 4]> = factors.operands.drain(before..).collect();
+        for taken in taken {
+            factors.operands.push(factor_over(taken, |strides| {
+                let mut row = SmallVec::from_elem(0, layout.sizes.len());
+                if let Err(error) = layout.spread(slots, &[], shape.positional(), strides, &mut row) {
+                    result = Err(error);
+                }
+                row
+            }));
+        }
+        operand += 1;
+    })?;
+    result.map(|()| factors)
 }
 
 /// The loops along which each operand varies.

@@ -56,7 +56,7 @@ pub fn joined<T: Element, U: Dims>(
     Ok(out.finish())
 }
 
-/// As [`joined`], for a list of arrays with the same strides and a pattern that names all axes.
+/// Like [`joined`], for a list of arrays with the same strides and a pattern that names all axes.
 /// `None` if the general path must handle them.
 pub fn listed<T: Element>(
     pattern: &Pattern,

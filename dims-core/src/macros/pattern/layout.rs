@@ -57,7 +57,7 @@ impl PatternLayout {
         self.order_of(slots, &[])
     }
 
-    /// As [`order`](Self::order), with these groups chosen for sums.
+    /// Like [`order`](Self::order), with these groups chosen for sums.
     ///
     /// No axis may occur twice. That would be a diagonal, which can only be read, and which macros
     /// reject for results.

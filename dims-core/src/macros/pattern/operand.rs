@@ -2,7 +2,7 @@
 
 use super::input::Values;
 use crate::error::DimError;
-use crate::execute::loops::{LoopKernel, LoopOperand, WritesItself};
+use crate::execute::loops::{LoopKernel, LoopOperand};
 use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::loops::nest::{Nest, OperandRows};
@@ -14,13 +14,6 @@ use kernels::trace::record::Writer;
 /// One operand of a pattern, along loops.
 pub(super) struct OneOperand<'v, V>(pub(super) &'v V);
 
-impl<V: Values> WritesItself for OneOperand<'_, V> {
-    #[cfg(feature = "std")]
-    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
-        self.0.write(writer)
-    }
-}
-
 impl<V: Values> LoopOperand for OneOperand<'_, V> {
     type Elem = V::Elem;
 
@@ -31,6 +24,11 @@ impl<V: Values> LoopOperand for OneOperand<'_, V> {
 
     fn describe(&self) -> String {
         self.0.describe()
+    }
+
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
+        self.0.write(writer)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::args::ValueList;
 use crate::error::DimError;
-use crate::execute::loops::{LoopKernel, LoopOperand, WritesItself};
+use crate::execute::loops::{LoopKernel, LoopOperand};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -22,13 +22,6 @@ impl<'v, T: Element, L: ValueList<T>> AllOperands<'v, T, L> {
     }
 }
 
-impl<T: Element, L: ValueList<T>> WritesItself for AllOperands<'_, T, L> {
-    #[cfg(feature = "std")]
-    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
-        self.0.write(None, writer)
-    }
-}
-
 impl<T: Element, L: ValueList<T>> LoopOperand for AllOperands<'_, T, L> {
     type Elem = T;
 
@@ -40,6 +33,11 @@ impl<T: Element, L: ValueList<T>> LoopOperand for AllOperands<'_, T, L> {
 
     fn describe(&self) -> String {
         self.0.describe()
+    }
+
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
+        self.0.write(None, writer)
     }
 }
 

@@ -125,7 +125,7 @@ pub trait ResultOf<T, S: Dims>: AnyRank {
     type Out;
     #[doc(hidden)]
     fn build(data: Vec<T>, sizes: &[usize]) -> Self::Out;
-    /// As `build`, for elements that may be those of a recorded step. That is an error of the
+    /// Like `build`, for elements that may be those of a recorded step. That is an error of the
     /// operation unless the result is a tensor.
     #[doc(hidden)]
     fn build_of(data: Buffer<T>, sizes: &[usize], operation: &'static str) -> Result<Self::Out, DimError>;

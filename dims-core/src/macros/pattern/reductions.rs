@@ -70,7 +70,7 @@ reductions! {
     logsumexp [Real] T, reducers::LogSumExp<T> = reducers::LogSumExp(PhantomData), false;
 }
 
-/// A truth value.
+/// `bool`.
 #[diagnostic::on_unimplemented(
     message = "a condition must be a `bool`, not `{Self}`",
     label = "expected `bool`"

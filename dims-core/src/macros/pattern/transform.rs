@@ -192,8 +192,8 @@ fn reduced<T: Element, U: Dims, V: Values<Elem = T>, R: Reducer<T, Out: Element>
     Ok((data, sizes))
 }
 
-/// As [`reduce`], with a function of the elements along the reduced axes, in the operand's order of
-/// axes.
+/// Like [`reduce`], with a function of the elements along the reduced axes, in the operand's order
+/// of axes.
 #[inline]
 #[track_caller]
 #[rustfmt::skip] // rustc quotes the line

@@ -1,4 +1,4 @@
-//! The arrays of all examples in memory, and pull-backs of one example's.
+//! The memory layout of the arrays of all examples, and pull-backs for one example.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -26,12 +26,12 @@ pub(super) fn each<F>(counts: &[usize], mut f: impl FnMut(&[usize]) -> Result<()
 /// The stride of a tensor along a dim that it lacks.
 pub(super) const ABSENT: usize = 0;
 
-/// How a tensor lies in memory, its positional axes innermost: the arrays of all positions of its
-/// dims.
+/// The memory layout of a tensor: one array for each position of its dims, the positional axes
+/// innermost.
 #[derive(Clone)]
 pub struct ArrayLayout {
-    /// How far apart, in arrays, those of neighbours along each dim of all tensors are: at least 1,
-    /// or [`ABSENT`].
+    /// For each dim of all tensors, the distance of neighbouring arrays, counted in arrays: at
+    /// least 1, or [`ABSENT`].
     pub(super) strides: Sizes,
     /// The sizes of the positional axes.
     pub(super) axes: Sizes,
@@ -46,12 +46,12 @@ impl ArrayLayout {
     }
 }
 
-/// Those of all tensors.
+/// The layouts of all tensors.
 pub(super) type Layouts = SmallVec<[ArrayLayout; 6]>;
 
-/// A pull-back of arrays whose ranks are not in the type: of all tensors and how they lie, the
-/// position of an example, its result, and the cotangent. The gradients go to the end of those of
-/// other examples; their shapes must be those of the arrays.
+/// A pull-back for arrays of dynamic rank. The arguments are all tensors and their layouts, the
+/// position of an example, its result, and the cotangent. The gradients are appended to those of
+/// earlier examples; they must have the shapes of the arrays.
 pub(super) type Pull<Flat, E> = Arc<
     dyn Fn(
             &StepOperands<'_, '_>,
@@ -65,7 +65,7 @@ pub(super) type Pull<Flat, E> = Arc<
         + Sync,
 >;
 
-/// A gradient has another shape than its array.
+/// The shape of a gradient differs from that of its array.
 pub struct WrongShape {
     #[cfg_attr(not(feature = "std"), allow(dead_code))]
     pub(super) found: Vec<usize>,

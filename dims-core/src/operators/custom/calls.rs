@@ -145,8 +145,8 @@ impl<Args: 'static, O: ArrayOp<Args>> Step for ArrayStep<'_, O, Args> {
         Ok(results)
     }
 
-    // (The derivative is stored without the operation. It reads the sizes of a result from what the
-    // step keeps.)
+    // (The derivative is stored without the operation. It reads the sizes of a result from the data
+    // that the step keeps.)
     #[cfg(feature = "std")]
     fn derivative(&self) -> Option<Arc<dyn StepDerivative>> {
         match DType::of::<O::Elem>() {
@@ -154,7 +154,7 @@ impl<Args: 'static, O: ArrayOp<Args>> Step for ArrayStep<'_, O, Args> {
                 let pull_back = self.op.pull_back()?;
                 Some(Arc::new(pull_back.of_calls(O::NAME, self.counts.into(), self.layouts.into())))
             }
-            // Integers and truth values are constants.
+            // Integers and `bool`s are constants.
             Some(_) => Some(Arc::new(PullFunction { name: O::NAME, pull: |_: &Pulled<'_>| Ok(Vec::new()) })),
             // (Other element types may be differentiable, but programs do not support them.)
             None => None,

@@ -48,13 +48,12 @@ impl<Args, O: ScalarOp<Args>> OperatesOn<Args> for O {
 /// An operation on whole arrays: a function of ndarray arrays, applied to the positional axes of
 /// one or several tensors.
 ///
-/// The operator accepts tensors with any further dims. `Args` is the element type, and `In` the
+/// The operator accepts tensors with any extra dims. `Args` is the element type, and `In` the
 /// number of axes. `x.apply_array(Op)` applies it. For an operation on 2 to 6 arrays, `Args` and
 /// `In` are tuples, as here; [`apply_arrays`] applies it.
 ///
-/// By default `one` is called for each example in turn, and
-/// [`explain`](crate::plan::explain::explain) says so. With `batch` there is one call for all
-/// examples.
+/// By default `one` is called for each example in turn; [`explain`](crate::plan::explain::explain)
+/// shows the number of calls. With `batch` there is one call for all examples.
 ///
 /// ```
 /// use typed_dims::ndarray::{Array1, ArrayView1, ArrayView2, array};
@@ -115,7 +114,7 @@ pub trait ArrayOp<Args: 'static> {
     }
 
     /// The derivative of the operation. Without it, taking a gradient through the operation is an
-    /// error. Gradients by arrays of integers or truth values are ignored.
+    /// error. Gradients with respect to arrays of integers or `bool`s are ignored.
     ///
     /// It is used for first derivatives, and for directional ones (`jvp`), which call it once for
     /// each element of the result. For derivatives of higher order, use

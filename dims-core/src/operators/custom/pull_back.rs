@@ -30,7 +30,7 @@ pub type PullBackOf<O, Args> =
     PullBack<Args, <O as ArrayOp<Args>>::In, <O as ArrayOp<Args>>::Elem, <O as ArrayOp<Args>>::Out>;
 
 impl<Args, In: Takes<Args>, E: Element, Out: RankOf> PullBack<Args, In, E, Out> {
-    /// Makes a pull-back of this function.
+    /// Creates a pull-back from a function.
     pub fn new<F>(f: F) -> Self
     where
         F: Fn(In::Views<'_>, ArrayView<'_, E, NdOf<Out>>, ArrayView<'_, E, NdOf<Out>>) -> In::Arrays

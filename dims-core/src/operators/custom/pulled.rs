@@ -14,8 +14,8 @@ use kernels::scalar::Element;
 use kernels::step::{AnyBuffer, PullFunction, Pulled, StepOperands};
 use kernels::trace::{Field, Held, Node, Part, StridedPlace};
 
-/// The results of all examples, from which the derivative is computed. (Without the types of the
-/// operands, so that it is compiled once for a kind of them.)
+/// The results of all examples, from which the derivative is computed. (The types of the operands
+/// are erased, so that the code is compiled once for each `Flat` and `E`.)
 pub(super) struct ResultsOfCalls<Flat, E> {
     pub(super) name: &'static str,
     pub(super) counts: Sizes,
@@ -27,7 +27,7 @@ pub(super) struct ResultsOfCalls<Flat, E> {
 }
 
 impl<Flat: Default + 'static, E: Element> ResultsOfCalls<Flat, E> {
-    /// The gradients of all examples, whose cotangents are `dy`.
+    /// The gradients of all examples, for the cotangents `dy`.
     pub(super) fn pulled(&self, operands: &[Field], dy: &[E]) -> Result<Flat, Error> {
         let (mut flat, mut call, len) = (Flat::default(), 0, self.len());
         self.each(operands, |example| {
@@ -67,7 +67,7 @@ impl<Flat: Default + 'static, E: Element> ResultsOfCalls<Flat, E> {
         Ok(slopes)
     }
 
-    /// How many elements one result has.
+    /// The number of elements of one result.
     fn len(&self) -> usize {
         self.y_shape.iter().product()
     }
@@ -98,7 +98,7 @@ struct PulledExample<'a, 'b, Flat, E> {
 }
 
 impl<Flat, E: Element> PulledExample<'_, '_, Flat, E> {
-    /// Its gradients, for the cotangent `dy`, at the end of those in `flat`.
+    /// Appends its gradients, for the cotangent `dy`, to `flat`.
     fn pull(&self, dy: &[E], flat: &mut Flat) -> Result<(), Error> {
         let ResultsOfCalls { name, layouts, function, y_shape, .. } = self.results;
         let (y, dy) = (view(y_shape, self.y), view(y_shape, dy));
@@ -110,14 +110,15 @@ impl<Flat, E: Element> PulledExample<'_, '_, Flat, E> {
     }
 }
 
-/// The gradients of all examples, on their way into a program.
+/// Converts the gradients of all examples to parts of a program.
 pub struct PulledExamples<'a, Flat, E> {
     pub(super) step: &'a Pulled<'a>,
     pub(super) results: &'a Arc<ResultsOfCalls<Flat, E>>,
 }
 
 impl<Flat: Default + 'static, E: Element> PulledExamples<'_, Flat, E> {
-    /// The gradients by an operand, if they are asked for. `of` finds them among those of all.
+    /// The gradients with respect to an operand, if they are needed. `of` selects them from the
+    /// gradients of all operands.
     pub(super) fn by<T: Element>(
         &self,
         number: usize,
@@ -130,8 +131,8 @@ impl<Flat: Default + 'static, E: Element> PulledExamples<'_, Flat, E> {
         Some((Arc::clone(node), self.part(&gradients.held(), &self.results.layouts[number])))
     }
 
-    /// The gradients of all examples by a tensor: where it lacks a dim, those along the dim are
-    /// added.
+    /// The gradients of all examples with respect to a tensor. Along a dim that the tensor lacks,
+    /// they are summed.
     fn part(&self, gradients: &Arc<dyn Held>, layout: &ArrayLayout) -> Part {
         let len: usize = layout.axes.iter().product();
         let sizes: Sizes = self.results.counts.iter().copied().chain([len]).collect();
@@ -142,8 +143,8 @@ impl<Flat: Default + 'static, E: Element> PulledExamples<'_, Flat, E> {
         Part { field, place: StridedPlace::strided(0, strides) }
     }
 
-    /// The gradients as a step of the program: they are linear in the cotangent. By the operands
-    /// they have no derivative.
+    /// The gradients as a step of the program. They are linear in the cotangent, and cannot be
+    /// differentiated with respect to the operands.
     fn recorded<T: Element>(&self, number: usize, gradients: Vec<T>, of: fn(&Flat) -> &[T]) -> Buffer<T> {
         let memory = |field: &Field| Arc::clone(field.memory().expect("operands are in memory"));
         let mut operands: Vec<Arc<dyn Held>> = self.step.operands.iter().map(memory).collect();
@@ -169,7 +170,7 @@ impl<Flat: Default + 'static, E: Element> PulledExamples<'_, Flat, E> {
     }
 }
 
-/// Elements in their type.
+/// Casts erased elements to their type.
 pub(super) fn in_type<T: Element>(held: &Arc<dyn Held>) -> Buffer<T> {
     Buffer::of_held(held).expect("the elements are of this type")
 }

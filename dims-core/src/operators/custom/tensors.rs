@@ -28,8 +28,8 @@ use kernels::trace::{Field, Node, Part};
 use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, CowArray, IxDyn};
 use smallvec::smallvec;
 
-/// One argument of [`ArrayOp::batch`](super::ArrayOp::batch) of an operation on several arrays: the
-/// arrays of all examples.
+/// The arrays of all examples for one argument of an operation on several arrays: see
+/// [`ArrayOp::batch`](super::ArrayOp::batch).
 pub struct Examples<'a, T> {
     data: &'a [T],
     layout: &'a ArrayLayout,
@@ -65,7 +65,7 @@ impl<'a, T: Element> Examples<'a, T> {
     }
 }
 
-/// A tensor in memory. `order` are the axes of all dims of all tensors, with the keys `all`.
+/// Evaluates a tensor. `order` are the axes of all dims of all tensors, whose keys are `all`.
 fn in_memory<A: Computable>(
     tensor: Named<A::Elem, A::Dims, A::Rank, A::Expr>,
     all: &Keys,
@@ -89,7 +89,7 @@ fn in_memory<A: Computable>(
     Ok((data, ArrayLayout { strides, axes: sizes[named..].into() }))
 }
 
-/// Tensors in memory, as the operands of a step, and how each of them lies.
+/// Tensors in memory as the operands of a step, and their layouts.
 pub(super) type HeldTensors = (Vec<Box<dyn AnyBuffer>>, Layouts);
 
 /// Numbers of positional axes, for tensors with elements of the types `Args`: `U1` for one tensor
@@ -134,7 +134,7 @@ pub trait Takes<Args: 'static>: 'static {
     #[cfg(feature = "std")]
     #[doc(hidden)]
     fn of_fields(operands: &[Field]) -> Vec<Box<dyn AnyBuffer>>;
-    /// The gradients by the tensors for which they are needed.
+    /// The gradients with respect to the tensors for which they are needed.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     fn parts<E: Element>(

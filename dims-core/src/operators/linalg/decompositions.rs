@@ -31,9 +31,9 @@ pub type OrderedFactors<A, X, L, U> = (Reduced<usize, A, X>, ElemsOver<A, L>, El
 /// Decompositions of matrices along two dims of a tensor, and quantities computed from them. All
 /// other dims are a batch. They run immediately, using the crate `faer`.
 ///
-/// Where factors share a new dim, the caller passes it as `k`; its size is the smaller of the sizes
-/// of `rows` and `columns`. An infinite or NaN element is an error, which says where in the batch
-/// its matrix is.
+/// If the factors share a new dim, pass it as `k`. Its size is the smaller of the sizes of `rows`
+/// and `columns`. An infinite or NaN element is an error, which names the position of its matrix in
+/// the batch.
 pub trait Decompositions: Computable {
     /// The QR decomposition, `a[r, c] = sum over k of q[r, k] * r[k, c]`: `(q, r)`, where the
     /// columns of `q` have length 1 and are orthogonal, and `r` has zeros below its diagonal.
@@ -231,7 +231,7 @@ pub trait Decompositions: Computable {
     where
         Self: AsTensor<Elem: MatrixElement>,
     {
-        let mut matrices = MatrixBatch::square(self, MatrixWork::Eigh, rows.info(), columns.info())?;
+        let mut matrices = MatrixBatch::square(self, MatrixWork::Eigh.name(), rows.info(), columns.info())?;
         let mut results = matrices.run(MatrixWork::Eigh)?;
         let w = matrices.result(results.next::<RealElem<Self>>(), &[matrices.columns])?;
         Ok((w, matrices.result(results.next::<Self::Elem>(), &[matrices.rows, matrices.columns])?))
@@ -268,7 +268,7 @@ pub trait Decompositions: Computable {
         Y: Dims,
         Z: Dims,
     {
-        let mut matrices = MatrixBatch::square(self, MatrixWork::Eigh, rows.info(), columns.info())?;
+        let mut matrices = MatrixBatch::square(self, "eig", rows.info(), columns.info())?;
         let sizes = matrices.sizes();
         let step = EigenStep { batch: sizes.batch, size: sizes.rows, element: PhantomData::<Self::Elem> };
         let mut results = matrices.execute(&step, None)?;
@@ -307,7 +307,7 @@ pub trait Decompositions: Computable {
     /// `norm over rows of (sum over columns of a * x) - b`. If there are several, it is the one
     /// with the smallest norm. It is the product of the [pseudoinverse](Self::pinv) and `b`, and
     /// treats the same singular values as 0. `b` must have the dim `rows`; its other dims are a
-    /// batch, or further right-hand sides.
+    /// batch, or additional right-hand sides.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -317,7 +317,7 @@ pub trait Decompositions: Computable {
     /// let line = a.at((i, j)).lstsq(b.at(i), i, j).order(j);
     /// assert!((line - array![1.0, 2.0]).iter().all(|error| error.abs() < 1e-12));
     /// ```
-    #[panicking_twin("so is an element that is infinite or NaN")]
+    #[panicking_twin("so is an element of the matrix that is infinite or NaN")]
     fn try_lstsq<B, R, C, X, Y, U, W>(
         self,
         b: B,
@@ -334,7 +334,13 @@ pub trait Decompositions: Computable {
         U: Dims,
         W: Dims,
     {
-        self.try_pinv(rows, columns)?.try_contract(b, rows)
+        let inverse = self.try_pinv(rows, columns).map_err(|error| match error {
+            DimError::Matrix { failure, at, place, .. } => {
+                DimError::Matrix { operation: "lstsq", failure, at, place }
+            }
+            error => error,
+        })?;
+        inverse.try_contract(b, rows)
     }
 
     /// The rank: the number of singular values greater than `epsilon * max(rows, columns)` times

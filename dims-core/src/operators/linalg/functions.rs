@@ -10,11 +10,11 @@ use crate::types::size::SquareWith;
 use kernels::step::linalg::{MatrixElement, MatrixWork};
 use twins::panicking_twin;
 
-/// Functions of square matrices along two dims of a tensor, which both stand for the same space.
-/// All other dims are a batch. They run at once, on the crate `faer`.
+/// Functions of square matrices along two dims of a tensor, which map a space to itself. All other
+/// dims are a batch. They run immediately, using the crate `faer`.
 pub trait MatrixFunctions: Computable {
-    /// The power with a whole exponent: the product of as many matrices, or of their inverses if it
-    /// is negative; the identity if it is 0.
+    /// The power with an integer exponent `n`: the product of `n` copies of the matrix, the
+    /// identity for 0, and the power of the inverse for a negative exponent.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -24,7 +24,9 @@ pub trait MatrixFunctions: Computable {
     /// assert_eq!(a.at((r, c)).matrix_power(r, c, 5).order((r, c)), array![[1.0, 5.0], [0.0, 1.0]]);
     /// assert_eq!(a.at((r, c)).matrix_power(r, c, -2).order((r, c)), array![[1.0, -2.0], [0.0, 1.0]]);
     /// ```
-    #[panicking_twin("so is a matrix without an inverse, if the exponent is negative")]
+    #[panicking_twin(
+        "so is an element that is infinite or NaN, and with a negative exponent a singular matrix"
+    )]
     #[rustfmt::skip] // rustc quotes the line
     fn try_matrix_power<R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,
@@ -36,7 +38,7 @@ pub trait MatrixFunctions: Computable {
         Self: AsTensor<Elem: MatrixElement>,
     {
         let work = MatrixWork::Power { exponent };
-        MatrixBatch::square(self, work, rows.info(), columns.info())?.alike(work)
+        MatrixBatch::square(self, work.name(), rows.info(), columns.info())?.alike(work)
     }
 
     /// The exponential, `1 + a + a a / 2 + a a a / 6 + ..`, by scaling and squaring. (N. Higham,
@@ -60,7 +62,7 @@ pub trait MatrixFunctions: Computable {
     where
         Self: AsTensor<Elem: MatrixElement>,
     {
-        MatrixBatch::square(self, MatrixWork::Expm, rows.info(), columns.info())?.alike(MatrixWork::Expm)
+        MatrixBatch::square(self, MatrixWork::Expm.name(), rows.info(), columns.info())?.alike(MatrixWork::Expm)
     }
 }
 

@@ -21,14 +21,14 @@ use kernels::scalar::Element;
 use kernels::step::linalg::{MatrixElement, MatrixSizes, MatrixStep, MatrixWork};
 use kernels::step::{AnyBuffer, Executed, Step};
 
-/// The real numbers that belong to the elements of a tensor: its own, or the parts of complex ones.
+/// The real type of the elements of a tensor: the element type itself, or the type of the parts of
+/// complex numbers.
 pub(crate) type RealElem<A> = <<A as AsTensor>::Elem as MatrixElement>::Part;
 
 /// The matrices of a tensor, contiguous: one for each position of the other dims.
 pub(crate) struct MatrixBatch<T> {
     pub(crate) data: Buffer<T>,
-    /// The keys of the batch, and the numbers of the positional axes, in the order in which results
-    /// lie; and their sizes.
+    /// The axes of the batch in the memory order of results, with their sizes.
     pub(crate) batch: Vec<(BatchAxis, usize)>,
     pub(crate) rows: (DimKey, usize),
     pub(crate) columns: (DimKey, usize),
@@ -67,11 +67,11 @@ impl<T: Element> MatrixBatch<T> {
         Ok(MatrixBatch { data, batch: kept.iter().map(axis).collect(), rows, columns })
     }
 
-    /// As [`of`](Self::of), of square matrices.
+    /// Like [`of`](Self::of), but the matrices must be square.
     #[track_caller]
     pub(crate) fn square<A: Computable<Elem = T>>(
         tensor: A,
-        work: MatrixWork,
+        operation: &str,
         rows: DimInfo<'_>,
         columns: DimInfo<'_>,
     ) -> Result<Self, DimError> {
@@ -79,23 +79,21 @@ impl<T: Element> MatrixBatch<T> {
         if found.rows.1 != found.columns.1 {
             let ((rows, height), (columns, width)) = (found.rows, found.columns);
             let what = format!(
-                "`{}` of matrices that are not square: `{}` = {height}, `{}` = {width}",
-                work.name(),
-                rows.name,
-                columns.name
+                "`{operation}` of matrices that are not square: `{}` = {height}, `{}` = {width}",
+                rows.name, columns.name
             );
             return Err(DimError::Shape { what });
         }
         Ok(found)
     }
 
-    /// How many matrices there are, and how large they are.
+    /// The number of matrices, and their size.
     pub(crate) fn sizes(&self) -> MatrixSizes {
         let batch = self.batch.iter().map(|own| own.1).product();
         MatrixSizes::of(batch, self.rows.1, self.columns.1)
     }
 
-    /// Runs a step whose first operand these are.
+    /// Runs a step whose first operand is this batch.
     #[track_caller]
     pub(crate) fn execute(
         &mut self,
@@ -113,7 +111,7 @@ impl<T: Element> MatrixBatch<T> {
         }
     }
 
-    /// Where a matrix of the batch is, as `b = 3, t = 7`.
+    /// The position of a matrix in the batch, such as `b = 3, t = 7`.
     #[cold]
     fn place(&self, mut at: usize) -> String {
         let mut parts: Vec<String> = Vec::new();
@@ -129,7 +127,8 @@ impl<T: Element> MatrixBatch<T> {
         parts.join(", ")
     }
 
-    /// A result with the dims `S`: for each matrix, elements along further dims.
+    /// A result with the dims `S`: the dims of the batch, and other dims along which each matrix
+    /// has elements.
     #[track_caller]
     pub(crate) fn result<U: Element, S: Dims, R: Rank>(
         &self,
@@ -147,7 +146,7 @@ impl<T: Element> MatrixBatch<T> {
         arranged::<U, S, R>(data, &order, &sizes)
     }
 
-    /// The result of a step of square matrices, which has their dims.
+    /// Runs a step on square matrices whose result has the dims of the matrices.
     #[track_caller]
     pub(crate) fn alike<S: Dims, R: Rank>(mut self, work: MatrixWork) -> Result<Named<T, S, R>, DimError>
     where
@@ -158,7 +157,7 @@ impl<T: Element> MatrixBatch<T> {
         self.result(data, &[self.rows, self.columns])
     }
 
-    /// The results of a step, to be taken one by one.
+    /// Runs a step and returns its results, to be taken one by one.
     #[track_caller]
     pub(crate) fn run(&mut self, work: MatrixWork) -> Result<Executed, DimError>
     where
@@ -168,7 +167,7 @@ impl<T: Element> MatrixBatch<T> {
         self.execute(&step, None)
     }
 
-    /// A new dim along which a result has as many elements as the lesser one of rows and columns.
+    /// A new dim of a result. Its size is the smaller of the numbers of rows and columns.
     #[track_caller]
     pub(crate) fn least(&self, dim: DimInfo<'_>) -> Result<(DimKey, usize), DimError> {
         let size = self.rows.1.min(self.columns.1);
@@ -177,11 +176,11 @@ impl<T: Element> MatrixBatch<T> {
     }
 }
 
-/// Right-hand sides: for each matrix of a batch, elements along its rows, and along all dims of
-/// theirs that the batch has not.
+/// The right-hand sides for a batch of matrices. They have the dims of the batch, the rows, and
+/// extra dims, which are columns.
 pub(crate) struct RightSides<T> {
     pub(crate) data: Buffer<T>,
-    /// The further dims.
+    /// The extra dims.
     pub(crate) further: Vec<(DimKey, usize)>,
 }
 
@@ -216,7 +215,7 @@ impl<T: Element> RightSides<T> {
         Ok(RightSides { data, further: rest.into_iter().map(|at| (keys[at], shape.size(at))).collect() })
     }
 
-    /// How many columns there are for each matrix.
+    /// The number of right-hand sides for each matrix.
     pub(crate) fn columns(&self) -> usize {
         self.further.iter().map(|own| own.1).product()
     }

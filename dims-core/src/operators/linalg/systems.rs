@@ -15,16 +15,16 @@ use kernels::step::linalg::{MatrixElement, MatrixStep, MatrixWork, ReadTriangle}
 use twins::panicking_twin;
 
 /// The triangle of a matrix that [`solve_triangular`](LinearSystems::solve_triangular) reads. The
-/// elements of the other one count as 0.
+/// elements of the other triangle count as 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Triangular {
     /// The diagonal and the elements below it.
     Lower,
     /// The diagonal and the elements above it.
     Upper,
-    /// The elements below the diagonal. Those on it count as ones.
+    /// The elements below the diagonal. The diagonal counts as ones.
     UnitLower,
-    /// The elements above the diagonal. Those on it count as ones.
+    /// The elements above the diagonal. The diagonal counts as ones.
     UnitUpper,
 }
 
@@ -43,15 +43,16 @@ impl Triangular {
 pub type SignAndLog<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<RealElem<A>, A, X>);
 
 /// Square matrices along two dims of a tensor: their inverses and determinants, and systems of
-/// equations. All other dims are a batch. They run at once, on the crate `faer`.
+/// equations. All other dims are a batch. They run immediately, using the crate `faer`.
 ///
 /// A matrix maps vectors along `columns` to vectors along `rows`:
-/// `y[rows] = sum over columns of a[rows, columns] * x[columns]`. So the solution of `a x = b` has
-/// `columns` where `b` has `rows`, and so does an inverse. A matrix that has none is an error,
-/// which says where it is in the batch.
+/// `y[rows] = sum over columns of a[rows, columns] * x[columns]`. So `b` in `a x = b` has the dim
+/// `rows`, and the solution has `columns`. A singular matrix is an error, which names its position
+/// in the batch.
 pub trait LinearSystems: Computable {
-    /// The lower triangular `l` with `a = l l^H`, of positive definite matrices:
-    /// `a[r, c] = sum over k of l[r, k] * conj(l[c, k])`. The result has zeros above the diagonal.
+    /// The Cholesky decomposition of positive definite matrices: the lower triangular `l` with
+    /// `a = l l^H`, `a[r, c] = sum over k of l[r, k] * conj(l[c, k])`. The result has zeros above
+    /// the diagonal.
     ///
     /// It is computed from `(a + a^H) / 2`, so the gradient is symmetric, as in JAX and PyTorch.
     ///
@@ -74,13 +75,18 @@ pub trait LinearSystems: Computable {
     where
         Self: AsTensor<Elem: MatrixElement>,
     {
-        MatrixBatch::square(self, MatrixWork::Cholesky, rows.info(), columns.info())?
+        MatrixBatch::square(self, MatrixWork::Cholesky.name(), rows.info(), columns.info())?
             .alike(MatrixWork::Cholesky)
     }
 
     /// The inverse: `sum over c of a[r, c] * out[s, c]` is 1 where `r == s`, else 0. As a matrix,
     /// the result has its rows along `columns`, and its columns along `rows`:
-    /// `(a.inverse(r, c) * b).sum(r)` is `a.solve(b, r, c)`, which is faster, and more precise.
+    /// `(a.inverse(r, c) * b).sum(r)` is `a.solve(b, r, c)`, but `solve` is faster and more
+    /// precise.
+    ///
+    /// For a matrix along a dim and its [prime](crate::types::prime), exchange these to get the
+    /// inverse for [`compose`](crate::operators::priming::Priming::compose):
+    /// `a.inverse(n, prime(n)).transpose(n)`.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -89,7 +95,7 @@ pub trait LinearSystems: Computable {
     /// let a = array![[1.0, 2.0], [0.0, 4.0]];
     /// assert_eq!(a.at((r, c)).inverse(r, c).order((c, r)), array![[1.0, -0.5], [0.0, 0.25]]);
     /// ```
-    #[panicking_twin("so is a matrix without an inverse")]
+    #[panicking_twin("so is a matrix without an inverse, and an element that is infinite or NaN")]
     #[rustfmt::skip] // rustc quotes the line
     fn try_inverse<R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,
@@ -99,14 +105,14 @@ pub trait LinearSystems: Computable {
     where
         Self: AsTensor<Elem: MatrixElement>,
     {
-        MatrixBatch::square(self, MatrixWork::Inverse, rows.info(), columns.info())?
+        MatrixBatch::square(self, MatrixWork::Inverse.name(), rows.info(), columns.info())?
             .alike(MatrixWork::Inverse)
     }
 
-    /// The determinant: 0 of a matrix without an inverse, and 1 of one without elements.
+    /// The determinant. It is 0 for a singular matrix, and 1 for a matrix without elements.
     ///
-    /// The gradient is also defined where the determinant is 0; a second derivative needs an
-    /// inverse.
+    /// The gradient is also defined where the determinant is 0. Second derivatives require that the
+    /// matrix is invertible.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -125,16 +131,16 @@ pub trait LinearSystems: Computable {
     where
         Self: AsTensor<Elem: MatrixElement>,
     {
-        let mut matrices = MatrixBatch::square(self, MatrixWork::Det, rows.info(), columns.info())?;
+        let mut matrices = MatrixBatch::square(self, MatrixWork::Det.name(), rows.info(), columns.info())?;
         let data = matrices.run(MatrixWork::Det)?.next::<Self::Elem>();
         matrices.result(data, &[])
     }
 
-    /// The sign of the determinant, and the logarithm of its magnitude, which is in range where the
-    /// determinant is not. Of a matrix without an inverse these are 0 and minus infinity. The sign
+    /// The sign of the determinant, and the logarithm of its magnitude, which does not overflow
+    /// where the determinant would. For a singular matrix they are 0 and minus infinity. The sign
     /// of a complex determinant is a number of magnitude 1.
     ///
-    /// The gradient needs an inverse.
+    /// The gradient requires that the matrix is invertible.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -156,15 +162,20 @@ pub trait LinearSystems: Computable {
     where
         Self: AsTensor<Elem: MatrixElement>,
     {
-        let mut matrices = MatrixBatch::square(self, MatrixWork::SlogDet, rows.info(), columns.info())?;
+        let mut matrices = MatrixBatch::square(self, MatrixWork::SlogDet.name(), rows.info(), columns.info())?;
         let mut results = matrices.run(MatrixWork::SlogDet)?;
         let sign = matrices.result(results.next::<Self::Elem>(), &[])?;
         Ok((sign, matrices.result(results.next::<RealElem<Self>>(), &[])?))
     }
 
-    /// `x` in `sum over columns of a[rows, columns] * x[columns] = b[rows]`. `b` has `rows`, and
-    /// not `columns`; its other dims are a batch if the matrices have them, and further right-hand
-    /// sides, for which a matrix is factorized once, if not.
+    /// The solution `x` of `sum over columns of a[rows, columns] * x[columns] = b[rows]`. `b` must
+    /// have `rows` and must not have `columns`. Its other dims are part of the batch if the
+    /// matrices have them, and several right-hand sides of the same matrix otherwise. Each matrix
+    /// is factorized once.
+    ///
+    /// If `a` and `b` are both along a dim and its [prime](crate::types::prime), rename the second
+    /// dim of `b`: `a.solve(b.prime(prime(n)), n, prime(n))` has the prime, and the prime of the
+    /// prime.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -173,7 +184,7 @@ pub trait LinearSystems: Computable {
     /// let (a, b) = (array![[2.0, 1.0], [0.0, 4.0]], array![4.0, 8.0]);
     /// assert_eq!(a.at((r, c)).solve(b.at(r), r, c).order(c), array![1.0, 2.0]);
     /// ```
-    #[panicking_twin("so is a matrix without an inverse")]
+    #[panicking_twin("so is a matrix without an inverse, and an element that is infinite or NaN")]
     #[rustfmt::skip] // rustc quotes the line
     fn try_solve<B: Operable<Self::Elem> + AsTensor<Rank = Rank0>, R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>, Z: Dims, V: Dims, W: Dims + CanGain<C::Brand> + Union<(C::Brand,), Out = O>, O: Dims>(
         self,
@@ -185,12 +196,12 @@ pub trait LinearSystems: Computable {
         Self: AsTensor<Elem: MatrixElement>,
     {
         let work = MatrixWork::Solve { transposed: false };
-        let matrices = MatrixBatch::square(self, work, rows.info(), columns.info())?;
+        let matrices = MatrixBatch::square(self, work.name(), rows.info(), columns.info())?;
         solved::<_, V, _, O>(matrices, b, work)
     }
 
-    /// As [`solve`](Self::solve), of triangular matrices: one triangle is read, and the other
-    /// counts as zeros.
+    /// Like [`solve`](Self::solve), for triangular matrices: one triangle is read, and the other
+    /// counts as zeros, whatever its elements are.
     ///
     /// ```
     /// use typed_dims::operators::linalg::systems::Triangular;
@@ -202,7 +213,9 @@ pub trait LinearSystems: Computable {
     /// // The transpose has rows and columns exchanged: its upper triangle is the lower one of `l`.
     /// assert_eq!(l.at((c, r)).solve_triangular(b.at(r), r, c, Triangular::Upper).order(c), array![0.75, 2.5]);
     /// ```
-    #[panicking_twin("so is a matrix with a 0 on its diagonal")]
+    #[panicking_twin(
+        "so is a matrix with a 0 on its diagonal, and an element that is read and is infinite or NaN"
+    )]
     #[rustfmt::skip] // rustc quotes the line
     fn try_solve_triangular<B: Operable<Self::Elem> + AsTensor<Rank = Rank0>, R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>, Z: Dims, V: Dims, W: Dims + CanGain<C::Brand> + Union<(C::Brand,), Out = O>, O: Dims>(
         self,
@@ -215,14 +228,14 @@ pub trait LinearSystems: Computable {
         Self: AsTensor<Elem: MatrixElement>,
     {
         let work = MatrixWork::SolveTriangular(side.triangle());
-        let matrices = MatrixBatch::square(self, work, rows.info(), columns.info())?;
+        let matrices = MatrixBatch::square(self, work.name(), rows.info(), columns.info())?;
         solved::<_, V, _, O>(matrices, b, work)
     }
 }
 
 impl<A: Computable> LinearSystems for A {}
 
-/// The solutions for right-hand sides. `V` are the dims of these and of the batch, `O` those of the
+/// Solves for the right-hand sides. `V` are the dims of `b` and of the batch, `O` the dims of the
 /// result.
 #[track_caller]
 fn solved<T: MatrixElement, V: Dims, B: Operable<T>, O: Dims>(

@@ -1,6 +1,6 @@
-//! Layers that add nothing.
+//! The absence of a bias.
 
-/// In the place of a layer's bias: the layer adds nothing, and has no such parameter.
+/// Replaces the bias in a layer that has none.
 ///
 /// ```
 /// use typed_dims::nn::bias::NoBias;

@@ -14,8 +14,7 @@ use crate::types::rank::Rank0;
 use crate::types::role::{AnyChannel, DataFeature, FilterSpatial, Plays};
 use crate::types::set::distinct::{Canonical, SortOnce};
 use crate::types::set::remove::Within;
-use crate::types::set::rename::NotYetBound;
-use crate::types::set::{Dims, DimsOf, DimsOfBoth, FirstWith, NoDim, Union};
+use crate::types::set::{Dims, DimsOf, DimsOfBoth, FirstWith, NoDim, NotYetBound, Union};
 use kernels::ops;
 use kernels::scalar::Num;
 use smallvec::SmallVec;
@@ -60,7 +59,7 @@ impl<N> AsMany<N> for N {
 /// The first of the dims `K` that the set `S` has, or [`Nothing`](crate::types::set::Nothing).
 type FirstShared<K, S> = <Canonical<<K as DimList>::Brands> as FirstWith<Within<<S as Dims>::List>>>::Found;
 
-/// The dims of a list, and the dims of windows along them, with their sizes.
+/// A dim along which a window slides, and the dim of the positions in the window, with their sizes.
 struct Slide<'a> {
     dim: crate::types::brand::DimInfo<'a>,
     size: usize,
@@ -137,12 +136,12 @@ convolutions! {
     /// conv(&x, &weight, C, (H, W), (Kh, Kw), &Window::new().stride(2).padding(1))
     /// ```
     ///
-    /// It is one contraction over views: without padding nothing of the input is copied, with
-    /// padding it is copied once. [`Convolve`] takes the same arguments one by one.
+    /// It is one contraction over views. The input is copied only if there is padding. [`Convolve`]
+    /// is a builder with the same arguments.
     #[doc(alias = "conv1d")]
     #[doc(alias = "conv2d")]
     #[doc(alias = "conv3d")]
-    #[panicking_twin("so is a window that is longer than what it slides along")]
+    #[panicking_twin("so is a window that is longer than the dim along which it slides")]
     try_conv convolve [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOfBoth<A::Dims, W::Dims, U, V> + Plays<AnyChannel>, P: DimsOf<A::Dims, S> + Plays<DataFeature>, K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>, S: Dims, U: Dims, V: Dims, X: Dims];
 
     /// The transpose of a convolution: every element is spread over a window, and overlapping
@@ -152,15 +151,14 @@ convolutions! {
     /// out[.., h * stride + kh * dilation - padding] += x[.., channels, h] * weight[.., channels, kh]
     /// ```
     ///
-    /// The arguments are those of [`conv`]; `channels` are summed over. The result has
-    /// `(n - 1) * stride + (k - 1) * dilation + 1 - 2 * padding` elements along a dim of `n`, for a
-    /// window of `k`, and at the end as many more as [`Window::output_padding`] says.
+    /// The arguments are those of [`conv`]; `channels` are summed over. Along a dim of `n`
+    /// elements, with a window of `k`, the result has
+    /// `(n - 1) * stride + (k - 1) * dilation + 1 - 2 * padding + output_padding` elements.
     #[panicking_twin("so are a step of 0, and padding that leaves nothing")]
     try_conv_transpose spread [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOfBoth<A::Dims, W::Dims, U, V> + Plays<AnyChannel>, P: DimsOf<A::Dims, S> + Plays<DataFeature>, K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>, S: Dims, U: Dims, V: Dims, X: Dims];
 }
 
-/// A convolution, setting by setting: over which channels, along which dims, and how its window
-/// moves, which is by steps of 1 without padding unless it is said.
+/// A builder for convolutions. By default the window moves by steps of 1, without padding.
 ///
 /// ```
 /// use typed_dims::operators::nn::conv::Convolve;
@@ -188,7 +186,7 @@ impl<C: DimList, P: DimList, K: DimList> Convolve<C, P, K> {
         Convolve { channels, dims, window, steps: Window::new() }
     }
 
-    /// Sets how the window moves, and the padding around the elements.
+    /// Sets the stride, the padding and the dilation.
     pub fn steps(self, steps: Window) -> Self {
         Convolve { steps, ..self }
     }
@@ -218,25 +216,25 @@ macro_rules! settings {
 }
 
 settings! {
-    /// The convolved tensor: see [`conv`].
+    /// Convolves `x`: see [`conv`].
     ///
     /// # Panics
     ///
     /// Where [`try_conv`] returns an error.
     apply(conv) -> Named<A::Elem, X>;
-    /// As [`apply`](Convolve::apply), but sizes that do not fit are an error.
+    /// Like [`apply`](Convolve::apply), but sizes that do not fit are an error.
     ///
     /// # Errors
     ///
     /// Those of [`try_conv`].
     try_apply(try_conv) -> Result<Named<A::Elem, X>, DimError>;
-    /// The tensor, spread by the window: see [`conv_transpose`].
+    /// Applies the transposed convolution: see [`conv_transpose`].
     ///
     /// # Panics
     ///
     /// Where [`try_conv_transpose`] returns an error.
     transpose(conv_transpose) -> Named<A::Elem, X>;
-    /// As [`transpose`](Convolve::transpose), but sizes that do not fit are an error.
+    /// Like [`transpose`](Convolve::transpose), but sizes that do not fit are an error.
     ///
     /// # Errors
     ///
@@ -296,7 +294,7 @@ fn widened(slide: &Slide<'_>, before: usize, after: usize, step: usize) -> Resul
     })
 }
 
-/// Windows times the weight, summed over `D`: of the dims `U`, `X` are left.
+/// Windows times the weight, summed over `D`. The product has the dims `U`, the sum the dims `X`.
 #[track_caller]
 fn multiplied<E, F, D, U, X>(windows: E, weight: F) -> Result<Named<E::Elem, X>, DimError>
 where
@@ -354,8 +352,8 @@ where
         let Some(span) = (slide.len - 1).checked_mul(dilation) else {
             return fail("the window's span is too large");
         };
-        // What padding takes away goes from the windows' positions: a margin of the whole span is
-        // there in any case.
+        // Padding removes positions of windows. The margin is a whole span, whatever the padding
+        // is.
         let spread = widened(slide, span, span.saturating_add(more), stride)?;
         let mut along = slid(
             crate::types::brand::DimInfo { fixed: None, given: None, ..slide.dim },

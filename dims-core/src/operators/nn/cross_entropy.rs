@@ -121,6 +121,7 @@ pub trait ClassWeights<T, C: Brand> {
     fn evaluate(self) -> Result<Option<Named<T, (C,)>>, DimError>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, C: Brand> ClassWeights<T, C> for Unweighted {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 
@@ -163,7 +164,7 @@ impl<T: Real, X: Dims, R: Rank> WeightedLosses<T, X, R> {
     ///
     /// # Panics
     ///
-    /// If a dim has another size than the losses have.
+    /// If a size given with a dim differs from its size in the losses.
     #[panicking_twin]
     pub fn try_sum<D: DimsOf<X, Y>, Y: Dims>(&self, dims: D) -> Result<Named<T, Y, R>, DimError> {
         self.each.try_sum(dims)
@@ -174,7 +175,7 @@ impl<T: Real, X: Dims, R: Rank> WeightedLosses<T, X, R> {
     ///
     /// # Panics
     ///
-    /// If a dim has another size than the losses have.
+    /// If a size given with a dim differs from its size in the losses.
     #[panicking_twin]
     pub fn try_mean<D: DimsOf<X, Y>, Y: Dims>(&self, dims: D) -> Result<Named<T, Y, R>, DimError> {
         let total = self.try_sum(dims)?;
@@ -283,12 +284,12 @@ where
     }
 }
 
-/// A number as an element.
+/// Converts a number to the element type.
 fn number<T: Real>(value: f64) -> T {
     T::from(value).expect("a float can be any float, rounded")
 }
 
-/// The error of a setting that is out of its range.
+/// The error for a setting that is out of range.
 #[cold]
 pub(super) fn unfit<T: Real>(loss: &str, setting: &str, value: T, range: &str) -> DimError {
     DimError::Shape { what: format!("`{loss}` with the {setting} {value:?}: {range}") }

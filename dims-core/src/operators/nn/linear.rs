@@ -33,8 +33,8 @@ use twins::panicking_twin;
 ///
 /// A map without a bias is a [`Projection`].
 ///
-/// `I` and `O` list their dims in the order in which they are declared, and have none in common: to
-/// map a dim to itself, rename it first.
+/// `I` and `O` list their dims in the order in which they are declared, and must not share a dim.
+/// To map a dim to itself, rename it first.
 pub struct Linear<I: Dims, O: Dims + Union<I>, T = f32> {
     /// The weights.
     pub weight: Named<T, <O as Union<I>>::Out>,
@@ -101,7 +101,7 @@ where
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x` than in the weight or in the bias.
+    /// If the size of a dim in `x` differs from its size in the weight or in the bias.
     #[track_caller]
     pub fn apply<X: MappedBy<I, O, Z>, Z: Union<O>>(&self, x: &Named<T, X>) -> Named<T, Z> {
         let products = unwrap(try_project::<I, O, T, X, Z>(x, &self.weight));
@@ -180,7 +180,7 @@ where
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x` than in the weight.
+    /// If the size of a dim in `x` differs from its size in the weight.
     #[track_caller]
     pub fn apply<X: MappedBy<I, O, Z>, Z: Dims>(&self, x: &Named<T, X>) -> Named<T, Z> {
         unwrap(try_project::<I, O, T, X, Z>(x, &self.weight))

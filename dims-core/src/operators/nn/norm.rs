@@ -1,4 +1,4 @@
-//! Normalisation: elements with the mean 0 and the variance 1 over some dims.
+//! Normalisation to mean 0 and variance 1 over some dims.
 
 use crate::error::DimError;
 use crate::execute::lines::{Lines, along_lines, standardized_affine};
@@ -90,9 +90,9 @@ pub trait Normalization: AsTensor {
     /// `(x - mean) / sqrt(var + eps) * gain + bias`: [`layer_norm`](Normalization::layer_norm) over
     /// dims, then a learnt scale and offset.
     ///
-    /// Each line is read once and written once if `gain` and `bias` have only dims of `dims`. They
-    /// can have any dims of `x`. If they have others, write `x.layer_norm(..) * gain + bias`.
-    /// Either can be a single number.
+    /// `gain` and `bias` can have any dims of `x`, or be single numbers. If they have only dims of
+    /// `dims`, this is one pass over memory. If they have dims that `x` lacks, write
+    /// `x.layer_norm(..) * gain + bias`.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -137,7 +137,7 @@ pub trait Normalization: AsTensor {
         along_lines::<NamedOf<Self>, D, _>(checked(self, &dims)?, RootMeanSquare(eps))
     }
 
-    /// As [`layer_norm`](Normalization::layer_norm), over `dims` and over each of `groups` equal
+    /// Like [`layer_norm`](Normalization::layer_norm), over `dims` and over each of `groups` equal
     /// parts of `channels`.
     #[panicking_twin("so are a negative `eps`, and groups that do not divide the channels")]
     fn try_group_norm<C, D, X, Y>(
@@ -168,7 +168,7 @@ pub trait Normalization: AsTensor {
         lines.along(len, Standardize(eps))
     }
 
-    /// As [`layer_norm`](Normalization::layer_norm), and also returns the mean and the variance.
+    /// Like [`layer_norm`](Normalization::layer_norm), and also returns the mean and the variance.
     /// This is batch normalisation in training, over the batch and all dims except the channels.
     #[panicking_twin("so are a negative `eps`, and one value for each channel")]
     fn try_batch_norm<D: DimsOf<Self::Dims, X>, X: AllPlay<DataChannel>>(
@@ -217,7 +217,7 @@ pub trait Normalization: AsTensor {
 
 impl<A: AsTensor + ?Sized> Normalization for A {}
 
-/// As [`try_layer_norm_affine`](Normalization::try_layer_norm_affine). The gain and the bias may
+/// Like [`try_layer_norm_affine`](Normalization::try_layer_norm_affine). The gain and the bias may
 /// have dims that the tensor lacks.
 #[doc(hidden)]
 #[track_caller]

@@ -43,7 +43,7 @@ pub trait Pooling: Computable {
     /// The greatest element of each window:
     /// `out[h] = max over kh of x[h * stride + kh * dilation - padding]`.
     #[panicking_twin(
-        "so is a window that is longer than what it slides along, and one that holds only padding, which has no greatest element"
+        "so are a window that is longer than the dim along which it slides, and a window that holds only padding"
     )]
     fn try_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
@@ -57,9 +57,9 @@ pub trait Pooling: Computable {
         pool(self, &dims, &size.into(), steps, Around::Ignored(Self::Elem::LOWEST), reducers::Max)
     }
 
-    /// The mean of each window, whose padding counts as zeros:
+    /// The mean of each window, with the padding counted as zeros:
     /// `out[h] = mean over kh of x[h * stride + kh * dilation - padding]`.
-    #[panicking_twin("so is a window that is longer than what it slides along")]
+    #[panicking_twin("so is a window that is longer than the dim along which it slides")]
     fn try_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
@@ -89,7 +89,7 @@ pub trait Pooling: Computable {
     /// assert_eq!((&x).avg_pool_without_padding(H, 2, &steps).order(H), ndarray::array![2.0, 3.0, 5.0, 6.0]);
     /// ```
     #[panicking_twin(
-        "so are a window that is longer than the elements along which it slides, and one that holds padding alone"
+        "so are a window that is longer than the dim along which it slides, and a window that holds only padding"
     )]
     #[doc(alias = "count_include_pad")]
     fn try_avg_pool_without_padding<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
@@ -109,7 +109,7 @@ pub trait Pooling: Computable {
 
     /// The Euclidean norm of each window:
     /// `out[h] = sqrt(sum over kh of x[h * stride + kh * dilation - padding]^2)`.
-    #[panicking_twin("so is a window that is longer than what it slides along")]
+    #[panicking_twin("so is a window that is longer than the dim along which it slides")]
     #[doc(alias = "lp_pool")]
     fn try_norm_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,

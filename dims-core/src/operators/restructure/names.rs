@@ -3,15 +3,15 @@
 use crate::types::brand::Brand;
 use crate::types::condition::condition;
 use crate::types::dim::{DimList, DimRef};
-use crate::types::role::{KeepsRole, RolesFlatten, RolesUnflatten};
+use crate::types::role::{KeepsRole, RolesFlatten};
 use crate::types::set::Bool;
 use crate::types::set::distinct::SortOnce;
 use crate::types::set::list::NestedPairs;
 use crate::types::set::ordered::{NamedTwice, Shares};
-use crate::types::set::rename::{CanGain, NotYetBound};
+use crate::types::set::rename::CanGain;
 use crate::types::set::union::SetNamed;
-use crate::types::set::{Dims, NamedOnce, NoDim, Union};
-use crate::types::size::{MaySame, ProductOf, SameSize, VolumeOf};
+use crate::types::set::{Dims, NamedOnce, NoDim, NotYetBound, Union};
+use crate::types::size::{ProductOf, SameSize, SizeWith, SizesTogether};
 
 condition! {
     /// Static sizes whose product is the size of `Whole`. Dynamic sizes are checked at run time.
@@ -33,7 +33,7 @@ condition! {
 
 /// Whether the product of the sizes of the dims `L` can equal the size of `Whole`.
 type ProductAgrees<L, Whole> =
-    <ProductOf<<L as DimList>::Brands> as MaySame<<<Whole as DimRef>::Brand as Brand>::Num>>::Out;
+    <ProductOf<<L as DimList>::Brands> as SizeWith<<<Whole as DimRef>::Brand as Brand>::Num>>::MaySame;
 
 /// Dims that a dim `Whole` can be split into, or flattened from.
 pub trait PartsOf<Whole: DimRef>: DimList {
@@ -46,8 +46,8 @@ pub trait PartsOf<Whole: DimRef>: DimList {
 impl<L, Whole> PartsOf<Whole> for L
 where
     Whole: DimRef,
-    L: DimList<Brands: SortOnce + VolumeOf<Others: NestedPairs>>,
-    ProductOf<L::Brands>: MaySame<<Whole::Brand as Brand>::Num>,
+    L: DimList<Brands: SortOnce + SizesTogether<Unsized: NestedPairs>>,
+    ProductOf<L::Brands>: SizeWith<<Whole::Brand as Brand>::Num>,
     ProductAgrees<L, Whole>: FitsInto<Whole::Brand, <Whole::Brand as Brand>::Size, L::Sizes>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -74,24 +74,6 @@ where
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <X as Union<SetNamed<L>>>::Out;
-}
-
-/// Dims that the dim `Whole` of a tensor with the other dims `X` can be split into: they are
-/// [`NewDims`], and one of them has the role of `Whole`.
-pub trait PartsIn<Whole, X>: DimList {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// The dims of the tensor afterwards.
-    type Out: Dims;
-}
-
-impl<L, Whole, X> PartsIn<Whole, X> for L
-where
-    Whole: DimRef,
-    L: PartsOf<Whole> + RolesUnflatten<Whole> + NewDims<X>,
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = <L as NewDims<X>>::Out;
 }
 
 /// New names for the dims `Old` of a tensor with the dims `S` and the other dims `X`: they are

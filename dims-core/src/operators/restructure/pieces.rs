@@ -10,7 +10,7 @@ use crate::types::dim::DimRef;
 use crate::types::role::KeepsRole;
 use crate::types::set::Bool;
 use crate::types::set::rename::PartOf;
-use crate::types::size::{MaySame, TotalOf};
+use crate::types::size::{SizeWith, SizesTogether};
 use crate::types::tuples::nested;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -76,13 +76,13 @@ macro_rules! pieces {
             W: DimRef,
             A: Computable + Shareable,
             $($d: PartOf<W, A::Dims> + KeepsRole<W, A::Dims>,)*
-            nested![$($d::Brand),*]: TotalOf<Total: MaySame<<W::Brand as Brand>::Num>>,
+            nested![$($d::Brand),*]: SizesTogether<Total: SizeWith<<W::Brand as Brand>::Num>>,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Whole = W::Brand;
             type Sizes = ($(<$d::Brand as Brand>::Size,)*);
             type AddsUp =
-                <<nested![$($d::Brand),*] as TotalOf>::Total as MaySame<<W::Brand as Brand>::Num>>::Out;
+                <<nested![$($d::Brand),*] as SizesTogether>::Total as SizeWith<<W::Brand as Brand>::Num>>::MaySame;
             type Out = ($(Remapped<A, <$d as PartOf<W, A::Dims>>::Out>,)*);
 
             fn cut(self, tensor: A, whole: W) -> Result<Self::Out, DimError> {

@@ -10,7 +10,7 @@ use crate::storage::unchecked::strided;
 use crate::tensors::tensor::Computable;
 use crate::types::dim::DimRef;
 use crate::types::rank::Rank;
-use crate::types::set::remove::{Found, RemovalStep, Remove};
+use crate::types::set::remove::{Found, Removal, Remove};
 use crate::types::set::{DimKey, Dims, MaybeDim};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -109,7 +109,7 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
     }
 }
 
-impl<D: MaybeDim, A: Computable<Dims: Dims<List: Remove<D, Out: RemovalStep>>>, I: Gives<D>> Gives<D>
+impl<D: MaybeDim, A: Computable<Dims: Dims<List: Remove<D, Out: Removal>>>, I: Gives<D>> Gives<D>
     for Take<A, I>
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;

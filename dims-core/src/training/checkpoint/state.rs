@@ -9,10 +9,10 @@ use crate::tensors::named::Named;
 use crate::training::checkpoint::below;
 use crate::training::checkpoint::file::File;
 use crate::training::optim::StateTensor;
-use crate::training::optim::by_path::StateWalk;
-use crate::training::optim::state_tensor::StateElem;
+use crate::training::optim::by_path::{MomentLayout, StateWalk};
+use crate::training::optim::state_tensor::{StateAxes, StateElem};
 use crate::types::rank::Rank;
-use crate::types::set::Dims;
+use crate::types::set::{Dims, Keys};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::any::TypeId;
@@ -22,8 +22,8 @@ use std::collections::BTreeSet;
 /// The kind of state that is read.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum StateKind {
-    /// A moment of each parameter.
-    Moment,
+    /// The moment of each parameter with this number.
+    Moment(usize),
     /// The master weights of parameters that have them.
     Master,
 }
@@ -33,6 +33,7 @@ pub(super) struct StateReader<'r, B> {
     pub(super) file: &'r File<B>,
     pub(super) name: &'r str,
     pub(super) kind: StateKind,
+    pub(super) layout: MomentLayout,
     pub(super) along: StateWalk<'r>,
     /// The parameters that have taken fewer steps than the optimizer, and their numbers of steps.
     pub(super) behind: &'r [(String, u64)],
@@ -43,25 +44,25 @@ pub(super) struct StateReader<'r, B> {
 }
 
 impl<B: AsRef<[u8]>> StateReader<'_, B> {
-    /// The tensor of a parameter of `T`, as one of `W`. `None` if the file lacks it and it is
-    /// optional.
-    fn found<T: Element, W: StateElem, S: Dims, R: Rank>(
+    /// The state of a parameter of `T`, with elements of `W` and these axes. `None` if the file
+    /// lacks it and it is optional.
+    fn found<T: Element, W: StateElem>(
         &self,
         name: &str,
-        sizes: &[usize],
+        axes: &StateAxes,
     ) -> Result<Option<StateTensor>, Vec<Fault>> {
+        let keys = axes.keys.as_slice();
+        let set = keys.iter().fold(Keys::EMPTY, |set, key| set.join(&Keys::one(*key)));
         // (Older versions wrote the moments of half precision in half precision.)
         let converting = TypeId::of::<T>() != TypeId::of::<W>();
-        let unreadable =
-            |why: &dyn ToString| vec![Fault::Unreadable { why: why.to_string(), name: name.to_string() }];
         match self.file.get(name) {
             Ok(entry) => {
-                let tensor = read::<W, S, R>(name, &entry, sizes, converting)?;
-                StateTensor::new(tensor).map(Some).map_err(|error| unreadable(&error))
+                let (elements, order, _) = read::<W>(name, &entry, (&set, &axes.sizes), converting)?;
+                Ok(Some(StateTensor::in_order(axes.clone(), &order, elements)))
             }
             Err(FileError::Missing { .. }) if self.kind == StateKind::Master => Ok(None),
-            Err(FileError::Missing { .. }) => vec_of(missing::<W, S>(name.to_string(), sizes)),
-            Err(error) => Err(unreadable(&error)),
+            Err(FileError::Missing { .. }) => vec_of(missing::<W>(name.to_string(), keys, &axes.sizes)),
+            Err(error) => vec_of(Fault::Unreadable { why: error.to_string(), name: name.to_string() }),
         }
     }
 }
@@ -78,23 +79,28 @@ impl<B: AsRef<[u8]>> Visitor<0, 1> for StateReader<'_, B> {
         if !is_learned::<T>() {
             return Ok(());
         }
-        let (parameter, shape) = (path.to_string(), tensor.unified_shape()?);
+        let parameter = path.to_string();
         let name = below(self.name, &parameter);
         self.taken.insert(name.clone());
         let is_double = TypeId::of::<T>() == TypeId::of::<f64>();
         let is_single = TypeId::of::<T>() == TypeId::of::<f32>();
         // (State exists only after the first step.)
         let is_new = self.behind.iter().any(|(name, steps)| *name == parameter && *steps == 0);
+        let state = self.along.next(path, tensor)?;
+        let axes = match self.kind {
+            StateKind::Moment(at) => state.moment_axes(at, self.layout),
+            StateKind::Master => StateAxes::of(tensor),
+        };
         let found = if is_new || self.kind == StateKind::Master && (is_double || is_single) {
             Ok(None)
         } else if is_double {
-            self.found::<T, f64, S, R>(&name, shape.sizes())
+            self.found::<T, f64>(&name, &axes)
         } else {
-            self.found::<T, f32, S, R>(&name, shape.sizes())
+            self.found::<T, f32>(&name, &axes)
         };
-        let kept = self.along.next(path, tensor)?;
+        let kept = self.along.again();
         match (found, self.kind) {
-            (Ok(Some(found)), StateKind::Moment) => kept.add_moment(found),
+            (Ok(Some(found)), StateKind::Moment(_)) => kept.add_moment(found),
             (Ok(Some(found)), StateKind::Master) => kept.set_master(found),
             (Ok(None), _) => {}
             (Err(faults), _) => self.faults.extend(faults),

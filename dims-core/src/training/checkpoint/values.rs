@@ -13,12 +13,13 @@ use crate::tensors::named::Named;
 use crate::training::checkpoint::below;
 use crate::training::checkpoint::file::File;
 use crate::types::rank::Rank;
-use crate::types::set::Dims;
+use crate::types::set::{DimKey, Dims, Keys};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::any::{Any, type_name};
 #[cfg(feature = "half")]
 use half::{bf16, f16};
+use kernels::loops::axes::{Order, Sizes};
 use kernels::scalar::Element;
 use num_complex::Complex;
 use std::collections::BTreeSet;
@@ -163,9 +164,12 @@ impl<B: AsRef<[u8]>> Walk<1> for TensorReader<'_, B> {
         let found = match self.file.get(&name) {
             Ok(entry) => {
                 self.taken.insert(name.clone());
-                read::<T, S, R>(&name, &entry, shape.sizes(), self.converting)
+                let read = read::<T>(&name, &entry, (S::KEYS, shape.sizes()), self.converting);
+                read.map(|(elements, order, sizes)| {
+                    Named::from_expr(Evaluated::in_order(elements, &order, &sizes).with_origin(None))
+                })
             }
-            Err(FileError::Missing { .. }) => vec_of(missing::<T, S>(name, shape.sizes())),
+            Err(FileError::Missing { .. }) => vec_of(missing::<T>(name, S::KEYS.as_slice(), shape.sizes())),
             Err(error) => vec_of(Fault::Unreadable { why: error.to_string(), name }),
         };
         Ok(found.unwrap_or_else(|faults| {
@@ -176,16 +180,16 @@ impl<B: AsRef<[u8]>> Walk<1> for TensorReader<'_, B> {
 }
 
 /// The axes of a tensor with these dims and sizes, for messages.
-fn axes_of<S: Dims>(sizes: &[usize]) -> String {
-    let dims = S::KEYS.as_slice().iter().zip(sizes).map(|(key, size)| format!("{} = {size}", key.name));
-    let rest = sizes[S::KEYS.as_slice().len()..].iter().map(ToString::to_string);
+fn axes_of(keys: &[DimKey], sizes: &[usize]) -> String {
+    let dims = keys.iter().zip(sizes).map(|(key, size)| format!("{} = {size}", key.name));
+    let rest = sizes[keys.len()..].iter().map(ToString::to_string);
     format!("({})", dims.chain(rest).collect::<Vec<_>>().join(", "))
 }
 
 /// A tensor that the file lacks.
-pub(super) fn missing<T: Element, S: Dims>(name: String, sizes: &[usize]) -> Fault {
+pub(super) fn missing<T: Element>(name: String, keys: &[DimKey], sizes: &[usize]) -> Fault {
     let elements = type_name::<T>().rsplit("::").next().unwrap_or_default();
-    Fault::Missing { expected: format!("{elements} {}", axes_of::<S>(sizes)), name }
+    Fault::Missing { expected: format!("{elements} {}", axes_of(keys, sizes)), name }
 }
 
 /// The error for a tensor with unnamed axes, which files cannot store.
@@ -197,21 +201,26 @@ pub(super) fn vec_of<X>(fault: Fault) -> Result<X, Vec<Fault>> {
     Err(vec![fault])
 }
 
-/// The tensor of an entry, which must have these sizes.
-pub(super) fn read<T: Element, S: Dims, R: Rank>(
+/// The elements of an entry, which must have these dims and sizes, and their order: the numbers of
+/// the dims, the outermost in memory first, and their sizes.
+pub(super) fn read<T: Element>(
     name: &str,
     entry: &Entry<'_>,
-    sizes: &[usize],
+    (set, sizes): (&Keys, &[usize]),
     converting: bool,
-) -> Result<Named<T, S, R>, Vec<Fault>> {
-    let keys = S::KEYS.as_slice();
+) -> Result<(Vec<T>, Order, Sizes), Vec<Fault>> {
+    let keys = set.as_slice();
     let name = || name.to_string();
     let order = match entry.names() {
-        Some(_) => entry.named::<S>().ok(),
+        Some(_) => entry.named_by(set).ok(),
         None => (entry.sizes().len() == keys.len()).then(|| (0..keys.len()).collect()),
     };
-    let Some(order) = order.filter(|_| R::N == 0) else {
-        return vec_of(Fault::Axes { name: name(), expected: axes_of::<S>(sizes), found: entry.described() });
+    let Some(order) = order.filter(|_| sizes.len() == keys.len()) else {
+        return vec_of(Fault::Axes {
+            name: name(),
+            expected: axes_of(keys, sizes),
+            found: entry.described(),
+        });
     };
     let faults: Vec<Fault> = order
         .iter()
@@ -246,7 +255,7 @@ pub(super) fn read<T: Element, S: Dims, R: Rank>(
                     error => vec![Fault::Unreadable { name: name(), why: error.to_string() }],
                 })?;
                 let (order, sizes) = entry.outermost_first(&order);
-                return Ok(Named::from_expr(Evaluated::in_order(elements, &order, &sizes).with_origin(None)));
+                return Ok((elements, order, sizes));
             }
         };
     }

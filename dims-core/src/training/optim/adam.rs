@@ -102,7 +102,7 @@ adam! {
     /// dims! { struct Feature; }
     /// let (mut w, gradient) = (ones::<f64, _>(Feature.of(2)), full(Feature.of(2), 7.0));
     /// let mut optimizer = Adam::new(0.1).betas(0.9, 0.99).amsgrad();
-    /// optimizer.step(&mut w, &gradient); // as far as the rate, whatever the length of the gradient
+    /// optimizer.step(&mut w, &gradient); // by the rate, whatever the norm of the gradient
     /// assert!((w.order(Feature)[0] - 0.9).abs() < 1e-9);
     /// ```
     Adam,

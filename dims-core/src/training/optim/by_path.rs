@@ -37,6 +37,51 @@ use kernels::scalar::Element;
 use kernels::trace::widened_elements;
 use smallvec::SmallVec;
 
+/// The moments of each parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct MomentLayout {
+    count: usize,
+    /// The least size of an axis that is factored, if the first two moments are factors.
+    factored: Option<usize>,
+}
+
+impl MomentLayout {
+    /// Moments with the axes of the parameter.
+    pub(super) fn whole(count: usize) -> Self {
+        MomentLayout { count, factored: None }
+    }
+
+    /// Factors the first two moments over the [two largest axes](factored_axes), if both axes have
+    /// at least the size `least`. The first moment lacks the largest axis, the second moment the
+    /// other one. If a parameter is not factored, its first moment has all axes, and its second
+    /// moment has none.
+    pub(super) fn factored(count: usize, least: usize) -> Self {
+        MomentLayout { count, factored: Some(least) }
+    }
+
+    /// The axes of a moment of a parameter.
+    fn axes(&self, moment: usize, parameter: &StateAxes) -> StateAxes {
+        let Some(least) = self.factored.filter(|_| moment < 2) else { return parameter.clone() };
+        match (factored_axes(&parameter.sizes, least), moment) {
+            (Some([largest, _]), 0) => parameter.without(|axis| axis == largest),
+            (Some([_, second]), _) => parameter.without(|axis| axis == second),
+            (None, 0) => parameter.clone(),
+            (None, _) => parameter.without(|_| true),
+        }
+    }
+}
+
+/// The largest axis and the second largest, if both have at least the size `least`. Of axes of the
+/// same size, later ones count as larger.
+pub(super) fn factored_axes(sizes: &[usize], least: usize) -> Option<[usize; 2]> {
+    let mut axes: AxisNumbers = (0..sizes.len()).collect();
+    axes.sort_by_key(|&axis| (sizes[axis], axis));
+    match axes[..] {
+        [.., second, largest] if sizes[second] >= least => Some([largest, second]),
+        _ => None,
+    }
+}
+
 /// The state of all parameters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ByPath {
@@ -84,8 +129,7 @@ impl ParameterState {
     }
 
     /// A tensor of zeros, with the axes in this order.
-    fn zeros(&self, order: AxisNumbers) -> Result<StateTensor, DimError> {
-        let axes = &self.axes;
+    fn zeros(&self, axes: &StateAxes, order: AxisNumbers) -> Result<StateTensor, DimError> {
         let zeros = if self.double {
             StateTensor::zeros::<f64>(axes, order)
         } else {
@@ -96,14 +140,22 @@ impl ParameterState {
 
     /// A moment. It is zero before the first step of the parameter.
     #[cfg(feature = "safetensors")]
-    pub(crate) fn moment(&self, at: usize) -> Result<Cow<'_, StateTensor>, DimError> {
+    pub(crate) fn moment(&self, at: usize, layout: MomentLayout) -> Result<Cow<'_, StateTensor>, DimError> {
         match self.moments.get(at) {
             Some(moment) => Ok(Cow::Borrowed(moment)),
-            None => self.zeros((0..self.axes.sizes.len()).collect()).map(Cow::Owned),
+            None => {
+                let axes = self.moment_axes(at, layout);
+                self.zeros(&axes, (0..axes.sizes.len()).collect()).map(Cow::Owned)
+            }
         }
     }
 
-    /// Adds a further moment.
+    /// The axes of a moment.
+    pub(crate) fn moment_axes(&self, at: usize, layout: MomentLayout) -> StateAxes {
+        layout.axes(at, &self.axes)
+    }
+
+    /// Adds a moment.
     #[cfg(feature = "safetensors")]
     pub(crate) fn add_moment(&mut self, moment: StateTensor) {
         self.moments.push(moment);
@@ -151,16 +203,34 @@ impl ParameterState {
         (&mut self.moments, self.master.as_mut())
     }
 
-    /// Prepares the state for a step of a tensor, with this number of `moments` and a master if
-    /// needed.
+    /// Prepares the state for a step of a tensor: its moments, and a master if needed.
     fn prepare<T: Element, S: Dims, R: Rank>(
         &mut self,
         tensor: &Named<T, S, R>,
-        moments: usize,
+        moments: MomentLayout,
         master: bool,
     ) -> Result<(), DimError> {
-        while self.moments.len() < moments {
-            let zeros = self.zeros(tensor.expr.order_in_memory()[..].into())?;
+        if moments.factored.is_some() {
+            for (at, moment) in self.moments.iter().enumerate() {
+                if *moment.axes() != self.moment_axes(at, moments) {
+                    let what = format!(
+                        "the state of `{}` is factored over other dims: it is that of an optimizer with \
+                         another `min_dim_size_to_factor`",
+                        self.path
+                    );
+                    return Err(DimError::Shape { what });
+                }
+            }
+        }
+        while self.moments.len() < moments.count {
+            let axes = self.moment_axes(self.moments.len(), moments);
+            let is_whole = axes.sizes.len() == self.axes.sizes.len();
+            let order = if is_whole {
+                tensor.expr.order_in_memory()[..].into()
+            } else {
+                (0..axes.sizes.len()).collect()
+            };
+            let zeros = self.zeros(&axes, order)?;
             self.moments.push(zeros);
         }
         if !master {
@@ -218,7 +288,7 @@ impl ByPath {
         ByPath { masters: true, ..ByPath::default() }
     }
 
-    /// As [`with_masters`](Self::with_masters), without other state.
+    /// Like [`with_masters`](Self::with_masters), without other state.
     pub(super) fn of_masters() -> Self {
         ByPath { only_masters: true, ..ByPath::with_masters() }
     }
@@ -353,6 +423,12 @@ impl<'s> StateWalk<'s> {
         Ok(&mut parameters[place])
     }
 
+    /// The last state that [`next`](StateWalk::next) returned.
+    #[cfg(feature = "safetensors")]
+    pub(crate) fn again(&mut self) -> &mut ParameterState {
+        &mut self.by_path.parameters[self.next - 1]
+    }
+
     /// The state of the next parameter with elements of `T`, which was
     /// [prepared](StateWalk::prepare).
     pub(super) fn ready<T: Element>(&mut self, path: &Path) -> Option<&mut ParameterState> {
@@ -369,13 +445,13 @@ impl<'s> StateWalk<'s> {
         self.by_path.only_masters && !is_half::<T>()
     }
 
-    /// Prepares the state of the next parameter for a step with this number of moments. A parameter
-    /// that `stays` unchanged gets none.
+    /// Prepares the state of the next parameter for a step with these moments. A parameter that
+    /// `stays` unchanged gets none.
     pub(super) fn prepare<T: Element, S: Dims, R: Rank>(
         &mut self,
         path: &Path,
         tensor: &Named<T, S, R>,
-        moments: usize,
+        moments: MomentLayout,
         stays: bool,
     ) -> Result<(), DimError> {
         if self.skips::<T>() {

@@ -68,7 +68,7 @@ fn norm_of<P: Parameters>(of: &P) -> Result<f64, DimError> {
 /// # Panics
 ///
 /// As for [`global_norm`], and if `most` is negative or NaN.
-#[panicking_twin(but = "returns an error where that panics; nothing is changed then")]
+#[panicking_twin(but = "returns an error where that panics, and then changes nothing")]
 pub fn try_clip_by_global_norm<P: Parameters>(
     gradient: &mut P,
     most: f64,
@@ -166,7 +166,7 @@ impl<P: Parameters> Accumulator<P> {
     ///
     /// If it differs from the earlier gradients in the length of a `Vec`, in whether an `Option` is
     /// `None`, or in the size of a dim.
-    #[panicking_twin(but = "what differs is an error; then the sum is as before")]
+    #[panicking_twin(but = "differences are errors, after which the sum is unchanged")]
     pub fn try_add(&mut self, gradient: P) -> Result<(), DimError> {
         match &mut self.sum {
             Some(sum) => summed(
@@ -236,7 +236,7 @@ impl<P: Parameters> Average<P> {
     ///
     /// If they differ from the earlier parameters in the length of a `Vec`, in whether an `Option`
     /// is `None`, or in the size of a dim, or if the decay is not between 0 and 1.
-    #[panicking_twin(but = "returns an error where that panics; then the average is as before")]
+    #[panicking_twin(but = "returns an error where that panics, and then leaves the average unchanged")]
     pub fn try_update(&mut self, parameters: &P) -> Result<(), DimError> {
         up_to_1("Average", "decay", self.decay)?;
         match &mut self.value {

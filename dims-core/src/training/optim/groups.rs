@@ -79,7 +79,7 @@ impl GroupSettings {
         self.rate_factor.map_or(rate, |factor| rate * factor)
     }
 
-    /// As [`rate_at`](GroupSettings::rate_at), for tensors.
+    /// Like [`rate_at`](GroupSettings::rate_at), for tensors.
     pub(super) fn rate_tensor(&self, rate: &Named<f64, ()>, steps: &Named<u64, ()>) -> Named<f64, ()> {
         let rate = self.rate.map_or_else(|| rate.clone(), |own| own.rate(steps));
         match self.rate_factor {
@@ -133,7 +133,8 @@ impl<'p> ParameterInfo<'p> {
 
     /// Whether the parameter has the dim.
     pub fn has<D: DimRef>(&self, dim: D) -> bool {
-        self.axes.keys.position(&dim.info().key()).is_some()
+        let key = dim.info().key();
+        self.axes.keys.as_slice().iter().any(|own| own.same(&key))
     }
 }
 
@@ -254,7 +255,7 @@ impl ParameterGroups {
 
 #[cold]
 fn no_member(pattern: &str, names: &[String]) -> DimError {
-    /// The most names in a message.
+    /// The maximum number of names in a message.
     const MOST: usize = 6;
     let mut listed: Vec<String> = names.iter().take(MOST).map(|name| format!("`{name}`")).collect();
     if names.len() > MOST {

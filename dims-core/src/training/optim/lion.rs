@@ -20,7 +20,7 @@ use kernels::map::formula::{Formula, Quantity};
 ///
 /// dims! { struct Feature; }
 /// let (mut w, gradient) = (zeros::<f64, _>(Feature.of(2)), from_vec(Feature.of(2), vec![3.0, -0.01]));
-/// Lion::new(0.1).step(&mut w, &gradient); // the sign alone counts
+/// Lion::new(0.1).step(&mut w, &gradient); // only the sign matters
 /// assert_eq!(w.order(Feature), ndarray::array![-0.1, 0.1]);
 /// ```
 #[derive(Clone, Debug)]

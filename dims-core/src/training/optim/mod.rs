@@ -29,14 +29,16 @@
 //! assert!((line.offset.order(()) - 0.5).abs() < 1e-2);
 //! ```
 //!
-//! * [`Sgd`], [`Adam`], [`AdamW`], [`NAdam`], [`RAdam`], [`RmsProp`], [`Adagrad`], [`Lamb`] and
-//!   [`Lion`] are PyTorch's and optax's optimizers of these names, with the same defaults.
+//! * [`Sgd`], [`Adam`], [`AdamW`], [`NAdam`], [`RAdam`], [`RmsProp`], [`Adagrad`], [`Lamb`],
+//!   [`Adafactor`] and [`Lion`] are PyTorch's and optax's optimizers of these names, with the same
+//!   defaults.
 //! * [`group`](Optimizer::group) and [`no_decay`](Optimizer::no_decay) give some parameters another
 //!   rate or weight decay.
-//! * A step is one pass over each parameter, in place. ([`Lamb`] takes three, because it computes
-//!   norms first.) Memory for the [`State`] is allocated at the first step. Later steps only
-//!   allocate if a clone shares the parameter's elements, which are then copied, or if the gradient
-//!   has another memory order of axes than its parameter.
+//! * A step is one pass over each parameter, in place. ([`Lamb`] and [`Adafactor`] take more,
+//!   because they compute norms and means first.) Memory for the [`State`] is allocated at the
+//!   first step. Later steps only allocate if a clone shares the parameter's elements, which are
+//!   then copied, or if the gradient has another memory order of axes than its parameter.
+//!   [`Adafactor`] also allocates the direction of one parameter at a time.
 //! * Tensors that are not learned are unchanged: see [`Parameters`].
 //! * The state of a parameter in half precision (`f16`, `bf16`) is in `f32`. It includes *master
 //!   weights*, a copy of the parameter that takes the steps. After each step, the parameter is the
@@ -48,10 +50,8 @@
 //! * For weights that two layers share, use one field that both read. Its gradient is the sum of
 //!   both, and it has one state. Clones of a tensor are separate parameters (memory is copy on
 //!   write).
-//!
-//! There is no Adafactor: it factors the second moment over two axes (the last two in PyTorch, the
-//! two largest in optax), and the axes of a tensor with named dims have no order to choose two by.
 
+mod adafactor;
 mod adagrad;
 mod adam;
 pub(crate) mod by_path;
@@ -77,8 +77,11 @@ mod unchanged;
 mod update;
 mod walks;
 
+pub use adafactor::Adafactor;
 pub use adagrad::Adagrad;
 pub use adam::{Adam, AdamW};
+#[doc(hidden)]
+pub use by_path::MomentLayout;
 pub use by_path::ParameterState;
 pub use gradients::{
     Accumulator, Average, clip_by_global_norm, clip_by_value, global_norm, try_clip_by_global_norm,
@@ -146,7 +149,7 @@ pub trait Optimizer<P: Parameters> {
     /// Panics if the state does not fit into memory, or if it is of other parameters.
     #[track_caller]
     fn prepare(&mut self, parameters: &P) {
-        let moments = self.moments().len();
+        let moments = self.moment_layout();
         unwrap(self.state_mut().prepare(parameters, moments));
     }
 
@@ -161,6 +164,12 @@ pub trait Optimizer<P: Parameters> {
 
     /// The names of the moments that the state has for each parameter.
     fn moments(&self) -> &'static [&'static str];
+
+    /// The axes of the moments of each parameter.
+    #[doc(hidden)]
+    fn moment_layout(&self) -> MomentLayout {
+        MomentLayout::whole(self.moments().len())
+    }
 
     /// The step as programs, for parameters with elements of this type. They equal `try_step` bit
     /// for bit. `None` if the optimizer has no programs.
@@ -256,8 +265,8 @@ pub trait Optimizer<P: Parameters> {
         self
     }
 
-    /// As [`group`](Optimizer::group), for the parameters for which `is_member` returns `true`. It
-    /// is called once for each parameter, at the first step.
+    /// Like [`group`](Optimizer::group), for the parameters for which `is_member` returns `true`.
+    /// It is called once for each parameter, at the first step.
     ///
     /// ```
     /// use typed_dims::optim::Sgd;

@@ -1,7 +1,7 @@
 //! Steps whose length depends on the norms of the parameter and its direction.
 
 use super::State;
-use super::by_path::{ParameterState, StateWalk};
+use super::by_path::{MomentLayout, ParameterState, StateWalk};
 #[cfg(feature = "std")]
 use super::scalars::formula_by_tensors;
 #[cfg(feature = "std")]
@@ -12,8 +12,7 @@ use super::state_tensor::{StateElem, StateTensor};
 use super::step_after::StepAfter;
 use super::unchanged::Unchanged;
 use super::update::{
-    Compiled, ElementStep, OfStep, apply, check_parameters, copies_along, is_any_recorded, lie_densely,
-    prepare,
+    Compiled, OfStep, apply, check_parameters, copies_along, is_any_recorded, lie_densely, prepare,
 };
 use crate::error::DimError;
 use crate::grad::Parameters;
@@ -63,7 +62,7 @@ impl<P: Parameters> State<P> {
         let unchanged = Unchanged { frozen: self.frozen.clone() };
         let mut step = StepAfter::<C, K>::new(optimizer, formula, self)?;
         check_parameters(&*parameters, [gradient], &unchanged)?;
-        prepare(&mut self.by_path, Some(&self.steps), &*parameters, M - 1, &unchanged)?;
+        prepare(&mut self.by_path, Some(&self.steps), &*parameters, MomentLayout::whole(M - 1), &unchanged)?;
         let along = StateWalk::new(&mut self.by_path, Some(&self.steps));
         let mut pass = NormedPass::<C, K, L, M> { step: &mut step, along, unchanged: &unchanged };
         P::visit([parameters], [gradient], &mut Path::new(), &mut pass)?;
@@ -98,8 +97,8 @@ where
             return Ok(());
         }
         let ParameterState { settings, missed, .. } = &*kept;
-        ElementStep::<K, M, 1>::begin(self.step, settings.as_ref().expect("they were found"));
-        let scalars = ElementStep::<K, M, 1>::scalars(self.step, missed.as_ref());
+        self.step.begin_parameter(settings.as_ref().expect("they were found"));
+        let scalars = self.step.scalars_after(missed.as_ref());
         let (moments, mut master) = kept.tensors();
         let order = lie_densely(tensor, moments, &mut master)?;
         let copies = copies_along(read, &order)?;

@@ -133,7 +133,7 @@ impl Plateau {
     /// # Errors
     ///
     /// If a setting is out of range. Then nothing is changed.
-    #[panicking_twin(but = "what settings decide is an error")]
+    #[panicking_twin(but = "invalid settings are an error")]
     pub fn try_observe(&mut self, value: f64) -> Result<f64, DimError> {
         /// Smaller falls are skipped.
         const LEAST_FALL: f64 = 1e-8;

@@ -112,7 +112,7 @@ pub(super) fn formula_by_tensors<const I: usize, const K: usize>(
     formula(inputs.map(|input| all.add(input.clone()))).map(TensorQuantity::tensor)
 }
 
-/// As [`formula_by_tensors`], with two groups of scalars.
+/// Like [`formula_by_tensors`], with two groups of scalars.
 pub(super) fn formula_of_two_by_tensors<const I: usize, const J: usize, const K: usize>(
     one: &[Named<f64, ()>; I],
     other: &[Named<f64, ()>; J],
@@ -132,7 +132,7 @@ pub(super) fn by_tensors(
     result
 }
 
-/// As [`by_tensors`], for a rate.
+/// Like [`by_tensors`], for a rate.
 pub(super) fn by_rate(
     rate: &Named<f64, ()>,
     formula: impl for<'t> FnOnce(TensorQuantity<'t>) -> TensorQuantity<'t>,

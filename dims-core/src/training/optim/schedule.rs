@@ -160,7 +160,7 @@ impl Schedule {
         self.of_step(step as f64)
     }
 
-    /// As [`at`](Schedule::at), for a step that is a tensor. Returns the same number as a tensor,
+    /// Like [`at`](Schedule::at), for a step that is a tensor. Returns the same number as a tensor,
     /// computed by tensor operations.
     ///
     /// ```

@@ -1,7 +1,7 @@
 //! The state of optimizers.
 
 use super::Schedule;
-use super::by_path::{ByPath, ParameterState};
+use super::by_path::{ByPath, MomentLayout, ParameterState};
 use super::groups::{GroupSettings, Members};
 use super::scalars::StepsTaken;
 use super::unchanged::Unchanged;
@@ -116,7 +116,7 @@ impl<P: Parameters> State<P> {
         self.restore_with(steps, ByPath::default());
     }
 
-    /// As [`restore`](State::restore), with the state of each parameter.
+    /// Like [`restore`](State::restore), with the state of each parameter.
     pub(crate) fn restore_with(&mut self, steps: u64, by_path: ByPath) {
         self.steps = StepsTaken::new(steps);
         self.by_path.restore(by_path);
@@ -127,8 +127,8 @@ impl<P: Parameters> State<P> {
         self.by_path.set_missed(parameter, self.steps().saturating_sub(steps));
     }
 
-    /// Makes the state of all parameters, with this number of moments.
-    pub(super) fn prepare(&mut self, parameters: &P, moments: usize) -> Result<(), DimError> {
+    /// Makes the state of all parameters, with these moments.
+    pub(super) fn prepare(&mut self, parameters: &P, moments: MomentLayout) -> Result<(), DimError> {
         let unchanged = Unchanged { frozen: self.frozen.clone() };
         prepare(&mut self.by_path, Some(&self.steps), parameters, moments, &unchanged)
     }

@@ -11,7 +11,7 @@ use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
 use crate::tensors::named::Named;
 use crate::types::rank::{Rank, Rank1};
-use crate::types::set::{Dims, Keys};
+use crate::types::set::{DimKey, Dims};
 use alloc::borrow::Cow;
 #[cfg(feature = "std")]
 use alloc::sync::Arc;
@@ -27,7 +27,8 @@ use kernels::trace::{Held, reordered};
 use smallvec::SmallVec;
 
 /// A tensor of an optimizer's state for a parameter. It has the dims and sizes of the parameter.
-/// Its elements are `f64` for a parameter of `f64`, and `f32` for all others.
+/// (Moments of [`Adafactor`](super::Adafactor) lack some of them.) Its elements are `f64` for a
+/// parameter of `f64`, and `f32` for all others.
 #[derive(Clone, Debug)]
 pub struct StateTensor {
     axes: StateAxes,
@@ -36,15 +37,38 @@ pub struct StateTensor {
     elements: StateElements,
 }
 
-/// The axes of a parameter.
-#[derive(Clone)]
-pub(super) struct StateAxes {
-    pub(super) keys: &'static Keys,
+/// The axes of a parameter, or of its state.
+#[derive(Clone, PartialEq)]
+pub(crate) struct StateAxes {
+    pub(crate) keys: DimKeys,
     /// The sizes of the dims, then of the positional axes.
-    pub(super) sizes: AxisNumbers,
+    pub(crate) sizes: AxisNumbers,
 }
 
-pub(super) type AxisNumbers = SmallVec<[usize; 4]>;
+pub(crate) type AxisNumbers = SmallVec<[usize; 4]>;
+
+/// The keys of the dims, in the order of their set.
+#[derive(Clone)]
+pub(crate) struct DimKeys(Cow<'static, [DimKey]>);
+
+impl DimKeys {
+    pub(crate) fn as_slice(&self) -> &[DimKey] {
+        &self.0
+    }
+
+    /// Whether a set has these dims.
+    fn are(&self, others: &[DimKey]) -> bool {
+        let own = self.as_slice();
+        core::ptr::eq(own, others)
+            || own.len() == others.len() && own.iter().zip(others).all(|(own, other)| own.same(other))
+    }
+}
+
+impl PartialEq for DimKeys {
+    fn eq(&self, other: &Self) -> bool {
+        self.are(other.as_slice())
+    }
+}
 
 /// Contiguous elements of state.
 #[derive(Clone)]
@@ -145,15 +169,18 @@ impl fmt::Debug for StateAxes {
 }
 
 impl StateAxes {
-    pub(super) fn of<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Self {
-        StateAxes { keys: S::KEYS, sizes: sizes_of(tensor).collect() }
+    pub(crate) fn of<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Self {
+        let keys = DimKeys(Cow::Borrowed(S::KEYS.as_slice()));
+        StateAxes { keys, sizes: sizes_of(tensor).collect() }
     }
 
-    /// Whether a set has these dims.
-    fn has_dims<S: Dims>(&self) -> bool {
-        let (own, others) = (self.keys.as_slice(), S::KEYS.as_slice());
-        core::ptr::eq(own, others)
-            || own.len() == others.len() && own.iter().zip(others).all(|(own, other)| own.same(other))
+    /// The axes without some of them, by their numbers.
+    pub(super) fn without(&self, is_removed: impl Fn(usize) -> bool) -> Self {
+        let kept = |at: &usize| !is_removed(*at);
+        let keys = self.keys.as_slice().iter().enumerate().filter(|(at, _)| kept(at));
+        let keys = DimKeys(Cow::Owned(keys.map(|(_, key)| *key).collect()));
+        let sizes = (0..self.sizes.len()).filter(kept).map(|at| self.sizes[at]).collect();
+        StateAxes { keys, sizes }
     }
 
     /// Returns an error if a tensor has other sizes.
@@ -162,27 +189,32 @@ impl StateAxes {
         path: &Path,
         tensor: &Named<T, S, R>,
     ) -> Result<(), DimError> {
-        if !self.has_dims::<S>() || self.sizes.len() != self.keys.as_slice().len() + R::N {
+        if !self.keys.are(S::KEYS.as_slice()) || self.sizes.len() != self.keys.as_slice().len() + R::N {
             let what = format!("the state of `{path}` is that of a tensor with other dims");
             return Err(DimError::Shape { what });
         }
         let mut sizes = sizes_of(tensor).zip(&self.sizes).enumerate();
         match sizes.find(|(_, (size, own))| size != *own) {
-            Some((at, (size, &own))) => Err(sizes_differ(path, self.keys, at, size, own)),
+            Some((at, (size, &own))) => Err(sizes_differ(path, self.keys.as_slice(), at, size, own)),
             None => Ok(()),
         }
     }
 }
 
 impl StateTensor {
-    /// Makes a state from the elements of a tensor, for master weights and for states read from
-    /// checkpoints.
-    #[cfg_attr(not(any(feature = "safetensors", feature = "half")), allow(dead_code))]
+    /// Makes master weights from the elements of a tensor.
+    #[cfg(feature = "half")]
     pub(crate) fn new<W: StateElem, S: Dims, R: Rank>(tensor: Named<W, S, R>) -> Result<Self, DimError> {
         let axes = StateAxes::of(&tensor);
         let order = tensor.expr.order_in_memory();
         let tensor = lying_otherwise(&tensor, &order)?.unwrap_or(tensor);
         Ok(StateTensor { axes, order: order[..].into(), elements: W::elements(tensor.expr.into_buffer()) })
+    }
+
+    /// A state from elements that are contiguous in this order of axes.
+    #[cfg(feature = "safetensors")]
+    pub(crate) fn in_order<W: StateElem>(axes: StateAxes, order: &[usize], elements: Vec<W>) -> Self {
+        StateTensor { axes, order: order.into(), elements: W::elements(elements.into()) }
     }
 
     /// Zeros, with the axes in this memory order. `None` if they do not fit into memory.
@@ -194,8 +226,13 @@ impl StateTensor {
     }
 
     /// The keys of the dims.
-    pub(crate) fn keys(&self) -> &'static Keys {
-        self.axes.keys
+    pub(crate) fn keys(&self) -> &[DimKey] {
+        self.axes.keys.as_slice()
+    }
+
+    /// The axes.
+    pub(super) fn axes(&self) -> &StateAxes {
+        &self.axes
     }
 
     /// The size of each dim, then those of the positional axes.
@@ -209,14 +246,16 @@ impl StateTensor {
         self.typed()
     }
 
-    /// As [`tensor`](StateTensor::tensor), with positional axes.
+    /// Like [`tensor`](StateTensor::tensor), with positional axes.
     fn typed<T: Element, S: Dims, R: Rank>(&self) -> Option<Named<T, S, R>> {
         let data: &dyn Any = match &self.elements {
             StateElements::F32(data) => data,
             StateElements::F64(data) => data,
         };
         let data = data.downcast_ref::<Buffer<T>>()?;
-        if !self.axes.has_dims::<S>() || self.order.len() != self.axes.keys.as_slice().len() + R::N {
+        if !self.axes.keys.are(S::KEYS.as_slice())
+            || self.order.len() != self.axes.keys.as_slice().len() + R::N
+        {
             return None;
         }
         let sizes: AxisNumbers = self.order.iter().map(|&at| self.axes.sizes[at]).collect();
@@ -248,12 +287,48 @@ impl StateTensor {
         })
     }
 
+    /// Reorders the axes in memory, for a state that may lack axes of its parameter.
+    pub(super) fn reorder(&mut self, order: &[usize]) -> Result<(), DimError> {
+        if self.order[..] == *order {
+            return Ok(());
+        }
+        // The axes, numbered in the requested order.
+        let sizes: AxisNumbers = order.iter().map(|&axis| self.axes.sizes[axis]).collect();
+        let number = |axis: &usize| order.iter().position(|own| own == axis).expect("it has each axis once");
+        let stored: AxisNumbers = self.order.iter().map(number).collect();
+        self.elements = match &self.elements {
+            StateElements::F32(data) => StateElements::F32(in_order_of_axes(data, &sizes, &stored)?),
+            StateElements::F64(data) => StateElements::F64(in_order_of_axes(data, &sizes, &stored)?),
+        };
+        self.order = order.into();
+        Ok(())
+    }
+
+    /// The elements in memory, or `None` if they have another type.
+    pub(super) fn buffer<W: StateElem>(&self) -> Option<&Buffer<W>> {
+        W::of(&self.elements)
+    }
+
+    /// As [`buffer`](StateTensor::buffer), mutably. The number of elements must not change.
+    pub(super) fn buffer_mut<W: StateElem>(&mut self) -> Option<&mut Buffer<W>> {
+        W::of_mut(&mut self.elements)
+    }
+
+    /// Names the axes of the elements, if they are recorded.
+    pub(super) fn name_axes(&self) {
+        #[cfg(feature = "std")]
+        if let Some(node) = self.held().node() {
+            let axis = |&at: &usize| node_axis(self.axes.keys.as_slice(), at, self.axes.sizes[at]);
+            node.lies_along(|| self.order.iter().map(axis).collect());
+        }
+    }
+
     /// The elements in memory order, or `None` if they have another type.
     pub(super) fn elements_mut<W: StateElem>(&mut self) -> Option<&mut [W]> {
         W::of_mut(&mut self.elements).map(|data| &mut data[..])
     }
 
-    /// As [`elements_mut`](StateTensor::elements_mut), immutably.
+    /// Like [`elements_mut`](StateTensor::elements_mut), immutably.
     pub(super) fn elements<W: StateElem>(&self) -> Option<&[W]> {
         W::of(&self.elements).map(|data| &data[..])
     }
@@ -284,15 +359,12 @@ impl StateTensor {
     /// The same axes with other elements in memory order.
     #[cfg(feature = "std")]
     pub(super) fn replace(&mut self, held: &Arc<dyn Held>) {
-        if let Some(node) = held.node() {
-            let axis = |&at: &usize| node_axis(self.axes.keys, at, self.axes.sizes[at]);
-            node.lies_along(|| self.order.iter().map(axis).collect());
-        }
         let same = "a state keeps its type";
         self.elements = match &self.elements {
             StateElements::F32(_) => StateElements::F32(Buffer::of_held(held).expect(same)),
             StateElements::F64(_) => StateElements::F64(Buffer::of_held(held).expect(same)),
         };
+        self.name_axes();
     }
 
     /// The elements as one line, in the order of the axes, the last one fastest.
@@ -307,12 +379,7 @@ impl StateTensor {
         if self.order.iter().copied().eq(0..self.order.len()) {
             return Ok(data.clone());
         }
-        #[cfg(feature = "std")]
-        if is_recorded(data) {
-            let held = reordered(&data.held(), &self.axes.sizes, &self.order)?;
-            return Ok(Buffer::of_held(&held).expect("the step has the type of its operand"));
-        }
-        Ok(self.in_order_of_axes::<W>().expect("the elements are of this type").into_owned().into())
+        in_order_of_axes(data, &self.axes.sizes, &self.order)
     }
 
     /// The same axes with the elements of a line, in the order of the axes.
@@ -334,32 +401,49 @@ impl StateTensor {
     }
 
     /// The elements in the order of the axes, the last one fastest.
+    #[cfg(feature = "safetensors")]
     pub(crate) fn in_order_of_axes<W: StateElem>(&self) -> Option<Cow<'_, [W]>> {
         let data = W::of(&self.elements)?;
         if self.order.iter().copied().eq(0..self.order.len()) {
             return Some(Cow::Borrowed(data));
         }
-        let sizes = &self.axes.sizes;
-        let mut strides: AxisNumbers = SmallVec::from_elem(0, sizes.len());
-        let mut step = 1;
-        for &at in self.order.iter().rev() {
-            strides[at] = step;
-            step *= sizes[at];
-        }
-        let (Some((&last, sizes)), Some((&along, strides))) = (sizes.split_last(), strides.split_last())
-        else {
-            return Some(Cow::Borrowed(data));
-        };
-        let mut out = Vec::with_capacity(data.len());
-        let mut at: AxisNumbers = SmallVec::from_elem(0, sizes.len());
-        let mut odometer = Odometer::new(sizes);
-        while !odometer.is_done() {
-            let first: usize = at.iter().zip(strides).map(|(&at, &stride)| at * stride).sum();
-            out.extend((0..last).map(|x| data[first + x * along]));
-            odometer.advance(&mut at);
-        }
-        Some(Cow::Owned(out))
+        Some(Cow::Owned(copied_in_order_of_axes(data, &self.axes.sizes, &self.order)))
     }
+}
+
+/// Elements that are contiguous in this order of axes, in the order of the axes.
+fn in_order_of_axes<W: StateElem>(
+    data: &Buffer<W>,
+    sizes: &[usize],
+    order: &[usize],
+) -> Result<Buffer<W>, DimError> {
+    #[cfg(feature = "std")]
+    if is_recorded(data) {
+        let held = reordered(&data.held(), sizes, order)?;
+        return Ok(Buffer::of_held(&held).expect("the step has the type of its operand"));
+    }
+    Ok(copied_in_order_of_axes(data, sizes, order).into())
+}
+
+fn copied_in_order_of_axes<W: Copy>(data: &[W], sizes: &[usize], order: &[usize]) -> Vec<W> {
+    let mut strides: AxisNumbers = SmallVec::from_elem(0, sizes.len());
+    let mut step = 1;
+    for &at in order.iter().rev() {
+        strides[at] = step;
+        step *= sizes[at];
+    }
+    let (Some((&last, sizes)), Some((&along, strides))) = (sizes.split_last(), strides.split_last()) else {
+        return data.to_vec();
+    };
+    let mut out = Vec::with_capacity(data.len());
+    let mut at: AxisNumbers = SmallVec::from_elem(0, sizes.len());
+    let mut odometer = Odometer::new(sizes);
+    while !odometer.is_done() {
+        let first: usize = at.iter().zip(strides).map(|(&at, &stride)| at * stride).sum();
+        out.extend((0..last).map(|x| data[first + x * along]));
+        odometer.advance(&mut at);
+    }
+    out
 }
 
 /// The sizes of the dims, then those of the positional axes.

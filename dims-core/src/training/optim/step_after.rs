@@ -1,4 +1,4 @@
-//! A step of an optimizer, with what earlier steps left.
+//! A step of an optimizer, with the state that earlier steps left.
 
 use super::State;
 use super::groups::GroupSettings;
@@ -12,7 +12,7 @@ use crate::operators::elementwise::Elementwise;
 use crate::tensors::named::Named;
 use kernels::map::in_place::Passes;
 
-/// An optimizer step, with what earlier steps left.
+/// An optimizer step, with the state that earlier steps left.
 pub(super) struct StepAfter<C, const K: usize> {
     /// The formula with the settings of the optimizer.
     optimizer: C,
@@ -20,7 +20,7 @@ pub(super) struct StepAfter<C, const K: usize> {
     formula: C,
     settings: GroupSettings,
     after: TakenBefore,
-    /// The last numbers, and how many steps their parameters have missed.
+    /// The last numbers, and the number of steps that their parameters have missed.
     last: Option<(u64, StepScalars<K>)>,
 }
 
@@ -55,6 +55,21 @@ impl<C: Compiled<K, M, N> + OfStep<K> + Decaying, const K: usize, const M: usize
     ElementStep<K, M, N> for StepAfter<C, K>
 {
     fn begin(&mut self, settings: &GroupSettings) {
+        self.begin_parameter(settings);
+    }
+
+    fn passes(&self) -> &dyn Passes<K, M, N> {
+        self.formula.passes()
+    }
+
+    fn scalars(&mut self, missed: Option<&StepsTaken>) -> StepScalars<K> {
+        self.scalars_after(missed)
+    }
+}
+
+impl<C: OfStep<K> + Decaying, const K: usize> StepAfter<C, K> {
+    /// Starts a parameter, with the settings of its groups.
+    pub(super) fn begin_parameter(&mut self, settings: &GroupSettings) {
         if *settings != self.settings {
             self.settings = *settings;
             self.formula = match settings.own_weight_decay() {
@@ -65,11 +80,8 @@ impl<C: Compiled<K, M, N> + OfStep<K> + Decaying, const K: usize, const M: usize
         }
     }
 
-    fn passes(&self) -> &dyn Passes<K, M, N> {
-        self.formula.passes()
-    }
-
-    fn scalars(&mut self, missed: Option<&StepsTaken>) -> StepScalars<K> {
+    /// The scalars for parameters that have missed this number of steps.
+    pub(super) fn scalars_after(&mut self, missed: Option<&StepsTaken>) -> StepScalars<K> {
         let missed = match (&self.after, missed) {
             (TakenBefore::Tensors(rate, steps), Some(missed)) if missed.is_recorded() => {
                 let step = (steps - missed.tensor() + 1).eval();
@@ -102,7 +114,7 @@ impl<C: OfStep<K>, const K: usize> StepAfter<C, K> {
         &self.formula
     }
 
-    /// The numbers of the step with a number of its own, which comes after `steps` steps of the
+    /// The scalars for a parameter that takes its step number `step`, after `steps` steps of the
     /// optimizer.
     fn of_step_by_tensors(
         &self,

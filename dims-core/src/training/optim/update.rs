@@ -1,6 +1,6 @@
 //! A formula over the tensors of several values, in place.
 
-use super::by_path::{ByPath, ParameterState, StateWalk};
+use super::by_path::{ByPath, MomentLayout, ParameterState, StateWalk};
 use super::groups::GroupSettings;
 use super::scalars::{StepScalars, StepsTaken};
 use super::state_tensor::{StateElem, StateTensor, lying_otherwise, sizes_of};
@@ -102,9 +102,9 @@ impl StepPrograms {
     }
 }
 
-/// Changes the learned tensors of a value by a formula, but for those that stay. The formula
-/// changes each tensor, and `M - 1` moments of it, which `by_path` keeps. What differs in its sizes
-/// is an error, and nothing is changed then.
+/// Changes the learned tensors of a value by a formula, except for frozen ones. The formula changes
+/// each tensor and its `M - 1` moments, which `by_path` keeps. If sizes differ, this returns an
+/// error and changes nothing.
 pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usize>(
     step: &mut dyn ElementStep<K, M, N>,
     changed: &mut P,
@@ -114,7 +114,7 @@ pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usi
 ) -> Result<(), DimError> {
     check_parameters(&*changed, read, unchanged)?;
     if let Some((by_path, steps)) = &mut kept {
-        prepare(by_path, *steps, &*changed, M - 1, unchanged)?;
+        prepare(by_path, *steps, &*changed, MomentLayout::whole(M - 1), unchanged)?;
     }
     let along = kept.map(|(by_path, steps)| StateWalk::new(by_path, steps));
     P::visit([changed], read, &mut Path::new(), &mut UpdatePass { step, along, unchanged })
@@ -147,7 +147,7 @@ pub(super) fn prepare<P: Parameters>(
     by_path: &mut ByPath,
     steps: Option<&StepsTaken>,
     parameters: &P,
-    moments: usize,
+    moments: MomentLayout,
     unchanged: &Unchanged,
 ) -> Result<(), DimError> {
     if !by_path.has_groups_of_all() {
@@ -176,7 +176,7 @@ impl Visitor<0, 2> for SameSizes {
 /// Makes the state of each parameter that a step changes.
 struct Preparation<'u> {
     along: StateWalk<'u>,
-    moments: usize,
+    moments: MomentLayout,
     unchanged: &'u Unchanged,
 }
 

@@ -6,7 +6,8 @@ use super::groups::GroupSettings;
 use super::scalars::StepsTaken;
 use super::state_tensor::{StateLine, StateTensor};
 use super::{
-    Accumulator, Adagrad, Adam, AdamW, Average, Lamb, Lion, NAdam, Plateau, RAdam, RmsProp, Sgd, State,
+    Accumulator, Adafactor, Adagrad, Adam, AdamW, Average, Lamb, Lion, NAdam, Plateau, RAdam, RmsProp, Sgd,
+    State,
 };
 use crate::error::DimError;
 use crate::grad::Parameters;
@@ -89,7 +90,7 @@ fn all_of<'l, X, const N: usize>(
     Some(from_fn(|_| parts.next().expect("there is one for each")))
 }
 
-/// As [`all_of`], by mutable reference.
+/// Like [`all_of`], by mutable reference.
 fn all_of_mut<'l, X, const N: usize>(
     lines: &'l mut [StateLine; N],
     part: fn(&'l mut StateLine) -> Option<X>,
@@ -248,4 +249,6 @@ optimizers! {
     NAdam: betas epsilon momentum_decay weight_decay decoupled maximize;
     Lamb: betas epsilon weight_decay;
     RAdam: betas epsilon weight_decay decoupled maximize;
+    Adafactor: min_dim_size_to_factor decay_exponent clipping_threshold multiply_by_parameter_scale least_scale
+        relative_step momentum weight_decay epsilon maximize;
 }

@@ -8,7 +8,7 @@ use super::list::List;
 use super::union::Merge;
 use super::{False, MaybeDim, Nothing};
 use crate::types::brand::{Compare, CompareKeys, Equal, Greater, Less, SetElement};
-use crate::types::condition::condition;
+use crate::types::condition::{Never, condition};
 use core::marker::PhantomData;
 
 condition! {
@@ -22,17 +22,11 @@ condition! {
     pub trait OneAxisEach<D, L> for True;
 }
 
-/// Nothing implements it.
-pub trait Unsatisfied<L> {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-}
-
 // Never holds. If a function's parameter violates the condition itself, rustc reports it twice: for
 // its type, and for the part that names the dims. If the violated bound is a bound of the
 // condition, rustc reports only the type.
 #[diagnostic::do_not_recommend]
-impl<D: Unsatisfied<L>, L> OneAxisEach<D, L> for False {
+impl<D: Never, L> OneAxisEach<D, L> for False {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 

@@ -149,3 +149,12 @@ condition! {
     )]
     pub trait NamedOnce<D, L> for True;
 }
+
+condition! {
+    /// `D` is not yet a dim of the set.
+    #[diagnostic::on_unimplemented(
+        message = "dimension `{D}` is already bound in a tensor with dims `{S}`",
+        label = "this tensor has `{D}` already: choose another name"
+    )]
+    pub trait NotYetBound<D, S> for True;
+}

@@ -4,10 +4,11 @@
 //! with a message is implemented only for `True`.
 
 use super::list::{List, NestedPairs};
-use super::{Bool, Bound, Dims, False, MaybeDim, Nothing, True};
+use super::{Bool, Bound, Dims, False, MaybeDim, NamedOnce, NoDim, NotYetBound, Nothing, Satisfies, True};
 use crate::types::brand::{Brand, CompareKeys, Equal, Greater, Less, SetElement};
 use crate::types::condition::condition;
 use crate::types::dim::{DimList, DimRef};
+use core::marker::PhantomData;
 
 /// One of the axes `L` of a layout or a stream.
 pub trait AxisOf<L>: DimRef {
@@ -21,46 +22,72 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// Whether an element is the brand `D`.
-pub trait SameBrand<D> {
+/// Dims that can replace the dim `A` among the axes `L`: at least one, each named once, and none of
+/// them another axis of `L`. ([`AxisOf`] checks that `A` is an axis.)
+pub trait InPlaceOf<A, L>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// [`True`] or [`False`].
-    type Out: Bool;
+    /// The axes afterwards.
+    type Axes: Dims;
+}
+impl<P, A, L> InPlaceOf<A, L> for P
+where
+    P: DimList<Brands: NestedPairs<IsEmpty: NamesSome<P>>>,
+    A: DimRef,
+    L: Dims<List: DividesInto<A::Brand, P::Brands> + DividesInto<A::Brand, ()>>,
+    (): Shares<P::Brands>,
+    Replaced<L, A, ()>: Shares<P::Brands>,
+    // If `A` is not an axis, only `AxisOf` reports it. If a dim is named twice, only this is
+    // reported.
+    AxisImplies<L, A, NoDim<NamedTwice<P>>>: NamedOnce<NamedTwice<P>, P>,
+    AxisImplies<L, A, <NoDim<NamedTwice<P>> as Bool>::Implies<NoDim<AxisBeside<L, A, P>>>>:
+        NotYetBound<AxisBeside<L, A, P>, L>,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Axes = <Replaced<L, A, P::Brands> as List>::Tuple;
 }
 
+/// The list `L` with the dim `A` replaced by the dims `B` (as nested pairs).
+pub type Replaced<L, A, B> = <<L as Dims>::List as DividesInto<<A as DimRef>::Brand, B>>::Out;
+
+/// The condition `V` if the dim `A` is one of the axes `L`, else [`True`].
+type AxisImplies<L, A, V> =
+    <<<L as Dims>::List as DividesInto<<A as DimRef>::Brand, ()>>::Holds as Bool>::Implies<V>;
+
+/// The first brand of the dims `P` that is an axis of `L` other than `A`, or [`Nothing`].
+type AxisBeside<L, A, P> = <Replaced<L, A, ()> as Shares<<P as DimList>::Brands>>::Found;
+
+/// The condition that an element is the brand `D`.
+pub struct Is<D>(PhantomData<D>);
+
 #[diagnostic::do_not_recommend]
-impl<A, D> SameBrand<D> for A
+impl<A, D> Satisfies<Is<D>> for A
 where
-    A: SetElement<Key: CompareKeys<D::Key, Out: Same<A, D>>>,
+    A: SetElement<Key: CompareKeys<D::Key, Out: Satisfies<OfTypes<A, D>>>>,
     D: Brand,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = <<A::Key as CompareKeys<D::Key>>::Out as Same<A, D>>::Out;
+    type Holds = <<A::Key as CompareKeys<D::Key>>::Out as Satisfies<OfTypes<A, D>>>::Holds;
 }
 
-/// Whether `A` and `D` are the same type, given how their keys compare.
-pub trait Same<A, D> {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// [`True`] or [`False`].
-    type Out: Bool;
-}
+/// The condition on the comparison of the keys of `A` and `D` that they are the same type.
+pub struct OfTypes<A, D>(PhantomData<(A, D)>);
+
 // Two different dims or roles with the same key do not compile.
 #[diagnostic::do_not_recommend]
-impl<A> Same<A, A> for Equal {
+impl<A> Satisfies<OfTypes<A, A>> for Equal {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = True;
+    type Holds = True;
 }
 #[diagnostic::do_not_recommend]
-impl<A, D> Same<A, D> for Less {
+impl<A, D> Satisfies<OfTypes<A, D>> for Less {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = False;
+    type Holds = False;
 }
 #[diagnostic::do_not_recommend]
-impl<A, D> Same<A, D> for Greater {
+impl<A, D> Satisfies<OfTypes<A, D>> for Greater {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = False;
+    type Holds = False;
 }
 
 /// The first of the brands `B` that the list already has or that `B` repeats.
@@ -149,14 +176,15 @@ where
 #[diagnostic::do_not_recommend]
 impl<X, T, B, BT, W> MergesIn<(B, BT), W> for (X, T)
 where
-    X: SameBrand<B>,
+    X: Satisfies<Is<B>>,
     T: StartsWith<BT> + MergesIn<(B, BT), W>,
-    <X::Out as Bool>::If<(W, T::Rest), (X, <T as MergesIn<(B, BT), W>>::Out)>: List,
+    <X::Holds as Bool>::If<(W, T::Rest), (X, <T as MergesIn<(B, BT), W>>::Out)>: List,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = <X::Out as Bool>::If<(W, T::Rest), (X, <T as MergesIn<(B, BT), W>>::Out)>;
-    type Holds =
-        <<X::Out as Bool>::And<<T as StartsWith<BT>>::Holds> as Bool>::Or<<T as MergesIn<(B, BT), W>>::Holds>;
+    type Out = <X::Holds as Bool>::If<(W, T::Rest), (X, <T as MergesIn<(B, BT), W>>::Out)>;
+    type Holds = <<X::Holds as Bool>::And<<T as StartsWith<BT>>::Holds> as Bool>::Or<
+        <T as MergesIn<(B, BT), W>>::Holds,
+    >;
 }
 
 /// A list that must start with the elements of `B`.
@@ -180,10 +208,10 @@ impl<B, BT> StartsWith<(B, BT)> for () {
     type Holds = False;
 }
 #[diagnostic::do_not_recommend]
-impl<X: SameBrand<B>, T: StartsWith<BT>, B, BT> StartsWith<(B, BT)> for (X, T) {
+impl<X: Satisfies<Is<B>>, T: StartsWith<BT>, B, BT> StartsWith<(B, BT)> for (X, T) {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Rest = T::Rest;
-    type Holds = <X::Out as Bool>::And<T::Holds>;
+    type Holds = <X::Holds as Bool>::And<T::Holds>;
 }
 
 /// A list that must have the brand `W`.
@@ -208,13 +236,13 @@ impl<W, B> DividesInto<W, B> for () {
 #[diagnostic::do_not_recommend]
 impl<X, T, W, B> DividesInto<W, B> for (X, T)
 where
-    X: SameBrand<W>,
+    X: Satisfies<Is<W>>,
     T: DividesInto<W, B>,
     B: NestedPairs,
-    <X::Out as Bool>::If<B::Then<T>, (X, T::Out)>: List,
+    <X::Holds as Bool>::If<B::Then<T>, (X, T::Out)>: List,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = <X::Out as Bool>::If<B::Then<T>, (X, T::Out)>;
-    type Behind = <X::Out as Bool>::If<T, T::Behind>;
-    type Holds = <X::Out as Bool>::Or<T::Holds>;
+    type Out = <X::Holds as Bool>::If<B::Then<T>, (X, T::Out)>;
+    type Behind = <X::Holds as Bool>::If<T, T::Behind>;
+    type Holds = <X::Holds as Bool>::Or<T::Holds>;
 }

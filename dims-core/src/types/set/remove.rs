@@ -92,33 +92,37 @@ pub struct Taken<X>(PhantomData<X>);
 /// The list `X` does not have the brand `D`.
 pub struct Absent<D, X>(PhantomData<(D, X)>);
 
-/// The result of removing one brand.
-pub trait RemovalStep {
+/// The result of removing brands.
+pub trait Removal {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     /// The list that is left.
     type Left;
-    /// [`True`] if the list had the brand.
+    /// [`True`] if the list had them.
     type Had: Bool;
-    /// The brand, if the list did not have it, or [`Nothing`].
+    /// The first brand that it did not have, or [`Nothing`].
     type Missing: MaybeDim;
+    /// The first brand that was named twice, or [`Nothing`].
+    type Twice: MaybeDim;
     /// The same result for a list with `H` in front.
-    type Behind<H>: RemovalStep;
+    type Behind<H>: Removal;
 }
 
-impl<X> RemovalStep for Taken<X> {
+impl<X> Removal for Taken<X> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Left = X;
     type Had = True;
     type Missing = Nothing;
+    type Twice = Nothing;
     type Behind<H> = Taken<(H, X)>;
 }
 
-impl<D: MaybeDim, X> RemovalStep for Absent<D, X> {
+impl<D: MaybeDim, X> Removal for Absent<D, X> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Left = X;
     type Had = False;
     type Missing = D;
+    type Twice = Nothing;
     type Behind<H> = Absent<D, (H, X)>;
 }
 
@@ -126,13 +130,13 @@ impl<D: MaybeDim, X> RemovalStep for Absent<D, X> {
 pub struct Within<L>(PhantomData<L>);
 
 #[diagnostic::do_not_recommend]
-impl<D, L: Remove<D, Out: RemovalStep>> Satisfies<Within<L>> for D {
+impl<D, L: Remove<D, Out: Removal>> Satisfies<Within<L>> for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Holds = <L::Out as RemovalStep>::Had;
+    type Holds = <L::Out as Removal>::Had;
 }
 
 /// The dim `D` if the set `S` has it, else [`Nothing`].
-pub type Found<D, S> = <<<<S as Dims>::List as Remove<D>>::Out as RemovalStep>::Had as Bool>::OrNothing<D>;
+pub type Found<D, S> = <<<<S as Dims>::List as Remove<D>>::Out as Removal>::Had as Bool>::OrNothing<D>;
 
 /// The first dim of the set `A` that `B` does not have, or [`Nothing`].
 pub type Surplus<A, B> = <<A as Dims>::List as FirstWith<Fails<Within<<B as Dims>::List>>>>::Found;
@@ -179,10 +183,10 @@ impl<D, T> RemoveStep<D, D, T> for Equal {
 #[diagnostic::do_not_recommend]
 impl<D, H, T> RemoveStep<D, H, T> for Greater
 where
-    T: Remove<D, Out: RemovalStep>,
+    T: Remove<D, Out: Removal>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = <T::Out as RemovalStep>::Behind<H>;
+    type Out = <T::Out as Removal>::Behind<H>;
 }
 
 /// Removes each brand of the list `L` from a sorted list, originally the list of the set `S`.
@@ -202,23 +206,13 @@ pub trait RemoveAll<L, S> {
 /// twice.
 pub struct Removed<X, M, W>(PhantomData<(X, M, W)>);
 
-/// The parts of [`Removed`].
-pub trait Removal {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// The list that is left.
-    type Left;
-    /// The first missing brand, or [`Nothing`].
-    type Missing: MaybeDim;
-    /// The first brand that was named twice, or [`Nothing`].
-    type Twice: MaybeDim;
-}
-
 impl<X, M: MaybeDim, W: MaybeDim> Removal for Removed<X, M, W> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Left = X;
+    type Had = NoDim<M>;
     type Missing = M;
     type Twice = W;
+    type Behind<H> = Removed<(H, X), M, W>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -266,13 +260,13 @@ impl<X: RemoveAll<T, S>, T, S> AndThen<T, S> for Taken<X> {
 #[diagnostic::do_not_recommend]
 impl<D: MaybeDim, X, T, S: Dims> AndThen<T, S> for Absent<D, X>
 where
-    S::List: Remove<D, Out: RemovalStep>,
+    S::List: Remove<D, Out: Removal>,
     X: RemoveAll<T, S, Out: Removal>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Removed<
         <X::Out as Removal>::Left,
-        <<<S::List as Remove<D>>::Out as RemovalStep>::Missing as MaybeDim>::Or<<X::Out as Removal>::Missing>,
+        <<<S::List as Remove<D>>::Out as Removal>::Missing as MaybeDim>::Or<<X::Out as Removal>::Missing>,
         Found<D, S>,
     >;
 }

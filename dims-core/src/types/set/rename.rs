@@ -1,11 +1,10 @@
 //! Replacing one dim of a set by another.
 
 use super::list::List;
-use super::remove::{Found, RemovalStep, Remove};
+use super::remove::{Found, Removal, Remove};
 use super::union::Merge;
-use super::{Bool, Bound, Dims, MaybeDim, NoDim};
+use super::{Bool, Bound, Dims, MaybeDim, NoDim, NotYetBound};
 use crate::types::brand::Brand;
-use crate::types::condition::condition;
 use crate::types::dim::DimRef;
 use crate::types::size::SameSize;
 
@@ -20,9 +19,9 @@ pub trait NameFor<Old: DimRef, S: Dims>: DimRef {
 
 impl<S: Dims, Old: DimRef, New: DimRef> NameFor<Old, S> for New
 where
-    S::List: Remove<Old::Brand, Out: RemovalStep>,
+    S::List: Remove<Old::Brand, Out: Removal>,
     NoDim<MissingOld<S, Old>>: Bound<MissingOld<S, Old>, S>,
-    WithoutOld<S, Old>: Remove<New::Brand, Out: RemovalStep>,
+    WithoutOld<S, Old>: Remove<New::Brand, Out: Removal>,
     NoDim<OtherThanOld<S, Old, New>>: NotYetBound<OtherThanOld<S, Old, New>, S>,
     (New::Brand, ()): Merge<WithoutOld<S, Old>, Out: List>,
     <Old::Brand as Brand>::Size: SameSize<<New::Brand as Brand>::Size, Old::Brand, New::Brand>,
@@ -41,9 +40,9 @@ pub trait PartOf<Old: DimRef, S: Dims>: DimRef {
 
 impl<S: Dims, Old: DimRef, New: DimRef> PartOf<Old, S> for New
 where
-    S::List: Remove<Old::Brand, Out: RemovalStep>,
+    S::List: Remove<Old::Brand, Out: Removal>,
     NoDim<MissingOld<S, Old>>: Bound<MissingOld<S, Old>, S>,
-    WithoutOld<S, Old>: Remove<New::Brand, Out: RemovalStep>,
+    WithoutOld<S, Old>: Remove<New::Brand, Out: Removal>,
     NoDim<OtherThanOld<S, Old, New>>: NotYetBound<OtherThanOld<S, Old, New>, S>,
     (New::Brand, ()): Merge<WithoutOld<S, Old>, Out: List>,
 {
@@ -54,24 +53,15 @@ where
 /// The result of removing the dim `Old` from the set `S`.
 type TakingOld<S, Old> = <<S as Dims>::List as Remove<<Old as DimRef>::Brand>>::Out;
 /// The list that is left.
-type WithoutOld<S, Old> = <TakingOld<S, Old> as RemovalStep>::Left;
+type WithoutOld<S, Old> = <TakingOld<S, Old> as Removal>::Left;
 /// `Old` if it was missing, else [`Nothing`](super::Nothing).
-type MissingOld<S, Old> = <TakingOld<S, Old> as RemovalStep>::Missing;
+type MissingOld<S, Old> = <TakingOld<S, Old> as Removal>::Missing;
 
 /// `New` if a dim other than `Old` has that name, else [`Nothing`](super::Nothing).
 type OtherThanOld<S, Old, New> =
-    <<<WithoutOld<S, Old> as Remove<<New as DimRef>::Brand>>::Out as RemovalStep>::Had as Bool>::OrNothing<
+    <<<WithoutOld<S, Old> as Remove<<New as DimRef>::Brand>>::Out as Removal>::Had as Bool>::OrNothing<
         <New as DimRef>::Brand,
     >;
-
-condition! {
-    /// `D` is not yet a dim of the set.
-    #[diagnostic::on_unimplemented(
-        message = "dimension `{D}` is already bound in a tensor with dims `{S}`",
-        label = "this tensor has `{D}` already: choose another name"
-    )]
-    pub trait NotYetBound<D, S> for True;
-}
 
 /// A set that `D` can join as a new dim.
 pub trait CanGain<D>: Dims {
@@ -80,7 +70,7 @@ pub trait CanGain<D>: Dims {
 }
 impl<S: Dims, D: MaybeDim> CanGain<D> for S
 where
-    S::List: Remove<D, Out: RemovalStep>,
+    S::List: Remove<D, Out: Removal>,
     NoDim<Found<D, S>>: NotYetBound<Found<D, S>, S>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -93,7 +83,7 @@ pub trait NotIn<S>: DimRef {
 }
 impl<S: Dims, D: DimRef> NotIn<S> for D
 where
-    S::List: Remove<D::Brand, Out: RemovalStep>,
+    S::List: Remove<D::Brand, Out: Removal>,
     NoDim<Found<D::Brand, S>>: NotYetBound<Found<D::Brand, S>, S>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;

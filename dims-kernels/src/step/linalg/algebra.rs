@@ -1,5 +1,5 @@
-//! Matrices of a backward pass: products and the like as steps of programs, so that they can be
-//! differentiated again.
+//! Matrix arithmetic for the backward pass. Products, sums and so on are steps of programs, so
+//! derivatives can be differentiated again.
 
 use super::{MatrixElement, MatrixStep, MatrixWork};
 use crate::error::Error;
@@ -16,43 +16,43 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use smallvec::SmallVec;
 
-/// A matrix for each position of the batch, in memory.
+/// A strided view of memory with one matrix for each position of the batch.
 #[derive(Clone)]
 pub(super) struct Matrices {
     held: Arc<dyn Held>,
     pub(super) rows: usize,
     pub(super) columns: usize,
     start: isize,
-    /// From one matrix to the next, from row to row, and from column to column.
+    /// The strides from matrix to matrix, from row to row, and from column to column.
     strides: [isize; 3],
 }
 
 impl Matrices {
-    /// Contiguous matrices from an element of some memory on.
+    /// Contiguous matrices that begin at the element `start` of `held`.
     pub(super) fn new(held: &Arc<dyn Held>, start: usize, [rows, columns]: [usize; 2]) -> Self {
         let strides = [rows * columns, columns, 1].map(|stride| stride as isize);
         Matrices { held: Arc::clone(held), rows, columns, start: start as isize, strides }
     }
 
-    /// The same elements transposed.
+    /// The transposed view.
     pub(super) fn t(&self) -> Self {
         let [batch, row, column] = self.strides;
         let own = self.clone();
         Matrices { rows: self.columns, columns: self.rows, strides: [batch, column, row], ..own }
     }
 
-    /// Some of the rows.
+    /// The rows `from..to`.
     pub(super) fn rows_from(&self, from: usize, to: usize) -> Self {
         let start = self.start + from as isize * self.strides[1];
         Matrices { rows: to - from, start, ..self.clone() }
     }
 
-    /// Some of the columns.
+    /// The columns `from..to`.
     pub(super) fn columns_from(&self, from: usize, to: usize) -> Self {
         self.t().rows_from(from, to).t()
     }
 
-    /// Vectors as the rows of matrices, each of which is the same.
+    /// Repeats one row `rows` times, without a copy.
     pub(super) fn as_equal_rows(&self, rows: usize) -> Self {
         let [batch, _, column] = self.strides;
         Matrices { rows, strides: [batch, 0, column], ..self.clone() }
@@ -66,7 +66,7 @@ impl Matrices {
     }
 }
 
-/// Steps on matrices of a backward pass.
+/// Computes with matrices in a backward pass.
 pub(super) struct Algebra<T> {
     batch: usize,
     recorded: bool,
@@ -82,8 +82,8 @@ impl<T: MatrixElement> Algebra<T> {
         DType::of::<T>().expect("only floats are recorded")
     }
 
-    /// The elements along loops: the batch, and those that rows and columns have among some of
-    /// these sizes.
+    /// The elements along loops of these sizes. The batch is the first loop; `row` and `column` are
+    /// the numbers of the loops over rows and columns.
     fn field(&self, of: &Matrices, sizes: &[usize], [row, column]: [usize; 2]) -> Field {
         let mut strides = vec![0; sizes.len()];
         strides[0] = of.strides[0];
@@ -92,7 +92,7 @@ impl<T: MatrixElement> Algebra<T> {
         Field::held(sizes, &of.held, StridedPlace::strided(of.start, strides))
     }
 
-    /// The sum of fields over the same loops, at places of new matrices.
+    /// New matrices: zeros, with each part added at its positions.
     fn summed(&self, parts: &[Part], [rows, columns]: [usize; 2]) -> Result<Matrices, Error> {
         let held = evaluate(parts, self.batch * rows * columns, self.dtype(), self.recorded)?;
         Ok(Matrices::new(&held, 0, [rows, columns]))
@@ -108,7 +108,7 @@ impl<T: MatrixElement> Algebra<T> {
         self.summed(&[Part { field, place }], [rows, columns])
     }
 
-    /// The product of several.
+    /// The product of several matrices, from left to right.
     pub(super) fn products<const N: usize>(&self, all: [&Matrices; N]) -> Result<Matrices, Error> {
         let (first, rest) = all.split_first().expect("there is a factor");
         rest.iter().try_fold((*first).clone(), |product, own| self.product(&product, own))
@@ -134,8 +134,7 @@ impl<T: MatrixElement> Algebra<T> {
         self.summed(&[Part { field, place }], [a.rows, a.columns])
     }
 
-    /// Elements as they are, where the number of the row less that of the column meets a condition,
-    /// times a factor for each case: below the diagonal, on it, and above it.
+    /// Multiplies elements by one of three factors: below the diagonal, on it, and above it.
     pub(super) fn shares(&self, a: &Matrices, [below, on, above]: [f64; 3]) -> Result<Matrices, Error> {
         let (sizes, place) = self.elementwise(a);
         let offset = positions(&sizes, [0, 1, -1]);
@@ -155,7 +154,7 @@ impl<T: MatrixElement> Algebra<T> {
         self.map(a, [], |build, a, []| scaled(build, a, share))
     }
 
-    /// The sum of matrices, each times a factor.
+    /// The sum of matrices, each multiplied by its factor.
     pub(super) fn sum(&self, terms: &[(&Matrices, f64)]) -> Result<Matrices, Error> {
         let (first, _) = terms[0];
         let (sizes, place) = self.elementwise(first);
@@ -171,8 +170,8 @@ impl<T: MatrixElement> Algebra<T> {
         self.sum(&[(a, 0.5), (&a.t(), 0.5)])
     }
 
-    /// Matrices of this size that have others at places from a row and a column on, and zeros
-    /// elsewhere.
+    /// Block matrices of this size: each part begins at its row and column, and all other elements
+    /// are zeros.
     pub(super) fn placed(
         &self,
         parts: &[(&Matrices, [usize; 2])],
@@ -187,7 +186,7 @@ impl<T: MatrixElement> Algebra<T> {
         self.summed(&parts.iter().map(part).collect::<Vec<_>>(), [rows, columns])
     }
 
-    /// Diagonal matrices with these numbers of rows and columns, from vectors.
+    /// Square matrices with these vectors on the diagonal.
     pub(super) fn diagonal(&self, vectors: &Matrices) -> Result<Matrices, Error> {
         let size = vectors.columns;
         let sizes = [self.batch, size];
@@ -197,14 +196,14 @@ impl<T: MatrixElement> Algebra<T> {
         self.summed(&[Part { field, place }], [size, size])
     }
 
-    /// The sum of all elements of each matrix, as a matrix of one element.
+    /// The sum of all elements of each matrix, as a 1 x 1 matrix.
     pub(super) fn total(&self, a: &Matrices) -> Result<Matrices, Error> {
         let (sizes, _) = self.elementwise(a);
         let place = StridedPlace::strided(0, [1, 0, 0]);
         self.summed(&[Part { field: self.field(a, &sizes, [1, 2]), place }], [1, 1])
     }
 
-    /// Each matrix times a number, which is a matrix of one element.
+    /// Multiplies each matrix by its number, a 1 x 1 matrix.
     pub(super) fn times(&self, a: &Matrices, number: &Matrices) -> Result<Matrices, Error> {
         let number = Matrices {
             rows: a.rows,
@@ -215,7 +214,7 @@ impl<T: MatrixElement> Algebra<T> {
         self.map(a, [&number], |build, a, [number]| build.binary(BinaryOpcode::Mul, a, number))
     }
 
-    /// The rows of matrices, each put where the positions of the batch say.
+    /// Permutes the rows of each matrix: row `i` moves to row `positions[i]`.
     pub(super) fn rows_to(&self, a: &Matrices, positions: &Arc<dyn Held>) -> Result<Matrices, Error> {
         let (sizes, _) = self.elementwise(a);
         let index = Field::held(&sizes, positions, StridedPlace::strided(0, [a.rows as isize, 1, 0]));
@@ -226,12 +225,12 @@ impl<T: MatrixElement> Algebra<T> {
         self.summed(&[Part { field: self.field(a, &sizes, [1, 2]), place }], [a.rows, a.columns])
     }
 
-    /// The same elements, contiguous.
+    /// The matrices in contiguous memory; copied only if they are not contiguous yet.
     fn contiguous(&self, a: &Matrices) -> Result<Matrices, Error> {
         if a.is_contiguous(self.batch) { Ok(a.clone()) } else { self.sum(&[(a, 1.0)]) }
     }
 
-    /// The results of another step: for each the memory.
+    /// Runs another step and returns the memory of each result.
     pub(super) fn run(
         &self,
         step: &MatrixStep<T>,
@@ -251,7 +250,7 @@ impl<T: MatrixElement> Algebra<T> {
         Ok(step.work.yields(step.sizes).iter().map(held).collect())
     }
 
-    /// The only result of another step on matrices of this shape.
+    /// Runs a step that has one result, of this shape.
     pub(super) fn only(
         &self,
         work: MatrixWork,
@@ -289,7 +288,7 @@ impl<T: MatrixElement> Algebra<T> {
     }
 }
 
-/// The sum of the positions along loops, each times a factor.
+/// A field whose elements are the sum of the position along each loop times the loop's factor.
 fn positions(sizes: &[usize; 3], factors: [isize; 3]) -> Field {
     let mut build = Builder::new();
     let position = build.position(0);
@@ -308,6 +307,6 @@ fn scaled(build: &mut Builder, a: Register, share: f64) -> Register {
     }
     let kind = build.kind(a);
     let share_of = build.float(share, kind);
-    // (Zero times NaN is zero here.)
+    // A factor of zero gives zero, also for NaN.
     if share == 0.0 { share_of } else { build.binary(BinaryOpcode::Mul, a, share_of) }
 }

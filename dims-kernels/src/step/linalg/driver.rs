@@ -1,4 +1,4 @@
-//! Runs a work on each matrix of a batch.
+//! Runs a [`MatrixWork`] on each matrix of a batch.
 
 use super::lanes::{LaneJob, MOST_LANES};
 use super::results::{OwnedResult, ResultElements, ResultPlaces, ResultSlice};
@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use faer::Par;
 use smallvec::SmallVec;
 
-/// Some neighbours in the batch.
+/// Consecutive matrices of the batch.
 struct MatrixChunk<'r, T: MatrixElement> {
     first: usize,
     count: usize,
@@ -68,7 +68,7 @@ pub(super) fn run_with<T: MatrixElement>(
     kept(step, operands.keeps(), results)
 }
 
-/// On how many threads one matrix is worked on.
+/// The parallelism within one matrix.
 pub(super) fn par_of(threads: usize) -> Par {
     match threads {
         #[cfg(feature = "rayon")]
@@ -77,7 +77,7 @@ pub(super) fn par_of(threads: usize) -> Par {
     }
 }
 
-/// The results, and a copy of all floats among several, which the derivative needs together.
+/// The results. If the derivative needs them, all float results are also copied into one buffer.
 fn kept<T: MatrixElement>(
     step: &MatrixStep<T>,
     keeps: bool,
@@ -146,7 +146,7 @@ fn named<T>(step: &MatrixStep<T>, failure: Failure, at: usize) -> Error {
     }
 }
 
-/// The work on one matrix.
+/// Runs the work on one matrix.
 fn each<T: MatrixElement>(
     step: &MatrixStep<T>,
     operands: &[&[T]],

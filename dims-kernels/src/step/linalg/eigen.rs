@@ -1,6 +1,8 @@
 //! Eigenvalues and eigenvectors of any square matrix, which are complex.
 
 use super::driver::par_of;
+use super::range::{exponent_out_of_range, scale, times_power};
+use super::spectral::svd;
 use super::stack::Failure;
 use super::views::by_columns;
 use super::workspace::{Workspace, check_finite};
@@ -15,8 +17,10 @@ use crate::step::StepDerivative;
 use crate::step::{Step, StepOperands, StepResults};
 #[cfg(feature = "std")]
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use faer::Par;
 use num_complex::Complex;
 
 /// The eigenvalues of square matrices of real numbers, and their eigenvectors as columns of unit
@@ -24,9 +28,9 @@ use num_complex::Complex;
 /// differentiated.
 #[derive(Clone, Copy, Debug)]
 pub struct EigenStep<T> {
-    /// How many matrices there are.
+    /// The number of matrices.
     pub batch: usize,
-    /// How many rows and columns each has.
+    /// The number of rows and columns of each.
     pub size: usize,
     /// The type of the elements.
     pub element: PhantomData<T>,
@@ -96,13 +100,21 @@ fn eig<T: RealMatrixElement>(
     check_finite(a)?;
     let Workspace { copies: [own, real, imaginary, _], stack, par } = workspace;
     let (own, real, imaginary) = (own.zeros(a.len())?, real.zeros(size)?, imaginary.zeros(size)?);
+    let exponent = exponent_out_of_range(a);
+    let mut scaled = Vec::new();
+    if let Some(exponent) = exponent {
+        scaled.extend_from_slice(a);
+        scale(&mut scaled, -exponent);
+    }
+    let a: &[T] = if exponent.is_some() { &scaled } else { a };
     T::eigen(a, size, [&mut *real, &mut *imaginary], own, stack, *par)?;
     let own = by_columns(own, size, size);
     let mut column = 0;
     while column < size {
         let value = Complex::new(real[column], imaginary[column]);
         values[column] = value;
-        // Two columns are the real and the imaginary part of the vectors of a pair.
+        // The vectors of a conjugate pair are stored as two columns: the real and the imaginary
+        // part.
         let is_pair = value.im != T::ZERO && column + 1 < size;
         for row in 0..size {
             let (re, im) = (own[(row, column)], if is_pair { own[(row, column + 1)] } else { T::ZERO });
@@ -117,20 +129,94 @@ fn eig<T: RealMatrixElement>(
         column += 1 + usize::from(is_pair);
     }
     unit_columns(vectors, size);
+    replace_missing(a, values, vectors)?;
+    if let Some(exponent) = exponent {
+        for value in values {
+            *value = Complex::new(times_power(value.re, exponent), times_power(value.im, exponent));
+        }
+    }
     Ok(())
 }
 
-/// Makes the length of each column 1.
+/// Replaces eigenvectors that are NaN. (`faer` divides by differences of eigenvalues, so those of
+/// an eigenvalue with few eigenvectors can overflow.) The new one is the unit vector `x` for which
+/// `|(a - value) x|` is least.
+fn replace_missing<T: RealMatrixElement>(
+    a: &[T],
+    values: &[Complex<T>],
+    vectors: &mut [Complex<T>],
+) -> Result<(), Failure> {
+    let size = values.len();
+    for (column, value) in values.iter().enumerate() {
+        let is_number = |own: Complex<T>| own.re.is_number() && own.im.is_number();
+        if (0..size).all(|row| is_number(vectors[row * size + column])) {
+            continue;
+        }
+        let opposite = Complex::new(value.re, Num::sub(T::ZERO, value.im));
+        if value.im != T::ZERO && column > 0 && values[column - 1] == opposite {
+            for row in vectors.chunks_exact_mut(size) {
+                row[column] = Complex::new(row[column - 1].re, Num::sub(T::ZERO, row[column - 1].im));
+            }
+            continue;
+        }
+        let found = least_vector(a, *value)?;
+        for (row, own) in vectors.chunks_exact_mut(size).zip(found) {
+            row[column] = own;
+        }
+    }
+    Ok(())
+}
+
+/// The unit vector `x` for which `|(a - value) x|` is least.
+///
+/// For a complex value, the matrix of real numbers is `[[re, -im], [im, re]]`.
+fn least_vector<T: RealMatrixElement>(a: &[T], value: Complex<T>) -> Result<Vec<Complex<T>>, Failure> {
+    let size = a.len().isqrt();
+    let is_real = value.im == T::ZERO;
+    let rows = if is_real { size } else { 2 * size };
+    let mut matrix = vec![T::ZERO; rows * rows];
+    for row in 0..rows {
+        for column in 0..rows {
+            let own = a[row % size * size + column % size];
+            matrix[row * rows + column] = match (row == column, row / size == column / size) {
+                (true, _) => Num::sub(own, value.re),
+                (false, true) => own,
+                (false, false) if row % size != column % size => T::ZERO,
+                (false, false) if row < column => value.im,
+                (false, false) => Num::sub(T::ZERO, value.im),
+            };
+        }
+    }
+    let (mut values, mut left) = (vec![T::Part::ZERO; rows], vec![T::ZERO; matrix.len()]);
+    let mut right = left.clone();
+    let vectors = [&mut left[..], &mut right[..]];
+    svd(&matrix, MatrixSizes::square(1, rows), &mut values, vectors, &mut Workspace::new(Par::Seq))?;
+    let last = |row: usize| right[row * rows + rows - 1];
+    let part = |row: usize| if is_real { T::ZERO } else { last(size + row) };
+    Ok((0..size).map(|row| Complex::new(last(row), part(row))).collect())
+}
+
+/// Scales each column to length 1.
 fn unit_columns<T: RealMatrixElement>(vectors: &mut [Complex<T>], size: usize) {
     for column in 0..size {
-        let squares =
-            (0..size).map(|row| vectors[row * size + column]).fold(<T as Num>::ZERO, |sum: T, own| {
-                Num::add(sum, Num::add(Num::mul(own.re, own.re), Num::mul(own.im, own.im)))
-            });
-        let share = Num::div(T::ONE, num_traits::Float::sqrt(squares));
-        for row in 0..size {
-            let own = &mut vectors[row * size + column];
-            *own = Complex::new(Num::mul(own.re, share), Num::mul(own.im, share));
-        }
+        let places = (0..size).map(|row| row * size + column);
+        let most = places.clone().map(|at| vectors[at]).fold(<T as Num>::ZERO, |most: T, own| {
+            num_traits::Float::max(
+                most,
+                num_traits::Float::max(num_traits::Float::abs(own.re), num_traits::Float::abs(own.im)),
+            )
+        });
+        let divide = |vectors: &mut [Complex<T>], by: T| {
+            for at in places.clone() {
+                let own = &mut vectors[at];
+                *own = Complex::new(Num::div(own.re, by), Num::div(own.im, by));
+            }
+        };
+        // The squares of what remains are in range.
+        divide(vectors, most);
+        let squares = places.clone().map(|at| vectors[at]).fold(<T as Num>::ZERO, |sum: T, own| {
+            Num::add(sum, Num::add(Num::mul(own.re, own.re), Num::mul(own.im, own.im)))
+        });
+        divide(vectors, num_traits::Float::sqrt(squares));
     }
 }

@@ -15,7 +15,7 @@ use faer::linalg::evd::{self, ComputeEigenvectors};
 use faer::traits::{ComplexField, RealField};
 use num_complex::Complex;
 
-/// The elements of matrices that can be factorized: `f32`, `f64`, and complex numbers of these.
+/// Element types of matrices that can be factorized: `f32`, `f64`, and complex numbers of these.
 #[diagnostic::on_unimplemented(
     message = "matrices of `{Self}` cannot be factorized",
     label = "`f32`, `f64` or complex numbers of these are needed here; cast the tensor first: `.cast::<f64>()`"
@@ -24,7 +24,7 @@ pub trait MatrixElement: Num + ComplexField<Real = Self::Part> {
     /// The type of the real part.
     type Part: Real + RealField + MatrixElement<Part = Self::Part>;
 
-    /// A real number.
+    /// The value with this real part.
     #[doc(hidden)]
     fn of_part(part: Self::Part) -> Self;
 
@@ -40,7 +40,7 @@ pub trait MatrixElement: Num + ComplexField<Real = Self::Part> {
     #[doc(hidden)]
     fn size(self) -> Self::Part;
 
-    /// Whether it is neither infinite nor NaN.
+    /// Whether the value is finite: neither infinite nor NaN.
     #[doc(hidden)]
     fn is_number(self) -> bool;
 
@@ -58,14 +58,15 @@ pub trait MatrixElement: Num + ComplexField<Real = Self::Part> {
     }
 }
 
-/// The elements of matrices of real numbers that can be factorized: `f32` and `f64`.
+/// Element types of real matrices that can be factorized: `f32` and `f64`.
 #[diagnostic::on_unimplemented(
     message = "matrices of `{Self}` have no eigenvalues here",
     label = "`f32` or `f64` is needed here; cast the tensor first: `.cast::<f64>()`"
 )]
 pub trait RealMatrixElement: MatrixElement + num_traits::Float {
-    /// The eigenvalues of a matrix that lies row by row, and its eigenvectors column by column: two
-    /// columns are the real and the imaginary part of those of a pair.
+    /// The eigenvalues of a row-major matrix, and its eigenvectors as columns in column-major
+    /// order. The eigenvectors of a conjugate pair are stored as two columns: the real and the
+    /// imaginary part.
     #[doc(hidden)]
     fn eigen(
         a: &[Self],

@@ -24,7 +24,7 @@ fn product<T: MatrixElement>(a: &[T], b: &[T], size: usize, to: &mut [T], par: P
     matmul(by_rows_mut(to, size, size), Accum::Replace, a, b, T::ONE, par);
 }
 
-/// The power with a whole exponent, by squaring.
+/// The power with an integer exponent, by repeated squaring.
 pub(super) fn power<T: MatrixElement>(
     a: &[T],
     size: usize,
@@ -85,7 +85,7 @@ pub(super) fn expm<T: MatrixElement>(
     product(&a, &a, size, &mut a2, par);
     product(&a2, &a2, size, &mut a4, par);
     product(&a4, &a2, size, &mut a6, par);
-    // The sum of some powers, each with its coefficient.
+    // A sum of powers times their coefficients.
     let sum = |coefficients: [usize; 4]| {
         let mut sum = zeros();
         for at in 0..size * size {

@@ -1,15 +1,15 @@
-//! Linear algebra on matrices, under a batch: factorizations, systems of equations, eigenvalues,
-//! functions of matrices.
+//! Linear algebra on batches of matrices: factorizations, systems of equations, eigenvalues, matrix
+//! functions.
 //!
-//! A [`MatrixStep`] is one [`MatrixWork`] on each matrix of a batch. Operands and results are
-//! contiguous: matrix after matrix, each row by row.
+//! A [`MatrixStep`] runs one [`MatrixWork`] on each matrix of a batch. Operands and results are
+//! contiguous and row-major, one matrix after another.
 //!
 //! ```text
 //! MatrixStep  ->  threads: matrices of the batch, or within a large one  ->  lanes: several small matrices at once
 //!                                                                       ->  solving, spectral, functions: one matrix, by `faer`
 //! ```
 //!
-//! [`MatrixWork`] says what it takes and yields, `pull` and `algebra` what its derivative is.
+//! [`MatrixWork`] defines the operands and results, `pull` and `algebra` the derivatives.
 
 #[cfg(feature = "std")]
 mod algebra;
@@ -25,6 +25,7 @@ mod pull;
 mod pull_factors;
 #[cfg(feature = "std")]
 mod pulled;
+mod range;
 mod results;
 #[cfg(feature = "std")]
 mod saved;
@@ -54,19 +55,19 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-/// A [`MatrixWork`] on each matrix of a batch.
+/// Runs a [`MatrixWork`] on each matrix of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct MatrixStep<T> {
     /// The work.
     pub work: MatrixWork,
-    /// How many matrices there are, and how large they are.
+    /// The number of matrices and their sizes.
     pub sizes: MatrixSizes,
     /// The type of the elements.
     pub element: PhantomData<T>,
 }
 
 impl<T> MatrixStep<T> {
-    /// A work on matrices of these sizes.
+    /// The step that runs `work` on matrices of these sizes.
     pub fn new(work: MatrixWork, sizes: MatrixSizes) -> Self {
         MatrixStep { work, sizes, element: PhantomData }
     }

@@ -1,9 +1,8 @@
-//! The derivative of each work, as steps of programs: `d a` for the cotangent of one of its
+//! The derivative of each operation, as steps of programs: `d a` for a cotangent `g` of one of its
 //! results.
 //!
-//! Formulas are those of M. Giles, An extended collection of matrix derivative results for forward
-//! and reverse mode algorithmic differentiation (2008), unless a function names another source. A
-//! cotangent is `g`.
+//! The formulas are from M. Giles, An extended collection of matrix derivative results for forward
+//! and reverse mode algorithmic differentiation (2008), unless a function names another source.
 
 use super::algebra::{Algebra, Matrices};
 use super::pull_factors as factors;
@@ -49,7 +48,8 @@ pub(super) fn pull<T: MatrixElement>(
     Ok(pulled.algebra.part_of(own, 0, &given).into_iter().collect())
 }
 
-/// Of `t x = b`: `d b = t^-T g`, and `d t = -d b x^T`, of which a triangle counts.
+/// `t x = b`: `d b = t^-T g`, and `d t = -d b x^T`. For a triangular system, `d t` is 0 outside the
+/// triangle that the system reads.
 fn of_system<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
     let PulledMatrices { step, own, algebra } = pulled;
     let shape = [step.sizes.rows, step.sizes.right];
@@ -84,8 +84,8 @@ fn of_system<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Vec
     Ok(parts)
 }
 
-/// `l^-T p l^-1` made symmetric, where `p` is the lower triangle of `l^T g`, with half of its
-/// diagonal.
+/// The symmetric part of `l^-T p l^-1`, where `p` is the lower triangle of `l^T g` with its
+/// diagonal halved.
 fn of_cholesky<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let algebra = &pulled.algebra;
     let size = pulled.step.sizes.rows;
@@ -97,7 +97,7 @@ fn of_cholesky<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<M
     algebra.symmetric(&both)
 }
 
-/// Of `y = a^-T`: `-y g^T y`.
+/// `y = a^-T`: `-y g^T y`.
 fn of_inverse<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let size = pulled.step.sizes.rows;
     let (y, g) = (pulled.value([size; 2]), pulled.cotangent([size; 2]));
@@ -118,7 +118,8 @@ fn of_logarithm<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<
     algebra.times(&y, &pulled.cotangent([1, 1]))
 }
 
-/// Of the cofactors `det(a) y` with `y = a^-T`: `det(a) (<g, y> y - y g^T y)`. It needs an inverse.
+/// The cofactors `det(a) y` with `y = a^-T`: `det(a) (<g, y> y - y g^T y)`. The matrix must have an
+/// inverse.
 fn of_cofactors<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let (a, algebra) = (pulled.operand(0), &pulled.algebra);
     let g = pulled.cotangent([a.rows; 2]);
@@ -131,9 +132,10 @@ fn of_cofactors<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<
     algebra.times(&algebra.sum(&[(&along, 1.0), (&across, -1.0)])?, &det)
 }
 
-/// G. Golub and V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares
-/// problems whose variables separate (1973), of `y = pinv(a)^T` where the rank stays as it is:
-/// `-y g^T y + (g - a y^T g) y^T y + y y^T (g - g y^T a)`.
+/// `y = pinv(a)^T` of a matrix whose rank is locally constant:
+/// `-y g^T y + (g - a y^T g) y^T y + y y^T (g - g y^T a)`. (G. Golub and V. Pereyra, The
+/// differentiation of pseudo-inverses and nonlinear least squares problems whose variables
+/// separate, 1973.)
 fn of_pinv<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let (a, algebra) = (pulled.operand(0), &pulled.algebra);
     let shape = [a.rows, a.columns];
@@ -146,7 +148,7 @@ fn of_pinv<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matri
     algebra.sum(&[(&across, -1.0), (&above, 1.0), (&beside, 1.0)])
 }
 
-/// Of a function `f` with a power series: the upper right block of `f([a^T, g; 0, a^T])`. (N. J.
+/// A function `f` with a power series: the upper right block of `f([a^T, g; 0, a^T])`. (N. J.
 /// Higham, Functions of Matrices, 2008, theorem 3.6.)
 fn of_function<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let (a, algebra) = (pulled.operand(0), &pulled.algebra);

@@ -9,8 +9,7 @@ use crate::ops::code::BinaryOpcode;
 use crate::program::{Builder, Register};
 use alloc::vec::Vec;
 
-/// `1 / (value of the column - value of the row)`, times an element: 0 on the diagonal. Elements
-/// that are 0 stay so, also between equal values.
+/// `x / (column - row)`. It is 0 where `x` is 0, also if `column` and `row` are equal.
 fn over_gap(build: &mut Builder, x: Register, [row, column]: [Register; 2]) -> Register {
     let gap = build.binary(BinaryOpcode::Sub, column, row);
     let kind = build.kind(gap);
@@ -19,8 +18,8 @@ fn over_gap(build: &mut Builder, x: Register, [row, column]: [Register; 2]) -> R
     build.binary(BinaryOpcode::Chain, x, share)
 }
 
-/// Of `(a + a^T) / 2 = v diag(w) v^T`: `v (diag(g_w) + f * (v^T g_v)) v^T` with
-/// `f[i, j] = 1 / (w[j] - w[i])`, made symmetric.
+/// `(a + a^T) / 2 = v diag(w) v^T`: the symmetric part of `v (diag(g_w) + f * (v^T g_v)) v^T` with
+/// `f[i, j] = 1 / (w[j] - w[i])`.
 pub(super) fn of_eigh<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let algebra = &pulled.algebra;
     let size = pulled.step.sizes.rows;
@@ -38,7 +37,7 @@ pub(super) fn of_eigh<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> R
     algebra.symmetric(&algebra.products([&v, &inner, &v.t()])?)
 }
 
-/// The factors `u`, `s` (as a row) and `v` of the operand.
+/// The factors `u`, `s` (as one row) and `v` of the operand.
 fn singular<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<[Matrices; 3], Error> {
     let sizes = pulled.step.sizes;
     let least = sizes.least();
@@ -49,8 +48,8 @@ fn singular<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<[Mat
     Ok(pieces.try_into().unwrap_or_else(|_| unreachable!("there are three results")))
 }
 
-/// J. Townsend, Differentiating the singular value decomposition (2016). Of `a = u diag(s) v^T`,
-/// with `f[i, j] = 1 / (s[j]^2 - s[i]^2)`:
+/// `a = u diag(s) v^T`, with `f[i, j] = 1 / (s[j]^2 - s[i]^2)` (J. Townsend, Differentiating the
+/// singular value decomposition, 2016):
 ///
 /// ```text
 /// for s:  u diag(g) v^T
@@ -81,7 +80,7 @@ fn of_left_vectors<T: MatrixElement>(
     let skew = algebra.shares(&skew, [1.0, 0.0, 1.0])?;
     let columns = s.as_equal_rows(s.columns);
     let inner = algebra.map(&skew, [&columns.t(), &columns], |build, x, [row, column]| {
-        // (The difference of squares as a product has no difference of large numbers.)
+        // `(x - y) (x + y)` keeps more digits than `x^2 - y^2`.
         let own = over_gap(build, x, [row, column]);
         let sum = build.binary(BinaryOpcode::Add, row, column);
         let share = build.binary(BinaryOpcode::Div, column, sum);
@@ -110,7 +109,7 @@ pub(super) fn of_singular_values<T: MatrixElement>(
     algebra.products([&u, &inner, &v.t()])
 }
 
-/// Of the greatest singular value over the least: `g` times the derivatives of both.
+/// The greatest singular value divided by the least: `g` times the derivatives of both.
 pub(super) fn of_cond<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let algebra = &pulled.algebra;
     let [u, s, v] = singular(pulled)?;
@@ -131,10 +130,10 @@ pub(super) fn of_cond<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> R
 
 const UPPER: ReadTriangle = ReadTriangle { lower: false, transposed: false, unit: false };
 
-/// S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions (2018). Of
 /// `a = q r` with at least as many rows as columns: `(g_q + q m) r^-T`, where `m` is the lower
-/// triangle of `r g_r^T - g_q^T q`, mirrored. Further columns `b = q w` have `g_b = q g_w`, and
-/// `b g_w^T` comes to `g_q`.
+/// triangle of `r g_r^T - g_q^T q`, mirrored at the diagonal. For extra columns `b = q w`,
+/// `g_b = q g_w`, and `b g_w^T` is added to `g_q`. (S. F. Walter and L. Lehmann, Algorithmic
+/// differentiation of linear algebra functions, 2018.)
 pub(super) fn of_qr<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let algebra = &pulled.algebra;
     let sizes = pulled.step.sizes;
@@ -180,10 +179,10 @@ fn of_square_qr<T: MatrixElement>(
     Ok(algebra.solve_triangular(UPPER, r, &all.t())?.t())
 }
 
-/// F. de Hoog, R. Anderssen and M. Lukas, Differentiation of matrix functionals using triangular
-/// factorization (2011). Of a square `p a = l u`: `l^-T (s + t) u^-T`, where `s` is what `l^T g_l`
-/// has below the diagonal, and `t` the rest of `g_u u^T`. Further rows of `l` are `a u^-1`, further
-/// columns of `u` are `l^-1 a`.
+/// A square `p a = l u`: `l^-T (s + t) u^-T`, where `s` is the part of `l^T g_l` below the
+/// diagonal, and `t` the part of `g_u u^T` on and above it. Extra rows of `l` are `a u^-1`, extra
+/// columns of `u` are `l^-1 a`. (F. de Hoog, R. Anderssen and M. Lukas, Differentiation of matrix
+/// functionals using triangular factorization, 2011.)
 pub(super) fn of_lu<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let algebra = &pulled.algebra;
     let sizes = pulled.step.sizes;

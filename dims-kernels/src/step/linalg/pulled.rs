@@ -1,4 +1,4 @@
-//! A step on matrices that is differentiated: its operands, results and cotangent.
+//! The operands, results and cotangent of a matrix step that is differentiated.
 
 use super::algebra::{Algebra, Matrices};
 use super::{MatrixElement, MatrixResult, MatrixStep, MatrixWork};
@@ -8,7 +8,7 @@ use crate::trace::Held;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// A step that is differentiated.
+/// A matrix step that is differentiated.
 pub(super) struct PulledMatrices<'p, 's, T> {
     pub(super) step: &'p MatrixStep<T>,
     pub(super) own: &'p Pulled<'s>,
@@ -24,18 +24,19 @@ impl<T: MatrixElement> PulledMatrices<'_, '_, T> {
         Matrices::new(held, 0, [sizes.rows, columns])
     }
 
-    /// The cotangent, as matrices of this shape.
+    /// The cotangent as matrices of this shape.
     pub(super) fn cotangent(&self, shape: [usize; 2]) -> Matrices {
         Matrices::new(self.own.cotangent, 0, shape)
     }
 
-    /// The result, as matrices of this shape.
+    /// The result as matrices of this shape.
     pub(super) fn value(&self, shape: [usize; 2]) -> Matrices {
         Matrices::new(self.own.value, 0, shape)
     }
 
-    /// All results of a work on the first operand: those that the step has kept, or, where the
-    /// derivative is to have one itself, computed again.
+    /// All results of an operation on the first operand. If the derivative is recorded, they are
+    /// computed again, so that they can be differentiated; otherwise they are the ones that the
+    /// step kept.
     pub(super) fn results(&self, work: MatrixWork) -> Result<Vec<(Arc<dyn Held>, usize)>, Error> {
         let sizes = self.step.sizes;
         if let Some(kept) = self.own.kept

@@ -1,4 +1,4 @@
-//! Steps on matrices as data, and back.
+//! Converts steps on matrices to data and back.
 
 use super::{MatrixElement, MatrixResult, MatrixSizes, MatrixStep, MatrixWork};
 use crate::error::Error;
@@ -17,7 +17,7 @@ pub(in crate::step) fn saved(kind: &dyn Any) -> Option<SavedKind> {
     of_type::<f32>(kind).or_else(|| of_type::<f64>(kind))
 }
 
-/// The step with these sizes, once they are checked.
+/// The step with these sizes, after they are checked.
 pub(in crate::step) fn restored(
     dtype: DType,
     work: MatrixWork,

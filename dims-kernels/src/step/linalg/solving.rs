@@ -1,20 +1,22 @@
-//! Factorizations by elimination, and systems of equations, of one matrix.
+//! Factorizations by elimination, and systems of equations, for one matrix.
 
+use super::range::{exponent_of, times_power};
 use super::stack::{Failure, Stack};
 use super::views::{by_columns_mut, by_rows, by_rows_mut, to_columns, to_rows, transpose};
-use super::workspace::{Workspace, cause, check_finite, hermitian};
+use super::workspace::{Workspace, cause, cause_of_system, check_finite, hermitian};
 use super::{MatrixElement, MatrixSizes, ReadTriangle};
 use crate::error::MatrixFailure;
 use crate::scalar::Num;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 use faer::linalg::cholesky::llt::factor as llt;
 use faer::linalg::lu::partial_pivoting::{factor, inverse as lu_inverse, solve as lu_solve};
 use faer::linalg::triangular_solve as triangular;
 use faer::perm::PermRef;
 use faer::{MatMut, MatRef, Par};
 
-/// The lower factor of the Hermitian part.
+/// The Cholesky factor of the Hermitian part.
 pub(super) fn cholesky<T: MatrixElement>(
     a: &[T],
     size: usize,
@@ -29,13 +31,29 @@ pub(super) fn cholesky<T: MatrixElement>(
     let found = llt::cholesky_in_place(factor, Default::default(), *par, stack, Default::default());
     let is_number = |at: usize| copy[at * size + at].is_number();
     if found.is_err() || !(0..size).all(is_number) {
-        return Err(cause(&[a], MatrixFailure::NotPositiveDefinite));
+        return Err(cause(a, MatrixFailure::NotPositiveDefinite));
     }
     to_rows(copy, size, size, out);
     for (row, out) in out.chunks_exact_mut(size.max(1)).enumerate() {
+        out[row] = T::of_part(out[row].part());
         out[row + 1..].fill(T::ZERO);
     }
     Ok(())
+}
+
+/// The elements of a triangular matrix that are read.
+fn read_elements<T: MatrixElement>(
+    a: &[T],
+    size: usize,
+    lower: bool,
+    unit: bool,
+) -> impl Iterator<Item = T> + '_ {
+    let is_read = move |at: &usize| match (at / size).cmp(&(at % size)) {
+        Ordering::Equal => !unit,
+        Ordering::Less => !lower,
+        Ordering::Greater => lower,
+    };
+    (0..size * size).filter(is_read).map(|at| a[at])
 }
 
 /// `x` in `t x = b`.
@@ -47,8 +65,9 @@ pub(super) fn solve_triangular<T: MatrixElement>(
     workspace: &mut Workspace<T>,
 ) -> Result<(), Failure> {
     let MatrixSizes { rows: size, right, .. } = sizes;
-    if !unit && (0..size).any(|at| a[at * size + at] == T::ZERO) {
-        return Err(cause(&[a], MatrixFailure::Singular));
+    let divides = |value: T| value != T::ZERO && value.is_number();
+    if !unit && !(0..size).all(|at| divides(a[at * size + at])) {
+        return Err(cause_of_system(read_elements(a, size, lower, unit), &[]));
     }
     out.copy_from_slice(b);
     let matrix = by_rows(a, size, size);
@@ -63,13 +82,12 @@ pub(super) fn solve_triangular<T: MatrixElement>(
     }
     match check_finite(out) {
         Ok(()) => Ok(()),
-        Err(_) => Err(cause(&[a, b], MatrixFailure::Singular)),
+        Err(_) => Err(cause_of_system(read_elements(a, size, lower, unit), b)),
     }
 }
 
-/// The factors of a matrix, column by column, in place of it; the lower one with its unit diagonal
-/// left out. A matrix that is stored row by row is the transpose of one that is stored column by
-/// column.
+/// The LU factors of a column-major matrix, in place of it. The unit diagonal of the lower factor is
+/// not stored. Row-major elements are the transpose in column-major order.
 struct Factors<'w, T> {
     factors: MatMut<'w, T>,
     order: Vec<usize>,
@@ -105,13 +123,48 @@ impl<'w, T: MatrixElement> Factors<'w, T> {
         (0..self.order.len()).map(|at| self.factors[(at, at)])
     }
 
-    /// Fails if the matrix, which has these elements, has no inverse.
+    /// Returns an error if the matrix, which has the elements `a`, is singular.
     fn check(&self, a: &[T]) -> Result<(), Failure> {
         match self.pivots().all(|pivot| pivot.is_number() && pivot != T::ZERO) {
             true => Ok(()),
-            false => Err(cause(&[a], MatrixFailure::Singular)),
+            false => Err(cause(a, MatrixFailure::Singular)),
         }
     }
+
+    /// The determinant. A pivot of 0 makes it 0, although later pivots are NaN.
+    fn det(&self) -> T {
+        if self.pivots().find(|pivot| *pivot == T::ZERO || !pivot.is_number()) == Some(T::ZERO) {
+            return T::ZERO;
+        }
+        let one = if self.exchanges.is_multiple_of(2) { T::ONE } else { Num::sub(T::ZERO, T::ONE) };
+        let mut is_in_range = true;
+        let found = self.pivots().fold(one, |product, pivot| {
+            let product = Num::mul(product, pivot);
+            is_in_range &= num_traits::Float::is_normal(product.size());
+            product
+        });
+        let are_numbers = self.pivots().all(|pivot| pivot.is_number());
+        if is_in_range || !are_numbers { found } else { scaled_product(one, self.pivots()) }
+    }
+}
+
+/// The product, where products of some factors are out of range. Each factor is multiplied by a
+/// power of two that makes it about 1.
+fn scaled_product<T: MatrixElement>(first: T, factors: impl Iterator<Item = T>) -> T {
+    let (mut product, mut exponent) = (first, 0);
+    for factor in factors {
+        let size = factor.size();
+        if size == T::Part::ZERO {
+            return T::ZERO;
+        }
+        let own = exponent_of(size);
+        product = Num::mul(product, times_power(factor, -own));
+        exponent += own;
+        let own = exponent_of(product.size());
+        product = times_power(product, -own);
+        exponent += own;
+    }
+    times_power(product, exponent)
 }
 
 /// `x` in `a x = b`, or in `a^T x = b`.
@@ -139,11 +192,11 @@ pub(super) fn solve<T: MatrixElement>(
     }
     match check_finite(out) {
         Ok(()) => Ok(()),
-        Err(_) => Err(cause(&[a, b], MatrixFailure::Singular)),
+        Err(_) => Err(cause_of_system(a.iter().copied(), b)),
     }
 }
 
-/// The inverse, transposed.
+/// The transposed inverse.
 pub(super) fn inverse<T: MatrixElement>(
     a: &[T],
     size: usize,
@@ -161,7 +214,7 @@ pub(super) fn inverse<T: MatrixElement>(
     lu_inverse::inverse(by_columns_mut(out, size, size), both, both, factors.order(), par, stack);
     match check_finite(out) {
         Ok(()) => Ok(()),
-        Err(_) => Err(cause(&[a], MatrixFailure::Singular)),
+        Err(_) => Err(cause(a, MatrixFailure::Singular)),
     }
 }
 
@@ -173,9 +226,8 @@ pub(super) fn det<T: MatrixElement>(
 ) -> Result<T, Failure> {
     let Workspace { copies: [copy, ..], stack, par } = workspace;
     let factors = Factors::of(copy.of(a)?, size, (stack, *par))?;
-    let start = if factors.exchanges % 2 == 0 { T::ONE } else { Num::sub(T::ZERO, T::ONE) };
-    let found = factors.pivots().fold(start, Num::mul);
-    if !found.is_number() {
+    let found = factors.det();
+    if !found.is_number() || found == T::ZERO {
         check_finite(a)?;
     }
     Ok(found)
@@ -189,7 +241,7 @@ pub(super) fn slogdet<T: MatrixElement>(
 ) -> Result<(T, T::Part), Failure> {
     let Workspace { copies: [copy, ..], stack, par } = workspace;
     let factors = Factors::of(copy.of(a)?, size, (stack, *par))?;
-    let mut sign = if factors.exchanges % 2 == 0 { T::ONE } else { Num::sub(T::ZERO, T::ONE) };
+    let mut sign = if factors.exchanges.is_multiple_of(2) { T::ONE } else { Num::sub(T::ZERO, T::ONE) };
     let mut log = T::Part::ZERO;
     for pivot in factors.pivots() {
         let magnitude = pivot.size();
@@ -197,7 +249,10 @@ pub(super) fn slogdet<T: MatrixElement>(
             check_finite(a)?;
             return Ok((T::ZERO, num_traits::Float::neg_infinity()));
         }
-        sign = Num::mul(sign, Num::div(pivot, T::of_part(magnitude)));
+        // (Complex numbers are divided by squares, which would be out of range.)
+        let exponent = -exponent_of(magnitude);
+        let pivot = times_power(pivot, exponent);
+        sign = Num::mul(sign, Num::div(pivot, T::of_part(pivot.size())));
         log = Num::add(log, num_traits::Float::ln(magnitude));
     }
     if !log.is_number() {
@@ -206,7 +261,35 @@ pub(super) fn slogdet<T: MatrixElement>(
     Ok((sign, log))
 }
 
-/// The rows in the order of their pivots, and the factors.
+/// The LU factors in place of a column-major matrix, and the order of its rows. Columns without a
+/// pivot are skipped: the lower factor has zeros there.
+fn eliminate_skipping<T: MatrixElement>(a: &mut [T], rows: usize, order: &mut [usize]) {
+    for (at, row) in order.iter_mut().enumerate() {
+        *row = at;
+    }
+    let columns = a.len().checked_div(rows).unwrap_or(0);
+    for k in 0..rows.min(columns) {
+        let size = |row: usize| a[row + k * rows].size();
+        let pivot = (k + 1..rows).fold(k, |most, row| if size(row) > size(most) { row } else { most });
+        let share = a[pivot + k * rows];
+        if share == T::ZERO {
+            continue;
+        }
+        order.swap(k, pivot);
+        for column in 0..columns {
+            a.swap(k + column * rows, pivot + column * rows);
+        }
+        for row in k + 1..rows {
+            a[row + k * rows] = Num::div(a[row + k * rows], share);
+            for column in k + 1..columns {
+                let product = Num::mul(a[row + k * rows], a[k + column * rows]);
+                a[row + column * rows] = Num::sub(a[row + column * rows], product);
+            }
+        }
+    }
+}
+
+/// The order of the rows, and the factors.
 pub(super) fn lu<T: MatrixElement>(
     a: &[T],
     sizes: MatrixSizes,
@@ -224,6 +307,11 @@ pub(super) fn lu<T: MatrixElement>(
     let stack = stack.of(factor::lu_in_place_scratch::<usize, T>(rows, columns, *par, Default::default()))?;
     let factors = by_columns_mut(copy, rows, columns);
     factor::lu_in_place(factors, order, &mut order_back, *par, stack, Default::default());
+    // (faer divides by a pivot of 0.)
+    if (0..least).any(|at| !copy[at + at * rows].is_number() || copy[at + at * rows] == T::ZERO) {
+        to_columns(a, rows, columns, copy);
+        eliminate_skipping(copy, rows, order);
+    }
     // The first `least` columns, and the first `least` rows.
     to_rows(&copy[..rows * least], rows, least, lower);
     transpose(copy, rows, [least, columns], upper);

@@ -1,6 +1,6 @@
-//! Orthogonal factors, eigenvalues and singular values of one matrix, and what is computed from
-//! these.
+//! Orthogonal factors, eigenvalues and singular values of one matrix, and functions of these.
 
+use super::range::{exponent_out_of_range, scale};
 use super::stack::Failure;
 use super::views::{by_columns, by_columns_mut, by_rows, by_rows_mut, to_columns, to_rows, transpose};
 use super::workspace::{Workspace, check_finite, hermitian};
@@ -16,7 +16,7 @@ use faer::linalg::qr::no_pivoting::factor;
 use faer::linalg::svd::{self as faer_svd, ComputeSvdVectors};
 use faer::{Accum, MatMut};
 
-/// The orthogonal factor, and the upper one.
+/// The orthogonal and the upper triangular factor.
 pub(super) fn qr<T: MatrixElement>(
     a: &[T],
     sizes: MatrixSizes,
@@ -33,6 +33,10 @@ pub(super) fn qr<T: MatrixElement>(
     let par = *par;
     let copy = copy.any(a.len())?;
     to_columns(a, rows, columns, copy);
+    let exponent = exponent_out_of_range(a);
+    if let Some(exponent) = exponent {
+        scale(copy, -exponent);
+    }
     let block = factor::recommended_block_size::<T>(rows, columns);
     let reflections = reflections.zeros(block * least)?;
     let scratch = factor::qr_in_place_scratch::<T>(rows, columns, block, par, Default::default());
@@ -47,6 +51,9 @@ pub(super) fn qr<T: MatrixElement>(
     transpose(copy, rows, [least, columns], r);
     for (row, r) in r.chunks_exact_mut(columns).enumerate() {
         r[..row].fill(T::ZERO);
+    }
+    if let Some(exponent) = exponent {
+        scale(r, exponent);
     }
     let thin = thin.zeros(rows * least)?;
     (0..least).for_each(|at| thin[at * rows + at] = T::ONE);
@@ -64,7 +71,7 @@ pub(super) fn qr<T: MatrixElement>(
     Ok(())
 }
 
-/// The eigenvalues of the Hermitian part, and its eigenvectors as columns.
+/// The eigenvalues of the Hermitian part, and the eigenvectors as columns.
 pub(super) fn eigh<T: MatrixElement>(
     a: &[T],
     size: usize,
@@ -79,6 +86,10 @@ pub(super) fn eigh<T: MatrixElement>(
     let Workspace { copies: [copy, own, diagonal, _], stack, par } = workspace;
     let copy = copy.any(a.len())?;
     hermitian(a, size, copy);
+    let exponent = exponent_out_of_range(copy);
+    if let Some(exponent) = exponent {
+        scale(copy, -exponent);
+    }
     let (own, diagonal) = (own.any(a.len())?, diagonal.any(size)?);
     let scratch =
         evd::self_adjoint_evd_scratch::<T>(size, ComputeEigenvectors::Yes, *par, Default::default());
@@ -92,11 +103,14 @@ pub(super) fn eigh<T: MatrixElement>(
     );
     found.map_err(|_| MatrixFailure::NotConverged)?;
     values.iter_mut().zip(&*diagonal).for_each(|(to, value)| *to = value.part());
+    if let Some(exponent) = exponent {
+        scale(values, exponent);
+    }
     to_rows(own, size, size, vectors);
     Ok(())
 }
 
-/// The singular values, and the vectors of both sides as columns, which lie column by column.
+/// The singular values, and the left and right singular vectors as columns in column-major order.
 fn decompose<T: MatrixElement>(
     a: &[T],
     sizes: MatrixSizes,
@@ -105,6 +119,13 @@ fn decompose<T: MatrixElement>(
     workspace: (&mut super::stack::Stack, faer::Par),
 ) -> Result<(), Failure> {
     let (stack, par) = workspace;
+    if let Some(exponent) = exponent_out_of_range(a) {
+        let mut scaled = a.to_vec();
+        scale(&mut scaled, -exponent);
+        decompose(&scaled, sizes, values, vectors, (stack, par))?;
+        scale(values, exponent);
+        return Ok(());
+    }
     let compute = if vectors.is_some() { ComputeSvdVectors::Thin } else { ComputeSvdVectors::No };
     let scratch =
         faer_svd::svd_scratch::<T>(sizes.rows, sizes.columns, compute, compute, par, Default::default());
@@ -124,7 +145,7 @@ fn decompose<T: MatrixElement>(
     Ok(found.map_err(|_| MatrixFailure::NotConverged)?)
 }
 
-/// The singular values, and the vectors of both sides as columns.
+/// The singular values, and the left and right singular vectors as columns.
 pub(super) fn svd<T: MatrixElement>(
     a: &[T],
     sizes: MatrixSizes,
@@ -161,13 +182,13 @@ pub(super) fn singular_values<T: MatrixElement>(
     Ok(())
 }
 
-/// Up to which size singular values count as 0, where this is the greatest.
+/// Singular values up to this number count as 0, if the greatest is `greatest`.
 fn tolerance<P: MatrixElement<Part = P> + crate::scalar::Real>(greatest: P, sizes: MatrixSizes) -> P {
     let count: P = num_traits::NumCast::from(sizes.rows.max(sizes.columns)).expect("a float can be any size");
     Num::mul(Num::mul(greatest, count), num_traits::Float::epsilon())
 }
 
-/// The pseudoinverse, transposed.
+/// The transposed pseudoinverse.
 pub(super) fn pinv<T: MatrixElement>(
     a: &[T],
     sizes: MatrixSizes,
@@ -204,7 +225,7 @@ pub(super) fn pinv<T: MatrixElement>(
     Ok(())
 }
 
-/// How many singular values are not 0.
+/// The number of singular values that do not count as 0.
 pub(super) fn rank<T: MatrixElement>(
     a: &[T],
     sizes: MatrixSizes,
@@ -219,7 +240,7 @@ pub(super) fn rank<T: MatrixElement>(
     Ok(diagonal.iter().filter(|value| value.part() > least).count())
 }
 
-/// The greatest singular value over the least; 0 of a matrix without elements.
+/// The greatest singular value divided by the least; 0 for a matrix without elements.
 pub(super) fn cond<T: MatrixElement>(
     a: &[T],
     sizes: MatrixSizes,
@@ -238,7 +259,7 @@ pub(super) fn cond<T: MatrixElement>(
     })
 }
 
-/// The cofactors. Of a matrix without an inverse they come from its singular values.
+/// The cofactors. If the determinant is 0 or out of range, they come from the singular values.
 pub(super) fn cofactors<T: MatrixElement>(
     a: &[T],
     size: usize,
@@ -246,7 +267,7 @@ pub(super) fn cofactors<T: MatrixElement>(
     workspace: &mut Workspace<T>,
 ) -> Result<(), Failure> {
     let det = solving::det(a, size, workspace)?;
-    if det != T::ZERO && solving::inverse(a, size, out, workspace).is_ok() {
+    if num_traits::Float::is_normal(det.size()) && solving::inverse(a, size, out, workspace).is_ok() {
         out.iter_mut().for_each(|own| *own = Num::mul(*own, det));
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! The buffer of `faer`, and why the work on a matrix failed.
+//! Scratch memory for `faer`, and the error of the work on one matrix.
 
 use crate::error::{Error, MatrixFailure};
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
@@ -6,9 +6,9 @@ use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 /// Why the work on one matrix failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The matrix is not one that the work is for.
+    /// The matrix does not meet the work's requirements.
     Matrix(MatrixFailure),
-    /// There is no memory.
+    /// The memory cannot be allocated.
     Memory(Error),
 }
 
@@ -24,19 +24,19 @@ impl From<MatrixFailure> for Failure {
     }
 }
 
-/// A buffer for `faer`, which grows.
+/// Scratch memory for `faer`, which grows as needed.
 #[derive(Default)]
-pub struct Stack(Option<(usize, MemBuffer)>);
+pub struct Stack(Option<MemBuffer>);
 
 impl Stack {
-    /// Memory as it is asked for.
+    /// Memory of at least the size that `needed` asks for.
     pub(super) fn of(&mut self, needed: StackReq) -> Result<&mut MemStack, Failure> {
+        // Enough for each alignment: a buffer is reused for types with other alignments.
         let len = needed.unaligned_bytes_required();
-        if self.0.as_ref().is_none_or(|(own, _)| *own < len) {
-            let buffer = MemBuffer::try_new(needed).map_err(|_| Error::TooLarge { elements: len })?;
-            self.0 = Some((len, buffer));
+        if self.0.as_ref().is_none_or(|own| own.len() < len) {
+            let buffer = MemBuffer::try_new(StackReq::new::<u8>(len));
+            self.0 = Some(buffer.map_err(|_| Error::TooLarge { elements: len })?);
         }
-        let (_, buffer) = self.0.as_mut().expect("the buffer was made");
-        Ok(MemStack::new(buffer))
+        Ok(MemStack::new(self.0.as_mut().expect("the buffer was made")))
     }
 }

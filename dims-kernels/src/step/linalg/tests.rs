@@ -1,5 +1,5 @@
-//! Each work against the property that defines it, over element types, sizes and batches; and
-//! against numbers of NumPy.
+//! Checks each operation against the property that defines its result, for several element types,
+//! sizes and batches, and against results from NumPy.
 
 mod lanes;
 mod numpy;
@@ -25,7 +25,7 @@ impl TestNumbers {
     }
 }
 
-/// Elements of the types, of two numbers.
+/// Element types that can be made of a real and an imaginary part.
 trait TestElement: MatrixElement {
     fn of(re: f64, im: f64) -> Self;
 }
@@ -128,12 +128,12 @@ fn run<T: MatrixElement>(
     execute(&MatrixStep::<T>::new(work, sizes), &mut operands)
 }
 
-/// The same of one operand.
+/// Runs an operation with one operand.
 fn run_one<T: MatrixElement>(work: MatrixWork, sizes: MatrixSizes, data: &[T]) -> Result<Executed, Error> {
     run(work, sizes, &[data.to_vec()])
 }
 
-/// The matrices of a result.
+/// Splits a result into matrices.
 fn pieces<T: TestElement>(data: &[T], rows: usize, columns: usize, batch: usize) -> Vec<TestMatrix<T>> {
     (0..batch)
         .map(|at| TestMatrix::new(&data[at * rows * columns..(at + 1) * rows * columns], rows, columns))

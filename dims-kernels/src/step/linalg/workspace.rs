@@ -1,4 +1,4 @@
-//! Memory that a thread uses for one matrix after another, and faults of matrices.
+//! Memory that a thread reuses from matrix to matrix, and checks of elements.
 
 use super::MatrixElement;
 use super::stack::{Failure, Stack};
@@ -9,13 +9,13 @@ use crate::scalar::Num;
 use alloc::vec::Vec;
 use faer::Par;
 
-/// The memory of one thread.
+/// The working memory of one thread.
 pub(super) struct Workspace<T> {
-    /// ReusedElements of matrices.
+    /// Buffers for copies of matrices.
     pub(super) copies: [ReusedElements<T>; 4],
-    /// What `faer` uses.
+    /// Scratch memory for `faer`.
     pub(super) stack: Stack,
-    /// On how many threads one matrix is worked on.
+    /// The parallelism within one matrix.
     pub(super) par: Par,
 }
 
@@ -25,12 +25,12 @@ impl<T: MatrixElement> Workspace<T> {
     }
 }
 
-/// Elements whose memory is used again.
+/// A buffer whose memory is reused.
 #[derive(Default)]
 pub(super) struct ReusedElements<T>(Vec<T>);
 
 impl<T: MatrixElement> ReusedElements<T> {
-    /// Zeros.
+    /// Resets the buffer to `len` zeros.
     pub(super) fn zeros(&mut self, len: usize) -> Result<&mut [T], Failure> {
         if self.0.capacity() < len {
             self.0 = reserve(len)?;
@@ -40,7 +40,7 @@ impl<T: MatrixElement> ReusedElements<T> {
         Ok(&mut self.0)
     }
 
-    /// Elements to be written.
+    /// Elements with any values, which the caller overwrites.
     pub(super) fn any(&mut self, len: usize) -> Result<&mut [T], Failure> {
         if self.0.len() < len {
             return self.zeros(len);
@@ -48,7 +48,7 @@ impl<T: MatrixElement> ReusedElements<T> {
         Ok(&mut self.0[..len])
     }
 
-    /// A copy.
+    /// Copies these elements into the buffer.
     pub(super) fn of(&mut self, data: &[T]) -> Result<&mut [T], Failure> {
         if self.0.capacity() < data.len() {
             self.0 = reserve(data.len())?;
@@ -64,21 +64,36 @@ pub(super) fn hermitian<T: MatrixElement>(a: &[T], size: usize, to: &mut [T]) {
     let half = T::of_part(num_traits::NumCast::from(0.5).expect("a float can be a half"));
     to_columns(a, size, size, to);
     for (to, own) in to.iter_mut().zip(a) {
-        *to = Num::mul(Num::add(*to, own.conjugate()), half);
+        let (one, other) = (*to, own.conjugate());
+        *to = Num::mul(Num::add(one, other), half);
+        if !to.is_number() {
+            // The sum of large elements is out of range.
+            *to = Num::add(Num::mul(one, half), Num::mul(other, half));
+        }
     }
 }
 
-/// What is wrong with a matrix that has no factorization: that it has elements that are no numbers,
-/// or `else_`.
+/// Why a matrix has no factorization: it has elements that are infinite or NaN, or `else_`.
 #[cold]
-pub(super) fn cause<T: MatrixElement>(operands: &[&[T]], else_: MatrixFailure) -> Failure {
-    match operands.iter().all(|own| own.iter().all(|value| value.is_number())) {
+pub(super) fn cause<T: MatrixElement>(a: &[T], else_: MatrixFailure) -> Failure {
+    match a.iter().all(|value| value.is_number()) {
         true => else_.into(),
         false => MatrixFailure::NotFinite.into(),
     }
 }
 
-/// Fails if an element is infinite or NaN.
+/// Why a system of equations has no solution. `a` are the elements of the matrix that are read.
+#[cold]
+pub(super) fn cause_of_system<T: MatrixElement>(mut a: impl Iterator<Item = T>, b: &[T]) -> Failure {
+    let is_number = |value: T| value.is_number();
+    match (a.all(is_number), b.iter().copied().all(is_number)) {
+        (false, _) => MatrixFailure::NotFinite.into(),
+        (true, false) => MatrixFailure::RightSideNotFinite.into(),
+        (true, true) => MatrixFailure::Singular.into(),
+    }
+}
+
+/// Returns an error if an element is infinite or NaN.
 pub(super) fn check_finite<T: MatrixElement>(data: &[T]) -> Result<(), Failure> {
     let is_finite = |block: &[T]| block.iter().fold(true, |all, value| all & value.is_number());
     match data.chunks(64).all(is_finite) {

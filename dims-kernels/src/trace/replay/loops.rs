@@ -81,13 +81,14 @@ struct FusedResult {
     cell: Option<usize>,
 }
 
-/// The most bytes of all registers of a program, so that they stay in the first-level cache.
+/// The maximum size in bytes of all registers of a program, so that they stay in the first-level
+/// cache.
 const AT_HAND: usize = 24 << 10;
 
 /// Results of more bytes do not fit into a second-level cache.
 const FAR: usize = 512 << 10;
 
-/// The fewest positions that run at once.
+/// The minimum number of positions that run at once.
 const SHORTEST: usize = 64;
 
 impl FusedLoops {
@@ -478,9 +479,9 @@ impl<T: ProgramOutput> SummedLoops<'_, T> {
     }
 }
 
-// SAFETY: it yields no places for others to write to. Each position of the loops is in one tile, so
-// parts that run on several threads write different results. The elements of a tile are in a line
-// that was computed for all of them.
+// SAFETY: it yields no positions for others to write to. Each position of the loops is in one tile,
+// so parts that run on several threads write different results. The elements of a tile are in a
+// line that was computed for all of them.
 unsafe impl<T: ProgramOutput> Kernel for SummedLoops<'_, T> {
     type Elem = T;
     const LONG: bool = true;

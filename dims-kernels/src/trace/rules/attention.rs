@@ -37,7 +37,7 @@ use core::any::Any;
 pub struct Attention {
     /// Queries, keys and values, over the same loops.
     pub operands: [Field; 3],
-    /// The scores that count, if not all do.
+    /// Which scores count, if not all do.
     pub mask: Option<Field>,
     /// The bias, added to the scores.
     pub bias: Option<Field>,
@@ -59,7 +59,7 @@ pub struct Attention {
 /// inputs, they roughly fit into a second-level cache.
 const TILE: usize = 1 << 17;
 
-/// The most queries of a tile if there is a mask.
+/// The maximum number of queries of a tile if there is a mask.
 const QUERIES: usize = 64;
 
 impl Rule for Attention {
@@ -176,7 +176,7 @@ impl QueryTile {
         }
     }
 
-    /// The range of keys that count for any of the queries, if these are not all.
+    /// The range of keys that count for any of the queries; `None` if it is the whole loop.
     fn keys(&self, over: &[usize]) -> Result<Option<Slice>, Error> {
         let (&[axis], Some(mask)) = (over, &self.mask) else { return Ok(None) };
         let varies = |axis: usize| mask.operands.iter().any(|own| own.place.varies(axis));

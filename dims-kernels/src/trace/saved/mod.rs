@@ -363,7 +363,7 @@ pub enum SavedKind {
         len: usize,
         q: u64,
     },
-    /// It runs where the feature `linalg` is on.
+    /// Running it requires the feature `linalg`.
     Matrices {
         dtype: DType,
         work: MatrixWork,

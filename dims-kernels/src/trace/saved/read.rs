@@ -28,7 +28,7 @@ use core::fmt::Display;
 pub(crate) type RestoreRule<'r> =
     &'r dyn Fn(&SavedRule, &RecordingReader<'_>, SavedType) -> Result<Box<dyn Rule>, Error>;
 
-/// The most loops of a field.
+/// The maximum number of loops of a field.
 const MOST_LOOPS: usize = 64;
 
 /// The deepest nesting of tables.

@@ -103,7 +103,7 @@ fn with_shared_operands_are_dropped_once() {
     });
 }
 
-/// One memory after another, as in an optimizer loop that forgets to detach; only the vector of the
+/// A long chain of buffers, as in an optimizer loop that forgets to detach. Only the vector of the
 /// last one is taken.
 #[test]
 fn whose_last_elements_are_taken() {

@@ -36,7 +36,7 @@ fn elements_are_found_by_their_addresses() {
     assert_eq!(id_of(&local), None);
 }
 
-/// Memory that is reused after a traced buffer is not traced.
+/// Memory that is reused after a traced buffer was dropped is not traced.
 #[test]
 fn what_is_dropped_is_found_no_more() {
     for _ in 0..100 {

@@ -358,7 +358,7 @@ fn windowed() -> impl Strategy<Value = Drawn> {
         |(formula, (batch, filter, rows, height, columns, width), step, odd, seed)| {
             let sizes = vec![batch, filter, rows, height, columns, width];
             let (line, image) = (step * 12, step * 200);
-            // Factors along other loops than a cotangent and a filter have are not windows.
+            // Only factors along the loops of a cotangent and a filter are windows.
             let given = contiguous_in(&sizes, &[0, 1, 2, 4]);
             let filter = contiguous_in(&sizes, &[1, 3, 5]);
             let other = if odd == 0 { contiguous_in(&sizes, &[0, 5]) } else { contiguous_in(&sizes, &[1]) };
@@ -415,7 +415,7 @@ fn infinite_factors_of_windows() {
     assert_eq!(run([1.0, inf]), (vec![1.0, inf, inf, inf, inf], false));
 }
 
-/// Products of matrices in all orders, with factors that are computed first or are in memory.
+/// Products of matrices in all orders. Factors are either in memory or computed first.
 #[test]
 fn products_of_matrices() {
     let sizes = [33, 70, 41];

@@ -62,7 +62,8 @@ pub fn meet_all(call: &mut Call<'_>, places: &[(usize, usize)]) -> Axis {
         .unwrap_or(Axis::UNKNOWN)
 }
 
-/// Broadcasts one axis along another. If one of them has size 1, the other's meaning counts.
+/// Broadcasts one axis along another. If one of them has size 1, the other's meaning, if any, is
+/// kept.
 fn broadcast(a: &Axis, b: &Axis) -> Axis {
     match (a.size.is_one(), b.size.is_one()) {
         (true, false) => with_meaning(b, a),

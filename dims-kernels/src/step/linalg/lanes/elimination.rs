@@ -83,6 +83,8 @@ pub(super) struct Eliminated<V> {
     pub(super) sign: V,
     /// Whether all pivots are finite and not 0.
     pub(super) is_regular: bool,
+    /// Whether all determinants, and all products of some pivots, are normal numbers.
+    pub(super) is_in_range: bool,
 }
 
 /// The factors of matrices with exchanged rows: the lower one below the diagonal, which is left
@@ -95,13 +97,16 @@ pub(super) fn eliminate<V: Lane>(
     shares: &mut [V],
 ) -> Eliminated<V> {
     let (rows, columns) = (a.rows, a.columns);
-    let mut found = Eliminated { det: one(), sign: one(), is_regular: true };
+    let mut found = Eliminated { det: one(), sign: one(), is_regular: true, is_in_range: true };
+    let least = V::all(num_traits::Float::min_positive_value());
     for k in 0..rows.min(columns) {
         update_column::<V>(a, k, k, |a, at| a.at(at, k));
         pivot(a, other, k, &mut found);
         let pivot = a.at(k, k);
         found.det = found.det.times(pivot);
         found.is_regular &= holds_everywhere(is_regular(pivot));
+        let size = found.det.abs();
+        found.is_in_range &= holds_everywhere(size.greater(least).and(infinity::<V>().greater(size)));
         let share = pivot.equal(zero()).choose(zero(), one::<V>().over(pivot));
         shares[k] = share;
         for row in k + 1..rows {

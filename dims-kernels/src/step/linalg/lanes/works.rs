@@ -309,8 +309,8 @@ impl<T: LaneElement> TileWork<T> for Inverse {
                 }
             }
         }
-        let is_right = !self.cofactors || found.det.equal(zero()).is_nowhere();
-        found.is_regular && is_right && are_finite(out.data)
+        let is_in_range = !self.cofactors || found.is_in_range;
+        found.is_regular && is_in_range && are_finite(out.data)
     }
 }
 
@@ -338,7 +338,7 @@ impl<T: LaneElement> TileWork<T> for Det {
         if !self.logarithm {
             let out = results[0].as_mut().values();
             out.copy_from_slice(&numbers(&[found.det])[..out.len()]);
-            return are_finite(&[found.det]);
+            return found.is_in_range;
         }
         let (mut sign, mut log) = (found.sign, zero::<V>());
         for at in 0..sizes.rows {

@@ -1,9 +1,9 @@
-//! Numbers of NumPy and SciPy.
+//! Results from NumPy and SciPy.
 
 use super::*;
 
-/// `a[i, j] = 1 / (1 + i + j) + (2 where i is j)`, of four rows, and what NumPy 2 and SciPy compute
-/// of it.
+/// `a[i, j] = 1 / (1 + i + j)`, plus 2 on the diagonal, with four rows, and the results of NumPy 2
+/// and SciPy.
 #[test]
 fn numbers_of_numpy() {
     let a = TestMatrix::<f64>::of(4, 4, |row, column| {

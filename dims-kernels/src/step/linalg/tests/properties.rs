@@ -1,4 +1,4 @@
-//! Each work has the property that defines it.
+//! The property that defines each operation.
 
 use super::*;
 
@@ -60,7 +60,8 @@ fn triangles<T: TestElement>(own: &[TestMatrix<T>], data: &[T], sizes: MatrixSiz
     let (b, right) = all::<T>(batch, |random| TestMatrix::random(size, 2, random));
     for bits in 0..8 {
         let [lower, transposed, unit] = [1, 2, 4].map(|bit| bits & bit != 0);
-        // (Large elements beside a diagonal of ones would make numbers that grow with the size.)
+        // With a unit diagonal, large elements elsewhere would make the solutions grow with the
+        // size.
         let (own, data): (Vec<TestMatrix<T>>, Vec<T>) = if unit {
             let own: Vec<_> = own.iter().map(|own| own.scaled(0.5 / (1.0 + size as f64))).collect();
             let data = own.iter().flat_map(|own| own.data.clone()).collect();
@@ -155,8 +156,7 @@ fn rectangular_works<T: TestElement>() {
                 "{}: {found} is not {expected}",
                 what("cond")
             );
-            // The four properties of Penrose, where the matrix is not too near to one of a lower
-            // rank.
+            // The four Penrose conditions, for matrices that are not close to a lower rank.
             if expected < 1e2 {
                 let p = inverses[at].t();
                 a.times(&p).times(a).assert_near(a, &what("pinv"));

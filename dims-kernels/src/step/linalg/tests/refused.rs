@@ -1,8 +1,8 @@
-//! Matrices that a work is not for.
+//! Matrices for which an operation returns an error.
 
 use super::*;
 
-/// The error of a work on matrices of two rows.
+/// The error of an operation on matrices of two rows.
 fn failure(work: MatrixWork, data: &[f64]) -> Option<(MatrixFailure, usize)> {
     let batch = data.len() / 4;
     let mut operands = vec![data.to_vec()];

@@ -18,8 +18,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::{Any, TypeId};
 
-/// The gradients of an attention by the nodes that its operands read, concatenated. The step has no
-/// derivative.
+/// The gradients of an attention with respect to the nodes that its operands read, concatenated.
+/// The step has no derivative.
 pub(in crate::trace) struct AttentionPullBack {
     pub(in crate::trace) attention: Attention,
     pub(in crate::trace) dy: Field,
@@ -201,7 +201,7 @@ fn hollow<T: ProgramOutput + Real>(len: usize) -> Result<Arc<dyn Held>, Error> {
     Ok(Buffer::from(hollow_of::<T>(len)?).held())
 }
 
-/// Memory of a call, marked with the node by which a gradient is computed.
+/// Memory of a call, marked with the node with respect to which a gradient is computed.
 struct NumberedMemory {
     memory: Arc<dyn Held>,
     mark: Mark,

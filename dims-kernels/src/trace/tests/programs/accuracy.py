@@ -1,9 +1,9 @@
 """Scalar operations and their first derivatives at many points, with mpmath: `python accuracy.py > accuracy.txt`.
 
-A line has the operation, its operands, the value and the derivative by each operand. Operands are floats of 32 bits, or else of 64. An argument is the number of
-points of each range; the file in the repository has the default.
+A line has the operation, its operands, the value, and the derivative by each operand. Operands are 32-bit or 64-bit floats. An optional argument sets the number of
+points in each range; the file in the repository was written with the default.
 
-The formulas share nothing with the library, whose operations are compared with them. A test fails if an operation on floats has none here.
+The formulas are independent of the library. A test fails if a float operation of the library has no formula here.
 """
 
 import random
@@ -208,12 +208,12 @@ def line(name, operands, value, slopes):
 
 
 def rounded(at, *operands):
-    """The operands in 32 bits, and every third time in 64."""
+    """The operands as 32-bit floats, every third time as 64-bit floats."""
     return operands if at % 3 == 2 else tuple(single(x) for x in operands)
 
 
 def lines(name, f, slopes, points):
-    """Points depend on the operation alone: a new one changes no other lines."""
+    """The points depend only on the operation, so a new operation changes no other lines."""
     random.seed(name)
     for at, operands in enumerate(points()):
         operands = rounded(at, *operands)

@@ -149,7 +149,9 @@ fn operations_lose_no_digits() {
         for (kind, worst) in kinds {
             for (order, (error, place)) in worst.into_iter().enumerate() {
                 if error > ulps[order.min(1)] {
-                    let what = ["the value", "the derivative", "the derivative by the second operand"][order];
+                    let what =
+                        ["the value", "the derivative", "the derivative with respect to the second operand"]
+                            [order];
                     wrong += &format!("{} of {kind}: {what} is off by {error:.1} ulp: {place}\n", own.name);
                 }
             }

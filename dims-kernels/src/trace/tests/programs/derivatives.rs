@@ -11,7 +11,7 @@ use core::ops::Range;
 /// The number of the cotangent.
 const COTANGENT: u32 = 2;
 
-/// The cotangent times the derivative by an operand; `None` if it is 0 everywhere.
+/// The cotangent times the derivative with respect to an operand; `None` if it is 0 everywhere.
 fn pulled_back(program: &ScalarProgram, operand: u32, cotangent: u32) -> Option<ScalarProgram> {
     let depends = derivative::depends_on(program, &[operand])?;
     let mut build = Builder::from_program(program.clone());
@@ -21,7 +21,7 @@ fn pulled_back(program: &ScalarProgram, operand: u32, cotangent: u32) -> Option<
     results.first().map(|&(_, value)| build.finish(value))
 }
 
-/// The derivative by an operand, for a cotangent of 1; `None` if it is 0 everywhere.
+/// The derivative with respect to an operand, for a cotangent of 1; `None` if it is 0 everywhere.
 pub(super) fn slope(program: &ScalarProgram, operand: u32) -> Option<ScalarProgram> {
     let program = pulled_back(program, operand, COTANGENT)?;
     let mut build = Builder::new();
@@ -69,7 +69,7 @@ fn assert_slopes(program: &ScalarProgram, points: &[[f64; 2]], operands: usize, 
                 points,
                 operands,
                 orders - 1,
-                &format!("the derivative by {operand} of {what}"),
+                &format!("the derivative of {what} with respect to {operand}"),
             );
         }
     }

@@ -104,7 +104,7 @@ where
     }
 }
 
-/// An operation that yields truth values, as the numbers 0 and 1.
+/// An operation that yields `bool`s, as the numbers 0 and 1.
 fn unary_tests<T: Real, O: UnaryOp<T, Out = bool> + Debug>(op: O)
 where
     f64: CastTo<T>,
@@ -139,7 +139,7 @@ where
     }
 }
 
-/// A comparison, or an operation on truth values.
+/// A comparison, or an operation on `bool`s.
 fn binary_tests<T: Element, O: BinaryOp<T, T, Out = bool> + Debug>(
     op: O,
     draw: fn(&mut Random, usize) -> Vec<T>,

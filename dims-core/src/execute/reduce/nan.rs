@@ -1,0 +1,99 @@
+//! Reductions that leave NaN out: `nansum`, `nanmean`, `nanmax`, `nanmin`, `nanvar`, `nanstd`.
+
+use super::{Empty, Reduced, eval, reduce, sum};
+use crate::error::DimError;
+use crate::expr::{Binary, Expr, Scalar, Select, Unary};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable};
+use crate::types::dim::DimList;
+use crate::types::rank::Rank;
+use crate::types::set::Dims;
+use kernels::ops;
+use kernels::reduce::Reducer;
+use kernels::scalar::{Num, Real};
+use num_traits::Float;
+
+/// A tensor with the dims of `A` and the elements of an expression.
+type NumbersOf<A, E> = Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank, E>;
+
+/// The sum of the elements that are not NaN.
+#[track_caller]
+pub(super) fn sum_of_numbers<A, D, X>(
+    expr: &impl Expr<Elem = A::Elem>,
+) -> Result<Reduced<A::Elem, A, X>, DimError>
+where
+    A: Computable<Elem: Real>,
+    D: DimList,
+    X: Dims,
+{
+    sum::<NumbersOf<A, _>, D, X>(&Unary { op: ops::NanTo(Num::ZERO), a: expr })
+}
+
+/// The number of elements that are not NaN.
+#[track_caller]
+fn count_of_numbers<A, D, X>(expr: &A::Expr) -> Result<Reduced<A::Elem, A, X>, DimError>
+where
+    A: Computable<Elem: Real>,
+    D: DimList,
+    X: Dims,
+{
+    let is_nan = Unary { op: ops::IsNan, a: expr };
+    sum::<NumbersOf<A, _>, D, X>(&Select { cond: is_nan, a: Scalar(Num::ZERO), b: Scalar(Num::ONE) })
+}
+
+/// A quotient of two results.
+#[track_caller]
+fn quotient<T: Real, X: Dims, R: Rank>(
+    sum: Named<T, X, R>,
+    count: &Named<T, X, R>,
+) -> Result<Named<T, X, R>, DimError> {
+    let quotient = Binary { op: ops::Div, a: sum.expr, b: &count.expr };
+    eval(Named::<T, X, R, _>::from_expr(quotient))
+}
+
+#[track_caller]
+pub(super) fn mean_of_numbers<A, D, X>(expr: &A::Expr) -> Result<Reduced<A::Elem, A, X>, DimError>
+where
+    A: Computable<Elem: Real>,
+    D: DimList,
+    X: Dims,
+{
+    quotient(sum_of_numbers::<A, D, X>(&expr)?, &count_of_numbers::<A, D, X>(expr)?)
+}
+
+#[track_caller]
+pub(super) fn variance_of_numbers<A, D, X>(expr: &A::Expr) -> Result<Reduced<A::Elem, A, X>, DimError>
+where
+    A: Computable<Elem: Real>,
+    D: DimList,
+    X: Dims,
+{
+    let count = count_of_numbers::<A, D, X>(expr)?;
+    let mean = quotient(sum_of_numbers::<A, D, X>(&expr)?, &count)?;
+    let distance = Binary { op: ops::Sub, a: expr, b: &mean.expr };
+    let squares = Unary { op: ops::Square, a: distance };
+    quotient(sum_of_numbers::<A, D, X>(&squares)?, &count)
+}
+
+/// The greatest or the least number. `least_wanted` replaces NaN in the comparison. The result is
+/// NaN if all elements are NaN.
+#[track_caller]
+pub(super) fn extremum_of_numbers<A, D, X, Q>(
+    expr: &A::Expr,
+    least_wanted: A::Elem,
+    reducer: Q,
+    name: &'static str,
+) -> Result<Reduced<A::Elem, A, X>, DimError>
+where
+    A: Computable<Elem: Real>,
+    D: DimList,
+    X: Dims,
+    Q: Reducer<A::Elem, Out = A::Elem>,
+{
+    let numbers = Unary { op: ops::NanTo(least_wanted), a: expr };
+    let found = reduce::<NumbersOf<A, _>, D, X, Q>(&numbers, reducer, Empty::Refused(name))?;
+    let count = count_of_numbers::<A, D, X>(expr)?;
+    let has_none = Binary { op: ops::Eq, a: count.expr, b: Scalar(Num::ZERO) };
+    let or_nan = Select { cond: has_none, a: Scalar(A::Elem::nan()), b: found.expr };
+    eval(Named::<A::Elem, X, A::Rank, _>::from_expr(or_nan))
+}

@@ -1,0 +1,46 @@
+//! Numbers whose products are out of the range of floats, multiplied by powers of two, which is
+//! exact.
+
+use super::MatrixElement;
+use crate::scalar::{Num, Real};
+use num_traits::Float;
+
+/// `e` of a positive number from `2^e` to `2^(e + 1)`.
+pub(super) fn exponent_of<P: Real>(value: P) -> i64 {
+    let (mantissa, exponent, _) = Float::integer_decode(value);
+    i64::from(exponent) + i64::from(mantissa.ilog2())
+}
+
+/// A number times `2^exponent`.
+pub(super) fn times_power<T: MatrixElement>(mut value: T, exponent: i64) -> T {
+    // Beyond this, every result is 0 or infinite.
+    let mut rest = exponent.clamp(-5000, 5000);
+    while rest != 0 {
+        let step = rest.clamp(-100, 100);
+        let power = Float::powi(Num::add(T::Part::ONE, T::Part::ONE), step as i32);
+        value = Num::mul(value, T::of_part(power));
+        rest -= step;
+    }
+    value
+}
+
+/// The exponent of the power of two by which to divide a matrix whose elements are so large or small
+/// that their products leave the range of floats. `None` for most matrices, which need no scaling.
+///
+/// The limits are those of LAPACK: the root of the least number with all digits, divided by the
+/// precision, and its reciprocal.
+pub(super) fn exponent_out_of_range<T: MatrixElement>(a: &[T]) -> Option<i64> {
+    let most = a.iter().fold(T::Part::ZERO, |most, value| Float::max(most, value.size()));
+    let least = Float::sqrt(<T::Part as Float>::min_positive_value());
+    let least = Num::div(least, <T::Part as Float>::epsilon());
+    if most == T::Part::ZERO || (most >= least && most <= Num::div(T::Part::ONE, least)) {
+        return None;
+    }
+    // (The size of a complex number can be infinite although its parts are not.)
+    Some(exponent_of(Float::min(most, <T::Part as Float>::max_value())))
+}
+
+/// Multiplies all elements by `2^exponent`.
+pub(super) fn scale<T: MatrixElement>(all: &mut [T], exponent: i64) {
+    all.iter_mut().for_each(|value| *value = times_power(*value, exponent));
+}

@@ -1,0 +1,356 @@
+//! Matrices that have no result: the error says why, and where in the batch they are.
+
+use crate::inputs::{Case, Wide, norm};
+use crate::run::{C, Inner, K, Operator, Outer, R, TestElement, alone, batch, batches, matrix, narrow};
+use crate::{count_of, golden, stacked};
+use ndarray::{Array2, ArrayD, Axis, array};
+use num_complex::Complex;
+use typed_dims::grad::grad;
+use typed_dims::operators::linalg::RealMatrixElement;
+use typed_dims::operators::linalg::systems::Triangular;
+use typed_dims::prelude::*;
+use typed_dims::types::scalar::Num;
+
+const SIZES: [usize; 6] = [1, 2, 4, 8, 9, 17];
+
+/// The operator's name in messages.
+fn name(operator: Operator) -> &'static str {
+    match operator {
+        Operator::Cholesky => "cholesky",
+        Operator::SolveTriangular(_) => "solve_triangular",
+        Operator::Solve | Operator::SolveVector => "solve",
+        Operator::Inverse => "inverse",
+        Operator::Det => "det",
+        Operator::SlogDet => "slogdet",
+        Operator::Lu => "lu",
+        Operator::Qr => "qr",
+        Operator::Eigh => "eigh",
+        Operator::Svd => "svd",
+        Operator::SingularValues => "singular_values",
+        Operator::Pinv => "pinv",
+        Operator::Lstsq => "lstsq",
+        Operator::Rank => "matrix_rank",
+        Operator::Cond => "cond",
+        Operator::Power(_) => "matrix_power",
+        Operator::Expm => "expm",
+    }
+}
+
+fn wide(rows: usize, columns: usize, f: impl Fn(usize, usize) -> f64) -> Wide {
+    Array2::from_shape_fn((rows, columns), |(row, column)| Complex::from(f(row, column)))
+}
+
+/// A symmetric, positive definite matrix.
+fn fine(size: usize) -> Wide {
+    wide(size, size, |row, column| 1.0 / (1.0 + row as f64 + column as f64) + f64::from(row == column))
+}
+
+#[track_caller]
+fn assert_message(found: Result<Vec<ArrayD<Complex<f64>>>, DimError>, expected: &str) {
+    match found {
+        Ok(_) => panic!("no error: {expected}"),
+        Err(error) => assert_eq!(error.to_string(), expected),
+    }
+}
+
+/// The error of a batch whose other matrices are fine: by itself, along one dim at each position,
+/// and along two.
+fn check<T: TestElement>(operator: Operator, bad: &Wide, b: &Wide, why: &str) {
+    let name = name(operator);
+    let (a, right) = (narrow::<T>(bad), narrow::<T>(b));
+    let alone = alone::run(operator, &a.view(), &right.view());
+    assert_message(alone, &format!("`{name}`: the matrix {why}"));
+    let fine_right = wide(b.nrows(), 3, |_, _| 1.0);
+    let all = |sizes: &[usize], at: usize| {
+        let members = |own: &Wide, other: &Wide| -> ArrayD<T> {
+            let pick = |place| if place == at { own.clone() } else { other.clone() };
+            stacked(&(0..count_of(sizes)).map(pick).collect::<Vec<_>>(), sizes)
+        };
+        let others = match bad.is_square() {
+            true => fine(bad.nrows()),
+            false => wide(bad.nrows(), bad.ncols(), |row, column| f64::from(row == column)),
+        };
+        (members(bad, &others), members(b, &fine_right))
+    };
+    // More than are computed at once.
+    for &at in if bad.nrows() <= 4 { &[0, 3, 8, 10][..] } else { &[10] } {
+        let (a, right) = all(&[11], at);
+        let found = batch::run(operator, &a.view(), &right.view());
+        assert_message(found, &format!("`{name}`: the matrix at Outer = {at} {why}"));
+    }
+    let (a, right) = all(&[2, 3], 5);
+    let found = batches::run(operator, &a.view(), &right.view());
+    assert_message(found, &format!("`{name}`: the matrix at Outer = 1, Inner = 2 {why}"));
+}
+
+/// An element that is infinite or NaN, anywhere.
+fn check_elements<T: TestElement>() {
+    let why = "has an element that is infinite or NaN";
+    for size in SIZES {
+        let b = wide(size, 3, |_, _| 1.0);
+        let places: Vec<(usize, usize)> = match size {
+            ..=4 => (0..size * size).map(|at| (at / size, at % size)).collect(),
+            _ => vec![(0, 0), (0, size - 1), (size - 1, 0), (size / 2, size / 3), (size - 1, size - 1)],
+        };
+        for (row, column) in places {
+            for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+                let mut bad = fine(size);
+                bad[[row, column]] = Complex::from(value);
+                for operator in Operator::SQUARE.into_iter().chain(Operator::ANY) {
+                    // Only a triangle is read.
+                    let is_read = match operator {
+                        Operator::SolveTriangular(Triangular::Lower) => row >= column,
+                        Operator::SolveTriangular(Triangular::Upper) => row <= column,
+                        Operator::SolveTriangular(Triangular::UnitLower) => row > column,
+                        Operator::SolveTriangular(Triangular::UnitUpper) => row < column,
+                        _ => true,
+                    };
+                    if is_read {
+                        check::<T>(operator, &bad, &b, why);
+                        continue;
+                    }
+                    let (a, right) = (narrow::<T>(&bad), narrow::<T>(&b));
+                    let same = alone::run(operator, &narrow::<T>(&fine(size)).view(), &right.view());
+                    assert_eq!(alone::run(operator, &a.view(), &right.view()).unwrap(), same.unwrap());
+                }
+            }
+        }
+    }
+    for (rows, columns) in [(5, 3), (3, 5)] {
+        let mut bad = wide(rows, columns, |row, column| (row + 2 * column) as f64);
+        bad[[2, 1]] = Complex::from(f64::NAN);
+        for operator in Operator::ANY {
+            check::<T>(operator, &bad, &wide(rows, 3, |_, _| 1.0), why);
+        }
+    }
+    // A right-hand side.
+    for size in SIZES {
+        for value in [f64::NAN, f64::INFINITY] {
+            let mut b = wide(size, 3, |_, _| 1.0);
+            b[[size / 2, 1]] = Complex::from(value);
+            for side in [Triangular::Lower, Triangular::Upper, Triangular::UnitLower, Triangular::UnitUpper] {
+                let operator = Operator::SolveTriangular(side);
+                check::<T>(operator, &fine(size), &b, "has a right-hand side that is infinite or NaN");
+            }
+            check::<T>(Operator::Solve, &fine(size), &b, "has a right-hand side that is infinite or NaN");
+        }
+    }
+}
+
+/// Matrices without an inverse, and those that are not positive definite.
+fn check_singular<T: TestElement>() {
+    for size in SIZES {
+        let b = wide(size, 3, |row, column| 1.0 + (row + column) as f64);
+        let mut zero_column = fine(size);
+        zero_column.column_mut(size / 2).fill(Complex::from(0.0));
+        let mut zero_row = fine(size);
+        zero_row.row_mut(size - 1).fill(Complex::from(0.0));
+        for bad in [wide(size, size, |_, _| 0.0), zero_column, zero_row] {
+            for operator in [
+                Operator::Solve,
+                Operator::SolveVector,
+                Operator::Inverse,
+                Operator::Power(-1),
+                Operator::Power(-2),
+            ] {
+                check::<T>(operator, &bad, &b, "is singular");
+            }
+            for side in [Triangular::Lower, Triangular::Upper] {
+                check::<T>(Operator::SolveTriangular(side), &bad, &b, "is singular");
+            }
+        }
+        let ones = wide(size, size, |_, _| 1.0);
+        if size > 1 {
+            check::<T>(Operator::Solve, &ones, &b, "is singular");
+            check::<T>(Operator::Inverse, &ones, &b, "is singular");
+        }
+        let mut negative = fine(size);
+        negative[[size - 1, size - 1]] = Complex::from(-1.0);
+        let mut not_definite = fine(size);
+        not_definite[[0, size - 1]] += 100.0;
+        for bad in [wide(size, size, |_, _| 0.0), negative, fine(size) * Complex::from(-1.0)] {
+            check::<T>(Operator::Cholesky, &bad, &b, "is not positive definite");
+        }
+        if size > 1 {
+            // Its symmetric part is not.
+            check::<T>(Operator::Cholesky, &not_definite, &b, "is not positive definite");
+        }
+    }
+}
+
+/// The first of several is named.
+fn check_first<T: TestElement>() {
+    for size in SIZES {
+        let zero = wide(size, size, |_, _| 0.0);
+        let members: Vec<Wide> =
+            (0..40).map(|at| if at % 13 == 9 { zero.clone() } else { fine(size) }).collect();
+        let a = stacked::<T>(&members, &[40]);
+        let b = stacked::<T>(&vec![wide(size, 3, |_, _| 1.0); 40], &[40]);
+        for operator in [Operator::Cholesky, Operator::Solve, Operator::Inverse] {
+            let error = batch::run(operator, &a.view(), &b.view()).expect_err("some have no result");
+            assert!(error.to_string().contains("the matrix at Outer = 9 is"), "{error}");
+        }
+    }
+}
+
+macro_rules! of_types {
+    ($($name:ident $t:ty;)*) => {$(
+        mod $name {
+            #[test]
+            fn elements_that_are_not_finite() {
+                super::check_elements::<$t>();
+            }
+
+            #[test]
+            fn singular_matrices() {
+                super::check_singular::<$t>();
+                super::check_first::<$t>();
+            }
+        }
+    )*};
+}
+of_types! {
+    singles f32;
+    doubles f64;
+    complex_singles num_complex::Complex<f32>;
+    complex_doubles num_complex::Complex<f64>;
+}
+
+fn check_eigenvalues<T: TestElement + RealMatrixElement>()
+where
+    Complex<T>: Num + TestElement,
+{
+    for (size, value) in SIZES.into_iter().flat_map(|size| [(size, f64::NAN), (size, f64::INFINITY)]) {
+        let mut bad = fine(size);
+        bad[[size / 2, size / 3]] = Complex::from(value);
+        let why = "has an element that is infinite or NaN";
+        assert_message(alone::eig(&narrow::<T>(&bad).view()), &format!("`eig`: the matrix {why}"));
+        let a = stacked::<T>(&[fine(size), fine(size), bad.clone()], &[3]);
+        assert_message(batch::eig(&a.view()), &format!("`eig`: the matrix at Outer = 2 {why}"));
+        let members: Vec<Wide> = (0..6).map(|at| if at == 4 { bad.clone() } else { fine(size) }).collect();
+        let a = stacked::<T>(&members, &[2, 3]);
+        assert_message(batches::eig(&a.view()), &format!("`eig`: the matrix at Outer = 1, Inner = 1 {why}"));
+    }
+    let error = narrow::<T>(&wide(2, 3, |_, _| 1.0)).view().at((R, C)).try_eig(R, C).map(|_| ()).unwrap_err();
+    assert_eq!(error.to_string(), "`eig` of matrices that are not square: `R` = 2, `C` = 3");
+}
+
+#[test]
+fn eigenvalues() {
+    check_eigenvalues::<f32>();
+    check_eigenvalues::<f64>();
+}
+
+#[test]
+fn matrices_that_are_not_square() {
+    let (a, b) = (narrow::<f64>(&wide(2, 3, |_, _| 1.0)), narrow::<f64>(&wide(2, 3, |_, _| 1.0)));
+    for operator in Operator::SQUARE {
+        let found = alone::run(operator, &a.view(), &b.view());
+        let name = name(operator);
+        assert_message(found, &format!("`{name}` of matrices that are not square: `R` = 2, `C` = 3"));
+    }
+}
+
+/// The sizes of `b` are those of the matrices.
+#[test]
+fn right_hand_sides_of_other_sizes() {
+    let (a, b) = (narrow::<f64>(&fine(3)), narrow::<f64>(&wide(4, 3, |_, _| 1.0)));
+    for operator in [Operator::Solve, Operator::SolveTriangular(Triangular::Lower), Operator::Lstsq] {
+        let error = alone::run(operator, &a.view(), &b.view()).expect_err("the sizes differ").to_string();
+        assert!(error.contains("`R`") && error.contains('3') && error.contains('4'), "{error}");
+    }
+    let a = stacked::<f64>(&vec![fine(3); 2], &[2]);
+    let b = stacked::<f64>(&vec![wide(3, 3, |_, _| 1.0); 5], &[5]);
+    let error = batch::run(Operator::Solve, &a.view(), &b.view()).expect_err("the sizes differ").to_string();
+    assert!(error.contains("`Outer`") && error.contains('2') && error.contains('5'), "{error}");
+}
+
+/// Cholesky factors, eigenvalues and eigenvectors are those of the symmetric part.
+#[test]
+fn matrices_that_are_not_symmetric() {
+    for case in golden().iter().filter(|case| case.matrix == "definite" && !case.is_complex) {
+        let a = case.a();
+        let mut other = a.clone();
+        for ((row, column), value) in other.indexed_iter_mut() {
+            let part = (row as f64 - column as f64) / 4.0;
+            *value += part;
+        }
+        let right = narrow::<f64>(&case.b());
+        for operator in [Operator::Cholesky, Operator::Eigh] {
+            let of = |a: &Wide| {
+                let found = alone::run(operator, &narrow::<f64>(a).view(), &right.view()).unwrap();
+                found.into_iter().map(matrix).collect::<Vec<_>>()
+            };
+            for (found, expected) in of(&other).iter().zip(&of(&a)) {
+                assert!(norm(&(found - expected)) <= 1e-14 * norm(expected), "{operator:?}");
+            }
+        }
+    }
+}
+
+/// Right-hand sides without the batch, and matrices without it.
+#[test]
+fn batches_of_one_operand() {
+    let cases = golden();
+    let cases: Vec<&Case> = crate::general(&cases, 4, 4, false);
+    let members: Vec<Wide> = cases.iter().map(|case| case.a()).collect();
+    let a = stacked::<f64>(&members, &[members.len()]);
+    let b = narrow::<f64>(&cases[0].b());
+    let found = a.at((Outer, R, C)).solve(b.at((R, K)), R, C).order((Outer, C, K));
+    for (at, own) in members.iter().enumerate() {
+        let x = matrix(found.index_axis(Axis(0), at).mapv(Complex::from).into_dyn());
+        assert!(norm(&(own.dot(&x) - cases[0].b())) <= 1e-13 * norm(own) * norm(&x));
+    }
+    let rights = stacked::<f64>(&[cases[0].b(), cases[0].b() * Complex::from(2.0)], &[2]);
+    let found = narrow::<f64>(&members[0]).at((R, C)).solve(rights.at((Inner, R, K)), R, C);
+    let found = found.order((Inner, C, K));
+    for at in 0..2 {
+        let x = matrix(found.index_axis(Axis(0), at).mapv(Complex::from).into_dyn());
+        let b = matrix(rights.index_axis(Axis(0), at).mapv(Complex::from).into_dyn());
+        assert!(norm(&(members[0].dot(&x) - b)) <= 1e-13 * norm(&members[0]) * norm(&x));
+    }
+    assert_eq!(found.shape(), [2, 4, 3]);
+}
+
+/// Elements near the greatest float.
+#[test]
+fn elements_near_the_greatest() {
+    let large = array![[1.2e308, 0.0], [0.0, 1.7e308]];
+    let l = large.at((R, C)).cholesky(R, C).order((R, C));
+    assert!(
+        (l[[0, 0]] / 1.2e308_f64.sqrt() - 1.0).abs() < 1e-15
+            && (l[[1, 1]] / 1.7e308_f64.sqrt() - 1.0).abs() < 1e-15
+    );
+    let (w, _) = large.at((R, C)).eigh(R, C);
+    assert_eq!(w.order(C), array![1.2e308, 1.7e308]);
+}
+
+/// Products of some pivots are out of range, but the determinant is not.
+#[test]
+fn determinants_of_large_and_small_pivots() {
+    for size in [2, 4, 8, 10] {
+        let of = |sizes: [f64; 2]| {
+            let a = Array2::from_shape_fn((size, size), |(row, column)| match row == column {
+                true => sizes[usize::from(2 * row >= size)],
+                false => 0.0,
+            });
+            let cofactors = grad(|a: &Tensor<f64, (R, C)>| a.det(R, C), &a.clone().into_tensor((R, C)));
+            (a.at((R, C)).det(R, C).order(()), cofactors.order((R, C)))
+        };
+        for sizes in [[2f64.powi(600), 2f64.powi(-600)], [2f64.powi(-600), 2f64.powi(600)]] {
+            let (det, cofactors) = of(sizes);
+            assert_eq!(det, 1.0, "{size}");
+            assert_eq!(cofactors[[0, 0]], 1.0 / sizes[0], "{size}");
+        }
+    }
+    // A huge matrix without an inverse.
+    let huge = Array2::from_shape_fn((3, 3), |(row, column)| 2f64.powi(600) * (row + column) as f64);
+    assert_eq!(huge.at((R, C)).det(R, C).order(()), 0.0);
+    for size in [3, 9] {
+        let mut huge = Array2::<f64>::eye(size) * 2f64.powi(600);
+        huge[[1, 1]] = 0.0;
+        assert_eq!(huge.at((R, C)).det(R, C).order(()), 0.0);
+        let huge = huge.mapv(Complex::from);
+        assert_eq!(huge.at((R, C)).det(R, C).order(()), Complex::from(0.0));
+    }
+}

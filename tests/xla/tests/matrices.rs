@@ -1,0 +1,109 @@
+//! Square matrices on XLA, whose dims are a dim and its prime, compared with the library's own
+//! results.
+
+#![allow(missing_docs)]
+
+use typed_dims::grad::grad;
+use typed_dims::operators::linalg::systems::Triangular;
+use typed_dims::prelude::*;
+use typed_dims::program::record;
+use xla_tests::{assert_near, plugin};
+
+dims! { pub struct Row; pub struct In; pub struct Class; }
+
+type Square = Tensor<f64, (Row, Prime<Row>)>;
+type Batched = Tensor<f64, (Row, Prime<Row>, Class)>;
+type Sides = Tensor<f64, (Row, In)>;
+
+fn square(n: usize, seed: u64) -> Square {
+    randn((Row.of(n), prime(Row.of(n))), seed)
+}
+
+/// A positive definite matrix: `x x^T + 1`.
+fn definite(x: &Square) -> Square {
+    (x.compose(x.transpose(Row), Row) + eye::<f64, _, _>(Row.of(x.size(Row)), prime(Row.of(x.size(Row)))))
+        .eval()
+}
+
+/// `x` in `a x = b`, by the Cholesky factor, which is the second result.
+fn solved(a: &Square, b: &Sides) -> (Sides, Square) {
+    let l = a.cholesky(Row, prime(Row));
+    let y: Sides = l.view().solve_triangular(b, Row, prime(Row), Triangular::Lower).unprime(Row).eval();
+    let upper = (&l).transpose(Row);
+    let x = upper.solve_triangular(&y, Row, prime(Row), Triangular::Upper).unprime(Row).eval();
+    (x, l)
+}
+
+#[test]
+fn square_matrices_are_the_same() {
+    let Some(pjrt) = plugin(1) else { return };
+    for n in [1, 4, 9, 33] {
+        let b: Sides = randn((Row.of(n), In.of(3)), 2);
+        let other: Sides = randn((Row.of(n), In.of(3)), 5);
+        let (first, second) = (square(n, 1), square(n, 4));
+
+        // Inputs and results have a dim and its prime.
+        let moved = |x: &Square| -> (Square, Square, Sides) {
+            let outer = (x.sum(prime(Row)) * x.sum(Row)).eval();
+            (
+                (x.transpose(Row) * 2.0).eval(),
+                x.compose(&outer, Row),
+                (&other * x.sum(Row).unprime(Row)).eval(),
+            )
+        };
+        let run = pjrt.compile(&record(moved, &first).unwrap()).unwrap();
+        let (a, c, d) = run.call(&second).unwrap();
+        let (e, f, g) = moved(&second);
+        assert_near(&a.to_host().unwrap(), &e, 1e-12, "the transpose");
+        assert_near(&c.to_host().unwrap(), &f, 1e-12, "the product");
+        assert_near(&d.to_host().unwrap(), &g, 1e-12, "the sum over rows");
+
+        let systems = |(x, b): (&Square, &Sides)| solved(&definite(x), b);
+        let run = pjrt.compile(&record(systems, (&first, &b)).unwrap()).unwrap();
+        let (found, factor) = run.call((&second, &other)).unwrap();
+        let (expected, l) = systems((&second, &other));
+        // The condition of `x x^T + 1` is at most its norm.
+        assert_near(&factor.to_host().unwrap(), &l, 1e-10, "the Cholesky factor");
+        assert_near(&found.to_host().unwrap(), &expected, 1e-10, "the solution");
+        // It is the solution.
+        let a = definite(&second);
+        let product: Sides = a.contract((&expected).prime(Row), prime(Row));
+        assert_near(&product, &other, 1e-10, "a x");
+
+        let slopes = |(x, b): (&Square, &Sides)| {
+            let loss = |(x, b): &(Square, Sides)| -> Tensor<f64, ()> {
+                let (solution, l) = solved(&definite(x), b);
+                (solution.square().sum((Row, In)) + l.diagonal(Row, prime(Row), 0).ln().sum(Row)).eval()
+            };
+            grad(loss, &(x.clone(), b.clone()))
+        };
+        let run = pjrt.compile(&record(slopes, (&first, &b)).unwrap()).unwrap();
+        let (of_x, of_b) = run.call((&second, &other)).unwrap();
+        let (x, b) = slopes((&second, &other));
+        assert_near(&of_x.to_host().unwrap(), &x, 1e-9, "the gradient of the matrix");
+        assert_near(&of_b.to_host().unwrap(), &b, 1e-9, "the gradient of the right-hand sides");
+    }
+}
+
+#[test]
+fn batches_of_square_matrices_are_the_same() {
+    let Some(pjrt) = plugin(1) else { return };
+    let batch = |seed: u64| -> Batched { randn((Row.of(4), prime(Row.of(4)), Class.of(3)), seed) };
+    let f = |x: &Batched| -> (Batched, Batched) {
+        let a = (x.compose(x.transpose(Row), Row) + eye::<f64, _, _>(Row.of(4), prime(Row.of(4)))).eval();
+        (a.view().cholesky(Row, prime(Row)), x.compose(&a, Row))
+    };
+    let run = pjrt.compile(&record(f, &batch(1)).unwrap()).unwrap();
+    let (l, product) = run.call(&batch(2)).unwrap();
+    let (expected_l, expected_product) = f(&batch(2));
+    assert_near(&l.to_host().unwrap(), &expected_l, 1e-11, "the Cholesky factors");
+    assert_near(&product.to_host().unwrap(), &expected_product, 1e-12, "the products");
+}
+
+#[test]
+fn the_inverse_is_refused() {
+    let Some(pjrt) = plugin(1) else { return };
+    let error = pjrt.compile(&record(|x: &Square| x.inverse(Row, prime(Row)), &square(3, 1)).unwrap());
+    let error = error.map(drop).unwrap_err().to_string();
+    assert!(error.contains("StableHLO has no `inverse`: run it on the host"), "{error}");
+}
