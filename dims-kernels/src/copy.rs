@@ -119,6 +119,33 @@ pub unsafe fn copy_onto<T: Copy + 'static>(
     unsafe { copy_between(elements.as_ptr(), row, start, result.strides, sizes) };
 }
 
+/// Copies the elements at the positions of some loops: strides are those of `from`, and `result`
+/// those of `to`.
+///
+/// # Panics
+///
+/// If a slice does not have all of these elements.
+#[cfg(feature = "linalg")]
+pub(crate) fn copy_strided<T: Copy + 'static, const N: usize>(
+    from: &[T],
+    strides: [usize; N],
+    to: &mut [T],
+    result: [usize; N],
+    sizes: [usize; N],
+) {
+    if sizes.contains(&0) {
+        return;
+    }
+    let last = |strides: [usize; N]| -> usize {
+        strides.iter().zip(sizes).map(|(&stride, size)| stride * (size - 1)).sum()
+    };
+    assert!(last(strides) < from.len() && last(result) < to.len(), "the loops stay within the slices");
+    let [strides, result] = [strides, result].map(|own| own.map(|stride| stride as isize));
+    // SAFETY: strides are not negative, so each position is between the first one and the last one,
+    // which is an element of both slices. `to` is borrowed exclusively.
+    unsafe { copy_between(from.as_ptr(), Row::new(&strides), to.as_mut_ptr(), &result, &sizes) };
+}
+
 /// Writes the elements at `origin`, offset by `row`, to those at `target`, along loops whose
 /// innermost is contiguous in the target.
 ///

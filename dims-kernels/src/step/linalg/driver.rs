@@ -1,106 +1,24 @@
 //! Runs a [`MatrixWork`] on each matrix of a batch.
 
-use super::small::LANES;
+use super::lanes::{LaneJob, MOST_LANES};
+use super::results::{OwnedResult, ResultElements, ResultPlaces, ResultSlice};
 use super::stack::Failure;
 use super::workspace::Workspace;
-use super::{MatrixElement, MatrixResult, MatrixStep, MatrixWork, functions, solving, spectral};
+use super::{MatrixElement, MatrixSizes, MatrixStep, MatrixWork, functions, solving, spectral};
 use crate::error::Error;
 use crate::machine::threads;
 use crate::memory::allocate::reserve;
-use crate::scalar::{Element, Num};
 use crate::step::{StepOperands, StepResults};
+use alloc::vec;
 use alloc::vec::Vec;
 use faer::Par;
 use smallvec::SmallVec;
-
-/// The elements of one result, by type.
-enum ResultElements<V, P, N> {
-    Values(V),
-    Parts(P),
-    Positions(N),
-}
-
-/// One result for all matrices.
-type OwnedData<T> = ResultElements<Vec<T>, Vec<<T as MatrixElement>::Part>, Vec<usize>>;
-
-/// One result for some of the matrices.
-type DataSlice<'r, T> = ResultElements<&'r mut [T], &'r mut [<T as MatrixElement>::Part], &'r mut [usize]>;
-
-fn zeros<T: Element>(len: usize, zero: T) -> Result<Vec<T>, Error> {
-    let mut data = reserve(len)?;
-    data.resize(len, zero);
-    Ok(data)
-}
-
-impl<T: MatrixElement> OwnedData<T> {
-    fn new(of: MatrixResult, batch: usize) -> Result<Self, Error> {
-        let len = |count: usize| count.checked_mul(batch).ok_or(Error::TooLarge { elements: usize::MAX });
-        Ok(match of {
-            MatrixResult::Values(count) => ResultElements::Values(zeros(len(count)?, T::ZERO)?),
-            MatrixResult::Parts(count) => ResultElements::Parts(zeros(len(count)?, T::Part::ZERO)?),
-            MatrixResult::Positions(count) => ResultElements::Positions(zeros(len(count)?, 0)?),
-        })
-    }
-
-    fn slice(&mut self) -> DataSlice<'_, T> {
-        match self {
-            ResultElements::Values(data) => ResultElements::Values(data),
-            ResultElements::Parts(data) => ResultElements::Parts(data),
-            ResultElements::Positions(data) => ResultElements::Positions(data),
-        }
-    }
-
-    fn add_to(self, results: StepResults) -> StepResults {
-        match self {
-            ResultElements::Values(data) => results.and(data),
-            ResultElements::Parts(data) => results.and(data),
-            ResultElements::Positions(data) => results.and(data),
-        }
-    }
-}
-
-impl<'r, T: MatrixElement> DataSlice<'r, T> {
-    /// Splits this number of elements off the front.
-    fn take(&mut self, count: usize) -> DataSlice<'r, T> {
-        fn first<'r, E>(data: &mut &'r mut [E], count: usize) -> &'r mut [E] {
-            let (first, rest) = core::mem::take(data).split_at_mut(count);
-            *data = rest;
-            first
-        }
-        match self {
-            ResultElements::Values(data) => ResultElements::Values(first(data, count)),
-            ResultElements::Parts(data) => ResultElements::Parts(first(data, count)),
-            ResultElements::Positions(data) => ResultElements::Positions(first(data, count)),
-        }
-    }
-
-    fn values(self) -> &'r mut [T] {
-        let ResultElements::Values(data) = self else {
-            unreachable!("the table says of which type a result is")
-        };
-        data
-    }
-
-    fn parts(self) -> &'r mut [T::Part] {
-        let ResultElements::Parts(data) = self else {
-            unreachable!("the table says of which type a result is")
-        };
-        data
-    }
-
-    fn positions(self) -> &'r mut [usize] {
-        let ResultElements::Positions(data) = self else {
-            unreachable!("the table says of which type a result is")
-        };
-        data
-    }
-}
 
 /// Consecutive matrices of the batch.
 struct MatrixChunk<'r, T: MatrixElement> {
     first: usize,
     count: usize,
-    results: SmallVec<[DataSlice<'r, T>; 3]>,
+    results: SmallVec<[ResultPlaces<'r, T, T::Part>; 3]>,
 }
 
 /// Runs a step.
@@ -109,14 +27,28 @@ pub(super) fn run<T: MatrixElement>(
     operands: &StepOperands<'_, '_>,
     threads: usize,
 ) -> Result<StepResults, Error> {
+    run_with(step, operands, threads, T::has_lanes)
+}
+
+/// As [`run`]; `has_lanes` says whether several matrices are computed at once.
+pub(super) fn run_with<T: MatrixElement>(
+    step: &MatrixStep<T>,
+    operands: &StepOperands<'_, '_>,
+    threads: usize,
+    has_lanes: fn(MatrixWork, MatrixSizes) -> bool,
+) -> Result<StepResults, Error> {
     let (work, batch) = (step.work, step.sizes.batch);
     let taken: SmallVec<[&[T]; 2]> = (0..operands.count()).map(|number| operands.of::<T>(number)).collect();
     let yields = work.yields(step.sizes);
-    let mut results: SmallVec<[OwnedData<T>; 3]> =
-        yields.iter().map(|&own| OwnedData::new(own, batch)).collect::<Result<_, _>>()?;
+    let mut results: SmallVec<[OwnedResult<T, T::Part>; 3]> =
+        yields.iter().map(|&own| OwnedResult::new(own, batch)).collect::<Result<_, _>>()?;
     let parts = threads.min(batch).max(1);
-    let each = batch.div_ceil(parts).max(1);
-    let mut rest: SmallVec<[DataSlice<'_, T>; 3]> = results.iter_mut().map(OwnedData::slice).collect();
+    // The tiles of matrices in lanes do not depend on the number of threads, so neither do results.
+    let has_lanes = has_lanes(work, step.sizes);
+    let each = batch.div_ceil(parts).max(1).next_multiple_of(if has_lanes { MOST_LANES } else { 1 });
+    let lens: SmallVec<[usize; 3]> = yields.iter().map(|own| own.count() * batch).collect();
+    let places = results.iter_mut().zip(&lens).map(|(own, &len)| own.places(len));
+    let mut rest: SmallVec<[ResultPlaces<'_, T, T::Part>; 3]> = places.collect();
     let mut chunks = Vec::new();
     for first in (0..batch).step_by(each) {
         let count = each.min(batch - first);
@@ -125,9 +57,14 @@ pub(super) fn run<T: MatrixElement>(
         chunks.push(MatrixChunk { first, count, results });
     }
     let par = par_of(threads / parts);
-    let found = threads::each(chunks, |chunk| run_chunk(step, chunk, &taken, par));
+    let found = threads::each(chunks, |chunk| run_chunk(step, chunk, &taken, has_lanes, par));
     found.into_iter().collect::<Result<(), Error>>()?;
     drop(rest);
+    for (own, len) in results.iter_mut().zip(lens) {
+        // SAFETY: the chunks have the places of all matrices. Each of them has run, and clears the
+        // places of each matrix before it computes the matrix, unless it fails.
+        unsafe { own.finish(len) };
+    }
     kept(step, operands.keeps(), results)
 }
 
@@ -144,7 +81,7 @@ pub(super) fn par_of(threads: usize) -> Par {
 fn kept<T: MatrixElement>(
     step: &MatrixStep<T>,
     keeps: bool,
-    data: SmallVec<[OwnedData<T>; 3]>,
+    data: SmallVec<[OwnedResult<T, T::Part>; 3]>,
 ) -> Result<StepResults, Error> {
     #[cfg(feature = "std")]
     if keeps && step.work.keeps() {
@@ -172,18 +109,28 @@ fn run_chunk<T: MatrixElement>(
     step: &MatrixStep<T>,
     mut chunk: MatrixChunk<'_, T>,
     operands: &[&[T]],
+    has_lanes: bool,
     par: Par,
 ) -> Result<(), Error> {
     let (takes, yields) = (step.work.takes(step.sizes), step.work.yields(step.sizes));
+    let (first, count) = (chunk.first, chunk.count);
+    let of = |from: usize, to: usize| -> SmallVec<[&[T]; 2]> {
+        operands.iter().zip(&takes).map(|(data, &count)| &data[from * count..to * count]).collect()
+    };
     let mut workspace = Workspace::new(par);
-    if T::is_small(step.work, step.sizes) {
-        return run_small(step, chunk, operands, &mut workspace);
-    }
-    for at in chunk.first..chunk.first + chunk.count {
-        let own = operands.iter().zip(&takes).map(|(data, &count)| &data[at * count..(at + 1) * count]);
-        let own: SmallVec<[&[T]; 2]> = own.collect();
-        let results = chunk.results.iter_mut().zip(&yields).map(|(data, own)| data.take(own.count()));
-        each(step, &own, results.collect(), &mut workspace).map_err(|failure| named(step, failure, at))?;
+    let rest = if has_lanes {
+        let (work, sizes) = (step.work, step.sizes);
+        let own = of(first, first + count);
+        T::run_lanes(LaneJob { work, sizes, operands: &own, results: &mut chunk.results, count })?
+    } else {
+        vec![0..count]
+    };
+    for at in rest.into_iter().flatten() {
+        let results = chunk.results.iter_mut().zip(&yields);
+        let results = results.map(|(data, own)| data.cleared(at * own.count()..(at + 1) * own.count()));
+        let own = of(first + at, first + at + 1);
+        let found = each(step, &own, results.collect(), &mut workspace);
+        found.map_err(|failure| named(step, failure, first + at))?;
     }
     Ok(())
 }
@@ -199,39 +146,11 @@ fn named<T>(step: &MatrixStep<T>, failure: Failure, at: usize) -> Error {
     }
 }
 
-/// Like [`run_chunk`], but computes several small matrices at once. The work has one result.
-fn run_small<T: MatrixElement>(
-    step: &MatrixStep<T>,
-    mut chunk: MatrixChunk<'_, T>,
-    operands: &[&[T]],
-    workspace: &mut Workspace<T>,
-) -> Result<(), Error> {
-    let takes = step.work.takes(step.sizes);
-    let count = step.work.yields(step.sizes)[0].count();
-    let out = chunk.results.pop().expect("there is a result").values();
-    let of = |first: usize, end: usize| -> SmallVec<[&[T]; 2]> {
-        operands.iter().zip(&takes).map(|(data, &count)| &data[first * count..end * count]).collect()
-    };
-    let end = chunk.first + chunk.count;
-    for first in (chunk.first..end).step_by(LANES) {
-        let last = end.min(first + LANES);
-        let places = &mut out[(first - chunk.first) * count..(last - chunk.first) * count];
-        if T::run_small(step.work, step.sizes, &of(first, last), places) {
-            continue;
-        }
-        for (at, place) in (first..last).zip(places.chunks_mut(count.max(1))) {
-            let results = core::iter::once(ResultElements::Values(place)).collect();
-            each(step, &of(at, at + 1), results, workspace).map_err(|failure| named(step, failure, at))?;
-        }
-    }
-    Ok(())
-}
-
 /// Runs the work on one matrix.
 fn each<T: MatrixElement>(
     step: &MatrixStep<T>,
     operands: &[&[T]],
-    results: SmallVec<[DataSlice<'_, T>; 3]>,
+    results: SmallVec<[ResultSlice<'_, T, T::Part>; 3]>,
     workspace: &mut Workspace<T>,
 ) -> Result<(), Failure> {
     let sizes = step.sizes;

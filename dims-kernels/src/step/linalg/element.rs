@@ -1,11 +1,14 @@
 //! The element types of matrices.
 
-use super::small;
+use super::lanes::{self, LaneJob};
 use super::stack::{Failure, Stack};
 use super::views::{by_columns_mut, by_rows};
-use crate::error::MatrixFailure;
+use crate::error::{Error, MatrixFailure};
 use crate::ops::matrix::{MatrixSizes, MatrixWork};
 use crate::scalar::{Num, Real};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
 use faer::Par;
 use faer::diag::DiagMut;
 use faer::linalg::evd::{self, ComputeEigenvectors};
@@ -41,17 +44,17 @@ pub trait MatrixElement: Num + ComplexField<Real = Self::Part> {
     #[doc(hidden)]
     fn is_number(self) -> bool;
 
-    /// Computes up to [`LANES`](super::small::LANES) small matrices at once. Returns whether it
-    /// found a result for each.
+    /// Whether several matrices of these sizes are computed at once.
     #[doc(hidden)]
-    fn run_small(_work: MatrixWork, _sizes: MatrixSizes, _operands: &[&[Self]], _out: &mut [Self]) -> bool {
+    fn has_lanes(_work: MatrixWork, _sizes: MatrixSizes) -> bool {
         false
     }
 
-    /// Whether [`run_small`](Self::run_small) supports these sizes.
+    /// Computes matrices, several at once, and clears the memory of each. Returns which of them
+    /// have no result.
     #[doc(hidden)]
-    fn is_small(_work: MatrixWork, _sizes: MatrixSizes) -> bool {
-        false
+    fn run_lanes(job: LaneJob<'_, '_, Self, Self::Part>) -> Result<Vec<Range<usize>>, Error> {
+        Ok(vec![0..job.count])
     }
 }
 
@@ -101,12 +104,12 @@ macro_rules! elements {
                 self.is_finite()
             }
 
-            fn run_small(work: MatrixWork, sizes: MatrixSizes, operands: &[&[Self]], out: &mut [Self]) -> bool {
-                small::run(work, sizes, operands, out)
+            fn has_lanes(work: MatrixWork, sizes: MatrixSizes) -> bool {
+                lanes::has_lanes(work, sizes)
             }
 
-            fn is_small(work: MatrixWork, sizes: MatrixSizes) -> bool {
-                small::is_small(work, sizes)
+            fn run_lanes(job: LaneJob<'_, '_, Self, Self::Part>) -> Result<Vec<Range<usize>>, Error> {
+                lanes::run(job)
             }
         }
 

@@ -1,5 +1,6 @@
 //! Functions of one square matrix: powers and the exponential.
 
+use super::pade::{PADE, PADE_NORM};
 use super::stack::Failure;
 use super::views::{by_rows, by_rows_mut};
 use super::workspace::{Workspace, check_finite};
@@ -56,27 +57,6 @@ pub(super) fn power<T: MatrixElement>(
     }
     Ok(())
 }
-
-/// The coefficients of the Pade approximant of `e^x` of degree 13. Up to [`PADE_NORM`], its error
-/// is below the precision of `f64`. (N. J. Higham, The scaling and squaring method for the matrix
-/// exponential revisited, 2005.)
-const PADE: [f64; 14] = [
-    64764752532480000.0,
-    32382376266240000.0,
-    7771770303897600.0,
-    1187353796428800.0,
-    129060195264000.0,
-    10559470521600.0,
-    670442572800.0,
-    33522128640.0,
-    1323241920.0,
-    40840800.0,
-    960960.0,
-    16380.0,
-    182.0,
-    1.0,
-];
-const PADE_NORM: f64 = 5.371920351148152;
 
 /// `e^a` by scaling and squaring.
 pub(super) fn expm<T: MatrixElement>(

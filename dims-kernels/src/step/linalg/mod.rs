@@ -5,7 +5,7 @@
 //! contiguous and row-major, one matrix after another.
 //!
 //! ```text
-//! MatrixStep  ->  threads: matrices of the batch, or within a large one  ->  small: several matrices at once
+//! MatrixStep  ->  threads: matrices of the batch, or within a large one  ->  lanes: several small matrices at once
 //!                                                                       ->  solving, spectral, functions: one matrix, by `faer`
 //! ```
 //!
@@ -17,6 +17,8 @@ mod driver;
 mod eigen;
 mod element;
 mod functions;
+mod lanes;
+mod pade;
 #[cfg(feature = "std")]
 mod pull;
 #[cfg(feature = "std")]
@@ -24,9 +26,9 @@ mod pull_factors;
 #[cfg(feature = "std")]
 mod pulled;
 mod range;
+mod results;
 #[cfg(feature = "std")]
 mod saved;
-mod small;
 mod solving;
 mod spectral;
 mod stack;

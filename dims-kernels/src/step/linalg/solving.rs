@@ -2,8 +2,8 @@
 
 use super::range::{exponent_of, times_power};
 use super::stack::{Failure, Stack};
-use super::views::{by_columns, by_columns_mut, by_rows, by_rows_mut, to_columns, to_rows};
-use super::workspace::{ReusedElements, Workspace, cause, cause_of_system, check_finite, hermitian};
+use super::views::{by_columns_mut, by_rows, by_rows_mut, to_columns, to_rows, transpose};
+use super::workspace::{Workspace, cause, cause_of_system, check_finite, hermitian};
 use super::{MatrixElement, MatrixSizes, ReadTriangle};
 use crate::error::MatrixFailure;
 use crate::scalar::Num;
@@ -24,7 +24,7 @@ pub(super) fn cholesky<T: MatrixElement>(
     workspace: &mut Workspace<T>,
 ) -> Result<(), Failure> {
     let Workspace { copies: [copy, ..], stack, par } = workspace;
-    let copy = copy.zeros(a.len())?;
+    let copy = copy.any(a.len())?;
     hermitian(a, size, copy);
     let stack = stack.of(llt::cholesky_in_place_scratch::<T>(size, *par, Default::default()))?;
     let factor = by_columns_mut(copy, size, size);
@@ -86,25 +86,20 @@ pub(super) fn solve_triangular<T: MatrixElement>(
     }
 }
 
-/// The LU factors of the transpose, in one column-major matrix. The unit diagonal of the lower
-/// factor is not stored.
-struct TransposedFactors<'w, T> {
+/// The LU factors of a column-major matrix, in place of it. The unit diagonal of the lower factor is
+/// not stored. Row-major elements are the transpose in column-major order.
+struct Factors<'w, T> {
     factors: MatMut<'w, T>,
     order: Vec<usize>,
     order_back: Vec<usize>,
     exchanges: usize,
 }
 
-impl<'w, T: MatrixElement> TransposedFactors<'w, T> {
-    fn of(
-        a: &[T],
-        size: usize,
-        (copy, stack, par): (&'w mut ReusedElements<T>, &mut Stack, Par),
-    ) -> Result<Self, Failure> {
-        let copy = copy.of(a)?;
+impl<'w, T: MatrixElement> Factors<'w, T> {
+    fn of(columns: &'w mut [T], size: usize, (stack, par): (&mut Stack, Par)) -> Result<Self, Failure> {
         let (mut order, mut order_back) = (vec![0; size], vec![0; size]);
         let stack = stack.of(factor::lu_in_place_scratch::<usize, T>(size, size, par, Default::default()))?;
-        let mut factors = by_columns_mut(copy, size, size);
+        let mut factors = by_columns_mut(columns, size, size);
         let (info, _) = factor::lu_in_place(
             factors.as_mut(),
             &mut order,
@@ -113,7 +108,7 @@ impl<'w, T: MatrixElement> TransposedFactors<'w, T> {
             stack,
             Default::default(),
         );
-        Ok(TransposedFactors { factors, order, order_back, exchanges: info.transposition_count })
+        Ok(Factors { factors, order, order_back, exchanges: info.transposition_count })
     }
 
     fn matrix(&self) -> MatRef<'_, T> {
@@ -183,7 +178,7 @@ pub(super) fn solve<T: MatrixElement>(
     let MatrixSizes { rows: size, right, .. } = sizes;
     let Workspace { copies: [copy, ..], stack, par } = workspace;
     let par = *par;
-    let factors = TransposedFactors::of(a, size, (copy, &mut *stack, par))?;
+    let factors = Factors::of(copy.of(a)?, size, (&mut *stack, par))?;
     factors.check(a)?;
     out.copy_from_slice(b);
     let x = by_rows_mut(out, size, right);
@@ -208,15 +203,15 @@ pub(super) fn inverse<T: MatrixElement>(
     out: &mut [T],
     workspace: &mut Workspace<T>,
 ) -> Result<(), Failure> {
-    let Workspace { copies: [copy, inverse, ..], stack, par } = workspace;
+    let Workspace { copies: [copy, ..], stack, par } = workspace;
     let par = *par;
-    let factors = TransposedFactors::of(a, size, (copy, &mut *stack, par))?;
+    let copy = copy.any(a.len())?;
+    to_columns(a, size, size, copy);
+    let factors = Factors::of(copy, size, (&mut *stack, par))?;
     factors.check(a)?;
-    let inverse = inverse.zeros(a.len())?;
     let stack = stack.of(lu_inverse::inverse_scratch::<usize, T>(size, par))?;
     let both = factors.matrix();
-    lu_inverse::inverse(by_columns_mut(inverse, size, size), both, both, factors.order(), par, stack);
-    to_rows(inverse, size, size, out);
+    lu_inverse::inverse(by_columns_mut(out, size, size), both, both, factors.order(), par, stack);
     match check_finite(out) {
         Ok(()) => Ok(()),
         Err(_) => Err(cause(a, MatrixFailure::Singular)),
@@ -230,7 +225,7 @@ pub(super) fn det<T: MatrixElement>(
     workspace: &mut Workspace<T>,
 ) -> Result<T, Failure> {
     let Workspace { copies: [copy, ..], stack, par } = workspace;
-    let factors = TransposedFactors::of(a, size, (copy, stack, *par))?;
+    let factors = Factors::of(copy.of(a)?, size, (stack, *par))?;
     let found = factors.det();
     if !found.is_number() || found == T::ZERO {
         check_finite(a)?;
@@ -245,7 +240,7 @@ pub(super) fn slogdet<T: MatrixElement>(
     workspace: &mut Workspace<T>,
 ) -> Result<(T, T::Part), Failure> {
     let Workspace { copies: [copy, ..], stack, par } = workspace;
-    let factors = TransposedFactors::of(a, size, (copy, stack, *par))?;
+    let factors = Factors::of(copy.of(a)?, size, (stack, *par))?;
     let mut sign = if factors.exchanges.is_multiple_of(2) { T::ONE } else { Num::sub(T::ZERO, T::ONE) };
     let mut log = T::Part::ZERO;
     for pivot in factors.pivots() {
@@ -306,7 +301,7 @@ pub(super) fn lu<T: MatrixElement>(
     let least = sizes.least();
     check_finite(a)?;
     let Workspace { copies: [copy, ..], stack, par } = workspace;
-    let copy = copy.zeros(a.len())?;
+    let copy = copy.any(a.len())?;
     to_columns(a, rows, columns, copy);
     let mut order_back = vec![0; rows];
     let stack = stack.of(factor::lu_in_place_scratch::<usize, T>(rows, columns, *par, Default::default()))?;
@@ -317,20 +312,15 @@ pub(super) fn lu<T: MatrixElement>(
         to_columns(a, rows, columns, copy);
         eliminate_skipping(copy, rows, order);
     }
-    let factors = by_columns(copy, rows, columns);
-    for row in 0..rows {
-        for column in 0..least {
-            lower[row * least + column] = match row.cmp(&column) {
-                core::cmp::Ordering::Less => T::ZERO,
-                core::cmp::Ordering::Equal => T::ONE,
-                core::cmp::Ordering::Greater => factors[(row, column)],
-            };
-        }
+    // The first `least` columns, and the first `least` rows.
+    to_rows(&copy[..rows * least], rows, least, lower);
+    transpose(copy, rows, [least, columns], upper);
+    for (row, lower) in lower.chunks_exact_mut(least.max(1)).enumerate().take(least) {
+        lower[row] = T::ONE;
+        lower[row + 1..].fill(T::ZERO);
     }
-    for row in 0..least {
-        for column in row..columns {
-            upper[row * columns + column] = factors[(row, column)];
-        }
+    for (row, upper) in upper.chunks_exact_mut(columns.max(1)).enumerate() {
+        upper[..row].fill(T::ZERO);
     }
     Ok(())
 }

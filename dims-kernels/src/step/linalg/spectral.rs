@@ -2,7 +2,7 @@
 
 use super::range::{exponent_out_of_range, scale};
 use super::stack::Failure;
-use super::views::{by_columns, by_columns_mut, by_rows, by_rows_mut, to_columns, to_rows};
+use super::views::{by_columns, by_columns_mut, by_rows, by_rows_mut, to_columns, to_rows, transpose};
 use super::workspace::{Workspace, check_finite, hermitian};
 use super::{MatrixElement, MatrixSizes, solving};
 use crate::error::MatrixFailure;
@@ -31,7 +31,7 @@ pub(super) fn qr<T: MatrixElement>(
     }
     let Workspace { copies: [copy, reflections, thin, _], stack, par } = workspace;
     let par = *par;
-    let copy = copy.zeros(a.len())?;
+    let copy = copy.any(a.len())?;
     to_columns(a, rows, columns, copy);
     let exponent = exponent_out_of_range(a);
     if let Some(exponent) = exponent {
@@ -48,10 +48,9 @@ pub(super) fn qr<T: MatrixElement>(
         Default::default(),
     );
     let factors = by_columns(copy, rows, columns);
-    for row in 0..least {
-        for column in row..columns {
-            r[row * columns + column] = factors[(row, column)];
-        }
+    transpose(copy, rows, [least, columns], r);
+    for (row, r) in r.chunks_exact_mut(columns).enumerate() {
+        r[..row].fill(T::ZERO);
     }
     if let Some(exponent) = exponent {
         scale(r, exponent);
@@ -85,13 +84,13 @@ pub(super) fn eigh<T: MatrixElement>(
         return Ok(());
     }
     let Workspace { copies: [copy, own, diagonal, _], stack, par } = workspace;
-    let copy = copy.zeros(a.len())?;
+    let copy = copy.any(a.len())?;
     hermitian(a, size, copy);
     let exponent = exponent_out_of_range(copy);
     if let Some(exponent) = exponent {
         scale(copy, -exponent);
     }
-    let (own, diagonal) = (own.zeros(a.len())?, diagonal.zeros(size)?);
+    let (own, diagonal) = (own.any(a.len())?, diagonal.any(size)?);
     let scratch =
         evd::self_adjoint_evd_scratch::<T>(size, ComputeEigenvectors::Yes, *par, Default::default());
     let found = evd::self_adjoint_evd(
@@ -158,8 +157,8 @@ pub(super) fn svd<T: MatrixElement>(
     let least = sizes.least();
     check_finite(a)?;
     let Workspace { copies: [left, right, diagonal, _], stack, par } = workspace;
-    let (left, right) = (left.zeros(rows * least)?, right.zeros(columns * least)?);
-    let diagonal = diagonal.zeros(least)?;
+    let (left, right) = (left.any(rows * least)?, right.any(columns * least)?);
+    let diagonal = diagonal.any(least)?;
     let vectors = [by_columns_mut(left, rows, least), by_columns_mut(right, columns, least)];
     decompose(a, sizes, diagonal, Some(vectors), (stack, *par))?;
     values.iter_mut().zip(&*diagonal).for_each(|(to, value)| *to = value.part());
@@ -177,7 +176,7 @@ pub(super) fn singular_values<T: MatrixElement>(
 ) -> Result<(), Failure> {
     check_finite(a)?;
     let Workspace { copies: [diagonal, ..], stack, par } = workspace;
-    let diagonal = diagonal.zeros(sizes.least())?;
+    let diagonal = diagonal.any(sizes.least())?;
     decompose(a, sizes, diagonal, None, (stack, *par))?;
     values.iter_mut().zip(&*diagonal).for_each(|(to, value)| *to = value.part());
     Ok(())
@@ -203,8 +202,8 @@ pub(super) fn pinv<T: MatrixElement>(
         return Ok(());
     }
     let Workspace { copies: [left, right, diagonal, _], stack, par } = workspace;
-    let (left, right) = (left.zeros(rows * least)?, right.zeros(columns * least)?);
-    let diagonal = diagonal.zeros(least)?;
+    let (left, right) = (left.any(rows * least)?, right.any(columns * least)?);
+    let diagonal = diagonal.any(least)?;
     let vectors = [by_columns_mut(left, rows, least), by_columns_mut(right, columns, least)];
     decompose(a, sizes, diagonal, Some(vectors), (stack, *par))?;
     let least_size = tolerance(diagonal[0].part(), sizes);
@@ -234,7 +233,7 @@ pub(super) fn rank<T: MatrixElement>(
 ) -> Result<usize, Failure> {
     check_finite(a)?;
     let Workspace { copies: [diagonal, ..], stack, par } = workspace;
-    let diagonal = diagonal.zeros(sizes.least())?;
+    let diagonal = diagonal.any(sizes.least())?;
     decompose(a, sizes, diagonal, None, (stack, *par))?;
     let Some(greatest) = diagonal.first() else { return Ok(0) };
     let least = tolerance(greatest.part(), sizes);
@@ -249,7 +248,7 @@ pub(super) fn cond<T: MatrixElement>(
 ) -> Result<T::Part, Failure> {
     check_finite(a)?;
     let Workspace { copies: [diagonal, ..], stack, par } = workspace;
-    let diagonal = diagonal.zeros(sizes.least())?;
+    let diagonal = diagonal.any(sizes.least())?;
     decompose(a, sizes, diagonal, None, (stack, *par))?;
     Ok(match (diagonal.first(), diagonal.last()) {
         (Some(greatest), Some(least)) if least.part() > T::Part::ZERO => {
@@ -275,8 +274,8 @@ pub(super) fn cofactors<T: MatrixElement>(
     check_finite(a)?;
     let sizes = MatrixSizes::square(1, size);
     let Workspace { copies: [left, right, diagonal, _], stack, par } = workspace;
-    let (left, right) = (left.zeros(a.len())?, right.zeros(a.len())?);
-    let diagonal = diagonal.zeros(size)?;
+    let (left, right) = (left.any(a.len())?, right.any(a.len())?);
+    let diagonal = diagonal.any(size)?;
     let vectors = [by_columns_mut(left, size, size), by_columns_mut(right, size, size)];
     decompose(a, sizes, diagonal, Some(vectors), (stack, *par))?;
     // With `a = u diag(s) v^H` the cofactors are

@@ -2,7 +2,7 @@
 
 use super::MatrixElement;
 use super::stack::{Failure, Stack};
-use super::views::each_place;
+use super::views::to_columns;
 use crate::error::MatrixFailure;
 use crate::memory::allocate::reserve;
 use crate::scalar::Num;
@@ -40,6 +40,14 @@ impl<T: MatrixElement> ReusedElements<T> {
         Ok(&mut self.0)
     }
 
+    /// Elements with any values, which the caller overwrites.
+    pub(super) fn any(&mut self, len: usize) -> Result<&mut [T], Failure> {
+        if self.0.len() < len {
+            return self.zeros(len);
+        }
+        Ok(&mut self.0[..len])
+    }
+
     /// Copies these elements into the buffer.
     pub(super) fn of(&mut self, data: &[T]) -> Result<&mut [T], Failure> {
         if self.0.capacity() < data.len() {
@@ -51,17 +59,18 @@ impl<T: MatrixElement> ReusedElements<T> {
     }
 }
 
-/// The Hermitian part of a square matrix, `(a + a^H) / 2`.
+/// The Hermitian part of a square matrix, `(a + a^H) / 2`, column by column.
 pub(super) fn hermitian<T: MatrixElement>(a: &[T], size: usize, to: &mut [T]) {
     let half = T::of_part(num_traits::NumCast::from(0.5).expect("a float can be a half"));
-    each_place(size, size, |one, other| {
-        let (one, other, to) = (a[one], a[other].conjugate(), &mut to[other]);
+    to_columns(a, size, size, to);
+    for (to, own) in to.iter_mut().zip(a) {
+        let (one, other) = (*to, own.conjugate());
         *to = Num::mul(Num::add(one, other), half);
         if !to.is_number() {
             // The sum of large elements is out of range.
             *to = Num::add(Num::mul(one, half), Num::mul(other, half));
         }
-    });
+    }
 }
 
 /// Why a matrix has no factorization: it has elements that are infinite or NaN, or `else_`.

@@ -1,0 +1,24 @@
+//! Small matrices, several at once: each in a lane of vectors.
+//!
+//! A [tile](tile::Tile) has the same element of all its matrices in one [lane](lane::Lane), so each
+//! operation on it is one on vectors, whatever the algorithm. Rows are exchanged matrix by matrix.
+//! Where a matrix of a tile has no result, or squares of its elements leave the range of the type,
+//! the caller computes the matrices of the tile one by one.
+//!
+//! ```text
+//! works: loads and stores tiles  ->  elimination, reflections, symmetric, singular, exponential  ->  tile  ->  lane
+//! ```
+
+mod elimination;
+mod exponential;
+mod lane;
+mod reflections;
+mod singular;
+mod symmetric;
+mod tile;
+#[cfg(x86_vectors)]
+mod vectors;
+mod works;
+
+pub use works::LaneJob;
+pub(super) use works::{LaneElement, MOST_LANES, has_lanes, run};
