@@ -259,7 +259,19 @@ pub(super) fn cond<T: MatrixElement>(
     })
 }
 
-/// The cofactors. If the determinant is 0 or out of range, they come from the singular values.
+/// The greatest magnitude of the elements.
+fn most_size<T: MatrixElement>(a: &[T]) -> T::Part {
+    a.iter().fold(T::Part::ZERO, |most, value| num_traits::Float::max(most, value.size()))
+}
+
+/// Up to about this condition number, the determinant times the inverse has half of the digits of
+/// the type.
+pub(super) fn most_condition<P: crate::scalar::Real>() -> P {
+    P::ONE / num_traits::Float::sqrt(<P as num_traits::Float>::epsilon())
+}
+
+/// The cofactors: the determinant times the inverse, if the condition number is small. Otherwise
+/// they come from the singular values.
 pub(super) fn cofactors<T: MatrixElement>(
     a: &[T],
     size: usize,
@@ -267,7 +279,10 @@ pub(super) fn cofactors<T: MatrixElement>(
     workspace: &mut Workspace<T>,
 ) -> Result<(), Failure> {
     let det = solving::det(a, size, workspace)?;
-    if num_traits::Float::is_normal(det.size()) && solving::inverse(a, size, out, workspace).is_ok() {
+    if num_traits::Float::is_normal(det.size())
+        && solving::inverse(a, size, out, workspace).is_ok()
+        && Num::mul(most_size(a), most_size(out)) < most_condition()
+    {
         out.iter_mut().for_each(|own| *own = Num::mul(*own, det));
         return Ok(());
     }

@@ -232,7 +232,7 @@ pub(super) fn solve_triangular<V: Lane>(
     [is_lower, is_unit]: [bool; 2],
 ) -> bool {
     let size = a.rows;
-    if !is_unit && !(0..size).all(|at| a.at(at, at).equal(zero()).is_nowhere()) {
+    if !is_unit && !(0..size).all(|at| holds_everywhere(is_regular(a.at(at, at)))) {
         return false;
     }
     for step in 0..size {

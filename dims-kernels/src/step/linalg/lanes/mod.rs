@@ -21,4 +21,4 @@ mod vectors;
 mod works;
 
 pub use works::LaneJob;
-pub(super) use works::{LaneElement, MOST_LANES, has_lanes, run};
+pub(super) use works::{MOST_LANES, has_lanes, run};

@@ -177,7 +177,7 @@ pub(super) fn dot<V: Lane>(x: &[V], y: &[V]) -> V {
     // Two sums, because each addition waits for the one before.
     let (x_pairs, x_rest) = x.as_chunks::<2>();
     let (y_pairs, y_rest) = y.as_chunks::<2>();
-    let mut sums = [zero(); 2];
+    let mut sums: [V; 2] = [zero(); 2];
     for (x, y) in x_pairs.iter().zip(y_pairs) {
         for at in 0..2 {
             sums[at] = sums[at].add_product(x[at], y[at]);

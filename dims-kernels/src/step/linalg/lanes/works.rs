@@ -18,6 +18,7 @@ use crate::memory::allocate::reserve;
 use crate::ops::matrix::{MatrixSizes, MatrixWork, ReadTriangle};
 use crate::scalar::Real;
 use crate::step::linalg::results::{ResultPlaces, ResultSlice};
+use crate::step::linalg::spectral::most_condition;
 use alloc::vec::Vec;
 use core::ops::Range;
 use smallvec::SmallVec;
@@ -57,9 +58,7 @@ pub struct LaneJob<'j, 'r, T, P> {
 }
 
 /// Elements of matrices in lanes.
-pub(in crate::step::linalg) trait LaneElement:
-    Real + MatrixElement<Part = Self>
-{
+pub(in crate::step::linalg) trait LaneElement: Real {
     /// Lanes of vectors.
     type Vectors: Lane<Elem = Self>;
 }
@@ -271,6 +270,12 @@ fn position<T: Real>(value: T) -> usize {
     num_traits::ToPrimitive::to_usize(&value).expect("the number of a row")
 }
 
+/// The greatest magnitude.
+#[cfg_attr(not(unoptimized), inline(always))]
+fn most_magnitude<V: Lane>(all: &[V]) -> V {
+    all.iter().fold(zero(), |most, own| greatest(most, own.abs()))
+}
+
 /// Inverses, transposed, or those times the determinants.
 struct Inverse {
     cofactors: bool,
@@ -295,9 +300,14 @@ impl<T: LaneElement> TileWork<T> for Inverse {
         let mut order = Tile::take(&mut free, size, 1);
         a.load(operands[0], false);
         count_rows(&mut order);
+        let most = if self.cofactors { most_magnitude(a.data) } else { zero() };
         let found = eliminate::<V>(&mut a, &mut order, free);
         invert::<V>(&a, free, &mut out);
+        // Determinants times inverses are accurate only if the condition number is small.
+        let mut is_accurate = true;
         if self.cofactors {
+            let condition = most.times(most_magnitude(out.data));
+            is_accurate = found.is_in_range && holds_everywhere(V::all(most_condition()).greater(condition));
             out.data.iter_mut().for_each(|own| *own = own.times(found.det));
         }
         // Rows were exchanged before the inversion, so the inverse has exchanged columns.
@@ -309,8 +319,7 @@ impl<T: LaneElement> TileWork<T> for Inverse {
                 }
             }
         }
-        let is_in_range = !self.cofactors || found.is_in_range;
-        found.is_regular && is_in_range && are_finite(out.data)
+        found.is_regular && is_accurate && are_finite(out.data)
     }
 }
 
@@ -491,7 +500,7 @@ impl<T: LaneElement> TileWork<T> for Eigh {
 
 /// Stores vectors of one matrix, which are rows of a tile, as columns in this order.
 #[cfg_attr(not(unoptimized), inline(always))]
-fn store_columns<V: Lane>(vectors: &Tile<'_, V>, lane: usize, order: &[usize], out: &mut [T]) {
+fn store_columns<V: Lane>(vectors: &Tile<'_, V>, lane: usize, order: &[usize], out: &mut [V::Elem]) {
     for (column, &from) in order.iter().enumerate() {
         for (own, to) in vectors.row(from).iter().zip(out[column..].iter_mut().step_by(order.len())) {
             *to = number(own, lane);
