@@ -6,7 +6,7 @@ use super::views::{by_columns, by_columns_mut, by_rows, by_rows_mut, to_columns,
 use super::workspace::{Workspace, check_finite, hermitian};
 use super::{MatrixElement, MatrixSizes, solving};
 use crate::error::MatrixFailure;
-use crate::scalar::Num;
+use crate::scalar::{Num, Real};
 use faer::Conj;
 use faer::diag::DiagMut;
 use faer::linalg::evd::{self, ComputeEigenvectors};
@@ -183,7 +183,7 @@ pub(super) fn singular_values<T: MatrixElement>(
 }
 
 /// Singular values up to this number count as 0, if the greatest is `greatest`.
-fn tolerance<P: MatrixElement<Part = P> + crate::scalar::Real>(greatest: P, sizes: MatrixSizes) -> P {
+fn tolerance<P: MatrixElement<Part = P> + Real>(greatest: P, sizes: MatrixSizes) -> P {
     let count: P = num_traits::NumCast::from(sizes.rows.max(sizes.columns)).expect("a float can be any size");
     Num::mul(Num::mul(greatest, count), num_traits::Float::epsilon())
 }
@@ -259,19 +259,16 @@ pub(super) fn cond<T: MatrixElement>(
     })
 }
 
-/// The greatest magnitude of the elements.
-fn most_size<T: MatrixElement>(a: &[T]) -> T::Part {
-    a.iter().fold(T::Part::ZERO, |most, value| num_traits::Float::max(most, value.size()))
+/// Whether cofactors that were computed as the determinant times the inverse have at least half of
+/// the digits of the type. `sizes` are the magnitudes of elements and of their cofactors: the sum of
+/// their products says how much rounded elements change the determinant.
+pub(super) fn are_accurate<P: Real>(sizes: impl Iterator<Item = [P; 2]>, det: P) -> bool {
+    let change = sizes.fold(P::ZERO, |sum, [a, cofactor]| sum + a * cofactor);
+    change * num_traits::Float::sqrt(<P as num_traits::Float>::epsilon()) < det
 }
 
-/// Up to about this condition number, the determinant times the inverse has half of the digits of
-/// the type.
-pub(super) fn most_condition<P: crate::scalar::Real>() -> P {
-    P::ONE / num_traits::Float::sqrt(<P as num_traits::Float>::epsilon())
-}
-
-/// The cofactors: the determinant times the inverse, if the condition number is small. Otherwise
-/// they come from the singular values.
+/// The cofactors: the determinant times the inverse, where that is accurate. Otherwise they come from
+/// the singular values.
 pub(super) fn cofactors<T: MatrixElement>(
     a: &[T],
     size: usize,
@@ -279,12 +276,12 @@ pub(super) fn cofactors<T: MatrixElement>(
     workspace: &mut Workspace<T>,
 ) -> Result<(), Failure> {
     let det = solving::det(a, size, workspace)?;
-    if num_traits::Float::is_normal(det.size())
-        && solving::inverse(a, size, out, workspace).is_ok()
-        && Num::mul(most_size(a), most_size(out)) < most_condition()
-    {
+    if num_traits::Float::is_normal(det.size()) && solving::inverse(a, size, out, workspace).is_ok() {
         out.iter_mut().for_each(|own| *own = Num::mul(*own, det));
-        return Ok(());
+        let sizes = a.iter().zip(&*out).map(|(value, cofactor)| [value.size(), cofactor.size()]);
+        if are_accurate(sizes, det.size()) {
+            return Ok(());
+        }
     }
     check_finite(a)?;
     let sizes = MatrixSizes::square(1, size);

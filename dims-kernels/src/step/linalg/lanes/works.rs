@@ -18,7 +18,7 @@ use crate::memory::allocate::reserve;
 use crate::ops::matrix::{MatrixSizes, MatrixWork, ReadTriangle};
 use crate::scalar::Real;
 use crate::step::linalg::results::{ResultPlaces, ResultSlice};
-use crate::step::linalg::spectral::most_condition;
+use crate::step::linalg::spectral::are_accurate;
 use alloc::vec::Vec;
 use core::ops::Range;
 use smallvec::SmallVec;
@@ -270,12 +270,6 @@ fn position<T: Real>(value: T) -> usize {
     num_traits::ToPrimitive::to_usize(&value).expect("the number of a row")
 }
 
-/// The greatest magnitude.
-#[cfg_attr(not(unoptimized), inline(always))]
-fn most_magnitude<V: Lane>(all: &[V]) -> V {
-    all.iter().fold(zero(), |most, own| greatest(most, own.abs()))
-}
-
 /// Inverses, transposed, or those times the determinants.
 struct Inverse {
     cofactors: bool,
@@ -300,14 +294,9 @@ impl<T: LaneElement> TileWork<T> for Inverse {
         let mut order = Tile::take(&mut free, size, 1);
         a.load(operands[0], false);
         count_rows(&mut order);
-        let most = if self.cofactors { most_magnitude(a.data) } else { zero() };
         let found = eliminate::<V>(&mut a, &mut order, free);
         invert::<V>(&a, free, &mut out);
-        // Determinants times inverses are accurate only if the condition number is small.
-        let mut is_accurate = true;
         if self.cofactors {
-            let condition = most.times(most_magnitude(out.data));
-            is_accurate = found.is_in_range && holds_everywhere(V::all(most_condition()).greater(condition));
             out.data.iter_mut().for_each(|own| *own = own.times(found.det));
         }
         // Rows were exchanged before the inversion, so the inverse has exchanged columns.
@@ -319,6 +308,16 @@ impl<T: LaneElement> TileWork<T> for Inverse {
                 }
             }
         }
+        let is_accurate = |(matrix, (a, cofactors)): (usize, (&[T], &[T]))| {
+            let sizes =
+                a.iter().zip(cofactors).map(|(&a, &cofactor)| [a, cofactor].map(num_traits::Float::abs));
+            are_accurate(sizes, num_traits::Float::abs(number(&found.det, matrix)))
+        };
+        let is_accurate = !self.cofactors
+            || found.is_in_range && {
+                let all = results[0].as_mut().values().chunks_exact(size * size);
+                operands[0].chunks_exact(size * size).zip(all.map(|own| &*own)).enumerate().all(is_accurate)
+            };
         found.is_regular && is_accurate && are_finite(out.data)
     }
 }
