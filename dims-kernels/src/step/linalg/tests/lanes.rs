@@ -211,12 +211,14 @@ fn odd_matrices<T: TestElement>() {
         let graded = TestMatrix::of(size, size, |row, column| {
             number(0.5_f64.powi((2 * row + 3 * column) as i32) + f64::from(row == column))
         });
+        // Rounding decides whether elimination finds an inverse of this matrix of rank 1.
+        let product = column.times(&row);
         let odd = [
             zeros,
             negative_zeros,
             signed_identity,
             exchange,
-            column.times(&row),
+            product.clone(),
             repeated,
             graded,
             identity.scaled(1e-3),
@@ -227,14 +229,19 @@ fn odd_matrices<T: TestElement>() {
             let sizes = MatrixSizes::square(19, size);
             let data = with(size, 19, at, own);
             let is_regular = run_one(MatrixWork::Inverse, sizes, &data).is_ok();
-            for work in UNIQUE {
+            let eliminates =
+                |work| matches!(work, MatrixWork::Inverse | MatrixWork::Det | MatrixWork::SlogDet);
+            let is_rank_1 = size > 1 && own.data == product.data;
+            for work in UNIQUE.into_iter().filter(|&work| !is_rank_1 || !eliminates(work)) {
                 // Of these, rounding decides; `faer` exchanges rows between equal pivots differently.
                 let by_rounding = matches!(work, MatrixWork::Cond | MatrixWork::Lu | MatrixWork::Qr);
-                if is_regular && work != MatrixWork::Lu || !by_rounding {
+                if is_regular && !is_rank_1 && work != MatrixWork::Lu || !by_rounding {
                     assert_alike(work, sizes, &[data.clone()], 10.0 * tolerance);
                 }
             }
-            assert_alike(MatrixWork::Cholesky, sizes, &[data.clone()], tolerance);
+            if !is_rank_1 {
+                assert_alike(MatrixWork::Cholesky, sizes, &[data.clone()], tolerance);
+            }
             assert_alike(MatrixWork::Expm, sizes, &[data.clone()], tolerance);
             spectra(sizes, &data);
             factors(sizes, &data);
