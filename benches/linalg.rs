@@ -428,13 +428,13 @@ impl<T: BenchElement> OwnInputs<T> {
             own.collect::<Vec<T>>()
         };
         let square =
-            |input: Input| from_vec(elements(input), (Batch.of(batch), Row.of(rows), Column.of(rows)));
+            |input: Input| from_vec((Batch.of(batch), Row.of(rows), Column.of(rows)), elements(input));
         OwnInputs {
             general: square(Input::General),
             symmetric: square(Input::Symmetric),
             definite: square(Input::Definite),
-            tall: from_vec(elements(Input::Tall), (Batch.of(batch), Row.of(rows), Half.of(rows / 2))),
-            right: from_vec(elements(Input::Right), (Batch.of(batch), Row.of(rows))),
+            tall: from_vec((Batch.of(batch), Row.of(rows), Half.of(rows / 2)), elements(Input::Tall)),
+            right: from_vec((Batch.of(batch), Row.of(rows)), elements(Input::Right)),
         }
     }
 
@@ -496,7 +496,7 @@ fn race_all<T: BenchElement>(rounds: usize, filter: &str) {
         }
         let sizes = (rows, batch);
         let (own, faer, nalgebra) =
-            (OwnInputs::<T>::of(sizes), FaerInputs::<T>::of(sizes), NalgebraInputs::of(sizes));
+            (OwnInputs::<T>::of(sizes), FaerInputs::<T>::of(sizes), NalgebraInputs::<DMatrix<T>, DMatrix<T>, DVector<T>>::of(sizes));
         let small = (rows == 4).then(|| nalgebra.fixed::<4, 2>());
         let middle = (rows == 16).then(|| nalgebra.fixed::<16, 8>());
         for case in cases {
