@@ -495,8 +495,11 @@ fn race_all<T: BenchElement>(rounds: usize, filter: &str) {
             continue;
         }
         let sizes = (rows, batch);
-        let (own, faer, nalgebra) =
-            (OwnInputs::<T>::of(sizes), FaerInputs::<T>::of(sizes), NalgebraInputs::<DMatrix<T>, DMatrix<T>, DVector<T>>::of(sizes));
+        let (own, faer, nalgebra) = (
+            OwnInputs::<T>::of(sizes),
+            FaerInputs::<T>::of(sizes),
+            NalgebraInputs::<DMatrix<T>, DMatrix<T>, DVector<T>>::of(sizes),
+        );
         let small = (rows == 4).then(|| nalgebra.fixed::<4, 2>());
         let middle = (rows == 16).then(|| nalgebra.fixed::<16, 8>());
         for case in cases {
