@@ -9,7 +9,6 @@ use crate::error::Error;
 use crate::machine::threads;
 use crate::memory::allocate::reserve;
 use crate::step::{StepOperands, StepResults};
-use alloc::vec;
 use alloc::vec::Vec;
 use faer::Par;
 use smallvec::SmallVec;
@@ -123,7 +122,7 @@ fn run_chunk<T: MatrixElement>(
         let own = of(first, first + count);
         T::run_lanes(LaneJob { work, sizes, operands: &own, results: &mut chunk.results, count })?
     } else {
-        vec![0..count]
+        core::iter::once(0..count).collect()
     };
     for at in rest.into_iter().flatten() {
         let results = chunk.results.iter_mut().zip(&yields);

@@ -6,7 +6,6 @@ use super::views::{by_columns_mut, by_rows};
 use crate::error::{Error, MatrixFailure};
 use crate::ops::matrix::{MatrixSizes, MatrixWork};
 use crate::scalar::{Num, Real};
-use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 use faer::Par;
@@ -54,7 +53,7 @@ pub trait MatrixElement: Num + ComplexField<Real = Self::Part> {
     /// have no result.
     #[doc(hidden)]
     fn run_lanes(job: LaneJob<'_, '_, Self, Self::Part>) -> Result<Vec<Range<usize>>, Error> {
-        Ok(vec![0..job.count])
+        Ok(core::iter::once(0..job.count).collect())
     }
 }
 

@@ -9,6 +9,9 @@
 //! works: loads and stores tiles  ->  elimination, reflections, symmetric, singular, exponential  ->  tile  ->  lane
 //! ```
 
+// All operands are indexed alike.
+#![allow(clippy::needless_range_loop)]
+
 mod elimination;
 mod exponential;
 mod lane;

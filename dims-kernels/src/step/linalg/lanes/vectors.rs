@@ -1,8 +1,5 @@
 //! Lanes of AVX2 vectors.
 
-// All operands are indexed alike.
-#![allow(clippy::needless_range_loop)]
-
 use super::lane::Lane;
 use core::arch::x86_64::*;
 

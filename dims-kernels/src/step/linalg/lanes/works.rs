@@ -144,7 +144,7 @@ impl<T: LaneElement, W: TileWork<T>> Task for Tiles<'_, '_, T, W> {
             self.run_with::<T::Vectors>()
         } else if const { cfg!(x86_vectors) && !cfg!(unoptimized) } {
             // Machines without these are rare: one copy less to compile.
-            Ok(alloc::vec![0..self.job.count])
+            Ok(core::iter::once(0..self.job.count).collect())
         } else {
             self.run_with::<Plain<T, MOST_LANES>>()
         }
@@ -318,8 +318,9 @@ impl<T: LaneElement> TileWork<T> for Inverse {
         };
         let is_accurate = !self.cofactors
             || found.is_in_range && {
-                let all = results[0].as_mut().values().chunks_exact(size * size);
-                operands[0].chunks_exact(size * size).zip(all.map(|own| &*own)).enumerate().all(is_accurate)
+                let all: &[T] = results[0].as_mut().values();
+                let pairs = operands[0].chunks_exact(size * size).zip(all.chunks_exact(size * size));
+                pairs.enumerate().all(is_accurate)
             };
         found.is_regular && is_accurate && are_finite(out.data)
     }
