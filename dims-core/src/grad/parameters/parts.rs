@@ -40,7 +40,7 @@ pub fn each_part_mut<'v, P, Q: ?Sized, const M: usize>(
 }
 
 /// The element at a position of each slice.
-fn each_element<'v, P, const N: usize>(of: [&'v [P]; N], at: usize) -> [&'v P; N] {
+fn each_element<P, const N: usize>(of: [&[P]; N], at: usize) -> [&P; N] {
     if const { N == 0 } {
         return of.map(|of| &of[at]);
     }
@@ -52,7 +52,7 @@ fn each_element<'v, P, const N: usize>(of: [&'v [P]; N], at: usize) -> [&'v P; N
 }
 
 /// Like [`each_element`], by mutable reference.
-fn each_element_mut<'v, P, const M: usize>(changed: &'v mut [&mut [P]; M], at: usize) -> [&'v mut P; M] {
+fn each_element_mut<P, const M: usize>(changed: &mut [&mut [P]; M], at: usize) -> [&mut P; M] {
     changed.each_mut().map(|of| &mut of[at])
 }
 
