@@ -52,7 +52,7 @@ fn each_element<P, const N: usize>(of: [&[P]; N], at: usize) -> [&P; N] {
 }
 
 /// Like [`each_element`], by mutable reference.
-fn each_element_mut<P, const M: usize>(changed: &mut [&mut [P]; M], at: usize) -> [&mut P; M] {
+fn each_element_mut<'v, P, const M: usize>(changed: &'v mut [&mut [P]; M], at: usize) -> [&'v mut P; M] {
     changed.each_mut().map(|of| &mut of[at])
 }
 
