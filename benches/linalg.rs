@@ -191,9 +191,7 @@ impl<T: BenchElement> FaerInputs<T> {
     fn of(sizes: (usize, usize)) -> Self {
         let all = |input: Input| {
             let columns = input.columns(sizes.0);
-            input.batch(sizes, |element: &dyn Fn(usize, usize) -> T| {
-                Mat::from_fn(sizes.0, columns, |row, column| element(row, column))
-            })
+            input.batch(sizes, |element: &dyn Fn(usize, usize) -> T| Mat::from_fn(sizes.0, columns, element))
         };
         FaerInputs {
             general: all(Input::General),
