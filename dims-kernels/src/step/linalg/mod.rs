@@ -11,6 +11,7 @@
 //!
 //! [`MatrixWork`] defines the operands and results, `pull` and `algebra` the derivatives.
 
+mod accuracy;
 #[cfg(feature = "std")]
 mod algebra;
 mod driver;

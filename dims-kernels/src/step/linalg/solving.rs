@@ -88,14 +88,14 @@ pub(super) fn solve_triangular<T: MatrixElement>(
 
 /// The LU factors of a column-major matrix, in place of it. The unit diagonal of the lower factor is
 /// not stored. Row-major elements are the transpose in column-major order.
-struct Factors<'w, T> {
+struct LuFactors<'w, T> {
     factors: MatMut<'w, T>,
     order: Vec<usize>,
     order_back: Vec<usize>,
     exchanges: usize,
 }
 
-impl<'w, T: MatrixElement> Factors<'w, T> {
+impl<'w, T: MatrixElement> LuFactors<'w, T> {
     fn of(columns: &'w mut [T], size: usize, (stack, par): (&mut Stack, Par)) -> Result<Self, Failure> {
         let (mut order, mut order_back) = (vec![0; size], vec![0; size]);
         let stack = stack.of(factor::lu_in_place_scratch::<usize, T>(size, size, par, Default::default()))?;
@@ -108,7 +108,7 @@ impl<'w, T: MatrixElement> Factors<'w, T> {
             stack,
             Default::default(),
         );
-        Ok(Factors { factors, order, order_back, exchanges: info.transposition_count })
+        Ok(LuFactors { factors, order, order_back, exchanges: info.transposition_count })
     }
 
     fn matrix(&self) -> MatRef<'_, T> {
@@ -178,7 +178,7 @@ pub(super) fn solve<T: MatrixElement>(
     let MatrixSizes { rows: size, right, .. } = sizes;
     let Workspace { copies: [copy, ..], stack, par } = workspace;
     let par = *par;
-    let factors = Factors::of(copy.of(a)?, size, (&mut *stack, par))?;
+    let factors = LuFactors::of(copy.of(a)?, size, (&mut *stack, par))?;
     factors.check(a)?;
     out.copy_from_slice(b);
     let x = by_rows_mut(out, size, right);
@@ -207,7 +207,7 @@ pub(super) fn inverse<T: MatrixElement>(
     let par = *par;
     let copy = copy.any(a.len())?;
     to_columns(a, size, size, copy);
-    let factors = Factors::of(copy, size, (&mut *stack, par))?;
+    let factors = LuFactors::of(copy, size, (&mut *stack, par))?;
     factors.check(a)?;
     let stack = stack.of(lu_inverse::inverse_scratch::<usize, T>(size, par))?;
     let both = factors.matrix();
@@ -225,7 +225,7 @@ pub(super) fn det<T: MatrixElement>(
     workspace: &mut Workspace<T>,
 ) -> Result<T, Failure> {
     let Workspace { copies: [copy, ..], stack, par } = workspace;
-    let factors = Factors::of(copy.of(a)?, size, (stack, *par))?;
+    let factors = LuFactors::of(copy.of(a)?, size, (stack, *par))?;
     let found = factors.det();
     if !found.is_number() || found == T::ZERO {
         check_finite(a)?;
@@ -240,7 +240,7 @@ pub(super) fn slogdet<T: MatrixElement>(
     workspace: &mut Workspace<T>,
 ) -> Result<(T, T::Part), Failure> {
     let Workspace { copies: [copy, ..], stack, par } = workspace;
-    let factors = Factors::of(copy.of(a)?, size, (stack, *par))?;
+    let factors = LuFactors::of(copy.of(a)?, size, (stack, *par))?;
     let mut sign = if factors.exchanges.is_multiple_of(2) { T::ONE } else { Num::sub(T::ZERO, T::ONE) };
     let mut log = T::Part::ZERO;
     for pivot in factors.pivots() {

@@ -1,5 +1,6 @@
 //! Orthogonal factors, eigenvalues and singular values of one matrix, and functions of these.
 
+use super::accuracy::are_accurate;
 use super::range::{exponent_out_of_range, scale};
 use super::stack::Failure;
 use super::views::{by_columns, by_columns_mut, by_rows, by_rows_mut, to_columns, to_rows, transpose};
@@ -257,14 +258,6 @@ pub(super) fn cond<T: MatrixElement>(
         (Some(_), Some(_)) => num_traits::Float::infinity(),
         _ => T::Part::ZERO,
     })
-}
-
-/// Whether cofactors that were computed as the determinant times the inverse have at least half of
-/// the digits of the type. `sizes` are the magnitudes of elements and of their cofactors: the sum of
-/// their products says how much rounded elements change the determinant.
-pub(super) fn are_accurate<P: Real>(sizes: impl Iterator<Item = [P; 2]>, det: P) -> bool {
-    let change = sizes.fold(P::ZERO, |sum, [a, cofactor]| sum + a * cofactor);
-    change * num_traits::Float::sqrt(<P as num_traits::Float>::epsilon()) < det
 }
 
 /// The cofactors: the determinant times the inverse, where that is accurate. Otherwise they come from

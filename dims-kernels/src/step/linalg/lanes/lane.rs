@@ -138,9 +138,9 @@ pub(super) fn set_number<V: Lane>(own: &mut V, matrix: usize, value: V::Elem) {
 
 /// Numbers without vector instructions of their own. The mask is -1 where it holds, else 0.
 #[derive(Clone, Copy)]
-pub(in crate::step::linalg) struct Plain<T, const L: usize>([T; L]);
+pub(in crate::step::linalg) struct ArrayLane<T, const L: usize>([T; L]);
 
-impl<T: Real, const L: usize> Plain<T, L> {
+impl<T: Real, const L: usize> ArrayLane<T, L> {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn zip(self, other: Self, f: impl Fn(T, T) -> T) -> Self {
         let mut out = self;
@@ -161,13 +161,13 @@ fn mask<T: Real>(holds: bool) -> T {
     if holds { -T::ONE } else { T::ZERO }
 }
 
-impl<T: Real, const L: usize> Lane for Plain<T, L> {
+impl<T: Real, const L: usize> Lane for ArrayLane<T, L> {
     type Elem = T;
     const COUNT: usize = L;
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn all(value: T) -> Self {
-        Plain([value; L])
+        ArrayLane([value; L])
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]

@@ -3,7 +3,7 @@
 use super::elimination::{cholesky, eliminate, invert, solve_triangular, substitute, symmetric_part};
 use super::exponential::expm;
 use super::lane::{
-    Lane, Plain, are_finite, count_lane, greatest, holds_everywhere, number, numbers, numbers_mut, one,
+    ArrayLane, Lane, are_finite, count_lane, greatest, holds_everywhere, number, numbers, numbers_mut, one,
     signed, zero,
 };
 use super::reflections::{qr, safe_squares};
@@ -17,8 +17,8 @@ use crate::machine::isa::{Isa, Task, dispatch};
 use crate::memory::allocate::reserve;
 use crate::ops::matrix::{MatrixSizes, MatrixWork, ReadTriangle};
 use crate::scalar::Real;
+use crate::step::linalg::accuracy::are_accurate;
 use crate::step::linalg::results::{ResultPlaces, ResultSlice};
-use crate::step::linalg::spectral::are_accurate;
 use alloc::vec::Vec;
 use core::ops::Range;
 use smallvec::SmallVec;
@@ -69,7 +69,7 @@ macro_rules! elements {
             #[cfg(x86_vectors)]
             type Vectors = Avx<core::arch::x86_64::$vector, $count>;
             #[cfg(not(x86_vectors))]
-            type Vectors = Plain<$elem, MOST_LANES>;
+            type Vectors = ArrayLane<$elem, MOST_LANES>;
         }
     )*};
 }
@@ -146,7 +146,7 @@ impl<T: LaneElement, W: TileWork<T>> Task for Tiles<'_, '_, T, W> {
             // Machines without these are rare: one copy less to compile.
             Ok(core::iter::once(0..self.job.count).collect())
         } else {
-            self.run_with::<Plain<T, MOST_LANES>>()
+            self.run_with::<ArrayLane<T, MOST_LANES>>()
         }
     }
 }
