@@ -4,16 +4,16 @@
 //! tile one by one if not.
 
 use super::lane::{Lane, are_finite, count_lane, holds_everywhere, number, one, zero};
-use super::tile::{Tile, combine, less_dot};
+use super::tile::{MatrixTile, combine, less_dot};
 
 /// Elements of a column: `a[row, column] -= sum over k < column of a[row, k] * factor(k)`, from a
 /// row on.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn update_column<V: Lane>(
-    a: &mut Tile<'_, V>,
+    a: &mut MatrixTile<'_, V>,
     column: usize,
     first: usize,
-    factor: impl Fn(&Tile<'_, V>, usize) -> V,
+    factor: impl Fn(&MatrixTile<'_, V>, usize) -> V,
 ) {
     const BLOCK: usize = 4;
     let mut row = first;
@@ -45,7 +45,7 @@ fn update_column<V: Lane>(
 /// The lower factor of the symmetric part, with zeros above it. Returns whether all matrices are
 /// positive definite.
 #[cfg_attr(not(unoptimized), inline(always))]
-pub(super) fn cholesky<V: Lane>(a: &mut Tile<'_, V>) -> bool {
+pub(super) fn cholesky<V: Lane>(a: &mut MatrixTile<'_, V>) -> bool {
     symmetric_part(a);
     let size = a.rows;
     let mut is_right = true;
@@ -65,7 +65,7 @@ pub(super) fn cholesky<V: Lane>(a: &mut Tile<'_, V>) -> bool {
 
 /// The lower triangle becomes that of the symmetric part.
 #[cfg_attr(not(unoptimized), inline(always))]
-pub(super) fn symmetric_part<V: Lane>(a: &mut Tile<'_, V>) {
+pub(super) fn symmetric_part<V: Lane>(a: &mut MatrixTile<'_, V>) {
     let half = one::<V>().over(one::<V>().plus(one()));
     for row in 0..a.rows {
         for column in 0..=row {
@@ -92,8 +92,8 @@ pub(super) struct Eliminated<V> {
 /// of `other` are exchanged alike.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn eliminate<V: Lane>(
-    a: &mut Tile<'_, V>,
-    other: &mut Tile<'_, V>,
+    a: &mut MatrixTile<'_, V>,
+    other: &mut MatrixTile<'_, V>,
     shares: &mut [V],
 ) -> Eliminated<V> {
     let (rows, columns) = (a.rows, a.columns);
@@ -141,7 +141,12 @@ const SELECTED_ROWS: usize = 8;
 
 /// Exchanges row `k` of each matrix with the row of its greatest pivot.
 #[cfg_attr(not(unoptimized), inline(always))]
-fn pivot<V: Lane>(a: &mut Tile<'_, V>, other: &mut Tile<'_, V>, k: usize, found: &mut Eliminated<V>) {
+fn pivot<V: Lane>(
+    a: &mut MatrixTile<'_, V>,
+    other: &mut MatrixTile<'_, V>,
+    k: usize,
+    found: &mut Eliminated<V>,
+) {
     let mut best = a.at(k, k).abs();
     let mut from = count_lane(k);
     for row in k + 1..a.rows {
@@ -168,7 +173,7 @@ fn pivot<V: Lane>(a: &mut Tile<'_, V>, other: &mut Tile<'_, V>, k: usize, found:
 
 /// Exchanges row `k` with the row `from` of each matrix.
 #[cfg_attr(not(unoptimized), inline(always))]
-fn exchange_selected<V: Lane>(a: &mut Tile<'_, V>, k: usize, from: V) {
+fn exchange_selected<V: Lane>(a: &mut MatrixTile<'_, V>, k: usize, from: V) {
     for column in 0..a.columns {
         let upper = a.at(k, column);
         let mut own = upper;
@@ -183,7 +188,7 @@ fn exchange_selected<V: Lane>(a: &mut Tile<'_, V>, k: usize, from: V) {
 
 /// Solves with the factors of [`eliminate`].
 #[cfg_attr(not(unoptimized), inline(always))]
-pub(super) fn substitute<V: Lane>(factors: &Tile<'_, V>, shares: &[V], b: &mut Tile<'_, V>) {
+pub(super) fn substitute<V: Lane>(factors: &MatrixTile<'_, V>, shares: &[V], b: &mut MatrixTile<'_, V>) {
     for row in 0..factors.rows {
         subtract_above::<V>(&factors.row(row)[..row], b, row, b.columns);
     }
@@ -195,7 +200,7 @@ pub(super) fn substitute<V: Lane>(factors: &Tile<'_, V>, shares: &[V], b: &mut T
 
 /// Subtracts the rows above, each times a factor, in some columns.
 #[cfg_attr(not(unoptimized), inline(always))]
-fn subtract_above<V: Lane>(factors: &[V], b: &mut Tile<'_, V>, row: usize, columns: usize) {
+fn subtract_above<V: Lane>(factors: &[V], b: &mut MatrixTile<'_, V>, row: usize, columns: usize) {
     let stride = b.columns;
     let (above, own) = b.data[..(row + 1) * stride].split_at_mut(row * stride);
     combine::<V, false>(&mut own[..columns], factors, above, stride);
@@ -203,7 +208,7 @@ fn subtract_above<V: Lane>(factors: &[V], b: &mut Tile<'_, V>, row: usize, colum
 
 /// Subtracts the rows below, each times a factor.
 #[cfg_attr(not(unoptimized), inline(always))]
-fn subtract_below<V: Lane>(factors: &[V], b: &mut Tile<'_, V>, row: usize) {
+fn subtract_below<V: Lane>(factors: &[V], b: &mut MatrixTile<'_, V>, row: usize) {
     let stride = b.columns;
     let (own, below) = b.data[row * stride..].split_at_mut(stride);
     combine::<V, false>(own, factors, below, stride);
@@ -212,7 +217,7 @@ fn subtract_below<V: Lane>(factors: &[V], b: &mut Tile<'_, V>, row: usize) {
 /// The inverses of matrices with the factors of [`eliminate`], whose rows are not yet in order: the
 /// inverse of the matrix with exchanged rows.
 #[cfg_attr(not(unoptimized), inline(always))]
-pub(super) fn invert<V: Lane>(factors: &Tile<'_, V>, shares: &[V], out: &mut Tile<'_, V>) {
+pub(super) fn invert<V: Lane>(factors: &MatrixTile<'_, V>, shares: &[V], out: &mut MatrixTile<'_, V>) {
     out.set_identity();
     for row in 0..factors.rows {
         // The inverse of the lower factor is lower triangular.
@@ -227,8 +232,8 @@ pub(super) fn invert<V: Lane>(factors: &Tile<'_, V>, shares: &[V], out: &mut Til
 /// Solves triangular systems. Returns whether all have a finite solution.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn solve_triangular<V: Lane>(
-    a: &Tile<'_, V>,
-    b: &mut Tile<'_, V>,
+    a: &MatrixTile<'_, V>,
+    b: &mut MatrixTile<'_, V>,
     [is_lower, is_unit]: [bool; 2],
 ) -> bool {
     let size = a.rows;

@@ -3,11 +3,11 @@
 
 use super::elimination::{eliminate, substitute};
 use super::lane::{Lane, are_finite, count_lane, greatest, number, one, set_number, zero};
-use super::tile::{Tile, combine};
+use super::tile::{MatrixTile, combine};
 use crate::step::linalg::pade::{PADE, PADE_NORM};
 
 #[cfg_attr(not(unoptimized), inline(always))]
-fn product<V: Lane>(a: &Tile<'_, V>, b: &Tile<'_, V>, to: &mut Tile<'_, V>) {
+fn product<V: Lane>(a: &MatrixTile<'_, V>, b: &MatrixTile<'_, V>, to: &mut MatrixTile<'_, V>) {
     to.fill(zero());
     for row in 0..a.rows {
         combine::<V, true>(to.row_mut(row), a.row(row), b.data, b.columns);
@@ -17,10 +17,10 @@ fn product<V: Lane>(a: &Tile<'_, V>, b: &Tile<'_, V>, to: &mut Tile<'_, V>) {
 /// The sum of tiles, each times a coefficient of the approximant.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn sum<V: Lane>(
-    terms: [&Tile<'_, V>; 3],
+    terms: [&MatrixTile<'_, V>; 3],
     coefficients: [usize; 3],
     constant: Option<usize>,
-    to: &mut Tile<'_, V>,
+    to: &mut MatrixTile<'_, V>,
 ) {
     let coefficient = |at: usize| -> V { V::all(num_traits::NumCast::from(PADE[at]).expect("a float")) };
     let [a, b, c] = coefficients.map(coefficient);
@@ -39,9 +39,9 @@ fn sum<V: Lane>(
 /// `e^a` in `out`. Returns whether all matrices have a result.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn expm<V: Lane>(
-    a: &mut Tile<'_, V>,
-    out: &mut Tile<'_, V>,
-    others: &mut [Tile<'_, V>; 6],
+    a: &mut MatrixTile<'_, V>,
+    out: &mut MatrixTile<'_, V>,
+    others: &mut [MatrixTile<'_, V>; 6],
     shares: &mut [V],
 ) -> bool {
     if !are_finite(a.data) {

@@ -1,7 +1,7 @@
 //! Householder reflections of a tile of matrices, `I - tau v v^T`.
 
 use super::lane::{Lane, greatest, holds_everywhere, one, signed, zero};
-use super::tile::{Tile, combine};
+use super::tile::{MatrixTile, combine};
 use crate::scalar::Real;
 
 /// The range in which squares are exact to the precision of the type.
@@ -46,7 +46,7 @@ pub(super) fn reflection<V: Lane>(head: V, tail: &mut [V]) -> Option<Reflection<
 /// tail of `v`, and `sums` has space for a row.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn reflect<V: Lane>(
-    a: &mut Tile<'_, V>,
+    a: &mut MatrixTile<'_, V>,
     tau: V,
     tail: &[V],
     [first, column]: [usize; 2],
@@ -77,8 +77,8 @@ pub(super) fn reflect<V: Lane>(
 /// vector for each column, and `sums` for one. Returns whether all matrices have a result.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn qr<V: Lane>(
-    a: &mut Tile<'_, V>,
-    q: &mut Tile<'_, V>,
+    a: &mut MatrixTile<'_, V>,
+    q: &mut MatrixTile<'_, V>,
     vectors: &mut [V],
     taus: &mut [V],
     sums: &mut [V],

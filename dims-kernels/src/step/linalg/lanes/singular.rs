@@ -5,7 +5,7 @@
 
 use super::lane::{Lane, are_finite, count_lane, number, one, signed, zero};
 use super::symmetric::{rotate, scales};
-use super::tile::{Tile, dot};
+use super::tile::{MatrixTile, dot};
 
 /// How many times all pairs of vectors may be rotated.
 const MOST_SWEEPS: usize = 40;
@@ -15,8 +15,8 @@ const MOST_SWEEPS: usize = 40;
 /// returns by how much the results are to be multiplied, or `None` if a matrix has no result.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn orthogonalize<V: Lane>(
-    a: &mut Tile<'_, V>,
-    turned: &mut Tile<'_, V>,
+    a: &mut MatrixTile<'_, V>,
+    turned: &mut MatrixTile<'_, V>,
     squares: &mut [V],
 ) -> Option<V> {
     let [scale, back] = scales(a.data)?;

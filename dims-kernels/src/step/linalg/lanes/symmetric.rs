@@ -6,7 +6,7 @@ use super::lane::{
     Lane, are_finite, count_lane, greatest, holds_everywhere, number, numbers, one, set_number, signed, zero,
 };
 use super::reflections::{Reflection, reflect, reflection, safe_squares};
-use super::tile::{Tile, dot};
+use super::tile::{MatrixTile, dot};
 use crate::scalar::Num;
 
 /// How many QL steps one eigenvalue may take.
@@ -55,8 +55,8 @@ pub(super) struct Spectrum<'t, V> {
 /// the eigenvectors as rows of `vectors`. Returns whether all matrices have a result.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn eigh<V: Lane>(
-    a: &mut Tile<'_, V>,
-    vectors: &mut Tile<'_, V>,
+    a: &mut MatrixTile<'_, V>,
+    vectors: &mut MatrixTile<'_, V>,
     reflections: &mut [V],
     spectrum: &mut Spectrum<'_, V>,
 ) -> bool {
@@ -75,8 +75,8 @@ pub(super) fn eigh<V: Lane>(
 /// Makes matrices tridiagonal. The rows of `vectors` become the columns of the orthogonal factor.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn tridiagonal<V: Lane>(
-    a: &mut Tile<'_, V>,
-    vectors: &mut Tile<'_, V>,
+    a: &mut MatrixTile<'_, V>,
+    vectors: &mut MatrixTile<'_, V>,
     reflections: &mut [V],
     Spectrum { values, beside, others: [taus, products] }: &mut Spectrum<'_, V>,
 ) -> bool {
@@ -150,7 +150,7 @@ pub(super) fn rotate<V: Lane>(x: &mut [V], y: &mut [V], [c, s]: [V; 2]) {
 /// Makes tridiagonal matrices diagonal, and applies the rotations to the rows of `vectors`. Returns
 /// whether that took few steps.
 #[cfg_attr(not(unoptimized), inline(always))]
-fn diagonal<V: Lane>(vectors: &mut Tile<'_, V>, d: &mut [V], e: &mut [V]) -> bool {
+fn diagonal<V: Lane>(vectors: &mut MatrixTile<'_, V>, d: &mut [V], e: &mut [V]) -> bool {
     let size = d.len();
     let epsilon = V::all(<V::Elem as num_traits::Float>::epsilon());
     let [least_square, _] = safe_squares::<V::Elem>();

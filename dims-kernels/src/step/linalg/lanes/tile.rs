@@ -7,19 +7,19 @@ use crate::copy::copy_strided;
 const BLOCKS_FROM: usize = 32;
 
 /// Several matrices: the lanes of their elements, row by row.
-pub(super) struct Tile<'t, V> {
+pub(super) struct MatrixTile<'t, V> {
     pub(super) data: &'t mut [V],
     pub(super) rows: usize,
     pub(super) columns: usize,
 }
 
-impl<'t, V: Lane> Tile<'t, V> {
+impl<'t, V: Lane> MatrixTile<'t, V> {
     /// Takes the lanes of a tile from the front of free ones.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(super) fn take(free: &mut &'t mut [V], rows: usize, columns: usize) -> Self {
         let (data, rest) = core::mem::take(free).split_at_mut(rows * columns);
         *free = rest;
-        Tile { data, rows, columns }
+        MatrixTile { data, rows, columns }
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]

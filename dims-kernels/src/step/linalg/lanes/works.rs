@@ -9,7 +9,7 @@ use super::lane::{
 use super::reflections::{qr, safe_squares};
 use super::singular::{descending, orthogonalize};
 use super::symmetric::{Spectrum, eigh};
-use super::tile::{Tile, combine};
+use super::tile::{MatrixTile, combine};
 #[cfg(x86_vectors)]
 use super::vectors::Avx;
 use crate::error::Error;
@@ -87,7 +87,7 @@ pub(in crate::step::linalg) fn run<T: LaneElement>(
         kind: impl TileWork<T>,
         job: LaneJob<'_, '_, T, T>,
     ) -> Result<Vec<Range<usize>>, Error> {
-        dispatch(Tiles { kind, job })
+        dispatch(TileTask { kind, job })
     }
     match job.work {
         MatrixWork::Cholesky => of(Cholesky, job),
@@ -129,12 +129,12 @@ trait TileWork<T> {
 }
 
 /// The tiles of a job.
-struct Tiles<'j, 'r, T, W> {
+struct TileTask<'j, 'r, T, W> {
     kind: W,
     job: LaneJob<'j, 'r, T, T>,
 }
 
-impl<T: LaneElement, W: TileWork<T>> Task for Tiles<'_, '_, T, W> {
+impl<T: LaneElement, W: TileWork<T>> Task for TileTask<'_, '_, T, W> {
     type Out = Result<Vec<Range<usize>>, Error>;
 
     #[cfg_attr(not(unoptimized), inline(always))]
@@ -151,10 +151,10 @@ impl<T: LaneElement, W: TileWork<T>> Task for Tiles<'_, '_, T, W> {
     }
 }
 
-impl<T: LaneElement, W: TileWork<T>> Tiles<'_, '_, T, W> {
+impl<T: LaneElement, W: TileWork<T>> TileTask<'_, '_, T, W> {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn run_with<V: Lane<Elem = T>>(self) -> Result<Vec<Range<usize>>, Error> {
-        let Tiles { kind, job: LaneJob { work, sizes, operands, results, count } } = self;
+        let TileTask { kind, job: LaneJob { work, sizes, operands, results, count } } = self;
         let (takes, yields) = (work.takes(sizes), work.yields(sizes));
         let len = kind.lanes(sizes);
         let mut free = reserve(len)?;
@@ -199,7 +199,7 @@ impl<T: LaneElement> TileWork<T> for Cholesky {
         results: &mut [ResultSlice<'_, T, T>],
         mut free: &mut [V],
     ) -> bool {
-        let mut a = Tile::take(&mut free, sizes.rows, sizes.rows);
+        let mut a = MatrixTile::take(&mut free, sizes.rows, sizes.rows);
         a.load(operands[0], false);
         let is_right = cholesky::<V>(&mut a);
         a.store(results[0].as_mut().values());
@@ -223,8 +223,8 @@ impl<T: LaneElement> TileWork<T> for SolveTriangular {
         mut free: &mut [V],
     ) -> bool {
         let ReadTriangle { lower, transposed, unit } = self.0;
-        let mut a = Tile::take(&mut free, sizes.rows, sizes.rows);
-        let mut b = Tile::take(&mut free, sizes.rows, sizes.right);
+        let mut a = MatrixTile::take(&mut free, sizes.rows, sizes.rows);
+        let mut b = MatrixTile::take(&mut free, sizes.rows, sizes.right);
         a.load(operands[0], transposed);
         b.load(operands[1], false);
         let is_right = solve_triangular::<V>(&a, &mut b, [lower != transposed, unit]);
@@ -250,8 +250,8 @@ impl<T: LaneElement> TileWork<T> for Solve {
         results: &mut [ResultSlice<'_, T, T>],
         mut free: &mut [V],
     ) -> bool {
-        let mut a = Tile::take(&mut free, sizes.rows, sizes.rows);
-        let mut b = Tile::take(&mut free, sizes.rows, sizes.right);
+        let mut a = MatrixTile::take(&mut free, sizes.rows, sizes.rows);
+        let mut b = MatrixTile::take(&mut free, sizes.rows, sizes.right);
         a.load(operands[0], self.transposed);
         b.load(operands[1], false);
         let found = eliminate::<V>(&mut a, &mut b, free);
@@ -263,7 +263,7 @@ impl<T: LaneElement> TileWork<T> for Solve {
 
 /// The numbers of rows, as lanes.
 #[cfg_attr(not(unoptimized), inline(always))]
-fn count_rows<V: Lane>(order: &mut Tile<'_, V>) {
+fn count_rows<V: Lane>(order: &mut MatrixTile<'_, V>) {
     for (at, own) in order.data.iter_mut().enumerate() {
         *own = count_lane(at);
     }
@@ -292,9 +292,9 @@ impl<T: LaneElement> TileWork<T> for Inverse {
         mut free: &mut [V],
     ) -> bool {
         let size = sizes.rows;
-        let mut a = Tile::take(&mut free, size, size);
-        let mut out = Tile::take(&mut free, size, size);
-        let mut order = Tile::take(&mut free, size, 1);
+        let mut a = MatrixTile::take(&mut free, size, size);
+        let mut out = MatrixTile::take(&mut free, size, size);
+        let mut order = MatrixTile::take(&mut free, size, 1);
         a.load(operands[0], false);
         count_rows(&mut order);
         let found = eliminate::<V>(&mut a, &mut order, free);
@@ -343,8 +343,8 @@ impl<T: LaneElement> TileWork<T> for Det {
         results: &mut [ResultSlice<'_, T, T>],
         mut free: &mut [V],
     ) -> bool {
-        let mut a = Tile::take(&mut free, sizes.rows, sizes.rows);
-        let mut none = Tile::take(&mut free, sizes.rows, 0);
+        let mut a = MatrixTile::take(&mut free, sizes.rows, sizes.rows);
+        let mut none = MatrixTile::take(&mut free, sizes.rows, 0);
         a.load(operands[0], false);
         let found = eliminate::<V>(&mut a, &mut none, free);
         if !self.logarithm {
@@ -387,8 +387,8 @@ impl<T: LaneElement> TileWork<T> for Lu {
         mut free: &mut [V],
     ) -> bool {
         let (rows, columns, least) = (sizes.rows, sizes.columns, sizes.least());
-        let mut a = Tile::take(&mut free, rows, columns);
-        let mut order = Tile::take(&mut free, rows, 1);
+        let mut a = MatrixTile::take(&mut free, rows, columns);
+        let mut order = MatrixTile::take(&mut free, rows, 1);
         a.load(operands[0], false);
         if !are_finite(a.data) {
             return false;
@@ -440,15 +440,16 @@ impl<T: LaneElement> TileWork<T> for Qr {
         mut free: &mut [V],
     ) -> bool {
         let (rows, columns, least) = (sizes.rows, sizes.columns, sizes.least());
-        let mut a = Tile::take(&mut free, rows, columns);
-        let mut q = Tile::take(&mut free, rows, least);
+        let mut a = MatrixTile::take(&mut free, rows, columns);
+        let mut q = MatrixTile::take(&mut free, rows, least);
         let (vectors, free) = free.split_at_mut(rows * least);
         let (taus, sums) = free.split_at_mut(least);
         a.load(operands[0], false);
         let is_right = are_finite(a.data) && qr::<V>(&mut a, &mut q, vectors, taus, sums);
         let [of_q, of_r] = results else { unreachable!("there are two results") };
         q.store(of_q.as_mut().values());
-        Tile { data: &mut a.data[..least * columns], rows: least, columns }.store(of_r.as_mut().values());
+        MatrixTile { data: &mut a.data[..least * columns], rows: least, columns }
+            .store(of_r.as_mut().values());
         is_right && are_finite(q.data) && are_finite(a.data)
     }
 }
@@ -471,8 +472,8 @@ impl<T: LaneElement> TileWork<T> for Eigh {
         mut free: &mut [V],
     ) -> bool {
         let size = sizes.rows;
-        let mut a = Tile::take(&mut free, size, size);
-        let mut vectors = Tile::take(&mut free, size, size);
+        let mut a = MatrixTile::take(&mut free, size, size);
+        let mut vectors = MatrixTile::take(&mut free, size, size);
         let (reflections, free) = free.split_at_mut(size * size);
         let (values, free) = free.split_at_mut(size);
         let (beside, free) = free.split_at_mut(size);
@@ -503,7 +504,7 @@ impl<T: LaneElement> TileWork<T> for Eigh {
 
 /// Stores vectors of one matrix, which are rows of a tile, as columns in this order.
 #[cfg_attr(not(unoptimized), inline(always))]
-fn store_columns<V: Lane>(vectors: &Tile<'_, V>, lane: usize, order: &[usize], out: &mut [V::Elem]) {
+fn store_columns<V: Lane>(vectors: &MatrixTile<'_, V>, lane: usize, order: &[usize], out: &mut [V::Elem]) {
     for (column, &from) in order.iter().enumerate() {
         for (own, to) in vectors.row(from).iter().zip(out[column..].iter_mut().step_by(order.len())) {
             *to = number(own, lane);
@@ -534,9 +535,9 @@ impl<T: LaneElement> TileWork<T> for Singular {
         let has_vectors = matches!(self.0, MatrixWork::Svd | MatrixWork::Pinv);
         // Rows of the tile are the shorter ones of rows and columns of the matrices.
         let is_tall = sizes.rows >= sizes.columns;
-        let mut a = Tile::take(&mut free, least, most);
+        let mut a = MatrixTile::take(&mut free, least, most);
         a.load(operands[0], is_tall);
-        let mut turned = Tile::take(&mut free, if has_vectors { least } else { 0 }, least);
+        let mut turned = MatrixTile::take(&mut free, if has_vectors { least } else { 0 }, least);
         turned.set_identity();
         let (squares, free) = free.split_at_mut(least);
         let (values, free) = free.split_at_mut(least);
@@ -590,7 +591,7 @@ impl<T: LaneElement> TileWork<T> for Singular {
                     let counts = value.greater(least_value);
                     *own = counts.choose(scale.over(*own), zero());
                 }
-                let mut out = Tile { data: free, rows: sizes.rows, columns: sizes.columns };
+                let mut out = MatrixTile { data: free, rows: sizes.rows, columns: sizes.columns };
                 out.fill(zero());
                 let (left, right) = if is_tall { (&a, &turned) } else { (&turned, &a) };
                 for row in 0..sizes.rows {
@@ -640,7 +641,7 @@ impl<T: LaneElement> TileWork<T> for Expm {
         mut free: &mut [V],
     ) -> bool {
         let size = sizes.rows;
-        let mut tile = || Tile::take(&mut free, size, size);
+        let mut tile = || MatrixTile::take(&mut free, size, size);
         let (mut a, mut out) = (tile(), tile());
         let mut others = [tile(), tile(), tile(), tile(), tile(), tile()];
         a.load(operands[0], false);
