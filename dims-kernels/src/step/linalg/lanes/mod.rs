@@ -1,7 +1,8 @@
 //! Small matrices, several at once: each in a lane of vectors.
 //!
-//! A [tile](tile::MatrixTile) has the same element of all its matrices in one [lane](lane::Lane), so each
-//! operation on it is one on vectors, whatever the algorithm. Rows are exchanged matrix by matrix.
+//! A [tile](tile::MatrixTile) has the same element of all its matrices in one [lane](lane::Lane), so
+//! each operation on it is one on vectors, whatever the algorithm. Rows are exchanged matrix by
+//! matrix.
 //! Where a matrix of a tile has no result, or squares of its elements leave the range of the type,
 //! the caller computes the matrices of the tile one by one.
 //!
