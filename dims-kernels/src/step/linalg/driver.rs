@@ -29,7 +29,7 @@ pub(super) fn run<T: MatrixElement>(
     run_with(step, operands, threads, T::has_lanes)
 }
 
-/// As [`run`]; `has_lanes` says whether several matrices are computed at once.
+/// Like [`run`], but `has_lanes` decides whether several matrices are computed at once.
 pub(super) fn run_with<T: MatrixElement>(
     step: &MatrixStep<T>,
     operands: &StepOperands<'_, '_>,

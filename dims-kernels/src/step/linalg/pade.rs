@@ -1,8 +1,7 @@
 //! Constants of the exponential of matrices.
 
-/// The coefficients of the Pade approximant of `e^x` of degree 13, and up to which norm its error
-/// is below the precision of `f64`. (N. J. Higham, The scaling and squaring method for the matrix
-/// exponential revisited, 2005.)
+/// The coefficients of the Pade approximant of `e^x` of degree 13. (N. J. Higham, The scaling and
+/// squaring method for the matrix exponential revisited, 2005.)
 pub(super) const PADE: [f64; 14] = [
     64764752532480000.0,
     32382376266240000.0,
@@ -19,4 +18,5 @@ pub(super) const PADE: [f64; 14] = [
     182.0,
     1.0,
 ];
+/// Up to this norm, the error of the approximant is below the precision of `f64`.
 pub(super) const PADE_NORM: f64 = 5.371920351148152;

@@ -1,10 +1,9 @@
 //! Small matrices, several at once: each in a lane of vectors.
 //!
 //! A [tile](tile::MatrixTile) has the same element of all its matrices in one [lane](lane::Lane), so
-//! each operation on it is one on vectors, whatever the algorithm. Rows are exchanged matrix by
-//! matrix.
-//! Where a matrix of a tile has no result, or squares of its elements leave the range of the type,
-//! the caller computes the matrices of the tile one by one.
+//! each operation on a tile is a vector operation. If a matrix of a tile has no result, or squares
+//! of its elements are out of the range of the type, the caller computes the matrices of the tile
+//! one by one.
 //!
 //! ```text
 //! works: loads and stores tiles  ->  elimination, reflections, symmetric, singular, exponential  ->  tile  ->  lane
