@@ -57,6 +57,20 @@ pub(crate) fn evaluate<S: Dims, R: Rank, E: Expr>(
     Ok(step.map(data, order))
 }
 
+/// Like [`evaluate`], for an operand that is only read: a tensor that already has this order is not
+/// copied.
+#[track_caller]
+pub(crate) fn evaluate_to_read<S: Dims, R: Rank, E: Expr>(
+    expr: E,
+    shape: &Shape,
+    order: &[usize],
+) -> Result<Buffer<E::Elem>, DimError> {
+    match expr.shared::<S>(order) {
+        Some(buffer) => Ok(buffer),
+        None => evaluate::<S, R, E>(expr, shape, order),
+    }
+}
+
 /// Like [`evaluate`], without recording a step.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]

@@ -29,6 +29,7 @@ use kernels::loops::rows::Rows;
 use kernels::loops::steps::element;
 use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::Axis;
+use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
 use kernels::memory::freed::Freed;
@@ -246,6 +247,11 @@ impl<T: Element, S: Dims, R: Rank> Expr for Evaluated<T, S, R> {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn into_contiguous<U: Dims>(self, order: &[usize]) -> Result<Vec<T>, Self> {
         Evaluated::into_contiguous(self, order)
+    }
+
+    fn shared<U: Dims>(&self, order: &[usize]) -> Option<Buffer<T>> {
+        let fits = S::KEYS.is_same(U::KEYS) && order.len() == S::KEYS.as_slice().len() + R::N;
+        if fits { self.shared_contiguous(order) } else { None }
     }
 }
 

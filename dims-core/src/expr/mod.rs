@@ -49,6 +49,7 @@ use kernels::loops::rows::Rows;
 use kernels::loops::steps::told;
 use kernels::loops::stride::{AnyStride, StrideKind};
 use kernels::memory::axes::Axis;
+use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
 use kernels::memory::freed::Freed;
@@ -258,6 +259,13 @@ pub trait Expr {
     {
         Err(self)
     }
+
+    /// The memory, shared with the operand, if the expression is a tensor with the loops `U` whose
+    /// elements are contiguous in this order of axes.
+    #[doc(hidden)]
+    fn shared<U: Dims>(&self, _order: &[usize]) -> Option<Buffer<Self::Elem>> {
+        None
+    }
 }
 
 /// The factors of a product.
@@ -431,5 +439,9 @@ impl<E: Expr> Expr for &E {
     #[track_caller]
     fn collect(&self, nest: &Nest, to: Destination<'_, Self::Elem>) -> Result<Vec<Self::Elem>, DimError> {
         (**self).collect(nest, to)
+    }
+
+    fn shared<U: Dims>(&self, order: &[usize]) -> Option<Buffer<Self::Elem>> {
+        (**self).shared::<U>(order)
     }
 }

@@ -17,6 +17,7 @@ use kernels::loops::nest::{Nest, OperandRows};
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::Axis;
+use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
 #[cfg(feature = "std")]
 use kernels::program::Register;
@@ -277,5 +278,9 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
         let Some(order) = self.renamed::<U>(order) else { return Err(self) };
         let Remap { inner, changes, marker } = self;
         inner.into_contiguous::<S>(&order).map_err(|inner| Remap { inner, changes, marker })
+    }
+
+    fn shared<U: Dims>(&self, order: &[usize]) -> Option<Buffer<E::Elem>> {
+        self.inner.shared::<S>(&self.renamed::<U>(order)?)
     }
 }

@@ -417,6 +417,12 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         if self.is_contiguous(order) && !self.is_traced() { Ok(self.into_vec()) } else { Err(self) }
     }
 
+    /// The memory, shared with this tensor, if the elements are contiguous in this order of axes
+    /// and there are no others.
+    pub(crate) fn shared_contiguous(&self, order: &[usize]) -> Option<Buffer<T>> {
+        if self.is_contiguous(order) && !self.is_traced() { Some(self.data.clone()) } else { None }
+    }
+
     /// All elements, in memory order.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn into_vec(self) -> Vec<T>

@@ -11,7 +11,6 @@ use crate::types::set::rename::CanGain;
 use crate::types::set::{Dims, DimsOf, DimsOfBoth, Union};
 use crate::types::size::SquareWith;
 use core::marker::PhantomData;
-use kernels::scalar::Num;
 use kernels::step::linalg::{EigenStep, MatrixElement, MatrixWork, RealMatrixElement};
 use num_complex::Complex;
 use twins::panicking_twin;
@@ -261,7 +260,6 @@ pub trait Decompositions: Computable {
     ) -> Result<(ComplexOver<Self, Z>, ComplexOver<Self, Self::Dims>), crate::error::DimError>
     where
         Self: AsTensor<Elem: RealMatrixElement>,
-        Complex<Self::Elem>: Num,
         R: DimRef + DimsOf<X, Y> + DimsOf<Self::Dims, Z> + SquareWith<C>,
         C: DimRef + DimsOf<Self::Dims, X>,
         X: Dims,

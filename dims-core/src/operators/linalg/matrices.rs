@@ -4,7 +4,7 @@ use crate::error::DimError;
 use crate::execute::lines::arranged;
 use crate::execute::step::execute;
 use crate::expr::Expr;
-use crate::expr::evaluate::evaluate;
+use crate::expr::evaluate::evaluate_to_read;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::tensors::named::{Named, position};
@@ -57,7 +57,7 @@ impl<T: Element> MatrixBatch<T> {
         let all = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
         let kept: Order = all.iter().copied().filter(|axis| !along.contains(axis)).collect();
         let order: Order = kept.iter().copied().chain(along).collect();
-        let data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
+        let data = evaluate_to_read::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
         let keys = A::Dims::KEYS.as_slice();
         let axis = |&at: &usize| match keys.get(at) {
             Some(&key) => (BatchAxis::Dim(key), shape.size(at)),
@@ -210,7 +210,7 @@ impl<T: Element> RightSides<T> {
         let all = AxisList::in_memory_of::<V, crate::types::rank::Rank0>().as_slice();
         let rest: Vec<usize> = all.iter().copied().filter(|axis| !order.contains(axis)).collect();
         order.extend(rest.iter().copied());
-        let data = evaluate::<V, crate::types::rank::Rank0, _>(&tensor.expr, &shape, &order)?;
+        let data = evaluate_to_read::<V, crate::types::rank::Rank0, _>(&tensor.expr, &shape, &order)?;
         let keys = V::KEYS.as_slice();
         Ok(RightSides { data, further: rest.into_iter().map(|at| (keys[at], shape.size(at))).collect() })
     }

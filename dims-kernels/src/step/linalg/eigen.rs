@@ -36,10 +36,7 @@ pub struct EigenStep<T> {
     pub element: PhantomData<T>,
 }
 
-impl<T: RealMatrixElement> Step for EigenStep<T>
-where
-    Complex<T>: Num,
-{
+impl<T: RealMatrixElement> Step for EigenStep<T> {
     fn name(&self) -> &'static str {
         "eig"
     }
@@ -56,7 +53,7 @@ where
     fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
         let a = operands.of::<T>(0);
         let (batch, size) = (self.batch, self.size);
-        let zero = Complex::<T>::ZERO;
+        let zero = Complex::new(<T as Num>::ZERO, <T as Num>::ZERO);
         let (mut values, mut vectors) = (reserve(batch * size)?, reserve(a.len())?);
         values.resize(batch * size, zero);
         vectors.resize(a.len(), zero);

@@ -29,8 +29,8 @@ pub(super) fn times_power<T: MatrixElement>(mut value: T, exponent: i64) -> T {
 ///
 /// The limits are those of LAPACK: the root of the least number with all digits, divided by the
 /// precision, and its reciprocal.
-pub(super) fn exponent_out_of_range<T: MatrixElement>(a: &[T]) -> Option<i64> {
-    let most = a.iter().fold(T::Part::ZERO, |most, value| Float::max(most, value.size()));
+pub(super) fn exponent_out_of_range<'a, T: MatrixElement>(a: impl IntoIterator<Item = &'a T>) -> Option<i64> {
+    let most = a.into_iter().fold(T::Part::ZERO, |most, value| Float::max(most, value.size()));
     let least = Float::sqrt(<T::Part as Float>::min_positive_value());
     let least = Num::div(least, <T::Part as Float>::epsilon());
     if most == T::Part::ZERO || (most >= least && most <= Num::div(T::Part::ONE, least)) {

@@ -2,7 +2,7 @@
 
 use super::range::{exponent_of, times_power};
 use super::stack::{Failure, Stack};
-use super::views::{by_columns_mut, by_rows, by_rows_mut, to_columns, to_rows, transpose};
+use super::views::{by_columns_mut, by_rows, by_rows_mut, lower_to_rows, to_columns, upper_to_rows};
 use super::workspace::{Workspace, cause, cause_of_system, check_finite, hermitian};
 use super::{MatrixElement, MatrixSizes, ReadTriangle};
 use crate::error::MatrixFailure;
@@ -33,7 +33,7 @@ pub(super) fn cholesky<T: MatrixElement>(
     if found.is_err() || !(0..size).all(is_number) {
         return Err(cause(a, MatrixFailure::NotPositiveDefinite));
     }
-    to_rows(copy, size, size, out);
+    lower_to_rows(copy, size, size, out);
     for (row, out) in out.chunks_exact_mut(size.max(1)).enumerate() {
         out[row] = T::of_part(out[row].part());
         out[row + 1..].fill(T::ZERO);
@@ -313,8 +313,8 @@ pub(super) fn lu<T: MatrixElement>(
         eliminate_skipping(copy, rows, order);
     }
     // The first `least` columns, and the first `least` rows.
-    to_rows(&copy[..rows * least], rows, least, lower);
-    transpose(copy, rows, [least, columns], upper);
+    lower_to_rows(&copy[..rows * least], rows, least, lower);
+    upper_to_rows(copy, rows, [least, columns], upper);
     for (row, lower) in lower.chunks_exact_mut(least.max(1)).enumerate().take(least) {
         lower[row] = T::ONE;
         lower[row + 1..].fill(T::ZERO);

@@ -3,7 +3,7 @@
 use super::accuracy::are_accurate;
 use super::range::{exponent_out_of_range, scale};
 use super::stack::Failure;
-use super::views::{by_columns, by_columns_mut, by_rows, by_rows_mut, to_columns, to_rows, transpose};
+use super::views::{by_columns, by_columns_mut, by_rows, by_rows_mut, to_columns, to_rows, upper_to_rows};
 use super::workspace::{Workspace, check_finite, hermitian};
 use super::{MatrixElement, MatrixSizes, solving};
 use crate::error::MatrixFailure;
@@ -15,6 +15,7 @@ use faer::linalg::householder;
 use faer::linalg::matmul::matmul;
 use faer::linalg::qr::no_pivoting::factor;
 use faer::linalg::svd::{self as faer_svd, ComputeSvdVectors};
+use faer::linalg::triangular_inverse::invert_upper_triangular;
 use faer::{Accum, MatMut};
 
 /// The orthogonal and the upper triangular factor.
@@ -49,7 +50,7 @@ pub(super) fn qr<T: MatrixElement>(
         Default::default(),
     );
     let factors = by_columns(copy, rows, columns);
-    transpose(copy, rows, [least, columns], r);
+    upper_to_rows(copy, rows, [least, columns], r);
     for (row, r) in r.chunks_exact_mut(columns).enumerate() {
         r[..row].fill(T::ZERO);
     }
@@ -87,7 +88,8 @@ pub(super) fn eigh<T: MatrixElement>(
     let Workspace { copies: [copy, own, diagonal, _], stack, par } = workspace;
     let copy = copy.any(a.len())?;
     hermitian(a, size, copy);
-    let exponent = exponent_out_of_range(copy);
+    let exponent =
+        exponent_out_of_range(copy.chunks_exact(size).enumerate().flat_map(|(at, own)| &own[at..]));
     if let Some(exponent) = exponent {
         scale(copy, -exponent);
     }
@@ -183,10 +185,87 @@ pub(super) fn singular_values<T: MatrixElement>(
     Ok(())
 }
 
+fn of_integer<P: num_traits::NumCast>(value: usize) -> P {
+    num_traits::NumCast::from(value).expect("a float can be any size")
+}
+
 /// Singular values up to this number count as 0, if the greatest is `greatest`.
 fn tolerance<P: MatrixElement<Part = P> + Real>(greatest: P, sizes: MatrixSizes) -> P {
-    let count: P = num_traits::NumCast::from(sizes.rows.max(sizes.columns)).expect("a float can be any size");
+    let count: P = of_integer(sizes.rows.max(sizes.columns));
     Num::mul(Num::mul(greatest, count), num_traits::Float::epsilon())
+}
+
+/// The Frobenius norm.
+fn norm<T: MatrixElement>(a: &[T]) -> T::Part {
+    let square = |value: &T| Num::mul(value.size(), value.size());
+    num_traits::Float::sqrt(a.iter().fold(T::Part::ZERO, |sum, value| Num::add(sum, square(value))))
+}
+
+/// Writes the transposed pseudoinverse, if the matrix has full rank beyond doubt: from the
+/// factors `a = q r` it is `r^-1 q^H`, or from those of `a^H` if there are more columns than rows.
+/// Returns whether it has.
+fn pinv_of_full_rank<T: MatrixElement>(
+    a: &[T],
+    sizes: MatrixSizes,
+    out: &mut [T],
+    workspace: &mut Workspace<T>,
+) -> Result<bool, Failure> {
+    let is_wide = sizes.rows < sizes.columns;
+    let (most, least) = (sizes.rows.max(sizes.columns), sizes.least());
+    if exponent_out_of_range(a).is_some() {
+        return Ok(false);
+    }
+    let Workspace { copies: [copy, reflections, inverse, result], stack, par } = workspace;
+    let par = *par;
+    let copy = copy.any(a.len())?;
+    if is_wide {
+        copy.iter_mut().zip(a).for_each(|(to, own)| *to = own.conjugate());
+    } else {
+        to_columns(a, most, least, copy);
+    }
+    let block = factor::recommended_block_size::<T>(most, least);
+    let reflections = reflections.zeros(block * least)?;
+    let scratch = factor::qr_in_place_scratch::<T>(most, least, block, par, Default::default());
+    factor::qr_in_place(
+        by_columns_mut(copy, most, least),
+        by_columns_mut(reflections, block, least),
+        par,
+        stack.of(scratch)?,
+        Default::default(),
+    );
+    let factors = by_columns(copy, most, least);
+    let inverse = inverse.zeros(least * least)?;
+    let r = factors.subrows(0, least);
+    invert_upper_triangular(by_columns_mut(inverse, least, least), r, par);
+    // The largest singular value is at most the Frobenius norm of the matrix, and the reciprocal of
+    // the smallest one at most that of the inverse. (NaN is not less.)
+    let condition = Num::mul(norm(a), norm(inverse));
+    if !(Num::mul(tolerance(condition, sizes), of_integer(10)) < T::Part::ONE) {
+        return Ok(false);
+    }
+    // `q r^-H` is the conjugate transpose of the pseudoinverse.
+    let result = result.zeros(a.len())?;
+    for (at, column) in result.chunks_exact_mut(most).enumerate() {
+        let row = inverse[at..].iter().step_by(least).skip(at);
+        column[at..least].iter_mut().zip(row).for_each(|(to, own)| *to = own.conjugate());
+    }
+    let scratch =
+        householder::apply_block_householder_sequence_on_the_left_in_place_scratch::<T>(most, block, least);
+    householder::apply_block_householder_sequence_on_the_left_in_place_with_conj(
+        factors,
+        by_columns(reflections, block, least),
+        Conj::No,
+        by_columns_mut(result, most, least),
+        par,
+        stack.of(scratch)?,
+    );
+    if is_wide {
+        out.copy_from_slice(result);
+    } else {
+        to_rows(result, most, least, out);
+        out.iter_mut().for_each(|own| *own = own.conjugate());
+    }
+    Ok(true)
 }
 
 /// The transposed pseudoinverse.
@@ -199,7 +278,7 @@ pub(super) fn pinv<T: MatrixElement>(
     let MatrixSizes { rows, columns, .. } = sizes;
     let least = sizes.least();
     check_finite(a)?;
-    if least == 0 {
+    if least == 0 || pinv_of_full_rank(a, sizes, out, workspace)? {
         return Ok(());
     }
     let Workspace { copies: [left, right, diagonal, _], stack, par } = workspace;

@@ -42,3 +42,41 @@ pub(super) fn to_columns<T: Copy + 'static>(from: &[T], rows: usize, columns: us
 pub(super) fn to_rows<T: Copy + 'static>(from: &[T], rows: usize, columns: usize, to: &mut [T]) {
     transpose(from, rows, [rows, columns], to);
 }
+
+/// The number of rows or columns of which a triangle is copied at once.
+const BLOCK: usize = 64;
+
+/// Like [`to_columns`], for the elements of a square matrix on and below the diagonal. Some of those
+/// above it are also copied.
+pub(super) fn lower_to_columns<T: Copy + 'static>(from: &[T], size: usize, to: &mut [T]) {
+    for first in (0..size).step_by(BLOCK) {
+        let (corner, count) = (first * size + first, BLOCK.min(size - first));
+        copy_strided(&from[corner..], [1, size], &mut to[corner..], [size, 1], [count, size - first]);
+    }
+}
+
+/// Like [`to_rows`], for the elements on and below the diagonal. Some of those above it are also
+/// copied.
+pub(super) fn lower_to_rows<T: Copy + 'static>(from: &[T], rows: usize, columns: usize, to: &mut [T]) {
+    let rows = if columns == 0 { 0 } else { rows };
+    for first in (0..rows).step_by(BLOCK) {
+        let count = BLOCK.min(rows - first);
+        let sizes = [count, columns.min(first + count)];
+        copy_strided(&from[first..], [1, rows], &mut to[first * columns..], [columns, 1], sizes);
+    }
+}
+
+/// Copies the elements on and above the diagonal of the first rows of a matrix whose columns are
+/// `stride` elements apart to a row-major one. Some of those below it are also copied.
+pub(super) fn upper_to_rows<T: Copy + 'static>(
+    from: &[T],
+    stride: usize,
+    [rows, columns]: [usize; 2],
+    to: &mut [T],
+) {
+    for first in (0..rows).step_by(BLOCK) {
+        let sizes = [BLOCK.min(rows - first), columns - first];
+        let (own, place) = (&from[first * stride + first..], &mut to[first * columns + first..]);
+        copy_strided(own, [1, stride], place, [columns, 1], sizes);
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::MatrixElement;
 use super::stack::{Failure, Stack};
-use super::views::to_columns;
+use super::views::lower_to_columns;
 use crate::error::MatrixFailure;
 use crate::memory::allocate::reserve;
 use crate::scalar::Num;
@@ -59,16 +59,20 @@ impl<T: MatrixElement> ReusedElements<T> {
     }
 }
 
-/// The Hermitian part of a square matrix, `(a + a^H) / 2`, column by column.
+/// The Hermitian part of a square matrix, `(a + a^H) / 2`, column by column: the elements on and
+/// below the diagonal. Those above it have any value.
 pub(super) fn hermitian<T: MatrixElement>(a: &[T], size: usize, to: &mut [T]) {
     let half = T::of_part(num_traits::NumCast::from(0.5).expect("a float can be a half"));
-    to_columns(a, size, size, to);
-    for (to, own) in to.iter_mut().zip(a) {
-        let (one, other) = (*to, own.conjugate());
-        *to = Num::mul(Num::add(one, other), half);
-        if !to.is_number() {
-            // The sum of large elements is out of range.
-            *to = Num::add(Num::mul(one, half), Num::mul(other, half));
+    lower_to_columns(a, size, to);
+    let columns = to.chunks_exact_mut(size.max(1)).zip(a.chunks_exact(size.max(1)));
+    for (at, (column, row)) in columns.enumerate() {
+        for (to, own) in column[at..].iter_mut().zip(&row[at..]) {
+            let (one, other) = (*to, own.conjugate());
+            *to = Num::mul(Num::add(one, other), half);
+            if !to.is_number() {
+                // The sum of large elements is out of range.
+                *to = Num::add(Num::mul(one, half), Num::mul(other, half));
+            }
         }
     }
 }

@@ -6,7 +6,8 @@
 //! one by one.
 //!
 //! ```text
-//! works: loads and stores tiles  ->  elimination, reflections, symmetric, singular, exponential  ->  tile  ->  lane
+//! job: the tiles of a batch  ->  systems, factors, spectra: load and store tiles
+//!     ->  elimination, reflections, symmetric, singular, exponential  ->  tile  ->  lane
 //! ```
 
 // All operands are indexed alike.
@@ -14,14 +15,18 @@
 
 mod elimination;
 mod exponential;
+mod factors;
+mod job;
 mod lane;
 mod reflections;
 mod singular;
+mod spectra;
 mod symmetric;
+mod systems;
 mod tile;
 #[cfg(x86_vectors)]
 mod vectors;
-mod works;
+mod work;
 
-pub use works::LaneJob;
-pub(super) use works::{MOST_LANES, has_lanes, run};
+pub use job::LaneJob;
+pub(super) use job::{MOST_LANES, has_lanes, run};

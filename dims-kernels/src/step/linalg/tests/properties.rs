@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn square_works<T: TestElement>() {
-    for (size, batch) in SIZES.into_iter().flat_map(|size| [(size, 0), (size, 1), (size, 3), (size, 19)]) {
+fn square_works<T: TestElement>(all_sizes: &[usize], batches: &[usize]) {
+    for (size, batch) in all_sizes.iter().flat_map(|&size| batches.iter().map(move |&batch| (size, batch))) {
         let (own, data) = all::<T>(batch, regular(size));
         let sizes = MatrixSizes::square(batch, size);
         let what = |work: &str| format!("{work} of {batch} {size} x {size}");
@@ -108,8 +108,7 @@ fn hermitian_works<T: TestElement>(own: &[TestMatrix<T>], data: &[T], sizes: Mat
     }
 }
 
-fn rectangular_works<T: TestElement>() {
-    let shapes = SIZES.into_iter().flat_map(|rows| SIZES.into_iter().map(move |columns| (rows, columns)));
+fn rectangular_works<T: TestElement>(shapes: impl IntoIterator<Item = (usize, usize)>) {
     for (rows, columns) in shapes {
         let (batch, least) = (3, rows.min(columns));
         let (own, data) = all::<T>(batch, |random| TestMatrix::random(rows, columns, random));
@@ -156,16 +155,52 @@ fn rectangular_works<T: TestElement>() {
                 "{}: {found} is not {expected}",
                 what("cond")
             );
-            // The four Penrose conditions, for matrices that are not close to a lower rank.
+            // Matrices that are close to a lower rank would need other tolerances.
             if expected < 1e2 {
-                let p = inverses[at].t();
-                a.times(&p).times(a).assert_near(a, &what("pinv"));
-                let [one, other] = [a.times(&p), p.times(a)];
-                one.h().assert_near(&one, &what("pinv"));
-                other.h().assert_near(&other, &what("pinv"));
+                assert_pseudoinverse(&inverses[at].t(), a, &what("pinv"));
             }
         }
     }
+}
+
+/// The four Penrose conditions, which only the pseudoinverse meets.
+#[track_caller]
+fn assert_pseudoinverse<T: TestElement>(p: &TestMatrix<T>, a: &TestMatrix<T>, what: &str) {
+    let [one, other] = [a.times(p), p.times(a)];
+    one.times(a).assert_near(a, what);
+    other.times(p).assert_near(p, what);
+    one.h().assert_near(&one, what);
+    other.h().assert_near(&other, what);
+}
+
+/// Pseudoinverses of matrices without full rank, which come from singular values at every size.
+fn low_ranks<T: TestElement>() {
+    for (rows, columns, rank) in [(33, 20, 0), (33, 20, 7), (20, 33, 19), (24, 24, 23), (18, 2, 1)] {
+        let (own, data) = all::<T>(2, |random| {
+            let left = TestMatrix::random(rows, rank, random);
+            left.times(&TestMatrix::random(rank, columns, random))
+        });
+        let sizes = MatrixSizes::of(2, rows, columns);
+        let ranks = run_one(MatrixWork::Rank, sizes, &data).unwrap().next::<usize>();
+        assert_eq!(ranks[..], [rank; 2]);
+        let found = run_one(MatrixWork::Pinv, sizes, &data).unwrap().next::<T>();
+        for (a, p) in own.iter().zip(pieces(&found, rows, columns, 2)) {
+            assert_pseudoinverse(&p.t(), a, &format!("{rows} x {columns} of rank {rank}"));
+        }
+    }
+}
+
+/// Triangles of more than 64 rows are copied in several blocks.
+#[test]
+fn large_matrices() {
+    square_works::<f64>(&[70], &[1]);
+    square_works::<Complex<f32>>(&[129], &[1]);
+    rectangular_works::<f64>([(70, 131), (131, 70), (80, 0)]);
+    rectangular_works::<Complex<f32>>([(65, 66), (66, 65)]);
+}
+
+fn pairs() -> impl Iterator<Item = (usize, usize)> {
+    SIZES.into_iter().flat_map(|rows| SIZES.into_iter().map(move |columns| (rows, columns)))
 }
 
 macro_rules! for_types {
@@ -173,12 +208,17 @@ macro_rules! for_types {
         mod $name {
             #[test]
             fn square_matrices() {
-                super::square_works::<$t>();
+                super::square_works::<$t>(&super::SIZES, &[0, 1, 3, 19]);
             }
 
             #[test]
             fn rectangular_matrices() {
-                super::rectangular_works::<$t>();
+                super::rectangular_works::<$t>(super::pairs());
+            }
+
+            #[test]
+            fn low_ranks() {
+                super::low_ranks::<$t>();
             }
 
             #[test]
