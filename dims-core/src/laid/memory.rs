@@ -252,7 +252,7 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
-        // (`W` fixes the innermost stride at 1 only where `Facts::layout` does.)
+        // (`W` fixes the innermost stride at 1 only if `Facts::layout` does.)
         strided(self.borrowed(), operands.next_row(), ())
     }
 

@@ -61,15 +61,15 @@ use twins::panicking_twin;
 /// the type. If all tensors of an expression have the same layout, and the result has this layout
 /// or is reduced over some dims, rustc knows the loops except for their lengths. Strides are then
 /// not examined at run time. In a matrix product of up to about 64 x 64 by 64 x 64, the types
-/// determine whether the elements of each matrix are adjacent along rows, columns or the sum, and
-/// so which kernel runs. Rows, columns and batch may each span several dims if these are adjacent.
-/// The [plan](crate::plan::explain) shows `strides known to rustc`. Strides are examined at run
-/// time if
+/// determine along which axis (rows, columns or the sum) the elements of each matrix are adjacent,
+/// and therefore which kernel runs. Rows, columns and batch may each span several dims if these are
+/// adjacent. The [plan](crate::plan::explain) shows `strides known to rustc`. Strides are examined
+/// at run time if
 ///
 /// * tensors have different orders, or one has no order in its type, or the result has another
 ///   order,
-/// * a product is larger, sums over several dims or none, or has more than two factors. The cost is
-///   small compared with the multiplications.
+/// * a product is larger, sums over several dims or none, or has more than two factors. Examining
+///   the strides costs little compared with the multiplications.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -290,7 +290,8 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         Place::in_order(self.as_mut_slice(), Self::ORDER.as_slice(), &sizes)
     }
 
-    /// Replaces the elements by those of `value`, which is broadcast along the dims that it lacks.
+    /// Replaces the elements with those of `value`, which is broadcast along the dims that it
+    /// lacks.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Sources of typed layouts without a copy: vectors, slices and arrays.
+//! Converts vectors, slices and arrays to tensors with a typed layout, without copying.
 
 use super::{InOrder, IntoLaid, Laid, LaidIn, Memory, order_of};
 use crate::bind::source::{NdRank, RankDyn, check_rank};

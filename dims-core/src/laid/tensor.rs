@@ -26,7 +26,7 @@ impl<T: Element, L: SetOf, M: Memory<Elem = T, Tensor<L::Set>: Clone>> Clone for
 
 impl<T: Element, L: SetOf> Copy for Laid<T, L, &[T]> {}
 
-/// Shown as other tensors, followed by the memory order.
+/// Shown like other tensors, followed by the memory order.
 impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> fmt::Debug for Laid<T, L, M>
 where
     Named<T, L::Set, Rank0, M::Tensor<L::Set>>: fmt::Debug,
@@ -37,7 +37,7 @@ where
     }
 }
 
-/// Shown as other tensors, followed by the memory order.
+/// Shown like other tensors, followed by the memory order.
 impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> fmt::Display for Laid<T, L, M>
 where
     Named<T, L::Set, Rank0, M::Tensor<L::Set>>: fmt::Display,

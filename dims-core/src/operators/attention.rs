@@ -1,4 +1,4 @@
-//! `attention`: softmax-weighted means. The scores are never stored as a whole.
+//! `attention`: softmax-weighted means. Without dropout, the scores are never stored as a whole.
 
 use crate::creation::random::Seed;
 use crate::error::DimError;
@@ -32,7 +32,7 @@ type ScoreDims<Q, K> = <<Q as AsTensor>::Dims as Union<<K as AsTensor>::Dims>>::
 /// The dims of scores and values.
 type Weighed<S, V> = <S as Union<<V as AsTensor>::Dims>>::Out;
 
-/// A mask has only dims of the scores.
+/// The condition that a mask has only dims of the scores.
 #[diagnostic::on_unimplemented(
     message = "a mask with dims `{M}` does not fit scores with dims `{Self}`",
     label = "the mask has dims that the scores do not have"
@@ -46,8 +46,8 @@ impl<S: Dims + Union<M, Out = S>, M: Dims> MaskedBy<M> for S {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A dim or a tuple of dims that an attention sums over. Keys (dims `K`) and values (dims `V`) must
-/// have them, queries (dims `Q`) must not. `U` is the union of the dims of weights and values.
+/// A dim or a tuple of dims that attention sums over. Keys (dims `K`) and values (dims `V`) must
+/// have them, and queries (dims `Q`) must not. `U` is the union of the dims of weights and values.
 /// rustc infers `Others`, the rest of `U`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dim",
@@ -85,7 +85,7 @@ type InQueries<Q, K, V, U, D> =
     > as Bool>::OrNothing<<<Q as Dims>::List as Shares<<D as DimList>::Brands>>::Found>;
 
 condition! {
-    /// `D` is not a dim of the queries, whose dims are `S`.
+    /// The condition that `D` is not a dim of the queries, whose dims are `S`.
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` is also bound in the queries with dims `{S}`",
         label = "a query attends to all of `{D}`: rename it in the keys and values, `keys.rename({D}, ..)`"
@@ -98,7 +98,7 @@ condition! {
 /// | | scores |
 /// |---|---|
 /// | `true` | unchanged |
-/// | a tensor of `bool` | become minus infinity where it is `false` |
+/// | a tensor of `bool` | minus infinity where it is `false` |
 /// | a tensor of `T` | plus the tensor |
 /// | `(mask, bias)`, one of each | plus the bias, minus infinity where the mask is `false` |
 ///
@@ -223,11 +223,11 @@ where
 /// ```
 ///
 /// Queries and keys must have the dims `features`. Keys and values must have the dims `over`, and
-/// queries must not. Any other dims can be batched, shared or missing, as in the three separate
-/// operations. The scores are computed in tiles that stay in the cache, with a running maximum and
-/// a running sum for each query (M. Milakov, N. Gimelshein, 2018, "Online normalizer calculation
-/// for softmax"; T. Dao et al., 2022, "FlashAttention"). The result equals that of the separate
-/// operations, up to rounding.
+/// queries must not. Any other dims can be batched, shared or missing, as if you wrote the product,
+/// the softmax and the weighted sum separately. The scores are computed in tiles that stay in the
+/// cache, with a running maximum and a running sum for each query (M. Milakov, N. Gimelshein, 2018,
+/// "Online normalizer calculation for softmax"; T. Dao et al., 2022, "FlashAttention"). The result
+/// equals that of the separate operations, up to rounding.
 ///
 /// `mask` is `true`, a tensor of `bool`, a bias, or a pair of mask and bias ([`Mask`]). It may only
 /// have dims of the scores. It stays an expression that is computed tile by tile: `i.ge(j)` is the
@@ -279,8 +279,8 @@ where
     attend::<Q, K, V, F, O, M, S, X>(q, k, v, &features, &over, mask, |_| scale, None)
 }
 
-/// Attention whose scores are multiplied by `scale(sizes of all dims)`. With `dropped`, weights are
-/// dropped at random.
+/// Attention. The scores are multiplied by the result of `scale`, which gets the sizes of all dims.
+/// With `dropped`, weights are dropped at random.
 #[track_caller]
 #[allow(clippy::too_many_arguments)]
 fn attend<Q, K, V, F, O, M, S, X>(
@@ -369,7 +369,7 @@ where
     along::<Named<Q::Elem, S, Rank0, _>, O, _>(Named::from_expr(scores), Softmax::<false>)
 }
 
-/// The sum of the values over `O`, each times its weight, or 0 where the mask is false.
+/// The sum over `O` of each value times its weight. The weight is 0 where the mask is false.
 #[track_caller]
 fn weighed<V, O, M, S, X>(
     weights: Named<V::Elem, S>,

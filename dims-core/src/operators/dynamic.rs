@@ -1,13 +1,13 @@
 //! Results whose size depends on the elements: `nonzero`, `masked_select`, `unique`.
 //!
-//! Pass a new local dim for such a result, `dims!(n);`, which gets its size here. No other tensor
-//! has this dim, so elements selected by one mask cannot be combined by mistake with elements
-//! selected by another, even if their sizes happen to agree.
+//! For such a result, declare a new local dim with `dims!(n);` and pass it. The operation sets its
+//! size. No other tensor has this dim, so elements selected by one mask cannot be combined by
+//! mistake with elements selected by another, even if their sizes happen to agree.
 //!
 //! The size could differ between the examples of a batch, so all dims must be named; rustc reports
 //! any that are not. For a batch, use [`map_each`](crate::batch::map_each): its closure declares a
-//! new dim for each example, and returns something whose size is the same for all, such as a sum, a
-//! count, or the first few.
+//! new dim for each example, and returns something whose size is the same for all examples, such as
+//! a sum, a count, or the first few elements.
 
 use crate::error::DimError;
 use crate::execute::lines::{Lines, arranged};
@@ -33,21 +33,22 @@ pub(super) fn grown<B: Brand>(dim: &Dim<B>, size: usize) -> Result<(), DimError>
     dim.try_set_size(size)
 }
 
-/// The result of [`unique`](crate::operators::select::Selecting::unique) for a tensor of `T` with
-/// the dims `S`. `B` is the new dim.
+/// The result of [`unique`](crate::operators::select::Selecting::unique) and
+/// [`unique_consecutive`](crate::operators::select::Selecting::unique_consecutive) for a tensor of
+/// `T` with the dims `S`. `B` is the new dim.
 pub struct Unique<T, B: Brand, S: Dims>
 where
     (B,): Dims,
 {
-    /// The different elements, in ascending order.
+    /// The distinct elements in ascending order, or the first element of each run.
     pub values: Named<T, (B,)>,
-    /// The number of occurrences of each value.
+    /// The number of occurrences of each value, or the length of each run.
     pub counts: Named<usize, (B,)>,
     /// For each element of the tensor, its position in `values`.
     pub inverse: Named<usize, S>,
 }
 
-/// The runs of equal elements of a tensor whose elements are looked at in this order.
+/// The runs of equal elements of a tensor, whose elements are visited in `order`.
 #[track_caller]
 pub(super) fn runs<T: Ordered, B: Brand, S: Dims>(
     name: &'static str,
@@ -85,7 +86,7 @@ where
     Ok(Unique { values: arranged(values, &[0], &sizes)?, counts: arranged(counts, &[0], &sizes)?, inverse })
 }
 
-/// Where a line is true.
+/// The positions at which a line is true.
 pub(super) fn positions(line: &[bool]) -> impl Iterator<Item = usize> {
     line.iter().enumerate().filter(|(_, holds)| **holds).map(|(at, _)| at)
 }

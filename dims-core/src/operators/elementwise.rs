@@ -33,7 +33,7 @@ pub type BinaryOut<O, A, B, U = <A as AsTensor>::Elem> = Named<
     Binary<O, <A as AsTensor>::Expr, <B as Operand<U>>::Expr>,
 >;
 
-/// [`BinaryOut`] for a tensor of `T` with the dims `S`, the positional axes `R` and the elements
+/// [`BinaryOut`] for a tensor of `T` with the dims `S`, the positional axes `R` and the expression
 /// `E`.
 pub type Joined<O, T, S, R, E, B> = Named<
     <O as BinaryOp<T, T>>::Out,
@@ -57,8 +57,8 @@ where
     Named::from_expr(Binary { op, a: a.into_named().expr, b: b.into_expr() })
 }
 
-// The methods of the table of operations. The call passes `self`, because rustc quotes its line
-// when a moved tensor is used.
+// Methods for the operations of the table. The invocation passes `self`, because rustc quotes that
+// line when a moved tensor is used.
 macro_rules! unary_methods {
     (($this:ident) operations { $($operations:tt)* } constants { $($constants:tt)* }) => {
         unary_methods! { @operations $this $($operations)* }
@@ -179,7 +179,7 @@ pub trait Elementwise: AsTensor {
         ne(self, other) Ne [B: Operand<Self::Elem>] [ops::Equality];
     }
 
-    /// `x^n` for a whole `n`.
+    /// `x^n` for an integer `n`.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn powi(self, n: i32) -> UnaryOut<Powi, Self>
     where
@@ -265,8 +265,8 @@ pub trait Elementwise: AsTensor {
 
 impl<A: AsTensor + ?Sized> Elementwise for A {}
 
-/// Methods with two operands are written out above, because rustc quotes their lines. This fails to
-/// compile if an operation of the table has no method.
+/// Methods with two operands are written out above, because rustc quotes their lines. This macro
+/// fails to compile if an operation of the table has no method.
 macro_rules! have_methods {
     (operations { $($operations:tt)* } constants { $($constants:tt)* }) => {
         have_methods! { @operations $($operations)* }

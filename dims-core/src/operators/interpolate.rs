@@ -84,8 +84,8 @@ impl Interpolation {
         }
     }
 
-    /// The positions of the old elements from which the new element `at` of `len` is computed,
-    /// before they are clamped to `0..size`, and their weights.
+    /// The positions and weights of the old elements from which the new element `at` of `len` is
+    /// computed. The positions are not yet clamped to `0..size`.
     fn taps(self, at: usize, size: usize, len: usize) -> [(isize, f64); 4] {
         let place = self.place(at, size, len);
         let (first, share) = (Float::floor(place) as isize, place - Float::floor(place));
@@ -131,12 +131,12 @@ pub(super) fn interpolated<A: Computable<Elem: Real>, D: DimList>(
             }
         }
     });
-    // (Within the closure the caller is this file.)
+    // (Inside the closure, `Location::caller` would return a line of this file.)
     let origin = Some(Location::caller());
     failed.map_or_else(|| Ok(Named::from_expr(tensor.expr.with_origin(origin))), Err)
 }
 
-/// A tensor with `len` elements along one dim.
+/// The tensor, interpolated to `len` elements along one dim.
 #[track_caller]
 fn resized<T: Real, S: Dims, R: Rank>(
     tensor: &Named<T, S, R>,
@@ -172,7 +172,7 @@ fn resized<T: Real, S: Dims, R: Rank>(
     }
 }
 
-/// The elements of an expression.
+/// Evaluates an expression.
 #[track_caller]
 fn computed<T: Real, S: Dims, R: Rank, E: Expr<Elem = T>>(expr: E) -> Result<Named<T, S, R>, DimError> {
     let sum: Named<T, S, R, E> = Named::from_expr(expr);

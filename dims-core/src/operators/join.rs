@@ -55,8 +55,8 @@ pub fn try_concat<P: Joinable<M>, D: DimRef + DimsOf<P::Dims, X> + Resizable, X:
 
 /// Concatenates parts that have different dims, `parts.0` along `dims.0` and so on, into one tensor
 /// along the new dim `whole`. The size of `whole` is the sum of the parts' sizes; rustc checks the
-/// sum of static sizes. All other dims and sizes must agree. Use it instead of [`concat()`] if each
-/// part has a different dim there.
+/// sum of static sizes. All other dims and sizes must agree. Use it instead of [`concat()`] if the
+/// parts have different dims to join along.
 ///
 /// ```
 /// use typed_dims::operators::join::concat_to;
@@ -115,10 +115,10 @@ impl<'a, S> Side<'a, S> {
     }
 }
 
-/// Marks a collection among [`Joinable`].
+/// Marks the impl of [`Joinable`] for collections.
 #[doc(hidden)]
 pub struct Collection;
-/// Marks a tuple among [`Joinable`].
+/// Marks the impls of [`Joinable`] for tuples.
 #[doc(hidden)]
 pub struct Tuple;
 
@@ -342,7 +342,7 @@ struct JoinSizes<S> {
 }
 
 impl<S: Dims> JoinSizes<S> {
-    /// The layout of parts with the dims `keys`, if their sizes agree.
+    /// The sizes for these parts, if they agree. `keys` are the dims of the parts.
     fn of<T>(side: Side<'_, S>, keys: &Keys, parts: &[&dyn PartToJoin<T>]) -> Result<Self, DimError> {
         let Side { dim, new, set } = side;
         let (verb, noun) = if new { ("stack", "stack") } else { ("concatenate", "concatenation") };

@@ -211,8 +211,7 @@ pub trait LinearAlgebra: Computable {
     /// tensors have.
     ///
     /// This is `(x * y).sum(dims)`, except that both tensors must have all of `dims`; rustc reports
-    /// one that is missing. The expression also accepts a dim of only one tensor, and then sums
-    /// only over this tensor.
+    /// one that is missing. The expression also accepts a dim that only one of the tensors has.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -348,8 +347,8 @@ where
     I: DimRef + 'a,
     J: DimRef + 'a,
 {
-    // Adding an index to the offset must not overflow. Half the range of `isize` is beyond all
-    // indices too.
+    // Clamped, so that adding an index to the offset does not overflow. No index exceeds half the
+    // range of `isize`.
     let offset = offset.clamp(isize::MIN / 2, isize::MAX / 2);
     let row = Binary { op: ops::Offset, a: Iota::new(rows), b: Scalar(offset) };
     Select { cond: Binary { op, a: Iota::new(columns), b: row }, a: expr, b: Scalar(zero) }

@@ -1,5 +1,5 @@
-//! Tensors with two axes over one set: [`prime`](Priming::prime), [`compose`](Priming::compose) and
-//! others. See [`Prime`](crate::types::prime).
+//! Tensors that have an axis twice, along a dim and along its prime: [`prime`](Priming::prime),
+//! [`compose`](Priming::compose) and others. See [`Prime`](crate::types::prime).
 
 use crate::error::DimError;
 use crate::execute::reduce::sum;
@@ -43,7 +43,7 @@ pub trait Composes<A: Dims, B: Dims, X: Dims>: DimRef {
     /// The dim that is summed over: the prime of the prime.
     #[doc(hidden)]
     type Between: DimRef + DimsOf<Self::All, X>;
-    /// The dims of the product before that.
+    /// The dims of the product before the sum.
     #[doc(hidden)]
     type All: Dims;
     #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! Lines along a dim whose elements come from other positions.
+//! Moves the elements of a tensor to other positions along a dim.
 
 use crate::error::DimError;
 use crate::execute::reduce::TensorOf;

@@ -198,7 +198,7 @@ pub trait Restructure: Computable {
     /// assert_eq!(change.order(Seq), ndarray::array![1, 1, 1, 1]);
     /// ```
     ///
-    /// The dim must not have a static size. If it has, use [`slice_to`](Restructure::slice_to),
+    /// The dim must not have a static size. If it has one, use [`slice_to`](Restructure::slice_to),
     /// which takes a new dim for the part.
     ///
     /// # Panics
@@ -239,7 +239,7 @@ pub trait Restructure: Computable {
         sliced(self, dim.info(), range, step)
     }
 
-    /// The elements in a range of positions along a dim, along the dim `part`:
+    /// The elements in a range of positions along `dim`, which the dim `part` replaces:
     /// `out[.., p] = x[.., start + p]`. A view, as with [`slice`](Restructure::slice). Both dims
     /// can have static sizes.
     ///
@@ -314,9 +314,10 @@ pub trait Restructure: Computable {
     }
 
     /// Cuts the tensor along the dim `whole` into consecutive pieces, one for each of the dims
-    /// `parts`, which replaces `whole` in its piece: torchdim's `x.split(whole, (a, b))`. At most
-    /// one size may be unknown; it is the rest. rustc checks the sum of static sizes. The pieces
-    /// are views, so call it on a reference if the tensor owns its elements.
+    /// `parts`. In each piece, its own dim replaces `whole`, as in torchdim's
+    /// `x.split(whole, (a, b))`. At most one size may be unknown; that piece gets the rest. rustc
+    /// checks the sum of static sizes. The pieces are views, so call it on a reference if the
+    /// tensor owns its elements.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -340,7 +341,7 @@ pub trait Restructure: Computable {
     }
 
     /// Cuts the tensor along a dim into pieces of `ceil(n / count)` elements; the last piece has
-    /// the rest. There can be fewer than `count` pieces: 6 elements with a `count` of 4 are 3
+    /// the rest. There can be fewer than `count` pieces: 6 elements with a `count` of 4 give 3
     /// pieces of 2. Like PyTorch's `chunk`. For the pieces of NumPy's `array_split`, pass their
     /// sizes to [`split`](Restructure::split).
     ///
@@ -410,7 +411,7 @@ pub trait Restructure: Computable {
     /// [`flatten`](Restructure::flatten).
     ///
     /// Each part is a dim that the tensor lacks, or `whole` itself. The sizes must multiply to the
-    /// size of `whole`; rustc checks static sizes. One of the other sizes may be unknown. If the
+    /// size of `whole`; rustc checks static sizes. One of the dynamic sizes may be unknown. If the
     /// dims have [roles](crate::types::role), one of the parts must have the role of `whole`.
     ///
     /// ```

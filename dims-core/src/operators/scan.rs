@@ -20,12 +20,13 @@ use alloc::vec::Vec;
 /// for t in time { (state, out at t) = step(state, x at t) }
 /// ```
 ///
-/// `step` takes the state and one position of `x`, without `time`, and returns the next state and
-/// the output of the step. A recurrent network returns its state as both. Both are evaluated at
-/// each step. `step` is called once for each position along `time`; all other dims are batched.
+/// `step` takes the state and the elements of `x` at one position along `time`, and returns the
+/// next state and the output of the step. A recurrent network returns its state as both. `step` is
+/// called once for each position along `time`; all other dims are batched.
 ///
 /// The state can have any type: a tensor, a tuple of tensors, a struct. The output is one tensor or
-/// expression.
+/// expression. An output that is an expression is computed after the last step, when the outputs
+/// are stacked.
 ///
 /// ```
 /// use typed_dims::prelude::*;

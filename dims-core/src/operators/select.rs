@@ -92,9 +92,9 @@ pub trait Selecting: Computable {
     /// The elements at `index` along a dim: `out[.., k] = x[.., index[k]]`. Lazy: it fuses with the
     /// operations that follow.
     ///
-    /// The dims of the index replace the dim. If the index has only new dims, this is NumPy's
-    /// `take` and PyTorch's `index_select` and `embedding`. If it has dims of the tensor, it is
-    /// `gather` and `take_along_axis`.
+    /// The dims of the index replace `dim`. If the index has only new dims, this is NumPy's `take`
+    /// and PyTorch's `index_select` and `embedding`. If it has dims of the tensor, it is `gather`
+    /// and `take_along_axis`.
     ///
     /// ```text
     /// x: (i, j)    ids: (k)       x.take(j, ids): (i, k)      out[i, k] = x[i, ids[k]]
@@ -118,8 +118,8 @@ pub trait Selecting: Computable {
     /// `size` must be the size of the axis that the indices select from: a dim that has a size
     /// (bound, static, or `D.of(n)`), or a number. It cannot be checked against the axis, because
     /// `x.index(..)` and `x.take(..)` only get the positions. The element type of the result is
-    /// `isize`. A negative index before the start is unchanged, so that the error shows this index,
-    /// or the nearest `isize`.
+    /// `isize`. A negative index that is out of range is left unchanged, so that the error shows
+    /// it. (An index that does not fit into `isize` becomes the nearest `isize`.)
     ///
     /// Without `from_end`, a negative number in a computed index is an error, so that `i - 1` at 0
     /// does not read the last element.
@@ -144,7 +144,7 @@ pub trait Selecting: Computable {
     where
         Self: Indices,
     {
-        // (No axis has more elements than an `isize` counts.)
+        // (No axis has more than `isize::MAX` elements.)
         let size = isize::try_from(size.extent()?).unwrap_or(isize::MAX);
         Ok(Named::from_expr(Unary { op: ops::IndexFromEnd(size), a: self.into_named().expr }))
     }
@@ -152,8 +152,8 @@ pub trait Selecting: Computable {
     /// Adds each element at the position given by `index`: `out[.., index[k]] += x[.., k]` for all
     /// `k`, starting from zeros.
     ///
-    /// `dims` are the dims that are summed over (`k`). `into` is the dim of the positions, with its
-    /// size. The index and the tensor can have any dims; dims that only one of them has are
+    /// `dims` are the dims that are summed over (`k`). `into` is the dim of the positions, and must
+    /// have a size. The index and the tensor can have any dims; dims that only one of them has are
     /// broadcast. Elements with the same position are added in the order of `dims`, the last dim
     /// fastest. Elements of `f16` and `bf16` are added in `f32`, and the sum is rounded once.
     ///
@@ -218,10 +218,10 @@ pub trait Selecting: Computable {
         scatter::<Self, D, J, I, V, Y, _>(self, &dims, into, index, ScatterWork::replacing(fill))
     }
 
-    /// 1 where the index along the new dim `classes` is the element, else 0:
+    /// 1 where the index along the new dim `classes` equals the element, else 0:
     /// `out[.., c] = (x[..] == c)`. Lazy.
     ///
-    /// `classes` must have a size. Elements that are not indices of it give zeros.
+    /// `classes` must have a size. Elements that are out of range give zeros.
     fn one_hot<'a, U, C>(self, classes: C) -> OneHot<'a, Self, U, C>
     where
         Self: AsTensor<Elem: IndexInt, Dims: Union<(C::Brand,)> + CanGain<C::Brand>>,
@@ -311,8 +311,9 @@ pub trait Selecting: Computable {
         arranged(out, &axes, &lines.sizes(&[found.len()]))
     }
 
-    /// The distinct elements in ascending order, along the new dim `n`, with the count of each, and
-    /// the position of each element's value. All NaNs are one value, the last one.
+    /// The distinct elements in ascending order, along the new dim `n`. Also returns the count of
+    /// each value and, for each element, the position of its value. All NaNs are one value, the
+    /// last one.
     ///
     /// All dims of the tensor must be named, because the number of values could differ along other
     /// dims.
@@ -335,7 +336,7 @@ pub trait Selecting: Computable {
     /// Keeps the first element of each run of equal elements, along the new dim `n`. Also returns
     /// the length of each run, and for each element the index of its run. NaN equals NaN.
     ///
-    /// For a tuple of dims the order is that of their positions, the last dim fastest. All dims of
+    /// For a tuple of dims, the elements are visited in row-major order over the tuple. All dims of
     /// the tensor must be named, as for [`unique`](Selecting::unique).
     ///
     /// ```
@@ -374,7 +375,7 @@ impl<A: Computable> Selecting for A {}
 type Acc<A> = <<A as AsTensor>::Elem as Num>::Acc;
 
 /// Scatters a tensor along the dims `D` to the indices of the dim `into`. The result has the dims
-/// `Y`: the dims `V` of the tensor and the index, without `D`, and with `into`. `op` decides
+/// `Y`: the dims `V` of the tensor and the index, without `D`, and with `into`. `work` decides
 /// whether elements at the same position are added, or the last one is kept.
 #[track_caller]
 fn scatter<A, D, J, I, V, Y, O>(

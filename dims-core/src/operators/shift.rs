@@ -131,7 +131,7 @@ pub trait Rearranging: AsTensor {
     }
 
     /// Adds `before` elements at the start and `after` at the end of each dim. [`Pad`] lists the
-    /// choices.
+    /// kinds of padding.
     #[panicking_twin("so is padding a dim of size 0 without a constant")]
     fn try_pad<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
@@ -300,7 +300,7 @@ pub trait Rearranging: AsTensor {
     }
 
     /// Windows along a dim: `out[i, w] = x[i * stride + w * dilation]`, where `window` is a new dim
-    /// with its size. In the result, the size of `dim` is the number of windows. A view.
+    /// that has a size. In the result, the size of `dim` is the number of windows. A view.
     ///
     /// ```text
     /// x.unfold(i, w.of(3), 1, 1).mean(w)       the moving average of 3 elements
@@ -328,8 +328,8 @@ pub trait Rearranging: AsTensor {
 
     /// Adds up windows where they overlap: `out[i * stride + w * dilation] += x[i, w]`, starting
     /// from zeros. `dim` is `i`, and `window` is `w`, which is removed. In the result, `dim` has
-    /// the given `size`: [`unfold`](Rearranging::unfold) of that many elements has these windows.
-    /// Like PyTorch's `fold`, along one dim.
+    /// the given `size`; [`unfold`](Rearranging::unfold) of that many elements must yield the same
+    /// number of windows. Like PyTorch's `fold`, along one dim.
     ///
     /// ```
     /// # use typed_dims::prelude::*;

@@ -225,11 +225,11 @@ pub trait Sorting: AsTensor {
         sort_with_indices::<NamedOf<Self>, D>(checked(self, &dim)?, true)
     }
 
-    /// The greatest element over dims and its position: `(value, position)`, as
+    /// The greatest element over dims and its position: `(value, position)`, like
     /// [`max`](crate::execute::reduce::Reductions::max) and
     /// [`argmax`](crate::execute::reduce::Reductions::argmax), but the elements are computed once.
-    /// The first of equal elements is chosen. For a tuple of dims, the position is row-major over
-    /// the tuple. NaN counts as the greatest element.
+    /// Among equal elements, the first one is chosen. For a tuple of dims, the position is
+    /// row-major over the tuple. NaN counts as the greatest element.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -251,11 +251,11 @@ pub trait Sorting: AsTensor {
         extremum::<_, D, X>(reference::<Self>(&*read_checked(self, &dims)?), true, "max_with_index")
     }
 
-    /// The least element over dims and its position: `(value, position)`, as
+    /// The least element over dims and its position: `(value, position)`, like
     /// [`min`](crate::execute::reduce::Reductions::min) and
     /// [`argmin`](crate::execute::reduce::Reductions::argmin), but the elements are computed once.
-    /// The first of equal elements is chosen. For a tuple of dims, the position is row-major over
-    /// the tuple. NaN counts as the least element.
+    /// Among equal elements, the first one is chosen. For a tuple of dims, the position is
+    /// row-major over the tuple. NaN counts as the least element.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -278,8 +278,8 @@ pub trait Sorting: AsTensor {
     }
 
     /// The `k` greatest elements along a dim in descending order, and their original positions:
-    /// `(values, positions)`. The first of equal elements are chosen. NaN counts as the greatest
-    /// element.
+    /// `(values, positions)`. Among equal elements, the first ones are chosen. NaN counts as the
+    /// greatest element.
     ///
     /// The dim has `k` elements in both results.
     #[panicking_twin("so are fewer than `k` elements")]
@@ -304,8 +304,8 @@ pub trait Sorting: AsTensor {
     }
 
     /// The `k` least elements along a dim in ascending order, and their original positions:
-    /// `(values, positions)`. The first of equal elements are chosen. NaN counts as the greatest
-    /// element.
+    /// `(values, positions)`. Among equal elements, the first ones are chosen. NaN counts as the
+    /// greatest element.
     ///
     /// The dim has `k` elements in both results.
     ///

@@ -17,7 +17,7 @@ use crate::types::size::Dyn;
 use alloc::string::String;
 use smallvec::SmallVec;
 
-/// A number for each of several dims: `2` for all, or `(2, 1)` or `[2, 1]` for one each.
+/// One number for all dims, such as `2`, or one for each, such as `(2, 1)` or `[2, 1]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PerDim(SmallVec<[usize; 4]>);
 
@@ -108,7 +108,7 @@ impl Window {
         Window { stride: stride.into(), ..self }
     }
 
-    /// Sets the number of elements that are added on either side.
+    /// Sets the number of elements that are added on each side.
     pub fn padding(self, padding: impl Into<PerDim>) -> Self {
         let front = padding.into();
         Window { padding: Padding::Given { behind: front.clone(), front }, ..self }
@@ -132,7 +132,8 @@ impl Window {
 
     /// Chooses the padding so that there are `ceil(n / stride)` windows along a dim of `n`
     /// elements: with a stride of 1, each dim keeps its size. If the number of added elements is
-    /// odd, the end gets one more than the start. Transposed convolutions do not support it.
+    /// odd, the end gets one more than the start. Transposed convolutions do not support this
+    /// setting.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -153,8 +154,8 @@ impl Window {
     }
 
     /// Sets the number of elements that a transposed convolution adds at the end of its result. A
-    /// convolution with a stride maps several sizes to the same size; this number selects one of
-    /// them. Convolutions and pooling ignore it.
+    /// convolution with a stride maps several sizes to the same size; this number selects the
+    /// original size. Convolutions and pooling ignore it.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -170,7 +171,7 @@ impl Window {
 
     /// Rounds the number of windows up instead of down in pooling: elements that are left over at
     /// the end get another window, unless it would start in the padding. The part of this window
-    /// after the padding does not count. Convolutions ignore it.
+    /// beyond the padding does not count. Convolutions ignore this setting.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -208,7 +209,7 @@ impl Window {
     }
 
     /// The number of elements that pooling with `ceil` needs after `len` elements. `len` includes
-    /// the padding, with `behind` elements at the end.
+    /// the padding, of which `behind` elements are at the end.
     pub(crate) fn rounded_up(&self, at: usize, len: usize, behind: usize, window: usize) -> usize {
         let (stride, span) = (self.stride.at(at).max(1), self.span(at, window));
         let Some(rest) = len.checked_sub(span).filter(|_| self.ceil) else { return 0 };
@@ -321,8 +322,8 @@ pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
     Ok(place::<S, R, E>(expr, shape, placings, fill)?.finish())
 }
 
-/// Like [`placed`], viewed along the dims of `changes`. Padded dims may differ from their static
-/// sizes.
+/// Like [`placed`], viewed along the dims of `changes`. The size of a padded dim may differ from
+/// its static size.
 pub(crate) fn placed_windows<S: Dims, R: Rank, E: Expr>(
     expr: &E,
     shape: &Shape,
@@ -344,7 +345,7 @@ macro_rules! positions {
         impl SetElement for $name {
             type Key = digits::$digit<Inner>;
             type Axes = OneAxis;
-            // No loop of a comprehension has this number: loops can also be in a rest.
+            // The loops of a comprehension can also be in a rest, but none of them has this number.
             const KEYS: Keys = keys_of::<Dyn>(1 << 63 | 1 << 62 | $at, $text, &[]);
         }
 
@@ -363,8 +364,8 @@ positions! {
     Window2 2 H2 "window 2";
 }
 
-/// The dims of positions in windows that have no user-defined dim. They are inside a rest, so they
-/// cannot clash with other dims.
+/// The dims of window positions for which the user has not defined dims. They are inside a rest, so
+/// they cannot clash with other dims.
 pub(crate) type Inside = (Window0, Window1, Window2);
 
 /// The dims `S`, and the dims of the positions in a window.

@@ -1,7 +1,7 @@
 //! Type-level computations with the axes of streams: the data dimension, and ordered lists of axes.
 //!
-//! As with sets of dims, the computations are total: a mistake yields a type-level boolean, and a
-//! trait with a message is implemented only for `True`.
+//! As with sets of dims, the computations are total: a check yields a type-level boolean, and a
+//! trait with an error message is implemented only for `True`.
 
 use crate::types::brand::Brand;
 use crate::types::condition::condition;
@@ -50,8 +50,8 @@ where
 }
 
 /// The axes `L` with a new one before or after the dim `A`. Other traits check that `A` is an axis
-/// and the new dim is not, because rustc computes the result's type even if it has reported a
-/// mistake.
+/// and that the new dim is not. This one does not, because rustc computes the result's type even
+/// after it has reported such a mistake.
 pub trait Beside<A, L>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

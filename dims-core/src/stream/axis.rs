@@ -82,7 +82,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Stream::from_shared(self.data.with_axes(0, axes))
     }
 
-    /// Replaces `one`, an axis of one element, by the dim `new`, along which the elements are
+    /// Replaces `one`, an axis of one element, with the dim `new`, along which the elements are
     /// repeated. `new` must have a size. It can be the same dim: `x.broadcast(A, A.of(4))`.
     ///
     /// ```text

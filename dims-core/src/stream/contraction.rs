@@ -26,8 +26,8 @@ use twins::panicking_twin;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// The sum of products with a constant along the data dimension `axis`, which both must have.
-    /// The constant must have exactly one dim that the stream lacks. It replaces `axis`, and is the
-    /// data dimension of the result. All other shared dims are batched over.
+    /// The constant must have exactly one dim that the stream lacks. That dim replaces `axis`, and
+    /// is the data dimension of the result. All other shared dims are batched over.
     ///
     /// ```text
     /// [b i j] @ [b j! k] -> [b i! k]
@@ -35,7 +35,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// out[b, i, k] = sum over j of weight[b, i, j] * x[b, j, k]
     /// ```
     ///
-    /// There is no left and right version, because dims have names. A constant is any tensor:
+    /// There are no left and right versions, because dims have names. A constant is any tensor:
     /// weights, or an expression such as `&w * 0.5`. To contract another dim, or with another
     /// stream, see [`allow_dynamic_weights`](Stream::allow_dynamic_weights).
     ///
@@ -51,7 +51,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the two have different sizes for a dim, or the result does not fit into memory.
+    /// If the operands have different sizes for a dim, or the result does not fit into memory.
     #[panicking_twin]
     pub fn try_contract<W: StreamConstant<T>, J: ContractedBy<L, D, W::Given>>(
         &self,
@@ -64,8 +64,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.contracted(constant, axis)
     }
 
-    /// Opts in to contractions that need *dynamic weights*: of a dim that is not the data
-    /// dimension, and of two streams. They can take longer and need more tensor RAM.
+    /// Opts in to contractions that need *dynamic weights*: those of a dim that is not the data
+    /// dimension, and those of two streams. They can take longer and need more tensor RAM.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -113,17 +113,17 @@ pub struct DynamicWeights<'a, T, L, D>(&'a Stream<T, L, D>);
 impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
     /// The sum of products with a constant or another stream along `axis`, which both must have.
     /// All other shared dims are batched over. The result has the axes of this stream, with `axis`
-    /// replaced by the dims that only the other one has.
+    /// replaced by the dims that only the other operand has.
     ///
-    /// With a constant, the data dimension is kept, unless it is contracted (then this is
-    /// [`Stream::contract`]):
+    /// With a constant, the data dimension is kept, unless `axis` is the data dimension. In that
+    /// case, the result is that of [`Stream::contract`].
     ///
     /// ```text
     /// [b i j] @ [b j k!] -> [b i k!]
     /// ```
     ///
-    /// With another stream, `axis` must be the data dimension of exactly one of the two. The result
-    /// has the data dimension of the other one:
+    /// With another stream, `axis` must be the data dimension of exactly one of the two streams.
+    /// The result has the data dimension of the other one:
     ///
     /// ```text
     /// [i! j] @ [j! k] -> [i! k]
@@ -142,7 +142,7 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the two have different sizes for a dim, or the result does not fit into memory.
+    /// If the operands have different sizes for a dim, or the result does not fit into memory.
     #[panicking_twin]
     pub fn try_contract<W: Multiplier<T>, J: ContractedBy<L, D, W::Kind>>(
         &self,
@@ -165,7 +165,7 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
 pub trait StreamConstant<T>: Multiplier<T> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// [`ConstantOf`] its dims, without dynamic weights.
+    /// [`ConstantOf`] the dims of the constant, without dynamic weights.
     type Given;
 }
 
@@ -190,8 +190,8 @@ pub trait Multiplier<T> {
     fn into_multiplier(self) -> Self::Expr;
 }
 
-/// A constant with the dims `W`. `A` says whether dynamic weights are allowed, so that contractions
-/// that need them are accepted.
+/// A constant with the dims `W`. `A` says whether contractions that need dynamic weights are
+/// accepted.
 pub struct ConstantOf<W, A = False>(PhantomData<(W, A)>);
 
 /// A stream with the axes `M` along `E`.
@@ -250,11 +250,11 @@ impl<'a, T: Element, L: Dims, D: Brand> Multiplier<T> for &'a Stream<T, L, D> {
 /// The dims of `W` that are not in `L`.
 type OwnDims<W, L> = <<W as Dims>::List as Minus<<L as Dims>::List>>::Out;
 
-/// Whether there is exactly one such dim.
+/// Whether exactly one dim of `W` is not in `L`.
 type OneOwn<W, L> = <OwnDims<W, L> as NestedPairs>::IsOne;
 
-/// A dim of a stream of `L` along `D` that it can be contracted along with `K`: with a constant of
-/// `W` for [`ConstantOf<W, _>`](ConstantOf), and so on.
+/// A dim along which a stream of `L` along `D` can be contracted with an operand of the kind `K`,
+/// which is [`ConstantOf`] or [`StreamOf`].
 pub trait ContractedBy<L, D, K>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -262,7 +262,7 @@ pub trait ContractedBy<L, D, K>: DimRef {
     type Axes: Dims;
     /// The data dimension afterwards.
     type Data: Brand;
-    /// The axes of both.
+    /// The axes of both operands.
     #[doc(hidden)]
     type Loops: Dims;
     /// Whether it needs dynamic weights.
@@ -327,8 +327,8 @@ condition! {
 }
 
 condition! {
-    /// The condition that the data dimension is not contracted, or that a constant of `W` has one
-    /// dim to take its place in `L`.
+    /// The condition that the data dimension is not contracted, or that a constant of `W` has
+    /// exactly one new dim to replace it in `L`.
     #[diagnostic::on_unimplemented(
         message = "exactly one dim of the constant, `{W}`, must be new to the stream, `{L}`",
         label = "one dim of the constant replaces the data dimension"
@@ -337,8 +337,8 @@ condition! {
 }
 
 condition! {
-    /// The condition that `J` is the data dimension of exactly one of two streams, which are `D`
-    /// and `E`.
+    /// The condition that `J` is the data dimension of exactly one of two streams, whose data
+    /// dimensions are `D` and `E`.
     #[diagnostic::on_unimplemented(
         message = "`{J}` must be the data dimension of exactly one stream: those of the two are `{D}` and `{E}`",
         label = "contract two streams along the data dimension of one of them"

@@ -23,7 +23,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// parts' sizes. All parts must have the same axes, the same data dimension, and the same sizes
     /// along all other axes.
     ///
-    /// Along the data dimension this is computed. Along another axis it is free on the hardware;
+    /// Along the data dimension this costs compute. Along another axis it is free on the hardware;
     /// this library copies the parts.
     ///
     /// ```
@@ -72,7 +72,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If sizes differ, there are no parts, or `new` already has a size other than their number.
+    /// If sizes differ, there are no parts, or `new` already has a size other than the number of
+    /// parts.
     #[panicking_twin]
     pub fn try_stack_before<'a, A: AxisOf<L>, N: NoAxisYet<L> + Beside<A, L>>(
         axis: A,
@@ -111,8 +112,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Self::stacked(axis, Self::position(axis) + 1, new, parts)
     }
 
-    /// Repeats the elements `times` times along an axis. This equals the concatenation of `times`
-    /// copies, and costs one concatenation.
+    /// Repeats the elements `times` times along an axis. The result equals the concatenation of
+    /// `times` copies, and costs as much as one concatenation.
     ///
     /// ```text
     /// [a! b c].repeat(n, dim=0) -> [(a * n)! b c]     compute

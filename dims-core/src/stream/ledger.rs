@@ -18,8 +18,8 @@ pub enum CostClass {
     CloseToFree,
     /// The elements are computed.
     Compute,
-    /// Computed, and generally slower: across the data dimension, or with dynamic weights, which
-    /// can take longer and take more tensor RAM.
+    /// Computed, and generally slower: an operation along a dim other than the data dimension, or a
+    /// contraction with dynamic weights. The latter can take longer and need more tensor RAM.
     Slower,
 }
 
@@ -72,7 +72,7 @@ pub struct LedgerEntry {
     pub result: StreamShape,
     /// The cost.
     pub cost: CostClass,
-    /// Whether it needs dynamic weights.
+    /// Whether the operation needs dynamic weights.
     pub dynamic_weights: bool,
 }
 
@@ -146,8 +146,8 @@ pub fn ledger<T>(f: impl FnOnce() -> T) -> (T, Ledger) {
     (result, Ledger { entries })
 }
 
-/// An open list. When it is dropped, also by a panic, its entries are added to the surrounding
-/// list.
+/// A guard for an open list. When it is dropped, even during a panic, the list is closed, and its
+/// entries are added to the surrounding list.
 #[cfg(feature = "std")]
 struct OpenList;
 

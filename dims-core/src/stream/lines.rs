@@ -1,8 +1,8 @@
 //! Softmax and running sums along an axis, which keep the axis.
 //!
-//! Vollo's documentation has no rule for them. They can be composed of a reduction with keepdim, a
-//! broadcast and a pointwise operation, so the data dimension is kept, and the cost is the
-//! reduction's.
+//! Vollo's documentation has no rule for them. Softmax can be composed of a reduction with keepdim,
+//! a broadcast and a pointwise operation, so the data dimension is kept, and the cost is the
+//! reduction's. Running sums follow the same rule.
 
 use super::Stream;
 use super::ledger::CostClass;
@@ -22,12 +22,13 @@ macro_rules! along {
         impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {$(
             $(#[$doc])*
             ///
-            /// Along the data dimension this is computed, along another axis it is generally
+            /// Along the data dimension the cost is compute. Along another axis it is generally
             /// slower. The data dimension is kept.
             ///
             /// # Panics
             ///
-            /// If the result does not fit into memory, or the dim has a different size.
+            /// If the result does not fit into memory, or a size given with the dim is not that of
+            /// the axis.
             #[panicking_twin]
             pub fn $try_name<$($axis)*>(&self, axis: A) -> Result<Self, DimError>
             where

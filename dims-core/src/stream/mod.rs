@@ -2,10 +2,10 @@
 //!
 //! This module follows Vollo's documentation of the data dimension. On such hardware, every
 //! run-time tensor has one axis that is streamed. This axis determines which operations are
-//! possible and their costs, and each operation has a rule for the data dimension of its result.
-//! Here rustc checks the rules: the type [`Stream<T, (A, B, C), B>`](Stream) names the axes in
-//! their order, and the data dimension, written `[a b! c]` in Vollo's notation. Constants, such as
-//! weights, are plain tensors without a data dimension.
+//! possible and what they cost. Each operation has a rule for the data dimension of its result.
+//! Here rustc checks the rules: the type [`Stream<T, (A, B, C), B>`](Stream) lists the axes in
+//! order, followed by the data dimension. Vollo's notation for this type is `[a b! c]`. Constants,
+//! such as weights, are plain tensors without a data dimension.
 //!
 //! | operation | rule | cost |
 //! |---|---|---|
@@ -28,7 +28,8 @@
 //!
 //! All operations run with the kernels of this library, so you can test a model without the
 //! hardware. [`ledger()`] runs it and returns the cost of each operation. Free operations do not
-//! copy here either, except for concatenations and reshapes of streams that are not contiguous.
+//! copy here either. The exceptions are `concat`, `repeat`, stacking, and reshapes of streams that
+//! are not contiguous.
 //!
 //! Mistakes in sizes are errors in `try_` methods, and panics in the others. Operators panic; their
 //! `try_` form is [`try_zip_map`](Stream::try_zip_map).
@@ -113,11 +114,11 @@ use core::marker::PhantomData;
 use kernels::scalar::Element;
 use ledger::note;
 
-/// A tensor of `T` with ordered axes, the tuple `L`, one of which is the data dimension `D`:
-/// `Stream<f32, (Time, Feat), Feat>` is `[time feat!]`.
+/// A tensor of `T` with ordered axes. The tuple `L` lists the axes, and `D` is the one that is the
+/// data dimension: `Stream<f32, (Time, Feat), Feat>` is `[time feat!]`.
 ///
-/// Made by [`stream`](Streamed::stream). Operations run at once. Free operations in the
-/// [table](self) share the elements of their operand, as a clone does.
+/// Made by [`stream`](Streamed::stream). Operations run at once. Most of the operations that are
+/// free in the [table](self) share the elements of their operand, as a clone does.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -152,7 +153,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Stream::from_shared(SharedElements::contiguous(data, sizes))
     }
 
-    /// Evaluates a tensor with the axes as its dims.
+    /// Evaluates a tensor whose dims are the axes.
     fn evaluate<A: Computable<Elem = T, Dims = L, Rank = Rank0>>(tensor: A) -> Result<Self, DimError> {
         let tensor = tensor.into_named();
         let mut shape = Shape::new::<L, Rank0>();
@@ -178,7 +179,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         KeyOf::<A::Brand>::KEY.id == KeyOf::<D>::KEY.id
     }
 
-    /// Checks that the dims' sizes are those of the axes.
+    /// Checks that sizes given with the dims are those of the axes.
     fn check_given(&self, dims: &impl DimList) -> Result<(), DimError> {
         self.in_memory().unified_shape()?.check_all_given(dims)
     }
@@ -211,7 +212,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the dim has a different size.
+    /// If a size given with the dim is not that of the axis.
     #[track_caller]
     pub fn size<A: AxisOf<L>>(&self, axis: A) -> usize {
         unwrap(self.check_given(&axis));
@@ -253,8 +254,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// A borrowed tensor over the elements, to print them, compare them or write them to files.
-    /// Nothing is copied. Tensors count as constants, so the rules do not apply to values that are
-    /// computed from this one and used in a stream.
+    /// Nothing is copied. Tensors count as constants: if you compute a value from this tensor and
+    /// use it with a stream, the rules are not checked.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -324,8 +325,8 @@ impl<T: Element + PartialEq, L: Dims, D: Brand> PartialEq for Stream<T, L, D> {
 
 /// Converts tensors to streams.
 pub trait Streamed: Computable<Rank = Rank0> {
-    /// Converts the tensor to a stream with the axes in the order of `axes`, which must be all its
-    /// dims, and with the data dimension `data`, one of them.
+    /// Converts the tensor to a stream. `axes` lists all dims of the tensor, in the order of the
+    /// axes. `data` is one of them, the data dimension.
     ///
     /// For `[a b! c]`, write `x.stream((A, B, C), B)`. Use it for the inputs of a streaming
     /// program, and [`as_tensor`](Stream::as_tensor) for its outputs.
@@ -377,8 +378,7 @@ where
 }
 
 condition! {
-    /// The condition that the axes `O` are all dims of a tensor, so that the remaining dims `X` are
-    /// empty.
+    /// The condition that the axes `O` are all dims of a tensor: the remaining dims `X` are empty.
     #[diagnostic::on_unimplemented(
         message = "the axes `{O}` lack the dims `{X}` of the tensor",
         label = "a stream names all its axes"

@@ -1,4 +1,4 @@
-//! Pointwise operations: shapes and data dimensions match.
+//! Pointwise operations. The shapes and data dimensions of the operands must match.
 //!
 //! Operators and functions of one operand panic if sizes differ or a result does not fit into
 //! memory. To get an error instead, use `try_map` and `try_zip_map`.
@@ -26,7 +26,7 @@ use kernels::scalar::{Analytic, CastTo, Element, Num, Ordered, Real, Signed};
 use twins::panicking_twin;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
-    /// Applies a function of tensors that names no dims to this stream.
+    /// Applies a function of tensors to this stream. The function names no dims.
     ///
     /// ```text
     /// (*) [a b! c] -> [a b! c]
@@ -63,8 +63,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let tensor = Named::from_expr(Evaluated::in_order(self.to_vec()?, &order, &self.sizes()));
         let result = f(tensor).into_named();
         let shape = result.unified_shape()?;
-        // (The type determines the axes of the result, but not their sizes: it may be computed from
-        // another stream's tensor.)
+        // (The type determines the axes of the result, but not their sizes: the result may be
+        // computed from another stream's tensor.)
         if shape.sizes() != &self.sizes()[..] {
             let what = format!(
                 "a pointwise function yields sizes {:?} for a stream of sizes {:?}",
@@ -80,7 +80,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 }
 
-/// The condition that the dims of a tensor are all axes of a stream, `A`, inside `Rest`.
+/// The condition that the dims of a tensor are `A`: all axes of a stream, inside `Rest`.
 #[diagnostic::on_unimplemented(
     message = "a pointwise function keeps the axes of the stream, `{A}`, but this one yields a tensor with dims `{Self}`",
     label = "this function is not pointwise",
@@ -95,9 +95,9 @@ impl<A: Dims> AllAxes<A> for A {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The right operand of a pointwise operation with a stream of `T` with the axes `L` along `D`: a
-/// stream of the same type or a reference to one, a single `T`, or a constant, which is a tensor
-/// whose dims are among the axes. A single value or a constant can also be the left operand.
+/// The right operand of a pointwise operation on a stream of `T` with the axes `L` along `D`. It is
+/// a stream of the same type or a reference to one, a single `T`, or a constant: a tensor whose
+/// dims are among the axes. A single value or a constant can also be the left operand.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not match a stream of `{T}` with the axes `{L}` and the data dimension `{D}`",
     label = "expected a stream with these axes in this order and this data dimension, a constant over these axes, or one `{T}`",
@@ -155,11 +155,11 @@ impl<T: Element, L, D> StreamOperand<T, L, D> for T {
     }
 }
 
-/// Axes of a stream among which are all dims of the set `S`.
+/// Axes of a stream that include all dims of the set `S`.
 ///
 /// (This is a bound on the axes because, for `x * y` of tensors, rustc tries the impls of streams
-/// before it knows the type of `y`. It stops at a bound on unknown axes, but would check a bound on
-/// `S` for all its dims, at every operator of programs that have no streams.)
+/// before it knows the type of `y`. It stops at a bound on unknown axes. It would check a bound on
+/// `S` for all dims of `S`, at every operator, even in programs without streams.)
 pub trait AxesFor<S>: Dims {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -281,7 +281,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the two have different sizes for a dim, or the result does not fit into memory.
+    /// If the operands have different sizes for a dim, or the result does not fit into memory.
     #[panicking_twin]
     pub fn try_zip_map<V: Element, U: Element, R: StreamOperand<V, L, D>>(
         &self,
@@ -304,7 +304,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the two have different sizes for a dim, or the result does not fit into memory.
+    /// If the operands have different sizes for a dim, or the result does not fit into memory.
     #[panicking_twin]
     pub fn try_maximum<R: StreamOperand<T, L, D>>(&self, other: R) -> Result<Self, DimError>
     where
@@ -313,7 +313,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.binary("maximum", ops::Maximum, &other)
     }
 
-    /// The lesser of the two elements at each position, as for [`maximum`](Stream::maximum).
+    /// The lesser of the two elements at each position, like [`maximum`](Stream::maximum).
     ///
     /// # Panics
     ///
@@ -437,8 +437,8 @@ fn from_left<T: Num, L: Dims, D: Brand, O: BinaryOp<T, T, Out = T>, C: StreamOpe
     out
 }
 
-// One impl for each element type. A generic impl would conflict with the impls of tensors and their
-// `Operand`s, which other crates can implement.
+// One impl for each element type. A generic impl would conflict with the impls for tensors, because
+// rustc assumes that other crates can implement `Operand` for streams of their element types.
 macro_rules! on_the_right {
     ($($t:ty),*) => {$(
         on_the_right!(@constant [] Stream<$t, L, D>, $t);

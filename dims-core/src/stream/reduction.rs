@@ -1,5 +1,5 @@
-//! Reductions. Along the data dimension they keep it with one element; along other dims they are
-//! generally slower.
+//! Reductions. A reduction along the data dimension keeps this axis, with one element. Reductions
+//! along other dims are generally slower.
 
 use super::Stream;
 use super::axes::KeptAs;
@@ -67,9 +67,9 @@ macro_rules! reductions {
 
             $(#[$doc])*
             ///
-            /// Reduces any dim, which is replaced by the dim `one` of one element. If it is the
-            /// data dimension, so is `one`. See [`sum_keepdim`](Stream::sum_keepdim) for an
-            /// example.
+            /// Reduces any dim, and replaces it with the dim `one`, which has one element. If the
+            /// reduced dim is the data dimension, `one` becomes the data dimension. See
+            /// [`sum_keepdim`](Stream::sum_keepdim) for an example.
             #[panicking_twin]
             pub fn $try_keep<A: DimRef, N: KeptAs<A, L, D>>(
                 &self,
@@ -122,8 +122,8 @@ reductions! {
 }
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
-    /// Reduces an axis, and replaces it by one of size `kept`, if any. `M` are the axes afterwards,
-    /// and `E` is the data dimension.
+    /// Reduces an axis. If `kept` is given, an axis of this size replaces it. `M` are the axes
+    /// afterwards, and `E` is the data dimension afterwards.
     fn reduced<A: DimRef, M: Dims, E: Brand, Q: Reducer<T, Out = T>>(
         &self,
         axis: A,

@@ -69,7 +69,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
 
     /// Merges adjacent axes into one dim `whole`, whose size is the product of their sizes. If the
     /// last of them is the data dimension, `whole` becomes the data dimension. None of the others
-    /// may be, because its stride would change.
+    /// may be the data dimension, because its stride would change.
     ///
     /// ```text
     /// [a b! c] -> [(a * b)! c]   compute
@@ -107,15 +107,15 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// The elements in the same order with other axes. The data dimension of the result is the axis
-    /// with the stride of the old data dimension. If there are several (it is followed by axes of
-    /// size 1), it is the first of them.
+    /// with the stride of the old data dimension. If several axes have this stride, because axes of
+    /// size 1 follow, it is the first of them.
     ///
     /// rustc compares the strides: the product of the static sizes after the data dimension must
-    /// not change, and neither must the dims without a static size after it. To flatten or
+    /// stay the same, and so must the dims after it that have no static size. To flatten or
     /// unflatten dims without a static size after the data dimension, use
     /// [`flatten`](Stream::flatten) and [`unflatten`](Stream::unflatten), which keep the stride for
-    /// all sizes. A dim that the stream already has keeps its size unless another one is given. Of
-    /// the other dims, one may have an unknown size.
+    /// all sizes. A dim that the stream already has keeps its size unless another one is given. One
+    /// of the other dims may have an unknown size.
     ///
     /// ```text
     /// [a b c!] -> [b a c!]         the stride is 1 before and after
@@ -183,7 +183,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
             at += 1;
         });
         unified?;
-        // Dims without a static size after both data dimensions could have been given other sizes.
+        // The dims after the data dimension that have no static size may have been given other
+        // sizes.
         let stride = |sizes: &[usize], data: Option<usize>| {
             sizes[data.map_or(0, |at| at + 1)..].iter().product::<usize>()
         };
@@ -219,7 +220,7 @@ fn tuple<P: DimList>() -> String {
     format!("({})", names.join(", "))
 }
 
-/// Adjacent axes of `L` of a stream along `D` that can be flattened: the data dimension is the last
+/// Adjacent axes of a stream of `L` along `D` that can be flattened: the data dimension is the last
 /// of them, or not among them.
 pub trait UnitesIn<L, D>: DimList {
     #[doc(hidden)]
@@ -236,7 +237,7 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The condition that the dims `P` are adjacent in the axes `L`.
+/// Whether the dims `P` are adjacent in the axes `L`.
 type Flattening<P, L> = <<L as Dims>::List as MergesIn<<P as DimList>::Brands, Rest<()>>>::Holds;
 /// Whether the data dimension `D` is one of the dims `P`.
 type HasData<P, D> = <<P as DimList>::Brands as DividesInto<D, ()>>::Holds;

@@ -1,4 +1,4 @@
-//! Slicing, which is computed along the data dimension and free along other dims.
+//! Slicing. It costs compute along the data dimension, and is free along other dims.
 
 use super::Stream;
 use super::ledger::CostClass;
@@ -32,8 +32,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the range is not within the axis, or the dim has a static size that the part does not
-    /// have.
+    /// If the range is not within the axis, or the dim has a static size that is not the size of
+    /// the part.
     #[panicking_twin]
     pub fn try_slice<A: AxisOf<L>, P: DimRange>(&self, axis: A, range: P) -> Result<Self, DimError> {
         let (info, at) = (axis.info(), Self::position(axis));

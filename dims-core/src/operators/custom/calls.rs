@@ -65,7 +65,7 @@ struct ArrayResults<E> {
 }
 
 impl<E: Element> ArrayResults<E> {
-    /// The result for the next example.
+    /// Appends the result for the next example.
     fn push<D: Dimension>(&mut self, result: &Array<E, D>) -> Result<(), Error> {
         let first = self.sizes.get_or_insert_with(|| Sizes::from_slice(result.shape()));
         if first[..] != *result.shape() {
@@ -77,7 +77,7 @@ impl<E: Element> ArrayResults<E> {
     }
 }
 
-/// An operation for each position of all dims, as a step. Its operands are the tensors.
+/// The step that runs an operation at each position of all dims. Its operands are the tensors.
 struct ArrayStep<'a, O, Args> {
     op: &'a O,
     /// The number of examples.
@@ -89,7 +89,7 @@ struct ArrayStep<'a, O, Args> {
     args: PhantomData<Args>,
 }
 
-/// The results of the last run.
+/// Properties of the results of the last run.
 #[derive(Default)]
 struct FoundByCalls {
     /// The sizes of one result.

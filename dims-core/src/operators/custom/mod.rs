@@ -1,5 +1,5 @@
-//! User-defined operators: scalar ones, which fuse like the library's, and ones on whole arrays of
-//! one or several tensors, which are batched.
+//! User-defined operators. Scalar operators fuse like those of the library. Operators on whole
+//! arrays, from one or several tensors, are batched.
 //!
 //! [`docs/custom-operators.md`](https://github.com/typed-dims/typed-dims/blob/main/docs/custom-operators.md)
 //! shows both.
@@ -50,7 +50,7 @@ impl<Args, O: ScalarOp<Args>> OperatesOn<Args> for O {
 ///
 /// The operator accepts tensors with any extra dims. `Args` is the element type, and `In` the
 /// number of axes. `x.apply_array(Op)` applies it. For an operation on 2 to 6 arrays, `Args` and
-/// `In` are tuples, as here; [`apply_arrays`] applies it.
+/// `In` are tuples, as in the example below; [`apply_arrays`] applies it.
 ///
 /// By default `one` is called for each example in turn; [`explain`](crate::plan::explain::explain)
 /// shows the number of calls. With `batch` there is one call for all examples.
@@ -104,11 +104,11 @@ pub trait ArrayOp<Args: 'static> {
     /// must have the same shape.
     fn one(&self, arrays: <Self::In as Takes<Args>>::Views<'_>) -> Array<Self::Elem, NdOf<Self::Out>>;
 
-    /// The operation on all examples at once, whose results are stacked along axis 0. `None` if
-    /// there is no batched version.
+    /// The operation on all examples at once. The results are stacked along axis 0. `None` if there
+    /// is no batched version.
     ///
-    /// For one tensor the argument is an `ArrayViewD` with the examples along axis 0, for several
-    /// tensors a tuple of [`Examples`].
+    /// For one tensor the argument is an `ArrayViewD` with the examples along axis 0. For several
+    /// tensors it is a tuple of [`Examples`].
     fn batch(&self, _arrays: <Self::In as Takes<Args>>::Examples<'_>) -> Option<ArrayD<Self::Elem>> {
         None
     }
@@ -185,7 +185,7 @@ pub type ArrayOut<O, X> = Named<
     <<O as ArrayOp<<X as Tensors>::Elems>>::Out as RankOf>::Rank,
 >;
 
-/// An operation takes as many axes as a tensor has positional ones.
+/// The condition that an operation takes as many axes as a tensor has positional axes.
 #[diagnostic::on_unimplemented(
     message = "an operation on arrays of `{Self}` cannot be applied to a tensor with positional axes of `{R}`",
     label = "bind the axes that the operation lacks: `x.at((n, ..))`"
@@ -199,7 +199,7 @@ impl<R: Rank> AxesOf<R> for R {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// Users' operators as methods of tensors.
+/// Methods that apply user-defined operators to tensors.
 pub trait ApplyOp: AsTensor {
     /// Applies the operation to each element. Lazy.
     #[cfg_attr(not(unoptimized), inline(always))]

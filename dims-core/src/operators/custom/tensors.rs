@@ -49,7 +49,7 @@ impl<'a, T: Element> Examples<'a, T> {
     }
 
     /// The arrays of all examples, stacked along axis 0. They are copied if the tensor lacks a dim
-    /// that another one has.
+    /// that another tensor has.
     pub fn stacked(&self) -> CowArray<'a, T, IxDyn> {
         let mut shape = vec![self.count()];
         shape.extend(&self.layout.axes);
@@ -65,7 +65,8 @@ impl<'a, T: Element> Examples<'a, T> {
     }
 }
 
-/// Evaluates a tensor. `order` are the axes of all dims of all tensors, whose keys are `all`.
+/// Evaluates a tensor. `all` are the keys of the dims of all tensors. `order` lists their axes, the
+/// outermost loop of the calls first.
 fn in_memory<A: Computable>(
     tensor: Named<A::Elem, A::Dims, A::Rank, A::Expr>,
     all: &Keys,
@@ -226,8 +227,8 @@ fn unify<U: Dims, A: AsTensor>(own: &Shape, all: &mut Shape) -> Result<(), DimEr
     Ok(())
 }
 
-// One type in parentheses is the type itself, two are a tuple, so a single array is not wrapped in
-// a tuple. `$examples` is what `batch` gets for each tensor.
+// One type in parentheses is the type itself, so a single array is not wrapped in a tuple. Two
+// types in parentheses are a tuple. `$examples` is the type that `batch` gets for each tensor.
 macro_rules! takes {
     ([$examples:ident $as_given:path] $($a:ident $n:ident $x:ident $at:tt)*) => {
         #[allow(unused_parens)]

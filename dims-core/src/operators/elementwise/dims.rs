@@ -51,8 +51,8 @@ dim_operators! {
     Rem rem;
 }
 
-// `n - 1 - i` for the size `n` of an array. Two impls make rustc fall back to `i32` for the literal
-// in `9 - i`, so there is a third one.
+// `n - 1 - i` for the size `n` of an array. With more than one impl, rustc falls back to `i32` for
+// the literal in `9 - i`, so there is an impl for `i32` too.
 macro_rules! sizes_less_dims {
     ($($t:ty),*) => {$(
         impl<'a, B: Brand> core::ops::Sub<&'a Dim<B>> for $t {
@@ -77,8 +77,8 @@ impl<B: Brand> core::ops::Neg for &Dim<B> {
     }
 }
 
-/// The indices along a declared dim, as operands of its operators. (With `NamedOf<D>`, rustc would
-/// normalize each projection for each item of each dim's impls.)
+/// The indices along a declared dim, as operands of its operators. (The type is written out: with
+/// `NamedOf<D>`, rustc would normalize the projections again in each impl of each dim.)
 #[doc(hidden)]
 pub type IndicesAlong<D> = Named<isize, (D,), Rank0, Iota<'static, D, NoSize<D>>>;
 
@@ -101,7 +101,7 @@ pub fn number_and_indices<O, D: Declared>(op: O, number: isize, dim: D) -> Numbe
     Named::from_expr(Binary { op, a: Scalar(number), b: Iota::new(dim) })
 }
 
-/// The operators of a declared dim; `dims!` calls it for each.
+/// Implements the operators of a declared dim. `dims!` calls it for each dim.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! declared_dim_operators {

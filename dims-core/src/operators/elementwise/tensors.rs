@@ -9,8 +9,8 @@ use crate::types::set::{Dims, Union};
 use kernels::ops::{self, BinaryOp};
 use kernels::scalar::*;
 
-/// The expression of a tensor of `T` with the dims `S` and the positional axes `R`, which can be
-/// the left operand of `O` with `B` on the right: an [`Operand`], or a
+/// An expression that can be the left operand of `O`, with `B` on the right. The expression is that
+/// of a tensor of `T` with the dims `S` and the positional axes `R`. `B` is an [`Operand`], or a
 /// [`Stream`](crate::stream::Stream).
 ///
 /// (One trait covers both, because rustc does not explain why neither of two operator impls fits.

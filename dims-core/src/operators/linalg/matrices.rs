@@ -21,8 +21,8 @@ use kernels::scalar::Element;
 use kernels::step::linalg::{MatrixElement, MatrixSizes, MatrixStep, MatrixWork};
 use kernels::step::{AnyBuffer, Executed, Step};
 
-/// The real type of the elements of a tensor: the element type itself, or the type of the parts of
-/// complex numbers.
+/// The real type for the elements of a tensor: the element type itself or, for complex elements,
+/// the type of their parts.
 pub(crate) type RealElem<A> = <<A as AsTensor>::Elem as MatrixElement>::Part;
 
 /// The matrices of a tensor, stored contiguously: one for each position of the other dims.

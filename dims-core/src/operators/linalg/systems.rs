@@ -84,8 +84,8 @@ pub trait LinearSystems: Computable {
     /// `(a.inverse(r, c) * b).sum(r)` is `a.solve(b, r, c)`, but `solve` is faster and more
     /// precise.
     ///
-    /// For a matrix along a dim and its [prime](crate::types::prime), exchange these to get the
-    /// inverse for [`compose`](crate::operators::priming::Priming::compose):
+    /// For a matrix along a dim and its [prime](crate::types::prime), exchange the two dims to get
+    /// the inverse for [`compose`](crate::operators::priming::Priming::compose):
     /// `a.inverse(n, prime(n)).transpose(n)`.
     ///
     /// ```
@@ -169,13 +169,13 @@ pub trait LinearSystems: Computable {
     }
 
     /// The solution `x` of `sum over columns of a[rows, columns] * x[columns] = b[rows]`. `b` must
-    /// have `rows` and must not have `columns`. Its other dims are part of the batch if the
-    /// matrices have them, and several right-hand sides of the same matrix otherwise. Each matrix
-    /// is factorized once.
+    /// have `rows` and must not have `columns`. A further dim of `b` is part of the batch if the
+    /// matrices have it. Otherwise its positions are several right-hand sides of the same matrix.
+    /// Each matrix is factorized once.
     ///
     /// If `a` and `b` are both along a dim and its [prime](crate::types::prime), rename the second
-    /// dim of `b`: `a.solve(b.prime(prime(n)), n, prime(n))` has the prime, and the prime of the
-    /// prime.
+    /// dim of `b`: the dims of `a.solve(b.prime(prime(n)), n, prime(n))` are the prime and the
+    /// prime of the prime.
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -116,21 +116,20 @@ macro_rules! convolutions {
 }
 
 convolutions! {
-        /// A convolution (a cross-correlation, as everywhere in neural networks) along any number
-        /// of dims: one for `conv1d`, two for `conv2d`, three
-    /// for `conv3d`.
+    /// A convolution (a cross-correlation, as everywhere in neural networks) along any number of
+    /// dims: one for `conv1d`, two for `conv2d`, three for `conv3d`.
     ///
     /// ```text
     /// out[.., h, w] = sum over channels, kh, kw of
     ///                 x[.., channels, h * stride + kh * dilation - padding, w * .. ] * weight[.., channels, kh, kw]
     /// ```
     ///
-    /// `dims` are the dims `(h, w)` that the window slides along, `window` the weight's dims
-    /// `(kh, kw)` for the positions in it, and `channels` one or more dims that both have. All
-    /// other dims are as in any product: dims of the weight alone are output channels, dims of the
-    /// tensor alone are batches, and dims of both are *groups*. For a grouped convolution, split
-    /// the channels into a group dim and a channel dim. A depthwise convolution has no `channels`
-    /// to sum over (`()`).
+    /// `dims` are the dims `(h, w)` that the window slides along. `window` are the weight's dims
+    /// `(kh, kw)` for the positions in the window. `channels` are one or more dims that the tensor
+    /// and the weight both have. All other dims are as in any product: dims of the weight alone are
+    /// output channels, dims of the tensor alone are batches, and dims of both are *groups*. For a
+    /// grouped convolution, split the channels into a group dim and a channel dim. A depthwise
+    /// convolution has no `channels` to sum over (`()`).
     ///
     /// ```text
     /// conv(&x, &weight, C, (H, W), (Kh, Kw), &Window::new().stride(2).padding(1))
@@ -326,7 +325,7 @@ where
     U: Dims,
     X: Dims,
 {
-    // The elements with zeros between and around them, convolved with the window backwards.
+    // Put zeros between and around the elements, and convolve them with the reversed window.
     let (x, weight) = (x.into_named(), weight.into_named());
     let (shape, own) = (x.unified_shape()?, weight.unified_shape()?);
     shape.check_all_given(channels)?;
@@ -352,8 +351,8 @@ where
         let Some(span) = (slide.len - 1).checked_mul(dilation) else {
             return fail("the window's span is too large");
         };
-        // Padding removes positions of windows. The margin is a whole span, whatever the padding
-        // is.
+        // Padding removes window positions. The margin of zeros is a whole span, whatever the
+        // padding is.
         let spread = widened(slide, span, span.saturating_add(more), stride)?;
         let mut along = slid(
             crate::types::brand::DimInfo { fixed: None, given: None, ..slide.dim },

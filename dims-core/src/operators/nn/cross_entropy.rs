@@ -52,7 +52,7 @@ pub struct CrossEntropy<J, W = Unweighted> {
 pub struct Unweighted;
 
 impl<J> CrossEntropy<J> {
-    /// The plain cross entropy: no target is ignored, no smoothing, no weights.
+    /// The plain cross entropy: no ignored targets, no smoothing, no weights.
     pub fn new() -> Self {
         CrossEntropy { ignore_index: None, label_smoothing: 0.0, weights: Unweighted }
     }
@@ -79,7 +79,7 @@ impl<J, W> CrossEntropy<J, W> {
         CrossEntropy { label_smoothing: share, ..self }
     }
 
-    /// Sets the weight of each class: a tensor with the dim of the classes alone.
+    /// Sets the weight of each class: a tensor whose only dim is that of the classes.
     #[must_use]
     pub fn weights<V>(self, weights: V) -> CrossEntropy<J, V> {
         let CrossEntropy { ignore_index, label_smoothing, .. } = self;
@@ -88,7 +88,7 @@ impl<J, W> CrossEntropy<J, W> {
 }
 
 /// Targets as positions along the dim of the classes, for predictions whose other dims are `X`: a
-/// tensor of integers without other dims.
+/// tensor of integers, whose dims are all in `X`.
 #[diagnostic::on_unimplemented(
     message = "the elements of `{Self}` cannot be indices",
     label = "a tensor of integers is expected here",
@@ -108,7 +108,7 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// Weights of the classes `C`: a tensor of `T` with this dim alone, or [`Unweighted`].
+/// Weights of the classes `C`: a tensor of `T` whose only dim is `C`, or [`Unweighted`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not have a weight for each class",
     label = "expected a tensor of `{T}` with the dims `({C},)`, as the classes of the predictions"
@@ -139,7 +139,7 @@ impl<T, C: Brand, A: Computable<Elem = T, Dims = (C,), Rank = Rank0>> ClassWeigh
     }
 }
 
-/// The rank of losses: that of the predictions or of the targets.
+/// The rank of losses: the greater of the ranks of the predictions and the targets.
 pub type LossRank<A, I> = <<A as AsTensor>::Rank as Rank>::Max<<I as AsTensor>::Rank>;
 
 /// A loss for each prediction, and its weight in a mean.
@@ -217,7 +217,7 @@ where
     let taken = Unary { op: ops::Neg, a: Take::new(logs.clone(), classes, &index.expr)? };
     let own = eval(LossOf::<A, X, I, _>::from_expr(Binary { op: ops::Mul, a: taken, b: &weight.expr }))?;
     let all = |losses: &LossOf<A, X, I>| {
-        // (Broadcast to the dims of the losses, which the weights may lack.)
+        // (The weights may lack dims of the losses, so they are broadcast.)
         let is_loss = Binary { op: ops::Eq, a: &losses.expr, b: &losses.expr };
         eval(LossOf::<A, X, I, _>::from_expr(Select { cond: is_loss, a: &weight.expr, b: &weight.expr }))
     };
@@ -264,7 +264,7 @@ fn where_counted<'e, T: Element, S: Dims, R: Rank, E: Expr<Elem = T> + 'e>(
     Named::<T, S, R, _>::from_expr(Select { cond: &counted.expr, a: value, b: Scalar(other) })
 }
 
-/// The sum over the classes of the logarithms, times their weights.
+/// The sum over the classes of each logarithm times its weight.
 fn spread<A, C, X>(
     logs: &TensorOf<A>,
     weights: Option<&Evaluated<A::Elem, (C::Brand,), Rank0>>,

@@ -28,7 +28,7 @@ pub trait Dropout: Computable {
     /// [`Seed`]. In inference, leave the call out.
     ///
     /// Each example of a batch has its own mask, however the function is batched. For one mask for
-    /// all examples, apply dropout to ones with the dims of the mask:
+    /// all examples, draw random numbers with only the dims of the mask:
     ///
     /// ```text
     /// x.dropout(p, seed)                                       PyTorch's vmap(.., randomness="different")

@@ -42,7 +42,7 @@ pub struct Linear<I: Dims, O: Dims + Union<I>, T = f32> {
     pub bias: Named<T, O>,
 }
 
-/// The dims of a tensor that has all of `I`. A map replaces these by `O`; the result has the dims
+/// The dims of a tensor that has all of `I`. A map replaces `I` with `O`. The result has the dims
 /// `Z`, which rustc infers.
 pub trait MappedBy<I, O, Z>: Dims {
     #[doc(hidden)]

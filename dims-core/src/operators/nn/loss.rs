@@ -35,8 +35,8 @@ pub type ClassLoss<A, I, X> = Named<
     Unary<ops::Neg, Take<A, <I as AsTensor>::Expr>>,
 >;
 
-// The bound of the targets and `self` are on each line, not in the macro, because rustc quotes them
-// from here.
+// `self` and the bound of the targets are written on each line and not in the macro, because rustc
+// quotes them from here.
 macro_rules! losses {
     ($($(#[$doc:meta])* $method:ident($this:ident, target) $op:ident [$($target:tt)*] [$bound:ident];)*) => {$(
         $(#[$doc])*
@@ -57,17 +57,17 @@ fn elementwise<O, A: AsTensor, Y: Operand<A::Elem>>(op: O, predictions: A, targe
 
 /// Losses of predictions `x` with the targets `y`.
 ///
-/// They do not reduce over examples: each yields one loss per prediction. Reduce them with
-/// `.mean(Batch)` or `.sum(Batch)`, which runs in the same pass. The losses of classes,
+/// The methods do not reduce over examples: each yields one loss per prediction. Reduce them with
+/// `.mean(Batch)` or `.sum(Batch)`, which runs in the same pass. The classification losses,
 /// [`cross_entropy`](Losses::cross_entropy) and [`nll_loss`](Losses::nll_loss), have the dims of
 /// `x` without the classes. The others are computed element by element and have the dims of `x`.
 /// For one loss per example, reduce over its features: `.mean(Feat)`, or `.sum(Class)` for
 /// [`kl_div_loss`](Losses::kl_div_loss).
 ///
-/// Targets must not have dims that the losses lack, because every prediction would be compared with
-/// every target. They can lack dims of the predictions. For the elementwise losses, the target can
-/// be a single number. If predictions and targets have different sizes for a dim, there is an error
-/// when the losses are computed.
+/// Targets must not have dims that the losses lack; otherwise every prediction would be compared
+/// with every target. They can lack dims of the predictions. For the elementwise losses, the target
+/// can be a single number. If predictions and targets have different sizes for a dim, computing the
+/// losses is an error.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -149,7 +149,7 @@ pub trait Losses: Computable {
     /// `-ln(softmax(x)[target])` for unnormalised `x` along the dim `classes`:
     /// `ln(sum over c of e^x[c]) - x[target]`.
     ///
-    /// The targets are positions along `classes`. A position that is out of range is an error where
+    /// The targets are positions along `classes`. A position that is out of range is an error when
     /// it is read.
     #[panicking_twin]
     fn try_cross_entropy<C: DimRef + DimsOf<Self::Dims, X>, X: Dims, I: ClassTargets<X>>(
@@ -209,7 +209,7 @@ pub trait Losses: Computable {
     /// The negative log likelihood, `-x[target]` along the dim `classes`, where `x` are logarithms
     /// of probabilities.
     ///
-    /// The targets are positions along `classes`. A position that is out of range is an error where
+    /// The targets are positions along `classes`. A position that is out of range is an error when
     /// it is read.
     #[panicking_twin]
     fn try_nll_loss<C: DimRef + DimsOf<Self::Dims, X>, X: Dims, I: ClassTargets<X>>(

@@ -25,7 +25,7 @@ pub struct Normalized<T, S: Dims, X: Dims, R: Rank = Rank0> {
     pub output: Named<T, S, R>,
     /// The mean over the dims.
     pub mean: Named<T, X, R>,
-    /// The variance of the population, over the dims.
+    /// The population variance over the dims.
     pub var: Named<T, X, R>,
 }
 
@@ -62,7 +62,7 @@ pub type ScaledAndShifted<A, G, B> = Named<
 /// operators: `x.layer_norm(Feat, 1e-5) * &weight + &bias` fuses with later operations.
 /// [`layer_norm_affine`](Normalization::layer_norm_affine) applies them in the same pass.
 ///
-/// The usual names of normalisations differ by the dims:
+/// The usual normalisations differ in their dims:
 ///
 /// | name | call |
 /// |---|---|
@@ -72,7 +72,7 @@ pub type ScaledAndShifted<A, G, B> = Named<
 /// | batch norm, training | `x.batch_norm((Batch, H, W), eps)` |
 /// | batch norm, inference | `x.batch_norm_with(&mean, &var, eps)` |
 pub trait Normalization: AsTensor {
-    /// `(x - mean) / sqrt(var + eps)`, with the mean and the variance of the population over dims.
+    /// `(x - mean) / sqrt(var + eps)`, with the mean and the population variance over dims.
     #[panicking_twin("so is a negative `eps`")]
     #[doc(alias = "instance_norm")]
     fn try_layer_norm<D: DimsOf<Self::Dims, X>, X: Dims>(
@@ -90,7 +90,7 @@ pub trait Normalization: AsTensor {
     /// `(x - mean) / sqrt(var + eps) * gain + bias`: [`layer_norm`](Normalization::layer_norm) over
     /// dims, then a learnt scale and offset.
     ///
-    /// `gain` and `bias` can have any dims of `x`, or be single numbers. If they have only dims of
+    /// `gain` and `bias` can have any dims of `x`, or be single numbers. If all their dims are in
     /// `dims`, this is one pass over memory. If they have dims that `x` lacks, write
     /// `x.layer_norm(..) * gain + bias`.
     ///

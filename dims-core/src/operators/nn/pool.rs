@@ -29,11 +29,11 @@ use kernels::step::pooling::{MaxOfParts, MeanOfParts, PartSizes};
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
-/// Pooling along one to three dims. They run at once, in one pass over windows that are views. With
-/// padding, the elements are copied once.
+/// Pooling along one to three dims. The operations run at once, in one pass over windows that are
+/// views. With padding, the elements are copied once.
 ///
 /// `size` is the size of the window, and `steps` says how it moves, as in a
-/// [convolution](crate::operators::nn::conv::conv). A maximum ignores padding, a mean counts it as
+/// [convolution](crate::operators::nn::conv::conv). A maximum ignores padding. A mean counts it as
 /// 0.
 ///
 /// ```text
@@ -138,7 +138,8 @@ pub trait Pooling: Computable {
         adaptive(self, &dims, &sizes.into(), mean)
     }
 
-    /// The greatest elements of the parts of [`adaptive_avg_pool`](Pooling::adaptive_avg_pool).
+    /// The greatest element of each part, with the same parts as
+    /// [`adaptive_avg_pool`](Pooling::adaptive_avg_pool).
     #[panicking_twin("so is pooling a dim of size 0")]
     fn try_adaptive_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
         self,
@@ -157,14 +158,16 @@ impl<A: Computable> Pooling for A {}
 
 /// The elements in the padding.
 enum Around<T> {
-    /// Ignored, because the reduction never chooses them or the caller takes them out. A window
-    /// must contain other elements.
+    /// Ignored: the reduction never chooses them, or the caller corrects the result. A window must
+    /// contain other elements.
     Ignored(T),
     /// Counted like any other elements.
     Counted(T),
 }
 
-/// Converts means that counted padding to means without it. `own` are the sizes before padding.
+/// Corrects means that were divided by the size of the whole window. Elements that `ceil` added at
+/// the end do not count. Padding counts only with `padding_counts`. `own` are the sizes before
+/// padding.
 #[track_caller]
 fn of_counted<T: Analytic, S: Dims, R: Rank>(
     means: Named<T, S, R>,
@@ -191,7 +194,8 @@ fn of_counted<T: Analytic, S: Dims, R: Rank>(
         let scale = |window: usize| {
             let inside = |&at: &usize| there.contains(&(window * stride + at * dilation));
             let count = (0..size.at(at)).filter(inside).count();
-            // A mean of one summand is a quotient.
+            // `mean_of` divides: this is the size of the window over the number of elements that
+            // count.
             T::mean_of(T::from_usize(size.at(at)).to_acc(), count)
         };
         let scales =
@@ -257,7 +261,7 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
         let padded = padded.filter(|&len| len <= isize::MAX as usize).ok_or_else(|| DimError::TooLarge {
             dims: format!("dim `{}` = {own} and its padding", dim.name),
         })?;
-        // With more than half a window of padding, there would be windows of padding alone.
+        // With more than half a window of padding, some windows could hold only padding.
         if padding > size.at(at).saturating_sub(1).saturating_mul(steps.dilation.at(at)).div_ceil(2) {
             let what = format!(
                 "windows along dim `{}`: the padding {padding} is more than half of the window of {}",
@@ -298,7 +302,7 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
     reduced::<A::Dims, A::Rank, _, Q>(windows, reducer)
 }
 
-/// Reduces windows over the dims `S`.
+/// Reduces the windows of a tensor with the dims `S`.
 #[track_caller]
 fn reduced<S, R, E, Q>(windows: E, reducer: Q) -> Result<Named<E::Elem, S, R>, DimError>
 where
@@ -313,7 +317,7 @@ where
     fused::<Windowed<S>, R, _, WindowPositions, S, Q>(&windows, &shape, reducer, Empty::Allowed)
 }
 
-/// Combines parts of each dim by a step, one dim after the other.
+/// Splits each dim into parts and reduces each part with a step, one dim after the other.
 #[track_caller]
 fn adaptive<A: Computable, K: StepKind + Clone>(
     tensor: A,

@@ -54,8 +54,8 @@ where
     type Set = SetNamed<L>;
 }
 
-/// New dims for a tensor with the dims `S`, of which `X` are kept: each is named once, and is not
-/// in `X`.
+/// New dims for a tensor with the dims `S` that keeps the dims `X`. Each new dim is named once, and
+/// is not in `X`.
 pub trait NewDims<X, S = X>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -76,7 +76,7 @@ where
     type Out = <X as Union<SetNamed<L>>>::Out;
 }
 
-/// New names for the dims `Old` of a tensor with the dims `S` and the other dims `X`: they are
+/// New names for the dims `Old` of a tensor with the dims `S` and the other dims `X`. They are
 /// [`NewDims`], one for each of `Old`, with the same static size and role.
 pub trait NamesFor<Old, S, X>: DimList {
     #[doc(hidden)]

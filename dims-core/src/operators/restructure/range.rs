@@ -20,7 +20,7 @@ use kernels::memory::axes::Axis;
 pub trait DimRange {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The start and the end, exclusive.
+    /// The start, and the exclusive end.
     #[doc(hidden)]
     fn bounds(self, size: usize) -> (i128, i128);
 }
@@ -68,7 +68,8 @@ pub(super) fn sliced<A: Computable>(
         });
     }
     let len = len.div_ceil(step);
-    // The step to a second element is within the dim. If there is none, the step may overflow.
+    // If there is a second element, the step to it is within the dim. Otherwise the step is not
+    // used, and may overflow.
     let step = if len > 1 || step == 1 { step as isize } else { 0 };
     // A local dim keeps its own size.
     dim.resized().unify(len, None)?;
