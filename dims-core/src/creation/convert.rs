@@ -43,8 +43,8 @@ type ListedTwice<L> = <SortedList<L> as SortedOnce>::Twice;
 /// The number of dims listed.
 pub type CountOf<L> = <<L as DimList>::Brands as NestedPairs>::Count;
 
-/// Converts owned arrays to tensors: ndarray arrays and vectors, and with their features mdarray
-/// arrays, nalgebra matrices and images of `image`.
+/// Converts owned arrays to tensors: ndarray arrays and vectors. If their features are enabled,
+/// also mdarray arrays, nalgebra matrices and images of the crate `image`.
 pub trait IntoTensor {
     /// The type of the elements.
     type Elem;

@@ -72,7 +72,7 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The dim if the value has no size, or [`Nothing`].
+/// `D` if it carries no size, or [`Nothing`].
 type UnsizedOf<D> = <<D as DimRef>::Open as Open>::FirstUnsized;
 
 #[diagnostic::do_not_recommend]
@@ -258,13 +258,13 @@ pub(super) fn build<T: Element, D: Written>(
     let mut stride = 1;
     for (key, size) in sizes.iter().rev() {
         let at = D::Set::KEYS.position(key).expect("the dim is in the set");
-        // A dim that is written twice is one dim: the diagonal.
+        // A dim that is written twice becomes one axis, along the diagonal.
         let axis = &mut axes.as_mut_slice()[at];
         axis.size = *size;
         axis.stride += stride;
         stride *= *size as isize;
     }
-    // (One element for each position along the dims as written, the last one fastest.)
+    // (`data` has one element for each position along the dims as written, the last one fastest.)
     Named::from_expr(Evaluated::strided(data, 0, axes, [], Some(Location::caller())))
 }
 
@@ -380,13 +380,13 @@ pub fn try_tri<T: Num, A: DimRef, B: DimRef>(
 where
     (A, B): SizedDims + Written<Index = (usize, usize)>,
 {
-    // Sizes fit into `isize`, and an offset for which the sum saturates is beyond all of them.
+    // Sizes fit into `isize`. A sum that saturates is beyond all of them.
     let reach = |i: usize| (i as isize).saturating_add(offset);
     try_from_fn((rows, columns), |(i, j)| if j as isize <= reach(i) { T::ONE } else { T::ZERO })
 }
 
-/// `start + i * step` along a dim: `arange(i, 10, 2)` is 10, 12, 14, .. (For the indices, use the
-/// dim as a value: `i`.)
+/// `start + i * step` along a dim: `arange(i, 10, 2)` is 10, 12, 14, .. (For the indices
+/// themselves, use the dim as a value: `i`.)
 ///
 /// # Panics
 ///
@@ -429,7 +429,7 @@ pub fn try_linspace<T: Real, D: DimRef + SizedDims + Written<Index = usize>>(
         return try_from_fn(dim, |i| T::narrow(first * share(last - i) + end * share(i)));
     }
     let step = if last == 0 { <T::Wide as Num>::ZERO } else { whole / number(last) };
-    // From the nearer end, so that the last element is exactly `end`.
+    // Computed from the nearer end, so that the last element is exactly `end`.
     try_from_fn(dim, |i| match i <= last - i {
         true => T::narrow(first + step * number(i)),
         false => T::narrow(end - step * number(last - i)),

@@ -50,8 +50,8 @@ fn fan<D: SizedDims, F: DimList>(dims: &D, _: &F) -> Result<f64, DimError> {
     Ok(F::KEYS.as_slice().iter().map(|key| of(key) as f64).product())
 }
 
-/// Numbers with a normal distribution of mean 0 and a standard deviation:
-/// `normal(dims, 0.02, seed)`.
+/// Normally distributed numbers with mean 0 and the given standard deviation: `normal(dims, 0.02,
+/// seed)`.
 #[panicking_twin("so is a deviation that is negative, infinite or NaN")]
 pub fn try_normal<T: Real, D: SizedDims>(
     dims: D,
@@ -95,7 +95,7 @@ pub(crate) fn of_map<T: Real, A: Written, B: Written<Set: Union<A::Set>>>(
     normally(Chained(inputs, outputs), Float::sqrt(1.0 / fan_in), seed)
 }
 
-// The bounds are on the line of the name, because rustc quotes it.
+// The bounds are written on the line that has the name, because rustc quotes that line.
 macro_rules! by_fan_in {
     ($($(#[$doc:meta])* $try_name:ident $draw:ident $gain:literal [$($bounds:tt)*];)*) => {$(
         $(#[$doc])*
@@ -211,7 +211,7 @@ pub fn try_truncated_normal<T: Real, D: SizedDims>(
 #[rustfmt::skip] // rustc quotes the line
 pub fn try_orthogonal<T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims>(dims: D, rows: F, seed: u64)
 -> Result<Named<T, D::Set>, DimError> {
-    let _ = rows; // Its type names them.
+    let _ = rows; // Only its type is needed.
     #[cfg(feature = "std")]
     if let Some(undrawn) = undrawn(&dims)? {
         return Ok(undrawn);

@@ -1,4 +1,4 @@
-//! The number of a seed's sequence that an element of a tensor draws.
+//! Which number of a seed's sequence each element of a tensor draws.
 //!
 //! The number follows from the names of the dims and the indices along them. So it does not depend
 //! on the order of elements in memory or on how a function is batched: by binding extra dims,

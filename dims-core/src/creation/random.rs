@@ -1,5 +1,5 @@
-//! Tensors of random elements, from a seed, or (`random`, with the feature `rand`) from a generator
-//! and a distribution of the crate `rand`.
+//! Tensors of random elements, from a seed. With the feature `rand`, `random` draws from a
+//! distribution of the crate `rand` with a generator.
 //!
 //! A [`Seed`] is a number or a tensor without dims: `rand(dims, 7)`, `rand(dims, &seed)`. A
 //! recorded function that takes the seed as an input tensor draws from the seed of each call.
@@ -62,7 +62,7 @@ pub fn try_rand<T: Real, D: SizedDims>(dims: D, seed: impl Into<Seed>) -> Result
     drawn_from::<T, D, Uniform>(dims, &seed.into())
 }
 
-/// Normally distributed numbers with mean 0 and variance 1, otherwise as [`rand()`].
+/// Normally distributed numbers with mean 0 and variance 1, otherwise like [`rand()`].
 ///
 /// # Panics
 ///
@@ -144,7 +144,7 @@ where
     crate::error::unwrap(try_from_fn(dims, |_| distribution.sample(rng)))
 }
 
-/// [`rand()`] with the dims and sizes of another tensor, including extra dims of the caller
+/// Like [`rand()`], with the dims and sizes of another tensor, including extra dims of the caller
 /// (`Rest<B>`).
 ///
 /// The numbers depend on the seed, the names of the dims and the indices along them, so each
@@ -175,7 +175,7 @@ pub fn try_rand_like<A: Computable<Elem: Real>>(
     drawn_like::<A, Uniform>(tensor, &seed.into())
 }
 
-/// [`randn`] with the dims and sizes of another tensor, otherwise as [`rand_like`].
+/// Like [`rand_like`], but with normally distributed numbers, as from [`randn`].
 ///
 /// # Panics
 ///

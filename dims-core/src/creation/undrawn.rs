@@ -1,5 +1,5 @@
-//! Draws without elements. If only the sizes of a value matter, as in `spec(|| Network::new(..))`,
-//! its weights are reserved but not drawn.
+//! Random tensors without elements. If only the sizes of a value matter, as in `spec(||
+//! Network::new(..))`, its weights are reserved but not drawn.
 
 use super::create::{build, each_position, sizes, volume};
 use crate::creation::create::Written;
@@ -15,7 +15,8 @@ use kernels::scalar::{Element, Real};
 use kernels::trace::{GradientCall, Node};
 
 std::thread_local! {
-    /// While a value is made for its sizes, the call whose variables the draws are.
+    /// The call to which undrawn tensors belong, as variables. `None` unless a value is being made
+    /// for its sizes.
     static CALL: RefCell<Option<Arc<GradientCall>>> = const { RefCell::new(None) };
 }
 
@@ -32,7 +33,7 @@ impl<X> Drop for ForSizes<X> {
 }
 
 impl<X> ForSizes<X> {
-    /// Calls `make` without computing its draws.
+    /// Calls `make` without drawing random numbers.
     pub(crate) fn new(make: impl FnOnce() -> X) -> Self {
         /// Ends the scope, even if `make` panics.
         struct Scope(Option<Arc<GradientCall>>);
@@ -47,7 +48,7 @@ impl<X> ForSizes<X> {
     }
 }
 
-/// A tensor whose elements are not drawn, while a value is made for its sizes.
+/// A tensor whose elements are not drawn. `None` unless a value is being made for its sizes.
 #[track_caller]
 pub(super) fn undrawn<T: Real, D: Written>(dims: &D) -> Result<Option<Named<T, D::Set>>, DimError> {
     let Some(call) = CALL.with_borrow(Clone::clone) else { return Ok(None) };

@@ -39,8 +39,8 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     /// ████████
     /// ```
     ///
-    /// If there are more than 60 rows or columns, only every second, third, .. is shown, and the
-    /// first line says so.
+    /// If there are more than 60 rows or columns, only every second (or third, ..) one is shown,
+    /// and the first line says so.
     ///
     /// # Panics
     ///
@@ -64,11 +64,11 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
         Ok(text)
     }
 
-    /// A heat map as an SVG document with a square for each element. Its tooltip shows indices and
-    /// value.
+    /// A heat map as an SVG document with a square for each element. The tooltip of a square shows
+    /// the element's indices and value.
     ///
-    /// If there are more than 200 rows or columns, only every second, third, .. is shown, and the
-    /// caption says so.
+    /// If there are more than 200 rows or columns, only every second (or third, ..) one is shown,
+    /// and the caption says so.
     ///
     /// # Panics
     ///
@@ -205,7 +205,8 @@ fn is_single<T: 'static>() -> bool {
     id == TypeId::of::<f32>()
 }
 
-/// From nearly white through blue to nearly black, perceptually uniform.
+/// The colour of a level, from nearly white through blue to nearly black, perceptually uniform.
+/// `None` (NaN) is red.
 fn colour(level: Option<f64>) -> String {
     const STOPS: [[f64; 3]; 4] =
         [[247.0, 251.0, 255.0], [158.0, 202.0, 225.0], [33.0, 113.0, 181.0], [8.0, 29.0, 68.0]];

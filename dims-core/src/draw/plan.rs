@@ -57,8 +57,8 @@ pub(crate) fn program(listing: &Listing) -> String {
     svg.finish("program")
 }
 
-/// Draws boxes from (`left`, `top`) downwards and returns the bottom. Steps of a gradient have a
-/// source location.
+/// Draws boxes from (`left`, `top`) downwards and returns the bottom. `gradient` returns the source
+/// location for a step of a gradient, or `None`.
 fn steps(
     svg: &mut Svg,
     (steps, gradient): (&[PlanStep], &dyn Fn(usize) -> Option<String>),

@@ -24,7 +24,8 @@ impl Svg {
         self.height = self.height.max(y);
     }
 
-    /// A rectangle of a class. `fill` overrides the style of the class, and `title` is the tooltip.
+    /// A rectangle of a CSS class. `fill` overrides the style of the class, and `title` is the
+    /// tooltip.
     pub fn rect(&mut self, class: &str, [x, y, width, height]: [usize; 4], fill: &str, title: &str) {
         self.reach(x + width, y + height);
         let class = if class.is_empty() { String::new() } else { format!(r#" class="{class}""#) };

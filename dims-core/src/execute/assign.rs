@@ -162,7 +162,7 @@ pub(crate) fn note_update<T>(nest: &Nest, scatters: bool, expression: impl FnOnc
     });
 }
 
-// The bounds are on the line of the name, because rustc quotes it.
+// The bounds are written on the line that has the name, because rustc quotes that line.
 macro_rules! assignments {
     ($($(#[$doc:meta])* $name:ident $try_name:ident $op:expr, [$($bounds:tt)*];)*) => {
         impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {$(
@@ -195,7 +195,7 @@ assignments! {
     min_assign try_min_assign ops::Minimum, [T: Ordered, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
 }
 
-/// Writes an expression into `places` with the axes `own` for the dims `S`. By their types, all
+/// Writes an expression into `places` with the axes `own` for the dims `S`. The types say that all
 /// operands are stored in the same order. Returns whether it ran; otherwise the general path is
 /// needed.
 #[track_caller]
@@ -278,8 +278,8 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     }
 }
 
-/// Adds a tensor to one that has all its dims, in the memory of the latter. The sum of traced
-/// tensors gets new memory.
+/// Adds `other` to `tensor`, which has all dims of `other`. The sum is written into the memory of
+/// `tensor`, unless there are listeners.
 #[track_caller]
 pub(crate) fn added_in_place<T: Num, S: Dims, X: Dims>(
     mut tensor: Named<T, S>,
@@ -319,7 +319,7 @@ assign_operators! {
     RemAssign rem_assign Rem [Ordered];
 }
 
-/// The empty set of dims: an order names all of them.
+/// The empty set of dims. It is left over when an order names every dim.
 #[diagnostic::on_unimplemented(
     message = "the dims `{Self}` are left over",
     label = "name them here, or reduce them first, for example with `.sum(..)`"

@@ -2,8 +2,8 @@
 //! dims.
 //!
 //! Sorting, normalising and similar operations need a whole line at a time. So the elements are
-//! computed with those dims innermost, the lines are processed, on several threads if that pays
-//! off, and the result is put into the order of results.
+//! computed with those dims innermost. Then the lines are processed, on several threads if that
+//! pays off. Finally the result is put into the order of results.
 
 use crate::error::DimError;
 use crate::execute::reduce::{TensorOf, along_axes};
@@ -116,7 +116,8 @@ impl<T: Element> Lines<T> {
         arranged(data, &self.order, &self.sizes(&[len]))
     }
 
-    /// Fails if the elements depend on a function being recorded, because the operation reads them.
+    /// Fails if the elements depend on inputs of a recorded function, because the operation reads
+    /// them.
     #[track_caller]
     pub(crate) fn check_unrecorded(&self, operation: &'static str) -> Result<(), DimError> {
         check_buffer_unrecorded(&self.data, operation)
@@ -148,8 +149,8 @@ impl<T: Element> Lines<T> {
         arranged(data, &self.order, &self.shape.sizes_in(&self.order))
     }
 
-    /// One element for each line, as a tensor with the dims `X`, the dims of `S` without those of
-    /// the lines.
+    /// One element for each line, as a tensor with the dims `X`: the dims of `S` except those along
+    /// a line.
     #[track_caller]
     pub(crate) fn reduced<U: Element, X: Dims, R: Rank, S: Dims>(
         &self,
@@ -176,8 +177,9 @@ fn line_axes<S: Dims, R: Rank, D: DimList>() -> &'static [usize] {
 }
 
 /// The elements of an expression that varies only along a line over the dims `D` of a tensor with
-/// the dims `S`: one for each element of a line, in the order of [`along_lines`]. `U` are the dims
-/// of `S`. (A separate parameter for calls that never run, where `U` has more.)
+/// the dims `S`: one for each element of a line, in the order of [`along_lines`]. In every call
+/// that runs, `U` and `S` are the same set. (They are two parameters because other calls are
+/// compiled but never run, and there `U` has more dims.)
 fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
     expr: &E,
     shape: &Shape,
@@ -191,7 +193,7 @@ fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
         .map_err(|error| shape.name_dims(error, axes))
 }
 
-/// Computes a tensor and works along each line over the dims `D` by a kernel. If the elements of a
+/// Computes a tensor and applies `work` along each line over the dims `D`. If the elements of a
 /// line are contiguous in results, each line is processed while it is in the cache.
 #[track_caller]
 pub(crate) fn along_lines<A: Computable, D: DimList, W: LineOp<A::Elem> + 'static>(
@@ -238,7 +240,7 @@ where
         && !ExprStep::of::<A::Elem, U, Rank0, _>(&bias, &shape)?.is_some()
         && !ExprStep::of::<A::Elem, U, Rank0, _>(&tensor.expr, &shape)?.is_some()
     {
-        // All dims are those of the tensor.
+        // Gain and bias add no dims to those of the tensor.
         let gain = beside_lines::<U, A::Dims, D, _>(&gain, &shape)?;
         let bias = beside_lines::<U, A::Dims, D, _>(&bias, &shape)?;
         let owned = standardized_affine_lines::<_, D>(tensor, eps, gain, bias)?.expr;
@@ -288,7 +290,7 @@ pub(crate) fn arranged<T: Element, S: Dims, R: Rank>(
     Ok(Named::from_expr(evaluate_tensor::<S, R, _>(tensor.expr, &shape)?))
 }
 
-/// The numbers that axes of a tensor with the dims `S` have in a tensor with the dims `Y`. Dims are
+/// For axes of a tensor with the dims `S`, their numbers in a tensor with the dims `Y`. Dims are
 /// found by their keys.
 pub(crate) fn axes_in<Y: Dims, S: Dims>(axes: impl Iterator<Item = usize>) -> Order {
     let (old, new) = (S::KEYS.as_slice(), Y::KEYS.as_slice());

@@ -1,4 +1,4 @@
-//! Loops whose number is known only at run time, as patterns need them.
+//! Loops for patterns: how many there are is known only at run time.
 //!
 //! A pattern gives the size of each loop, the strides of its operands along the loops, and the
 //! loops of the result. This module computes the elements.
@@ -51,7 +51,7 @@ pub(crate) struct RunLoops<'a> {
 }
 
 /// The loops of a result with `len` elements, in order. Each element combines `count` positions of
-/// the other loops; `None` if that number overflows.
+/// the other loops; `count` is `None` if it overflows.
 #[derive(Clone, Copy)]
 pub(crate) struct KeptLoops<'a> {
     pub(crate) kept: &'a [usize],
@@ -66,7 +66,7 @@ impl KeptLoops<'_> {
     }
 }
 
-/// The elements of an operand, contiguous in an order of all loops along which they vary.
+/// The elements of an operand, contiguous in `order`, which lists all loops along which they vary.
 #[track_caller]
 pub(crate) fn mapped<A: LoopOperand>(
     operand: &A,
@@ -125,7 +125,7 @@ pub(crate) fn reduced_short<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
     combined(operand, &nest, result.len, result.count()?, reducer)
 }
 
-/// The results along the loops of a nest, each of `count` elements.
+/// The results along the loops of a nest, each combined from `count` elements.
 #[track_caller]
 fn combined<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
     operand: &A,
@@ -252,8 +252,8 @@ pub(crate) fn summed_short<A: LoopKernel<Elem: Num>>(
     reduced_short(product, loops, result, Sum).ok()
 }
 
-/// Products of few elements in memory, one by one, on the [fast path](short_way). `axes` returns
-/// the axes of the factor with a number, in the order of the result.
+/// Products of few elements in memory, one by one, on the [fast path](short_way). `axes(n)` returns
+/// the axes of the `n`th factor, in the order of the result.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn few_products<A: LoopOperand<Elem: Num>>(
     product: &A,

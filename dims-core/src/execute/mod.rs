@@ -5,11 +5,11 @@
 //!
 //! * A *tensor* is `eval`ed, as in the public interface: the result is a tensor that owns its
 //!   elements (`reduce::eval`).
-//! * An *expression* is `evaluate`d (`expr::evaluate`): the result is its
-//!   elements. `evaluate` is a step of recorded programs; `evaluate_tensor` is the same, with the
-//!   elements as tensors own them. `evaluate_unrecorded` records no step. `evaluate_for` is for
-//!   operations without a derivative: elements of recorded steps are an error.
-//! * A *step* of an operator is `execute`d (`step::execute`): the result is that of the step.
+//! * An *expression* is `evaluate`d (`expr::evaluate`): the result is its elements. `evaluate`
+//!   records a step of a program; `evaluate_tensor` does the same, but returns them as the storage
+//!   of a tensor. `evaluate_unrecorded` records no step. `evaluate_for` is for operations without a
+//!   derivative: it returns an error if the elements are recorded.
+//! * A *step* of an operator is `execute`d (`step::execute`), which returns the step's results.
 
 pub mod assign;
 pub(crate) mod attention;

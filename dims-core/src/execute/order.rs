@@ -43,11 +43,11 @@ pub trait OrderExt: AsTensor {
     /// The tensor with the named dims as axes, in the order given; a tuple of dims becomes one
     /// axis.
     ///
-    /// If no dim remains, the result is an ndarray array (`order(())` of a single element is that
-    /// element); otherwise a tensor with the new axes to the left of its positional ones. The
-    /// elements are computed in one pass and are contiguous in the order given. `NewAxis` is an
-    /// axis of size 1: for a tensor reduced over `j`, `order((i, NewAxis))` gives the shape of
-    /// NumPy's `keepdims`.
+    /// If no dim remains, the result is an ndarray array (`order(())` of a single element returns
+    /// the element itself); otherwise a tensor with the new axes to the left of its positional
+    /// ones. The elements are computed in one pass and are contiguous in the order given. `NewAxis`
+    /// is an axis of size 1: for a tensor reduced over `j`, `order((i, NewAxis))` gives the shape
+    /// of NumPy's `keepdims`.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -290,7 +290,7 @@ where
 {
     let tensor = tensor.into_named();
     match Ordering::<A::Dims, A::Rank, L>::route(&tensor.expr) {
-        // (The condition of this route, as a constant.)
+        // (Always true for this route. As a constant, it removes the arm for other expressions.)
         OrderRoute::Few { elements, axes, len } if const { A::Expr::FACTS.memory.is_some() } => {
             let data = few(elements, &axes, Destination::New(len))?;
             told_as::<X, _>(&data);

@@ -25,7 +25,8 @@ pub(crate) struct CopiedParts<T> {
 impl<T: Element> CopiedParts<T> {
     /// Starts with zeros. The parts are elements that `operand` reads.
     pub(crate) fn over_zeros(len: usize, operand: &impl LoopOperand) -> Result<Self, DimError> {
-        // New memory is zero without a pass over it.
+        // Returns an error if memory is short. If not, `vec!` allocates zeroed memory without a
+        // pass over it.
         drop(reserve::<T>(len)?);
         Ok(CopiedParts { data: vec![T::default(); len], step: StepOfParts::of(operand) })
     }
@@ -64,7 +65,7 @@ fn note_part<T: Element>(nest: &Nest, len: usize) {
     note(|| PlanStep::Copy { reason: "part of the result", loops: Loops::new::<T>(nest, len, 1) });
 }
 
-/// Elements of parts that have the same layout, each with the position of its first element, on the
+/// Copies parts that have the same layout, each to the position given for its first element, on the
 /// [fast path](crate::execute::loops::short_way). The parts are disjoint and fill all `len`
 /// positions.
 ///
@@ -107,7 +108,7 @@ pub(crate) fn chained<T: Element>(
 /// Arrays concatenated along one axis of a result.
 pub(crate) struct JoinedArrays<T> {
     out: InParts<T>,
-    /// The distance between positions of the axes before that axis.
+    /// The number of elements in a row of the result: that axis and the ones after it.
     row: usize,
     /// The start of the next array.
     start: usize,

@@ -74,7 +74,7 @@ enum PartMemory<T> {
     New(InParts<T>),
     /// Existing elements, some of which are replaced by parts.
     Filled(Vec<T>),
-    /// Recording from sizes: nothing is written. The elements around the parts, if any.
+    /// Recording from sizes: nothing is written. Holds the elements around the parts, if any.
     #[cfg(feature = "std")]
     Hollow(Option<Vec<T>>),
 }

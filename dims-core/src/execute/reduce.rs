@@ -122,8 +122,7 @@ macro_rules! nan_reductions {
     )*};
 }
 
-// The bound of the dim and `self` are on each line, not in the macro, because rustc quotes them
-// from here.
+// The bound of the dim and `self` are on each line, not in the macro, because rustc quotes them.
 macro_rules! scans {
     ($($(#[$doc:meta])* $try_name:ident($this:ident, dim) [$($dim:tt)*] [$bound:ident] $work:expr;)*) => {$(
         $(#[$doc])*

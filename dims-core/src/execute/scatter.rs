@@ -29,7 +29,7 @@ pub(crate) struct ScatterWork<T, O> {
     fill: T,
     /// Combines the current value with a new element.
     op: O,
-    /// Whether the last element stays; otherwise they are added.
+    /// Whether only the last element is kept; otherwise all elements are added.
     last_stays: bool,
 }
 
@@ -57,8 +57,8 @@ impl<V: Dims, D: DimList> ScatterLoops<V, D> {
 }
 
 /// Runs `out[.., index] = op(out[.., index], value)` over the dims `V` of both, whose sizes are
-/// unified. The result has the dims `Y`: those of `V` without `D`, and `into`, which carries its
-/// size.
+/// unified. The result has the dims `Y`: those of `V` without `D`, and `into` with the size
+/// `places`.
 #[track_caller]
 pub(crate) fn scattered<V, Y, D, S, E, Q, I, O>(
     value: Named<E::Elem, S, Rank0, E>,

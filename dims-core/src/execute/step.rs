@@ -143,7 +143,7 @@ impl NotedCalls {
         result
     }
 
-    /// Notes the calls; their results have `bytes` bytes together.
+    /// Notes the calls, whose results take `bytes` bytes in total.
     #[track_caller]
     pub(crate) fn finish(self, bytes: usize) {
         let NotedCalls { function, calls, steps } = self;

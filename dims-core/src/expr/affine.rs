@@ -1,5 +1,5 @@
 //! Affine index expressions: `2 * i + kh - 1` is a sum of dims with constant coefficients, so
-//! strides express it.
+//! strides can express it.
 
 use crate::types::brand::DimInfo;
 use smallvec::SmallVec;

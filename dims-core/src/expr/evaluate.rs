@@ -29,8 +29,8 @@ use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
 use kernels::scalar::Element;
 
-/// Like [`evaluate`], for an `operation` without a derivative: an error if the expression is a
-/// recorded step.
+/// Like [`evaluate`], for an `operation` without a derivative. Returns an error if the expression
+/// is a recorded step.
 #[inline]
 #[track_caller]
 pub(crate) fn evaluate_for<S: Dims, R: Rank, E: Expr>(
@@ -191,7 +191,7 @@ fn line_in_memory<T: Element>(
     Ok(collect_memory(elements, &nest, to, "order of the result")?)
 }
 
-/// Like [`line()`], into `places`.
+/// Like [`line()`], but writes into `places`.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn line_into<W: StrideKind, E: Expr>(
@@ -296,8 +296,8 @@ pub(crate) fn sizes_of(axes: &[Axis], order: &[usize]) -> [usize; MAX_DIMS] {
 }
 
 /// [`evaluate_tensor`] for cases that need no plan: all operands have the layout of the result, or
-/// a tensor owns its elements in that layout. Otherwise returns the expression. (Reusing the memory
-/// of many owned elements is planned.)
+/// a tensor owns its elements in that layout. Otherwise returns the expression. (An expression that
+/// may reuse the memory of many owned elements takes the planned path.)
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn eval_unplanned<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Evaluated<E::Elem, S, R>, E> {
@@ -385,7 +385,8 @@ pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(
     if LOWERS && let Some(program) = lowered(expr, len) {
         return Ok(collect_lowered(&program, nest, to)?);
     }
-    // If lines are computed in parts, these take different times: idle threads take the next share.
+    // Lines that are computed in parts take different times. So there are more shares than threads,
+    // and an idle thread takes the next share.
     let shares = match threads {
         2.. if in_parts::<E::Kernel<'_, W>>(nest, 4 * threads) => 4 * threads,
         threads => threads,

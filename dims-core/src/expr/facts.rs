@@ -9,12 +9,11 @@ use crate::types::set::Keys;
 pub struct Facts {
     /// The number of factors that the expression is a product of.
     pub factors: usize,
-    /// A bit for each factor: whether it is elements in memory.
+    /// A bit for each factor: whether its elements are in memory.
     pub factors_in_memory: u64,
-    /// The dims, if the expression is elements in memory without positional axes.
+    /// The dims, if the expression is a tensor in memory without positional axes.
     pub memory: Option<&'static Keys>,
-    /// The dims and layouts of both factors, if the expression is a product of two such
-    /// expressions.
+    /// The dims and layouts of both factors, if the expression is a product of two such tensors.
     pub pair: Option<[Typed; 2]>,
     /// The order of all operands' elements in memory, if their types determine it.
     pub layout: Layout,

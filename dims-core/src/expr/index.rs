@@ -103,7 +103,8 @@ impl IndexExprs for () {
 #[derive(Clone, Copy)]
 pub struct ComputedIndex<E, X> {
     pub(crate) index: E,
-    /// False for affine indices that stay within their axis, which are strides of the view.
+    /// False for an affine index that stays within its axis. Such an index is part of the view's
+    /// strides.
     pub(crate) active: bool,
     pub(crate) target: IndexedAxis,
     /// The dims that the index depends on.
@@ -114,7 +115,7 @@ pub struct ComputedIndex<E, X> {
     pub(crate) rest: X,
 }
 
-/// Indices of a view, extended by the indices `X` of a view of it.
+/// Indices of a view, followed by the indices `X` of a view of that view.
 pub trait BeforeIndices<X: IndexExprs>: IndexExprs {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

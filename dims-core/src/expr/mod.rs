@@ -141,7 +141,8 @@ pub trait Expr {
     /// Whether all operands in memory have the same layout: the axes `like`, which are exactly the
     /// dims `U`. The first operand sets `like`. Counts the operands.
     ///
-    /// If the strides are known to agree by [`Facts::layout`] (`W`), only sizes are compared.
+    /// If [`Facts::layout`] guarantees that the strides agree (`W` is `UnitStride`), only sizes are
+    /// compared.
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn alike<'s, U: Dims, W: StrideKind>(
@@ -198,12 +199,12 @@ pub trait Expr {
     fn describe(&self) -> String;
 
     /// The expression as a program, its operands in the order of their [`rows`](Expr::rows). Called
-    /// if something may be traced.
+    /// if there are listeners, and to run the expression as a program (see `lowered`).
     #[doc(hidden)]
     #[cfg(feature = "std")]
     fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register;
 
-    /// The `len` elements of a loop nest that was planned for this expression.
+    /// The elements of a loop nest that was planned for this expression.
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]

@@ -57,7 +57,7 @@ pub fn term(key: DimKey, step: isize, size: Option<usize>) -> Terms {
 /// The changed dims, each with its function of the outer dims.
 pub type Changes = SmallVec<[(DimKey, Along); 1]>;
 
-/// An expression over the dims `S`, along other dims. Dims without a change stay.
+/// An expression over the dims `S`, read along other dims. Dims without a change are kept.
 pub struct Remap<E, S, R> {
     inner: E,
     changes: Changes,
@@ -209,8 +209,8 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
         let mut offset = 0;
         let mut along = |key: &DimKey, size, stride: isize| {
             let own = &mut named[U::KEYS.position(key)?];
-            // Two inner dims that become one outer dim must agree in size. The general path reports
-            // it if not.
+            // Two inner dims that become one outer dim must agree in size. If they do not, the
+            // general path reports it.
             if own.size != UNSIZED && own.size != size {
                 return None;
             }

@@ -27,7 +27,7 @@ pub trait Gives<D> {
     type Found: MaybeDim;
 }
 
-/// The first of the open dims that the expression `E` gives no size.
+/// The first of the open dims to which the expression `E` gives no size.
 #[diagnostic::on_unimplemented(
     message = "rustc does not know whether all dims of this tensor have a size",
     label = "if the tensor is a parameter of the function, bound it by `Evaluable`"
@@ -99,7 +99,7 @@ impl<D: Brand, E, X> Gives<D> for ComputedIndex<E, X> {
     type Found = D;
 }
 
-// Their dims are known only at run time.
+// The dims of these elements are known only at run time.
 impl<D: Brand, T> Gives<D> for Keyed<T> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Found = D;

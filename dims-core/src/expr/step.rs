@@ -122,8 +122,8 @@ pub(crate) struct WrittenExpr {
 }
 
 impl ExprStep {
-    /// The step of an expression with elements of the type `T`. `None` if they are not floats,
-    /// because only floats have derivatives.
+    /// The step of an expression with elements of the type `T`. `None` if no listener knows an
+    /// operand, or if only gradients do and the elements are not floats, which have no derivative.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn of<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
@@ -172,8 +172,8 @@ impl ExprStep {
         ExprStep(None)
     }
 
-    /// The step of an expression without a gradient, if it depends on a function being recorded.
-    /// (The gradient with respect to its operands is 0.)
+    /// The step of an expression without a gradient, if it depends on inputs of a recorded
+    /// function. (The gradient with respect to its operands is 0.)
     #[inline]
     #[track_caller]
     pub(crate) fn of_recorded<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
@@ -305,8 +305,8 @@ impl ExprStep {
     }
 
     /// Elements that are written to computed positions: `strides` along the loops, plus `offsets`
-    /// that vary along some of them. Elements with the same position are added, or, with
-    /// `last_stays`, the last one in this order of loops stays.
+    /// that vary along some of them. Elements with the same position are added. With `last_stays`,
+    /// only the last one in this order of loops is kept.
     pub(crate) fn scattered(
         self,
         strides: &[isize],
@@ -377,8 +377,9 @@ fn written<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
     Ok(ExprStep(WrittenExpr::boxed(field, U::KEYS)))
 }
 
-/// The field that `write` writes, if an operand is traced and the elements are floats; `name` is
-/// the name of their type. (A separate function, compiled once with this crate.)
+/// The field that `write` writes. `None` if no operand is traced, or if none is recorded and the
+/// elements are not floats. `name` is the name of their type. (A separate function, compiled once
+/// with this crate.)
 #[cfg(feature = "std")]
 #[track_caller]
 fn written_as<'w>(

@@ -30,7 +30,7 @@ impl AlignedBytes {
         Ok(buffer)
     }
 
-    /// Appends everything that is read. Memory grows with the bytes read.
+    /// Appends everything that can be read. Memory is allocated as bytes arrive.
     pub(super) fn extend_from(&mut self, mut from: impl Read) -> Result<(), std::io::Error> {
         let mut part = vec![0; 1 << 16];
         loop {

@@ -38,7 +38,7 @@ pub(super) struct Contents<T> {
 }
 
 impl<T: Stored> Contents<T> {
-    /// A tensor, its axes in the order in which the dims were declared.
+    /// The contents for a tensor, with its axes in the order in which the dims were declared.
     #[track_caller]
     pub fn tensor<A: Storable<Elem = T>>(tensor: A, operation: &'static str) -> Result<Self, FileError> {
         let keys = A::Dims::KEYS.as_slice();
@@ -46,7 +46,7 @@ impl<T: Stored> Contents<T> {
         Self::evaluate(tensor, keys, &order, |_| Ok(()), operation)
     }
 
-    /// A tensor, its axes in the order of these dims.
+    /// The contents for a tensor, with its axes in the order of these dims.
     #[track_caller]
     pub fn ordered<A, L, X>(tensor: A, dims: &L, operation: &'static str) -> Result<Self, FileError>
     where
@@ -80,7 +80,7 @@ impl<T: Stored> Contents<T> {
         Ok(Contents { keys: Some(keys.to_vec()), sizes: shape.sizes_in(order).to_vec(), elements })
     }
 
-    /// An array, whose axes have no names.
+    /// The contents for an array, whose axes have no names.
     pub fn array<S: Data<Elem = T>, D: Dimension>(array: &ArrayBase<S, D>) -> Self {
         Contents { keys: None, sizes: array.shape().to_vec(), elements: array.iter().copied().collect() }
     }

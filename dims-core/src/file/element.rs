@@ -77,7 +77,7 @@ pub trait Stored: Element + CheckedBitPattern + NoUninit {
     const KIND: ElementKind;
     #[doc(hidden)]
     const NAME: &'static str;
-    /// The nearest value of the type, if it is a float.
+    /// The nearest value of the type. `None` if the type is not a float.
     #[doc(hidden)]
     fn nearest(_: f64) -> Option<Self> {
         None
@@ -151,8 +151,8 @@ pub fn decoded<T: Stored>(bytes: &[u8], foreign: bool) -> Result<Vec<T>, FileErr
     Ok(elements)
 }
 
-/// Reads `count` elements in sequence. Memory grows with the elements read, so that a false `count`
-/// does not allocate.
+/// Reads `count` elements in sequence. Memory is allocated as elements are read, so a false `count`
+/// does not exhaust it.
 #[cfg(feature = "npy")]
 pub fn streamed<T: Stored>(
     mut part: impl FnMut(&mut [u8]) -> Result<(), FileError>,

@@ -55,8 +55,8 @@ impl<'f> Entry<'f> {
     ///
     /// # Errors
     ///
-    /// [`FileError::Dims`] if the file has no names, others, or an axis whose size is not the
-    /// static size of its dim; [`FileError::Elements`] if its elements are of another type.
+    /// [`FileError::Dims`] if the file has no names or other names, or if the size of an axis is
+    /// not the static size of its dim; [`FileError::Elements`] if its elements are of another type.
     pub fn load<T: Stored, S: Sorted>(&self) -> Result<Named<T, S>, FileError> {
         self.located(self.named::<S>().and_then(|order| self.owned(&order)))
     }

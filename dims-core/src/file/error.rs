@@ -11,7 +11,7 @@ use std::path::Path;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FileError {
-    /// An error of the system.
+    /// An error from the operating system.
     Io {
         /// The file.
         what: String,
@@ -107,7 +107,7 @@ impl FileError {
         self
     }
 
-    /// Adds the tensor to an error of the format.
+    /// Adds the tensor's name to an error about the format.
     pub(crate) fn of_tensor(mut self, name: &str) -> Self {
         if let FileError::Format { what, .. } = &mut self {
             *what = format!("tensor `{name}`: {what}");
@@ -115,7 +115,7 @@ impl FileError {
         self
     }
 
-    /// Adds the tensor to an error about a size.
+    /// Adds the tensor's name to an error about a size.
     pub(crate) fn about(mut self, name: &str) -> Self {
         if let FileError::Size { tensor: tensor @ None, .. } = &mut self {
             *tensor = Some(name.into());

@@ -40,14 +40,14 @@
 //!
 //! * The new file has the old file's mode and, if the system allows it, its owner. Other hard links
 //!   to the old file keep the old content.
-//! * For a symbolic link, its target is replaced.
+//! * If the path is a symbolic link, its target is replaced.
 //! * Pipes, devices and open files of a process (`/dev/stdout`, `/dev/fd/3`) are written directly.
 //! * The program needs permission to write the old file, and to create a file in its folder.
 //! * A mapped file can be replaced: readers see the old content until they map it again. On Windows
 //!   this is an error.
 //!
-//! With `memmap`, [`MappedFile`] is a memory-mapped file. Views from its reader are loaded from
-//! disk when they are accessed.
+//! With the feature `memmap`, [`MappedFile`] maps a file into memory. The system reads views of its
+//! tensors from disk when they are accessed.
 
 mod buffer;
 #[cfg(any(feature = "npy", feature = "safetensors"))]

@@ -56,7 +56,7 @@ impl NpyReader {
     /// If the file cannot be read, or is not valid.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
-        // (The name of the tensor is the file's without its extension.)
+        // (The tensor is named like the file, without the extension.)
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let reader = Self::named(&name, AlignedBytes::read(path)?).map_err(|error| error.of(Some(path)))?;
         Ok(reader.within(Some(path.into())))

@@ -40,7 +40,7 @@ pub struct NpzReader<B: AsRef<[u8]> = AlignedBytes> {
 }
 
 /// The default limit in bytes for a compressed array of this size. (Measured or learnt numbers
-/// expand a few times, zeros a thousand times.)
+/// unpack to a few times their compressed size, zeros to a thousand times.)
 fn allowed(compressed: u64) -> u64 {
     compressed.saturating_mul(100).max(256 << 20)
 }
@@ -164,8 +164,8 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
     ///
     /// # Errors
     ///
-    /// If there is no such tensor, or it is not valid, its length differs from its header's, or its
-    /// checksum is wrong.
+    /// If there is no such tensor, if it is not valid, if its length differs from what its header
+    /// says, or if its checksum is wrong.
     pub fn get(&mut self, tensor: &str) -> Result<npy::NpyReader, FileError> {
         let path = self.path.clone();
         self.located(tensor, |member| {

@@ -101,7 +101,8 @@ impl<B: AsRef<[u8]>> SafetensorsReader<B> {
     ///
     /// # Errors
     ///
-    /// If the file is not valid. The header must cover all bytes after it exactly once.
+    /// If the file is not valid. The tensors in the header must cover all bytes after it exactly
+    /// once.
     pub fn new(bytes: B) -> Result<Self, FileError> {
         let (header, metadata) =
             SafeTensors::read_metadata(bytes.as_ref()).map_err(|error| invalid(&error))?;

@@ -7,7 +7,7 @@ use std::io::{self, Error, Write};
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, NamedTempFile};
 
-/// The most symbolic links that are followed, as on Linux.
+/// The maximum number of symbolic links that are followed, as on Linux.
 const MOST_LINKS: usize = 40;
 
 /// Paths to open files of a process. These are written and not replaced, even if they are ordinary
@@ -76,8 +76,8 @@ fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     fs::metadata(folder)?;
     let mut builder = Builder::new();
     builder.prefix(".saving-");
-    // The mode of a new file; the umask applies. (By default only its owner can read a temporary
-    // file.)
+    // The mode of any new file, to which the umask applies. (By default only its owner can read a
+    // temporary file.)
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder.tempfile_in(folder).map_err(|error| Error::from(error.kind()))

@@ -64,8 +64,8 @@ mod mdarray {
 
     macro_rules! sources {
         ($(($($params:tt)*) $array:ty;)*) => {$(
-            // SAFETY: mdarray guarantees that each position of the shape is an element, by the
-            // strides from the pointer.
+            // SAFETY: mdarray guarantees that the strides lead from the pointer to an element for
+            // each position of the shape.
             unsafe impl<$($params)*> Source for $array {
                 type Elem = T;
                 type Rank = S::Rank;
@@ -115,8 +115,8 @@ mod nalgebra {
         Axes::from_slice(&both[..C::Rank::N])
     }
 
-    // SAFETY: `RawStorage` requires that each position of the shape is an element, by its strides
-    // from its pointer. With one axis there is one column, so the rows are all elements.
+    // SAFETY: `RawStorage` requires that its strides lead from its pointer to an element for each
+    // position of the shape. With one axis there is one column, so the rows are all elements.
     unsafe impl<T, R: Dim, C: Columns, S: RawStorage<T, R, C>> Source for Matrix<T, R, C, S> {
         type Elem = T;
         type Rank = C::Rank;

@@ -26,12 +26,12 @@ impl StepCount {
     }
 }
 
-/// Steps, operations and bytes by [kind of step](PlanStep::kind): a mode, and what [`count`]
-/// returns. It prints as a table.
+/// Steps, operations and bytes by [kind of step](PlanStep::kind). This is a mode, and [`count`]
+/// returns it. It prints as a table.
 ///
 /// For products and attention, each multiplication and addition is an operation; for other steps,
-/// each element is one, however many functions are applied to it: `(x * 2 + 1).exp()` over 10
-/// elements is one step of 10 operations. Copies count no operations. Bytes are those of all
+/// each element counts as one, however many functions are applied to it: `(x * 2 + 1).exp()` over
+/// 10 elements is one step of 10 operations. Copies count no operations. Bytes are those of all
 /// results, including copies made within an operation. In a loop of calls, the steps of each call
 /// are counted too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -115,8 +115,8 @@ fn grouped(number: usize) -> String {
     text
 }
 
-/// Runs `f` and returns its result with the steps, operations and bytes of what it ran on this
-/// thread.
+/// Runs `f` and returns its result with the steps that it ran on this thread, their operations and
+/// their bytes.
 ///
 /// ```
 /// use typed_dims::mode;

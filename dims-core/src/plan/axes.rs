@@ -30,8 +30,8 @@ impl AxisList {
 
     /// The positions of the dims of `keys` in `all`.
     ///
-    /// Plans read elements along these axes, so each may occur once. The types guarantee it; this
-    /// checks it again, because plans trust it.
+    /// Plans read elements along these axes, so each may occur only once. The types guarantee this.
+    /// It is checked again here, because plans trust it.
     ///
     /// # Panics
     ///
@@ -61,7 +61,7 @@ impl AxisList {
     /// positional axes.
     ///
     /// So the result for one example is contiguous, and a batch is a sequence of such results.
-    /// (Dims behind more nested `Rest`s come first.)
+    /// (Dims behind more deeply nested `Rest`s come first.)
     pub const fn in_memory(keys: &Keys, rank: usize) -> Self {
         let keys = keys.as_slice();
         let mut list = Self::EMPTY;
@@ -180,8 +180,8 @@ impl Layout {
         }
     }
 
-    /// The position in `all` of the dim with stride 1, if there is only one operand. `all` are all
-    /// of its dims.
+    /// The position in `all` of the dim with stride 1, if there is only one operand. `all` are the
+    /// operand's dims.
     pub const fn innermost(self, all: &Keys) -> Option<usize> {
         match self {
             Layout::In { order, operands: 1 } => match order.as_slice() {

@@ -63,7 +63,7 @@ impl Group {
     /// The axes merged into one, if each stride is the extent of the next axis.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn merged(&self, axes: &[Axis]) -> Option<Axis> {
-        // (Loops, here and below: iterator closures are not always inlined.)
+        // (Loops, here and below, because iterator closures are not always inlined.)
         let mut all = Axis::new(1, 0);
         for at in (0..self.count).rev() {
             all = merged(axes[self.axes[at]], all)?;
@@ -126,7 +126,7 @@ pub struct Roles {
     batch: (Group, Group),
     /// The result's axes in order: the role of each, and its number within the role.
     result: [(AxisRole, usize); MOST],
-    /// The result's axes that are the batch, the rows and the columns.
+    /// The result's axes of the batch, of the rows and of the columns.
     out: [Group; 3],
     /// The axis of each operand with stride 1, if the operand's type determines it and also makes
     /// the axes of each role adjacent.
@@ -316,8 +316,8 @@ impl Roles {
         first_row.is_none_or(|at| at > 0 && self.result[at - 1].0 == AxisRole::Batch)
     }
 
-    /// Whether there are matrices, and neighbouring elements of the result come from different
-    /// products.
+    /// Whether there are rows, and the last axis of the result is a batch axis, so that
+    /// neighbouring elements come from different products.
     pub const fn ends_in_batch(&self) -> bool {
         let mut at = 0;
         while at + 1 < MOST && !matches!(self.result[at + 1].0, AxisRole::None) {
@@ -411,16 +411,15 @@ impl Roles {
         }
         let mut rows = AxisRole::Row;
         let typed = self.unit[0].is_some() || self.unit[1].is_some();
-        // An operand is the same for the whole batch, as the argument of a batched function can be:
-        // the batch becomes rows of one product. (Operands with a known layout vary along each
-        // axis.)
+        // If the right operand is the same for the whole batch, as an argument of a batched
+        // function can be, the batch becomes rows of one product. (Operands with a known layout
+        // vary along each axis.)
         if a_batch.size > 1 && b_batch.stride == 0 && !typed && self.batch_is_before_rows() {
             row = merged(a_batch, row)?;
             rows = if self.m.count == 0 { AxisRole::Batch } else { AxisRole::Row };
             (a_batch, b_batch) = (Axis::new(1, 0), Axis::new(1, 0));
         }
-        // (If the batch would become columns, or a product with a vector, the general path
-        // chooses.)
+        // (The general path handles a batch that would become columns, and products with a vector.)
         let same = |operand: usize, batch: Axis| self.unit[operand].is_none() && batch.stride == 0;
         if a_batch.size > 1 && (same(0, a_batch) || same(1, b_batch))
             || self.m.count == 0 && matches!(rows, AxisRole::Row)

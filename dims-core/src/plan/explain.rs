@@ -90,8 +90,8 @@ impl fmt::Display for Plan {
 /// ```
 ///
 /// A product shows the dims of both operands and of the result, then its rows, sum and columns. A
-/// step ends with the source location of the operation, which operators that run at once, such as
-/// `x += &y`, cannot report. Steps of a [gradient](crate::grad) are marked as such and name the
+/// step ends with the source location of the operation. Operators that run at once, such as `x +=
+/// &y`, cannot report it. Steps of a [gradient](crate::grad) are marked as such and name the
 /// location of the step that they differentiate:
 ///
 /// ```
@@ -114,7 +114,7 @@ pub fn explain<T>(f: impl FnOnce() -> T) -> (T, Plan) {
     (result, plan)
 }
 
-/// Records the plan. The steps of calls in a loop are part of the loop's steps.
+/// Records the plan. The steps of calls in a loop are part of the loop's step.
 #[cfg(feature = "std")]
 impl crate::mode::Mode for Plan {
     fn ran(&mut self, ran: &crate::mode::Ran<'_>) {

@@ -150,7 +150,7 @@ impl Shape {
         if self.sizes.contains(&UNSIZED) { self.set_unsized() } else { Ok(()) }
     }
 
-    /// Gives a dim the size of its prime and the reverse.
+    /// If only one of a dim and its prime has a size, gives it to the other.
     fn unify_primes(&mut self) -> Result<(), DimError> {
         self.keys.check_primes(|at| self.known(at))?;
         for at in 0..self.named_len() {
@@ -262,7 +262,8 @@ impl Shape {
         order.iter().map(|&axis| self.size(axis)).collect()
     }
 
-    /// If the error is about memory, it names the sizes of the result, which has the axes `kept`.
+    /// If the error is about memory, replaces it by one with the sizes of the result, whose axes
+    /// are `kept`.
     #[cold]
     pub fn name_dims(&self, error: DimError, kept: &[usize]) -> DimError {
         match error {

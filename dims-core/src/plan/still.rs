@@ -21,8 +21,8 @@ pub(crate) struct Still {
 }
 
 impl Still {
-    /// The loops without the axes that none of the `supports` has: the sets of axes along which the
-    /// factors vary. `None` if there are no such axes.
+    /// The loops without the axes that are in none of the `supports`, which are the sets of axes
+    /// along which the factors vary. `None` if there are no such axes.
     pub(crate) fn of_supports(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> Option<Still> {
         let union = supports.iter().fold(0, |union, axes| union | axes);
         Still::of(|axis| union >> axis & 1 == 1, sizes, kept)
@@ -75,7 +75,7 @@ impl Still {
         self.repeated(data, sizes, kept)
     }
 
-    /// Repeats elements along the axes of the result that do not vary.
+    /// Repeats elements along the axes of the result along which nothing varies.
     pub(crate) fn repeated<T: Copy>(
         &self,
         mut data: Vec<T>,

@@ -37,7 +37,7 @@ pub struct EngineProgram {
     pub inputs: Vec<EngineInput>,
     /// The tensors of the results. Their values are the outputs of the recording.
     pub results: Vec<EngineResult>,
-    /// The settings of the inputs, such as the decay of an average. The program holds only for
+    /// The settings of the inputs, such as the decay of an average. The program is valid only for
     /// these.
     pub settings: Vec<EngineSetting>,
 }
@@ -45,7 +45,7 @@ pub struct EngineProgram {
 /// A setting of a value: see [`settings_of`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineSetting {
-    /// Its path: `1.rate`.
+    /// The path of the value that has it, such as `1` for the second input.
     pub path: String,
     /// Its name.
     pub name: String,
@@ -67,7 +67,7 @@ pub struct EngineInput {
 pub struct EngineResult {
     /// The tensor.
     pub tensor: EngineTensor,
-    /// The element of the value at the origin of all axes.
+    /// The position in the value of the element at index 0 of every axis.
     pub start: usize,
     /// The stride of each axis in the value.
     pub strides: Vec<isize>,
@@ -118,7 +118,7 @@ impl<In, Out: Parameters> Program<In, Out> {
     ///
     /// # Errors
     ///
-    /// Returns an error that names the operation if a step calls a function of the user, and an
+    /// Returns an error that names the operation if a step calls a user-defined function, and an
     /// error if dims are [dynamic](super::dynamic).
     pub fn to_engine(&self) -> Result<EngineProgram, DimError>
     where
@@ -246,7 +246,7 @@ pub struct HostTensor {
     /// The tensor.
     pub tensor: EngineTensor,
     held: Option<Arc<dyn Held>>,
-    /// Whether the value has one line of elements.
+    /// Whether the tensor is the state of an optimizer, stored as one line of elements.
     is_line: bool,
 }
 

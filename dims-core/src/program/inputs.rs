@@ -56,7 +56,7 @@ pub trait RecordInputs: Sized {
 }
 
 /// The form in which a function gets its inputs, for the lifetime `'t`. The parameter `Lives` makes
-/// rustc assume that they live that long.
+/// rustc assume that the inputs live that long.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a recorded function cannot take `{Self}`",
@@ -211,7 +211,7 @@ pub fn taken<P>(slot: &mut Option<P>) -> P {
 
 macro_rules! tuples {
     ($($p:ident $n:tt)*) => {
-        // (No `do_not_recommend`, so that messages are about the wrong part.)
+        // (No `do_not_recommend`, so that messages name the part of the tuple that does not fit.)
         impl<$($p: RecordInputs),*> RecordInputs for ($($p,)*) {
             type Value = ($($p::Value,)*);
             type Slots = ($($p::Slots,)*);

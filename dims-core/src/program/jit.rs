@@ -1,4 +1,4 @@
-//! Functions that are recorded at the first call, and for each new tuple of sizes.
+//! Functions that are recorded at the first call, and again for new sizes.
 
 use super::inputs::{Hand, HandedOf, RecordInputs};
 use super::record::{Program, RecordedInputs, recorded};
@@ -60,8 +60,8 @@ impl Drop for Recorder<'_> {
 /// Several threads can call at once. While one thread records, calls with the same sizes wait. A
 /// call with tensors of an outer gradient or of an outer recording runs the function itself.
 ///
-/// Captured tensors and numbers belong to the recorded call, and so do side effects: see
-/// [`record`](super::record()).
+/// Captured tensors and numbers keep the values of the recorded call. Side effects happen only
+/// then. See the [module documentation](super).
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -86,8 +86,8 @@ where
     Jit { f, most: 16, programs: Mutex::default(), inputs: PhantomData }
 }
 
-/// A function whose result is [`Parameters`]. This bounds the function because rustc would report a
-/// bound on the result twice.
+/// A function whose result is [`Parameters`]. The bound is on the function, because rustc would
+/// report a bound on the result twice.
 #[diagnostic::on_unimplemented(
     message = "`{Out}` is not made of tensors",
     label = "this function returns it; a tensor that owns its elements is expected, or a struct with `#[derive(Parameters)]`",
@@ -224,7 +224,7 @@ where
     }
 }
 
-/// Locks a mutex, also after a panic: a function that panicked while it was recorded has no program
+/// Locks a mutex, even after a panic: a function that panicked while it was recorded has no program
 /// yet, and the next call records it.
 fn locked<X>(mutex: &Mutex<X>) -> MutexGuard<'_, X> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -58,15 +58,15 @@
 //! assert!(losses[99] < 0.01 * losses[0]);
 //! ```
 //!
-//! A recorded function cannot read elements (as a number, as an array, or as a size that values
-//! decide), because the program could not read them again. It cannot assign to a part of a tensor.
+//! A recorded function cannot read elements (as a number, as an array, or as a size that depends on
+//! values), because the program could not read them again. It cannot assign to a part of a tensor.
 //! Tensors of an outer gradient or of an outer recorded function must be inputs.
 //!
-//! Captured tensors and numbers are constants of the program. A seed that changes from call to call
-//! is a tensor among the inputs: see [`Seed`](crate::creation::random::Seed).
+//! Captured tensors and numbers are constants of the program. Pass a seed that changes from call to
+//! call as an input tensor: see [`Seed`](crate::creation::random::Seed).
 //!
 //! Optimizer settings, and numbers in fields with `#[parameters(constant)]`, must have their
-//! recorded values. [`jit`] records again for others.
+//! recorded values. For other values, [`jit`] records again.
 
 #[cfg(feature = "std")]
 pub mod engine;

@@ -17,8 +17,8 @@ use kernels::trace::{BakedIn, Listing, OpenFinder, OpenNumbers, OpenSizes, ROUND
 use std::sync::{Mutex, PoisonError};
 
 std::thread_local! {
-    /// All dims that have been dynamic on this thread, one for a dim and its primes. The position
-    /// of a dim decides its recorded sizes.
+    /// All dims that have been dynamic on this thread, with one entry for a dim and its primes. The
+    /// position of a dim determines its recorded sizes.
     static OPEN: RefCell<Vec<DimKey>> = const { RefCell::new(Vec::new()) };
     /// The dims passed to [`dynamic`] since the list was last taken.
     static ASKED: RefCell<Vec<DimKey>> = const { RefCell::new(Vec::new()) };
@@ -28,9 +28,10 @@ std::thread_local! {
 
 /// A dim whose size may differ from call to call, for [`spec`](super::spec).
 ///
-/// The function is recorded several times, at sizes near 500. Each number of its steps must be a
-/// product or a sum of sizes, times constants. Any other dependence causes an error that names
-/// the step. A branch on a size (`if x.size(Row) > 100`) is taken as at the recorded sizes.
+/// The function is recorded several times, at sizes near 500. Each number in its steps must be a
+/// product or a sum of sizes, times constants. A number that depends on a size in any other way
+/// causes an error that names the step. A branch on a size (`if x.size(Row) > 100`) is taken as at
+/// the recorded sizes.
 ///
 /// The first call for a size prepares the program for it. The programs for the last 16 sizes are
 /// kept. Sums may be rounded differently than in the function itself, which may choose another
@@ -71,8 +72,8 @@ pub fn dynamic<D: Declared>(dim: D) -> Of<D> {
     dim.of(size_in(at, ROUND.get()))
 }
 
-/// The size of a dynamic dim in a recording. Sizes are primes, so that a product shows its factors,
-/// and large, so that other dims rarely have the same size.
+/// The size of a dynamic dim in a recording. The sizes are prime numbers, so that a product shows
+/// its factors. They are large, so that other dims rarely have the same size.
 fn size_in(dim: usize, round: usize) -> usize {
     let is_prime = |number: &usize| (2..).take_while(|d| d * d <= *number).all(|d| !number.is_multiple_of(d));
     let mut primes = (499..).filter(is_prime);
@@ -84,7 +85,7 @@ fn number_of(key: &DimKey) -> Option<usize> {
     OPEN.with_borrow(|open| open.iter().position(|own| own.is_kin(key)))
 }
 
-/// The dims passed to [`dynamic`] since the last call.
+/// The dims passed to [`dynamic`] since the last call of this function.
 pub(super) fn asked() -> Vec<DimKey> {
     ASKED.take()
 }
@@ -97,7 +98,7 @@ pub(super) fn size_now(key: &DimKey, size: usize) -> usize {
     }
 }
 
-/// Whether a dim is open, if it has this size.
+/// Whether a dim of this size is open.
 pub(super) fn is_open(key: &DimKey, size: usize) -> bool {
     number_of(key).is_some_and(|dim| size == size_in(dim, 0))
 }
@@ -126,16 +127,16 @@ const KEPT: usize = 16;
 pub(super) struct OpenProgram<Out> {
     saved: SavedProgram,
     dims: OpenDims,
-    /// The programs for sizes. The most recently called one is first.
+    /// The programs for given sizes. The most recently called one is first.
     instances: Mutex<Vec<Instance<Out>>>,
 }
 
-/// The program for some sizes of the open dims. (Its inputs have the type of the open program's,
-/// which is not named, as it may be a reference.)
+/// The program for some sizes of the open dims. (Its inputs have the same type as those of the open
+/// program. That type is not named here, because it may be a reference.)
 type Instance<Out> = (Vec<usize>, Arc<Program<(), Out>>);
 
-/// The open dims of a program that was recorded for some sizes, and the numbers that follow their
-/// sizes.
+/// The open dims of a program that was recorded for some sizes, and the numbers that depend on
+/// their sizes.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct OpenDims {
@@ -182,7 +183,7 @@ where
 }
 
 /// Merges the programs of all rounds into one. (It does not depend on the types of the program, so
-/// that it is compiled once.)
+/// it is compiled only once.)
 fn merged(
     saved: [SavedProgram; ROUNDS],
     signatures: [&InputSignature; ROUNDS],
@@ -215,7 +216,7 @@ fn merged(
     Ok((content, OpenDims { dims, numbers }, listing))
 }
 
-/// The content at the first sizes, and the numbers that follow the sizes.
+/// The content at the first sizes, and the numbers that depend on the sizes.
 fn opened(
     saved: [SavedProgram; ROUNDS],
     sizes: &OpenSizes,

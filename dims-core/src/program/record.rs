@@ -68,7 +68,8 @@ pub fn record<In: for<'t> Hand<'t>, Out: Parameters>(
     recorded(f, traced, variables)
 }
 
-/// [`explain`](crate::plan::explain::explain) warns of captured tensors with more bytes.
+/// [`explain`](crate::plan::explain::explain) warns of captured tensors that have more bytes than
+/// this.
 const LARGE: usize = 1 << 20;
 
 /// Records a function whose inputs are already variables.

@@ -130,7 +130,7 @@ impl Walk<1> for ResultMemories {
     }
 }
 
-/// Copies a result without its elements.
+/// Clones the tensors of [`Program::result`](super::record::Program), which own one zero each.
 pub(super) struct Zeros;
 
 impl Walk<1> for Zeros {

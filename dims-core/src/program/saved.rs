@@ -27,11 +27,11 @@ use kernels::trace::{Listing, Numeral, SavedRecording};
 
 /// A program as plain data, to be saved with `serde` (feature `serde`): see [`Program::to_saved`].
 ///
-/// Two of them are equal if the programs have the same inputs, steps, constants and results. Source
+/// Two saved programs are equal if they have the same inputs, steps, constants and results. Source
 /// locations do not count.
 #[derive(Clone, Debug)]
 pub struct SavedProgram {
-    /// The program for its sizes. If some dims are dynamic, for the recorded ones.
+    /// The program for its sizes, or for the recorded sizes if some dims are dynamic.
     pub(super) content: SavedContent,
     /// The dynamic dims, if there are any.
     pub(super) open: Option<OpenDims>,
@@ -125,7 +125,7 @@ impl SavedContent {
         self.recording.numbers(visit);
     }
 
-    /// The content of a program. (It does not depend on the program's types, so that it is compiled
+    /// The content of a program. (It does not depend on the program's types, so it is compiled only
     /// once.)
     fn new(
         recording: SavedRecording,
@@ -203,8 +203,8 @@ impl SavedContent {
     }
 }
 
-/// The product of sizes. `None` if that many elements cannot be addressed, even if another size is
-/// 0.
+/// The product of sizes. `None` if that many elements cannot be addressed. For this check, a size
+/// of 0 counts as 1.
 fn volume(sizes: &[usize], bytes: usize) -> Option<usize> {
     let all = sizes.iter().try_fold(bytes.max(1), |all: usize, &size| all.checked_mul(size.max(1)))?;
     isize::try_from(all).ok()?;
@@ -235,7 +235,7 @@ impl<In, Out> Program<In, Out> {
     ///
     /// # Errors
     ///
-    /// Returns an error that names the operation if a step calls a function of the user.
+    /// Returns an error that names the operation if a step calls a user-defined function.
     pub fn to_saved(&self) -> Result<SavedProgram, DimError> {
         if let Some(open) = &self.open {
             return Ok(open.to_saved());
@@ -249,7 +249,7 @@ impl<In, Out> Program<In, Out> {
 /// Programs are equal if they have the same steps, constants, inputs, settings and results. Source
 /// locations do not count. Constants are compared bit by bit.
 ///
-/// A program with a step that calls a function of the user is equal only to itself.
+/// A program with a step that calls a user-defined function is equal only to itself.
 ///
 /// ```
 /// use typed_dims::prelude::*;

@@ -79,7 +79,7 @@ impl InputPath {
         InputPath(path.segments().iter().map(segment).collect())
     }
 
-    /// Whether this is the path.
+    /// Whether this equals `path`.
     fn is(&self, path: &Path) -> bool {
         let is_same = |(own, other): (&InputSegment, &Segment)| match (own, other) {
             (InputSegment::Field(own), Segment::Field(other)) => own == other,
@@ -114,14 +114,14 @@ impl InputSignature {
 pub(super) struct InputTensor {
     pub(super) path: InputPath,
     pub(super) dtype: DType,
-    /// The dims of the first axes. Empty if the program was saved.
+    /// The dims of the first axes. Empty in a restored program.
     pub(super) dims: &'static [DimKey],
     pub(super) sizes: SmallVec<[usize; 8]>,
     /// The axes from the outermost in memory to the innermost. In another order, sums may be
     /// rounded differently.
     pub(super) order: SmallVec<[usize; 8]>,
     pub(super) is_traced: bool,
-    /// The axes of an optimizer's state. `None` if the program was saved.
+    /// The axes of an optimizer's state. `None` in a restored program.
     pub(super) line: Option<StateLineAxes>,
 }
 
@@ -158,7 +158,7 @@ pub(super) struct InputSetting {
 /// The value of a setting.
 pub(super) enum RecordedSetting {
     Value(Box<dyn SettingValue>),
-    /// The value as `Debug` writes it, of a program that was saved.
+    /// The value as `Debug` writes it, in a restored program.
     Text(String),
 }
 
@@ -220,8 +220,8 @@ fn sizes_of<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> SmallVec<[usize; 8]
     tensor.expr.axes().map(|axis| axis.size).collect()
 }
 
-/// The elements, contiguous in this order of all axes. Not copied if they are already in this
-/// order, and their memory does not keep steps of an earlier recording alive.
+/// The tensor, contiguous in this order of all axes. It is not copied if it is already in this
+/// order and its memory does not keep steps of an earlier recording alive.
 pub(super) fn dense<T: Element, S: Dims, R: Rank>(
     tensor: &Named<T, S, R>,
     order: &[usize],
@@ -268,8 +268,8 @@ impl Walk<1> for InputSignature {
 pub(super) struct GivenInputs<'p> {
     expected: core::slice::Iter<'p, InputTensor>,
     settings: core::slice::Iter<'p, InputSetting>,
-    /// Whether tensors whose axes are stored in another order are copied. Otherwise they are
-    /// errors.
+    /// Whether tensors whose axes are stored in another order are copied. Otherwise they cause an
+    /// error.
     reorders: bool,
     held: Vec<Arc<dyn Held>>,
 }

@@ -182,13 +182,14 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         unsafe { View::new(self.as_ptr(), self.named, self.positional, (), self.origin) }
     }
 
-    /// The element at the origin.
+    /// A pointer to the element at the origin.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn as_ptr(&self) -> *const T {
         self.data.as_ptr().wrapping_add(self.start)
     }
 
-    /// The element at the origin, mutable with all elements that the axes reach from it.
+    /// A pointer to the element at the origin. All elements that the axes reach from it can be
+    /// written.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(super) fn as_mut_ptr(&mut self) -> *mut T

@@ -10,7 +10,7 @@ use core::marker::PhantomData;
 pub struct Packed<E, L>(pub(crate) E, PhantomData<fn() -> L>);
 
 impl<E, L> Packed<E, L> {
-    /// Elements that are packed. (They are those of a `Laid`.)
+    /// Wraps elements that are packed: those of a `Laid`.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn new(elements: E) -> Self {
         Packed(elements, PhantomData)

@@ -99,7 +99,7 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
         let all = owned.all_mut();
         let axes = named.as_slice().iter().chain(positional.as_slice()).chain(selected);
         assert!(is_within(all.len(), 0, axes.map(Axis::parts)), "the axes only reach elements");
-        // SAFETY: what was asserted; the tensor is borrowed exclusively.
+        // SAFETY: the axes only reach elements, as asserted; the tensor is borrowed exclusively.
         unsafe { Place::new(all.as_mut_ptr(), named, positional, indices, origin) }
     }
 
@@ -115,12 +115,12 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
         assert_eq!(R::N, 0, "all axes are those of dims");
         let named = crate::types::axes::in_order(data.len(), order, sizes);
         let positional = R::Axes::filled(Axis::default());
-        // SAFETY: the strides count the elements of the slice, which is borrowed exclusively for
-        // `'a`, row by row; there are no indices.
+        // SAFETY: the strides count the elements of the slice row by row. The slice is borrowed
+        // exclusively for `'a`; there are no indices.
         unsafe { Place::new(data.as_mut_ptr(), named, positional, X::default(), None) }
     }
 
-    /// The elements for plans and kernels, and the computed indices, whose offsets are added.
+    /// The elements for plans and kernels, and the computed indices, whose offsets the kernels add.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn elements(&mut self) -> (ElementsMut<'_, T>, &X) {
         // SAFETY: the caller of `new` promised this.

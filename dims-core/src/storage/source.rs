@@ -172,7 +172,7 @@ slices! {
 ///
 /// # Safety
 ///
-/// A value must consist of `LEN` elements, the product of the sizes, one after the other.
+/// A value must consist of `LEN` adjacent elements, where `LEN` is the product of the sizes.
 pub unsafe trait Nested {
     /// The innermost type.
     type Elem;

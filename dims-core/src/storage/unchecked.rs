@@ -44,7 +44,7 @@ use kernels::scalar::{Element, Num, Real};
 use kernels::{reduce, scan};
 use smallvec::SmallVec;
 
-/// A position in an expression whose operands are all one line. Only [`each_in_line`] and
+/// A position in an expression whose operands are each one line. Only [`each_in_line`] and
 /// [`each_into_line`] make one.
 #[derive(Clone, Copy)]
 pub struct InLine(usize);
@@ -59,8 +59,8 @@ pub(crate) fn each_in_line<T: Copy + 'static>(
     to.from_fn(|at| element(InLine(at)))
 }
 
-/// Like [`each_in_line`], into `places`. (For few elements, a [`Destination`] costs more than the
-/// elements.)
+/// Like [`each_in_line`], but writes into `places`. (For few elements, a [`Destination`] costs more
+/// than the elements.)
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn each_into_line<T>(places: &mut [T], element: impl Fn(InLine) -> T) {
     places.iter_mut().enumerate().for_each(|(at, place)| *place = element(InLine(at)));
@@ -74,7 +74,8 @@ pub(crate) fn nth<T: Copy>(elements: Elements<'_, T>, InLine(at): InLine) -> T {
     unsafe { elements.nth(at as isize) }
 }
 
-/// All elements along these axes, which must be their own, if they are contiguous in this order.
+/// All elements, if they are contiguous in the order of `axes`, which must be the elements' own
+/// axes.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn line<T>(
     elements: Elements<'_, T>,
@@ -94,8 +95,8 @@ pub(crate) fn line<T>(
 
 // (The products of sizes below may wrap only if an axis is empty, and then the product is 0.)
 
-/// Copies elements along axes to places along axes, both their own, if the sizes agree and both are
-/// contiguous in this order. Returns the number of elements.
+/// Copies elements with the axes `own` to places with the axes `axes`, if the sizes agree and both
+/// are contiguous in the order of their axes. Returns the number of elements.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn copy_line<'a, T: Copy>(
     elements: Elements<'_, T>,
@@ -118,8 +119,8 @@ pub(crate) fn copy_line<'a, T: Copy>(
     Some(len)
 }
 
-/// All places along these axes, which must be their own, if they have these sizes and are
-/// contiguous in this order.
+/// All places, if they have these sizes and are contiguous in the order of `axes`, which must be
+/// the places' own axes.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn line_mut<'a, T>(
     places: ElementsMut<'a, T>,
@@ -233,7 +234,8 @@ pub(crate) fn product<T: Num>(
     Some(Ok((out, sizes)))
 }
 
-/// Like [`product`], into places along `axes`, the result's axes in order. Returns whether it ran.
+/// Like [`product`], but writes to places along `axes`, which are the result's axes in order.
+/// Returns whether it ran.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn product_onto<T: Num>(
@@ -380,9 +382,9 @@ pub(crate) fn attend<'w, T: Real>(
     lower: &dyn Fn() -> Box<dyn Change<T> + 'w>,
 ) -> Result<Vec<T>, Error> {
     // SAFETY: facts 1 to 3: the rows are the strides of the three operands along the loops of one
-    // shape, and the result's strides, which run through its axes in order. An operand without
-    // elements is never read, because a loop that it varies along is empty. There is one thread
-    // unless the kernels of mask and bias may run on several.
+    // shape. The result's strides run through its axes in order. An operand without elements is
+    // never read, because a loop that it varies along is empty. There is one thread unless the
+    // kernels of mask and bias may run on several.
     unsafe { attention::attend(work, len, threads, lower) }
 }
 

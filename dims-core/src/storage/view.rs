@@ -91,12 +91,12 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
         assert_eq!(R::N, 0, "all axes are those of dims");
         let named = crate::types::axes::in_order(data.len(), order, sizes);
         let positional = R::Axes::filled(Axis::default());
-        // SAFETY: the strides count the elements of the slice, which is borrowed for `'a`, row by
-        // row; there are no indices.
+        // SAFETY: the strides count the elements of the slice row by row. The slice is borrowed for
+        // `'a`; there are no indices.
         unsafe { View::new(data.as_ptr(), named, positional, X::default(), None) }
     }
 
-    /// The elements for plans and kernels; the offsets of computed indices are added.
+    /// The elements for plans and kernels, which add the offsets of computed indices.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn elements(&self) -> Elements<'a, T> {
         // SAFETY: the caller of `new` promised this.
@@ -128,8 +128,8 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
 }
 
 impl<'a, T, S: Dims, R: Rank> View<'a, T, S, R> {
-    /// Elements whose axes are `own`, with these in another order and possibly new broadcast axes:
-    /// see [`permuted`]. The positional axes stay.
+    /// Elements whose axes are `own`, with these axes in another order and possibly new broadcast
+    /// axes: see [`permuted`]. The positional axes stay.
     ///
     /// # Panics
     ///
@@ -186,8 +186,8 @@ impl<'a, T, S: Dims, R: Rank> View<'a, T, S, R> {
         }
         let mut named = X::Axes::filled(Axis::default());
         named.as_mut_slice().copy_from_slice(kept);
-        // SAFETY: with the positions of the others fixed, those of the axes that stay are positions
-        // of the view.
+        // SAFETY: the removed axes have fixed positions, so each position of the remaining axes is
+        // a position of this view.
         unsafe { View::new(start, named, self.positional, (), self.origin) }
     }
 }

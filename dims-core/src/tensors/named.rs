@@ -215,7 +215,7 @@ impl AllOrdered for () {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The position among the loops of a dim that the types guarantee to be bound.
+/// The position of a dim among the loops. The types guarantee that the tensor has this dim.
 #[inline]
 pub(crate) fn position(shape: &Shape, dim: DimInfo<'_>) -> usize {
     shape.position(&dim.key()).expect("the dim is one of the tensor's")

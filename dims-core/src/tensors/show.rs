@@ -51,8 +51,8 @@ fn dims<S: Dims>(sizes: &[usize]) -> String {
     format!("dims ({})", dims.join(", "))
 }
 
-/// Writes elements by their `Debug`. (ndarray's own `Debug` adds shape and strides, which the dims
-/// make redundant.)
+/// Writes elements with their `Debug`. (ndarray's own `Debug` adds shape and strides, which the
+/// dims make redundant.)
 pub(crate) fn debugged<T: Element>(view: &ArrayViewD<'_, T>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     // Formatted here, because a precision would truncate the text.
     let shown = view.map(|element| {

@@ -136,7 +136,7 @@ impl<D: DimRef> OrderAxis for D {
     }
 }
 
-/// The successor of a rank for each parameter.
+/// The rank, increased by one for each parameter.
 macro_rules! more {
     ($rank:ty;) => { $rank };
     ($rank:ty; $head:ident $($tail:ident)*) => { more![<$rank as Rank>::Succ; $($tail)*] };

@@ -13,8 +13,9 @@ use alloc::vec::Vec;
 use kernels::memory::buffer::Buffer;
 use ndarray::{Array, ArrayD, Dim, IxDyn};
 
-/// The result of `order`, by the remaining dims: without any, an array (a single element if it has
-/// no axes); otherwise a tensor with the new positional axes on the left.
+/// The result of `order`, which depends on the remaining dims. If there are none, it is an array,
+/// or a single element if it has no axes. Otherwise it is a tensor with the new positional axes on
+/// the left.
 pub trait OrderResult<T, R: Rank>: Dims {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 /// How to compute an expression in an order of its axes.
 pub(crate) enum OrderRoute<'e, T> {
     /// A tensor with few elements in memory, which are copied one by one. `axes` are those of the
-    /// result, after axes of size 1 as padding.
+    /// result, padded in front with axes of size 1.
     Few { elements: Elements<'e, T>, axes: [Axis; FEW], len: usize },
     /// All operands are contiguous in this order: one loop, which needs no plan.
     Line { axes: &'e [Axis], len: usize, operands: usize },
@@ -78,8 +78,8 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         expr.into_contiguous::<S>(Self::ORDER.as_slice()).map(|data| (data, sizes))
     }
 
-    /// Copies the elements to places with these axes, if they are in memory and both are contiguous
-    /// in the same order. Returns the number of elements.
+    /// Copies the elements to `places` with these axes, if the elements are in memory and both are
+    /// contiguous in the same order. Returns the number of elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn copy_line<E: Expr>(
         expr: &E,
@@ -94,7 +94,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     }
 
     /// A tensor in memory with few elements and axes. The axes are in the order of the result,
-    /// after axes of size 1 as padding.
+    /// padded in front with axes of size 1.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn small<E: Expr>(expr: &E) -> Option<(Elements<'_, E::Elem>, [Axis; FEW], usize)> {
         let order = Self::ORDER.as_slice();
@@ -146,7 +146,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         }
     }
 
-    /// Like [`line`](Ordering::line), into places.
+    /// Like [`line`](Ordering::line), but writes the elements into `places`.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn line_into<E: Expr>(

@@ -37,7 +37,7 @@ pub(crate) fn log_softmax<A: Computable<Elem: Real>, D: DimsOf<A::Dims, X>, X: D
     along::<_, D, _>(checked(tensor, &dims)?, scan::Softmax::<true>)
 }
 
-/// Evaluates, and works along the dims `D` together, block by block.
+/// Evaluates a tensor and applies `work` along the dims `D` together, block by block.
 ///
 /// Elements that the expression owns are processed in place and keep their order in memory.
 /// Otherwise the result has the order of results, except that several dims in `D` that are not
@@ -69,9 +69,9 @@ fn made_adjacent(own: &[usize], listed: &[usize]) -> Option<Order> {
     Some(order)
 }
 
-/// Evaluates, and works along the axes `along`, which are adjacent in `order`, block by block. The
-/// result is stored in this order. If `along` is one axis and elements are reused, they keep their
-/// order.
+/// Evaluates a tensor and applies `work` along the axes `along`, block by block. These axes are
+/// adjacent in `order`. The result is stored in this order. If `along` is one axis and elements are
+/// reused, they keep their order.
 #[track_caller]
 pub(crate) fn along_axes<A, W>(
     tensor: A,
@@ -118,8 +118,8 @@ where
     Ok(Named::from_expr(Evaluated::in_order(data, order, &shape.sizes_in(order))))
 }
 
-/// The blocks of a result. A block is the axes of the lines and those after them, at one position
-/// of the axes before.
+/// The blocks of a result. A block spans the axes of the lines and those after them, at one
+/// position of the axes before them.
 struct Blocks {
     /// The loops over blocks, and those over the elements of one.
     nest: Nest,

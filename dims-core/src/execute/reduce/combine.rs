@@ -71,7 +71,7 @@ impl<S: Dims, R: Rank, D: DimList> ReductionAxes<S, R, D> {
             // (Primes need a comparison of sizes that only a shape makes.)
             (Some([a, b]), 0) if !S::KEYS.has_primes() => {
                 match Roles::of(a, b, S::KEYS, D::KEYS, &AxisList::in_memory(S::KEYS, 0)) {
-                    // (If it ends in the batch, the general path chooses the order of the result.)
+                    // (If the result ends in a batch axis, the general path chooses its order.)
                     Some(roles) if !roles.ends_in_batch() => Some(roles),
                     _ => None,
                 }
@@ -175,7 +175,7 @@ where
     }
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
-    // (A user's closure is called for each position.)
+    // (Not with a user's closure, which must be called for each position.)
     let still = if const { Q::REPEATS && E::Kernel::<'_, AnyStride>::PARALLEL } {
         Still::of_rows(&rows, sizes, kept)
     } else {
@@ -196,7 +196,7 @@ where
     Ok(data)
 }
 
-/// The results of a nest, each of `count` elements, by a kernel for the known strides.
+/// The results of a nest, each reduced from `count` elements, by a kernel for strides of kind `W`.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Element>>(

@@ -111,7 +111,7 @@ where
     Ok(result_of(step.map(data, kept), kept, sizes))
 }
 
-/// The positions among all dims of the dims of both factors of a product.
+/// For each factor of a product, the positions of its dims in `all`.
 const fn positions_of_pair(pair: Option<[Typed; 2]>, all: &Keys) -> [[usize; MAX_DIMS]; 2] {
     match pair {
         Some([(a, _), (b, _)]) => [a.positions_in(all), b.positions_in(all)],
@@ -120,8 +120,8 @@ const fn positions_of_pair(pair: Option<[Typed; 2]>, all: &Keys) -> [[usize; MAX
 }
 
 /// The sum of a product of two tensors in memory, whose axes have these positions among the loops,
-/// and the order of its axes in memory. (The part that does not depend on dims is compiled once for
-/// each element type, mostly in `dims-kernels`.)
+/// and the order of its axes in memory. (This part does not depend on dims, so it is compiled once
+/// for each element type, mostly in `dims-kernels`.)
 #[track_caller]
 fn sum_of_memory<T: Num>(
     ((a, a_axes), (b, b_axes)): (ElementsAlong<'_, T>, ElementsAlong<'_, T>),
@@ -206,7 +206,7 @@ fn contracted<T: Num>(
     Ok((data, order))
 }
 
-/// The sum of a product in the order `kept`, with axes along which nothing varies.
+/// The sum of a product in the order `kept`, with axes along which no factor varies.
 #[inline(never)]
 #[track_caller]
 pub(crate) fn contracted_but<T: Num>(

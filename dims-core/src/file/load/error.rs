@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use std::path::{Path, PathBuf};
 
-/// The error of loading a struct. It lists all problems, one on each line.
+/// Why a struct could not be loaded. The message lists all problems, one on each line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadError {
     faults: Vec<Fault>,

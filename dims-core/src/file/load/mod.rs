@@ -99,7 +99,7 @@ impl<'a> Weights<'a> {
     /// `f32` in memory. Each element is rounded to the nearest value. Without this, other element
     /// types are an error. (Half precisions in a file need the feature `half`.)
     ///
-    /// Fields of type `Tensor` are converted. A view must have the type in the file.
+    /// Fields of type `Tensor` are converted. A view must have the element type of the file.
     pub fn converting_floats(mut self) -> Self {
         self.converting = true;
         self
@@ -294,7 +294,8 @@ impl<'a> Loader<'_, 'a> {
         });
     }
 
-    /// The positions in the set and the sizes of the axes' dims. Groups are split into their dims.
+    /// For each dim of the axes, its position in the set and its size. Groups are split into their
+    /// dims.
     fn sized<S: Dims>(
         &mut self,
         groups: &[&Keys],
@@ -403,8 +404,8 @@ const fn covers(groups: &[&Keys], set: &Keys) -> bool {
     count == len && seen.count_ones() as usize == len
 }
 
-/// The axes of an array in a file: a tuple with a dim for each axis, or a tuple of dims for an axis
-/// to split.
+/// The axes of an array in a file: a tuple with a dim for each axis. In place of a dim, a tuple of
+/// dims splits the axis.
 pub trait FileAxes {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -439,7 +440,7 @@ impl<A: FileAxes, B: FileAxes> FileAxes for Chained<A, B> {
     };
 }
 
-/// Holds the constant of two concatenated lists.
+/// Holds the concatenation of two lists as a constant.
 struct ChainedGroups<A, B>(PhantomData<(A, B)>);
 
 impl<A: FileAxes, B: FileAxes> ChainedGroups<A, B> {
@@ -457,7 +458,7 @@ impl<A: FileAxes, B: FileAxes> ChainedGroups<A, B> {
     };
 }
 
-/// A tensor type of a field, which owns its elements or borrows them from the file.
+/// A tensor type that a field can have. It owns its elements or borrows them from the file.
 pub trait LoadTensor<'a>: Sized {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -468,7 +469,7 @@ pub trait LoadTensor<'a>: Sized {
     /// Whether it owns its elements, so that they can be converted.
     #[doc(hidden)]
     const OWNS: bool = false;
-    /// Whether it takes no array of the file.
+    /// Whether the file has no array for it.
     #[doc(hidden)]
     const HAS_NO_ARRAY: bool = false;
     #[doc(hidden)]
@@ -540,7 +541,7 @@ impl<'a> LoadTensor<'a> for NoBias {
     }
 }
 
-/// A tensor type of a field with `layout`. It owns its elements.
+/// A tensor type that a field with `layout` can have. It owns its elements.
 #[diagnostic::on_unimplemented(
     message = "only a `Tensor` can have a `layout`",
     label = "this borrows its elements, in the layout of the file"

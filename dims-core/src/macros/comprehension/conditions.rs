@@ -1,5 +1,6 @@
-//! Conditions on the operands of macros. Each trait checks one, and its associated type is unknown
-//! if it does not hold, so that rustc reports each mistake once, in the user's terms.
+//! Conditions on the operands of macros. Each trait checks one condition. If the condition does not
+//! hold, rustc cannot infer the associated type, so it reports each mistake once, in the user's
+//! terms.
 
 use crate::expr::{Operand, Scalar, Unary};
 use crate::operators::elementwise::UnaryOut;
@@ -13,8 +14,9 @@ use core::marker::PhantomData;
 use kernels::ops::{Cast, Index, Map};
 use kernels::scalar::{Analytic, CastTo, Element, IndexInt, Num, Real};
 
-/// Another marker that does not hold. If [`True`] is implemented for a single type, two other
-/// markers are needed to keep rustc from choosing one.
+/// A second marker for a condition that does not hold. If a condition is implemented with [`True`]
+/// for a single type, rustc would choose the only other marker for all other types. With two
+/// others, it cannot choose.
 #[derive(Debug)]
 pub struct Other;
 
@@ -515,7 +517,7 @@ impl<D: Never + Copy> Outer<False> for D {
     }
 }
 
-/// The dim of `$` and a name.
+/// The dim that `$` and a name refer to.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn outer<D: Outer<M>, M>(dim: D) -> D::Dim {
     dim.dim()

@@ -110,7 +110,7 @@ where
     Named::from_expr(Select { cond: cond.into_named().expr, a: a.into_named().expr, b: other })
 }
 
-/// A condition. This is the only place that rejects other types.
+/// A condition. Its elements must be `bool`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn condition<A: AsTensor<Elem: Truth>>(a: A) -> UnaryOut<Holds, A> {
     Named::from_expr(Unary { op: Holds, a: a.into_named().expr })

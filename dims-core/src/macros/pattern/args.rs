@@ -189,7 +189,7 @@ pub trait ValueList<T: Element> {
         None
     }
 
-    /// Appends all operands, if they are memory without dims.
+    /// Appends all operands. Returns false if one is not memory without dims.
     fn memories<'s>(&'s self, memories: &mut OperandsInMemory<'s, T>) -> bool;
 
     /// The elements of the first operand in the order of a loop nest.

@@ -4,8 +4,8 @@ use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
 use smallvec::SmallVec;
 
-/// One operand in memory: the elements and the strides along dims and axes, for each array of a
-/// list.
+/// One operand in memory: for each of its arrays, the elements and the strides along dims and axes.
+/// Only a list has several arrays.
 pub struct Arrays<'a, T> {
     /// The arrays. A list's arrays have a stride of 0 along the list.
     pub items: SmallVec<[(Elements<'a, T>, SmallVec<[isize; 8]>); 1]>,

@@ -173,7 +173,7 @@ const fn are_loops(loops: &PatternLoops, output: &[Slot], axes: usize) -> bool {
     found == kept.len()
 }
 
-/// The axes of an array that has no groups and no repeated axis, if there are few.
+/// The axes of an array. `None` if it has groups, a repeated axis, or more than [`MOST`] axes.
 const fn numbers(slots: &[Slot]) -> Option<Numbers> {
     let mut list = Numbers { len: 0, axes: [0; MOST] };
     if slots.len() > MOST {

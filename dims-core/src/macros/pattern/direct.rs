@@ -114,7 +114,7 @@ impl BoundPattern {
         &self.sizes[..self.rows.axes()]
     }
 
-    /// The loops, to be run.
+    /// The loops, ready to run.
     #[inline]
     pub(crate) fn run(&self) -> RunLoops<'_> {
         RunLoops { sizes: self.sizes(), rows: &self.rows }

@@ -32,9 +32,9 @@ pub type PatternOutput<U, O, T, L> =
 
 /// `out[output] = sum over all other axes of the product of the operands`
 ///
-/// (Inlined, like all sums of products. The operands are passed by reference, because moving them
-/// would take as long as a small product. In an unoptimized build, inlining would keep the locals
-/// of each call on the caller's stack.)
+/// (Inlined, like all sums of products. The general path takes the operands by reference, because
+/// moving them would take as long as a small product. Without optimization this is not inlined,
+/// because the locals of each call would stay on the caller's stack.)
 #[cfg_attr(not(debug_assertions), inline(always))]
 #[track_caller]
 pub fn einsum<O, T: Num, L: Args<T>>(
@@ -62,7 +62,7 @@ where
     <O::Rank as ResultOf<T, L::Dims>>::build_of(data, &sizes, "einsum!")
 }
 
-/// The name of an axis, for plans. Axes that are not in the pattern have none.
+/// The name of an axis, for plans. Axes that are not in the pattern are shown as `..`.
 fn axis_name(pattern: &'static Pattern, axis: usize) -> &'static str {
     pattern.axes.get(axis).copied().unwrap_or("..")
 }
@@ -83,9 +83,9 @@ fn product_dims(pattern: &'static Pattern) -> ProductDims {
     }
 }
 
-/// The elements and the sizes of the result, planned. (It does not build the result: if that shared
-/// a stack slot with the result of a small product, the small one would be written there in smaller
-/// pieces than it is read.)
+/// The elements and the sizes of the result, planned. (It does not build the result. Otherwise the
+/// result could share a stack slot with the result of a small product, which would be written there
+/// in smaller pieces than it is read.)
 #[inline(never)]
 #[track_caller]
 fn planned<T: Num, U: Dims>(

@@ -195,7 +195,7 @@ impl<'a, T> ArrayElements<'a, T> {
         }
     }
 
-    /// Whether all elements are borrowed.
+    /// Whether this is one borrowed array whose axes need no allocation, so that it owns nothing.
     #[inline]
     pub(super) fn is_lent(&self) -> bool {
         matches!(self.held, BorrowedOrOwned::Borrowed(_))

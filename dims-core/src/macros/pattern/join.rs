@@ -22,7 +22,7 @@ use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
 
-/// A whole operand is the whole result.
+/// The piece that copies a whole operand to the whole result.
 const WHOLE: &[Piece] = &[Piece { input: 0, from: &[], to: &[] }];
 
 /// Whether the result is copied from several arrays.

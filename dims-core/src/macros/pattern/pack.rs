@@ -78,7 +78,7 @@ impl From<Vec<Vec<usize>>> for PackedShape {
 pub trait CommonRank<O>: AnyRank {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The number.
+    /// The common rank.
     type Out: AnyRank;
 }
 
@@ -264,8 +264,8 @@ where
     for array in &arrays {
         out.push(array.elements(), &array.axes, before.len());
     }
-    // For each position of the axes around `*`, the parts of the arrays are adjacent, and fill its
-    // axis.
+    // For each position of the axes around `*`, the parts of the arrays are adjacent, and fill the
+    // axis `*`.
     Ok((O::build(out.finish(), &sizes), PackedShape::new(parts)))
 }
 
@@ -368,7 +368,7 @@ pub struct ListedShape<'a, R, K> {
     marker: PhantomData<fn() -> (R, K)>,
 }
 
-/// A size, and whether it is inferred; then it is 0.
+/// A size, and whether it is inferred. An inferred size is 0 here.
 #[doc(hidden)]
 pub type ListedSize = (usize, bool);
 

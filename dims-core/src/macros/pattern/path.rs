@@ -24,7 +24,7 @@ pub struct EinsumPath {
     pub naive_flops: f64,
     /// Multiplications and additions of all steps.
     pub flops: f64,
-    /// Elements of the greatest intermediate result.
+    /// Elements of the largest intermediate result.
     pub largest: f64,
 }
 

@@ -124,7 +124,7 @@ pub fn solve(pattern: &Pattern, given: &[GivenSize], shapes: &[&[usize]]) -> Res
 struct Solver<'p> {
     pattern: &'p Pattern,
     solved: Solved,
-    /// The operand that each size comes from. `None` if it was given.
+    /// The operand that each size comes from. `usize::MAX` if the size was given.
     from: SmallVec<[usize; 8]>,
 }
 

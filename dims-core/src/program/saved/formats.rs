@@ -59,8 +59,8 @@ impl<'de> Deserialize<'de> for SavedProgram {
 /// Writes the version of the format, the program, and a result of it. Dims of the result that have
 /// no static size are written with size 0.
 ///
-/// If the results have no `serde` implementations, as layers and optimizers, save
-/// [`Program::to_saved`].
+/// If the results do not implement the traits of `serde`, as layers and optimizers do not, save
+/// [`Program::to_saved`] instead.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -83,7 +83,7 @@ impl<'de> Deserialize<'de> for SavedProgram {
 ///
 /// # Errors
 ///
-/// Returns an error that names the operation if a step calls a function of the user.
+/// Returns an error that names the operation if a step calls a user-defined function.
 impl<In, Out: Parameters + Serialize> Serialize for Program<In, Out> {
     fn serialize<F: Serializer>(&self, serializer: F) -> Result<F::Ok, F::Error> {
         let failed = |error: DimError| serde::ser::Error::custom(error);
