@@ -150,7 +150,8 @@
 //!   features for files need `std`. Without it the crate needs `core` and `alloc`: see below.
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and similar macros.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
-//! * `linalg`: systems of equations, decompositions and functions of matrices, by the crate `faer`.
+//! * `linalg`: systems of equations, decompositions and functions of matrices. Large ones use the
+//!   crate `faer`.
 //! * `image`, `mdarray`, `nalgebra`, `candle`: conversions from and to the images, arrays, matrices
 //!   and tensors of these crates: `creation::foreign`.
 //! * `safetensors`, `npy`: tensors in files, with the names of their dims (`file`; npz belongs to

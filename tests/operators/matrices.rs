@@ -15,7 +15,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Matrices",
-        about: "With the feature `linalg`, using the crate `faer`. They compute at once, along the two dims given; all other dims are a batch. Elements are `f32`, `f64`, and, without derivatives, complex numbers. `Triangular` is in `linalg::systems`.",
+        about: "With the feature `linalg`. They compute at once, along the two dims given; all other dims are a batch. Elements are `f32`, `f64`, and, without derivatives, complex numbers. `Triangular` is in `linalg::systems`.",
         operators: entries(),
     }
 }

@@ -123,7 +123,7 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
-        // (`W` fixes the innermost stride at 1 only where `Facts::layout` does.)
+        // (`W` fixes the innermost stride at 1 only if `Facts::layout` does.)
         strided(self.0.memory().0, operands.next_row(), ())
     }
 

@@ -2,7 +2,7 @@
 //! programs and modes.
 //!
 //! ```text
-//! bind  ->  expression  ->  ExprStep  ->  kernel of the expression's own type  ->  results, which the step goes with
+//! bind  ->  expression  ->  ExprStep  ->  kernel of the expression's own type  ->  results, with their step
 //! ```
 //!
 //! An expression runs by a kernel that is compiled for its type. Before that it becomes an

@@ -28,7 +28,8 @@ pub type SingularTriple<A, U, S, V> = (ElemsOver<A, U>, Reduced<RealElem<A>, A, 
 pub type OrderedFactors<A, X, L, U> = (Reduced<usize, A, X>, ElemsOver<A, L>, ElemsOver<A, U>);
 
 /// Decompositions of matrices along two dims of a tensor, and quantities computed from them. All
-/// other dims are a batch. The methods run immediately, using the crate `faer`.
+/// other dims are a batch. The methods run immediately: on several matrices at once up to 16 rows,
+/// and with the crate `faer` for larger ones.
 ///
 /// If the factors share a new dim, pass it as `k`. Its size is the smaller of the sizes of `rows`
 /// and `columns`. If an element is infinite or NaN, the error names the position of its matrix in

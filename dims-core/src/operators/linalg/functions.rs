@@ -11,7 +11,7 @@ use kernels::step::linalg::{MatrixElement, MatrixWork};
 use twins::panicking_twin;
 
 /// Functions of square matrices along two dims of a tensor. Each matrix maps a space to itself. All
-/// other dims are a batch. The methods run immediately, using the crate `faer`.
+/// other dims are a batch. The methods run immediately.
 pub trait MatrixFunctions: Computable {
     /// The power with an integer exponent `n`: the product of `n` copies of the matrix, the
     /// identity for 0, and the power of the inverse for a negative exponent.

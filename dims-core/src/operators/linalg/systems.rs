@@ -43,7 +43,8 @@ impl Triangular {
 pub type SignAndLog<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<RealElem<A>, A, X>);
 
 /// Square matrices along two dims of a tensor: their inverses and determinants, and systems of
-/// equations. All other dims are a batch. The methods run immediately, using the crate `faer`.
+/// equations. All other dims are a batch. The methods run immediately: on several matrices at once
+/// up to 16 rows, and with the crate `faer` for larger ones.
 ///
 /// A matrix maps vectors along `columns` to vectors along `rows`:
 /// `y[rows] = sum over columns of a[rows, columns] * x[columns]`. So `b` in `a x = b` has the dim
