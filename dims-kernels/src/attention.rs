@@ -1,5 +1,5 @@
-//! Attention in tiles: the scores of a block of queries and a block of keys, which never leave the
-//! cache, with a running maximum and sum for each query.
+//! Attention in tiles. A tile has the scores of a block of queries and a block of keys, which never
+//! leave the cache. Each query has a running maximum and sum.
 
 mod scores;
 
@@ -73,7 +73,7 @@ pub struct Work<'n, T> {
     /// Loops over batches, one loop over queries, loops over keys; rows for queries, keys, values,
     /// result, mask and bias.
     pub nest: &'n Nest,
-    /// The number of the loop over queries.
+    /// The index of the loop over queries.
     pub query: usize,
     /// Loops over features; rows for queries and keys.
     pub features: Nest,
@@ -169,10 +169,10 @@ compiled! {
     ///
     /// # Safety
     ///
-    /// Along their rows, each position of the nest and of the features is an element of the queries
-    /// and of the keys, and each position of the nest and of the values is an element of the
-    /// values. The rows of the result reach all `len` elements. If there are several threads, the
-    /// results of `lower` may be used on any of them.
+    /// The rows of the queries and of the keys map each position of the nest and of the features to
+    /// one of their elements. The rows of the values map each position of the nest and of the
+    /// values to one of theirs. The rows of the result reach all `len` elements. If there are
+    /// several threads, the results of `lower` may be used on any of them.
     pub unsafe fn attend<'w, 'l, T: Real>(
         work: &'w Work<'w, T>,
         len: usize,
@@ -460,7 +460,7 @@ impl<T: Real> Task for Fold<'_, T> {
             let scores = &mut scratch.scores[row * width..][..width];
             let plain = !biased && !masked;
             let found = if plain {
-                // Scores are multiplied again below, rather than written and read again.
+                // Scores are scaled again below, which is faster than writing and reading them.
                 fold(scores, T::LOWEST, |greatest, score| larger(greatest, score * scale), larger)
             } else {
                 if biased {
@@ -501,8 +501,8 @@ impl<T: Real> Task for Fold<'_, T> {
     }
 }
 
-/// The larger of two numbers. NaN need not count as the greatest: it makes the sum NaN, and so all
-/// results of the query.
+/// The larger of two numbers. NaN need not count as the greatest: it makes the sum NaN, and
+/// therefore all results of the query.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn larger<T: Real>(a: T, b: T) -> T {
     if b > a { b } else { a }

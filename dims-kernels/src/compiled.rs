@@ -1,12 +1,13 @@
 //! Routines that depend only on the element type, compiled in this crate for the common types.
 //!
 //! rustc compiles a generic function again in each crate that calls it. The macro `compiled`
-//! therefore defines a routine as a function of this crate for each type that it lists, which
-//! callers only link. For all other types, including those of users, the routine stays generic.
+//! therefore defines a routine as one function of this crate for each type in its list, and callers
+//! only link these functions. For all other types, including those of users, the routine stays
+//! generic.
 //!
-//! The constant [`Num::COMPILED`](crate::scalar::Num::COMPILED) tells which of the common types a
-//! type is. Users' element types have the default, [`Precompiled::NO`]; no other value can be
-//! constructed for them.
+//! The constant [`Num::COMPILED`](crate::scalar::Num::COMPILED) says which of the common types a
+//! type is, if any. Users' element types have the default, [`Precompiled::NO`]; no other value can
+//! be constructed for them.
 
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, transmute_copy};
@@ -18,14 +19,14 @@ pub struct Precompiled<T> {
 }
 
 impl<T> Precompiled<T> {
-    /// `T` is none of the common types.
+    /// `T` is not one of the common types.
     pub const NO: Self = Precompiled { common: None, of: PhantomData };
 }
 
 macro_rules! common_types {
     ($($t:ident)*) => {
         /// The element types for which some routines are compiled here.
-        #[allow(non_camel_case_types)] // so that a macro can name both by one word
+        #[allow(non_camel_case_types)] // so that each variant has the name of its type
         #[derive(Clone, Copy)]
         pub(crate) enum CommonType { $($t),* }
 
@@ -89,10 +90,10 @@ macro_rules! compiled {
             type $T = $common;
             $($attribute)*
             $($unsafe)? fn $name<$($lifetime),*>($($argument: $type),*) $($out)* $body
-            // SAFETY: `T` is this type, as its constant says. So both types of an argument are the
-            // same type, and so are those of the result: they have the same text, in which `T`
-            // names the parameter or this type, and the lifetimes are the parameters'. For an
-            // unsafe routine, the caller makes the promise.
+            // SAFETY: `T` is this type, as its constant says. Each argument has the same type
+            // outside and inside the inner function, and so has the result: both types have the
+            // same text, where `T` is the parameter outside and this type inside, and both use the
+            // same lifetimes. The promise of an unsafe routine is the caller's.
             unsafe { $crate::compiled::same($name($($crate::compiled::same::<_, $type>($argument)),*)) }
         } else {
             $crate::compiled::compiled!(

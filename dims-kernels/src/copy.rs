@@ -16,12 +16,11 @@ use crate::memory::elements::{Elements, ElementsMut, OutputSlots};
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 
-/// Writes the nest's first operand, in the nest's order, into contiguous memory, and fills it.
+/// Fills contiguous memory with the elements of the nest's first operand, in the nest's order.
 ///
 /// # Safety
 ///
-/// Each position of the nest is, along the row of the first operand, a position of the elements'
-/// axes.
+/// The row of the first operand maps each position of the nest to a position of the elements' axes.
 pub unsafe fn copy<T: Copy + 'static>(elements: Elements<'_, T>, nest: &Nest, out: &mut [MaybeUninit<T>]) {
     assert_eq!(nest.positions(), out.len(), "the loop nest covers the result");
     let row = nest.operands().next_row();
@@ -34,8 +33,8 @@ pub unsafe fn copy<T: Copy + 'static>(elements: Elements<'_, T>, nest: &Nest, ou
 /// The maximum number of axes of a tensor whose elements are reordered one by one.
 pub const FEW: usize = 4;
 
-/// Writes the elements along all of these axes, the last one fastest: for few elements, where
-/// planning would take longer.
+/// Writes the elements along all of these axes, the last one fastest. For few elements, this takes
+/// less time than planning a copy.
 ///
 /// # Panics
 ///
@@ -82,7 +81,7 @@ pub unsafe fn copy_few<T: Copy + 'static>(
 ///
 /// # Safety
 ///
-/// Each position of the loops is, along the row, a position of the elements' axes.
+/// The row maps each position of the loops to a position of the elements' axes.
 #[inline]
 pub unsafe fn copy_row<T: Copy + 'static>(
     elements: Elements<'_, T>,
@@ -102,7 +101,7 @@ pub unsafe fn copy_row<T: Copy + 'static>(
 ///
 /// # Safety
 ///
-/// Each position of the loops is, along each row, a position of the axes of that row's elements.
+/// Each row maps each position of the loops to a position of the axes of that row's elements.
 #[inline]
 pub unsafe fn copy_onto<T: Copy + 'static>(
     elements: Elements<'_, T>,
@@ -119,8 +118,8 @@ pub unsafe fn copy_onto<T: Copy + 'static>(
     unsafe { copy_between(elements.as_ptr(), row, start, result.strides, sizes) };
 }
 
-/// Copies the elements at the positions of some loops: strides are those of `from`, and `result`
-/// those of `to`.
+/// Copies the elements at the positions of some loops. `strides` are the strides of `from`, and
+/// `result` those of `to`.
 ///
 /// # Panics
 ///
@@ -142,12 +141,12 @@ pub(crate) fn copy_strided<T: Copy + 'static, const N: usize>(
     assert!(last(strides) < from.len() && last(result) < to.len(), "the loops stay within the slices");
     let [strides, result] = [strides, result].map(|own| own.map(|stride| stride as isize));
     // SAFETY: strides are not negative, so each position is between the first one and the last one,
-    // which is an element of both slices. `to` is borrowed exclusively.
+    // and the last one is an element of both slices. `to` is borrowed exclusively.
     unsafe { copy_between(from.as_ptr(), Row::new(&strides), to.as_mut_ptr(), &result, &sizes) };
 }
 
-/// Writes the elements at `origin`, offset by `row`, to those at `target`, along loops whose
-/// innermost is contiguous in the target.
+/// Writes the elements at `origin`, offset by `row`, to those at `target`, offset by the strides
+/// `result`. This is fastest if the innermost loop is contiguous in the target.
 ///
 /// # Safety
 ///

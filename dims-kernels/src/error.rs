@@ -64,7 +64,7 @@ pub enum Error {
         /// The names of the variables.
         names: Vec<String>,
     },
-    /// A step of the user without a derivative depends on variables of a gradient. The user can
+    /// A user-defined step without a derivative depends on variables of a gradient. The user can
     /// define the derivative.
     NoOwnDerivative {
         /// The step.
@@ -74,7 +74,7 @@ pub enum Error {
         /// The names of the variables.
         names: Vec<String>,
     },
-    /// An operation of the user returned something invalid.
+    /// A user-defined operation returned something invalid.
     Operation {
         /// The operation.
         name: &'static str,
@@ -88,7 +88,7 @@ pub enum Error {
     },
     /// A probability is not between 0 and 1.
     Probability {
-        /// The function that draws with it.
+        /// The function that draws numbers with this probability.
         operation: &'static str,
         /// The probability.
         p: f64,

@@ -8,9 +8,9 @@
 //! # Preconditions
 //!
 //! A function that takes [elements](memory::elements) and a [nest](loops::nest) reads the elements
-//! along the nest's rows of strides. The caller promises that these rows stay within the elements:
-//! builds with debug assertions check it, others do not. `typed-dims-core` derives both from the
-//! same axes. A program that uses this crate directly must ensure it itself.
+//! along the nest's rows of strides. The caller promises that these rows stay within the elements;
+//! only builds with debug assertions check it. `typed-dims-core` derives rows and elements from the
+//! same axes, so they always fit. A program that uses this crate directly must ensure that they do.
 
 #![no_std]
 // Readers of this documentation work on the kernels, so it may link to private items.

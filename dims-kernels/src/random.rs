@@ -6,9 +6,9 @@
 
 use smallvec::SmallVec;
 
-/// What numbers are drawn for. The same seed gives different numbers for different purposes;
-/// otherwise dropout would drop just the small numbers of `rand`. (The constants are digits of the
-/// golden ratio and of pi.)
+/// The purpose that numbers are drawn for. The same seed gives different numbers for different
+/// purposes; otherwise dropout would drop exactly the small numbers of `rand`. (The constants are
+/// digits of the golden ratio and of pi.)
 #[derive(Clone, Copy)]
 #[repr(u64)]
 #[allow(missing_docs)]

@@ -17,7 +17,8 @@ pub trait Element: Copy + Default + Debug + Send + Sync + 'static {}
 #[diagnostic::do_not_recommend]
 impl<T: Copy + Default + Debug + Send + Sync + 'static> Element for T {}
 
-/// A type with the four operations: integers (which wrap around), floats, complex numbers.
+/// A type with the four arithmetic operations: integers (which wrap around), floats, complex
+/// numbers.
 #[diagnostic::on_unimplemented(
     message = "there is no arithmetic on tensors of `{Self}`",
     label = "numbers are needed here; cast the tensor first: `.cast::<f32>()`; where the type is a parameter: `T: Num`, or `T: Real` for floats"
@@ -27,7 +28,7 @@ pub trait Num: Element + PartialEq {
     const ZERO: Self;
     /// 1
     const ONE: Self;
-    /// Whether dividing by 0 has a value.
+    /// Whether division by 0 yields a value instead of a panic.
     const DIVIDES_BY_ZERO: bool;
     /// Which of the types with [precompiled routines](crate::compiled) this is, if any.
     #[doc(hidden)]
@@ -110,8 +111,8 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
     /// `e^x` for `x <= 0` or NaN.
     #[doc(hidden)]
     fn exp_down<I: Isa>(self) -> Self;
-    /// Like `exp_down`, times an unspecified power of two that is the same for all `x`: for
-    /// quotients of such values and their sum.
+    /// Like `exp_down`, times an unspecified power of two that is the same for all `x`. It cancels
+    /// when such values are divided by their sum.
     #[doc(hidden)]
     fn exp_share<I: Isa>(self) -> Self;
 }
@@ -142,7 +143,7 @@ pub trait Analytic: Signed {
 }
 
 /// Elements of tensors that change attention scores of type `T`: a `bool` masks them, and a `T` is
-/// added. (Defined here, where it is known that `bool` is not a float.)
+/// added. (Defined in the crate of [`Real`], where rustc knows that `bool` does not implement it.)
 #[doc(hidden)]
 pub trait ScoreChange<T>: Element {
     /// [`Masks`] or [`Adds`].
@@ -357,8 +358,8 @@ macro_rules! floats {
             const HIGHEST: Self = <$t>::INFINITY;
             #[cfg_attr(not(unoptimized), inline(always))]
             fn rem(self, other: Self) -> Self { self % other }
-            // `self != self` keeps NaN on the left; if the comparison with NaN on the right fails,
-            // `other` is returned.
+            // `self != self` keeps a NaN on the left. A comparison with a NaN on the right is
+            // false, so `other` is returned.
             #[cfg_attr(not(unoptimized), inline(always))]
             #[allow(clippy::eq_op)]
             fn maximum(self, other: Self) -> Self { if self > other || self != self { self } else { other } }
@@ -512,10 +513,9 @@ floats! {
 
 complexes!(f32 f64);
 
-/// A number that rounds to a half precision as this one does, with no bits in the lower half:
-/// whether there were any is kept in the last bit of the upper half. (`from_f64` of the crate
-/// `half` may only look at the upper half, and take a number just above a midpoint for the
-/// midpoint.)
+/// Clears the lower 32 bits. If any of them was set, it sets the last bit of the upper half, so
+/// that the result rounds to the same half-precision number. (`from_f64` of the crate `half` may
+/// look only at the upper half, and so mistake a number just above a midpoint for the midpoint.)
 #[cfg(feature = "half")]
 #[cfg_attr(not(unoptimized), inline(always))]
 fn keep_remainder(value: f64) -> f64 {

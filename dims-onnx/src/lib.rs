@@ -49,7 +49,7 @@ use std::path::Path;
 /// The greatest number of axes of a tensor. Real models have at most 8.
 pub const MOST_AXES: usize = 26;
 
-/// A model, as in its file.
+/// A model as read from its file.
 #[derive(Clone, Debug)]
 pub struct OnnxModel {
     proto: proto::ModelProto,

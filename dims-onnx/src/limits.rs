@@ -1,5 +1,6 @@
-//! Limits the number of parts of a file. A part takes two bytes in the file but much more in
-//! memory, so a small file could require a lot of memory. The file is scanned before it is decoded.
+//! Limits the number of parts of a file. A part may take only two bytes in the file but much more
+//! in memory, so a small file could require a lot of memory. The file is scanned before it is
+//! decoded.
 
 /// The greatest total number of nodes, names, attributes, weights, types and axes. The largest
 /// models have a few hundred thousand.

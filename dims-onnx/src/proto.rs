@@ -2,9 +2,8 @@
 //! when a file is read.
 //!
 //! Field numbers are those of the standard,
-//! [onnx.proto](https://github.com/onnx/onnx/blob/main/onnx/onnx.proto). Below the messages are
-//! functions that build small models, for example in tests. The `onnx` library can read these
-//! models.
+//! [onnx.proto](https://github.com/onnx/onnx/blob/main/onnx/onnx.proto). The functions below the
+//! messages build small models, for example in tests. The `onnx` library can read these models.
 
 use prost::Message;
 use prost::bytes::Bytes;
@@ -38,7 +37,7 @@ pub struct OperatorSetIdProto {
     pub version: i64,
 }
 
-/// A graph: nodes in an order of computation.
+/// A graph: nodes in the order of computation.
 #[derive(Clone, PartialEq, Message)]
 pub struct GraphProto {
     /// The nodes.
@@ -100,7 +99,7 @@ pub struct AttributeProto {
     /// An integer.
     #[prost(int64, optional, tag = "3")]
     pub i: Option<i64>,
-    /// A text.
+    /// A string.
     #[prost(bytes = "bytes", optional, tag = "4")]
     pub s: Option<Bytes>,
     /// A tensor.
@@ -266,8 +265,8 @@ impl ModelProto {
     }
 }
 
-/// A tensor of `f32`. Each axis has a size and a denotation. Digits are a number, other text is a
-/// name, and empty text means unknown.
+/// A tensor of `f32`. Each axis has a size and a denotation. A size of digits is a number, other
+/// text is a name, and empty text means unknown.
 pub fn float_tensor(name: &str, axes: &[(&str, &str)]) -> ValueInfoProto {
     tensor(name, 1, axes)
 }

@@ -152,8 +152,8 @@ impl OnnxTensor {
         for (at, dim) in shape.dim.iter().enumerate() {
             let axis = OnnxAxis::read(dim).map_err(|why| wrong(format!("has an axis {at} {why}")))?;
             if let OnnxSize::Fixed(size) = axis.size {
-                // A size of 0 may be at any position, so it does not count: arrays also limit the
-                // product of the other sizes.
+                // A size of 0 does not count, because arrays also limit the product of the other
+                // sizes.
                 elements = elements.and_then(|elements| elements.checked_mul(size.max(1)));
             }
             axes.push(axis);

@@ -32,8 +32,8 @@ use tokens::{flat, source, text_of};
 /// ```
 ///
 /// It applies to functions, methods of `impl` blocks, and methods of traits, with or without a
-/// body. A function without `self` that mentions `Self` is an associated one. The crate must have a
-/// function `error::unwrap`, which returns the value or panics.
+/// body. A function without `self` that mentions `Self` is treated as an associated function. The
+/// crate must have a function `error::unwrap`, which returns the value or panics.
 ///
 /// # Documentation
 ///

@@ -62,7 +62,7 @@ pub enum XlaError {
     },
     /// A step of a program cannot be expressed in StableHLO.
     NotLowered {
-        /// The missing operation.
+        /// The reason.
         what: String,
         /// The operation.
         operation: &'static str,

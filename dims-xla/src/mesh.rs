@@ -7,7 +7,7 @@
 //! | step | collective |
 //! |---|---|
 //! | sums over a dim that is split | all-reduce |
-//! | the same, if the sum is stored in parts along this axis | reduce-scatter |
+//! | sums over such a dim, and stores the sum in parts along the same mesh axis | reduce-scatter |
 //! | reads a whole value that is stored in parts | all-gather |
 //! | splits a value along another dim | all-to-all |
 //! | looks up elements by indices that are split | an all-reduce of one byte, which tells all devices whether the indices are in range |
@@ -182,8 +182,8 @@ impl Mesh {
         position
     }
 
-    /// The axes along which the groups of devices run; `None` if there are no such axes. Without
-    /// groups, all devices are one group.
+    /// The axes along which the groups of devices run; `None` if the groups do not follow axes.
+    /// Without groups, all devices are one group.
     #[cfg(feature = "pjrt")]
     pub(crate) fn axes_of(&self, groups: &[Vec<usize>]) -> Option<Vec<&'static str>> {
         let all = [(0..self.devices()).collect()];

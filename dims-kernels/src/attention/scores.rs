@@ -42,7 +42,7 @@ pub trait Change<T> {
 /// A tile of scores: `rows` queries and `width` keys from the position `at` on.
 pub struct ScoreTile<'a> {
     pub(super) at: &'a mut [usize],
-    /// The number of the loop over queries.
+    /// The index of the loop over queries.
     pub(super) query: usize,
     pub(super) rows: usize,
     pub(super) width: usize,
@@ -81,13 +81,13 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Change<T>
 compiled! {
     for f32 f64:
 
-    /// The mask and the bias as [lowered programs](LoweredProgram), which take the next rows.
+    /// The mask and the bias as [lowered programs](LoweredProgram), which read along the next rows.
     /// `None` for element types that programs do not compute with.
     ///
     /// # Safety
     ///
-    /// There are rows for the operands of both. Along its row, each position of their nest is one
-    /// of the operand's elements, which outlive the result.
+    /// There are rows for the operands of both. The row of an operand maps each position of their
+    /// nest to one of the operand's elements, which outlive the result.
     ///
     /// # Panics
     ///
@@ -216,7 +216,8 @@ impl<T: Real, B: Kernel<Elem: Real<Wide = T>>> Task for Bias<'_, B, T> {
             // Elements that were loaded for another row had another mask.
             let moved = (row > 0 && mask.is_none()).then_some((query, 1));
             bias.load::<I>(&Tile { at, len: width, mask, moved }, &mut faults);
-            // After a fault nothing is computed: a substitute element could be a divisor of zero.
+            // After a fault nothing is computed: the substitute for an element could be 0, and used
+            // as a divisor.
             if faults.any() {
                 break;
             }

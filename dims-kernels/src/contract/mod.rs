@@ -189,7 +189,7 @@ compiled! {
 
     /// `scale` times the product of the operands, summed over all axes that the target does not
     /// keep. At least one operand must vary along each axis of more than one element. Returns the
-    /// elements if the target is new memory, else an empty vector.
+    /// elements if the target is new memory, otherwise an empty vector.
     #[track_caller]
     pub fn contract<'f, 'l, 't, T: Num>(
         operands: ContractionFactors<'f, T>,

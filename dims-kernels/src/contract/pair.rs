@@ -172,8 +172,8 @@ fn without<'a, T: Num>(
 /// rows](is_skinny).
 ///
 /// `vector` and `matrix` are the strides of the operands, `c` the strides of the result. If the
-/// elements of a sum are adjacent, [`sum_products`] is faster on some processors, as it reads the
-/// matrix line by line.
+/// elements of a sum are adjacent, [`sum_products`] is faster on some processors, because it reads
+/// the matrix line by line.
 #[cfg(x86_vectors)]
 fn row_times_matrix<T: Num>(
     vector: &[isize],
@@ -264,8 +264,8 @@ fn run_loop<T: Num>(
         Some(to) => (to, true),
         None => (Destination::of_step(len), false),
     };
-    // SAFETY: the callers pass a nest whose rows have the strides of the operands. Along these all
-    // positions are elements, as the callers of `borrowed` promised.
+    // SAFETY: the callers pass a nest whose rows have the strides of the operands. These strides
+    // map all positions to elements, as the callers of `borrowed` promised.
     let data = unsafe { sum_loop(nest, [a.elements(), b.elements()], to)? };
     Ok(if is_there { data } else { target.take(data, sizes) })
 }
@@ -284,7 +284,7 @@ pub(super) fn loop_step<T: Num>(nest: &Nest, len: usize, expression: String) -> 
 ///
 /// # Safety
 ///
-/// The nest has a row for each operand. Along that row, each position of the nest is one of the
+/// The nest has a row for each operand. That row maps each position of the nest to one of the
 /// operand's elements.
 pub(super) unsafe fn sum_loop<T: Num>(
     nest: &Nest,
@@ -293,7 +293,7 @@ pub(super) unsafe fn sum_loop<T: Num>(
 ) -> Result<Vec<T>, Error> {
     let lower = |nest| {
         let mut operands = Nest::operands(nest);
-        // SAFETY: along the first row of the nest, all positions are elements of `a`, as the caller
+        // SAFETY: the first row of the nest maps all positions to elements of `a`, as the caller
         // promises. `reduce` runs the kernel over the nest that it is made for.
         let a = unsafe { Strided::new(a, operands.next_row(), ()) };
         // SAFETY: likewise, for the second row and `b`.
@@ -309,8 +309,8 @@ pub(super) unsafe fn sum_loop<T: Num>(
 }
 
 /// The operands of a product whose rows, columns or sums are several loops. An operand is packed if
-/// that leaves fewer loops, does not multiply its memory (overlapping windows), and its elements
-/// are used often enough.
+/// packing leaves fewer loops, does not multiply the operand's memory (as for overlapping windows),
+/// and pays off because the elements are used often.
 #[track_caller]
 fn packed_pair<'a, 'b, T: Num>(
     mut a: ContractionFactor<'a, T>,

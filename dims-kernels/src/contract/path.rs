@@ -40,8 +40,8 @@ pub fn path(sets: &[AxisSet], sizes: &[usize], kept: &[usize]) -> ContractionPat
     }
 }
 
-/// The greedy path and its number of multiplications. Each step takes the pair with the least cost
-/// for its saving.
+/// The greedy path and its number of multiplications. Each step takes the pair that [`cheapest`]
+/// chooses.
 fn greedy(mut sets: Supports, sizes: &[usize], result: AxisSet) -> (ContractionPath, f64) {
     let mut path = ContractionPath::new();
     let mut flops = 0.0;
@@ -76,7 +76,7 @@ fn cheapest(sets: &[AxisSet], sizes: &[usize], result: AxisSet) -> (usize, usize
     best.2
 }
 
-/// For each set of operands, as bits, one of the two parts that it is the product of.
+/// For each set of operands, as bits, one of the two parts whose product it is.
 type Tree = Vec<usize>;
 
 /// The path with the fewest multiplications, and their number.
@@ -186,7 +186,7 @@ mod tests {
             sizes in proptest::collection::vec(20usize..60, 6),
             kept in 0u128..64,
         ) {
-            // Axes that only one operand and not the result has are summed before any product.
+            // Axes that only one operand has, and not the result, are summed before any product.
             let sets: Vec<AxisSet> = (0..sets.len()).map(|at| axes_of(1 << at, &sets, kept)).collect();
             let present = sets.iter().fold(0, |all, axes| all | axes);
             let order: Vec<usize> = each(kept & present).collect();

@@ -57,7 +57,7 @@ impl PreparedProduct {
     }
 
     /// Runs the product of operands that start at these addresses. Returns the results if `to` is
-    /// new memory, else an empty vector.
+    /// new memory, otherwise an empty vector.
     ///
     /// # Safety
     ///

@@ -42,8 +42,9 @@ impl<'a, T: Num> Target<'a, T> {
     ///
     /// # Safety
     ///
-    /// Along the strides, each position of the loops, whose sizes are always `sizes`, is a position
-    /// along the axes of `places`. Distinct positions of the kept axes are distinct elements.
+    /// The strides map each position of the loops, whose sizes are always `sizes`, to a position
+    /// along the axes of `places`. They map distinct positions of the kept axes to distinct
+    /// elements.
     pub unsafe fn places(
         places: ElementsMut<'a, T>,
         strides: SmallVec<[isize; 8]>,
@@ -89,8 +90,8 @@ impl<'a, T: Num> Target<'a, T> {
     ///
     /// # Safety
     ///
-    /// Along the strides, the loops have a position for each result. `write` writes all results,
-    /// and reads none of them before.
+    /// The loops reach each result along their strides. `write` writes all results, and reads none
+    /// of them before.
     pub(super) unsafe fn write(
         &mut self,
         loops: impl Iterator<Item = (usize, isize)>,
@@ -164,9 +165,9 @@ impl<'a, T: Num> Target<'a, T> {
     }
 }
 
-/// Writes the strides along the loops of an array, each of whose axes is a group of consecutive
-/// loops in `order`, the last one the fastest. Axes after the groups are single loops. Returns
-/// whether the sizes match the array.
+/// Writes the strides of an array along the loops. Each axis of the array is a group of consecutive
+/// loops in `order`, the last one fastest. Axes after the groups are single loops. Returns whether
+/// the sizes match the array.
 pub fn spread(axes: &[Axis], groups: &[usize], order: &[usize], loops: &[usize], row: &mut [isize]) -> bool {
     let mut next = 0;
     for (number, &Axis { size, stride }) in axes.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Blocked copies: two loops of a copy at a time. One is contiguous in the result, the other is
-//! contiguous in the source if possible.
+//! Blocked copies: two loops of a copy at a time. If possible, one of them is contiguous in the
+//! result, and the other in the source.
 
 use crate::loops::nest::Odometer;
 use crate::machine::isa::{Isa, Task};
@@ -8,12 +8,12 @@ use core::any::TypeId;
 use smallvec::SmallVec;
 
 /// Transpositions of at least this many bytes bypass the caches when they write. Their squares
-/// touch many cache lines, each of which would first be read from memory, and the first writes
-/// would have left the caches before the last.
+/// write to many cache lines. Otherwise each line would first be read from memory, and would leave
+/// the caches before all of it is written.
 const STREAMED: usize = 8 << 20;
 
-/// Whether all bytes of the elements are initialised, as in numbers of 4 or 8 bytes: [`stream`] and
-/// the transposition in registers require it.
+/// Whether the elements are numbers of 4 or 8 bytes, so that all their bytes are initialised.
+/// [`stream`] and the transposition in registers require it.
 pub(super) fn is_number<T: 'static>() -> bool {
     let own = TypeId::of::<T>();
     cfg!(all(target_arch = "x86_64", target_feature = "sse2"))
@@ -30,7 +30,7 @@ pub(super) fn is_number<T: 'static>() -> bool {
         .contains(&own)
 }
 
-/// Writes a cache line without reading it first. Other threads see such writes after [`fence`].
+/// Writes a cache line without reading it first. Call [`fence`] before other threads read it.
 ///
 /// # Safety
 ///
@@ -54,7 +54,7 @@ unsafe fn stream<T, const B: usize>(to: *mut [T; B], line: [T; B]) {
     };
 }
 
-/// Waits until other threads see the writes of [`stream`].
+/// Makes the writes of [`stream`] visible to other threads before any later write.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn fence() {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
@@ -138,7 +138,7 @@ impl<T: Copy + 'static> Task for BlockedCopy<'_, T> {
                 are_numbers,
             };
             // SAFETY: rows and columns are loops of the nest: the source's elements are valid, by
-            // the contract of `copy`, and the target's are slots of the result.
+            // the contract of `copy_between`, and the target's are slots of the result.
             unsafe {
                 match size_of::<T>() {
                     _ if block.target_column != 1 => block.scattered(),
@@ -163,12 +163,12 @@ impl<T: Copy + 'static> Task for BlockedCopy<'_, T> {
 }
 
 impl<T: Copy + 'static> MatrixBlock<T> {
-    /// Lines that are contiguous on both sides.
+    /// Copies lines that are contiguous on both sides.
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn by_rows(&self) {
         for row in 0..self.rows as isize {
-            // SAFETY: the line is in both matrices, and the target does not overlap the source: it
-            // is new memory.
+            // SAFETY: the line is in both matrices, and nothing else accesses the target's
+            // elements, so they do not overlap the source.
             unsafe {
                 let (from, to) =
                     (self.source.offset(row * self.source_row), self.target.offset(row * self.target_row));
@@ -184,7 +184,7 @@ impl<T: Copy + 'static> MatrixBlock<T> {
         (self.rows, self.source_row, self.source_column) == (lines, 1, lines as isize)
     }
 
-    /// Lines whose elements the source interleaves, `N` at a time.
+    /// Copies `N` lines whose elements are interleaved in the source.
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn by_planes<const N: usize>(&self) {
         let lines: [*mut T; N] =
@@ -208,7 +208,7 @@ impl<T: Copy + 'static> MatrixBlock<T> {
         (self.columns, self.target_row, self.source_row) == (lines, lines as isize, 1)
     }
 
-    /// Lines whose elements the result interleaves, `N` at a time.
+    /// Copies `N` lines whose elements are interleaved in the result.
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn by_weaving<const N: usize>(&self) {
         let lines: [*const T; N] =
@@ -223,7 +223,7 @@ impl<T: Copy + 'static> MatrixBlock<T> {
         }
     }
 
-    /// Elements that are not contiguous in the result.
+    /// Copies elements that are not contiguous in the result.
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn scattered(&self) {
         for row in 0..self.rows as isize {
@@ -266,7 +266,7 @@ impl<T: Copy + 'static> MatrixBlock<T> {
         self.target_row.unsigned_abs().wrapping_mul(size_of::<T>()).is_multiple_of(LINE)
     }
 
-    /// A transposition: squares of `B` x `B` elements, whose lines are one or a few vectors,
+    /// Transposes in squares of `B` x `B` elements, whose lines are one or a few vectors. They are
     /// grouped into larger squares that fit into the first-level cache. If `STREAM`, each line of a
     /// square is a [cache line](MatrixBlock::has_lines), and is [streamed](stream).
     #[cfg_attr(not(unoptimized), inline(always))]
@@ -311,8 +311,8 @@ impl<T: Copy + 'static> MatrixBlock<T> {
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn square<const B: usize, const STREAM: bool>(&self, row: usize, column: usize) {
         // SAFETY: the square is in both matrices; a row of the source's transpose is `B` contiguous
-        // elements (its row stride is 1). `transpose` is called for numbers only, all bytes of
-        // which are initialised.
+        // elements (its row stride is 1). `transpose` is called only for numbers, whose bytes are
+        // all initialised.
         unsafe {
             let from = self.source.offset(row as isize + column as isize * self.source_column);
             let to = self.target.offset(row as isize * self.target_row + column as isize);

@@ -33,7 +33,7 @@ pub fn can_multiply<T: Num>(product: &Product<T>) -> bool {
 /// As for [`crate::gemm::multiply`].
 pub unsafe fn multiply<T: Num>(product: &Product<T>) {
     let gemm = installed().expect("a BLAS was found");
-    // SAFETY: the caller's promise; `T` is the type of each, or nothing runs.
+    // SAFETY: the caller's promise; each call runs only if `T` is its element type.
     let is_done = unsafe {
         real::<T, f32>(product, gemm.sgemm, 1.0, 0.0)
             || real::<T, f64>(product, gemm.dgemm, 1.0, 0.0)

@@ -27,7 +27,7 @@ pub enum Route {
     SmallLoops,
     /// A few rows by a large matrix, which is read once, in memory order.
     SkinnyRows,
-    /// The right matrix is packed in micro-panels; lists of offsets give the elements of each role.
+    /// The right matrix is packed in micro-panels; lists of offsets give rows, columns and sums.
     Panels,
     /// The crate `gemm`, or `matrixmultiply` without that feature.
     Library,
@@ -48,7 +48,7 @@ impl Route {
     ];
 }
 
-/// An element type, as far as the choice of a kernel depends on it.
+/// A class of element types, for the choice of a kernel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ElementClass {
     /// `f32` and `f64`: there are vector kernels and a library.
@@ -60,7 +60,7 @@ enum ElementClass {
 }
 
 impl ElementClass {
-    /// A constant once it is compiled for a type.
+    /// A compile-time constant for each type.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn of<T: 'static>() -> Self {
         let is = |other: TypeId| TypeId::of::<T>() == other;
@@ -74,7 +74,7 @@ impl ElementClass {
     }
 }
 
-/// The layout of the matrices of a product, as far as the types of the operands determine it.
+/// The parts of a product's layout that the types of the operands determine.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownLayout {
     /// Whether the result is column-major, so that the transposed product is computed.
@@ -113,8 +113,8 @@ pub unsafe fn multiply_as<T: Num>(product: &Product<T>, layout: Option<KnownLayo
     let row_major = layout.map(|layout| layout.row_major_b);
     // SAFETY: the caller's promise; the transposed product computes the same elements.
     unsafe {
-        // Two calls: copying the product that was just assembled takes as long as choosing its
-        // kernel.
+        // Two calls, because copying the product that was just assembled takes as long as choosing
+        // its kernel.
         if is_transposed {
             multiply_oriented(&product.transposed(), row_major);
         } else {
@@ -347,7 +347,7 @@ fn is_for_skinny<T>(product: &Product<T>) -> bool {
     if !is_along {
         return is_large_by_few_rows::<T>(rows, columns, k, least);
     }
-    // The crate `gemm` has its own loops for a vector.
+    // The crate `gemm` has special loops for products with a vector.
     let is_for_library = cfg!(feature = "gemm") && rows == 1 && k < params::skinny::MIN_LINE;
     !is_for_library && is_large_by_few_rows::<T>(rows, columns, k, least / 2)
 }

@@ -32,8 +32,8 @@ const PAGE: usize = 4096;
 /// Elements of the right matrix packed at once: they fit into the second-level cache.
 const BLOCK_ELEMENTS: usize = 1 << 16;
 
-/// Whether the right matrix is transposed with its columns on different pages, which the library
-/// would read page by page while packing, and there are not [many](library_rows) rows.
+/// Whether the right matrix is transposed, its columns are on different pages, and there are not
+/// [many](library_rows) rows. While packing, the library would read such a matrix page by page.
 fn is_far_apart<T>(product: &Product<T>) -> bool {
     let b = &product.b;
     b.row == 1
@@ -59,7 +59,7 @@ unsafe fn run_packed<T: Num>(product: &Product<T>) {
             let from = b.start.wrapping_offset(row as isize + column as isize * b.col);
             let strides = [b.row, b.col];
             let result = [width as isize, 1];
-            // SAFETY: the block lies in the right matrix; `lines` has room for it, and is read
+            // SAFETY: the block is in the right matrix; `lines` has room for it, and is read
             // after the copy. Each column block's sums start with its first rows.
             unsafe {
                 copy_between(from, Row::new(&strides), lines.as_mut_ptr(), &result, &[height, width]);

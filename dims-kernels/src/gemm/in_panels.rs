@@ -13,13 +13,12 @@ use core::ops::Range;
 /// Runs the products and writes the results to `c`, which need not be initialized. Each operand is
 /// read along the strides in the plan.
 ///
-/// The threads divide the role that [`Share`] names.
+/// The threads divide the batch, the rows or the columns: see [`Share`].
 ///
 /// # Safety
 ///
-/// Along the strides of `a` and of `b`, each position of the loops is one of their elements. The
-/// results are valid for writes and nothing else accesses them; distinct positions have distinct
-/// results.
+/// The strides of `a` and `b` map each position of the loops to one of their elements. The results
+/// are valid for writes and nothing else accesses them; distinct positions have distinct results.
 pub unsafe fn run<T: Num>(products: &InPanels, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
     let InPanels { roles, m, n, k, exchanged } = products;
     let (m, n, k) = (*m, *n, *k);

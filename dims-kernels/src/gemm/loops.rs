@@ -17,10 +17,10 @@ pub unsafe fn small<T: Num>(product: &Product<T>) {
     dispatch(Small { product, sum });
 }
 
-/// Runs a product whose sum runs over arbitrary elements: `sum` lists their offsets from the first
-/// element of the row in the left matrix and of the column in the right one. The windows of a
-/// convolution are one such sum, which stays in registers. `k` and the strides along it are
-/// ignored.
+/// Computes a product that sums over arbitrary elements. `sum` lists their offsets from the first
+/// element of the row in the left matrix, and from the first element of the column in the right
+/// one. For example, a convolution sums over a window. The sum stays in registers. `k` and the
+/// strides along it are ignored.
 ///
 /// The product must come from [`with_row_major_b`](Product::with_row_major_b).
 ///
@@ -35,14 +35,14 @@ pub unsafe fn multiply_scattered<T: Num>(product: &Product<T>, sum: &[(isize, is
 /// The offsets of the elements of a sum from its first element, in the left and in the right
 /// matrix.
 trait SumOffsets: Copy {
-    /// Whether these products are also compiled for AVX-512. Float products with even offsets
-    /// mostly run in `unpacked` instead.
+    /// Whether these products are also compiled for AVX-512. Float products with evenly spaced
+    /// offsets usually run in `unpacked` instead.
     const WIDE: bool;
     fn count(self) -> usize;
     fn at(self, at: usize) -> (isize, isize);
 }
 
-/// Elements at even distances.
+/// Evenly spaced elements.
 #[derive(Clone, Copy)]
 struct EvenOffsets {
     count: usize,
@@ -117,8 +117,8 @@ impl<T: Num, S: SumOffsets> Task for Small<T, S> {
 }
 
 impl<T: Num, S: SumOffsets> Small<T, S> {
-    /// As many blocks of `W` adjacent columns as fit, from `start` on. Returns the column after the
-    /// last block.
+    /// Computes as many blocks of `W` adjacent columns as fit, from `start` on. Returns the column
+    /// after the last block.
     ///
     /// # Safety
     ///
@@ -129,7 +129,7 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
         let mut column = start;
         while column + W <= self.product.n {
             let mut row = 0;
-            // SAFETY: the rows and columns lie in the result; the rest is the caller's promise.
+            // SAFETY: the rows and columns are in the result; the rest is the caller's promise.
             unsafe {
                 if const { has_all_blocks::<T>() } {
                     while row + 8 <= self.product.m {
@@ -151,18 +151,18 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
         column
     }
 
-    /// `R` rows of `W` adjacent columns, in registers.
+    /// Computes `R` rows of `W` adjacent columns, in registers.
     ///
     /// # Safety
     ///
-    /// As for [`columns`](Small::columns); the rows and columns lie in the result.
+    /// As for [`columns`](Small::columns); the rows and columns are in the result.
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn block<I: Isa, const W: usize, const R: usize>(&self, row: usize, column: usize) {
         let Product { a, b, c, c_row, c_col, accumulate, .. } = self.product;
         let mut sums = [[T::ZERO; W]; R];
         for p in 0..self.sum.count() {
             let (in_a, in_b) = self.sum.at(p);
-            // SAFETY: the rows, the sum `p` and the columns lie in the matrices, which are valid by
+            // SAFETY: the rows, the sum `p` and the columns are in the matrices, which are valid by
             // the caller's promise; if there are several columns, they are adjacent. (`offset`
             // would check its result in each call in builds with debug assertions.)
             unsafe {
@@ -181,7 +181,7 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
         if c_col != 1 {
             for (i, &sums) in sums.iter().enumerate() {
                 for (at, &sum) in sums.iter().enumerate() {
-                    // SAFETY: `row + i` and `column + at` lie in the result, which the caller gave
+                    // SAFETY: `row + i` and `column + at` are in the result, which the caller gave
                     // us exclusively.
                     unsafe {
                         let out = start.offset(i as isize * c_row + at as isize * c_col);
@@ -191,7 +191,7 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
             }
         } else if accumulate {
             for (i, &sums) in sums.iter().enumerate() {
-                // SAFETY: `W` columns from `column` on lie in the result and are adjacent, as
+                // SAFETY: `W` columns from `column` on are in the result and are adjacent, as
                 // `c_col` is 1; the caller gave us the result exclusively.
                 unsafe {
                     let out = start.offset(i as isize * c_row).cast::<[T; W]>();
@@ -200,7 +200,7 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
             }
         } else {
             for (i, &sums) in sums.iter().enumerate() {
-                // SAFETY: `W` columns from `column` on lie in the result and are adjacent, as
+                // SAFETY: `W` columns from `column` on are in the result and are adjacent, as
                 // `c_col` is 1; the caller gave us the result exclusively.
                 unsafe { *start.offset(i as isize * c_row).cast::<[T; W]>() = sums };
             }
@@ -219,12 +219,12 @@ pub unsafe fn by_rows<T: Num>(product: &Product<T>) {
     for i in 0..m {
         for j in 0..n {
             if !accumulate {
-                // SAFETY: the element lies in the result, which the caller gave us exclusively.
+                // SAFETY: the element is in the result, which the caller gave us exclusively.
                 unsafe { *c.offset(i as isize * c_row + j as isize * c_col) = T::ZERO };
             }
         }
         for p in 0..k {
-            // SAFETY: the element lies in the matrix, which is valid by the caller's promise.
+            // SAFETY: the element is in the matrix, which is valid by the caller's promise.
             let x = unsafe { *a.start.offset(i as isize * a.row + p as isize * a.col) };
             for j in 0..n {
                 // SAFETY: `i`, `p` and `j` are within the sizes of the product, so the element of

@@ -5,8 +5,8 @@
 //!
 //! * a BLAS that the user has installed (feature `blas`), unless the product is small;
 //! * on x86-64 with AVX2, for `f32` and `f64`: [reading both matrices in place](unpacked) if they
-//!   fit the caches and have no short sides; [one pass over a large matrix](skinny) for few rows;
-//!   [`panels`] for a transposed right matrix, unless there are many rows;
+//!   fit into the caches and have no short sides; [one pass over a large matrix](skinny) for few
+//!   rows; [`panels`] for a transposed right matrix, unless there are many rows;
 //! * the crate `gemm` (feature `gemm`, on by default) or else `matrixmultiply`, for the types that
 //!   they support;
 //! * loops, for all other types.
@@ -14,9 +14,10 @@
 //! Why `gemm`: on one thread of an EPYC with AVX-512, f32, in GFLOP/s (`matrixmultiply` -> `gemm`):
 //! 1024^3 182 -> 215, 512^3 197 -> 234, 128^3 167 -> 214, 64^3 135 -> 199, 32^3 87 -> 152, 64 of
 //! 128^3 152 -> 201, 1000 x 10 by 10 x 1000 157 -> 184. It is slower where the right matrix is
-//! transposed and there are few rows, the more so the farther apart its columns are (64 x 4096 by
-//! 4096 x 64: 67, in panels 221; 128 x 64 by 64 x 128: 204 and 238); where panels are unavailable,
-//! such a matrix is packed first. Products read in place reach 270 to 280 from 32^3 to 512^3.
+//! transposed and there are few rows, especially if the columns are far apart: 64 x 4096 by 4096 x
+//! 64 reaches 67, in panels 221; 128 x 64 by 64 x 128 reaches 204, in panels 238. Where panels are
+//! unavailable, such a matrix is packed first. Products read in place reach 270 to 280 from 32^3 to
+//! 512^3.
 
 use crate::memory::elements::{Elements, Reaches};
 use crate::scalar::Num;

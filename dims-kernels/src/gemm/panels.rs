@@ -3,14 +3,14 @@
 //!
 //! A register tile of the result, a micro-panel, has MR rows and NR columns; NR is two vectors. Its
 //! sums stay in registers from the first to the last element. The right matrix is packed in strips
-//! as wide as a vector. A strip whose columns are adjacent already is not packed if few rows read
+//! as wide as a vector. A strip whose columns are already adjacent is not packed if few rows read
 //! it, as in most windows of a convolution. The left matrix is not packed if its rows and sums have
 //! one stride each. So windows, attention heads and transposed matrices are multiplied without a
 //! copy of the whole operand.
 //!
 //! The blocking follows Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication,
-//! 2008), the lists of offsets Matthews (High-Performance Tensor Contraction without Transposition,
-//! 2018).
+//! 2008). The lists of offsets follow Matthews (High-Performance Tensor Contraction without
+//! Transposition, 2018).
 
 use crate::gemm::Product;
 use crate::gemm::tile::{LeftRows, each_row};
@@ -25,7 +25,7 @@ use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 use core::ops::{Add, Range};
 use smallvec::SmallVec;
 
-/// Offsets from the first element along a role that two matrices share.
+/// Offsets from the first element, for rows, columns or sums: a role that two matrices share.
 #[derive(Clone, Copy)]
 pub struct Offsets<'l> {
     /// In the first matrix, which is the left one for rows and sums.
@@ -435,7 +435,7 @@ impl<T: Copy + Default + Add<Output = T>> PanelTile<'_, T> {
             whole,
             accumulate,
         } = self;
-        // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's
+        // SAFETY: rows, sums and columns are in the matrices, which are valid by the caller's
         // promise.
         unsafe {
             let (mut first, mut second) = ([V::zeros(); R], [V::zeros(); R]);
@@ -497,7 +497,7 @@ impl<T: Copy + Default + Add<Output = T>> PanelTile<'_, T> {
     unsafe fn scatter(&self, lines: &[[T; MAX_NR]], c: *mut T) {
         for (line, &row) in lines.iter().zip(self.rows) {
             for (&value, &column) in line.iter().zip(self.columns) {
-                // SAFETY: rows and columns lie in the result.
+                // SAFETY: rows and columns are in the result.
                 unsafe {
                     let to = c.wrapping_offset(row + column);
                     *to = if self.accumulate { *to + value } else { value };
@@ -583,7 +583,7 @@ mod tests {
             }
             let before = if accumulate { T::one() } else { T::nan() };
             let mut c = vec![before; expected.len()];
-            // SAFETY: all offsets lie within the vectors.
+            // SAFETY: all offsets are within the vectors.
             unsafe { multiply_by(wide, &panels, &[[0; 3]], a.as_ptr(), b.as_ptr(), c.as_mut_ptr()) };
             let differs = |(&c, &sum): (&T, &T)| match (sum.is_nan(), accumulate) {
                 (true, _) => c.is_nan() != before.is_nan(),

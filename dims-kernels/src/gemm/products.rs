@@ -14,9 +14,8 @@ use alloc::vec::Vec;
 ///
 /// # Safety
 ///
-/// Along the strides of `a` and of `b`, each position of the loops is one of their elements. The
-/// results are valid for writes and nothing else accesses them; distinct positions have distinct
-/// results.
+/// The strides of `a` and `b` map each position of the loops to one of their elements. The results
+/// are valid for writes and nothing else accesses them; distinct positions have distinct results.
 pub unsafe fn run<T: Num>(products: &Products, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
     let parts = products.parts::<T>();
     let Products { loops, results, m, n, k } = products;
@@ -84,8 +83,8 @@ impl<T: Num> ProductRun<T> {
         (0..parts).map(piece).collect()
     }
 
-    /// Splits the rows or the columns of each product, whichever are more. If there are about as
-    /// many, it splits the axis with the larger stride in the result, so that each thread writes
+    /// Splits the rows or the columns of each product, whichever are more. If both numbers are
+    /// similar, it splits the axis with the larger stride in the result, so that each thread writes
     /// contiguous memory. If the right matrix is transposed, [`shares_rows`] decides.
     fn split_product(&self, parts: usize) -> Vec<Self> {
         let (first, row_major) = (self.first, self.first.with_row_major_c());

@@ -1,4 +1,4 @@
-//! Products whose matrices are read in place, a vector of a row at a time, without packing first.
+//! Products whose matrices are read in place, one vector at a time, without packing first.
 //!
 //! A tile of the result is some rows by one or two vectors; its sums stay in registers from the
 //! first to the last element. Vectors at the end of a row are read and written in part. This is the
@@ -56,7 +56,7 @@ compiled! {
 }
 
 /// Whether the first tile of some columns packs these columns of the right matrix for the others.
-/// Packed rows are adjacent and start at cache lines. Only [some processors](params) gain from it;
+/// Packed rows are adjacent and aligned to vectors. Only [some processors](params) gain from it;
 /// tests always do it.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn is_worth_packing<V: Vector>(product: &Product<V::Elem>) -> bool {
@@ -85,7 +85,7 @@ unsafe fn all<V: Vector>(product: &Product<V::Elem>) {
         let mut column = 0;
         while column < product.n {
             let left = product.n - column;
-            // SAFETY: rows and columns lie in the matrices; `scratch` has room for all packed rows,
+            // SAFETY: rows and columns are in the matrices; `scratch` has room for all packed rows,
             // and there are more rows than in a tile when packing; the rest is the caller's
             // promise.
             unsafe {
@@ -111,8 +111,8 @@ unsafe fn all<V: Vector>(product: &Product<V::Elem>) {
     }
 }
 
-/// The rows of the first tile, by two vectors of columns as in [`strip`]. Packs the elements of the
-/// right matrix in these columns.
+/// Computes the rows of the first tile, by two vectors of columns as in [`strip`]. Packs the
+/// elements of the right matrix in these columns.
 ///
 /// # Safety
 ///
@@ -138,8 +138,8 @@ unsafe fn first_tile<V: Vector>(
     }
 }
 
-/// Some rows of the result, by `W` vectors of columns from `column` on; only the first `count`
-/// elements of the last vector are columns.
+/// Computes some rows of the result, by `W` vectors of columns from `column` on; only the first
+/// `count` elements of the last vector are columns.
 ///
 /// # Safety
 ///
@@ -191,7 +191,7 @@ struct DirectTile<T> {
 }
 
 /// A tile of `R` rows and `W` vectors of columns. Only the columns in `mask` exist in the last
-/// vector. The tile packs the columns that it reads into `packed`.
+/// vector. If `packed` is given, the tile packs the columns that it reads.
 struct DirectTileOf<'t, V: Vector, const W: usize, const R: usize> {
     tile: &'t DirectTile<V::Elem>,
     mask: V::Mask,
@@ -238,7 +238,7 @@ impl<T: Copy> DirectTile<T> {
     ) {
         let &DirectTile { depth, a, a_row, a_step, mut b, b_step, c, c_row, accumulate } = self;
         let (a_row, c_row) = (unforeseen(a_row), unforeseen(c_row));
-        // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's
+        // SAFETY: rows, sums and columns are in the matrices, which are valid by the caller's
         // promise.
         unsafe {
             let (mut first, mut second) = ([V::zeros(); R], [V::zeros(); R]);
@@ -264,8 +264,8 @@ impl<T: Copy> DirectTile<T> {
                     b = b.wrapping_offset(b_step);
                 };
             }
-            // Four rows of the right matrix per advance of the pointers: fewer instructions, as two
-            // threads of a core share the decoder.
+            // Four rows of the right matrix per advance of the pointers. This saves instructions,
+            // because two threads of a core share the decoder.
             if const { W == 2 } && a_step == 1 {
                 while done + 4 <= depth {
                     line!(0);
@@ -358,7 +358,7 @@ mod tests {
                 c_col: 1,
                 accumulate,
             };
-            // SAFETY: the matrices lie within the vectors; the level is at most the machine's.
+            // SAFETY: the matrices are within the vectors; the level is at most the machine's.
             unsafe { multiply(level, &product) };
             let differs = |(&c, &sum): (&T, &T)| c != sum && !(c.is_nan() && sum.is_nan());
             assert_eq!(c.iter().zip(&expected).position(differs), None, "{level:?}");

@@ -22,7 +22,7 @@ pub unsafe trait GatherIndices {
     const PARALLEL: bool;
 
     /// Whether any index has to be computed per element. Affine indices that stay within their axis
-    /// are already strides.
+    /// are already part of the strides.
     fn is_active(&self) -> bool;
 
     /// Whether the offset is the same along the innermost loop.

@@ -51,8 +51,8 @@ pub unsafe trait Kernel: Sized {
     /// division by an integer 0 and no call of a user's closure.
     const TOTAL: bool = true;
 
-    /// Whether kernels of one expression can run on several threads: they cannot if it contains
-    /// closures of the user.
+    /// Whether kernels of one expression can run on several threads; `false` if the expression
+    /// contains closures of the user.
     const PARALLEL: bool = true;
 
     /// Whether elements may vary; `false` if they are the same everywhere, in every nest.
@@ -66,7 +66,7 @@ pub unsafe trait Kernel: Sized {
     const MONOTONE: bool = false;
 
     /// Whether a line consists of two parts, each with elements of one operand, so that
-    /// [`write_line`](Kernel::write_line) computes no other elements.
+    /// [`write_line`](Kernel::write_line) computes only elements that it writes.
     const IN_PARTS: bool = false;
 
     /// Whether elements may be read at computed indices.
@@ -190,11 +190,11 @@ pub unsafe trait Kernel: Sized {
     /// A copy of everything that [`pair_reader`](Kernel::pair_reader) needs.
     type Pairs;
 
-    /// Finds operands in a nest that pairs rows, from `at` on. All operands are in memory. Operands
-    /// on one side of operations (`LEFT`) are constant along the innermost loop; operands on the
-    /// other side are contiguous along it, and constant along the loop `row`. `along` is the third
-    /// loop. `paired` is false for the operand on that side itself. `None` if the operands are
-    /// different, or something [can fault](Kernel::can_fault).
+    /// Finds the operands from `at` on, for a nest that computes pairs of rows. All operands are in
+    /// memory or constants. Operands on one side of operations (the left one if `LEFT`) are
+    /// constant along the innermost loop. Operands on the other side are contiguous along it, and
+    /// constant along the loop `row`. `along` is the third loop. `paired` is false for an operand
+    /// on the first side. `None` if an operand has other strides or [can fault](Kernel::can_fault).
     #[cfg_attr(not(unoptimized), inline(always))]
     fn pairs<const LEFT: bool>(
         &self,
@@ -211,7 +211,7 @@ pub unsafe trait Kernel: Sized {
     ///
     /// # Safety
     ///
-    /// [`pairs`](Kernel::pairs) returned these, with `paired` false, and the nest has this
+    /// [`pairs`](Kernel::pairs) returned `_pairs`, with `paired` false, and the nest has this
     /// position.
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn broadcast_element<I: Isa>(_pairs: &Self::Pairs, _row: usize, _step: usize) -> Self::Elem {
@@ -223,7 +223,7 @@ pub unsafe trait Kernel: Sized {
     ///
     /// # Safety
     ///
-    /// [`pairs`](Kernel::pairs) returned these, and the nest has this position.
+    /// [`pairs`](Kernel::pairs) returned `_pairs`, and the nest has this position.
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn pair_reader<I: Isa, const LEFT: bool>(
         _pairs: &Self::Pairs,
@@ -277,8 +277,8 @@ pub fn change<I: Isa, K: Kernel<Elem = bool>>(kernel: &K, len: usize, guess: &mu
         return (first, len);
     }
     let (mut same, mut other) = (0, len - 1);
-    // From the guess on in steps that double; by bisection if there is no guess, or once the steps
-    // are too large.
+    // The search goes on from the guess in steps that double. It bisects if there is no guess, or
+    // once the steps are too large.
     let (mut next, mut step) = (*guess, if *guess < other { 1 } else { len });
     while same + 1 < other {
         let middle = if same < next && next < other { next } else { same.midpoint(other) };
@@ -298,7 +298,7 @@ pub fn change<I: Isa, K: Kernel<Elem = bool>>(kernel: &K, len: usize, guess: &mu
 /// An index that was out of range for an element that was read.
 #[derive(Clone, Debug)]
 pub struct IndexFault {
-    /// The dims that the index is computed from.
+    /// The axis, and the dims that the index is computed from.
     pub what: String,
     /// The index.
     pub index: i128,

@@ -415,14 +415,14 @@ unsafe impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for 
     }
 }
 
-/// Casts a pointer to an operand's elements to one to results, if both have the same size.
+/// Casts a pointer to an operand's elements to a pointer to results, if both have the same size.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn as_large<T, Out>(source: *const T) -> Option<*const Out> {
     (size_of::<T>() == size_of::<Out>()).then_some(source.cast())
 }
 
-/// How an operand of a pair is read: as one broadcast element for the whole tile, or by the reader
-/// of a tile.
+/// How an operand of an operation is read: as one broadcast element for the whole tile, or by the
+/// reader of a tile.
 pub enum OperandReader<K: Kernel> {
     /// One element.
     Broadcast(K::Elem),

@@ -30,7 +30,7 @@ impl<T: Copy> PrefetchStream<T> {
         kernel.source(at).map_or(Self::NOTHING, Self::from)
     }
 
-    /// The first `most` elements at most.
+    /// At most the first `most` elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn take(self, most: usize) -> Self {
         PrefetchStream { len: self.len.min(most), ..self }
@@ -50,8 +50,8 @@ impl<T: Copy> PrefetchStream<T> {
         }
     }
 
-    /// Prefetches `some` elements 32 cache lines after the first `done`: the distance of hardware
-    /// prefetchers that wait for nothing else.
+    /// Prefetches `some` elements 32 cache lines after the first `done`. This is how far ahead
+    /// hardware prefetchers run if nothing holds them up.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn prefetch_at_distance(self, done: usize, some: usize) {
         self.prefetch(done + const { 32 * per_line::<T>() }, some);
@@ -65,7 +65,7 @@ pub struct TilePrefetch<T> {
     pub output: PrefetchStream<T>,
     /// The elements that the tile is computed from, prefetched 32 cache lines ahead.
     pub input: PrefetchStream<T>,
-    /// The elements that are read next: as many as are written.
+    /// The elements that are read next. As many of them are prefetched as are written.
     pub next: PrefetchStream<T>,
 }
 

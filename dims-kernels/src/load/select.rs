@@ -11,8 +11,8 @@ pub struct SelectKernel<C, A, B> {
     cond: C,
     a: A,
     b: B,
-    /// The position where a monotone condition changes along a tile, and whether it holds before it
-    /// (0) or from it on (-1).
+    /// The position where a monotone condition changes along a tile, and whether it holds before
+    /// that position (0) or from there on (-1).
     until: i32,
     flip: i32,
     /// The position of the previous change, along the same or an earlier tile or line.
@@ -67,8 +67,8 @@ unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel
         // SAFETY: the caller's promise; each operand was loaded where the condition takes it, and
         // has an unspecified value elsewhere.
         unsafe {
-            // (Positions in a tile are compared in lanes as narrow as the elements, positions along
-            // dims in wide lanes. Vector blends need only the sign.)
+            // (Positions in a tile fit into narrow lanes, unlike positions along dims. Vector
+            // blends need only the sign.)
             let cond = if C::MONOTONE {
                 (x as i32).wrapping_sub(self.until) ^ self.flip < 0
             } else {
@@ -172,7 +172,7 @@ fn write_part<I: Isa, K: Kernel>(
         return;
     }
     if K::LONG || K::IN_PARTS {
-        // This does not wait for memory.
+        // Such kernels do not wait for memory, or prefetch themselves.
         return kernel.write_line::<I>(at, places, faults);
     }
     let next = next.take(MOST_PREFETCHED);

@@ -52,12 +52,12 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
     ///
     /// # Safety
     ///
-    /// * Each position of the loops is, along the row, a position of the elements' axes. Active
+    /// * The row maps each position of the loops to a position of the elements' axes. Active
     ///   `indices` select from further axes of the elements. Each of these axes has the size and
     ///   the stride that its index is checked against.
     /// * The reader only gets positions of these loops: it runs over the nest that the row is taken
     ///   from, or over a part of it.
-    /// * If `W` says so, the stride along the innermost loop is 1.
+    /// * If `W::UNIT` is true, the stride along the innermost loop is 1.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn along_row(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
         // Indices are checked when they select, and an axis that they select from may be empty.
@@ -228,7 +228,7 @@ fn varying(strides: &[isize], sizes: &[usize], packed: &[isize]) -> Varying {
 }
 
 // SAFETY: all pointers follow the row of the operand, which stays within its elements, and the
-// offsets of checked indices; elements are shared borrows.
+// offsets of checked indices; the elements are borrowed.
 unsafe impl<T: Element, X: GatherIndices, W: StrideKind> Kernel for Strided<'_, T, X, W> {
     type Elem = T;
     type TileReader = *const T;

@@ -78,7 +78,7 @@ impl<'n> Tiles<'n> {
 }
 
 /// Rows of a loop nest that are computed by one call: `rows` rows of `len` elements along the
-/// innermost loop. The first row starts at the position `at`, each of the others one step further
+/// innermost loop. The first row starts at the position `at`, and each other row one step further
 /// along the second innermost loop.
 pub struct TileRun<'r> {
     /// The position of the first element; callees may change it.
@@ -96,7 +96,7 @@ impl TileRun<'_> {
     }
 }
 
-/// Iterates over a loop nest in order, by runs of at most `most` elements: whole rows, or a part of
+/// Iterates over a loop nest in order, in runs of at most `most` elements: whole rows, or a part of
 /// one. `f` returns whether to continue.
 pub fn for_each_run(nest: &Nest, most: usize, f: &mut dyn FnMut(TileRun<'_>) -> bool) {
     if nest.sizes.contains(&0) {

@@ -15,8 +15,8 @@ pub type Order = SmallVec<[usize; 8]>;
 /// A number for each axis of a list: its size, its stride, or a position along it.
 pub type Sizes = SmallVec<[usize; 8]>;
 
-/// The axes of a set in ascending order. It takes one step per axis of the set, not one per
-/// possible axis, because every product calls it often.
+/// The axes of a set in ascending order. Every product calls this often, so it takes one step per
+/// axis of the set, not one per possible axis.
 #[inline]
 pub fn each(axes: AxisSet) -> impl Iterator<Item = usize> + Clone {
     let some = |left: AxisSet| (left != 0).then_some(left);

@@ -1,5 +1,5 @@
-//! Modes: listeners that are told which steps ran on their thread, the memory of the results, and
-//! which memory was freed.
+//! Modes are listeners. They are told which steps ran on their thread, where the results are
+//! stored, and which memory was freed.
 //!
 //! A kernel notes its step before it runs. The step is *pending* until its result is reported with
 //! [`told`] or [`ran`], or the next step is noted. Then all modes are told about it.
@@ -50,8 +50,8 @@ pub struct Ran<'r> {
     /// The number of enclosing loops of calls. Such a loop is itself a step ([`PlanStep::Calls`]),
     /// which is reported after the steps of the calls, and lists them.
     pub loops: usize,
-    /// The memory of the results. Most steps have one result. There is none if the result stays
-    /// within an operation, such as a packed operand of a product.
+    /// The memory of the results. Most steps have one result. The slice is empty if the result
+    /// stays within an operation, such as a packed operand of a product.
     pub results: &'r [ResultMemory<'r>],
 }
 
@@ -187,7 +187,7 @@ struct Listener {
     loops: usize,
 }
 
-/// A step that was noted, but whose result was not reported yet.
+/// A step that was noted, but whose result has not been reported yet.
 struct PendingStep {
     step: PlanStep,
     place: &'static Location<'static>,
@@ -296,8 +296,8 @@ fn is_own(place: &Location<'_>) -> bool {
     place.file().starts_with(sources)
 }
 
-/// Notes a pending step, if anything listens on this thread. Its source location is known if all
-/// functions on the way to this one have `#[track_caller]`.
+/// Notes a pending step, if anything listens on this thread. The source location is the user's if
+/// every function between the user's code and this one has `#[track_caller]`.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub fn note(step: impl FnOnce() -> PlanStep) {
@@ -306,7 +306,8 @@ pub fn note(step: impl FnOnce() -> PlanStep) {
     }
 }
 
-/// Like [`note`], for calls that may not be a step of plans. Returns whether a step is pending.
+/// Like [`note`], for calls that are not always a step of the plan. Returns whether a step is
+/// pending.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub fn note_if(step: impl FnOnce() -> Option<PlanStep>) -> bool {
@@ -439,8 +440,8 @@ impl Drop for InsideLoop {
     }
 }
 
-/// While this value exists, steps that this thread notes compute the gradient of a step with this
-/// source location.
+/// While this value exists, steps noted on this thread are reported as computing the gradient of a
+/// step with this source location.
 pub struct Backward(Option<Origin>);
 
 impl Backward {

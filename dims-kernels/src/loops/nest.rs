@@ -36,7 +36,7 @@ pub struct Nest {
 }
 
 /// Drops the fields in a function that is compiled in this crate. (Otherwise rustc compiles this
-/// code in each crate that drops a nest, even in unoptimized crates.)
+/// code again in each crate that drops a nest, even without optimization.)
 impl Drop for Nest {
     fn drop(&mut self) {
         let Nest { sizes, result, strides, offsets, packed: (_, packed), .. } = self;
@@ -66,7 +66,7 @@ impl Nest {
         Self::assemble(&mut loops, outer, true, rows)
     }
 
-    /// One loop over contiguous elements, for this number of operands; `W` tells whether the types
+    /// One loop over contiguous elements, for this number of operands; `W` says whether the types
     /// guarantee it.
     #[inline]
     pub fn line<W: StrideKind>(len: usize, operands: usize) -> Self {
@@ -296,8 +296,7 @@ impl Nest {
         let size = self.sizes[at];
         let parts = parts.clamp(1, size.max(1));
         let depth = self.depth();
-        // `part * size / parts` without overflow, which is possible for elements that need no
-        // memory.
+        // `part * size / parts` without overflow. (Elements of size 0 allow loops this large.)
         let cut = |part: usize| size / parts * part + size % parts * part / parts;
         (0..parts)
             .map(|part| {
@@ -316,8 +315,8 @@ impl Nest {
             .collect()
     }
 
-    /// Splits a reduction's nest along its outermost kept loop, into as many parts as there is work
-    /// for threads.
+    /// Splits a reduction's nest along its outermost kept loop, into one part for each thread that
+    /// this much work keeps busy.
     pub fn for_threads(&self, work: usize) -> NestParts {
         let parts = threads::parts(work);
         match (self.outer, self.inner_kept) {
@@ -423,7 +422,7 @@ pub struct Row<'n> {
 }
 
 impl<'n> Row<'n> {
-    /// A row with these strides, for loops that the caller knows.
+    /// A row with these strides, for loops whose sizes the caller knows.
     #[inline]
     pub fn new(strides: &'n [isize]) -> Self {
         Row {

@@ -220,8 +220,8 @@ impl PlanStep {
     }
 
     /// The amount of computation: for products and attention the number of multiplications and
-    /// additions, for other steps the number of elements that they process, whatever is done with
-    /// each. A copy counts as 0. A loop of calls counts only the steps in it.
+    /// additions, for other steps the number of elements that they process, regardless of the
+    /// operation. A copy counts as 0. A loop of calls counts only the steps in it.
     pub fn operations(&self) -> usize {
         match self {
             PlanStep::Elementwise { loops, .. } | PlanStep::Reduce { loops, .. } => {

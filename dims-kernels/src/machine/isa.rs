@@ -124,8 +124,8 @@ pub fn dispatch<W: Task>(task: W) -> W::Out {
 }
 
 /// The copies of a task. They are methods because rustc puts a method into the codegen unit of its
-/// type's module. As generic functions, all tasks would be in this module's unit, and one thread
-/// would compile them.
+/// type's module. If they were generic functions, all tasks would be in this module's unit, and one
+/// thread would compile them.
 trait Copies: Task + Sized {
     /// (Never inlined: a task has one copy for each instruction set, however often it is
     /// dispatched.)

@@ -15,7 +15,7 @@ pub enum Level {
 }
 
 /// The best instruction set of this machine, detected at run time. Without the standard library,
-/// what the target guarantees.
+/// the best one that the target guarantees.
 ///
 /// Without the standard library and without guaranteed AVX2, this module and its callers are not
 /// compiled: the target may have no floating-point registers.

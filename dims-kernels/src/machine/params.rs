@@ -5,11 +5,11 @@
 //! this file. Blocks have their usual names: a register tile is MR x NR, a packed block of the left
 //! matrix MC x KC, one of the right matrix KC x NC.
 //!
-//! The others depend on the processor. Each table belongs to a family of processors and is chosen
-//! once per process, by `cpuid`. Kernels read it before their loops. The shapes of register tiles
-//! are constants, because they decide how a loop is compiled. To tune for another family, add a
-//! table and a line to `detect`, and note the measurement next to each value that differs from
-//! [`DEFAULT`].
+//! All other parameters depend on the processor. Each table belongs to a family of processors and
+//! is chosen once per process, by `cpuid`. Kernels read it before their loops. The shapes of
+//! register tiles are constants, because they decide how a loop is compiled. To tune for another
+//! family, add a table and a line to `detect`, and note the measurement next to each value that
+//! differs from [`DEFAULT`].
 //!
 //! Without the standard library, and on targets other than x86-64, [`DEFAULT`] is used.
 
@@ -129,7 +129,7 @@ pub mod skinny {
     pub const ROWS_AT_ONCE: usize = 8;
     /// Lines that are multiplied at once and have at most this many bytes are prefetched while the
     /// lines before them are multiplied: they are then in the first-level cache when they are read.
-    /// Longer lines are prefetched along themselves.
+    /// In longer lines, later elements are prefetched while earlier ones are multiplied.
     pub const MAX_GROUP_BYTES: usize = 16 << 10;
 }
 

@@ -39,8 +39,8 @@ fn threads() -> usize {
 #[cfg(feature = "rayon")]
 pub fn each<W: Send, Out: Send>(mut work: Vec<W>, f: impl Fn(W) -> Out + Sync) -> Vec<Out> {
     // (This is compiled once per kernel, so everything that does not depend on the kernel is in
-    // `numbered`. Pieces are counted, because a chain of iterators would be most of the compiled
-    // code of a sum of two tensors.)
+    // `numbered`. Pieces are taken by number, because a chain of iterators would be most of the
+    // compiled code of a sum of two tensors.)
     let len = work.len();
     let mut results = Vec::<Out>::with_capacity(len);
     // SAFETY: pieces and results are `Send`, and each of them is used by one thread.
@@ -129,7 +129,8 @@ unsafe impl<T> Sync for SharedPlaces<T> {}
 ///
 /// `rayon::scope` waits for each thread that was asked, even if the others finish all the work
 /// before it is awake. This takes tens of microseconds, or milliseconds in a virtual machine whose
-/// CPU has been given away. It also sleeps at once, so the caller has to be woken, too.
+/// CPU has been given away. In `rayon::scope` the caller also sleeps at once, and has to be woken,
+/// too.
 #[cfg(feature = "rayon")]
 mod helped {
     use std::any::Any;
@@ -139,9 +140,9 @@ mod helped {
     use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
     use std::{hint, mem, thread};
 
-    /// The number of times that the caller checks whether all threads have left before it sleeps,
-    /// and that it yields between two checks: about 50 microseconds in all if nothing else wants
-    /// the CPU.
+    /// Before it sleeps, the caller yields `YIELDS` times. Before each yield, it checks `LOOKS`
+    /// times whether all threads have left. This takes about 50 microseconds in all if nothing else
+    /// wants the CPU.
     const LOOKS: usize = 64;
     const YIELDS: usize = 32;
 
@@ -222,7 +223,7 @@ mod helped {
             None
         }
 
-        /// Lets no more threads join, and waits until those that have joined have left.
+        /// Stops more threads from joining, and waits until all that have joined have left.
         fn close(&self) -> Option<Panic> {
             self.state().run = None;
             let nobody = || self.inside.load(Ordering::Acquire) == 0;
@@ -251,7 +252,7 @@ mod helped {
     /// Calls `run` on this thread, and on up to `helpers` others. When all have left, a panic is
     /// resumed: this thread's, or else the first of another thread.
     ///
-    /// Unlike a `rayon::scope`, this thread does nothing else while it waits: the call must not
+    /// Unlike in `rayon::scope`, this thread does nothing else while it waits: the call must not
     /// wait for the pool's other work.
     pub fn call(helpers: usize, run: &(dyn Fn() + Sync)) {
         if helpers == 0 {

@@ -54,7 +54,8 @@ pub trait Vector: Copy {
         x: *const Self::Elem,
         right: &(Self, Self),
     );
-    /// Like [`add_products`](Vector::add_products), where `x` is read a further `step` elements on.
+    /// Like [`add_products`](Vector::add_products), where `x` is read `step` more elements after
+    /// the pointer.
     unsafe fn add_products_of<const AT: usize>(
         sums: (&mut Self, &mut Self),
         x: *const Self::Elem,
@@ -71,7 +72,7 @@ pub trait Vector: Copy {
 ///
 /// Vectors are read and written as its field. The corresponding functions of the standard library
 /// check their pointers in each call if the build has debug assertions. Dependencies of unoptimized
-/// programs have them even if they are optimized.
+/// programs have debug assertions even if they are optimized.
 #[repr(C, packed)]
 struct Unaligned<V>(V);
 

@@ -56,7 +56,7 @@ fn collect_parts<'n, T: Copy + Send + 'static>(
     let all = parts.iter().try_fold(0, |all: usize, nest| all.checked_add(nest.positions()));
     assert_eq!(all, Some(to.len()), "the parts cover the result");
     let is_reused = matches!(to, Destination::Reused(_));
-    // Each part runs as a separate nest. Its slots are all given or all reused.
+    // Each part runs as a separate nest. Either all slots are reused, or none.
     let write = |start: *mut T| {
         let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
         let mut done = 0;
@@ -89,8 +89,8 @@ fn collect_parts<'n, T: Copy + Send + 'static>(
 const HELD: usize = 4 * TILE;
 const HELD_BYTES: usize = 16 << 10;
 
-/// Like [`fill_lines`], for `len` slots that lines may also be read from, at the same positions:
-/// some lines are computed before they are written.
+/// Like [`fill_lines`], for `len` slots that the lines may also read, each at the position that
+/// they write. Some lines are therefore buffered before they are written.
 ///
 /// # Safety
 ///
@@ -136,7 +136,7 @@ unsafe fn replace_lines<T: Copy>(
 ///
 /// # Safety
 ///
-/// Each position of the nest is, along its row, a position of the elements' axes.
+/// The nest's row maps each position of the nest to a position of the elements' axes.
 #[inline]
 #[track_caller]
 pub unsafe fn collect_memory<T: Element>(

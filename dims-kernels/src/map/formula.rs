@@ -119,7 +119,7 @@ pub trait Formula<const K: usize, const M: usize, const N: usize>: Sync {
     /// Its name.
     const NAME: &'static str;
 
-    /// The new elements. It must be inlined where code is optimized.
+    /// Computes the new elements. The method must be inlined where code is optimized.
     fn apply<Q: Quantity>(&self, scalars: [Q; K], changed: [Q; M], read: [Q; N]) -> [Q; M];
 }
 
@@ -129,7 +129,7 @@ pub trait Direction<const K: usize, const M: usize, const N: usize>: Sync {
     /// The name.
     const NAME: &'static str;
 
-    /// Computes the number. It must be inlined where code is optimized.
+    /// Computes the number. The method must be inlined where code is optimized.
     fn at<Q: Quantity>(&self, scalars: [Q; K], state: [Q; M], read: [Q; N]) -> Q;
 }
 
@@ -186,8 +186,7 @@ pub struct UpdateProgram {
     pub results: SmallVec<[Register; 4]>,
     /// How many numbers are the same everywhere.
     pub scalars: usize,
-    /// How many elements change. For a formula of numbers only: 0, and its results are further
-    /// numbers.
+    /// How many elements change. A formula of numbers only has 0, and its results are more numbers.
     pub changed: usize,
     /// How many elements are only read.
     pub read: usize,

@@ -260,7 +260,7 @@ impl<A: Copy, B, F: Fn(A) -> B> Task for Convert<'_, A, B, F> {
     }
 }
 
-/// Replaces exact elements by the rounded ones where they do not round to them.
+/// Replaces each exact element that does not round to its rounded counterpart by that counterpart.
 #[cfg(feature = "half")]
 struct Follow<'s, T> {
     rounded: &'s [T],

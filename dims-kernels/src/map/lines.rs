@@ -98,7 +98,7 @@ impl<K: Kernel> TileRows<'_, K> {
             for out in row.chunks_mut(TILE) {
                 kernel.load::<I>(&tiles.tile(out.len()), faults);
                 // After a fault nothing is computed: for example, the substitute for the element
-                // could be a divisor of 0.
+                // could be 0, and used as a divisor.
                 if faults.any() {
                     return;
                 }

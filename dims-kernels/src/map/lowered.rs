@@ -29,7 +29,7 @@ struct Places<'p> {
 ///
 /// # Safety
 ///
-/// The nest has a row for each operand of the program, and each position of it is, along that row,
+/// The nest has a row for each operand of the program. The row maps each position of the nest to
 /// one of the operand's elements.
 ///
 /// # Panics
@@ -44,8 +44,8 @@ pub unsafe fn collect<T: Element>(
     let len = to.len();
     let write = |start: *mut T| {
         // SAFETY: there are `len` slots of the type. The program reads elements of reused slots
-        // only at the positions that it writes. The nest is the caller's. (A span is computed
-        // before any of its results is written.)
+        // only at the positions that it writes. The nest is as the caller promises. (A span is
+        // computed before any of its results is written.)
         unsafe { write_all(program, nest, start.cast(), len) };
         Ok(())
     };
@@ -113,7 +113,7 @@ pub unsafe fn write<T: Element>(
     assert_eq!(DType::of::<T>(), Some(program.dtype()), "results have the type of the places");
     let strides = nest.operands().next_row().strides;
     let start = places.reached(offset, &nest.sizes, strides).cast();
-    // SAFETY: every position of the loops has a slot, as was asserted, which is borrowed
+    // SAFETY: as was asserted, every position of the loops has a slot. The slots are borrowed
     // exclusively; the rest is the caller's promise.
     unsafe { pass(program, nest, Places { start, strides }) };
 }
@@ -164,8 +164,8 @@ unsafe fn part(program: &LoweredProgram<'_>, nest: &Nest, Places { start, stride
         run.compute(&span);
         let first: isize = span.at.iter().zip(strides).map(|(&at, &stride)| at as isize * stride).sum();
         let start = start.wrapping_offset(first * bytes);
-        // SAFETY: the slots of the span are among the caller's. Everything that operands have there
-        // was read when the span was computed.
+        // SAFETY: the slots of the span are among the caller's. Operands in these slots were read
+        // when the span was computed.
         unsafe { run.write(start, (span.rows, span.len), steps) };
         true
     });

@@ -8,13 +8,13 @@ use crate::scalar::Real;
 use core::array::from_fn;
 
 /// The squared norm of a [`Direction`] as functions for each type of floats, compiled by the crate
-/// that makes the `dyn`.
+/// that makes a `dyn DirectionSquares`.
 pub trait DirectionSquares<const K: usize, const M: usize, const N: usize>: Sync {
     /// The sum of the squares, in `f64`.
     fn f32(&self, scalars: [f64; K], state: [&[f32]; M], read: [&[f32]; N]) -> f64;
     /// The sum of the squares.
     fn f64(&self, scalars: [f64; K], state: [&[f64]; M], read: [&[f64]; N]) -> f64;
-    /// The numbers as data, for parameters with elements of this type.
+    /// The direction as data, for parameters with elements of this type.
     fn program(&self, elements: DType) -> UpdateProgram;
 }
 

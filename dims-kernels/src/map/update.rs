@@ -53,14 +53,14 @@ impl<'n, X: GatherIndices, K> LoweredUpdate<'n, X, K> {
 /// Replaces each target element by `op(old, new)` for the corresponding element of the nest, in the
 /// nest's order.
 ///
-/// `lower` makes the kernel for a nest, or for a part of one: if no two parts share a target
-/// element, there are as many parts as there is work for threads. A target element that occurs
-/// several times accumulates. After a fault, nothing more is written.
+/// `lower` makes the kernel for a nest, or for a part of one. If no two parts share a target
+/// element, the nest is split into one part for each thread that the work keeps busy. A target
+/// element that occurs several times accumulates. After a fault, nothing more is written.
 ///
 /// # Safety
 ///
-/// `lower` takes the row of the target from the nest that it gets. Along that row, each position of
-/// the nest is a position of the axes of `place`. Active indices select from further axes of
+/// `lower` takes the row of the target from the nest that it gets. That row maps each position of
+/// the nest to a position of the axes of `place`. Active indices select from further axes of
 /// `place`, with the sizes and strides that they are checked against.
 pub unsafe fn update<'n, T, K, X, O>(
     nest: &'n Nest,
@@ -98,8 +98,8 @@ where
     threads::run(jobs)
 }
 
-/// Whether the elements at different positions of the outermost loop differ, whatever the positions
-/// of the other loops.
+/// Whether different positions of the outermost loop reach different elements, wherever the other
+/// loops are.
 pub(crate) fn is_apart(sizes: &[usize], strides: &[isize]) -> bool {
     let reach =
         |(&size, &stride): (&usize, &isize)| stride.unsigned_abs().saturating_mul(size.saturating_sub(1));
@@ -186,7 +186,7 @@ pub fn write<'n, T: Element, K: Kernel<Elem = T>>(
 ) -> Result<(), Error> {
     let row = nest.operands().next_row();
     let start = places.reached(offset, &nest.sizes, row.strides).cast::<UninitPlace<T>>();
-    // SAFETY: every position of the loops has a slot, as was asserted, which is borrowed
+    // SAFETY: as was asserted, every position of the loops has a slot. The slots are borrowed
     // exclusively; `UninitPlace` wraps the value in the slot.
     let place = unsafe { ElementsMut::along(start, &nest.sizes, row.strides) };
     let lower = |nest| {

@@ -234,7 +234,8 @@ impl Number {
         any.downcast_ref::<f64>().map(|&value| (Number::Float(value), RegisterKind::F64))
     }
 
-    /// A float constant of an operation; NaN for types without floats.
+    /// A constant of an operation as a float; NaN for `bool` and for types that programs do not
+    /// support.
     pub fn float<T: 'static>(value: T) -> f64 {
         match Number::of(value) {
             Some((Number::Float(value), _)) => value,
@@ -294,7 +295,7 @@ pub enum ReductionKind {
     Variance {
         /// The number subtracted from the count.
         ddof: f64,
-        /// Whether it is the square root, the standard deviation.
+        /// Whether to take the square root, which gives the standard deviation.
         root: bool,
     },
     /// `ln(sum of e^x)`

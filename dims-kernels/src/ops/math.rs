@@ -271,7 +271,7 @@ fn normal_below32<I: Isa>(x: f32) -> f32 {
 /// of the argument.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn normal_below64(x: f64) -> f64 {
-    // The rest of sqrt(1/2), which `f64` rounds away.
+    // The part of sqrt(1/2) that `f64` rounds away.
     const LOW: f64 = -4.833_646_656_726_457e-17;
     let (root, scaled) = (core::f64::consts::FRAC_1_SQRT_2, -x * core::f64::consts::FRAC_1_SQRT_2);
     let part = 0.5 * libm::erfc(scaled);

@@ -26,7 +26,7 @@ pub enum MatrixWork {
     SolveTriangular(ReadTriangle),
     /// `x` in `a x = b`, or in `a^T x = b`.
     Solve {
-        /// Whether it is the latter.
+        /// Whether it is the second equation.
         transposed: bool,
     },
     /// The transposed inverse.

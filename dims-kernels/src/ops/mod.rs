@@ -91,8 +91,8 @@ pub trait BinaryOp<A, B>: Operation {
     const STEADY: bool = false;
     /// Whether it is the multiplication that contractions use.
     const IS_PRODUCT: bool = false;
-    /// 1 if it is addition, and -1 if it is subtraction, both of which keep index expressions
-    /// affine; else 0.
+    /// 1 for addition and -1 for subtraction, which keep index expressions affine; 0 for all other
+    /// operations.
     const AFFINE_SIGN: isize = 0;
     /// Computes the result.
     fn apply<I: Isa>(&self, a: A, b: B) -> Self::Out;

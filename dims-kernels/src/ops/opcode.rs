@@ -13,7 +13,7 @@ use crate::scalar::{Num, Real};
 #[cfg(feature = "std")]
 use smallvec::SmallVec;
 
-/// Whether programs compute an operation with this bound on its elements in registers of a kind.
+/// Whether programs run an operation on registers of this kind, given the bound on its elements.
 #[cfg(feature = "std")]
 macro_rules! runs_on {
     (floats Logic) => {
@@ -302,8 +302,8 @@ macro_rules! binary_codes {
             UnsignedDiv,
             /// The remainder of registers that hold the bits of unsigned integers.
             UnsignedRem,
-            /// The product of a cotangent and a derivative: 0 if either is 0, whatever the other
-            /// is.
+            /// The product of a cotangent and a derivative: 0 if either is 0, even if the other is
+            /// infinite or NaN.
             Chain,
         }
 

@@ -281,8 +281,8 @@ pub fn asinh<T: Real>(x: T) -> T {
     num_traits::Float::asinh(x)
 }
 
-/// The inverse hyperbolic cosine. For large `x` it is computed as in [`asinh`], near 1 from
-/// `x - 1`.
+/// The inverse hyperbolic cosine. For large `x` it is computed as in [`asinh`], otherwise from
+/// `x - 1`, which is precise near 1.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn acosh<T: Real>(x: T) -> T {
     if x > num_traits::Float::recip(T::epsilon()) {
@@ -295,8 +295,8 @@ pub fn acosh<T: Real>(x: T) -> T {
     (above + num_traits::Float::sqrt(above * (x + T::one()))).ln_1p()
 }
 
-/// The inverse hyperbolic tangent, computed from `|x|`, where `ln((1 + x) / (1 - x))` is precise
-/// even if it is large.
+/// The inverse hyperbolic tangent, computed from `|x|`, because `ln((1 + x) / (1 - x))` is precise
+/// for positive `x`, even where it is large.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn atanh<T: Real>(x: T) -> T {
     let size = num_traits::Float::abs(x);
@@ -344,7 +344,7 @@ pub fn squared_error<T: Num>(a: T, b: T) -> T {
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn logaddexp<I: Isa, T: Real>(a: T, b: T) -> T {
     let greatest = a.maximum(b);
-    // Avoids subtracting equal infinities; otherwise, an infinity absorbs the other term.
+    // Equal infinities cannot be subtracted, and positive infinity absorbs the other term.
     if greatest.is_infinite() {
         return greatest;
     }
@@ -357,7 +357,7 @@ pub fn xlogy<I: Isa, T: Real>(a: T, b: T) -> T {
     if a == T::zero() && !b.is_nan() { T::zero() } else { a * Analytic::ln::<I>(b) }
 }
 
-/// The step from 0 to 1, with `b` at 0.
+/// The step function: 0 for negative `a`, 1 for positive `a`, and `b` at 0.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn heaviside<T: Ordered>(a: T, b: T) -> T {
     if a < T::ZERO {

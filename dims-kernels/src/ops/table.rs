@@ -114,7 +114,7 @@ macro_rules! unary_operations {
             /// `max(x, 0)`
             Relu relu(x: Ordered) -> T {
                 value: if x < T::ZERO { T::ZERO } else { x },
-                // (If the result is not the operand it is 0, or NaN for NaN.)
+                // (Where `x` is not positive, `y` is 0, or NaN for NaN.)
                 slope(y): where_positive(x, 1.0, y), on: -3.0..3.0
             }
             /// `x / 2 * (1 + erf(x / sqrt 2))`, the exact form.
@@ -375,8 +375,8 @@ macro_rules! binary_operations {
             /// `-(y * ln(x) + (1 - y) * ln(1 - x))`, each logarithm at least -100.
             Bce bce_loss(x, y: Real) -> T, elsewhere, long {
                 value: special::bce::<I, T>(x, y),
-                // As in PyTorch, the product is at least 1e-12. The logarithms are at least -100,
-                // where the other one is 0.
+                // As in PyTorch, the product is at least 1e-12. Where one logarithm is clamped to
+                // -100, the other is 0, so their difference is clamped to 100.
                 slopes(_): [(x - y) / (x * (1.0 - x)).maximum(1e-12), -x.logit().clamp(-100.0, 100.0)],
                 on: [0.2..0.8, 0.1..0.9]
             }

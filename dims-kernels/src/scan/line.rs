@@ -111,10 +111,13 @@ impl<'l, T: Copy> Line<'l, T> {
         (unsafe { core::slice::from_raw_parts_mut(self.to, self.len) }, sums)
     }
 
-    /// Processes three lines in one pass, each as long as this one: writes `share` of `elements` to
-    /// `shares`, and sums along the way; folds `next` with `step`; and writes `last` of `before` as
-    /// this line's results. Returns the sums of [`LANES`] parts of the elements, and the result of
-    /// `step` for those of `next`, starting from `T::LOWEST`.
+    /// Processes three lines in one pass, each as long as this one:
+    ///
+    /// * writes `share` of `elements` to `shares`; `share` updates a sum;
+    /// * folds `next` with `step`, starting from `T::LOWEST`;
+    /// * writes `last` of `before` as this line's results.
+    ///
+    /// Returns the sums and the folded elements, for each of [`LANES`] parts of the lines.
     ///
     /// # Panics
     ///
@@ -137,8 +140,8 @@ impl<'l, T: Copy> Line<'l, T> {
         let (mut sums, mut found) = (lanes(T::Wide::ZERO), lanes(T::LOWEST));
         let whole = len - len % LANES;
         let (read, written) = (PrefetchStream::from(next), PrefetchStream::from(self.to.cast_const()));
-        // SAFETY: all lines have this many elements; these are read, and slots written, by the
-        // contract of `new`.
+        // SAFETY: all lines have this many elements. By the contract of `new`, the elements are
+        // valid for reads, and the slots for writes.
         unsafe {
             let write = |at: usize| {
                 let results = before.add(at).cast::<LaneVector<T>>().read().map(&last);

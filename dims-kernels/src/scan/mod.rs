@@ -119,7 +119,7 @@ impl<'a, T> ScanInput<'a, T> {
     ///
     /// # Safety
     ///
-    /// Each position of the nests is, along the row, a position of the elements' axes.
+    /// The row maps each position of the nests to a position of the elements' axes.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn new(elements: Elements<'a, T>, parts: &'a [Nest], len: usize, inner: usize) -> Self {
         ScanInput { elements, parts, len, inner }
@@ -291,7 +291,7 @@ impl<K: Kernel, W: LineOp<K::Elem>> Task for Scan<'_, K, W> {
                 let Some(tile) = tiles.tile() else { unreachable!("the loop nest covers the result") };
                 kernel.load::<I>(&tile, &mut faults);
                 // After a fault nothing is computed: for example, the substitute for the element
-                // could be a divisor of 0.
+                // could be 0, and used as a divisor.
                 if faults.any() {
                     return faults.into_result();
                 }
@@ -539,8 +539,8 @@ fn share_out<T: Copy>(states: &mut [T], inner: usize, combine: impl Fn(T, T) -> 
     others.chunks_exact_mut(inner).for_each(|row| row.copy_from_slice(first));
 }
 
-/// `e^(value - greatest)`, times a constant, which is added to the sum. For the logarithm, returns
-/// `value - greatest`, and the sum has no factor.
+/// Returns `e^(value - greatest)` times a constant, and adds it to the sum. For the logarithm,
+/// returns `value - greatest`, and adds the exponential without the constant.
 ///
 /// A line of negative infinities becomes NaN, because of `-inf - -inf`.
 #[cfg_attr(not(unoptimized), inline(always))]

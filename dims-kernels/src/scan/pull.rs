@@ -63,8 +63,8 @@ impl<T: Real> Task for PullBackTask<'_, '_, T> {
             let line = at * len..(at + 1) * len;
             let y = &y[line.clone()];
             let x = if x.is_empty() { x } else { &x[line] };
-            // (0 times anything is 0: a line that nothing depends on has no gradient, whatever its
-            // elements are.)
+            // (A line that nothing depends on has no gradient, even if its elements are infinite or
+            // NaN.)
             if dy.iter().all(|&dy| dy == T::ZERO) {
                 continue;
             }

@@ -37,11 +37,11 @@ fn running<T: Copy, W: Copy>(
     }
 }
 
-/// After this number of elements, the recent sum is added to the sum of all elements before, so
+/// After this number of elements, the recent sum is added to the sum of all earlier elements, so
 /// rounding errors are those of short sums.
 const SETTLED: usize = 128;
 
-/// Adds the recent sum to the sum of all elements before; the rounding error stays in the recent
+/// Adds the recent sum to the sum of all earlier elements; the rounding error stays in the recent
 /// sum (D. E. Knuth's exact sum).
 #[cfg_attr(not(unoptimized), inline(always))]
 #[allow(clippy::eq_op)] // only NaN is unequal to itself
@@ -54,7 +54,7 @@ fn settle<A: Num>(before: &mut A, recent: &mut A) {
     *recent = if rest == rest { rest } else { A::ZERO };
 }
 
-/// Running sums of floats, as accurate as sums.
+/// Running sums of floats, as accurate as ordinary sums.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn running_sums<T: Num>(block: &mut [T], inner: usize) {
     let (first, rest) = block.split_at_mut(inner.min(block.len()));

@@ -157,7 +157,7 @@ impl<'a> Walk<'a> {
             found: names(axes),
             expected: names(said),
         });
-        // A meaning on which the two do not agree is dropped.
+        // A meaning that the two do not agree on is dropped.
         let quiet = axes.iter().zip(said.iter()).map(|(axis, said)| {
             let agree = agree(&axis.meaning, &said.meaning);
             let meaning = axis.meaning.clone().or_else(|| said.meaning.clone()).filter(|_| agree);

@@ -7,10 +7,10 @@
 //!
 //! | operators | expected | results |
 //! |---|---|---|
-//! | pooling, `InstanceNormalization`, `LRN`, `DepthToSpace`, `SpaceToDepth` | `[DATA_BATCH, DATA_CHANNEL, DATA_FEATURE, ..]` | the same |
-//! | `Conv`, `ConvTranspose` and their integer forms | the same, and `[FILTER_OUT_CHANNEL, FILTER_IN_CHANNEL, FILTER_SPATIAL, ..]` for the filter (in and out are swapped for the transpose) | `[.., DATA_CHANNEL, ..]` |
-//! | `BatchNormalization`, `GroupNormalization` | `[DATA_BATCH, DATA_CHANNEL, ..]` | the same |
-//! | `RNN`, `GRU`, `LSTM` | `[DATA_TIME, DATA_BATCH, DATA_FEATURE]`, or batch first, depending on `layout` | the same for all steps; without `DATA_TIME` for the final states |
+//! | pooling, `InstanceNormalization`, `LRN`, `DepthToSpace`, `SpaceToDepth` | `[DATA_BATCH, DATA_CHANNEL, DATA_FEATURE, ..]` | the meaning of the input |
+//! | `Conv`, `ConvTranspose` and their integer forms | `[DATA_BATCH, DATA_CHANNEL, DATA_FEATURE, ..]` for the data, and `[FILTER_OUT_CHANNEL, FILTER_IN_CHANNEL, FILTER_SPATIAL, ..]` for the filter (in and out are swapped for the transpose) | `[.., DATA_CHANNEL, ..]` |
+//! | `BatchNormalization`, `GroupNormalization` | `[DATA_BATCH, DATA_CHANNEL, ..]` | the meaning of the input |
+//! | `RNN`, `GRU`, `LSTM` | `[DATA_TIME, DATA_BATCH, DATA_FEATURE]`, or batch first, depending on `layout` | the meaning of the input for all steps, without `DATA_TIME` for the final states |
 //! | `Scan` | `DATA_TIME` for the axes that it scans | `DATA_TIME` for the axes along which it stacks |
 //! | elementwise, `Where`, `Concat` | operands agree axis by axis; an axis of size 1 agrees with any | the meaning that either operand gives |
 //! | `MatMul`, `Gemm`, `Einsum` | batch axes and contracted axes agree | the meaning of the remaining axes |

@@ -6,7 +6,8 @@ use crate::error::shown;
 use crate::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
 use std::rc::Rc;
 
-/// Further inputs of a node with mistakes are not listed: no real node has that many.
+/// After this many mismatches of a node, further ones are not listed. No real node has that many
+/// inputs.
 const MOST_MISMATCHES: usize = 100;
 
 /// The results of an operator, or the reason why it cannot be computed.
@@ -79,8 +80,8 @@ impl<'a> Call<'a> {
     }
 
     /// Expects an input in a format: one meaning for each axis, or `None` for any; the last one
-    /// applies to all axes that follow. Mismatches are reported, and the axes have no meaning from
-    /// there on.
+    /// applies to all axes that follow. Mismatches are reported, and the mismatched axes lose their
+    /// meaning.
     ///
     /// # Errors
     ///
@@ -110,7 +111,7 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Two axes that must agree: mismatches are reported. The meaning of an axis of size 1 does not
+    /// Reports a mismatch if two axes do not agree. The meaning of an axis of size 1 does not
     /// count, unless `strict`.
     pub fn meet(&mut self, first: (usize, usize), second: (usize, usize), strict: bool) {
         let (Some(left), Some(right)) = (self.axes(first.0), self.axes(second.0)) else { return };

@@ -304,7 +304,7 @@ mod tests {
             let expected = by_elements(&axes, &wanted);
             for (out, ((from, size), expected)) in found.into_iter().zip(expected).enumerate() {
                 prop_assert_eq!(&size, &Size::Fixed(wanted[out] as i64));
-                // An axis with one position may come from any.
+                // An axis with one position may come from any axis.
                 if wanted[out] > 1 {
                     prop_assert_eq!(from, expected, "axis {} of {:?} from {:?}", out, &wanted, &axes);
                 }

@@ -7,7 +7,7 @@ use std::fmt;
 /// The findings of the checker in a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DenotationReport {
-    /// Axes that are not those that an operator expects, in the order of the nodes.
+    /// Axes that an operator does not expect, in the order of the nodes.
     pub mismatches: Vec<DenotationMismatch>,
     /// Nodes whose attributes and inputs are inconsistent.
     pub broken: Vec<BrokenNode>,
@@ -96,7 +96,7 @@ pub struct WrongAxis {
     pub found: String,
     /// The expected meaning.
     pub expected: String,
-    /// The axis that it should agree with, such as `axis 1 of "bias"`. `None` if the operator
+    /// The axis that it should agree with, such as ``axis 1 of `bias` ``. `None` if the operator
     /// itself expects the meaning.
     pub like: Option<String>,
 }

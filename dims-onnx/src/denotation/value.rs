@@ -79,7 +79,7 @@ impl Axis {
         self.meaning.as_deref() == Some(meaning)
     }
 
-    /// Combines two axes: the meaning by [`agreed`], and the size that either has.
+    /// Combines two axes: their [`agreed`] meaning, and the size of either.
     pub fn joined(&self, other: &Axis) -> Axis {
         Axis { size: self.size.or(&other.size), meaning: agreed(&self.meaning, &other.meaning) }
     }
@@ -98,7 +98,7 @@ pub fn agreed(a: &Meaning, b: &Meaning) -> Meaning {
     match (a.as_deref(), b.as_deref()) {
         (Some(first), Some(second)) if first == second => a.clone(),
         (Some(first), Some(second)) if is_channel(first) && is_channel(second) => {
-            // The meeting of data and a filter is data.
+            // If data meets a filter, the result is data.
             if second == CHANNEL { b.clone() } else { a.clone() }
         }
         (Some(_), Some(_)) => None,

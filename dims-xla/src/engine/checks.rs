@@ -1,4 +1,4 @@
-//! The checks of calls, which are read when a value is read.
+//! The checks of calls. Their outcome is read when a value is read.
 
 use crate::error::XlaError;
 use crate::pjrt::DeviceBuffer;
@@ -57,6 +57,6 @@ impl Dependence {
     }
 }
 
-/// The most unchecked calls that a value may depend on. A further call first waits for the oldest
-/// of them.
+/// The maximum number of unchecked calls that a value may depend on. A further call first waits for
+/// the oldest of them.
 pub(super) const UNCHECKED: usize = 64;

@@ -73,8 +73,8 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// Returns an error, with the location of the step, if a step cannot be expressed in XLA, and
-    /// if XLA reports an error.
+    /// Returns an error if XLA reports one, or if a step cannot be expressed in XLA. The latter
+    /// error has the location of the step.
     pub fn compile<In, Out>(&self, program: &Program<In, Out>) -> Result<Run<In, Out>, XlaError>
     where
         In: RecordInputs,
@@ -282,9 +282,9 @@ where
     In: RecordInputs,
     Out: RecordInputs<Value = Out> + Parameters,
 {
-    /// Runs the program. Inputs are on devices, or on the host and copied first. Inputs that the
-    /// recorded function takes by value are moved into the call, which may write results into their
-    /// memory; others are borrowed.
+    /// Runs the program. Inputs can be on devices; inputs on the host are copied first. Inputs that
+    /// the recorded function takes by value are moved into the call, which may write results into
+    /// their memory; others are borrowed.
     ///
     /// Returns without waiting for the devices, except on a mesh of virtual CPU devices. A tuple of
     /// results is returned as a tuple of values.

@@ -146,7 +146,7 @@ impl Pjrt {
         self.put_parts(value, &Mesh::default(), &mut |tensor| Ok(vec![None; tensor.axes.len()]))
     }
 
-    /// Copies a value to the devices of a mesh, split like stored values of the sharding.
+    /// Copies a value to the devices of a mesh, split as the sharding stores values.
     ///
     /// # Errors
     ///

@@ -36,7 +36,7 @@ pub enum CollectiveKind {
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer {
     pub(crate) kind: CollectiveKind,
-    /// The mesh axes, by their numbers.
+    /// The indices of the mesh axes.
     pub(crate) axes: BTreeSet<usize>,
     /// The dims of the tensor.
     pub(crate) dims: Vec<&'static str>,
@@ -85,7 +85,7 @@ pub(super) struct Tracer<'p> {
     pub(super) program: &'p EngineProgram,
     pub(super) placement: &'p Placement,
     pub(super) values: Vec<FlowValue>,
-    /// The transfers and checks that exist already.
+    /// The transfers and checks that were already added.
     pub(super) known: BTreeSet<(usize, usize, Split)>,
     pub(super) checked: BTreeSet<usize>,
     pub(super) flow: Flow,
@@ -134,7 +134,7 @@ impl<'p> Tracer<'p> {
         Ok(())
     }
 
-    /// The splits of all values by the rules.
+    /// The splits of all values, according to the rules.
     fn splits(&mut self) -> Result<(), XlaError> {
         let recording = &self.program.recording;
         for (number, input) in self.program.inputs.iter().enumerate() {
@@ -231,7 +231,7 @@ impl<'p> Tracer<'p> {
                     .collect()
             })
             .collect();
-        // `None` if a value is not read, else whether it is read only as state.
+        // `None` if a value is not read; otherwise, whether it is read only as state.
         let mut only: Vec<Option<bool>> = vec![None; self.values.len()];
         let mut read =
             |value: usize, is_state: bool| only[value] = Some(only[value].unwrap_or(true) && is_state);
@@ -309,7 +309,7 @@ impl<'p> Tracer<'p> {
         };
         let is_state = self.values[value].stored != self.values[value].computed;
         let mut made = self.values[value].stored.clone();
-        // Axes that no loop runs through one by one are computed as a whole.
+        // Axes that no loop runs through one position at a time are computed as a whole.
         for job in jobs {
             for (piece, axes) in &job.results {
                 for (axis, own) in axes.iter().enumerate() {

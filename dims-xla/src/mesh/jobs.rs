@@ -129,7 +129,7 @@ impl<'p> Job<'p> {
     }
 }
 
-/// The types of the sums that work along lines needs; `None` if it needs whole lines.
+/// The types of the sums that an operation along lines needs; `None` if it needs whole lines.
 fn line_sums(own: &SavedLines, backward: bool) -> Option<Vec<DType>> {
     let float = if own.dtype == DType::F64 { DType::F64 } else { DType::F32 };
     let mut sums = match (own.work.0.as_str(), backward) {

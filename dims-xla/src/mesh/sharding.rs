@@ -95,7 +95,7 @@ impl<R> Sharding<R> {
         &self.placement.mesh
     }
 
-    /// Splits tensors with a dim along an axis of the mesh, everywhere in the program.
+    /// Splits a dim along an axis of the mesh, in all tensors of the program.
     ///
     /// # Panics
     ///
@@ -109,8 +109,8 @@ impl<R> Sharding<R> {
     /// optimizer, along an axis of the mesh. Within the program they are whole along this dim,
     /// unless [`shard`](Sharding::shard) splits it.
     ///
-    /// A tensor with a dim that `shard` splits along the same axis is not split further. Parameters
-    /// can thus be stored along the axis that splits the batch.
+    /// A tensor with a dim that `shard` splits along the same axis is not split further. So
+    /// parameters can be stored along the axis that splits the batch.
     ///
     /// # Panics
     ///

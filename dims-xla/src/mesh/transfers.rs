@@ -55,7 +55,7 @@ impl Tracer<'_> {
         self.values[value].pieces[piece].len() * dtype.bytes() / parts.max(1)
     }
 
-    /// Adds the sums over split loops.
+    /// Adds the transfers for sums over split loops.
     pub(super) fn sums(
         &mut self,
         value: usize,
@@ -103,7 +103,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// Adds the checks, on all devices, that indices are in range.
+    /// Adds the transfers that tell all devices whether indices are in range.
     pub(super) fn checks(
         &mut self,
         job: &Job<'_>,

@@ -1,15 +1,15 @@
 //! Checks that a shared library is complete.
 //!
 //! The loader maps a library without reading it. If the file is truncated, for example by an
-//! aborted download, a signal kills the process when it first uses the missing part. So this
+//! aborted download, a signal kills the process when it first uses the missing part. So this module
 //! compares the table of segments with the length of the file.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// Returns the reason if the file is a truncated 64-bit little-endian ELF library. Other files are
-/// left to the loader.
+/// Returns the reason as an error if the file is a truncated 64-bit little-endian ELF library.
+/// Other files are left to the loader.
 pub(super) fn check(path: &Path) -> Result<(), String> {
     let mut file = File::open(path).map_err(|error| error.to_string())?;
     let length = file.metadata().map_err(|error| error.to_string())?.len();

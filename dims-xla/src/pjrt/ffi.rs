@@ -180,7 +180,7 @@ arguments! {
 const NEEDED: [usize; 24] =
     [0, 1, 2, 3, 5, 8, 10, 11, 12, 14, 16, 20, 22, 23, 29, 40, 44, 50, 51, 55, 58, 59, 60, 70];
 
-/// A named value, with its size and meaning. The fields are as in the header.
+/// A named value, with its type and size. The fields are as in the header.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct NamedValue {
@@ -393,8 +393,8 @@ impl Api {
         };
         let mut code = ErrorGetCode::new();
         code.error = error.as_ptr();
-        // SAFETY: As before. If this function returned an error about its arguments, that error
-        // would leak, which avoids a recursion.
+        // SAFETY: As before. If this function itself returned an error, it would leak: freeing it
+        // could recurse.
         unsafe { self.invoke::<_, Raw>(&mut code) };
         let mut destroy = ErrorDestroy::new();
         destroy.error = error.as_ptr();
@@ -1317,7 +1317,7 @@ mod tests {
 
     unsafe extern "C" fn nothing() {}
 
-    /// A table whose functions do nothing, and which is never called.
+    /// A table whose functions do nothing and are never called.
     #[repr(C)]
     struct Table {
         head: TableHead,

@@ -40,7 +40,7 @@
 //! # Trust
 //!
 //! A plugin is a shared library, and serialized executables contain machine code. Load them only
-//! from sources from which you would load a program.
+//! from sources that you would run programs from.
 //!
 //! # Several machines
 //!
@@ -171,10 +171,10 @@ impl Pjrt {
 
     /// Finds a plugin and loads it. Accelerators come before CPUs.
     ///
-    /// If the environment variable `TYPED_DIMS_PJRT_PLUGIN` is set, it is the path. Otherwise this
-    /// looks for the plugins of JAX and others in the `site-packages` of the active virtual
-    /// environment, and of the Python on the `PATH`. Plugins that are found but cannot be used,
-    /// such as the CUDA plugin on a machine without a GPU, are skipped: see
+    /// If the environment variable `TYPED_DIMS_PJRT_PLUGIN` is set, it is the path of the plugin.
+    /// Otherwise this looks for the plugins of JAX and others in the `site-packages` of the active
+    /// virtual environment, and of the Python on the `PATH`. Plugins that are found but cannot be
+    /// used, such as the CUDA plugin on a machine without a GPU, are skipped: see
     /// [`skipped`](Self::skipped).
     ///
     /// ```no_run
@@ -466,7 +466,7 @@ impl Device {
         self.index
     }
 
-    /// The plugin's number of the device.
+    /// The plugin's number for the device.
     #[must_use]
     pub fn id(&self) -> i32 {
         self.id

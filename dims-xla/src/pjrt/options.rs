@@ -26,8 +26,8 @@ impl PjrtOptions {
         PjrtOptions::default()
     }
 
-    /// The number of devices that a CPU plugin offers, one by default. They share the cores of the
-    /// machine, which allows tests of sharded programs without accelerators. Other plugins ignore
+    /// The number of devices that a CPU plugin offers, one by default. The devices share the cores
+    /// of the machine, so you can test sharded programs without accelerators. Other plugins ignore
     /// this option.
     #[must_use]
     pub fn cpu_devices(mut self, count: usize) -> PjrtOptions {

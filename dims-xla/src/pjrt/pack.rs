@@ -11,7 +11,7 @@ pub(super) struct Source<'a> {
     pub(super) strides: Option<Vec<i64>>,
 }
 
-/// Checks that the elements lie within `data`, and packs them if the plugin does not support these
+/// Checks that the elements are within `data`, and packs them if the plugin does not support these
 /// strides.
 pub(super) fn source<'a>(
     data: &'a [u8],

@@ -55,7 +55,8 @@ pub struct Collective {
     pub groups: Vec<Vec<usize>>,
 }
 
-/// `CompileOptionsProto`: one replica. Shardy splits several partitions.
+/// `CompileOptionsProto` with one replica. If there are several partitions, Shardy splits the
+/// program.
 pub(super) fn compile_options(
     partitions: usize,
     devices: Option<&[i32]>,
@@ -85,7 +86,7 @@ pub(super) fn compile_options(
     options.bytes(3, &build.finish());
     for (name, value) in flags {
         let mut option = Writer::default();
-        // XLA parses the text of other types, but expects booleans as such.
+        // XLA parses flags of other types from text, but expects booleans as booleans.
         match value.to_ascii_lowercase().as_str() {
             "true" => option.number(2, 1),
             "false" => option.number(2, 0),
@@ -289,7 +290,7 @@ impl<'a> Hlo<'a> {
         parameters.into_iter().collect()
     }
 
-    /// Opcode, name, and message of each instruction of all computations.
+    /// The opcode and the message of each instruction of all computations.
     fn instructions(&self) -> impl Iterator<Item = (String, &'a [u8])> {
         let module = self.0;
         all(module, 3)

@@ -10,7 +10,7 @@ use typed_dims_kernels::program::code::DType;
 use typed_dims_kernels::trace::saved::{SavedAttention, SavedField, SavedInstruction};
 
 impl Lower<'_> {
-    /// A field as a factor, along the loops along which it varies.
+    /// A field as a factor, with an axis for each loop along which the field varies.
     fn varied_factor(&mut self, field: &SavedField) -> Result<Factor, XlaError> {
         let loops = varied(field, field.program.result);
         let operand = self.plain_half(field, field.program.result).cloned();
@@ -91,8 +91,8 @@ impl Lower<'_> {
         Factor { value, loops: large }
     }
 
-    /// The gradients of attention with respect to some of these fields, each along the loops along
-    /// which the field varies, in registers.
+    /// The gradients of attention with respect to some of these fields, in registers. Each has an
+    /// axis for each loop along which its field varies.
     fn attention_gradients(
         &mut self,
         own: &SavedAttention,
@@ -132,7 +132,7 @@ impl Lower<'_> {
             }
             let loops = varied(field, field.program.result);
             let others: Vec<usize> = (0..sizes.len()).filter(|axis| !loops.contains(axis)).collect();
-            // Loops along which neither factor varies are summed over already.
+            // Loops along which neither factor varies have already been summed over.
             let product = |lower: &Self, a: &Factor, b: &Factor| {
                 let varies = |axis: &usize| a.loops.contains(axis) || b.loops.contains(axis);
                 let over: Vec<usize> = others.iter().copied().filter(varies).collect();
@@ -218,7 +218,7 @@ impl Lower<'_> {
         Ok(self.body.concat(&flat, 0))
     }
 
-    /// The derivative of a field with respect to an operand, if it is a constant.
+    /// The derivative of a field with respect to an operand, if the derivative is constant.
     fn slope(&self, field: &SavedField, operand: usize) -> Result<f64, XlaError> {
         let (mut at, mut scale) = (field.program.result, 1.0);
         loop {

@@ -1,5 +1,5 @@
-//! Elements at computed places of split values, by comparing each place with the index. A lookup
-//! would gather the value on each device.
+//! Reads and writes elements at computed positions of split values, by comparing each position with
+//! the index. A lookup would gather the value on each device.
 
 use super::Lower;
 use super::text::Value;
@@ -46,7 +46,7 @@ impl Lower<'_> {
         Ok(Some((is_chosen, Loop { size: index.size, stride: index.stride })))
     }
 
-    /// The elements of a value at computed places.
+    /// The elements of a value at computed positions.
     pub(super) fn chosen(
         &mut self,
         field: &SavedField,
@@ -68,7 +68,7 @@ impl Lower<'_> {
         Ok(Some(self.body.reduce(&elements, &zero, &[loops.len()], by)))
     }
 
-    /// Elements along loops, at computed places of zeros in a shape.
+    /// Puts elements along loops at computed positions among zeros of a shape.
     pub(super) fn put_chosen(
         &mut self,
         elements: &Value,

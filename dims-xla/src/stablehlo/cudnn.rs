@@ -16,10 +16,10 @@ pub enum AttentionKernel {
     /// As products and a softmax.
     #[default]
     Operations,
-    /// By cuDNN, if it supports the attention. It does on a single CUDA device, for `f16` and
-    /// `bf16`, with one dim each of queries, keys and features, a head size of at most 128 that is
-    /// a multiple of 8, even numbers of queries and keys, and no mask or a causal one. Other
-    /// attention is computed as products and a softmax.
+    /// By cuDNN, if it supports the attention. This requires a single CUDA device, `f16` or `bf16`,
+    /// and one dim each for queries, keys and features. The head size must be a multiple of 8 and
+    /// at most 128. The numbers of queries and keys must be even. There may be no bias, and no mask
+    /// except a causal one. All other attention is computed as products and a softmax.
     Cudnn,
 }
 
@@ -127,7 +127,7 @@ impl Lower<'_> {
         ])
     }
 
-    /// A value along the loops of [`AttentionLoops::order`] with four axes.
+    /// A value along the loops of [`AttentionLoops::order`], reshaped to four axes.
     fn as_cudnn(
         &self,
         value: &Value,
@@ -238,8 +238,8 @@ impl Lower<'_> {
         Ok(Some(self.along_loops(&output, &own.operands[0].sizes, &roles, axes, &own.kept)))
     }
 
-    /// The gradients with respect to queries, keys and values, each along the loops along which the
-    /// operand varies, in registers, if cuDNN supports this attention.
+    /// The gradients with respect to queries, keys and values, in registers, if cuDNN supports this
+    /// attention. Each has an axis for each loop along which its operand varies.
     pub(super) fn cudnn_gradients(
         &mut self,
         own: &SavedAttention,

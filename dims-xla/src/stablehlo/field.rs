@@ -14,7 +14,7 @@ use typed_dims_kernels::trace::saved::{
 /// The values of a field's registers, each along the same loops.
 pub(super) type Registers = HashMap<u32, Value>;
 
-/// The name of an operand's type.
+/// The type of an operand's elements.
 fn loaded_type(lower: &Lower<'_>, operand: &SavedOperand) -> DType {
     operand.value.map_or(DType::I64, |number| lower.values[number].dtype)
 }
@@ -333,8 +333,8 @@ impl Lower<'_> {
             .copied()
             .filter(|&axis| lookup.strides[axis] != 0 && field.sizes[axis] > 1)
             .collect();
-        // If the place also varies along a loop of the indices, it is a batch loop: each index
-        // selects within its slice.
+        // If the place also varies along a loop of the indices, that loop is a batch loop: each
+        // index selects within its slice.
         let mut batch = Vec::new();
         for (at, &axis) in of_table.iter().enumerate() {
             if place.strides[axis] == 0 {
@@ -368,7 +368,7 @@ impl Lower<'_> {
         Ok(Some(Selection { axes, loops: of_table, indices, batch }))
     }
 
-    /// An operand at computed places that are rows of it.
+    /// An operand at computed positions, if these select whole rows.
     fn rows(
         &mut self,
         field: &SavedField,
@@ -404,7 +404,7 @@ impl Lower<'_> {
                 own.push(Loop { size, stride: outer[at] as isize });
                 continue;
             }
-            // A stride is a sum of steps along axes, from the greatest on.
+            // A stride is a sum of steps along axes, starting with the greatest.
             let (mut left, mut stride) = (place.strides[axis].unsigned_abs(), 0);
             for (at, &value_axis) in rest.iter().enumerate() {
                 let step = left / steps[value_axis];
@@ -438,6 +438,6 @@ pub(super) struct Selection {
     pub(super) axes: Vec<usize>,
     pub(super) loops: Vec<usize>,
     pub(super) indices: Value,
-    /// Axes of the indices, each with the axis of the value along which it runs as well.
+    /// Axes of the indices, each with the axis of the value that it also runs along.
     pub(super) batch: Vec<(usize, usize)>,
 }

@@ -21,7 +21,8 @@ mod stream {
 }
 
 impl Lower<'_> {
-    /// A result of a step. `None` stands for the value that the step keeps for its derivative.
+    /// The result of a step with this number. `None` stands for the value that the step keeps for
+    /// its derivative.
     pub(super) fn kind(
         &mut self,
         kind: &SavedKind,
@@ -197,7 +198,8 @@ impl Lower<'_> {
         }
     }
 
-    /// A field along all its loops, in the type of its operand if it loads it unchanged.
+    /// A field along all its loops, in the type of its operand if the field loads the operand
+    /// unchanged.
     fn elements_of(&mut self, field: &SavedField, loops: &[usize]) -> Result<Value, XlaError> {
         use typed_dims_kernels::trace::saved::SavedInstruction;
         if let SavedInstruction::Load(operand) = field.program.instructions[field.program.result as usize].0 {
@@ -309,7 +311,7 @@ impl Lower<'_> {
         if sum.len() == count {
             return body.reshape(&sum, &[count]);
         }
-        // Elements that draw the same numbers again, from the first one on.
+        // The remaining elements draw the same numbers again, from the first one on.
         let flat = body.reshape(&sum, &[sum.len()]);
         let at = body.iota(DType::I64, &[count], 0);
         let all = body.broadcast(&body.int(flat.len() as i64, DType::I64), &[count], &[]);
@@ -358,8 +360,8 @@ impl Lower<'_> {
         body.mul(&body.unary("sqrt", &radius), &wave)
     }
 
-    /// A random order of positions: each position, from the last on, is swapped with itself or an
-    /// earlier one.
+    /// A random order of positions: each position, from the last one down, is swapped with itself
+    /// or an earlier one.
     fn order(&self, seed: &Value, size: usize) -> Value {
         let body = &self.body;
         let at = body.iota(DType::U64, &[size], 0);
@@ -413,7 +415,7 @@ impl Lower<'_> {
         body.looped(text, size)
     }
 
-    /// Converts elements so that StableHLO compares them like the library.
+    /// Converts elements so that StableHLO compares them as the library does.
     fn comparable(&self, value: &Value) -> Value {
         match value.dtype {
             DType::F16 | DType::Bf16 => self.body.convert(value, DType::F32),

@@ -51,9 +51,9 @@ pub struct Options {
 pub struct Module {
     /// The module, in the generic form of MLIR.
     pub text: String,
-    /// The numbers of the constants that are passed as arguments after the inputs.
+    /// The indices of the constants that are passed as arguments after the inputs.
     pub captured: Vec<usize>,
-    /// The checks of the module. If there are any, its last result is an `i32`: the number of the
+    /// The checks of the module. If there are any, its last result is an `i32`: the index of the
     /// first failed check, or the number of checks if none failed.
     pub checks: Vec<Check>,
     /// The inputs that results may overwrite: pairs of an input and a result.
@@ -72,8 +72,8 @@ pub struct Check {
 /// Captured tensors with more bytes are arguments of the module instead of text in it.
 const INLINE: usize = 1 << 10;
 
-/// Lowers a program. `donated` has the numbers of inputs whose memory the results may take: each
-/// goes to the first result of the same type and sizes.
+/// Lowers a program. `donated` has the indices of inputs whose memory the results may reuse. The
+/// memory of each input goes to the first result of the same type and sizes.
 ///
 /// # Errors
 ///
@@ -244,7 +244,7 @@ impl Sharded<'_> {
     }
 }
 
-/// A program that is lowered, step by step.
+/// A program that is being lowered, step by step.
 struct Lower<'p> {
     body: Body,
     program: &'p EngineProgram,
@@ -285,7 +285,7 @@ impl Lower<'_> {
         self.checks.push((condition, Check { operation: value.operation, origin: value.origin }));
     }
 
-    /// The number of the first check that failed, and whether none did.
+    /// The index of the first check that failed, and whether none did.
     fn first_failure(&self) -> Option<(Value, Value)> {
         let body = &self.body;
         let count = body.int(self.checks.len() as i64, DType::I32);

@@ -107,7 +107,7 @@ impl Lower<'_> {
         self.body.mul(elements, &self.body.like(elements, count as f64))
     }
 
-    /// Elements along loops, put at a place among zeros.
+    /// Puts elements along loops at a place among zeros.
     pub(super) fn put(
         &mut self,
         elements: &Value,
@@ -136,7 +136,7 @@ impl Lower<'_> {
         Ok(self.body.placed_at(elements, &positions, shape))
     }
 
-    /// [`put`](Lower::put) for elements that are whole rows at computed places.
+    /// [`put`](Lower::put) for elements that are whole rows at computed positions.
     fn put_rows(
         &mut self,
         elements: &Value,

@@ -11,7 +11,7 @@ use typed_dims_kernels::trace::saved::{
 };
 
 impl Lower<'_> {
-    /// The result of a rule, with its elements in the order of the step's.
+    /// The result of a rule, with its elements in the step's order.
     pub(super) fn rule(&mut self, rule: &SavedRule, dtype: DType, len: usize) -> Result<Value, XlaError> {
         match rule {
             SavedRule::Reduction(own) | SavedRule::MomentOfLines(own) => self.reduction(own, dtype),
@@ -175,7 +175,8 @@ impl Lower<'_> {
         body.div(&exp, &self.spread(&sum, &value.shape, axes))
     }
 
-    /// The operand of work along lines in its order, and the axes of lines.
+    /// The operand of an operation along lines, in the operation's order, and the axes of the
+    /// lines.
     fn lines_of(&mut self, own: &SavedLines, field: &SavedField) -> Result<(Value, Vec<usize>), XlaError> {
         let value = self.field(field, &own.order)?;
         let value = match own.dtype {

@@ -94,7 +94,7 @@ pub(super) struct Body {
     next: RefCell<usize>,
     /// The written operations, by their text without a name: equal operations are written once.
     known: RefCell<HashMap<String, Value>>,
-    /// The written operations with several results, with the common name of these.
+    /// The written operations with several results, each with the common name of its results.
     pub(super) several_known: RefCell<HashMap<String, Rc<str>>>,
     pub(super) precision: Precision,
 }
@@ -105,8 +105,8 @@ pub(super) struct Lookup<'a> {
     pub(super) offset: &'a [usize],
     /// The axes that an index selects from: slices have size 1 along them.
     pub(super) selected: &'a [usize],
-    /// Axes of the indices along which each index selects from its own part of an axis: pairs of
-    /// both axes.
+    /// Pairs of an axis of the indices and an axis of the operand. Along these batch axes, each
+    /// index selects from its own part of the operand.
     pub(super) batch: &'a [(usize, usize)],
 }
 

@@ -20,7 +20,7 @@ pub struct InPanels {
     pub exchanged: bool,
 }
 
-/// The role whose elements the threads share.
+/// The role that is divided among the threads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Share {
     Batch,
@@ -42,9 +42,9 @@ impl Share {
 }
 
 impl InPanels {
-    /// The products, if panels are faster than a library. They are not if rows, columns and sums
-    /// are one loop each, unless the right matrix is contiguous only along the sum and has neither
-    /// [many](library_rows) nor [few](is_skinny) rows to multiply.
+    /// The products, if panels are faster than a library. If rows, columns and sums are one loop
+    /// each, they are faster only if the right matrix is contiguous along the sum alone, and there
+    /// are neither [many](library_rows) nor [few](is_skinny) rows.
     pub fn of<T: Num>(roles: &PerRole<RoleLoops>) -> Option<Self> {
         let several = [&roles.m, &roles.n, &roles.k].iter().any(|loops| loops.len() > 1);
         let steps = |loops: &RoleLoops| loops.last().map_or((0, 0, 0), |l| (l.a, l.b, l.c));
@@ -89,7 +89,7 @@ impl InPanels {
         Some(InPanels { roles, m, n, k, exchanged })
     }
 
-    /// The role whose elements the threads share.
+    /// The role that is divided among the threads.
     pub fn share(&self) -> Share {
         Share::of(self.batch(), self.m, self.n, self.parts())
     }

@@ -17,7 +17,7 @@ pub struct Loop {
     pub c: isize,
 }
 
-/// The loops of one role, mostly a single one.
+/// The loops of one role, usually a single one.
 pub type RoleLoops = SmallVec<[Loop; 2]>;
 
 /// A value for each role in the products of a pair: batch (axes of both operands and the result),
@@ -45,7 +45,7 @@ impl PerRole<RoleLoops> {
         let (mut n, mut n_rest) = widest(self.n);
         let (k, k_rest) = widest(self.k);
         if is_small_product(m.size, n.size, k.size) && m.a != 1 && n.b != 1 {
-            // Small products profit more from contiguous loops than from many rows: contiguous
+            // Small products gain more from contiguous loops than from many rows: contiguous
             // elements are loaded into registers together.
             (m, m_rest) = neighbours(m, m_rest, |l| l.a);
             if m.a != 1 {

@@ -32,7 +32,7 @@ pub(super) unsafe fn across<V: Vector, const M: usize>(product: &Product<V::Elem
     while column < n {
         let count = width.min(n - column);
         let mut depth = 0;
-        // SAFETY: rows and columns lie in the matrices, which are valid by the caller's promise.
+        // SAFETY: rows and columns are in the matrices, which are valid by the caller's promise.
         // There is memory for each level.
         unsafe {
             for (block, row) in (0..k).step_by(KC).enumerate() {

@@ -26,7 +26,7 @@ pub(super) unsafe fn along<V: Vector, const M: usize>(product: &Product<V::Elem>
     let skipped = if is_alike && k >= V::LEN { b.start.addr() % bytes / size } else { 0 };
     let vectors = (skipped + k).div_ceil(V::LEN);
     let mut left = Vec::<V>::with_capacity(M * vectors);
-    // SAFETY: rows and sums lie in the matrix, which is valid by the caller's promise; there is
+    // SAFETY: rows and sums are in the matrix, which is valid by the caller's promise; there is
     // room for all vectors.
     unsafe {
         let to = left.as_mut_ptr().cast::<V::Elem>();
@@ -59,7 +59,7 @@ pub(super) unsafe fn along<V: Vector, const M: usize>(product: &Product<V::Elem>
     };
     let lines_of = LineProduct { product, left: &left, skipped, prefetch_steps };
     let mut column = 0;
-    // SAFETY: the columns lie in the matrices; the rest is the caller's promise.
+    // SAFETY: the columns are in the matrices; the rest is the caller's promise.
     unsafe {
         while column + at_once <= n {
             if const { lines_at_once::<V>(M) == 4 } {
@@ -91,9 +91,10 @@ const fn lines_at_once<V: Vector>(rows: usize) -> usize {
 /// A product whose sums run along lines of the large matrix.
 struct LineProduct<'p, V: Vector> {
     product: &'p Product<V::Elem>,
-    /// The left matrix row by row, as vectors that begin and end with zeros.
+    /// The rows of the left matrix as vectors, with zeros before and after each row. The vectors at
+    /// the same position of all rows are adjacent.
     left: &'p [V],
-    /// The number of zeros at the beginning.
+    /// The number of zeros before each row.
     skipped: usize,
     /// Distances, in elements: from a column's first element to the prefetched ones, between the
     /// prefetched lines of the columns, and between the prefetched vectors.
@@ -105,7 +106,7 @@ impl<V: Vector> LineProduct<'_, V> {
     ///
     /// # Safety
     ///
-    /// As for [`along`]; the columns lie in the result.
+    /// As for [`along`]; the columns are in the result.
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn multiply<const M: usize, const R: usize>(&self, column: usize) {
         let &Product { k, b, c, c_row, c_col, accumulate, .. } = self.product;
@@ -115,7 +116,7 @@ impl<V: Vector> LineProduct<'_, V> {
         let mut totals = [[V::Elem::default(); M]; R];
         let [distance, next_line, next_vector] = self.prefetch_steps;
         let prefetched = start.wrapping_offset(distance);
-        // SAFETY: sums, rows and columns lie in the matrices, which are valid by the caller's
+        // SAFETY: sums, rows and columns are in the matrices, which are valid by the caller's
         // promise.
         unsafe {
             for part in (0..vectors).step_by(VECTORS_AT_ONCE) {

@@ -101,7 +101,7 @@ fn check<T: Float + Debug + 'static>(case: Case) {
             c_col,
             accumulate,
         };
-        // SAFETY: the matrices lie within the vectors; the machine has the level, there are few
+        // SAFETY: the matrices are within the vectors; the machine has the level, there are few
         // rows, and the right matrix is contiguous along an axis.
         unsafe { multiply(level, &product) };
         for i in 0..m {

@@ -9,7 +9,7 @@ pub fn elementwise(call: &mut Call<'_>) -> Results {
     let known: Option<Vec<usize>> = (0..call.inputs.len()).map(|at| Some(call.axes(at)?.len())).collect();
     let Some(ranks) = known else { return Ok(Vec::new()) };
     let rank = ranks.iter().copied().max().unwrap_or(0);
-    // The axes at one position, counted from the right, of all operands that have as many.
+    // The axes at one position, counted from the right, of all operands that have that many axes.
     let places = |back: usize| {
         ranks.iter().enumerate().filter_map(move |(at, rank)| Some((at, rank.checked_sub(back)?)))
     };
@@ -100,7 +100,7 @@ pub fn concat(call: &mut Call<'_>) -> Results {
     if known.len() < call.inputs.len() {
         out[along].size = Size::Unknown;
     }
-    // For lists, also the elements, because shapes are built by concatenation.
+    // The elements of lists are concatenated, too, because models build shapes in this way.
     let lists: Option<Vec<Rc<[Size]>>> = call.inputs.iter().map(Value::elements).collect();
     let integers = lists.filter(|_| rank == 1).and_then(|lists| Value::list(lists.concat()).integers);
     Ok(vec![Value { integers, ..Value::with_axes(out) }])

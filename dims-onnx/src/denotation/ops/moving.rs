@@ -63,7 +63,7 @@ fn merged(axes: &Rc<[Axis]>, all: &[usize], size: Size) -> Axis {
     Axis { size, meaning }
 }
 
-/// Merges the axes before `axis`, and the axes from it on.
+/// Merges the axes before `axis`, and the axes from `axis` on.
 pub fn flatten(call: &mut Call<'_>) -> Results {
     let Some(axes) = call.axes(0) else { return Ok(vec![Value::with_axes(vec![Axis::UNKNOWN; 2])]) };
     let number = call.int("axis").unwrap_or(1);

@@ -32,7 +32,7 @@ pub fn matmul(call: &mut Call<'_>, a: usize, b: usize) -> Results {
     Ok(vec![Value::with_axes(out)])
 }
 
-/// `out[i, j] = sum over k of a[i, k] * b[k, j] + c[i, j]`, with either operand transposed.
+/// `out[i, j] = sum over k of a[i, k] * b[k, j] + c[i, j]`, where either operand may be transposed.
 pub fn gemm(call: &mut Call<'_>) -> Results {
     for input in 0..2 {
         if call.axes(input).is_some_and(|axes| axes.len() != 2) {
@@ -122,8 +122,8 @@ pub fn einsum(call: &mut Call<'_>) -> Results {
     Ok(vec![Value::with_axes(out.collect::<Result<_, String>>()?)])
 }
 
-/// The index of an axis: a letter, or a position among those of `...`, counted from the right, from
-/// 1.
+/// The index of an axis: a letter, or a position among the axes of `...`, counted from the right,
+/// starting at 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Index {
     Letter(char),
