@@ -1,5 +1,5 @@
-//! New memory for results. With the feature `std`, large intermediate results return theirs to a
-//! pool.
+//! New memory for results. With the feature `std`, large intermediate results return their memory
+//! to a pool.
 
 use crate::error::Error;
 use crate::memory::elements::OutputSlots;
@@ -20,8 +20,8 @@ pub fn reserve<T>(len: usize) -> Result<Vec<T>, Error> {
     if let Some(memory) = super::pool::recycled(len) {
         return Ok(memory);
     }
-    // (`Vec::try_reserve_exact` would return the vector through memory, which takes longer than the
-    // allocation.)
+    // `Vec::try_reserve_exact` would return the vector through memory, which takes longer than the
+    // allocation.
     let Some(layout) = Layout::array::<T>(len).ok() else { return Err(too_large(len)) };
     if layout.size() == 0 {
         return Ok(Vec::new());

@@ -38,14 +38,14 @@ unsafe impl<T: Send + Sync> Send for Buffer<T> {}
 // buffer: see `Send`.
 unsafe impl<T: Send + Sync> Sync for Buffer<T> {}
 
-/// The parts of a vector, from which it is rebuilt once.
+/// The parts of a vector, which is rebuilt from them once.
 struct VecParts<T> {
     start: NonNull<T>,
     len: usize,
     capacity: usize,
 }
 
-/// Returns memory to the pool that no buffer uses any more.
+/// Returns memory that no buffer uses any more to the pool.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn recycle<T>(memory: Vec<T>) {
     #[cfg(feature = "std")]
@@ -58,8 +58,8 @@ fn recycle<T>(memory: Vec<T>) {
     drop(memory);
 }
 
-/// [`recycle`] with a listener. (A separate function, so that `recycle` need not keep the vector in
-/// registers.)
+/// [`recycle`] with a listener. It is a separate function, so that `recycle` need not keep the
+/// vector in registers.
 #[cfg(feature = "std")]
 #[cold]
 #[inline(never)]
@@ -168,8 +168,8 @@ impl<T: Send + Sync + 'static> Held for SharedVec<T> {
     }
 
     fn into_mark(self: Arc<Self>) -> Option<Mark> {
-        // (The registry holds only a weak count, so the value cannot be borrowed exclusively; the
-        // last owner can take it.)
+        // The registry has a weak reference, so the value cannot be borrowed exclusively. But the
+        // last owner can take it.
         let mut last = Arc::into_inner(self)?;
         if last.mark.is_some() {
             registry::remove(last.start(), last.memory.bytes());
@@ -189,7 +189,7 @@ impl<T: Send + Sync + 'static> Buffer<T> {
     pub fn marked(data: Vec<T>, mark: Mark) -> Self {
         let buffer = Buffer::from(data);
         let last = Arc::new(SharedVec { memory: buffer.memory.copy(), mark: Some(mark) });
-        // (`last` owns the memory.)
+        // `last` owns the memory now.
         forget(buffer);
         registry::insert(&(Arc::clone(&last) as Arc<dyn Held>));
         Buffer { memory: last.memory.copy(), shared: AtomicPtr::new(Arc::into_raw(last).cast_mut()) }
@@ -249,7 +249,7 @@ impl<T> Buffer<T> {
     /// Whether the memory belongs to this buffer alone.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn is_unshared(&mut self) -> bool {
-        // (The elements of a recorded program must not be changed.)
+        // The elements of a recorded program must not be changed.
         self.shared().is_none_or(|mut shared| Arc::get_mut(&mut shared).is_some_and(|last| !last.is_traced()))
     }
 
@@ -315,7 +315,7 @@ impl<T> Buffer<T> {
     }
 
     /// [`into_vec`](Buffer::into_vec) for memory that becomes a buffer again: listeners are not
-    /// told.
+    /// notified.
     #[inline]
     fn taken(self) -> Vec<T>
     where
@@ -338,7 +338,7 @@ impl<T> Buffer<T> {
                 // SAFETY: this was the last owner of the memory, and it is not dropped.
                 unsafe { last.memory.copy().into_vec() }
             }
-            // (Copied before `shared` is dropped, which may be the last owner by then.)
+            // Copied before `shared` is dropped, which may be the last owner by then.
             Err(shared) => elements(&shared.memory).to_vec(),
         }
     }
@@ -427,8 +427,8 @@ impl<T> Buffer<T> {
                 }
             };
         }
-        // SAFETY: it is from `Arc::into_raw`, and `self` has a count of it for as long as it is
-        // borrowed.
+        // SAFETY: the pointer is from `Arc::into_raw`, and `self` has a count of it for as long as
+        // it is borrowed.
         unsafe { Arc::increment_strong_count(shared) };
         Buffer { memory: self.memory.copy(), shared: AtomicPtr::new(shared) }
     }

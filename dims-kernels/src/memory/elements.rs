@@ -33,12 +33,12 @@ impl Reach {
         Some(reach)
     }
 
-    /// [`of`](Reach::of), compiled here.
+    /// [`of`](Reach::of) for axes, compiled in this crate.
     fn of_axes(named: &[Axis], positional: &[Axis]) -> Option<Self> {
         Reach::of(named.iter().chain(positional).map(Axis::parts))
     }
 
-    /// [`of`](Reach::of) for loops, compiled here.
+    /// [`of`](Reach::of) for loops, compiled in this crate.
     fn of_loops(sizes: &[usize], strides: &[isize]) -> Option<Self> {
         Reach::of(sizes.iter().copied().zip(strides.iter().copied()))
     }
@@ -113,7 +113,8 @@ macro_rules! elements {
             /// # Safety
             ///
             /// If no axis is empty, then for every position of the axes, `start` offset by the
-            /// strides is a valid element for `'a`, which may be accessed as the type says.
+            /// strides is a valid element for `'a`, which may be accessed as the type of the
+            /// pointer allows.
             #[cfg_attr(not(unoptimized), inline(always))]
             pub unsafe fn new(start: $pointer, named: &[Axis], positional: &[Axis]) -> Self {
                 let _ = (named, positional);
@@ -154,7 +155,7 @@ macro_rules! elements {
             #[cfg_attr(not(unoptimized), inline(always))]
             pub fn assert_axes(&self, named: &[Axis], positional: &[Axis]) {
                 let _ = (named, positional);
-                // (An index may select from an array with an empty axis; the read then fails.)
+                // An index may select from an array with an empty axis; the read then fails.
                 #[cfg(debug_assertions)]
                 if self.reach.is_some() {
                     let loops = Reach::of_axes(named, positional);

@@ -4,8 +4,8 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::any::{Any, TypeId};
 
-/// The mark of shared memory: the step of a recorded program that computed the elements. (Its type
-/// is defined in a higher layer.)
+/// The mark of shared memory: the step of a recorded program that computed the elements. The type
+/// of that step is defined in a higher layer.
 pub trait Marker: Any + Send + Sync {
     /// Whether the program is still recorded. If it is not, the elements are constants.
     fn is_live(&self) -> bool;
@@ -39,7 +39,7 @@ pub trait Held: Send + Sync {
     fn bytes(&self) -> usize;
     /// The mark.
     fn mark(&self) -> Option<&Mark>;
-    /// The mark, if this is the only owner of the memory, which is freed.
+    /// The mark, if this is the only owner of the memory. The memory is then freed.
     fn into_mark(self: Arc<Self>) -> Option<Mark>;
     /// The memory with its concrete type.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;

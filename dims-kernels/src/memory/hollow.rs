@@ -50,8 +50,8 @@ impl Drop for HollowScope {
     }
 }
 
-/// Whether results are hollow. (This can only be so while a function is recorded, so otherwise it
-/// costs one flag test.)
+/// Whether results are hollow. They can only be hollow while a function is recorded, so otherwise
+/// this costs one flag test.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn is_hollow() -> bool {
     registry::is_active() && of_thread()
@@ -63,7 +63,7 @@ fn of_thread() -> bool {
     HOLLOW.get()
 }
 
-/// Whether all-zero bytes are a value of the type: it is a real number or `bool`.
+/// Whether all-zero bytes are a value of the type, because it is a real number or `bool`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn has_zero<T: 'static>() -> bool {
     let own = TypeId::of::<T>();

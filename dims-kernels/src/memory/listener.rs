@@ -1,4 +1,4 @@
-//! The listener of a thread, which is told when tensors give up memory.
+//! The listener of a thread, which is notified when tensors release memory.
 
 use core::cell::Cell;
 

@@ -10,7 +10,7 @@ use core::mem::{ManuallyDrop, needs_drop, take};
 use core::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Smaller blocks, in bytes, do not go into the pool: the allocator reuses them itself.
+/// Blocks of fewer bytes do not go into the pool: the allocator reuses them itself.
 const LEAST: usize = 256 << 10;
 
 /// The default limit of the pool, in bytes.

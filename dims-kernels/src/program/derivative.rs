@@ -4,7 +4,7 @@
 //! Where a function has no derivative, the conventions are PyTorch's: 0 at the kinks of `abs`,
 //! `relu` and `clamp`, and one half for each operand of a maximum of equal operands. The product of
 //! a cotangent and a derivative is 0 if either is 0. So neither the infinite slope of a root at 0,
-//! nor a value that a `select` did not take, makes it NaN.
+//! nor a value that a `select` did not take, makes a gradient NaN.
 
 use crate::ops::code::{BinaryOpcode, Number, RegisterKind, UnaryOpcode};
 use crate::program::symbol::{FormulaTerm, Symbol, select};
@@ -34,7 +34,7 @@ pub fn depends_on(program: &ScalarProgram, operands: &[u32]) -> Option<SmallVec<
 /// [depend](depends_on) on the operands. Returns the position of each operand in the list, with the
 /// register of its value. Operands whose value is 0 everywhere are left out.
 ///
-/// An operand that is read several times counts once.
+/// An operand that is read several times has one value.
 pub fn pull_back(
     build: &mut Builder,
     program: &ScalarProgram,
@@ -116,8 +116,8 @@ pub fn pull_back(
     results.filter_map(|(at, result)| Some((at, result.filter(|&result| !is_zero(result))?))).collect()
 }
 
-/// (An operation without a derivative is not recorded, so this can only be a derivative that has no
-/// derivative, in a gradient of a gradient.)
+/// Operations without a derivative are not recorded, so this happens only for a derivative that
+/// itself has no derivative, in a gradient of a gradient.
 #[cold]
 fn underivable(name: &str) -> ! {
     panic!(

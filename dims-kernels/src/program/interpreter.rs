@@ -52,7 +52,7 @@ impl RegisterLine {
 pub struct OperandSource {
     start: *const u8,
     dtype: DType,
-    /// Offsets from a table, in elements, that are added to the offsets by the strides. They have
+    /// Offsets from a table, in elements, that are added to the offsets from the strides. They have
     /// an additional row of strides.
     table: Option<*const isize>,
     /// The range of the elements, if it is to be checked.
@@ -67,9 +67,9 @@ impl OperandSource {
     ///
     /// # Safety
     ///
-    /// While a kernel reads it, the following is an initialised element of the type `dtype` for
-    /// each position of the nest: `start`, offset by the row of strides, and by the table's entry
-    /// along the row after it.
+    /// While a kernel reads the source, there is an initialised element of the type `dtype` for
+    /// each position of the nest: at `start`, offset by the row of strides, and by the table's
+    /// entry along the row after it.
     pub unsafe fn new(start: *const u8, dtype: DType, table: Option<*const isize>) -> Self {
         OperandSource { start, dtype, table, reached: None, entries: None }
     }
@@ -81,7 +81,7 @@ impl OperandSource {
         OperandSource { entries: Some((range.start, range.end)), ..self }
     }
 
-    /// Adds a check of its row in builds with debug assertions.
+    /// Adds a check of the operand's row, in builds with debug assertions.
     #[cfg(feature = "std")]
     pub(crate) fn reaching(self, reached: Reached) -> Self {
         OperandSource { reached: Some(reached), ..self }
@@ -103,7 +103,7 @@ struct SpanOperand<'k> {
     source: OperandSource,
     row: Row<'k>,
     table: Option<Row<'k>>,
-    /// The element that the register was filled with, and up to which position it is filled: a
+    /// The address of the element that fills the register, and how many positions it fills. A
     /// broadcast element is often the same for many tiles.
     filled: (*const u8, usize),
 }
@@ -150,7 +150,7 @@ pub(crate) struct Machine<'k> {
     memory: MachineMemory,
     /// The number of values that a slot can hold.
     room: usize,
-    /// Up to which position lines of constants are filled.
+    /// How many positions of the lines of constants are filled.
     constants: usize,
 }
 
@@ -233,7 +233,7 @@ pub struct Interpreted<'k, T> {
     machine: Machine<'k>,
     /// The register of the result.
     value: Register,
-    /// Further values that are written to memory, all along the same row.
+    /// Further values that are written to memory, all with the same row of strides.
     beside: &'k [ExtraOutput<T>],
     written: Row<'k>,
     result: Vec<T>,
@@ -373,8 +373,8 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
         for &ExtraOutput { value, start } in self.beside {
             let place = start.wrapping_offset(OperandSteps::of(&self.written, tile.at).first);
             debug_assert_eq!(program.kind(value), T::KIND, "values are written unchanged");
-            // SAFETY: the register has `len` values of the kind of `T`. The slots are the tile's,
-            // and are contiguous along the innermost loop of the nest, like the result.
+            // SAFETY: the register has `len` values of the kind of `T`. The memory belongs to the
+            // tile, and is contiguous along the innermost loop of the nest, like the result.
             unsafe {
                 let line: &[T] = self.machine.line(value).slice(len);
                 core::ptr::copy_nonoverlapping(line.as_ptr(), place, len);
@@ -412,7 +412,7 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
 
 impl<'k> Machine<'k> {
     /// A machine that computes these `results`. `sources` has one entry for each operand, and
-    /// `rows` gives their rows, one more for each table.
+    /// `rows` has one row for each operand and one more for each table.
     pub(crate) fn new(
         program: &'k ScalarProgram,
         results: impl Iterator<Item = Register>,
@@ -461,8 +461,8 @@ impl<'k> Machine<'k> {
         }
     }
 
-    /// Makes the following spans write the values of a register to `place` instead of its slot.
-    /// Loads, positions and constants are not changed, and return `false`.
+    /// Makes the following spans write the values of a register to `place` instead of its slot. For
+    /// loads, positions and constants, nothing changes, and the result is `false`.
     ///
     /// # Safety
     ///
@@ -511,8 +511,8 @@ impl<'k> Machine<'k> {
         self.memory.registers[result as usize]
     }
 
-    /// Runs the program with the machine's instructions. (Loops over kernels are compiled for these
-    /// as well, but such a large function is not inlined into them.)
+    /// Runs the program with the CPU's instructions. Loops over kernels are compiled for these as
+    /// well, but such a large function is not inlined into them.
     pub(crate) fn run(&mut self, span: &Span<'_>) {
         debug_assert!(span.positions() <= LINE, "lines have room");
         dispatch(SpanRun { machine: self, span });
@@ -536,7 +536,7 @@ impl<'k> Machine<'k> {
             let line = match self.program.instruction(at as Register) {
                 Instruction::Load(number) => self.operands[number as usize].load(span, kind, place),
                 Instruction::Position(number) => self.operands[number as usize].count(span, place),
-                // A line of constants is kept.
+                // The line of a constant is already filled.
                 Instruction::Constant(_) if constants >= len => continue,
                 instruction => {
                     // The slot of the instruction is not the slot of an input, because inputs are
@@ -552,7 +552,7 @@ impl<'k> Machine<'k> {
     }
 }
 
-/// Runs a span, compiled for the machine's instructions.
+/// Runs a span, compiled for the CPU's instructions.
 struct SpanRun<'r, 'k> {
     machine: &'r mut Machine<'k>,
     span: &'r Span<'r>,
@@ -610,7 +610,7 @@ outputs! {
 }
 
 impl SpanOperand<'_> {
-    /// Positions along the loops.
+    /// Fills a register with positions along the loops.
     fn count(&mut self, span: &Span<'_>, place: *mut u64) -> RegisterLine {
         let steps = OperandSteps::of(&self.row, span.at);
         for row in 0..span.rows {
@@ -624,8 +624,8 @@ impl SpanOperand<'_> {
         RegisterLine(place.cast())
     }
 
-    /// The elements of a span in a register. If they are contiguous and have the register's type,
-    /// the register points to them.
+    /// Loads the elements of a span into a register. If they are contiguous and have the register's
+    /// type, the register points to them.
     fn load(&mut self, span: &Span<'_>, kind: RegisterKind, place: *mut u64) -> RegisterLine {
         let mut steps = OperandSteps::of(&self.row, span.at);
         let mut table = self.source.table.zip(self.table).map(|(start, row)| {
@@ -646,7 +646,7 @@ impl SpanOperand<'_> {
                     prefetch_lines(line, span.len * bytes);
                 }
             }
-            // SAFETY: each position of the nest is an element of the table, by the contract of
+            // SAFETY: each position of the nest has an entry in the table, by the contract of
             // `OperandSource::new`.
             steps.first += unsafe { *start };
             table = None;
@@ -891,7 +891,7 @@ impl Execute<'_> {
                 Instruction::Unary(op, a) if op.is_test() => match kind_of(a) {
                     RegisterKind::F32 => op.tests::<I, f32>(line!(a), out!()),
                     RegisterKind::F64 => op.tests::<I, f64>(line!(a), out!()),
-                    // Integers are finite numbers; they have no other test.
+                    // Integers are finite; every other test is false for them.
                     RegisterKind::Int | RegisterKind::Bool => {
                         fill::<bool>(out!(), op == UnaryOpcode::IsFinite)
                     }
@@ -1076,9 +1076,9 @@ macro_rules! read_line {
 }
 pub(crate) use read_line;
 
-// SAFETY: it returns no pointers, and it writes only to memory of its own, as `with_values`
-// requires. A tile's elements are in a line that was computed for all of them. Sources are only
-// read, and a program is plain data.
+// SAFETY: the kernel returns no pointers, and it writes only to memory of its own, as `with_values`
+// requires. `current` points to a line with all elements of the tile. Sources are only read, and a
+// program is plain data.
 unsafe impl<T: ProgramOutput> Kernel for Interpreted<'_, T> {
     type Elem = T;
     const LONG: bool = true;

@@ -31,7 +31,7 @@ std::thread_local! {
 #[cfg(feature = "std")]
 #[inline(never)]
 pub fn is_lowered(len: usize) -> bool {
-    // (For few elements, a kernel takes less time than writing a program.)
+    // For few elements, running a kernel takes less time than writing a program.
     const FEW: usize = 8;
     REPLACED.get().unwrap_or(!cfg!(unoptimized) && len > FEW)
 }
@@ -62,8 +62,8 @@ pub struct LoweredProgram<'w> {
 unsafe impl Sync for LoweredProgram<'_> {}
 
 impl LoweredProgram<'_> {
-    /// A program, its sources in the order of a nest's rows, and the type of its results. (When it
-    /// runs, the caller promises that the nest's rows stay within the sources.)
+    /// A program, its sources in the order of a nest's rows, and the type of its results. Whoever
+    /// runs it promises that the nest's rows stay within the sources.
     #[cfg(feature = "std")]
     pub(crate) fn new(program: ScalarProgram, sources: SmallVec<[OperandSource; 6]>, dtype: DType) -> Self {
         COUNT.set(COUNT.get() + 1);
@@ -144,8 +144,8 @@ impl LoweredRun<'_> {
     }
 }
 
-// SAFETY: it returns no pointers; a tile's elements are in a line that was computed for all of
-// them; sources are only read, and a program is plain data.
+// SAFETY: the kernel returns no pointers. `current` points to a line with all elements of the tile.
+// Sources are only read, and a program is plain data.
 unsafe impl<T: Element> Kernel for Lowered<'_, T> {
     type Elem = T;
     const LONG: bool = true;

@@ -1,9 +1,9 @@
 //! Small programs of scalar operations: the computation of each element of an expression, as data.
 //!
 //! A [`ScalarProgram`] is straight-line code. Each instruction computes a value that later ones
-//! read. Operands have the numbers of the rows of strides of a [nest](crate::loops::nest). Recorded
-//! steps contain such programs; [`derivative`] derives new ones from them, and [`interpreter`] runs
-//! them tile by tile.
+//! read. The number of an operand is that of its row of strides in a [nest](crate::loops::nest).
+//! Recorded steps contain such programs; [`derivative`] derives new ones from them, and
+//! [`interpreter`] runs them tile by tile.
 
 pub mod derivative;
 pub mod interpreter;
@@ -172,7 +172,8 @@ impl ScalarProgram {
         Some((factors, scale))
     }
 
-    /// Whether a register holds the bits of an unsigned integer. `load` tells it for operands.
+    /// Whether a register holds the bits of an unsigned integer. `load` says whether an operand is
+    /// unsigned.
     pub(crate) fn is_unsigned(&self, register: Register, load: impl Fn(u32) -> bool) -> bool {
         if self.kind(register) != RegisterKind::Int {
             return false;
@@ -207,8 +208,8 @@ impl ScalarProgram {
     }
 }
 
-/// Writes a program, and simplifies it: equal instructions are merged, and products with 0 and 1
-/// and sums with 0 are removed.
+/// Writes a program, and simplifies it: equal instructions are merged, and operations without
+/// effect, such as products with 1 and sums with 0, are removed.
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     program: ScalarProgram,
@@ -227,8 +228,9 @@ impl Builder {
         Builder::default()
     }
 
-    /// An empty program that is only simplified where no bit of a result changes: `-0 + 0` is 0,
-    /// and `-(0 - 0)` is -0.
+    /// An empty program that is only simplified where no bit of a result changes. So `x + 0` does
+    /// not become `x`, because `-0 + 0` is 0, and `0 - x` does not become `-x`, because `0 - 0` is
+    /// 0.
     pub fn exact() -> Self {
         Builder { exact: true, ..Builder::default() }
     }
@@ -332,7 +334,7 @@ impl Builder {
     /// An operation on one value.
     pub fn unary(&mut self, op: UnaryOpcode, a: Register) -> Register {
         let kind = if op.is_test() { RegisterKind::Bool } else { self.kind(a) };
-        // (These two simplifications are exact.)
+        // These two simplifications are exact.
         if let (UnaryOpcode::Neg, Some(value)) = (op, self.known(a)) {
             return self.float(-value, kind);
         }
@@ -365,14 +367,14 @@ impl Builder {
                 return self.unary(UnaryOpcode::Neg, a);
             }
             (BinaryOpcode::Chain, _, Some(0.0)) => return b,
-            // For a constant that is neither 0 nor infinite, a plain product is the same.
+            // For a constant that is neither 0 nor infinite, a plain product has the same result.
             (BinaryOpcode::Chain, _, Some(value)) if value.is_finite() => {
                 return self.push(Instruction::Binary(BinaryOpcode::Mul, a, b), kind);
             }
             _ => {}
         }
         let result = self.push(Instruction::Binary(op, a, b), kind);
-        // (A constant has the type of the other operand.)
+        // A constant has the type of the other operand.
         let leaves_type = kind != RegisterKind::Int || op.leaves_type();
         self.wrapped(result, self.narrow_type(a).or(self.narrow_type(b)), leaves_type)
     }
@@ -413,7 +415,7 @@ impl Builder {
         }
     }
 
-    /// A function of one value, or of two.
+    /// A call of a function with one value or two.
     pub fn call(&mut self, function: &Arc<dyn Function>, operands: &[Register]) -> Register {
         let number = self.program.functions.number(function);
         let (a, b) = (operands[0], operands[operands.len() - 1]);

@@ -1,8 +1,8 @@
 //! Sums of products of two lines in memory, one of which may be shared by many results: a matrix
 //! times a vector.
 //!
-//! Such a sum only waits for memory. So each line is read once, from one end to the other, in
-//! vectors that start at cache lines: a load that crosses two cache lines takes twice as long.
+//! Such a sum is as fast as memory is read. So each line is read once, from one end to the other,
+//! in vectors that start at cache lines: a load that crosses two cache lines takes twice as long.
 
 use crate::error::Error;
 use crate::loops::nest::{Nest, Odometer};
@@ -23,15 +23,15 @@ use smallvec::SmallVec;
 /// The number of parallel sums.
 const DOT_LANES: usize = 2 * fold::LANES;
 
-/// The maximum number of elements at once: [`BLOCK`] for each accumulator, before it is combined
-/// with others.
+/// The maximum number of elements that are summed at once: [`BLOCK`] for each accumulator, before
+/// it is combined with others.
 const MAX_CHUNK: usize = BLOCK * DOT_LANES;
 
-/// Shorter lines are summed as fast by any loop.
+/// Any loop sums shorter lines just as fast.
 const MIN_LINE: usize = 128;
 
-/// The nest's sums of products of its two operands, which are [lines](are_lines), in the order of
-/// the kept loops.
+/// The sums of products of a nest's two operands, which are [lines](are_lines), in the order of the
+/// kept loops.
 ///
 /// # Panics
 ///
@@ -54,7 +54,7 @@ pub fn sum_products<T: Num>(
 /// contiguous along it.
 pub fn are_lines(nest: &Nest) -> bool {
     let last = nest.depth() - 1;
-    // (A single sum is split into parts elsewhere.)
+    // A single sum is split into parts elsewhere.
     !nest.inner_kept
         && nest.outer > 0
         && nest.sizes[last] >= MIN_LINE
@@ -63,7 +63,7 @@ pub fn are_lines(nest: &Nest) -> bool {
 
 /// Writes all sums: the kept loops of all parts cover each slot once.
 fn write<T: Num>(operands: [Elements<'_, T>; 2], nest: &Nest, places: &mut [MaybeUninit<T>]) {
-    // The operand that is read once is the first.
+    // The operand that is read once comes first.
     let last = nest.depth() - 1;
     let varies =
         |operand: usize| nest.strides_of(operand)[..last].iter().filter(|&&stride| stride != 0).count();
@@ -99,9 +99,9 @@ impl<T: Num> Dots<'_, T> {
     }
 
     /// Whether two lines at once are faster than one: they come from memory, are multiplied by the
-    /// same line, and have the same alignment in cache lines. (Elements have at most 4 bytes: the
-    /// sums of larger ones do not fit into registers; with AVX2 not even these sums all do. From
-    /// caches, one line at a time is faster.)
+    /// same line, and have the same alignment in cache lines. From caches, one line at a time is
+    /// faster. Elements must have at most 4 bytes, because the sums of larger ones do not fit into
+    /// registers. With AVX2, not even all sums of 4 bytes do.
     fn is_in_pairs(&self) -> bool {
         let nest = self.nest;
         let [once, again] = [usize::from(self.exchanged), usize::from(!self.exchanged)];
@@ -164,8 +164,8 @@ impl<T: Num> Task for Dots<'_, T> {
 }
 
 /// Like [`Dots`], with two lines at once: the line that they are multiplied by is read half as
-/// often. (A separate task: in one function with these loops, the accumulators of the others would
-/// not stay in registers.)
+/// often. It is a separate task, because in one function with these loops, the accumulators of
+/// [`Dots`] would not stay in registers.
 struct InPairs<'n, T>(Dots<'n, T>);
 
 impl<T: Num> Task for InPairs<'_, T> {
@@ -201,7 +201,7 @@ impl<T: Num> Task for InPairs<'_, T> {
             let (first, y) = (line(&at, 0), line(&at, 1));
             let is_pair = at[last - 1] + 1 < nest.sizes[last - 1];
             outer.advance(&mut at);
-            // (With an odd number of lines, the last one is paired with itself.)
+            // With an odd number of lines, the last one is paired with itself.
             let second = if is_pair { line(&at, 0) } else { first };
             let mut prefetch = PairPrefetch { rest: count, jump, distance };
             let mut totals = [SmallVec::new(), SmallVec::new()];
@@ -247,8 +247,8 @@ impl PairPrefetch {
 /// The number of elements before the first whole cache line, if it matters.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn before_line<T>(x: &[T]) -> usize {
-    // (It selects values instead of branching: with branches, accumulators would not stay in
-    // registers.)
+    // This selects values instead of branching: with branches, accumulators would not stay in
+    // registers.
     let skipped = x.as_ptr().align_offset(LINE) % DOT_LANES;
     if x.len() < 2 * DOT_LANES { 0 } else { skipped }
 }
@@ -258,10 +258,10 @@ fn before_line<T>(x: &[T]) -> usize {
 fn dot<I: Isa, T: Num>(x: &[T], y: &[T], prefetch_distance: Option<usize>) -> T {
     let mut lanes = [T::ZERO; DOT_LANES];
     let step = |acc: &mut T, x: T, y: T| *acc = acc.add_product::<I>(x, y);
-    // The elements before the first whole cache line go to the last accumulators, as if the line
-    // had started with that many elements fewer. So each accumulator gets the same elements
-    // wherever the line is, only at another index. And because halves are added to halves at the
-    // end, the same accumulators are added.
+    // The elements before the first whole cache line go to the last accumulators, as if more
+    // elements preceded them. So the same elements share an accumulator wherever the line is in
+    // memory; only the index of the accumulator differs. And because halves are added to halves at
+    // the end, the same accumulators are added.
     let skipped = before_line(x);
     let ((x_head, x), (y_head, y)) = (x.split_at(skipped), y.split_at(skipped));
     for (acc, (&x, &y)) in lanes[DOT_LANES - skipped..].iter_mut().zip(x_head.iter().zip(y_head)) {
@@ -284,8 +284,8 @@ fn dot<I: Isa, T: Num>(x: &[T], y: &[T], prefetch_distance: Option<usize>) -> T 
     combined(&lanes)
 }
 
-/// Like [`dot`], for two lines and one more. Both of the two have the same number of elements
-/// before the first whole cache line.
+/// Like [`dot`], for two lines that are multiplied by the same line. Both have the same number of
+/// elements before the first whole cache line.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn two_dots<I: Isa, T: Num>(xs: [&[T]; 2], y: &[T], prefetch: PairPrefetch) -> [T; 2] {
     let mut lanes = [[T::ZERO; DOT_LANES]; 2];

@@ -51,7 +51,7 @@ pub fn together<A: Copy>(lanes: [A; LANES], join: impl Fn(A, A) -> A) -> A {
     together_in_vector(half, join)
 }
 
-/// (Not inlined, so that the choice of registers here does not affect the loops.)
+/// Not inlined, so that the choice of registers here does not affect the loops.
 #[inline(never)]
 fn together_in_vector<A: Copy>(mut lanes: LaneVector<A>, join: impl Fn(A, A) -> A) -> A {
     let mut width = VECTOR / 2;

@@ -5,8 +5,8 @@ use crate::reduce::Reducer;
 use alloc::vec::Vec;
 
 /// Rows of totals that are combined like the carries of a binary counter, so rounding errors grow
-/// with the logarithm of their number: level `i` holds the total of `2^i` rows if bit `i` of their
-/// number is set.
+/// with the logarithm of the number of rows. Level `i` holds the total of `2^i` rows if bit `i` of
+/// that number is set.
 pub struct Levels<A> {
     width: usize,
     count: usize,
@@ -19,7 +19,7 @@ impl<A: Copy> Levels<A> {
         Levels { width, count: 0, rows: Vec::new() }
     }
 
-    /// Takes over a row of totals, and resets the row to the start value.
+    /// Moves a row of totals into the levels, and resets the row to the start value.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn push<I: Isa, T, R: Reducer<T, Acc = A>>(&mut self, row: &mut [A], reducer: R) {
         self.count += 1;

@@ -1,8 +1,8 @@
 //! Reductions: loops that combine many elements into one.
 //!
 //! Sums are as accurate as pairwise summation. Along the innermost loop there are many
-//! accumulators, whose totals are combined like a binary counter; across it, partial sums over
-//! `BLOCK` elements are combined.
+//! accumulators, whose totals are combined like the carries of a binary counter; across it, partial
+//! sums over `BLOCK` elements are combined.
 
 pub(crate) mod dots;
 pub(crate) mod fold;
@@ -71,7 +71,7 @@ pub trait Reducer<T>: Copy {
     /// The state of two parts, the left part first.
     fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc;
     /// Whether the result depends on the indices of the elements, which are counted along the
-    /// reduced loops in the order in which they are named.
+    /// reduced loops in the order in which the loops are named.
     const COUNTS: bool = false;
     /// Whether [`line`](Reducer::line) is faster on contiguous elements than individual steps.
     const AT_ONCE: bool = false;
@@ -169,8 +169,7 @@ impl<T: Element> ReduceInput<'_, T> {
         let ReduceInput { elements, nest, work, count } = self;
         let elements = match elements {
             InputElements::Memory(elements) => elements,
-            // (Builds without debug assertions lower no expressions, so no loops are compiled for
-            // them.)
+            // Builds without debug assertions lower no expressions, so they need no loops for them.
             InputElements::ScalarProgram(program) if cfg!(debug_assertions) => {
                 // SAFETY: each position of the nest is an element of each operand, as the caller of
                 // `of_program` promised; `reduce` runs a kernel over the nest, or the part of it,
@@ -397,9 +396,9 @@ fn long_lines<K: Kernel>(kernel: &K, nest: &Nest) -> Option<(*const K::Elem, Sma
     Some((start, strides))
 }
 
-/// One element of the result, whose innermost loop is reduced. `seen` elements come before its
-/// elements; `moved` is the only loop along which the position has changed since the last call, if
-/// it is only one.
+/// One element of the result, whose innermost loop is reduced. `seen` elements come before those of
+/// this result. `moved` is the loop along which the position has changed since the last call, if
+/// there is only one such loop.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     kernel: &mut K,
@@ -413,7 +412,7 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     let last = nest.depth() - 1;
     let inner = nest.sizes[last];
     if inner == 0 {
-        // The outer loops may be long, although they are empty.
+        // The outer loops may be long, although there are no elements.
         return reducer.start();
     }
     let mut lanes = Lanes::new::<K::Elem, R>(reducer);
@@ -446,8 +445,8 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
             }
             at[last] = start;
             kernel.load::<I>(&Tile { at, len, mask: None, moved }, faults);
-            // After a fault nothing is computed: for example, the substitute for the element could
-            // be a divisor of 0.
+            // After a fault nothing is computed: for example, the value that replaces the element
+            // could be a divisor that is 0.
             if faults.any() {
                 return reducer.start();
             }
@@ -556,7 +555,7 @@ fn across_block<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
         }
         for (tile, accs) in block.chunks_mut(TILE).enumerate() {
             if far {
-                // After the end of the block comes its next row.
+                // After the last tile of a row comes the next row of the block.
                 let next = tile + PREFETCH_TILES;
                 let row = usize::from(next >= tiles);
                 at[last - 1] += row;

@@ -16,8 +16,8 @@ use smallvec::SmallVec;
 /// The number of rows of a block.
 const ROWS: usize = 4;
 
-/// The number of columns of a block whose accumulators have four bytes: a quarter of the registers
-/// of AVX-512. The largest accumulators use half of them.
+/// The number of columns of a block whose accumulators have four bytes: they fill a quarter of the
+/// registers of AVX-512. Blocks of larger accumulators have half as many columns.
 const COLUMNS: usize = 32;
 
 /// The size of the largest accumulator in bytes. Larger ones consist of several parts, which are
@@ -145,8 +145,8 @@ fn block<I: Isa, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool, const N: usiz
             let steps = (nest.sizes[along] - at[along]).min(BLOCK - seen % BLOCK);
             let mut own = accs;
             for step in 0..steps {
-                // (Written out, because the compiler would run a loop over the four rows through
-                // memory.)
+                // Written out, because the compiler would run a loop over the four rows through
+                // memory.
                 let [a, b, c, d] = &mut own;
                 // SAFETY: the nest has the rows and columns of the block, and this many steps.
                 unsafe {

@@ -247,7 +247,7 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
     type Out = usize;
     const COUNTS: bool = true;
     const AT_ONCE: bool = true;
-    // (With larger elements the other loops are faster.)
+    // With larger elements, the other loops are faster.
     const ALWAYS_BY_ROWS: bool = size_of::<T>() <= 4;
     fn derivative(&self) -> ReductionKind {
         if GREATEST { ReductionKind::ArgMax } else { ReductionKind::ArgMin }
@@ -276,7 +276,7 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
         } else {
             fold(values, T::HIGHEST, T::minimum, T::minimum)
         };
-        // (If any element is NaN, the best element is NaN, and is equal to nothing.)
+        // If any element is NaN, the best element is NaN, and is equal to nothing.
         let found = |value: &T| (*value == best) | (value.is_nan_value() & best.is_nan_value());
         let holds = |some: &[T]| some.iter().fold(false, |any, value| any | found(value));
         let (chunks, _) = values.as_chunks::<VECTOR>();
@@ -589,7 +589,7 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
 }
 /// `count * value`, the sum of `count` equal elements.
 pub fn times<T: Num>(value: T, count: usize) -> T {
-    // The count as an element: 1, added up by doubling.
+    // Converts the count to an element: ones are added and doubled.
     let mut number = T::Acc::ZERO;
     for bit in (0..usize::BITS - count.leading_zeros()).rev() {
         number = number.add(number);

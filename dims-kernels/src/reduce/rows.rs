@@ -4,7 +4,7 @@
 //! Waiting for distant rows takes longer than adding them. Rows at computed indices come in an
 //! order that the hardware cannot predict, so pointers to them are computed some rows ahead, for
 //! this element of the result or the next ones, and the rows are prefetched. Then some rows at a
-//! time are added, in strips whose accumulators fill the registers. Long rows are added fewer at a
+//! time are added, in strips whose accumulators fill the registers. Fewer long rows are added at a
 //! time, because each of them is a stream for the hardware prefetchers.
 
 use crate::load::{Faults, Kernel};
@@ -25,8 +25,8 @@ const ROWS_AT_ONCE: usize = 32;
 /// Like [`ROWS_AT_ONCE`], for rows of more than [`PREFETCH_BYTES`] bytes.
 const LONG_ROWS: usize = 8;
 
-/// How many bytes of a row at a computed index are prefetched before it is added; after that, the
-/// prefetch distance. (For other rows the [processor](params) decides.)
+/// How many bytes of a row at a computed index are prefetched before the row is added, and the
+/// prefetch distance while it is added. For other rows, both depend on the [processor](params).
 const PREFETCH_BYTES: usize = 1 << 10;
 
 /// The maximum number of elements of a row that are added at once.
@@ -104,8 +104,8 @@ impl<K: Kernel, R: Reducer<K::Elem>> RowReduction<'_, K, R> {
         let (last, width) = (nest.depth() - 1, columns.len());
         let rows: usize = nest.sizes[nest.outer..last].iter().product();
         let most = if width * size_of::<K::Elem>() > PREFETCH_BYTES { LONG_ROWS } else { ROWS_AT_ONCE };
-        // Rows at computed indices are prefetched from their start, as far as the hardware
-        // prefetchers would not follow.
+        // Rows at computed indices are prefetched from their start up to where the hardware
+        // prefetchers take over.
         let (strip, prefetch_distance) = if K::GATHERS {
             (MAX_STRIP, PREFETCH_BYTES)
         } else {
@@ -130,7 +130,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> RowReduction<'_, K, R> {
                 }
                 let starts = places.known();
                 let own = &starts[..some];
-                // (There may be fewer towards the end.)
+                // There may be fewer rows towards the end.
                 let next = starts.get(most..most + some).unwrap_or(own);
                 let added = RowGroup { rows: own, next, seen, reducer: *reducer, strip, prefetch_distance };
                 // SAFETY: the kernel says that these rows are in memory, and are as long as the
@@ -160,8 +160,8 @@ impl<K: Kernel, R: Reducer<K::Elem>> RowReduction<'_, K, R> {
     }
 }
 
-/// How many pointers to rows are kept: those of the rows that are added, as many for the rows that
-/// are prefetched, and more, so that pointers are seldom moved.
+/// The number of pointers to rows that are kept: for the rows that are added, for as many rows that
+/// are prefetched, and for more, so that pointers are seldom moved.
 const ROOM: usize = 8 * ROWS_AT_ONCE;
 
 /// Pointers to the next rows, in the order in which they are added.
@@ -235,8 +235,8 @@ impl<'n, T> RowStarts<'n, T> {
     }
 }
 
-/// The accumulators of a strip at either end of a row, if the strips in between start at cache
-/// lines.
+/// The number of accumulators of a strip at either end of a row, if the strips in between start at
+/// cache lines.
 const END: usize = 16;
 
 /// Rows that are added together before the next ones.
@@ -249,8 +249,8 @@ struct RowGroup<'r, T, R> {
     reducer: R,
     /// The maximum number of elements of a row that are added at once.
     strip: usize,
-    /// How many bytes of a row are prefetched before it is added; after that, the prefetch
-    /// distance.
+    /// How many bytes of a row are prefetched before the row is added, and the prefetch distance
+    /// while it is added.
     prefetch_distance: usize,
 }
 
@@ -274,7 +274,7 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
             last.copy_from_slice(&accs[len - END..]);
             self.strip::<I, END>(0, len, &mut first);
         }
-        // (Called in one place, because it is most of the code of a reduction.)
+        // `strips` is called in one place, because it is most of the code of a reduction.
         let place = self.strips::<I>(if in_lines { skipped } else { 0 }, accs);
         if in_lines {
             self.strip::<I, END>(len - END, len, &mut last);
@@ -302,11 +302,11 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
         if differ % LINE == 0 { first.align_offset(LINE) } else { 0 }
     }
 
-    /// Adds as many contiguous strips as there are, from `place` on. Returns the position after the
-    /// last one.
+    /// Adds as many contiguous strips as fit, from `place` on. Returns the position after the last
+    /// one.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn strips<I: Isa>(&self, mut place: usize, accs: &mut [R::Acc]) -> usize {
-        // 512 bytes fill half of the registers of AVX-512, and all of AVX2.
+        // 512 bytes fill a quarter of the registers of AVX-512, and all those of AVX2.
         if size_of::<R::Acc>() <= 4 && self.strip >= 128 {
             place = self.strips_of::<I, 128>(place, accs);
         }

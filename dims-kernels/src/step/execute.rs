@@ -117,7 +117,7 @@ pub(super) type HollowResults = fn(&dyn Any) -> Option<Result<StepResults, Error
 pub(super) static HOLLOW: OnceLock<HollowResults> = OnceLock::new();
 
 /// The results of a step without elements, if an operand has none. Steps that call the user's
-/// functions run all the same: memory without elements reads as zeros.
+/// functions run anyway: memory without elements reads as zeros.
 #[cfg(feature = "std")]
 #[cold]
 fn hollow_results(
@@ -165,7 +165,8 @@ fn known(
     }
 }
 
-/// The results; results of floats are steps of a program.
+/// Records the results as steps of a program, and returns them. Only floats are recorded, unless
+/// the program is recorded to run again.
 #[cfg(feature = "std")]
 #[cold]
 fn recorded(
@@ -178,12 +179,12 @@ fn recorded(
     let is_recorded = operands.iter().filter_map(|own| own.node()).any(|node| node.is_recorded());
     let kept = kept.map(|kept| match kept.dtype() {
         Some(dtype) if is_recorded => {
-            // The kept elements are computed again, too.
+            // Each call computes the kept elements again, too.
             let operands = operands.iter().map(whole).collect();
             let rule = StepRule { derivative: Arc::clone(&derivative), operands, number: KEPT, kept: None };
             let mut buffer = super::operands::buffer_of(&kept).expect("programs know the type");
             let (len, step) = (kept.len(), NodeStep::Rule(Box::new(rule)));
-            // Shared memory would be copied.
+            // If the memory were still shared, it would be copied.
             drop(kept);
             buffer.trace(Node::new(dtype, len, step, origin));
             buffer.memory()
@@ -202,7 +203,7 @@ fn recorded(
     values
 }
 
-/// All elements of a memory, along one loop.
+/// All elements of some memory, along one loop.
 #[cfg(feature = "std")]
 pub(super) fn whole(held: &Arc<dyn Held>) -> Field {
     let (sizes, place) = ([held.len()], StridedPlace::strided(0, [1]));
@@ -213,8 +214,7 @@ pub(super) fn whole(held: &Arc<dyn Held>) -> Field {
     }
 }
 
-/// The rule of a program step with one result: its derivative with respect to operands along any
-/// loops.
+/// The rule of a step with one result. The operands may be fields over any loops.
 #[cfg(feature = "std")]
 pub fn rule_of(derivative: impl StepDerivative + 'static, operands: Vec<Field>) -> impl Rule + 'static {
     StepRule { derivative: Arc::new(derivative), operands, number: 0, kept: None }

@@ -1,4 +1,4 @@
-//! Work along contiguous lines, where a line must be gathered first: normalizations.
+//! Work along lines that are contiguous in memory, such as normalizations.
 
 use super::{StepKind, StepOperands, StepResults};
 use crate::error::Error;
@@ -75,8 +75,8 @@ impl<T: Element, W: LineOp<T> + 'static> StepKind for WorkLines<T, W> {
 }
 
 /// Normalizes each line to mean 0 and variance 1, then multiplies it by a gain and adds a bias.
-/// Operands: `lines` lines of `len` elements, one line of gains, and one line of biases. Result: as
-/// many lines.
+/// Operands: `lines` lines of `len` elements, one line of gains, and one line of biases. Result:
+/// `lines` lines of `len` elements.
 ///
 /// It has no derivative; if one is needed, three steps are used instead.
 #[derive(Clone, Copy, Debug)]

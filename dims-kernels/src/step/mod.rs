@@ -1,6 +1,6 @@
-//! Steps: operators on operands in memory, as data, and the one function that runs them.
+//! Steps: operators on operands in memory, described as data, and the function that runs them.
 //!
-//! An operator that is not an expression describes its work by a [`StepKind`]: a plain value such
+//! An operator that is not an expression describes its work with a [`StepKind`]: a plain value such
 //! as [`MoveRows`](moves::MoveRows) or [`SortLines`](sorting::SortLines) with sizes and settings
 //! but no memory. [`execute`] does the rest: threads, memory, the plan, the kernel, and the data
 //! for derivatives.
@@ -63,7 +63,7 @@ pub trait StepKind: Send + Sync + 'static {
     /// The name in plans and messages.
     fn name(&self) -> &'static str;
 
-    /// The number of lines of results and of elements per line, for plans.
+    /// The number of lines in the results, and the number of elements per line, for plans.
     fn lines(&self) -> [usize; 2];
 
     /// The plan of a run on `threads` threads with results of `bytes` bytes.
@@ -99,7 +99,7 @@ pub trait StepKind: Send + Sync + 'static {
         None
     }
 
-    /// The derivative: the parts `d operand += ..`. It is called where a program records the step
+    /// The derivative: the parts `d operand += ..`. It is called only if a program records the step
     /// itself.
     #[cfg(feature = "std")]
     fn pull(&self, _step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
@@ -280,8 +280,7 @@ pub struct Pulled<'s> {
 
 #[cfg(feature = "std")]
 impl Pulled<'_> {
-    /// The derivative of a result that is the sum of these parts, each a field of the operands at
-    /// its position.
+    /// The derivative of a result that is the sum of these parts of the operands.
     pub fn sum(&self, parts: &[Part]) -> Result<Vec<(Arc<Node>, Part)>, Error> {
         crate::trace::pull_parts(parts, self.cotangent, self.recorded, self.asked)
     }
@@ -291,8 +290,8 @@ impl Pulled<'_> {
         self.operands[number].nodes().next().filter(|node| (self.asked)(node.id))
     }
 
-    /// Elements that the derivative computed from some memory, as a step with its own derivative
-    /// and without a location in the user's program.
+    /// Records elements that the derivative computed from `operands` as a step. The step has its
+    /// own derivative, and no location in the user's program.
     ///
     /// # Panics
     ///

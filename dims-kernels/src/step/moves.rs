@@ -150,7 +150,7 @@ struct SourceRun {
     step: isize,
 }
 
-/// The sources in runs, unless there are many, as a copy is planned for each.
+/// The sources in runs, unless there are many: a copy is planned for each run.
 fn runs(sources: &[Option<usize>]) -> Option<SmallVec<[SourceRun; 4]>> {
     let mut runs: SmallVec<[SourceRun; 4]> = SmallVec::new();
     for (at, &source) in sources.iter().enumerate() {
@@ -196,8 +196,8 @@ fn pair_runs(pairs: &[(usize, usize)]) -> Vec<&[(usize, usize)]> {
     runs
 }
 
-/// The field of the rows that some pairs select from `rows` of each block, along the loops over
-/// blocks, pairs and elements of a row.
+/// The place of the rows that some pairs select from the `rows` rows of each block, along the loops
+/// over blocks, pairs and elements of a row.
 #[cfg(feature = "std")]
 pub(super) fn looked_up(
     sizes: &[usize; 3],

@@ -20,7 +20,7 @@ pub trait AnyBuffer: Any {
     /// The number of elements.
     fn count(&self) -> usize;
 
-    /// The bytes of all elements.
+    /// The size of all elements in bytes.
     fn bytes(&self) -> usize;
 
     /// Whether a recorded program knows the elements.
@@ -42,10 +42,10 @@ pub trait AnyBuffer: Any {
     #[cfg(feature = "std")]
     fn trace(&mut self, node: Arc<Node>);
 
-    /// The buffer in its type.
+    /// The buffer, to be downcast to its type.
     fn as_any(&mut self) -> &mut dyn Any;
 
-    /// The buffer in its type, for reading.
+    /// The buffer, to be downcast to its type for reading.
     fn as_any_ref(&self) -> &dyn Any;
 }
 
@@ -183,7 +183,7 @@ impl StepResults {
         self
     }
 
-    /// Takes the next result, in its type.
+    /// Takes the next result, as a buffer of its type.
     pub(super) fn next<T: Element>(values: &mut alloc::vec::IntoIter<Box<dyn AnyBuffer>>) -> Buffer<T> {
         let mut value = values.next().expect("a step has as many results as its kind says");
         let buffer = value.as_any().downcast_mut::<Buffer<T>>().expect("a result has the type of its kind");

@@ -145,7 +145,7 @@ impl PartSizes {
         Ok(out)
     }
 
-    /// Each part and each of its rows.
+    /// All pairs of a part and one of its rows.
     #[cfg(feature = "std")]
     fn pairs(&self) -> Vec<(usize, usize)> {
         let rows = |part: usize| {
@@ -155,8 +155,8 @@ impl PartSizes {
         (0..self.len).flat_map(rows).collect()
     }
 
-    /// The derivative. The weight of an element in its part varies along some of the loops over
-    /// blocks, pairs, and elements of a row.
+    /// The derivative. The loops are over blocks, pairs, and elements of a row. The weight of an
+    /// element in its part varies along the loops `along`.
     #[cfg(feature = "std")]
     fn pull(
         &self,

@@ -32,7 +32,7 @@ use core::any::Any;
 use core::marker::PhantomData;
 use smallvec::SmallVec;
 
-/// Names of steps that do not follow from their kinds.
+/// The names of steps whose kinds can have several names.
 const NAMES: [&str; 6] = ["rearrangement", "masked_select", "unique", "fold", "median", "quantile"];
 
 impl Recording {

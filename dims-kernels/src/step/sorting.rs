@@ -113,7 +113,7 @@ impl<T: Ordered> StepKind for SortLines<T> {
 }
 
 /// The greatest or the least element of each line, and its position. Of equal elements, the first
-/// counts. NaN takes precedence over all other elements.
+/// is chosen. NaN takes precedence over all other elements.
 #[derive(Clone, Debug)]
 pub struct Extremum<T> {
     /// The number of lines.
@@ -164,8 +164,8 @@ impl<T: Ordered> StepKind for Extremum<T> {
     }
 }
 
-/// The `k` greatest elements of each line in descending order, the first of equal ones, and their
-/// positions.
+/// The `k` greatest elements of each line in descending order, and their positions. Of equal
+/// elements, the earlier ones come first.
 #[derive(Clone, Debug)]
 pub struct TopK<T> {
     /// The number of lines.
@@ -275,8 +275,8 @@ fn quantile_of<T: Real>(line: &mut [T], q: T) -> T {
         Some(high) if share > num_traits::Zero::zero() && low != high => {
             let (low, high) = (low.widen(), high.widen());
             let step = high - low;
-            // The difference of two finite numbers can overflow, and an infinite one times a share
-            // is infinite.
+            // The difference of two finite numbers can overflow, and an infinite difference times a
+            // share is infinite.
             T::narrow(match num_traits::Float::is_finite(step) {
                 true => low + step * share,
                 false => low * (<T::Wide as Num>::ONE - share) + high * share,
@@ -326,8 +326,8 @@ fn chosen<T: Element>(found: Vec<(T, usize)>, keeps: bool, both: bool) -> StepRe
     if both { results.and(at) } else { results }
 }
 
-/// The derivative of `count` elements chosen from each line of `len`: it goes to the position of
-/// each.
+/// The derivative of `count` elements chosen from each line of `len`: it goes to the positions of
+/// these elements.
 #[cfg(feature = "std")]
 fn pull_chosen(step: &Pulled<'_>, len: usize, count: usize) -> Result<Vec<(Arc<Node>, Part)>, Error> {
     let field = taken(step, len, count, 0)?;
@@ -335,7 +335,7 @@ fn pull_chosen(step: &Pulled<'_>, len: usize, count: usize) -> Result<Vec<(Arc<N
 }
 
 /// The elements of the operand at the positions that the step kept, `count` for each line of `len`,
-/// from number `from` on.
+/// from index `from` of these positions on.
 #[cfg(feature = "std")]
 fn taken(step: &Pulled<'_>, len: usize, count: usize, from: usize) -> Result<Field, Error> {
     let held = step.operands[0].memory().expect("an operand of a step is in memory");

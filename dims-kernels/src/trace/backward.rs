@@ -56,8 +56,8 @@ pub fn gradients(
         (true, false) => PullBackSteps::RunAgain,
         (true, true) => PullBackSteps::Differentiated,
     };
-    // The parts of each node's gradient, the last step first, and the source location of a step
-    // that adds one.
+    // The nodes to visit, from the last to the first: each with its elements, the parts of its
+    // gradient, and the source location of a step that adds a part.
     let mut open: BTreeMap<u64, (Arc<Node>, Arc<dyn Held>, Vec<Part>, Origin)> = BTreeMap::new();
     for (output, cotangent) in &outputs {
         let Some(node) = output.node() else { continue };
@@ -182,7 +182,7 @@ fn pull_each(
 ) -> Result<Vec<(Arc<Node>, Part)>, Error> {
     let mut pulled = Vec::new();
     for Part { field, place } in parts {
-        // A step of one element, such as a copy, can pass its cotangent on.
+        // A part with one position, such as a copy, reads the cotangent itself and can pass it on.
         let given = match one(cotangent) {
             Some(kind) if field.sizes.iter().any(|&size| size > 1) => Field::ones(&field.sizes, kind),
             _ => Field::held(&field.sizes, cotangent, place.clone()),
@@ -246,7 +246,8 @@ fn names_behind(mut open: Vec<&Arc<Node>>) -> Vec<String> {
     names.collect()
 }
 
-/// The memory that the only part copies unchanged, if it has `len` elements of this type.
+/// The memory that the part copies unchanged, if there is only one part and the memory has `len`
+/// elements of this type.
 pub(super) fn whole(parts: &[Part], dtype: DType, len: usize) -> Option<Arc<dyn Held>> {
     let [Part { field, place }] = parts else { return None };
     let [operand] = &field.operands[..] else { return None };
@@ -256,7 +257,7 @@ pub(super) fn whole(parts: &[Part], dtype: DType, len: usize) -> Option<Arc<dyn 
         && memory.len() == len
         && covers(place, &field.sizes, len)
         && covers(&operand.place, &field.sizes, len)
-        // A sum runs over loops along which the place does not vary.
+        // A loop along which the place does not vary is a sum.
         && (0..field.sizes.len()).all(|axis| {
             let stride = place.strides[axis];
             field.sizes[axis] == 1 || stride != 0 && stride == operand.place.strides[axis]

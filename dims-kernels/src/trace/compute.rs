@@ -39,7 +39,7 @@ macro_rules! floats {
 
 pub(crate) use floats;
 
-/// Elements as the result of a rule, if there is one.
+/// Marks elements as the result of a rule, if there is one.
 pub(crate) fn stepped<T: ProgramOutput + Real>(
     data: Vec<T>,
     rule: Option<impl crate::trace::Rule + 'static>,
@@ -50,7 +50,7 @@ pub(crate) fn stepped<T: ProgramOutput + Real>(
     Buffer::traced(data, node).held()
 }
 
-/// Names of unnamed loops in plans.
+/// Names for unnamed loops in plans.
 pub(super) const UNNAMED: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
 /// The loops along which a place varies, from the greatest stride to the least; loops along which
@@ -80,8 +80,8 @@ pub(super) fn covers(place: &StridedPlace, sizes: &[usize], len: usize) -> bool 
     step == len
 }
 
-/// The memory of a field that is added unchanged: elements in memory, contiguous in the order in
-/// which they are added.
+/// The memory of a field that is added unchanged, if it stores the elements contiguously, in the
+/// order in which they are added.
 pub(super) fn whole_lines<T: ProgramOutput + Real>(
     field: &Field,
     place: &StridedPlace,
@@ -360,7 +360,7 @@ pub(super) fn add_at<T: Num>(
     order: &[usize],
 ) {
     let from = StridedPlace::contiguous(sizes, order);
-    // The loops along which the place varies. The innermost is last: adjacent elements.
+    // The loops along which the place varies. The innermost, over adjacent elements, is last.
     let loops = kept(place, sizes);
     let Some((&last, outer)) = loops.split_last() else {
         let table = place.table.as_ref().map_or(0, |table| table.at(0));
@@ -410,7 +410,7 @@ pub(crate) fn with_step(held: Arc<dyn Held>, step: NodeStep) -> Arc<dyn Held> {
     floats!(dtype, of(held, step))
 }
 
-/// Elements that a rule computed, as a step of the program.
+/// Marks floats as the result of a rule.
 pub fn with_rule(
     held: Arc<dyn Held>,
     rule: impl crate::trace::Rule + 'static,

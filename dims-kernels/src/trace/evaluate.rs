@@ -102,8 +102,8 @@ pub(crate) fn add<T: ProgramOutput + Real>(out: &mut [T], part: &Part) -> Result
     Ok(())
 }
 
-/// The sums of a field over the loops along which the place does not vary. The order has the loops
-/// along which the place varies, without those along which nothing varies.
+/// The sums of a field over the loops along which the place does not vary. They are contiguous in
+/// the order of the loops along which both the place and the field vary.
 fn dense<T: ProgramOutput + Real>(field: &Field, place: &StridedPlace) -> Result<Dense<T>, Error> {
     let SumLoops { order, reduced, count, .. } = SumLoops::new(field, place);
     let field = if count == 1.0 { field.clone() } else { field.scaled(count) };

@@ -41,7 +41,7 @@ impl Field {
         })
     }
 
-    /// That memory, in its type.
+    /// The same memory as a buffer of `T`.
     pub fn buffer<T: Send + Sync + 'static>(&self) -> Option<Buffer<T>> {
         Buffer::of_held(self.memory()?)
     }
@@ -76,8 +76,8 @@ impl Field {
         }
     }
 
-    /// The same loops without operands, for a rule that only needs sizes: the operands are not held
-    /// in memory.
+    /// The same loops without operands, for a rule that only needs sizes. This way the rule does
+    /// not keep the operands in memory.
     pub(crate) fn loops_alone(&self) -> Self {
         let mut build = Builder::new();
         let zero = build.float(0.0, RegisterKind::F64);
@@ -178,7 +178,7 @@ impl Field {
         merged.finish(result)
     }
 
-    /// The elements from a position on along a loop, whose size becomes `len`.
+    /// `len` elements along a loop, starting at a position. The size of the loop becomes `len`.
     ///
     /// # Panics
     ///
@@ -214,7 +214,7 @@ impl Field {
         field
     }
 
-    /// The field of another value of the program, without unused operands.
+    /// The field whose result is another value of the program, without unused operands.
     pub(crate) fn with_result(&self, value: Register) -> Field {
         if let Instruction::Load(number) = self.program.instruction(value) {
             let FieldOperand { source, place } = self.operands[number as usize].clone();
@@ -271,12 +271,12 @@ impl Merged {
         at as u32
     }
 
-    /// Adds a field, and returns its elements.
+    /// Adds a field, and returns the register of its elements.
     pub(super) fn add(&mut self, field: &Field) -> Register {
         self.add_all(field)[field.program.result() as usize]
     }
 
-    /// Adds a field, and returns all values of its program.
+    /// Adds a field, and returns the registers of all values of its program.
     pub(super) fn add_all(&mut self, field: &Field) -> Vec<Register> {
         assert_eq!(self.sizes, field.sizes, "fields are over the same loops");
         if self.names.is_none() {

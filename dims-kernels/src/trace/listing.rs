@@ -43,7 +43,7 @@ pub struct ListedValue {
     pub axes: Option<Vec<ListedAxis>>,
     /// The number of elements.
     pub len: usize,
-    /// The bytes of all elements.
+    /// The size of all elements in bytes.
     pub bytes: usize,
     /// The source location in the user's program. For a constant, that of the step that captured
     /// it.
@@ -116,7 +116,7 @@ impl fmt::Display for ListedPlace {
 }
 
 impl Listing {
-    /// The listing of a program for which some axes may have other sizes.
+    /// The listing, with the axes that `is_open` selects marked as dynamic.
     pub fn with_open(&self, is_open: &dyn Fn(&str, usize) -> bool) -> Self {
         let mut listing = self.clone();
         let steps = listing.steps.iter_mut().map(|step| &mut step.value);

@@ -1,19 +1,19 @@
 //! Recorded programs: the steps that computed a tensor from others, as data, and their gradients.
 //!
-//! A [`Node`] represents the elements of one buffer. Its [step](NodeStep) is their computation.
-//! Most steps are [parts](Part),
+//! A [`Node`] represents the elements of one buffer. Its [step](NodeStep) says how they were
+//! computed. Most steps are [parts](Part):
 //!
 //! ```text
 //! out[place] += program(operands)      over loops
 //! ```
 //!
-//! which covers maps, sums, products, slices, windows, lookups and joins, and is closed under
+//! Parts cover maps, sums, products, slices, windows, lookups and joins. They are closed under
 //! transposition: the gradient of a part with respect to an operand is a part that writes where the
 //! operand was read. Other steps are [rules] that yield such parts.
 //!
-//! A buffer belongs to a node by its memory. The memory of traced buffers is in a [`registry`], so
-//! that a view, a slice or a binding finds the node by the address of its elements, and tensors and
-//! views need no field for it. While nothing is traced, each expression only tests one flag.
+//! A [`registry`] lists the memory of all traced buffers. A view, a slice or a binding finds its
+//! node there by the address of its elements, so tensors and views need no field for it. While
+//! nothing is traced, each expression only tests one flag.
 
 mod backward;
 mod compute;
@@ -180,7 +180,8 @@ impl Table {
     }
 
     /// Offsets that are indices into `size` elements, contiguous in an order of some of the loops.
-    /// The index does not vary along others. If it is recorded to run again, so are the offsets.
+    /// The index does not vary along others. If the index is recorded to run again, each run
+    /// computes the offsets again.
     ///
     /// # Panics
     ///
@@ -301,7 +302,7 @@ impl StridedPlace {
         );
     }
 
-    /// The number of the element at a position of the loops.
+    /// The index of the element at a position of the loops.
     fn position(&self, at: &[usize]) -> usize {
         let along = |strides: &[isize]| {
             strides.iter().zip(at).map(|(&stride, &at)| stride * at as isize).sum::<isize>()
@@ -310,8 +311,8 @@ impl StridedPlace {
         (self.offset + along(&self.strides) + table) as usize
     }
 
-    /// The number of the line, of `len` elements, that each element is on, if the loops step
-    /// through lines evenly. A table may give the position on the line.
+    /// The index of the line that each element is on, if the loops step through lines evenly. Lines
+    /// have `len` elements. A table may give the position on the line.
     fn of_lines(&self, sizes: &[usize], len: usize) -> Option<StridedPlace> {
         let len = isize::try_from(len).ok()?;
         let (line, at) = (self.offset.div_euclid(len), self.offset.rem_euclid(len));
@@ -398,7 +399,7 @@ pub enum NodeStep {
 }
 
 impl NodeStep {
-    /// The calls on whose variables the step depends and that have not ended.
+    /// The calls that have not ended and whose variables the step depends on.
     fn calls(&self) -> Calls {
         let mut calls = Calls::new();
         let mut add = |nodes: Vec<&Arc<Node>>| {
@@ -439,10 +440,10 @@ pub trait Rule: Send + Sync {
     /// Frees the data that only the gradient needs.
     fn end_gradients(&mut self) {}
 
-    /// The gradient: for fields of the step, the parts `d operand += ..`. `value` has the elements
-    /// of the result, and `cotangent` one element for each of them. A rule may overwrite the
-    /// cotangent if nothing else holds its memory. `recorded` says whether the pull-back is
-    /// recorded as well.
+    /// The gradient: parts that add to the gradients of operands, `d operand += ..`. `value` has
+    /// the elements of the result, and `cotangent` one element for each of them. A rule may
+    /// overwrite the cotangent if nothing else holds its memory. `recorded` says whether the
+    /// pull-back is recorded as well.
     fn pull(
         &self,
         value: &Arc<dyn Held>,
@@ -500,7 +501,7 @@ pub trait Rule: Send + Sync {
 pub struct GradientCall {
     has_ended: AtomicBool,
     /// Whether values of any type that depend on its variables are recorded to run again. Otherwise
-    /// floats are recorded, for gradients.
+    /// only floats are recorded, for gradients.
     records: bool,
     /// Whether the inputs of the recorded function have no elements. Then nothing is computed from
     /// them.
@@ -528,7 +529,7 @@ impl GradientCall {
     }
 }
 
-/// The calls on whose variables a step depends: one, or several if calls are nested.
+/// The calls whose variables a step depends on: one, or several if calls are nested.
 type Calls = SmallVec<[Arc<GradientCall>; 1]>;
 
 /// An axis of a node's elements.
@@ -559,7 +560,8 @@ pub struct Node {
     pub step: NodeStep,
     /// The source location in the user's program.
     pub origin: Origin,
-    /// The calls on whose variables the step depends and that had not ended when it was made.
+    /// The calls whose variables the step depends on, without those that had ended when it was
+    /// made.
     calls: Calls,
     /// Whether anything has read the elements.
     read: AtomicBool,
@@ -585,8 +587,7 @@ impl Node {
         Arc::new(Node { id, dtype, len, axes, step, origin, calls, read })
     }
 
-    /// A variable of a call, with respect to which gradients may be taken, with a name, if it has
-    /// one.
+    /// A variable of a call, with a name if it has one. Gradients may be taken with respect to it.
     pub fn variable(
         dtype: DType,
         len: usize,
@@ -634,7 +635,7 @@ impl Node {
         });
     }
 
-    /// A step that is also a variable of a call: an identity of a value that another call traces.
+    /// A step that is also a variable of a call: the identity of a value that another call traces.
     pub fn identity(dtype: DType, len: usize, step: NodeStep, call: &Arc<GradientCall>) -> Arc<Self> {
         let mut calls = step.calls();
         calls.push(Arc::clone(call));
@@ -697,7 +698,7 @@ impl Node {
     }
 }
 
-/// Drops long chains iteratively, not by recursion.
+/// Drops long chains iteratively instead of recursively.
 impl Drop for Node {
     fn drop(&mut self) {
         fn take(step: &mut NodeStep, open: &mut Vec<FieldSource>) {

@@ -31,7 +31,7 @@ pub(super) fn contracted<T: ProgramOutput + Real>(
     Ok(Some(Dense { data, order: order.into() }))
 }
 
-/// The largest number of factors of a contraction, counting the products that they are factors of.
+/// The largest number of factors of a contraction. Intermediate products count as well.
 const MOST_FACTORS: usize = 128;
 
 /// The factors of a sum of products and its constant factor, if the sum is worth computing as a
@@ -93,8 +93,7 @@ impl PlannedContraction {
     ///
     /// # Safety
     ///
-    /// The plan was made for this type. Each factor has the elements of its operand from its start
-    /// on.
+    /// The plan was made for this type. Each start is the address of the elements of its operand.
     pub(super) unsafe fn run<T: Real>(
         &self,
         starts: [*const T; 2],
@@ -145,7 +144,7 @@ struct ProductOfFields<'a> {
 }
 
 impl ProductOfFields<'_> {
-    /// Recomputes NaN sums with the rule of the chain rule that 0 times anything is 0.
+    /// Recomputes sums that are NaN. In the chain rule, 0 times anything is 0.
     #[cold]
     fn skip_zeros<T: ProgramOutput + Real>(&self, fields: &[Field], data: &mut [T]) -> Result<(), Error> {
         let mapped = |f: &dyn Fn(&mut Builder, Register) -> Register| -> SmallVec<[Field; 4]> {

@@ -117,7 +117,8 @@ impl TypeName {
 enum LeafMemory<'w> {
     /// Shared memory, and the element at the origin.
     Shared(Arc<dyn Held>, isize),
-    /// Borrowed memory: a program that replaces a kernel reads it in place, and a field has a copy.
+    /// Borrowed memory: a program that replaces a kernel reads it in place, and a field gets a
+    /// copy.
     Borrowed(Borrowed<'w>),
     Position,
 }
@@ -215,7 +216,8 @@ impl<'w> Writer<'w> {
             node.note_read();
             self.recorded |= node.is_recorded();
         }
-        // A program that held memory of a call that has ended would keep all steps of that call.
+        // A program that held memory of a call that has ended would keep all steps of that call
+        // alive.
         let is_recorded = held.as_ref().and_then(|held| held.node()).is_some_and(|node| node.is_recorded());
         let memory = match held.filter(|held| held.node().is_none() || held.is_traced()) {
             Some(held) => {
@@ -293,8 +295,8 @@ impl<'w> Writer<'w> {
         self.build.operation(code, operands).unwrap_or_else(|| self.opaque(name))
     }
 
-    /// Whether programs compute the same bits as the operation, and panic when it does. (Quotients
-    /// of integers by 0 are 0 in programs, and constants are floats.)
+    /// Whether programs compute the same bits as the operation, and panic when it does. In
+    /// programs, an integer divided by 0 is 0, and constants are floats.
     fn is_exact(&self, code: Code, operands: &[Register]) -> bool {
         let of_integers = operands.iter().any(|&operand| self.build.kind(operand) == RegisterKind::Int);
         match code {
@@ -435,8 +437,8 @@ impl<'w> Writer<'w> {
         }
         // Removes operands that only indices read, and merges equal operands.
         let distinct = field.with_distinct_operands();
-        // (The kernel of `if x == x { y } else { y }` reads `x`, so it must not run if `x` has no
-        // elements.)
+        // The kernel of `if x == x { y } else { y }` reads `x`, which the distinct operands lack.
+        // It must not run if `x` has no elements.
         Ok(if field.is_hollow() && !distinct.is_hollow() { field } else { distinct })
     }
 }
@@ -450,7 +452,7 @@ fn offsets(indices: &[TableIndex], order: &[usize]) -> Result<Vec<isize>, Error>
         offsets.resize(values.len(), 0);
         for (offset, index) in offsets.iter_mut().zip(values) {
             // An out-of-range index is an error if its element is used; running the expression
-            // reports it. An unused element may be any.
+            // reports it. An unused element may have any value.
             if usize::try_from(index).is_ok_and(|index| index < *size) {
                 *offset += index * stride;
             }
@@ -552,7 +554,8 @@ impl RecordedLeaf<'_> {
                 place.table = table.map(|own| Box::new(own.table(sizes)));
                 FieldOperand { source: FieldSource::Memory(Arc::clone(held)), place }
             }
-            // Arrays without elements have strides of 0, also along axes of other sizes.
+            // An array without elements has a stride of 0 along all axes, even if their size is not
+            // 0.
             LeafMemory::Borrowed(borrowed) if is_empty => nothing(borrowed.dtype, sizes),
             LeafMemory::Borrowed(borrowed) if table.as_ref().is_some_and(OffsetTable::is_recorded) => {
                 // All elements that an index may select are copied, along additional loops.

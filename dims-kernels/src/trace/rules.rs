@@ -97,7 +97,7 @@ fn along(sizes: &[usize], held: &Arc<dyn Held>, order: &[usize]) -> Field {
     Field::held(sizes, held, StridedPlace::contiguous(sizes, order))
 }
 
-/// The sums of a field over all other loops, contiguous in the order `kept`.
+/// The sums of a field over all loops except `kept`, contiguous in the order of `kept`.
 pub fn sum(field: Field, kept: &[usize], dtype: DType, recorded: bool) -> Result<Arc<dyn Held>, Error> {
     let len = kept.iter().map(|&axis| field.sizes[axis]).product();
     let place = StridedPlace::contiguous(&field.sizes, kept);
@@ -109,7 +109,7 @@ fn wide(dtype: DType) -> DType {
     if dtype == DType::F64 { DType::F64 } else { DType::F32 }
 }
 
-/// A register with a constant of the same kind.
+/// A register with a constant, of the same kind as `like`.
 fn constant(build: &mut Builder, like: Register, value: f64) -> Register {
     let kind = build.kind(like);
     build.float(value, kind)
@@ -134,7 +134,7 @@ impl ReductionRule {
         self.reduced.iter().map(|&axis| self.field.sizes[axis] as f64).product()
     }
 
-    /// The step of a program.
+    /// The reduction as a step of a program.
     pub fn into_step(self) -> NodeStep {
         // A mean that is recorded to run again is rounded like the reduction.
         let is_mean = self.reduction == ReductionKind::Mean;
@@ -248,7 +248,8 @@ impl ReductionRule {
     fn repeat_integers(&self, field: &Field) -> Result<Arc<dyn Held>, Error> {
         use ReductionKind::{ArgMax, ArgMin, Max, Min};
         if matches!(self.reduction, ArgMax | ArgMin | Max | Min) && field.is_unsigned() {
-            // With the top bit flipped, signed integers sort like unsigned ones.
+            // With the top bit flipped, unsigned integers keep their order when they are compared
+            // as signed ones.
             let ordered = field.map([], |build, value, []| {
                 let least = build.constant(Number::Int(isize::MIN), RegisterKind::Int);
                 build.binary(BinaryOpcode::Xor, value, least)
@@ -402,13 +403,13 @@ impl ReductionRule {
                 let slope = build.binary(BinaryOpcode::Chain, sign, power);
                 build.binary(BinaryOpcode::Chain, dy, slope)
             }),
-            // Higher derivatives of a quotient of the whole product would be differences of large
-            // numbers where a factor is small.
+            // Where a factor is small, the whole product divided by it would have higher
+            // derivatives that are differences of large numbers.
             ReductionKind::Prod if recorded || has_lost_digits(&y, *dtype)? => {
                 let others = products_of_others(field, kept, &self.reduced, *dtype, recorded)?;
                 dy.map([&others], |build, dy, [others]| build.binary(BinaryOpcode::Chain, dy, others))
             }
-            // The product of the other factors: no factor is 0.
+            // No factor is 0, so the product of the others is a quotient.
             ReductionKind::Prod => field.map([&y, &dy], |build, z, [y, dy]| {
                 let others = build.binary(BinaryOpcode::Div, y, z);
                 build.binary(BinaryOpcode::Chain, dy, others)
@@ -423,9 +424,9 @@ impl ReductionRule {
         Ok(field.pull(&given))
     }
 
-    /// The gradient of a product, as steps that decide by the values of each call: the product of
-    /// the other factors is the whole product divided by the factor, unless [that loses
-    /// digits](has_lost_digits).
+    /// The gradient of a product, as steps that can run again. The values of each call decide how
+    /// the product of the other factors is computed: the whole product is divided by the factor,
+    /// unless [that loses digits](has_lost_digits).
     pub(super) fn pull_back_product_again(
         &self,
         value: &Arc<dyn Held>,

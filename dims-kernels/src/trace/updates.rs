@@ -23,8 +23,8 @@ use core::any::Any;
 pub struct UpdatedElements {
     /// The new elements; `f32` for half precisions.
     pub changed: Vec<Arc<dyn Held>>,
-    /// The first of these elements rounded to half precision, if the program updates parameters of
-    /// half precision.
+    /// The first buffer of `changed`, rounded to half precision, if the program updates parameters
+    /// of half precision.
     pub rounded: Option<Arc<dyn Held>>,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn link() {
 ///
 /// # Panics
 ///
-/// If the number of operands is not the program's, or they have other lengths.
+/// If the program has another number of operands, or if they have other lengths.
 pub fn updated(
     program: &UpdateProgram,
     operands: &[Arc<dyn Held>],
@@ -79,8 +79,8 @@ fn updated_linked(
         let field = whole.with_result(result);
         let exact = if update.program.kind(result) == DType::F64.kind() { DType::F64 } else { DType::F32 };
         if at == 0 && update.follows {
-            // The field rounds the computed elements, so that gradients and calls read the operands
-            // of the program.
+            // Computed by the field once more instead of from `changed`, so that gradients and
+            // calls read the operands of the program.
             let follower = whole.operands.last().expect("the program has one");
             rounded = Some(step_of(field.clone(), follower.source.dtype(), origin)?);
         }
@@ -126,7 +126,7 @@ fn step_of(field: Field, dtype: DType, origin: Origin) -> Result<Arc<dyn Held>, 
     each_dtype!(by_type!())
 }
 
-/// The sum of the squares of all elements of some memories, in `f64`, as the result of a step.
+/// The sum of the squares of all elements of some buffers, in `f64`, as the result of a step.
 pub fn sum_of_squares(memories: &[Arc<dyn Held>], origin: Origin) -> Result<Buffer<f64>, Error> {
     let operands: Vec<Field> = memories
         .iter()

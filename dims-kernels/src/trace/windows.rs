@@ -7,8 +7,9 @@
 //! dx[h + k] += sum over f of dy[f, h] * w[f, k]
 //! ```
 //!
-//! As written, this is a sum for each offset within each window, and as many additions. With zeros
-//! before and after `dy` it is again a convolution, which a matrix product computes:
+//! As written, this computes a sum for each offset within each window, and adds each of these sums
+//! to `dx`. With zeros before and after `dy`, it is again a convolution, which a matrix product
+//! computes:
 //!
 //! ```text
 //! dx[y] = sum over f, k of dy[f, y - k] * w[f, k]
@@ -35,8 +36,8 @@ struct WindowLoops {
     beside: usize,
 }
 
-/// The windows of a place, each shorter than half of its positions; empty if the place has another
-/// pattern.
+/// The windows of a place, with `beside` at most half of the positions; empty if the place has
+/// another pattern.
 fn windows(place: &StridedPlace, sizes: &[usize]) -> SmallVec<[WindowLoops; 2]> {
     if place.table.is_some() || sizes.contains(&0) {
         return SmallVec::new();
@@ -105,7 +106,7 @@ pub(super) fn gathered<T: ProgramOutput + Real>(part: &Part) -> Result<Option<Pa
 }
 
 /// The elements of each position with zeros before and after them, along loops of these sizes.
-/// Within a window, the last position comes first.
+/// Within a window, the last offset comes first.
 fn beside_zeros<T: ProgramOutput + Real>(
     given: &Field,
     windows: &[WindowLoops],

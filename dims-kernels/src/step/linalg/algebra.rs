@@ -265,7 +265,7 @@ impl<T: MatrixElement> Algebra<T> {
         Ok(Matrices::new(&held[0], 0, shape))
     }
 
-    /// `x` in `t x = b`.
+    /// `x` in `t x = b`, where `t` is a triangle of `a`.
     pub(super) fn solve_triangular(
         &self,
         triangle: super::ReadTriangle,
@@ -307,6 +307,6 @@ fn scaled(build: &mut Builder, a: Register, share: f64) -> Register {
     }
     let kind = build.kind(a);
     let share_of = build.float(share, kind);
-    // A factor of zero gives zero, also for NaN.
+    // A factor of zero gives zero, even for NaN.
     if share == 0.0 { share_of } else { build.binary(BinaryOpcode::Mul, a, share_of) }
 }

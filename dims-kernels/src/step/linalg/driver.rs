@@ -60,8 +60,8 @@ pub(super) fn run_with<T: MatrixElement>(
     found.into_iter().collect::<Result<(), Error>>()?;
     drop(rest);
     for (own, len) in results.iter_mut().zip(lens) {
-        // SAFETY: the chunks have the places of all matrices. Each of them has run, and clears the
-        // places of each matrix before it computes the matrix, unless it fails.
+        // SAFETY: the chunks have the places of all matrices. Each chunk has run without an error,
+        // and has cleared the places of each matrix before computing it.
         unsafe { own.finish(len) };
     }
     kept(step, operands.keeps(), results)

@@ -135,9 +135,9 @@ fn eig<T: RealMatrixElement>(
     Ok(())
 }
 
-/// Replaces eigenvectors that are NaN. (`faer` divides by differences of eigenvalues, so those of
-/// an eigenvalue with few eigenvectors can overflow.) The new one is the unit vector `x` for which
-/// `|(a - value) x|` is least.
+/// Replaces eigenvectors that are NaN. `faer` divides by differences of eigenvalues, which can
+/// overflow if an eigenvalue has too few eigenvectors. The new eigenvector is the unit vector `x`
+/// for which `|(a - value) x|` is least.
 fn replace_missing<T: RealMatrixElement>(
     a: &[T],
     values: &[Complex<T>],
@@ -209,7 +209,7 @@ fn unit_columns<T: RealMatrixElement>(vectors: &mut [Complex<T>], size: usize) {
                 *own = Complex::new(Num::div(own.re, by), Num::div(own.im, by));
             }
         };
-        // The squares of what remains are in range.
+        // After this division, the squares are in range.
         divide(vectors, most);
         let squares = places.clone().map(|at| vectors[at]).fold(<T as Num>::ZERO, |sum: T, own| {
             Num::add(sum, Num::add(Num::mul(own.re, own.re), Num::mul(own.im, own.im)))

@@ -1,5 +1,5 @@
-//! Linear algebra on batches of matrices: factorizations, systems of equations, eigenvalues, matrix
-//! functions.
+//! Linear algebra on batches of matrices: factorizations, systems of equations, eigenvalues and
+//! matrix functions.
 //!
 //! A [`MatrixStep`] runs one [`MatrixWork`] on each matrix of a batch. Operands and results are
 //! contiguous and row-major, one matrix after another.

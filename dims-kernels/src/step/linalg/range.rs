@@ -1,11 +1,10 @@
-//! Numbers whose products are out of the range of floats, multiplied by powers of two, which is
-//! exact.
+//! Scales numbers whose products are out of the range of floats by powers of two, which is exact.
 
 use super::MatrixElement;
 use crate::scalar::{Num, Real};
 use num_traits::Float;
 
-/// `e` of a positive number from `2^e` to `2^(e + 1)`.
+/// The exponent `e` of a positive number, which is at least `2^e` and less than `2^(e + 1)`.
 pub(super) fn exponent_of<P: Real>(value: P) -> i64 {
     let (mantissa, exponent, _) = Float::integer_decode(value);
     i64::from(exponent) + i64::from(mantissa.ilog2())
@@ -36,7 +35,7 @@ pub(super) fn exponent_out_of_range<'a, T: MatrixElement>(a: impl IntoIterator<I
     if most == T::Part::ZERO || (most >= least && most <= Num::div(T::Part::ONE, least)) {
         return None;
     }
-    // (The size of a complex number can be infinite although its parts are not.)
+    // The size of a complex number can be infinite although its parts are not.
     Some(exponent_of(Float::min(most, <T::Part as Float>::max_value())))
 }
 

@@ -19,14 +19,14 @@ pub enum ResultElements<V, P, N> {
     Positions(N),
 }
 
-/// The elements of a result of all matrices.
+/// The elements of one result, for all matrices.
 pub(super) type OwnedResult<T, P> = ResultElements<Vec<T>, Vec<P>, Vec<usize>>;
 
-/// The memory for a result of some matrices, which is not written yet.
+/// The memory for one result of some matrices, which is not written yet.
 pub type ResultPlaces<'r, T, P> =
     ResultElements<&'r mut [MaybeUninit<T>], &'r mut [MaybeUninit<P>], &'r mut [MaybeUninit<usize>]>;
 
-/// The elements of a result of some matrices.
+/// The elements of one result, for some matrices.
 pub type ResultSlice<'r, T, P> = ResultElements<&'r mut [T], &'r mut [P], &'r mut [usize]>;
 
 impl<T: Num, P: Num> OwnedResult<T, P> {
@@ -51,7 +51,7 @@ impl<T: Num, P: Num> OwnedResult<T, P> {
         }
     }
 
-    /// Takes the first `len` elements as written.
+    /// Declares the first `len` elements written.
     ///
     /// # Safety
     ///
@@ -98,8 +98,8 @@ impl<'r, T: Num, P: Num> ResultPlaces<'r, T, P> {
         }
     }
 
-    /// The elements in these places, which become zeros: just before they are computed, so that
-    /// they are in the cache.
+    /// Fills these places with zeros, and returns them as elements. This happens just before the
+    /// elements are computed, so that they are in the cache.
     pub(super) fn cleared(&mut self, places: Range<usize>) -> ResultSlice<'_, T, P> {
         match self {
             ResultElements::Values(data) => ResultElements::Values(clear(&mut data[places], T::ZERO)),

@@ -56,7 +56,7 @@ fn read_elements<T: MatrixElement>(
     (0..size * size).filter(is_read).map(|at| a[at])
 }
 
-/// `x` in `t x = b`.
+/// `x` in `t x = b`, where `t` is a triangle of `a`.
 pub(super) fn solve_triangular<T: MatrixElement>(
     [a, b]: [&[T]; 2],
     sizes: MatrixSizes,
@@ -86,8 +86,9 @@ pub(super) fn solve_triangular<T: MatrixElement>(
     }
 }
 
-/// The LU factors of a column-major matrix, in place of it. The unit diagonal of the lower factor is
-/// not stored. Row-major elements are the transpose in column-major order.
+/// The LU factors of a column-major matrix, which overwrite it. The unit diagonal of the lower
+/// factor is not stored. The elements of a row-major matrix, read in column-major order, are its
+/// transpose.
 struct LuFactors<'w, T> {
     factors: MatMut<'w, T>,
     order: Vec<usize>,
@@ -131,7 +132,7 @@ impl<'w, T: MatrixElement> LuFactors<'w, T> {
         }
     }
 
-    /// The determinant. A pivot of 0 makes it 0, although later pivots are NaN.
+    /// The determinant. A pivot of 0 makes it 0, even if later pivots are NaN.
     fn det(&self) -> T {
         if self.pivots().find(|pivot| *pivot == T::ZERO || !pivot.is_number()) == Some(T::ZERO) {
             return T::ZERO;
@@ -148,8 +149,8 @@ impl<'w, T: MatrixElement> LuFactors<'w, T> {
     }
 }
 
-/// The product, where products of some factors are out of range. Each factor is multiplied by a
-/// power of two that makes it about 1.
+/// The product of factors, if the product of some of them is out of range. Each factor is
+/// multiplied by a power of two that makes it about 1.
 fn scaled_product<T: MatrixElement>(first: T, factors: impl Iterator<Item = T>) -> T {
     let (mut product, mut exponent) = (first, 0);
     for factor in factors {
@@ -249,7 +250,8 @@ pub(super) fn slogdet<T: MatrixElement>(
             check_finite(a)?;
             return Ok((T::ZERO, num_traits::Float::neg_infinity()));
         }
-        // (Complex numbers are divided by squares, which would be out of range.)
+        // The division of complex numbers computes squares, which would be out of range without
+        // scaling.
         let exponent = -exponent_of(magnitude);
         let pivot = times_power(pivot, exponent);
         sign = Num::mul(sign, Num::div(pivot, T::of_part(pivot.size())));
@@ -261,8 +263,8 @@ pub(super) fn slogdet<T: MatrixElement>(
     Ok((sign, log))
 }
 
-/// The LU factors in place of a column-major matrix, and the order of its rows. Columns without a
-/// pivot are skipped: the lower factor has zeros there.
+/// Overwrites a column-major matrix with its LU factors, and sets the order of its rows. Columns
+/// without a pivot are skipped: the lower factor has zeros there.
 fn eliminate_skipping<T: MatrixElement>(a: &mut [T], rows: usize, order: &mut [usize]) {
     for (at, row) in order.iter_mut().enumerate() {
         *row = at;
@@ -307,7 +309,7 @@ pub(super) fn lu<T: MatrixElement>(
     let stack = stack.of(factor::lu_in_place_scratch::<usize, T>(rows, columns, *par, Default::default()))?;
     let factors = by_columns_mut(copy, rows, columns);
     factor::lu_in_place(factors, order, &mut order_back, *par, stack, Default::default());
-    // (faer divides by a pivot of 0.)
+    // `faer` divides by a pivot of 0, so such matrices are factorized without it.
     if (0..least).any(|at| !copy[at + at * rows].is_number() || copy[at + at * rows] == T::ZERO) {
         to_columns(a, rows, columns, copy);
         eliminate_skipping(copy, rows, order);

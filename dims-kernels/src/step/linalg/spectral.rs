@@ -339,8 +339,8 @@ pub(super) fn cond<T: MatrixElement>(
     })
 }
 
-/// The cofactors: the determinant times the inverse, where that is accurate. Otherwise they come from
-/// the singular values.
+/// The cofactors: the determinant times the inverse, where that is accurate. Otherwise they are
+/// computed from the singular values.
 pub(super) fn cofactors<T: MatrixElement>(
     a: &[T],
     size: usize,

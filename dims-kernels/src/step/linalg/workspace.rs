@@ -77,7 +77,7 @@ pub(super) fn hermitian<T: MatrixElement>(a: &[T], size: usize, to: &mut [T]) {
     }
 }
 
-/// Why a matrix has no factorization: it has elements that are infinite or NaN, or `else_`.
+/// Why a matrix has no factorization: an element is infinite or NaN, or else `else_`.
 #[cold]
 pub(super) fn cause<T: MatrixElement>(a: &[T], else_: MatrixFailure) -> Failure {
     match a.iter().all(|value| value.is_number()) {

@@ -54,7 +54,7 @@ impl Meaning {
 const SMALL: usize = 32 << 10;
 
 impl Node {
-    /// The bytes of the elements.
+    /// The size of the elements in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.len.saturating_mul(self.dtype.bytes())
     }
@@ -121,7 +121,7 @@ impl Draft {
         self.values.insert(number);
     }
 
-    /// Replaces a value, including where it replaces others.
+    /// Replaces a value, and all values that it has replaced.
     pub(super) fn replace_value(&mut self, number: u64, by: Meaning) {
         self.values.remove(&number);
         for meaning in self.replaced.values_mut() {
@@ -285,7 +285,7 @@ impl Draft {
     }
 }
 
-/// The first of the elements that a step copies, if it copies contiguous elements unchanged.
+/// The index of the first element that a step copies, if it copies contiguous elements unchanged.
 fn copied_from(node: &Node) -> Option<usize> {
     let NodeStep::Parts(parts) = &node.step else { return None };
     let [Part { field, place }] = &parts[..] else { return None };

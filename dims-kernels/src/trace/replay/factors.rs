@@ -33,7 +33,7 @@ struct SharedFactor {
 }
 
 impl Draft {
-    /// Makes steps of factors that several steps compute.
+    /// Turns factors that several steps compute into steps.
     pub(super) fn share_factors(&mut self) {
         let mut found: Vec<Vec<SharedFactor>> = Vec::new();
         for (step, node) in self.steps.iter().enumerate() {
@@ -135,7 +135,7 @@ fn factors_to_compute(node: &Node) -> Vec<(Register, Field)> {
     }
 }
 
-/// The sum of a step, and its factors, if it is a contraction.
+/// The sum of a step and the number of its factors, if it is a contraction.
 fn contraction<T: ProgramOutput + Real>(node: &Node) -> Option<(&Part, usize)> {
     let NodeStep::Parts(parts) = &node.step else { return None };
     let [part] = &parts[..] else { return None };
@@ -170,8 +170,7 @@ fn factors_of_type<T: ProgramOutput + Real>(node: &Node) -> Vec<(Register, Field
     fields.filter(|(_, own)| own.program.operations() >= WORTHWHILE && is_whole(own)).collect()
 }
 
-/// The sum with an operand in the place of a factor; `None` if that would change how it is
-/// computed.
+/// The sum, reading a factor from an operand; `None` if that would change how the sum is computed.
 fn reading(node: &Arc<Node>, value: Register, operand: &FieldOperand) -> Option<Arc<Node>> {
     let count = |node: &Node| match node.dtype {
         DType::F32 => contraction::<f32>(node).map(|(_, count)| count),
@@ -226,7 +225,7 @@ fn adds_in_same_order(a: &Node, b: &Node) -> bool {
 }
 
 impl Draft {
-    /// Puts another step in the place of one.
+    /// Replaces the step at a position by another.
     fn replace(&mut self, at: usize, node: Arc<Node>) {
         self.replace_value(self.steps[at].id, Meaning::Value(node.id));
         self.add_value(node.id);

@@ -31,7 +31,7 @@ pub(super) enum Unit {
     Step(Arc<Node>),
 }
 
-/// Maps over the same loops, and a sum over these loops.
+/// Maps over the same loops, and possibly a sum over these loops.
 #[derive(Clone)]
 pub(super) struct MapGroup {
     /// The size of each loop. The results are contiguous in the order of the loops.
@@ -124,8 +124,8 @@ const FAR: usize = 8 << 20;
 /// A map of at most this many operations computes its result faster than memory can store it.
 const CHEAP: usize = 4;
 
-/// The units of a program, each after those that it reads, with those of its results that other
-/// units or the outputs read.
+/// The units of a program, each after the units that it reads. Each comes with the results that
+/// other units or the outputs read.
 pub(super) fn units(draft: &Draft, outputs: &[u64]) -> Vec<(Unit, Vec<(Arc<Node>, Register)>)> {
     let mut grouping = Grouping { draft, units: Vec::new(), largest: Vec::new(), unit_of: BTreeMap::new() };
     for node in &draft.steps {
@@ -163,7 +163,7 @@ pub(super) fn units(draft: &Draft, outputs: &[u64]) -> Vec<(Unit, Vec<(Arc<Node>
 struct Grouping<'d> {
     draft: &'d Draft,
     units: Vec<Unit>,
-    /// The bytes of the largest result of each unit.
+    /// The size of the largest result of each unit in bytes.
     largest: Vec<usize>,
     unit_of: BTreeMap<u64, usize>,
 }
@@ -250,8 +250,8 @@ impl Grouping<'_> {
             let part = MapPart { program: &field.program, operands: operands.clone(), is_whole: true };
             let value = group.append(&part, &sizes, &merged);
             let shared = operations.saturating_sub(group.program.operations() - known.0);
-            // Later groups keep the operands of the sum in memory for longer, unless they read the
-            // same ones.
+            // A later group keeps the operands of the sum in memory for longer, unless it reads
+            // them anyway.
             let is_worthwhile = is_reader || 2 * shared >= operations && group.operands.len() == known.1;
             if is_worthwhile && (to <= at || group.operands.len() == known.1) {
                 group.sum = Some(Box::new(GroupSum { node: Arc::clone(node), value, order }));
@@ -307,8 +307,8 @@ impl Grouping<'_> {
     }
 }
 
-/// The loops into which both `a` and `b`, which have the same number of positions, can be split;
-/// `None` if there are none.
+/// The loops into which both `a` and `b` can be split; `None` if there are none. Both have the same
+/// number of positions.
 fn refined(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     let steps = |sizes: &[usize]| -> Vec<usize> {
         let mut step = 1;

@@ -39,7 +39,7 @@ pub(super) struct FusedLoops {
     len: usize,
     operands: Vec<FusedOperand>,
     results: Vec<FusedResult>,
-    /// The registers that load contiguous elements, and the bytes of an element.
+    /// The registers that load contiguous elements, and the size of an element in bytes.
     streams: Vec<(Register, usize)>,
     /// A sum over the loops.
     sum: Option<FusedSum>,
@@ -74,8 +74,8 @@ struct FusedResult {
     /// Whether a register has the layout of the elements. The interpreter then writes into the
     /// result instead of a slot.
     is_direct: bool,
-    /// The slot of an operand that the result may overwrite. It is not read after these loops, and
-    /// they read each element only at the position where they write the result.
+    /// The slot of an operand that the result may overwrite. The slot is not read after these
+    /// loops, which read each element only at the position where they write the result.
     over: Option<usize>,
     /// The cell whose memory the result uses if it is free.
     cell: Option<usize>,
@@ -327,8 +327,8 @@ impl FusedLoops {
         threads::run(jobs)
     }
 
-    /// Calls `run` with spans that cover `len` positions, and the number of the first position of
-    /// each.
+    /// Calls `run` with spans that cover `len` positions, each with the number of its first
+    /// position.
     fn spans(&self, from: usize, len: usize, run: &mut dyn FnMut(&Span<'_>, usize)) {
         let (&(inner, _), outer) = self.steps.split_last().expect("a nest has a loop");
         let mut done = 0;
@@ -353,7 +353,7 @@ impl FusedLoops {
         }
     }
 
-    /// Runs the program over all positions, in the order of the sum, which is returned.
+    /// Runs the program over all positions, in the order of the sum, and returns the sum.
     ///
     /// # Safety
     ///
@@ -479,9 +479,9 @@ impl<T: ProgramOutput> SummedLoops<'_, T> {
     }
 }
 
-// SAFETY: it yields no positions for others to write to. Each position of the loops is in one tile,
-// so parts that run on several threads write different results. The elements of a tile are in a
-// line that was computed for all of them.
+// SAFETY: the kernel yields no positions for others to write to. Each position of the loops is in
+// one tile, so parts that run on several threads write different results. `current` points to a
+// line with all elements of the tile.
 unsafe impl<T: ProgramOutput> Kernel for SummedLoops<'_, T> {
     type Elem = T;
     const LONG: bool = true;
@@ -503,8 +503,8 @@ unsafe impl<T: ProgramOutput> Kernel for SummedLoops<'_, T> {
 struct FusedTargets<'t> {
     /// The first element of each result.
     starts: &'t [*mut u8],
-    /// Whether the interpreter writes a result there itself. If an operand is there, a run must
-    /// read it before.
+    /// Whether the interpreter itself writes a result there. It does not if an operand is stored
+    /// there, which each run must read first.
     is_direct: &'t [bool],
 }
 

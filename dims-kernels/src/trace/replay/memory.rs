@@ -64,7 +64,7 @@ pub(super) struct CallMemory {
     /// written into it.
     pub(super) cells: Vec<Option<Arc<dyn Held>>>,
     /// Whether memory is reused. If a listener is set, memory is freed instead, so that the
-    /// listener is told.
+    /// listener is notified.
     is_used_again: bool,
 }
 

@@ -118,7 +118,7 @@ std::thread_local! {
 }
 
 /// Makes recordings on this thread run each step by itself, as it was recorded; `false` makes them
-/// run prepared again. Tests compare both ways.
+/// run the prepared program again. Tests compare both ways.
 #[doc(hidden)]
 pub fn run_plainly(plainly: bool) {
     PLAIN.set(plainly);

@@ -174,7 +174,7 @@ pub(super) fn sum_of_parts(parts: &[Part], len: usize, dtype: DType) -> Result<A
             continue;
         }
         place.assert_within(&field.sizes, len);
-        // As integers: adding to 0 is writing.
+        // The `bool`s are added as integers: adding a value to 0 is the same as writing it.
         let integers = field.map([], |build, value, []| build.cast(DType::U8, value));
         let order = kept(place, &field.sizes);
         let data = mapped::<u8>(&integers, &order)?;
@@ -230,7 +230,8 @@ where
     let (len, count) = (volume(order), volume(reduced));
     let memories = HeldMemories::of(field);
     if let Some((number, operand)) = field.plain::<T>().filter(|_| !field.sizes.contains(&0)) {
-        // These are the loops of the reduction itself. Other loops might add in another order.
+        // These are the loops that the recorded reduction runs. Other loops might add in another
+        // order.
         let mut rows = Rows::new(field.sizes.len());
         rows.push().copy_from_slice(&operand.place.strides);
         let nest = Nest::reduce(&field.sizes, order, reduced, &rows);

@@ -47,7 +47,7 @@ impl ValuePlace {
 
 struct PreparedOutput {
     place: ValuePlace,
-    /// The cell whose memory the output is written into, if the caller provided some.
+    /// The cell whose memory the output is written into, if the caller provided memory.
     cell: Option<usize>,
 }
 
@@ -62,7 +62,7 @@ enum PreparedWork {
     Loops(Box<FusedLoops>),
     /// A single step.
     Alone(AloneStep),
-    /// A gradient of attention that yields one value for each operand, with their slots.
+    /// A gradient of attention that yields one value for each operand, and the slots of the values.
     Pieces(Arc<Node>, Vec<Option<usize>>),
 }
 
@@ -252,8 +252,8 @@ impl Prepared {
         }
     }
 
-    /// The operands of a rule. Afterwards they alone hold values that are not read later, so the
-    /// rule may overwrite these.
+    /// The operands of a rule. Nothing else then holds the values that are not read later, so the
+    /// rule may overwrite them.
     fn operands_of(
         &self,
         rule: &dyn Rule,

@@ -176,7 +176,7 @@ impl SumOrder {
         })
     }
 
-    /// The number of the current position of the loops.
+    /// The row that numbers the positions of the loops.
     pub(super) fn numbers<'n>(&self, nest: &'n Nest) -> Row<'n> {
         let mut rows = nest.operands();
         (0..self.others).for_each(|_| _ = rows.next_row());

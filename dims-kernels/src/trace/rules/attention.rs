@@ -55,8 +55,8 @@ pub struct Attention {
     pub dtype: DType,
 }
 
-/// The number of scores that are computed at once, for at least one query. With their gradients and
-/// inputs, they roughly fit into a second-level cache.
+/// The number of scores that are computed at once. With their gradients and inputs, they roughly
+/// fit into a second-level cache. A tile has at least one query.
 const TILE: usize = 1 << 17;
 
 /// The maximum number of queries of a tile if there is a mask.
@@ -244,7 +244,7 @@ impl Attention {
         tiles
     }
 
-    /// Runs the attention with other operands, by the kernel of the operation.
+    /// Runs the attention with other operands, using the kernel of the operation.
     pub(super) fn repeat(&self, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
         floats!(self.dtype, repeated(self, operands))
     }
@@ -319,7 +319,7 @@ impl Attention {
             let difference = build.binary(BinaryOpcode::Sub, slope, total);
             build.binary(BinaryOpcode::Chain, share, difference)
         });
-        // It is read several times.
+        // Stored in memory, because it is read several times.
         let given = sum(given, &order, dtype, recorded)?;
         parts.extend(product.pull(&along(&product.sizes, &given, &order)));
         if let Some(bias) = bias {
@@ -428,8 +428,8 @@ struct KeyShares {
     sizes: Vec<usize>,
 }
 
-/// The slices of a tile, with the slice of the axis moved by the start of `rest`; `None` if it is
-/// past the end of `rest`.
+/// The slices of a tile, with the slice along the axis of `rest` moved by the start of `rest`;
+/// `None` if that slice is past the end of `rest`.
 fn moved(tile: &[Slice], rest: &Slice) -> Option<Vec<Slice>> {
     let mut tile = tile.to_vec();
     match tile.iter_mut().find(|slice| slice.axis == rest.axis) {
@@ -467,7 +467,7 @@ pub(super) fn added<T: ProgramOutput + Real>(
     Ok(Buffer::from(sum).held())
 }
 
-/// All elements of a node, as a part of its gradient.
+/// The gradient with respect to all elements of a node, as a part.
 fn whole_part((node, sum): (Arc<Node>, Arc<dyn Held>)) -> (Arc<Node>, Part) {
     let place = StridedPlace::strided(0, [1]);
     let field = Field::held(&[sum.len()], &sum, place.clone());

@@ -9,8 +9,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 
-/// The step that makes a field's elements, contiguous in an order of its loops, constant for
-/// gradients.
+/// The step that makes a field's elements constant for gradients. They are contiguous in an order
+/// of the field's loops.
 pub fn detached(field: Field, order: &[usize], dtype: DType) -> NodeStep {
     NodeStep::Rule(Box::new(DetachedElements { field, order: order.to_vec(), dtype }))
 }

@@ -617,8 +617,8 @@ impl LineRule {
     }
 }
 
-/// The positions, in the order of the result, of the elements that running extremes choose: the
-/// element itself if it equals the result, else the position chosen before.
+/// The positions of the elements that running extremes choose, in the order of the result: an
+/// element's own position if the element equals the result, else the position chosen before.
 pub(in crate::trace) struct BestOf {
     pub(in crate::trace) x: Field,
     pub(in crate::trace) y: Field,

@@ -14,8 +14,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 
-/// The step of a result with these elements, some of which are the elements of the parts' fields,
-/// at disjoint places; and the number of elements.
+/// The step of a result with the elements `data`, and the number of elements. Some of the elements
+/// are those of the parts' fields, at disjoint places.
 ///
 /// For gradients it is the sum of the parts. If the parts are recorded to run again, the step keeps
 /// the other elements.

@@ -131,7 +131,7 @@ impl Rule for Recurrence {
 }
 
 impl Recurrence {
-    /// The recurrence of other fields.
+    /// The recurrence with other fields.
     pub(super) fn repeat(&self, a: Option<Field>, b: Field) -> Result<Arc<dyn Held>, Error> {
         recurrence(a, b, self.axis, &self.order, self.backward, self.dtype, false)
     }

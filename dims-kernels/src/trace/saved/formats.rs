@@ -8,7 +8,7 @@ use core::fmt;
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// Types are written by name, so that data does not depend on features.
+/// Types are written by name, so that saved data does not depend on the enabled features.
 impl Serialize for DType {
     fn serialize<F: Serializer>(&self, serializer: F) -> Result<F::Ok, F::Error> {
         serializer.serialize_str(self.name())
@@ -37,7 +37,7 @@ impl<'de> Deserialize<'de> for DType {
     }
 }
 
-/// Human-readable formats have hexadecimal digits.
+/// Human-readable formats contain hexadecimal digits.
 impl Serialize for SavedBytes {
     fn serialize<F: Serializer>(&self, serializer: F) -> Result<F::Ok, F::Error> {
         if !serializer.is_human_readable() {

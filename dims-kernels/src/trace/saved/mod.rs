@@ -172,7 +172,7 @@ pub struct SavedPlace {
     pub table: Option<SavedLookup>,
 }
 
-/// The access of a place to a table.
+/// How a place reads a table.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct SavedLookup {
@@ -182,7 +182,7 @@ pub struct SavedLookup {
     pub strides: Vec<isize>,
 }
 
-/// A [`Rule`](super::Rule), with a variant for each.
+/// A [`Rule`](super::Rule), with a variant for each type of rule.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub enum SavedRule {
@@ -277,8 +277,7 @@ pub struct SavedAttention {
     pub dtype: DType,
 }
 
-/// A [`StepKind`](crate::step::StepKind): the step's sizes and settings. Element types are those of
-/// the operands, unless they are given.
+/// A [`StepKind`](crate::step::StepKind): the step's element type, sizes and settings.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub enum SavedKind {
@@ -380,7 +379,7 @@ pub struct SavedOperandPlaces {
     pub strides: Vec<isize>,
 }
 
-/// Which numbers of a seed's stream elements draw.
+/// Which numbers of a seed's stream are drawn for the elements.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct SavedNumbers {

@@ -14,7 +14,7 @@ pub enum Numeral<'n> {
     Unsigned(&'n mut usize),
     /// A stride or an offset.
     Signed(&'n mut isize),
-    /// A factor of random numbers.
+    /// A seed, or a start or a factor in a stream of random numbers.
     Word(&'n mut u64),
     /// A float, by its bits.
     Float(&'n mut u64),
@@ -106,8 +106,8 @@ impl HasNumbers for SavedConstant {
         }
         let (element, mut count) = (first.to_vec(), elements.len() / bytes);
         visit(Numeral::Count(&mut count));
-        // If the elements do not fit into memory, there are none, and the recording cannot be
-        // restored.
+        // If the elements do not fit into memory, the constant becomes empty, and the recording
+        // cannot be restored.
         let mut all = Vec::new();
         if all.try_reserve_exact(count.saturating_mul(bytes)).is_ok() {
             (0..count).for_each(|_| all.extend_from_slice(&element));

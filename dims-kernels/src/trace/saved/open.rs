@@ -244,7 +244,7 @@ impl<'s> OpenFinder<'s> {
     }
 
     /// Adds the numbers that `visit_all` visits in the next part. Returns whether they all follow
-    /// formulas, and whether the rounds have the same data otherwise.
+    /// formulas and the rounds otherwise have the same data.
     ///
     /// All rounds then have the numbers of the first one.
     pub fn add<X: PartialEq>(

@@ -69,7 +69,7 @@ pub(crate) struct RecordingReader<'s> {
     tables: Vec<RestoredTable>,
 }
 
-/// A table, and the properties that places which read it need.
+/// A table, with the properties that are needed to check the places that read it.
 struct RestoredTable {
     offsets: Arc<[isize]>,
     source: Option<Arc<TableSource>>,
@@ -91,8 +91,8 @@ impl SavedRecording {
         for constant in &self.constants {
             reader.values.push(constant.elements()?);
         }
-        // A table may read values of later steps than other tables do. All values that it reads are
-        // known once a step reads it.
+        // Tables are restored when a step first reads them, because they may read results of
+        // earlier steps.
         let mut steps = Vec::new();
         for (at, step) in self.steps.iter().enumerate() {
             let node = reader.step(step, others).map_err(|error| at_step(error, at))?;
@@ -138,7 +138,7 @@ fn node_of(SavedType { dtype, len }: SavedType, step: NodeStep) -> Result<Arc<No
 }
 
 impl DType {
-    /// The bytes of a saved element.
+    /// The size of a saved element in bytes.
     pub(super) fn saved_bytes(self) -> usize {
         macro_rules! by_type {
             ($($name:ident $t:ty,)*) => {
@@ -284,7 +284,7 @@ impl RecordingReader<'_> {
                     let field = self.field(&own.field)?;
                     check(field.kind() == RegisterKind::Int, "an index is not an integer")?;
                     covers_all(&field, order)?;
-                    // The field has restored the tables that it reads.
+                    // Restoring the field has checked that the tables it reads exist.
                     let read = own.field.operands.iter().filter_map(|own| own.place.table.as_ref());
                     depth = read.map(|own| self.tables[own.number].depth + 1).fold(depth, usize::max);
                     let far = (own.size as i128 - 1).max(0).saturating_mul(own.stride as i128);
@@ -366,7 +366,7 @@ impl RecordingReader<'_> {
         })
     }
 
-    /// The access of a place to a table, and the bounds of its offsets.
+    /// How a place reads a table, and the bounds of the table's offsets.
     fn lookup(&self, lookup: &SavedLookup, sizes: &[usize]) -> Result<(Table, (isize, isize)), Error> {
         let SavedLookup { number, start, ref strides } = *lookup;
         let table = self.tables.get(number).ok_or_else(|| refused("a table reads a later table"))?;

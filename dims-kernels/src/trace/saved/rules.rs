@@ -82,7 +82,7 @@ impl RecordingWriter {
             return Some(SavedRule::Lines(lines(rule, field)));
         }
         if let Some(LinePullBack { lines: rule, y, dy }) = rule.downcast_ref() {
-            // An operand that the pull-back does not read is not computed.
+            // If the pull-back does not read the operand, only its sizes are saved.
             let field =
                 if needs_input(rule.work) { self.field(&rule.field) } else { self.sizes_of(&rule.field) };
             let (lines, y, dy) = (lines(rule, field), self.field(y), self.field(dy));
@@ -115,7 +115,8 @@ impl RecordingWriter {
             });
         }
         if let Some(Placed { parts, around, dtype }) = rule.downcast_ref() {
-            // The elements that the parts overwrite belong to the recorded call.
+            // The elements that the parts overwrite belong to the recorded call. They are saved as
+            // zeros.
             let around = self.new_constant(*dtype, elements_around(around, *dtype, parts));
             return Some(SavedRule::Placed { parts: self.parts(parts), around, dtype: *dtype });
         }
@@ -169,12 +170,12 @@ fn lines(rule: &LineRule, field: SavedField) -> SavedLines {
     }
 }
 
-/// Checks that the result of a rule is the result of its step.
+/// Checks that the result of a rule has the type and the length of its step.
 fn check_result(of: SavedType, dtype: DType, len: usize) -> Result<(), Error> {
     check((of.dtype, of.len) == (dtype, len), "a step has another type or length than its result")
 }
 
-/// Checks that a field reads a whole memory: one unchanged operand of this type and length.
+/// Checks that a field reads one operand unchanged, whose memory has this type and length.
 pub(crate) fn check_whole(field: &Field, dtype: DType, len: usize) -> Result<(), Error> {
     let is_whole = match (&field.operands[..], field.program.instruction(field.program.result())) {
         ([own], Instruction::Load(0)) => match &own.source {
@@ -288,7 +289,7 @@ impl RecordingReader<'_> {
                 check(around.dtype() == Some(*dtype), "the elements around parts have another type")?;
                 check_result(of, *dtype, around.len())?;
                 let parts = parts.iter().map(|part| self.part(part, of)).collect::<Result<Vec<_>, _>>()?;
-                // Their places belong to the recorded call.
+                // Computed places would belong to the recorded call.
                 let is_given = |part: &crate::trace::Part| part.place.nodes().is_empty();
                 check(parts.iter().all(is_given), "parts of a result have computed places")?;
                 Ok(Box::new(Placed { parts, around, dtype: *dtype }))
@@ -417,7 +418,7 @@ impl RecordingReader<'_> {
             "operands of attention have different loops",
         )?;
         let loops = sizes.len();
-        // Without features scores are 0, but values are still read.
+        // Without features, all scores are 0, but values are still read.
         let is_run = |sizes: &[usize]| !over.iter().chain(kept).any(|&axis| sizes.get(axis) == Some(&0));
         if sizes.contains(&0) && is_run(sizes) {
             for own in [Some(v), mask_saved, bias_saved].into_iter().flatten() {

@@ -37,8 +37,8 @@ pub(crate) struct RecordingWriter {
     refused: Option<Error>,
 }
 
-/// The first number of constants while a recording is written. They are renumbered at the end, when
-/// the number of inputs and constants is known.
+/// The number of the first constant while a recording is written. Constants are renumbered at the
+/// end, when it is known how many there are.
 const CONSTANTS: usize = usize::MAX / 2;
 
 impl RecordingWriter {
@@ -196,7 +196,7 @@ impl RecordingWriter {
         SavedProgramText { instructions: instructions.collect(), result: program.result() }
     }
 
-    /// Makes the recording an error.
+    /// Refuses to save the recording, for this reason.
     pub(crate) fn refuse(&mut self, what: &str) {
         self.refused.get_or_insert(Error::Saved { what: what.into() });
     }
@@ -282,7 +282,7 @@ impl SavedRecording {
 
 /// Converts an element to bytes and back.
 pub(super) trait SavedElement: Element {
-    /// The bytes of an element.
+    /// The size of a saved element in bytes.
     const BYTES: usize;
     fn write(self, to: &mut Vec<u8>);
     /// `None` if the bytes are not a valid element.

@@ -80,7 +80,7 @@ fn of_rules_are_dropped_without_recursion() {
     });
 }
 
-/// Each step reads the previous one twice, and another memory that all share.
+/// Each step reads the previous one twice, and other memory that all steps share.
 #[test]
 fn with_shared_operands_are_dropped_once() {
     on_a_small_stack(|| {

@@ -1,4 +1,5 @@
-//! Traced memory is found by the address of its elements, on every thread, and nothing else is.
+//! Traced memory is found by the address of its elements, on every thread. No other memory is
+//! found.
 
 use crate::memory::buffer::Buffer;
 use crate::ops::code::DType;
@@ -96,7 +97,7 @@ fn on_many_threads() {
                         own.drain(..7);
                     }
                 }
-                // Until then the others send.
+                // Until then, other threads may still send.
                 barrier.wait();
             });
         }

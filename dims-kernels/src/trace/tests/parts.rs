@@ -124,7 +124,7 @@ fn lying(loops: usize) -> impl Strategy<Value = Lying> {
     })
 }
 
-/// Contiguous loops in a random order, over some of the loops, as in most steps.
+/// Some of the loops, contiguous in a random order, as in most steps.
 fn contiguous(sizes: Vec<usize>) -> impl Strategy<Value = Lying> {
     let all: Vec<usize> = (0..sizes.len()).collect();
     proptest::sample::subsequence(all.clone(), 0..=all.len()).prop_shuffle().prop_map(move |order| Lying {
@@ -209,7 +209,7 @@ impl Lying {
 }
 
 impl Drawn {
-    /// The part, and the values that it adds, by slow loops, with elements of type `T`.
+    /// The part with elements of type `T`, and the values that it adds, computed by slow loops.
     fn part<T>(&self, len: usize) -> (Part, Vec<(usize, f64)>)
     where
         f64: CastTo<T>,
@@ -358,7 +358,8 @@ fn windowed() -> impl Strategy<Value = Drawn> {
         |(formula, (batch, filter, rows, height, columns, width), step, odd, seed)| {
             let sizes = vec![batch, filter, rows, height, columns, width];
             let (line, image) = (step * 12, step * 200);
-            // Only factors along the loops of a cotangent and a filter are windows.
+            // Only a product of factors along the loops of a cotangent and of a filter is treated
+            // as windows.
             let given = contiguous_in(&sizes, &[0, 1, 2, 4]);
             let filter = contiguous_in(&sizes, &[1, 3, 5]);
             let other = if odd == 0 { contiguous_in(&sizes, &[0, 5]) } else { contiguous_in(&sizes, &[1]) };
@@ -375,7 +376,7 @@ fn windowed() -> impl Strategy<Value = Drawn> {
     )
 }
 
-/// Contiguous loops in a random order of these.
+/// These loops, contiguous in a random order.
 fn contiguous_in(sizes: &[usize], loops: &[usize]) -> impl Strategy<Value = Lying> + use<> {
     let (sizes, loops) = (sizes.to_vec(), loops.to_vec());
     Just(loops).prop_shuffle().prop_map(move |order| Lying {
@@ -395,8 +396,8 @@ proptest! {
     }
 }
 
-/// The zeros around the positions of windows do not meet infinite factors: only elements that read
-/// one are infinite.
+/// The zeros around the positions of windows are not multiplied by infinite factors: only elements
+/// that read such a factor are infinite.
 #[test]
 fn infinite_factors_of_windows() {
     let run = |filter: [f64; 2]| {
@@ -437,8 +438,8 @@ fn products_of_matrices() {
     }
 }
 
-/// A sum along loops on which nothing depends is a product with their count. A sum of no elements
-/// is 0.
+/// A sum over loops along which nothing varies is a multiplication by their sizes. A sum of no
+/// elements is 0.
 #[test]
 fn loops_on_which_nothing_depends() {
     let held = Buffer::from(vec![1.5f64, 2.0]).held();

@@ -1,13 +1,13 @@
 //! Factorizations by elimination, and systems of equations, of a tile of matrices.
 //!
-//! Where a function returns whether all matrices have a result, the caller computes those of the
-//! tile one by one if not.
+//! Some functions return whether all matrices have a result. If not, the caller computes the
+//! matrices of the tile one by one.
 
 use super::lane::{Lane, are_finite, count_lane, holds_everywhere, number, one, zero};
 use super::tile::{MatrixTile, combine, less_dot};
 
-/// Elements of a column: `a[row, column] -= sum over k < column of a[row, k] * factor(k)`, from a
-/// row on.
+/// Updates a column from a row on: `a[row, column] -= sum over k < column of a[row, k] *
+/// factor(k)`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn update_column<V: Lane>(
     a: &mut MatrixTile<'_, V>,
@@ -63,7 +63,7 @@ pub(super) fn cholesky<V: Lane>(a: &mut MatrixTile<'_, V>) -> bool {
     is_right
 }
 
-/// The lower triangle becomes that of the symmetric part.
+/// Replaces the lower triangle by that of the symmetric part.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn symmetric_part<V: Lane>(a: &mut MatrixTile<'_, V>) {
     let half = one::<V>().over(one::<V>().plus(one()));
@@ -75,7 +75,7 @@ pub(super) fn symmetric_part<V: Lane>(a: &mut MatrixTile<'_, V>) {
     }
 }
 
-/// What elimination finds.
+/// The results of elimination, besides the factors.
 pub(super) struct Eliminated<V> {
     /// The products of the pivots, with the signs of the exchanges.
     pub(super) det: V,
@@ -87,9 +87,9 @@ pub(super) struct Eliminated<V> {
     pub(super) is_in_range: bool,
 }
 
-/// The factors of matrices with exchanged rows: the lower one below the diagonal, which is left
-/// out, and the upper one. `shares` get the reciprocals of the pivots, or 0 for a pivot of 0. Rows
-/// of `other` are exchanged alike.
+/// Exchanges rows, and replaces matrices by their factors: the lower one below the diagonal,
+/// without its ones on the diagonal, and the upper one. `shares` get the reciprocals of the pivots,
+/// or 0 for a pivot of 0. Rows of `other` are exchanged in the same way.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn eliminate<V: Lane>(
     a: &mut MatrixTile<'_, V>,
@@ -136,7 +136,7 @@ fn is_regular<V: Lane>(pivot: V) -> V {
     size.greater(zero()).and(infinity::<V>().greater(size))
 }
 
-/// Up to this many rows, exchanges are selections on all matrices.
+/// Up to this many rows, selections exchange the rows of all matrices at once.
 const SELECTED_ROWS: usize = 8;
 
 /// Exchanges row `k` of each matrix with the row of its greatest pivot.
@@ -214,8 +214,7 @@ fn subtract_below<V: Lane>(factors: &[V], b: &mut MatrixTile<'_, V>, row: usize)
     combine::<V, false>(own, factors, below, stride);
 }
 
-/// The inverses of matrices with the factors of [`eliminate`], whose rows are not yet in order: the
-/// inverse of the matrix with exchanged rows.
+/// The inverses of matrices with exchanged rows, from the factors of [`eliminate`].
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn invert<V: Lane>(factors: &MatrixTile<'_, V>, shares: &[V], out: &mut MatrixTile<'_, V>) {
     out.set_identity();

@@ -1,4 +1,4 @@
-//! Runs works on several matrices at once: tiles of as many matrices as vectors have lanes.
+//! Computes a batch tile by tile. A tile has as many matrices as vectors have lanes.
 
 use super::factors::{Lu, Qr};
 use super::lane::{ArrayLane, Lane, zero};
@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 /// The most matrices that are computed at once.
 pub(in crate::step::linalg) const MOST_LANES: usize = 8;
 
-/// Whether some matrices of these sizes are computed several at once.
+/// Whether several matrices of these sizes are computed at once.
 pub(in crate::step::linalg) fn has_lanes(work: MatrixWork, sizes: MatrixSizes) -> bool {
     let MatrixSizes { batch, rows, columns, right } = sizes;
     let has_right = match work {
@@ -48,7 +48,7 @@ pub struct LaneJob<'j, 'r, T, P> {
     pub(in crate::step::linalg) count: usize,
 }
 
-/// Elements of matrices in lanes.
+/// An element type whose matrices are computed in lanes.
 pub(in crate::step::linalg) trait LaneElement: Real {
     /// Lanes of vectors.
     type Vectors: Lane<Elem = Self>;
@@ -116,7 +116,8 @@ impl<T: LaneElement, W: TileWork<T>> Task for TileTask<'_, '_, T, W> {
         if const { I::FUSED && cfg!(x86_vectors) } {
             self.run_with::<T::Vectors>()
         } else if const { cfg!(x86_vectors) && !cfg!(unoptimized) } {
-            // Machines without these are rare: one copy less to compile.
+            // Machines without these are rare. They compute the matrices one by one, so that there
+            // is one copy less to compile.
             Ok(core::iter::once(0..self.job.count).collect())
         } else {
             self.run_with::<ArrayLane<T, MOST_LANES>>()

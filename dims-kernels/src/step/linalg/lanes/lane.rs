@@ -1,8 +1,8 @@
-//! One number of several matrices, and arithmetic on it.
+//! The same element of several matrices, and arithmetic on it.
 
 use crate::scalar::{Num, Real};
 
-/// The same number of several matrices: one or a few vectors.
+/// The same element of several matrices, in one or a few vectors.
 ///
 /// Comparisons return masks, for [`choose`](Lane::choose), [`and`](Lane::and),
 /// [`but_not`](Lane::but_not), [`or`](Lane::or) and [`is_nowhere`](Lane::is_nowhere).
@@ -57,7 +57,7 @@ pub(in crate::step::linalg) trait Lane: Copy {
     /// Where this mask holds, and the other one does not.
     fn but_not(self, other: Self) -> Self;
 
-    /// Where one of two masks holds.
+    /// Where at least one of two masks holds.
     fn or(self, other: Self) -> Self;
 
     /// Whether a mask holds for no matrix.
@@ -116,11 +116,11 @@ pub(super) fn numbers<V: Lane>(lanes: &[V]) -> &[V::Elem] {
     unsafe { core::slice::from_raw_parts(lanes.as_ptr().cast(), lanes.len() * V::COUNT) }
 }
 
-/// The same, for writing.
+/// Like [`numbers`], but mutable.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn numbers_mut<V: Lane>(lanes: &mut [V]) -> &mut [V::Elem] {
     const { assert!(size_of::<V>() == V::COUNT * size_of::<V::Elem>()) };
-    // SAFETY: as above; any numbers are a lane.
+    // SAFETY: as above; any numbers are a valid lane.
     unsafe { core::slice::from_raw_parts_mut(lanes.as_mut_ptr().cast(), lanes.len() * V::COUNT) }
 }
 
@@ -136,7 +136,7 @@ pub(super) fn set_number<V: Lane>(own: &mut V, matrix: usize, value: V::Elem) {
     numbers_mut(core::slice::from_mut(own))[matrix] = value;
 }
 
-/// Numbers without vector instructions of their own. The mask is -1 where it holds, else 0.
+/// A lane without explicit vector instructions. A mask is -1 where it holds, else 0.
 #[derive(Clone, Copy)]
 pub(in crate::step::linalg) struct ArrayLane<T, const L: usize>([T; L]);
 

@@ -1,16 +1,16 @@
 //! Small matrices, several at once: each in a lane of vectors.
 //!
-//! A [tile](tile::MatrixTile) has the same element of all its matrices in one [lane](lane::Lane), so
-//! each operation on a tile is a vector operation. If a matrix of a tile has no result, or squares
-//! of its elements are out of the range of the type, the caller computes the matrices of the tile
-//! one by one.
+//! A [tile](tile::MatrixTile) stores the same element of all its matrices in one
+//! [lane](lane::Lane), so each operation on a tile is a vector operation. If a matrix of a tile has
+//! no result, or squares of its elements are out of the range of the type, the caller computes the
+//! matrices of the tile one by one.
 //!
 //! ```text
 //! job: the tiles of a batch  ->  systems, factors, spectra: load and store tiles
 //!     ->  elimination, reflections, symmetric, singular, exponential  ->  tile  ->  lane
 //! ```
 
-// All operands are indexed alike.
+// Loops index several operands with the same index.
 #![allow(clippy::needless_range_loop)]
 
 mod elimination;

@@ -13,12 +13,12 @@ pub(super) fn safe_squares<T: Real>() -> [T; 2] {
 /// A reflection of column vectors to multiples of the first unit vector.
 pub(super) struct Reflection<V> {
     pub(super) tau: V,
-    /// What the first element becomes.
+    /// The new first element.
     pub(super) head: V,
 }
 
-/// The reflection for a vector, whose `tail` becomes that of `v`; the first element of `v` is 1.
-/// `None` if squares leave the range of the type.
+/// The reflection for a vector with this head and tail. `tail` becomes the tail of `v`, whose first
+/// element is 1. `None` if squares leave the range of the type.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn reflection<V: Lane>(head: V, tail: &mut [V]) -> Option<Reflection<V>> {
     let (mut squares, mut most) = (zero::<V>(), zero::<V>());
@@ -73,8 +73,9 @@ pub(super) fn reflect<V: Lane>(
     }
 }
 
-/// The orthogonal factor, and the upper one in place of the matrices. `columns` has space for a
-/// vector for each column, and `sums` for one. Returns whether all matrices have a result.
+/// Computes the orthogonal factor in `q`, and replaces the matrices by the upper one. `vectors` has
+/// space for a vector for each reflection, and `sums` for a row. Returns whether all matrices have
+/// a result.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn qr<V: Lane>(
     a: &mut MatrixTile<'_, V>,

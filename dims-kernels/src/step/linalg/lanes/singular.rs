@@ -1,7 +1,7 @@
 //! Singular values and vectors of a tile of matrices: rotations make the vectors of each matrix
 //! orthogonal. (M. Hestenes, Inversion of matrices by biorthogonalization and related results,
-//! 1958; the greater vectors come first, as in P. de Rijk, A one-sided Jacobi algorithm for
-//! computing the singular value decomposition on a vector computer, 1989.)
+//! 1958.) The greater vectors come first. (P. de Rijk, A one-sided Jacobi algorithm for computing
+//! the singular value decomposition on a vector computer, 1989.)
 
 use super::lane::{Lane, are_finite, count_lane, number, one, signed, zero};
 use super::symmetric::{rotate, scales};
@@ -11,8 +11,9 @@ use super::tile::{MatrixTile, dot};
 const MOST_SWEEPS: usize = 40;
 
 /// Makes the rows of `a` orthogonal, and applies the rotations to those of `turned`, if it has any.
-/// `squares` become the squares of the singular values. The greatest elements become about 1;
-/// returns by how much the results are to be multiplied, or `None` if a matrix has no result.
+/// `squares` become the squares of the singular values. The matrices are scaled so that their
+/// greatest elements are about 1. Returns the factor that scales the results back, or `None` if a
+/// matrix has no result.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn orthogonalize<V: Lane>(
     a: &mut MatrixTile<'_, V>,
@@ -67,7 +68,7 @@ pub(super) fn orthogonalize<V: Lane>(
 }
 
 /// The cosine and the sine of the rotation after which two vectors with this product are
-/// orthogonal, and how much of its square the first one loses.
+/// orthogonal, and by how much the square of the first one decreases.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn turn<V: Lane>(product: V, [of_x, of_y]: [V; 2], rotates: V) -> ([V; 2], V) {
     let gap = of_y.minus(of_x);
@@ -79,12 +80,12 @@ fn turn<V: Lane>(product: V, [of_x, of_y]: [V; 2], rotates: V) -> ([V; 2], V) {
     ([cosine, cosine.times(tangent)], tangent.times(product))
 }
 
-/// The order of the squares, from the greatest to the least, of one matrix.
+/// The order of the squares of one matrix, from the greatest to the least.
 pub(super) fn descending<V: Lane>(squares: &[V], lane: usize, order: &mut [usize]) {
     for (at, own) in order.iter_mut().enumerate() {
         *own = at;
     }
-    // Insertion, because they are nearly in order.
+    // Insertion sort, because they are nearly in order.
     for at in 1..order.len() {
         let mut place = at;
         while place > 0 && number(&squares[order[place]], lane) > number(&squares[order[place - 1]], lane) {

@@ -54,7 +54,7 @@ impl<T: Real> TileWork<T> for Eigh {
     }
 }
 
-/// Singular values, and what is computed from them.
+/// Singular values, and results that are computed from them.
 pub(super) struct Singular(pub(super) MatrixWork);
 
 impl<T: Real> TileWork<T> for Singular {
@@ -70,7 +70,7 @@ impl<T: Real> TileWork<T> for Singular {
         let WorkTile { sizes, operands, results, mut free } = tile;
         let (least, most) = (sizes.least(), sizes.rows.max(sizes.columns));
         let has_vectors = matches!(self.0, MatrixWork::Svd | MatrixWork::Pinv);
-        // Rows of the tile are the shorter ones of rows and columns of the matrices.
+        // Rows of the tile are the columns of tall matrices, and the rows of others.
         let is_tall = sizes.rows >= sizes.columns;
         let mut a = MatrixTile::take(&mut free, least, most);
         a.load(operands[0], is_tall);

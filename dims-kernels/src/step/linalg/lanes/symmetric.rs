@@ -12,8 +12,8 @@ use crate::scalar::Num;
 /// How many QL steps one eigenvalue may take.
 const MOST_STEPS: usize = 60;
 
-/// The scale at which the greatest elements are about 1, and its reciprocal: powers of two. `None`
-/// if an element is infinite or NaN.
+/// The factor that scales the greatest elements to about 1, and its reciprocal. Both are powers of
+/// two. `None` if an element is infinite or NaN.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn scales<V: Lane>(all: &[V]) -> Option<[V; 2]> {
     if !are_finite(all) {
@@ -51,8 +51,8 @@ pub(super) struct Spectrum<'t, V> {
     pub(super) others: [&'t mut [V]; 2],
 }
 
-/// The eigenvalues of matrices, of which the lower triangle is read, in no particular order, and
-/// the eigenvectors as rows of `vectors`. Returns whether all matrices have a result.
+/// The eigenvalues of matrices in no particular order, and the eigenvectors as rows of `vectors`.
+/// Only the lower triangles are read. Returns whether all matrices have a result.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn eigh<V: Lane>(
     a: &mut MatrixTile<'_, V>,
@@ -148,7 +148,7 @@ pub(super) fn rotate<V: Lane>(x: &mut [V], y: &mut [V], [c, s]: [V; 2]) {
 }
 
 /// Makes tridiagonal matrices diagonal, and applies the rotations to the rows of `vectors`. Returns
-/// whether that took few steps.
+/// whether no eigenvalue took too many steps.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn diagonal<V: Lane>(vectors: &mut MatrixTile<'_, V>, d: &mut [V], e: &mut [V]) -> bool {
     let size = d.len();
@@ -177,14 +177,14 @@ fn diagonal<V: Lane>(vectors: &mut MatrixTile<'_, V>, d: &mut [V], e: &mut [V]) 
             for at in first + 1..=last {
                 at_end = end.equal(count_lane(at)).choose(d[at], at_end);
             }
-            // The shift of Wilkinson.
+            // Wilkinson's shift.
             let two = count_lane::<V>(2);
             let gap = d[first + 1].minus(d[first]).over(e[first].times(two));
             let root = gap.times(gap).plus(one()).sqrt();
             let divisor = gap.plus(signed(root, gap));
             let mut g = at_end.minus(d[first]).plus(e[first].over(divisor));
             let (mut s, mut c, mut p) = (one::<V>(), one::<V>(), zero::<V>());
-            // 1 in blocks where a rotation would have been by 0: the step ends there.
+            // The blocks in which both elements of a rotation were about 0. Their step ends there.
             let mut has_split = zero::<V>();
             for at in (first..last).rev() {
                 let mut takes_part = is_active.and(end.greater(count_lane(at))).but_not(has_split);
@@ -211,7 +211,7 @@ fn diagonal<V: Lane>(vectors: &mut MatrixTile<'_, V>, d: &mut [V], e: &mut [V]) 
             let is_done = is_active.but_not(has_split);
             d[first] = is_done.choose(d[first].minus(p), d[first]);
             e[first] = is_done.choose(g, e[first]);
-            // The end of each block is cut off.
+            // The negligible element at the end of each block becomes 0.
             for at in first..=last {
                 let is_end = end.equal(count_lane(at)).and(is_active);
                 e[at] = is_end.choose(zero(), e[at]);

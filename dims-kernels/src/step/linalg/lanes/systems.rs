@@ -70,7 +70,7 @@ impl<T: Real> TileWork<T> for Solve {
     }
 }
 
-/// Inverses, transposed, or those times the determinants.
+/// The transposed inverses, or the cofactors: these inverses times the determinants.
 pub(super) struct Inverse {
     pub(super) cofactors: bool,
 }
@@ -153,7 +153,7 @@ impl<T: Real> TileWork<T> for Det {
         let (signs, logs) = (signs.as_mut().values(), logs.as_mut().parts());
         signs.copy_from_slice(&numbers(&[sign])[..signs.len()]);
         logs.copy_from_slice(&numbers(&[log])[..logs.len()]);
-        // Of a matrix without an inverse it is minus infinity.
+        // For a matrix without an inverse, the logarithm is minus infinity.
         found.is_regular && are_finite(&[log])
     }
 }

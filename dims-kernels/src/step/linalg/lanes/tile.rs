@@ -14,7 +14,7 @@ pub(super) struct MatrixTile<'t, V> {
 }
 
 impl<'t, V: Lane> MatrixTile<'t, V> {
-    /// Takes the lanes of a tile from the front of free ones.
+    /// Takes the lanes of a tile from the front of the free lanes.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(super) fn take(free: &mut &'t mut [V], rows: usize, columns: usize) -> Self {
         let (data, rest) = core::mem::take(free).split_at_mut(rows * columns);
@@ -49,8 +49,8 @@ impl<'t, V: Lane> MatrixTile<'t, V> {
         [&mut above[upper * self.columns..][..self.columns], &mut below[..self.columns]]
     }
 
-    /// Loads matrices, each of which has its elements row by row, or, if `transposed`, column by
-    /// column. Lanes without a matrix get the last one.
+    /// Loads matrices whose elements are stored row by row, or column by column if `transposed`.
+    /// Lanes without a matrix get the last one.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(super) fn load(&mut self, data: &[V::Elem], transposed: bool) {
         let (rows, columns) = (self.rows, self.columns);

@@ -6,7 +6,7 @@ use core::arch::x86_64::*;
 /// Numbers in `N` vectors.
 ///
 /// Values exist only in code that is compiled for AVX2 and FMA, on machines that have both: `works`
-/// uses the type in such copies of a task.
+/// uses the type only in such copies of a task.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(in crate::step::linalg) struct Avx<V, const N: usize>([V; N]);
@@ -20,7 +20,7 @@ macro_rules! operation {
             for at in 0..out.0.len() {
                 let $own = out.0[at];
                 $(let $other = $other.0[at];)*
-                // SAFETY: the machine has AVX2 and FMA, as values of the type exist.
+                // SAFETY: the machine has AVX2 and FMA, because values of the type exist.
                 out.0[at] = unsafe { $intrinsic$(::<$how>)?($($argument),*) };
             }
             out
@@ -59,7 +59,7 @@ macro_rules! lanes {
 
             #[cfg_attr(not(unoptimized), inline(always))]
             fn is_nowhere(self) -> bool {
-                // SAFETY: the machine has AVX2, as a value of the type exists.
+                // SAFETY: the machine has AVX2, because a value of the type exists.
                 self.0.iter().fold(0, |all, &own| all | unsafe { $movemask(own) }) == 0
             }
         }

@@ -6,7 +6,7 @@ use crate::ops::matrix::MatrixSizes;
 use crate::scalar::Real;
 use crate::step::linalg::results::ResultSlice;
 
-/// The most rows and columns of matrices that are computed several at once.
+/// The most rows and columns of matrices that are computed in lanes.
 pub(super) const MOST: usize = 16;
 
 /// The matrices of a tile.
@@ -21,7 +21,7 @@ pub(super) struct WorkTile<'r, 't, T, V> {
     pub(super) free: &'t mut [V],
 }
 
-/// A work on a tile.
+/// Work on a tile.
 pub(super) trait TileWork<T> {
     /// Whether there is a copy of the code for 4 rows and columns, whose loops are unrolled.
     const HAS_FOUR: bool = true;
@@ -33,7 +33,7 @@ pub(super) trait TileWork<T> {
     fn run<V: Lane<Elem = T>>(&self, tile: WorkTile<'_, '_, T, V>) -> bool;
 }
 
-/// The numbers of rows, as lanes.
+/// Sets each row of a column to the number of the row.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn count_rows<V: Lane>(order: &mut MatrixTile<'_, V>) {
     for (at, own) in order.data.iter_mut().enumerate() {

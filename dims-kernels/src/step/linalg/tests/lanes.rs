@@ -28,7 +28,7 @@ impl<T: MatrixElement> Step for OneByOne<T> {
     }
 }
 
-/// The results of both, or the errors.
+/// The results or errors of a step with lanes, and of the same step one by one.
 fn both<T: TestElement>(
     work: MatrixWork,
     sizes: MatrixSizes,
@@ -90,7 +90,7 @@ fn sizes() -> impl Iterator<Item = usize> {
     (1..=16).filter(|size| !cfg!(unoptimized) || [1, 2, 4, 9].contains(size))
 }
 
-/// Works whose results are unique where matrices are regular.
+/// Operations whose results are unique if the matrices are regular.
 const UNIQUE: [MatrixWork; 10] = [
     MatrixWork::Inverse,
     MatrixWork::Cofactors,
@@ -147,7 +147,8 @@ fn random_matrices<T: TestElement>() {
     }
 }
 
-/// Eigenvalues and singular values are alike, and vectors are orthogonal and give the matrix.
+/// Checks that eigenvalues and singular values are alike, and that vectors are orthogonal and yield
+/// the matrix.
 fn spectra<T: TestElement>(sizes: MatrixSizes, data: &[T]) {
     let MatrixSizes { batch, rows, columns, .. } = sizes;
     let least = sizes.least();
@@ -191,7 +192,7 @@ fn spectra<T: TestElement>(sizes: MatrixSizes, data: &[T]) {
     }
 }
 
-/// A batch of matrices of which one is replaced.
+/// A batch of regular matrices, one of them replaced by `odd`.
 fn with<T: TestElement>(size: usize, batch: usize, at: usize, odd: &TestMatrix<T>) -> Vec<T> {
     let (mut own, _) = all::<T>(batch, regular(size));
     own[at] = odd.clone();
@@ -238,7 +239,8 @@ fn odd_matrices<T: TestElement>() {
                 |work| matches!(work, MatrixWork::Inverse | MatrixWork::Det | MatrixWork::SlogDet);
             let is_rank_1 = size > 1 && own.data == product.data;
             for work in UNIQUE.into_iter().filter(|&work| !is_rank_1 || !eliminates(work)) {
-                // Of these, rounding decides; `faer` exchanges rows between equal pivots differently.
+                // Rounding decides these results, and `faer` exchanges rows with equal pivots
+                // differently.
                 let by_rounding = matches!(work, MatrixWork::Cond | MatrixWork::Lu | MatrixWork::Qr);
                 if is_regular && !is_rank_1 && work != MatrixWork::Lu || !by_rounding {
                     assert_alike(work, sizes, core::slice::from_ref(&data), 10.0 * tolerance);
@@ -264,7 +266,7 @@ fn odd_matrices<T: TestElement>() {
                 assert_alike(work, sizes, core::slice::from_ref(&mixed), tolerance);
             }
         }
-        // Infinite elements and NaN are errors, which say where.
+        // Infinite elements and NaN are errors, which name the matrix.
         for (value, at) in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY]
             .into_iter()
             .flat_map(|value| [(value, 0), (value, 18)])
@@ -297,7 +299,7 @@ fn odd_matrices<T: TestElement>() {
     }
 }
 
-/// Factors that are not unique give the matrix.
+/// Checks that the product of factors is the matrix, for factorizations that are not unique.
 fn factors<T: TestElement>(sizes: MatrixSizes, data: &[T]) {
     let (batch, size) = (sizes.batch, sizes.rows);
     let own = pieces(data, size, size, batch);

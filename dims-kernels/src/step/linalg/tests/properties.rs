@@ -1,4 +1,4 @@
-//! The property that defines each operation.
+//! Checks the property that defines each operation.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The gradient of an attention as one step that can run again.
+//! The gradient of attention as one step that can run again.
 
 use super::{Attention, added};
 use crate::error::Error;
@@ -18,8 +18,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::{Any, TypeId};
 
-/// The gradients of an attention with respect to the nodes that its operands read, concatenated.
-/// The step has no derivative.
+/// The gradients of attention with respect to the nodes that its operands read, concatenated. The
+/// step has no derivative.
 pub(in crate::trace) struct AttentionPullBack {
     pub(in crate::trace) attention: Attention,
     pub(in crate::trace) dy: Field,
@@ -142,7 +142,8 @@ impl AttentionPullBack {
         floats!(self.dtype, each(pulled, &nodes))
     }
 
-    /// The parts of the gradients for other operands, and the nodes that represent these.
+    /// The parts of the gradients for other operands, and the nodes that the gradients are with
+    /// respect to.
     fn pulled(&self, mut operands: Vec<Field>) -> Result<(NodeParts, Vec<Arc<Node>>), Error> {
         let dy = operands.pop().expect("all operands of the step are passed");
         let cotangent = dy.memory().cloned().expect("the cotangent is in memory");
@@ -169,7 +170,7 @@ fn each<T: ProgramOutput + Real>(parts: NodeParts, nodes: &[Arc<Node>]) -> Resul
     nodes.iter().map(|node| sums.remove(&node.id).map_or_else(|| zeros(node.len), Ok)).collect()
 }
 
-/// The sum of the parts for each of the nodes that has some, by number.
+/// For each node that has parts, the sum of these parts, by the number of the node.
 fn sums_of<T: ProgramOutput + Real>(parts: NodeParts) -> Result<BTreeMap<u64, Arc<dyn Held>>, Error> {
     let mut sums: BTreeMap<u64, Arc<dyn Held>> = BTreeMap::new();
     for (node, part) in parts {

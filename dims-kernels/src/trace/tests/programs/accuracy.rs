@@ -16,19 +16,20 @@ const ULPS: [f64; 2] = [4.0, 8.0];
 
 /// Operations that are less accurate, with the reason.
 const WIDER: &[(&str, [f64; 2])] = &[
-    // Near -0.75, -1.28 and 1.46 the derivatives are 0, as differences of two parts.
+    // Near -0.75, -1.28 and 1.46, the two parts of these derivatives cancel.
     ("Gelu", [10.0, 150.0]),
     ("Silu", [10.0, 50.0]),
     ("LnGamma", [4.0, 100.0]),
-    // A rounded `u` up to 30 makes `e^-u` inaccurate by as many units, here and with the difference
-    // of the operands of the second one.
+    // Rounding `u` makes `e^-u` inaccurate by about `u` units, and `u` may be 30. In the second
+    // operation, `u` is the difference of the operands.
     ("GeluTanh", [50.0, 50.0]),
     ("LogAddExp", [4.0, 30.0]),
-    // The exponent less 1 is rounded.
+    // The exponent minus 1 is rounded.
     ("Powf", [4.0, 50.0]),
 ];
 
-/// The name of an operation and its constant, `Elu(0.5)`, as [`UnaryOpcode::of_words`] takes them.
+/// The name and the constant of an operation such as `Elu(0.5)`, as [`UnaryOpcode::of_words`] takes
+/// them.
 fn words(name: &str) -> (&str, Vec<u64>) {
     let Some((name, constant)) = name.split_once('(') else { return (name, Vec::new()) };
     let constant = constant.trim_end_matches(')');
@@ -107,8 +108,8 @@ fn lines(text: &'static str) -> Vec<Lines> {
     all
 }
 
-/// The worst lines of an operation, for its value and each derivative: their errors and line
-/// numbers.
+/// The worst line of an operation, for its value and each derivative: the error, and a message that
+/// shows it.
 fn worst<T: Real + ProgramOutput>(dtype: DType, lines: &Lines) -> Vec<(f64, String)>
 where
     f64: CastTo<T>,

@@ -1,5 +1,5 @@
-//! Compares derivatives of programs with differences, also of second and third order, and tests the
-//! values at kinks.
+//! Compares derivatives of programs, up to the third order, with differences, and tests the values
+//! at kinks.
 
 use super::{BINARY, UNARY, held, run, written};
 use crate::ops::code::{BinaryOpcode, DType, RegisterKind, UnaryOpcode};
@@ -8,7 +8,7 @@ use crate::program::{Builder, Register, ScalarProgram};
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// The number of the cotangent.
+/// The operand number of the cotangent.
 const COTANGENT: u32 = 2;
 
 /// The cotangent times the derivative with respect to an operand; `None` if it is 0 everywhere.
@@ -254,8 +254,8 @@ fn at_kinks() {
     }
 }
 
-/// Smooth functions at points where a formula for the derivative is not smooth: also the second
-/// derivative.
+/// The second derivatives of smooth functions, at points where a formula for the first derivative
+/// is not smooth.
 #[test]
 fn of_the_second_order_at_removable_gaps() {
     let second = |program: &ScalarProgram, first: u32, then: u32, at: [f64; 2]| {

@@ -13,7 +13,8 @@ use core::fmt::Debug;
 /// Lengths around the lengths of tiles.
 const LENGTHS: [usize; 8] = [1, 7, 64, 511, 512, 513, 1025, 1536];
 
-/// An operation of the table along a line, computed with the interpreter's instructions.
+/// An operation of the table along a line, computed with the CPU instructions that the interpreter
+/// uses.
 struct Each<'a, O, A>(&'a O, &'a [A]);
 
 impl<O: UnaryOp<A>, A: Copy> Task for Each<'_, O, A> {
@@ -354,8 +355,7 @@ fn indices_from_the_end() {
     assert_eq!(run::<isize>(&program, &[held(&a)], a.len()), expected);
 }
 
-/// `as` between all types. Types with fewer bits than single precision are not rounded to it in a
-/// program.
+/// `as` between all types except half precisions.
 macro_rules! casts {
     ($($from:ident)*; $to:tt) => { $(casts!(@from $from $to);)* };
     (@from $from:ident [$($to:ident)*]) => {

@@ -15,7 +15,7 @@ fn of_one(f: impl FnOnce(&mut Builder, Register) -> Register) -> ScalarProgram {
     })
 }
 
-/// Whether the program only returns its operand.
+/// Asserts that the program only returns its operand.
 #[track_caller]
 fn assert_same(program: &ScalarProgram) {
     assert_eq!((program.instructions(), program.result()), (&[Instruction::Load(0)][..], 0));
