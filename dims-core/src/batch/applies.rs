@@ -59,8 +59,8 @@ pub trait Given<P, D, M: Dims>: Sized {
     type Held;
     /// The argument, sealed if it has a mapped dim.
     type Sealed;
-    // (Not a method: for a missing method with a similar name, such as `fold`, rustc would search
-    // this trait without end.)
+    // Not a method: for a missing method with a similar name, such as `fold`, rustc would search
+    // this trait without end.
     #[doc(hidden)]
     fn hold(argument: Self) -> Result<Self::Held, DimError>;
     #[doc(hidden)]
@@ -73,7 +73,7 @@ pub trait Given<P, D, M: Dims>: Sized {
     /// The parameter for one example.
     #[doc(hidden)]
     fn one(sealed: &Self::Sealed, at: &[usize]) -> P;
-    /// The parameter for the example with this row-major number, if it is a number.
+    /// The parameter for the example with this row-major index, if the parameter is a number.
     #[doc(hidden)]
     fn nth(_: &Self::Sealed, _: usize) -> P {
         unreachable!("only numbers are taken by their number")
@@ -127,8 +127,7 @@ where
 /// The argument in memory, one example after the other: each example, with the dims `K`, is
 /// contiguous.
 ///
-/// Copies are made here, once. An example is then a part of this memory, and its elements are one
-/// line.
+/// Elements are copied here, once. Each example is then a contiguous part of this memory.
 pub(super) fn one_after_the_other<A: Computable, K: Dims>(argument: A) -> Result<TensorOf<A>, DimError> {
     let tensor = argument.into_named();
     let shape = tensor.unified_shape()?;
@@ -136,8 +135,8 @@ pub(super) fn one_after_the_other<A: Computable, K: Dims>(argument: A) -> Result
     Ok(Named::from_expr(evaluate_tensor_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?))
 }
 
-/// The order of axes in which those of the dims `own` and the positional axes come last, in the
-/// order `inner`.
+/// An order of axes in which the dims `own` and the positional axes come last, in the order
+/// `inner`.
 fn examples_outermost(all: &Keys, own: &Keys, inner: &[usize]) -> Order {
     let (all_len, own_len) = (all.as_slice().len(), own.as_slice().len());
     let in_all = |axis: usize| match own.as_slice().get(axis) {
@@ -221,8 +220,8 @@ where
     }
 }
 
-/// A parameter that is a tensor or a number, not a reference. (With this bound rustc can choose the impl of
-/// [`Callee`].)
+/// A parameter that is a tensor or a number, not a reference. This bound lets rustc choose the impl
+/// of [`Callee`].
 pub trait ByValue {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -339,7 +338,7 @@ pub trait Maps<D, P, Y, O> {
     const SEAL: crate::seal::Seal;
     /// The dims of all tensors.
     type All: Dims;
-    // (An associated function like `Given::hold`, so that rustc does not find it as a method.)
+    // An associated function like `Given::hold`, so that rustc does not find it as a method.
     #[doc(hidden)]
     #[track_caller]
     fn try_map(arguments: Self, dims: &D, function: &impl Callee<P, Y>) -> Result<O, DimError>
@@ -433,7 +432,7 @@ macro_rules! callee {
     };
 }
 
-/// Each parameter by value or by reference.
+/// Implements [`Callee`] for each choice of parameters by value or by reference.
 macro_rules! callees {
     ([$($done:tt)*]) => { callee!($($done)*); };
     ([$($done:tt)*] $p:ident $n:tt $($rest:tt)*) => {

@@ -109,7 +109,7 @@ type ExampleList<W> = <<W as Example>::Dims as Dims>::List;
 pub trait IsElem<T>: Sized {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The same pointer.
+    /// The same elements, with the type `T`.
     #[doc(hidden)]
     fn elements(own: Elements<'_, Self>) -> Elements<'_, T>
     where
@@ -176,7 +176,7 @@ pub struct Further<U: Dims> {
 }
 
 impl<U: Dims> Further<U> {
-    /// No size known yet.
+    /// No sizes are known yet.
     #[inline]
     #[allow(clippy::new_without_default)] // a default value has no sizes, so it is useless
     pub fn new() -> Self {

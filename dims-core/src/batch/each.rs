@@ -37,9 +37,9 @@ use smallvec::SmallVec;
 ///
 /// `f` gets a view of one example. Pass several tensors with the same rest as a tuple; values that
 /// are the same for all examples can be captured by the closure. Random operations (`dropout`,
-/// `rand_like`) draw the same numbers as for all examples at once. The results must have the same
-/// sizes. Pack the dims into `Rest` with [`seal`](Named::seal), or call `map_each` in a function
-/// with `#[batched]`:
+/// `rand_like`) draw the same numbers as in one call for all examples. The results must have the
+/// same sizes. Pack the dims into `Rest` with [`seal`](Named::seal), or call `map_each` in a
+/// function with `#[batched]`:
 ///
 /// ```text
 /// #[batched]
@@ -63,9 +63,9 @@ pub fn map_each<X: Apiece, Y: Computable>(
 ///
 /// # Errors
 ///
-/// The first error of `f`. Also an error if the results of `f` differ in size, or the tensors
-/// differ in size along the dims behind their rest. Without examples the sizes of a result's dims
-/// come from the tensors or are static; a size that neither gives is an error.
+/// The first error of `f`. It is also an error if the results of `f` differ in size, or if the
+/// tensors differ in size along the dims behind their rest. If there are no examples, each dim of a
+/// result must have a static size, or a size in the tensors.
 #[track_caller]
 pub fn try_map_each<X: Apiece, Y: Computable>(
     tensors: X,
@@ -177,7 +177,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
             Some(sizes) => sizes,
             None => sizes_of_none(S::KEYS, R::N, size)?,
         };
-        // The results are in order of the calls. This is the order of results too, unless the
+        // The results are stored in the order of the calls. `arranged` only reorders them if the
         // examples are those of several nested rests.
         let (named, further) = (S::KEYS.as_slice().len(), counts.len());
         let own_axes = AxisList::in_memory_of::<S, R>().as_slice().iter().copied();

@@ -99,7 +99,7 @@ macro_rules! tensors {
             R: Rank,
             D: DimList<Brands: FirstWith<Within<S::List>>>,
             M: Dims,
-            // (A parameter, so that rustc reports this trait and not the bound of `V`.)
+            // A parameter, so that rustc reports this trait and not the bound of `V`.
             V: SealIf<Self, D, M>,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -214,7 +214,7 @@ pub(super) fn unify_all<M: Dims>(further: &mut Further<M>, dims: &impl DimList) 
 pub trait United {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The dims of all.
+    /// The dims of all tensors.
     type All: Dims;
 }
 

@@ -47,7 +47,7 @@ impl<T: Element> NumberLine<T> {
         self.data[self.start.wrapping_add_signed(offsets.sum())]
     }
 
-    /// The number at the position with this row-major number.
+    /// The number at this row-major index of the mapped dims.
     #[inline]
     fn nth(&self, number: usize) -> T {
         if self.is_whole { self.data[number] } else { self.strided(number) }

@@ -118,8 +118,8 @@ impl<Y: Finish<W, B>, W: Output, B: Dims, const N: usize> Finish<[W; N], B> for 
     }
 }
 
-/// The declared element type is that of the body's value. (It is a parameter, so that rustc can
-/// infer it.)
+/// The declared element type is the element type `T` of the body's value. `T` is a parameter, so
+/// that rustc can infer it.
 #[diagnostic::on_unimplemented(
     message = "this function declares a result of `{Self}`, but its body yields elements of `{T}`",
     label = "these elements are `{T}`",
@@ -174,7 +174,7 @@ impl<B, S> NothingBut<B, S> for (Rest<B>,) {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A declared result that becomes `O` for the caller, when a function is called with the extra dims
+/// A declared result that becomes `O` for the caller when a function is called with the extra dims
 /// `U` as its rest `B`.
 #[diagnostic::on_unimplemented(
     message = "a batched function cannot return `{Self}`",

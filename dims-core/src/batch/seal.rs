@@ -117,8 +117,8 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     where
         D: DimsOf<S, B> + DimList<Brands: SortOnce>,
         B: Dims,
-        // (The result is a parameter: with a projection, rustc would report that there is no such
-        // method.)
+        // The result is a parameter: with a projection, rustc would report that there is no such
+        // method.
         E: Sealable<S, <Visible<D> as Dims>::Sealed<B>, Out = Y>,
     {
         const { SealedAxes::<S, Visible<D>, B>::fits::<<Visible<D> as Dims>::Sealed<B>>() };

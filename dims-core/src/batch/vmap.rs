@@ -58,20 +58,21 @@ where
 /// | `f32`, a number | a loop over the elements, as in `map`, if all parameters are numbers |
 /// | `Named<f32, S>`, generic over its set `S: Dims` | one call, in a closure: `batched(n, x, \|x\| f(&x))` |
 ///
-/// Parameters are numbers, tensors or references to tensors, `&Tensor<f32, (Seq,)>`. Either way, each
-/// argument is computed or copied once. In a loop, the examples and the tensors that are not mapped
-/// share that memory until the function modifies them. The type of such a function fixes its dims,
-/// so its loop cannot become a single call. To avoid the loop, make the function generic over
-/// extra dims, `fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, ..)`, or put `#[batched]` before
-/// it. A function of arrays, `fn(&Array2<f32>, ..)`, cannot be mapped, because it binds their axes
-/// itself.
+/// Parameters are numbers, tensors or references to tensors, `&Tensor<f32, (Seq,)>`. Each argument
+/// is computed or copied once. In a loop, the examples and the tensors that are not mapped share
+/// that memory until the function modifies them. The parameter types of a function of one example
+/// fix its dims, so the loop cannot become a single call. To avoid the loop, make the function
+/// generic over extra dims, `fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, ..)`, or put
+/// `#[batched]` before it. A function of arrays, `fn(&Array2<f32>, ..)`, cannot be mapped, because
+/// it binds their axes itself.
 ///
-/// If `f` is generic over the set of a parameter, both ways fit, and rustc reports "type
-/// annotations needed". Call it in a closure of [`batched`], which runs once.
+/// If `f` is generic over all dims of a parameter, it could run once or in a loop, and rustc
+/// reports "type annotations needed". Call it in a closure of [`batched`], which runs once.
 ///
-/// A function of numbers can be any Rust code. So it has no gradient: if its argument is traced,
-/// the call panics. For a function with a gradient, take tensors without dims of their own,
-/// `Tensor<f32, (Rest<B>,)>`, which runs once. For `Tensor<f32, ()>`, there is a loop of calls.
+/// A function of numbers can be any Rust code, so it has no gradient: if its argument is traced,
+/// the call panics. If you need the gradient, use tensors that have only the extra dims,
+/// `Tensor<f32, (Rest<B>,)>`. Such a function runs once. With `Tensor<f32, ()>`, it runs in a loop
+/// of calls.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -87,12 +88,11 @@ where
 /// assert_eq!(vmap(area, N)((&x, &y)).order(N), ndarray::array![12.0, 60.0, 120.0]);
 /// ```
 ///
-/// Operations that draw for the elements of a tensor, such as `dropout` and `rand_like`, draw the
-/// same numbers in a loop as in one call: for each example, those of its indices along the mapped
-/// dims. In a loop, all tensors count as having the mapped dims, even if they do not depend on the
-/// example. To draw the same numbers for all examples, draw from dims alone:
-/// `rand(Feat.of(4), seed)`. (Without the feature `std`, all calls of a loop draw the same
-/// numbers.)
+/// Operations that draw a number for each element of a tensor, such as `dropout` and `rand_like`,
+/// draw the same numbers in a loop as in one call: each example gets those for its indices along
+/// the mapped dims. In a loop, all tensors count as having the mapped dims, even if they do not
+/// depend on the example. To draw the same numbers for all examples, draw from dims alone:
+/// `rand(Feat.of(4), seed)`. Without the feature `std`, all calls of a loop draw the same numbers.
 ///
 /// A closure passed to `vmap` must name the types of its parameters. [`batched`] infers them, and
 /// copies nothing. A function with `#[batched]` takes extra dims without `vmap`.
@@ -103,7 +103,7 @@ where
 /// tensor gives the size of one of them, or if `f` panics. A loop of calls also panics if the
 /// results of single examples differ in size. Without examples, the sizes of a result's dims come
 /// from the tensors or are static; it panics if neither gives a size.
-#[allow(clippy::multiple_bound_locations)] // rustc quotes the line of a bound that does not hold: for `D` that of `DimsOf`
+#[allow(clippy::multiple_bound_locations)] // rustc quotes the line of an unmet bound, so `DimsOf` is on the line of `fn`
 #[track_caller]
 pub fn vmap<'f, F: Callee<P, Y> + 'f, D: DimsOf<X::All, S>, X: Maps<D, P, Y, O>, P, Y, S, O>(
     f: F,

@@ -19,7 +19,7 @@ pub trait Way {
     /// Each call gets one example.
     #[doc(hidden)]
     const ONE_BY_ONE: bool = false;
-    /// The way for both parameters.
+    /// The way for this parameter and another one.
     type Or<O: Way>: Way;
     #[doc(hidden)]
     type OrTogether: Way;

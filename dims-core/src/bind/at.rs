@@ -143,7 +143,7 @@ impl AtMostOneEllipsis for Rank1 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// `Rank0` without an `Ellipsis`, `Rank1` with one or more. (Several give one error elsewhere.)
+/// `Rank0` without an `Ellipsis`, `Rank1` with one or more. Several are reported elsewhere.
 type AnyEllipsis<N> = <<N as Rank>::Pred as Rank>::TakenFrom<N>;
 
 /// Binders that fit an array of rank `R` whose elements already have the dims `S`. The bound tensor
@@ -181,7 +181,7 @@ pub type Rebound<'s, T, S, X, I, E> =
 
 const NO_AXES: <() as Dims>::Axes = [];
 
-/// Reads binders for axes.
+/// Applies binders to axes.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn read<B: Binds<R, S, X, Q, I>, R, S: Dims, X: Dims, Q: Rank, I>(
     binder: B,
@@ -294,15 +294,15 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
 }
 
 impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
-    /// The tensor with one of its dims bound again, as an axis in [`At::at`]: to a tensor of
-    /// integers, which looks up elements, or to any other binder. Nothing is copied.
+    /// The tensor with one of its dims bound again, like an axis in [`At::at`]. With a tensor of
+    /// integers, this looks up elements; any other binder works too. Nothing is copied.
     ///
     /// ```text
     /// table.lookup(Word, &ids)        element [ids[batch, token], width] of the table, for all batch, token and width
     /// signal.lookup(Time, t + lag)    a window: a strided view
     /// ```
     ///
-    /// Bind several dims one after the other; nothing is copied either:
+    /// To bind several dims, bind one after the other. Nothing is copied either:
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -15,12 +15,12 @@ use kernels::memory::axes::Axis;
 use kernels::scalar::IndexInt;
 use ndarray::NewAxis;
 
-/// Leaves all axes positional that no other binder takes.
+/// A binder that leaves all remaining axes positional.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ellipsis;
 
-/// Removes an axis of size 1, like NumPy's `squeeze`; another size is an error. (`0` picks the
-/// first element of any axis.)
+/// Removes an axis of size 1, like NumPy's `squeeze`; another size is an error. To pick the first
+/// element of any axis, use `0`.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -47,7 +47,7 @@ pub struct UnitAxis;
 /// | a range `1..4` | the axis stays positional, sliced to the range |
 /// | a tuple `(h, w)` | splits the axis, last dim innermost; one size may be unknown |
 /// | [`Each((h, w))`](crate::types::dim::Each) | as `h, w`: one axis for each |
-/// | an index expression `2 * i + 1` | a strided view. One dim may have no size; it gets the largest that fits. (A declared dim gets it only if no other operand has a size, so its elements are looked up one by one; `I.of(n)` makes it a view.) A dim may be shorter than the axis: `i + 0` reads the first elements, where `i` alone is an error |
+/// | an index expression `2 * i + 1` | a strided view. One dim may have no size; it gets the largest that fits. If that dim is declared, it gets this size only if no other operand has one, so its elements are looked up one by one; `I.of(n)` makes it a view. A dim may be shorter than the axis: `i + 0` reads the first elements, where `i` alone is an error |
 /// | a tensor of integers | selects by value; each value is checked when it is used |
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be bound to an axis",
@@ -119,8 +119,8 @@ impl<T: Rank, L: Rank, E: Rank, X: IndexExprs> Reading for Read<T, L, E, X> {
     type Computes<I: Expr<Elem: IndexInt>> = Read<T::Succ, L, E, ComputedIndex<I, X>>;
 }
 
-/// A binder that can be used without a tuple: `a.at(i)`. A tuple cannot, because it is the list of
-/// binders there.
+/// A binder that can be used without a tuple: `a.at(i)`. A tuple cannot, because `at` takes it as a
+/// list of binders.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be bound to an axis",
     label = "expected a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
@@ -275,7 +275,7 @@ pub(crate) fn cut(
         return Err(DimError::RangeOutOfBounds { what: what(), start, end, size: axis.size });
     }
     let (from, to) = (from as usize, to as usize);
-    // (If the range is empty, the offset of its start may overflow.)
+    // If the range is empty, the offset of its start may overflow.
     let offset = if from < to { from as isize * axis.stride } else { 0 };
     Ok((Axis::new(to - from, axis.stride), offset))
 }

@@ -1,4 +1,5 @@
-//! Jacobians and Hessians by several tensors: one block for each, or for each pair.
+//! Jacobians and Hessians with respect to several tensors: one block for each tensor, or for each
+//! pair of tensors.
 
 use crate::error::DimError;
 use crate::grad::inputs::Inputs;
@@ -22,7 +23,8 @@ use kernels::trace::{Field, Part, StridedPlace, evaluate, gradients};
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
-/// Inputs by which a Jacobian is taken, for an output with the elements `T` and the dims `O`.
+/// Inputs with respect to which a Jacobian is taken, for an output with elements of `T` and the
+/// dims `O`.
 ///
 /// | inputs | Jacobian |
 /// |---|---|
@@ -46,7 +48,7 @@ pub trait JacobianInputs<T: Real, O: Dims>: Inputs {
     fn blocks(value: &Self::Value, computed: &mut ComputedBlocks<'_, T>) -> Result<Self::Jacobian, DimError>;
 }
 
-/// Inputs by which a Hessian is taken, of a loss with elements of `E`.
+/// Inputs with respect to which a Hessian is taken, for a loss with elements of `E`.
 ///
 /// | inputs | Hessian |
 /// |---|---|
@@ -99,7 +101,7 @@ impl<T> ComputedRows<T> {
     }
 }
 
-/// The Jacobian by the tensor `by` of an output with the sizes `output`.
+/// The Jacobian of an output with the sizes `output` with respect to the tensor `by`.
 fn block<T: Real, S: Dims, O: JacobianOf<S>>(
     output: &[usize],
     by: &Named<T, S>,
@@ -160,7 +162,7 @@ tensors! {
     ('a) Named<T, S, Rank0, View<'a, T, S, Rank0>>;
 }
 
-/// A tensor of a tuple by which a Hessian is taken.
+/// A tensor in a tuple with respect to which a Hessian is taken.
 #[diagnostic::on_unimplemented(
     message = "no Hessian with respect to a tuple with `{Self}`",
     label = "expected a reference to an owned tensor of `{T}` in each place of the tuple",
@@ -263,8 +265,8 @@ macro_rules! tuples_of_parameters {
 
 crate::types::tuples::each_tuple_of_inputs!(tuples_of_parameters);
 
-/// The Jacobian of an output with the dims `O` by a struct of parameters `P`: one block for each
-/// tensor of floats.
+/// The Jacobian of an output with the dims `O` with respect to a struct of parameters `P`: one
+/// block for each tensor of floats.
 ///
 /// ```
 /// use typed_dims::grad::jacobian;
@@ -294,12 +296,12 @@ pub struct JacobianBlocks<P, T, O> {
 }
 
 impl<P: Parameters, T: Real, O: Dims> JacobianBlocks<P, T, O> {
-    /// The derivatives by the tensor that the closure returns, a reference to a part of its
-    /// argument: `j.by(|network| &network.layers[0].weight)`.
+    /// The derivatives with respect to the tensor that the closure returns. It must be a part of
+    /// the closure's argument: `j.by(|network| &network.layers[0].weight)`.
     ///
     /// # Errors
     ///
-    /// If the closure returns another tensor, or a constant.
+    /// If the closure returns a tensor that is not a part of its argument, or a constant.
     #[panicking_twin]
     pub fn try_by<S: Dims>(
         &self,
@@ -320,7 +322,8 @@ impl<P: Parameters, T: Real, O: Dims> JacobianBlocks<P, T, O> {
     }
 }
 
-/// The Hessian by a struct of parameters `P`: one block for each pair of tensors of floats.
+/// The Hessian with respect to a struct of parameters `P`: one block for each pair of tensors of
+/// floats.
 ///
 /// ```
 /// use typed_dims::grad::hessian_primed;
@@ -348,13 +351,13 @@ pub struct HessianBlocks<P, T> {
 }
 
 impl<P: Parameters, T: Real> HessianBlocks<P, T> {
-    /// The second derivatives by two tensors that the closures return, references to parts of their
-    /// argument: `out[r, c] = d^2 f / d row[r] d column[c]`. A dim `N` of both is `Prime<N>` for the
-    /// column.
+    /// The second derivatives with respect to the two tensors that the closures return:
+    /// `out[r, c] = d^2 f / d row[r] d column[c]`. Each must be a part of its closure's argument. A
+    /// dim `N` that both tensors have is `Prime<N>` for the column.
     ///
     /// # Errors
     ///
-    /// If a closure returns another tensor, or a constant.
+    /// If a closure returns a tensor that is not a part of its argument, or a constant.
     #[panicking_twin]
     pub fn try_by<R: JacobianOf<C>, C: Dims>(
         &self,
@@ -405,7 +408,7 @@ impl Visitor<0, 1> for Learned {
 
 fn search<P: Parameters>(parameters: &P, address: *const ()) -> Learned {
     let mut all = Learned { address, names: Vec::new(), found: None };
-    // (The visitor returns no error.)
+    // The visitor returns no error.
     let _ = P::visit([], [parameters], &mut Path::new(), &mut all);
     all
 }
@@ -432,7 +435,8 @@ fn number_of<P: Parameters, T, S: Dims>(parameters: &P, tensor: &Named<T, S>) ->
     })
 }
 
-/// The names and numbers of elements of all parameters, whose blocks have this number of rows.
+/// The name and the number of elements of each parameter. The block of each parameter has `rows`
+/// rows.
 pub(super) struct ParameterColumns<'o> {
     pub(super) names: Vec<String>,
     lens: Vec<usize>,
@@ -445,7 +449,7 @@ pub(super) struct ParameterColumns<'o> {
 }
 
 impl<'o> ParameterColumns<'o> {
-    /// Before any parameters, for an output with elements of `T`.
+    /// No parameters yet, for an output with elements of `T`.
     pub(super) fn new<T: Real>(rows: usize, output: &'o dyn Fn() -> String) -> Self {
         let dtype = DType::of::<T>().expect("floats are known");
         ParameterColumns {
@@ -491,8 +495,8 @@ impl Walk<1> for ParameterColumns<'_> {
     }
 }
 
-/// The derivatives of each element of the output by each parameter: for each parameter, a row for
-/// each element of the output.
+/// The derivatives of each element of the output with respect to each parameter: for each
+/// parameter, a row for each element of the output.
 pub(super) fn rows_of<T: Real>(
     output: &Elements,
     variables: &Variables,

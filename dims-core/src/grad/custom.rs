@@ -118,8 +118,8 @@ pub fn try_checkpoint<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
     let again = Arc::clone(&f);
     let pull =
         move |inputs: &P::Value, _: &dyn Fn() -> Result<Y, DimError>, cotangent: &Y, recorded: bool| {
-            // The gradient is constant unless it is recorded: then the variables depend on the
-            // inputs.
+            // The gradient is constant unless it is recorded. If it is recorded, the variables
+            // depend on the inputs.
             let constants;
             let inputs = if recorded {
                 inputs
@@ -160,8 +160,8 @@ impl CustomCall {
         Err(DimError::NotAnInput { operation, origin, parameters: list_names(&names_of_variables(nodes)) })
     }
 
-    /// The value of `f`, as a step with the pull-back `pull`. Its arguments are the inputs, the
-    /// value, the value's cotangent, and whether the gradient is recorded.
+    /// The value of `f`, as a step with the pull-back `pull`. The arguments of `pull` are the
+    /// inputs, the value, the value's cotangent, and whether the gradient is recorded.
     #[track_caller]
     fn run<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + Send + Sync + 'static>(
         self,
@@ -177,8 +177,8 @@ impl CustomCall {
         let mut recorded = IsRecorded(false);
         P::walk_value(&inputs, &mut Path::new(), &mut recorded)?;
         if recorded.0 && self.operation == "checkpoint" {
-            // (A function that is recorded keeps no values between its steps, so there is nothing
-            // to save.)
+            // A function that is recorded keeps no values between its steps, so there is nothing to
+            // save.
             return Ok(f(&inputs));
         }
         if recorded.0 {

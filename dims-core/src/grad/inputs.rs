@@ -121,7 +121,7 @@ impl<T: Element, S: Dims, R: Rank> Inputs for Named<T, S, R, View<'_, T, S, R>> 
     }
 }
 
-/// Tensors that all have the rest `B`, so that each example has its own.
+/// Tensors that all have the extra dims `Rest<B>`, so that each example has its own values.
 #[diagnostic::on_unimplemented(
     message = "the loss has the extra dims `Rest<{B}>`, but `{Self}` lacks them",
     label = "for the gradient of each example, pass a tensor with `Rest<{B}>`: `&Tensor<f32, (.., Rest<{B}>)>`, or a tuple of them"

@@ -42,8 +42,9 @@ use twins::panicking_twin;
 /// assert_eq!(j.order((In, prime(In))), ndarray::array![[4.0, 1.0], [2.0, 5.0]]);
 /// ```
 ///
-/// By a tuple of references, the Jacobian is a tuple with a block for each. By a reference to a
-/// struct of parameters, it is [`JacobianBlocks`](crate::grad::JacobianBlocks).
+/// With respect to a tuple of references, the Jacobian is a tuple with a block for each. With
+/// respect to a reference to a struct of parameters, it is
+/// [`JacobianBlocks`](crate::grad::JacobianBlocks).
 ///
 /// ```
 /// # use typed_dims::grad::jacobian;
@@ -99,12 +100,12 @@ fn jacobian_of<P: JacobianInputs<T, O>, T: Real, O: Dims>(
 /// assert_eq!(h.order((In, prime(In))), ndarray::array![[6.0, 0.0], [0.0, 12.0]]);
 /// ```
 ///
-/// [`hessian`] takes other dims for the second axes.
+/// [`hessian`] lets you name other dims for the second axes.
 ///
-/// By a tuple of references to tensors, the Hessian is a tuple with a row for each, and each row is
-/// a tuple of blocks. By a reference to a struct of parameters, it is
-/// [`HessianBlocks`](crate::grad::HessianBlocks). In a block, a dim `N` of both tensors is `N` for
-/// the row and `Prime<N>` for the column.
+/// With respect to a tuple of references to tensors, the Hessian is a tuple with a row for each,
+/// and each row is a tuple of blocks. With respect to a reference to a struct of parameters, it is
+/// [`HessianBlocks`](crate::grad::HessianBlocks). In a block, a dim `N` that both tensors have is
+/// `N` for the row and `Prime<N>` for the column.
 ///
 /// ```
 /// # use typed_dims::grad::hessian_primed;
@@ -134,7 +135,7 @@ pub fn try_hessian_primed<P: HessianInputs<L::Elem, Twice = W>, L: ScalarLoss, W
     let traced = by.walk(&mut Path::new(), &mut variables)?;
     variables.check()?;
     let LossInMemory { held, one, .. } = f(<P as Lend<'_>>::lend(&traced)).into_loss()?;
-    // The gradient is recorded: it is a function of the variables.
+    // The gradient is recorded, because it is differentiated again.
     let mut found = gradients(vec![(held, one)], &variables.nodes, &[&variables.call], true)?;
     let mut rows = Vec::with_capacity(variables.nodes.len());
     for (at, (node, own)) in variables.nodes.iter().zip(&variables.elements).enumerate() {
@@ -158,9 +159,9 @@ pub fn try_hessian_primed<P: HessianInputs<L::Elem, Twice = W>, L: ScalarLoss, W
     P::blocks(&traced, &mut ComputedRows(rows.into_iter()))
 }
 
-/// All second derivatives of a loss: `out[i, j] = d^2 f / d by[i] d by[j]`. Along the rows, the
-/// dims `old` of the input, a tuple, have the names `new`. For a dim that is not renamed, the
-/// columns have its [prime](crate::types::prime).
+/// All second derivatives of a loss: `out[i, j] = d^2 f / d by[i] d by[j]`. The rows have the dims
+/// of the input, with the dims of the tuple `old` renamed to those of the tuple `new`. For a dim
+/// that is not renamed, the columns have its [prime](crate::types::prime).
 ///
 /// ```
 /// use typed_dims::grad::hessian;
@@ -188,7 +189,8 @@ where NoDim<<New::Out as JacobianOf<S>>::Twice>: OncePerDim<<New::Out as Jacobia
     slopes_of_slopes(f, by, |gradient| unwrap(unwrap(gradient.try_rename_all(old, new)).try_eval()))
 }
 
-/// The Jacobian of the gradient of a loss. `named` renames the gradient to the dims of the rows.
+/// The Jacobian of the gradient of a loss. `named` renames the dims of the gradient to those of the
+/// rows.
 #[track_caller]
 fn slopes_of_slopes<T: Real, S: Dims, L: ScalarLoss, O: JacobianOf<S>>(
     f: impl Fn(&Named<T, S>) -> L,

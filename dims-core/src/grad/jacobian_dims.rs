@@ -8,14 +8,15 @@ use crate::types::set::list::List;
 use crate::types::set::remove::Within;
 use crate::types::set::{Bool, Dims, FirstWith, MaybeDim, Satisfies, Union};
 
-/// The dims of a Jacobian: the dims of the output and of the input `S`. A dim `N` of both is
+/// The dims of a Jacobian: the dims of the output and of the input `S`. A dim `N` that both have is
 /// `Prime<N>` for the input.
 pub trait JacobianOf<S: Dims>: Dims {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     /// The dims of the Jacobian.
     type Out: Dims;
-    /// The first dim that the Jacobian would have twice, or [`Nothing`](crate::types::set::Nothing).
+    /// The first dim that the Jacobian would have twice, or
+    /// [`Nothing`](crate::types::set::Nothing).
     type Twice: MaybeDim;
 }
 
@@ -29,7 +30,8 @@ where
     type Twice = DimTwice<O, S>;
 }
 
-/// The dims of the Jacobian of an output with the dims `O` by an input with the dims `S`.
+/// The dims of the Jacobian of an output with the dims `O` with respect to an input with the dims
+/// `S`.
 pub type JacobianDims<O, S> = <O as JacobianOf<S>>::Out;
 
 /// The dims of the input in the Jacobian, sorted.

@@ -1,4 +1,4 @@
-//! The form in which functions get the values with respect to which gradients are taken.
+//! The form in which a function gets the inputs of its gradient.
 
 use crate::storage::View;
 use crate::tensors::named::Named;
@@ -15,8 +15,8 @@ pub trait Referring {
     type Value;
 }
 
-/// The form in which the function gets [`Inputs`](crate::grad::Inputs) for the lifetime `'t`. (The
-/// parameter `Lives` implies that they live that long.)
+/// The form in which the function gets [`Inputs`](crate::grad::Inputs) for the lifetime `'t`. The
+/// parameter `Lives` implies that they live that long.
 pub trait Lend<'t, Lives = &'t Self>: Referring {
     /// References to the values.
     type Lent;
@@ -66,8 +66,8 @@ impl<'t, T, S: Dims, R: Rank> Lend<'t> for Named<T, S, R> {
     }
 }
 
-/// A view can be passed like a reference. The function gets an owned copy. (`#[batched]` passes
-/// views to a function's body.)
+/// A view can be passed like a reference. The function gets an owned copy. `#[batched]` passes
+/// views to a function's body.
 impl<T, S: Dims, R: Rank> Referring for Named<T, S, R, View<'_, T, S, R>> {
     type Value = Named<T, S, R>;
 }
@@ -99,5 +99,5 @@ macro_rules! tuples {
 }
 
 crate::types::tuples::each_tuple_of_inputs!(tuples);
-// One more, so that the message about it is that of `Inputs` alone.
+// One more, so that a tuple that is too long gets only the message of `Inputs`.
 tuples! { D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 }

@@ -1,4 +1,4 @@
-//! The losses that gradients are taken of.
+//! Losses: the results of the functions that are differentiated.
 
 use crate::error::DimError;
 use crate::execute::reduce::eval;
@@ -16,9 +16,9 @@ use kernels::trace::Held;
 
 /// A loss: one float, as a tensor without dims.
 ///
-/// Two separate conditions, no dims and floats as elements, have separate messages. If the inputs
-/// `P` have the extra dims `Rest<B>` of a batch, the loss may have them too: then there is one
-/// loss and one gradient for each example.
+/// The two conditions, no dims and elements that are floats, have separate messages. If the inputs
+/// `P` have the extra dims `Rest<B>` of a batch, the loss may have them too: then there is one loss
+/// and one gradient for each example.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a loss",
     label = "the function must return a tensor of one float, such as `.sum(..)` or `.mean(..)` over all dims",

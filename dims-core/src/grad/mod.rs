@@ -69,8 +69,8 @@ pub use reverse::{
 };
 
 impl<T, S: crate::types::set::Dims, R: crate::types::rank::Rank> crate::tensors::named::Named<T, S, R> {
-    /// All elements in memory order, including those that the axes skip. (For tests that bind them
-    /// differently: the trace belongs to the memory.)
+    /// All elements in memory order, including those that the axes skip. Tests use this to bind the
+    /// same memory differently, because the trace belongs to the memory.
     #[doc(hidden)]
     pub fn memory(&self) -> &[T] {
         self.expr.all()

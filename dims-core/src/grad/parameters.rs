@@ -256,9 +256,9 @@ pub trait Parameters: Sized {
 
 /// The trait that `#[derive(Parameters)]` implements. All implementors are [`Parameters`].
 ///
-/// (It is separate because derived code cannot use `#[diagnostic::do_not_recommend]`: `diagnostic`
+/// It is separate because derived code cannot use `#[diagnostic::do_not_recommend]`: `diagnostic`
 /// does not resolve in a module with `#![no_implicit_prelude]`. Without it, rustc would list every
-/// derived implementation of [`Parameters`] in its messages.)
+/// derived implementation of [`Parameters`] in its messages.
 #[doc(hidden)]
 pub trait DerivedParameters: Sized {
     /// See [`Parameters::TENSORS`].
@@ -304,8 +304,7 @@ impl<P: DerivedParameters> Parameters for P {
     }
 }
 
-/// A function over the tensors of a value, or of `N` values of one type at once. (`N` is at least
-/// 1.)
+/// A function over the tensors of a value, or of `N` values of one type at once. `N` is at least 1.
 ///
 /// ```
 /// use typed_dims::grad::Parameters;
@@ -501,7 +500,7 @@ impl<P: Parameters> ParameterField for P {
     }
 }
 
-/// Whether tensors of `T` are learned: floats are.
+/// Whether tensors of `T` are learned. Only tensors of floats are.
 pub fn is_learned<T: Element>() -> bool {
     let id = TypeId::of::<T>();
     #[cfg(feature = "half")]
@@ -511,8 +510,8 @@ pub fn is_learned<T: Element>() -> bool {
     id == TypeId::of::<f32>() || id == TypeId::of::<f64>()
 }
 
-/// Whether a walk over elements of `T` changes tensors of `U`. An error if `U` is a different float
-/// type.
+/// Whether a walk over elements of `T` changes tensors of `U`. Returns an error if `U` is a
+/// different float type.
 fn to_be_changed<U: Element, T: Element>(path: &Path) -> Result<bool, DimError> {
     if TypeId::of::<U>() == TypeId::of::<T>() {
         return Ok(true);
@@ -526,8 +525,8 @@ fn to_be_changed<U: Element, T: Element>(path: &Path) -> Result<bool, DimError> 
     Err(DimError::Shape { what: format!("{what} has elements of type {found}, not {expected}") })
 }
 
-/// A value of `A` as a value of `B`, which is the same type. (The comparison is resolved at compile
-/// time.)
+/// A value of `A` as a value of `B`, which is the same type. The comparison is resolved at compile
+/// time.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn same<A: Element, B: Element>(value: A) -> B {
     *(&value as &dyn Any).downcast_ref().expect("the types were compared")

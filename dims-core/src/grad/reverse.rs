@@ -14,7 +14,7 @@ use core::panic::Location;
 use kernels::trace::{GradientCall, Gradients, Node, depends_on_others, gradients};
 use twins::panicking_twin;
 
-/// The gradient of a loss: `d f / d by`, of the type of `by`.
+/// The gradient of a loss: `d f / d by`. It has the type of `by`.
 ///
 /// `f` is called once, with tensors of the same types and sizes. Captured tensors are constants.
 ///
@@ -32,8 +32,8 @@ use twins::panicking_twin;
 /// # Errors
 ///
 /// If the loss does not depend on a parameter, if no parameter has floats, or if a result does not
-/// fit into memory. (An operation without a derivative panics in `f`, unless `f` uses the `try_`
-/// form.)
+/// fit into memory. An operation without a derivative panics in `f`, unless `f` uses the `try_`
+/// form.
 #[panicking_twin]
 pub fn try_grad<P: Inputs, L: ScalarLoss<P>>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
@@ -109,7 +109,7 @@ pub fn try_value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
     by: P,
 ) -> Result<(L::Elem, P::Value, X), DimError> {
-    // (A number cannot be part of an outer recording.)
+    // A number cannot be part of an outer recording.
     let of_loss = |loss: Named<L::Elem, L::Dims>, depends_on_others: bool| {
         let value = if depends_on_others { None } else { number_of(&loss) };
         (value, is_recorded(loss.expr.buffer()))
@@ -134,13 +134,14 @@ pub(super) fn differentiated<P: Inputs, Q, L: ScalarLoss<Q>, X, K>(
     let mut variables = Variables::default();
     let (_in_place, traced) = by.variables(&mut Path::new(), &mut variables)?;
     variables.check()?;
-    // (Dropped before `_in_place`, like everything declared below, so that memory is not shared
-    // when it becomes constant again, and need not be copied.)
+    // `variables` is dropped before `_in_place`, like everything declared below. The memory is then
+    // no longer shared when it becomes constant again, and need not be copied.
     let variables = variables;
     let (loss, beside) = f(<P as Lend<'_>>::lend(&traced));
     let LossInMemory { held, one, tensor } = loss.into_loss()?;
     let of_others = held.node().is_some_and(|node| depends_on_others(node, &[&variables.call]));
-    // (Before the steps are replayed. They are freed on the way, which the tensor would prevent.)
+    // The loss is consumed before the steps are replayed. Replaying frees the steps, which the loss
+    // would prevent.
     let wanted = of_loss(tensor, of_others);
     let mut found = gradients(vec![(held, one)], &variables.nodes, &[&variables.call], false)?;
     let gradient = collected::<P>(&traced, &mut found, &variables.nodes, Some(Location::caller()))?;

@@ -54,7 +54,7 @@ impl Elements {
         &self.place
     }
 
-    /// The position in memory of the element with this row-major number.
+    /// The position in memory of the element with this row-major index.
     pub(super) fn at(&self, number: usize) -> usize {
         let (mut rest, mut place) = (number, self.place.offset);
         for (&size, &stride) in self.sizes.iter().zip(&self.place.strides).rev() {
@@ -88,7 +88,7 @@ impl Elements {
 pub struct Variables {
     pub(super) call: Arc<GradientCall>,
     pub(super) nodes: Vec<Arc<Node>>,
-    /// (The tensors, because a node does not keep the elements alive.)
+    /// The tensors of the variables. A node does not keep its elements alive.
     pub(super) elements: Vec<Elements>,
     /// The number of the first variable in place: see [`InPlace`].
     in_place: Option<u64>,
@@ -164,7 +164,7 @@ impl Visitor<1, 0> for Marking {
     }
 }
 
-/// Makes the variables from this number on constants again.
+/// Turns the variables with this number or a larger one back into constants.
 struct Ending(u64);
 
 impl Visitor<1, 0> for Ending {
@@ -191,7 +191,7 @@ pub struct InPlace<'m, P: Parameters> {
 
 impl<'m, P: Parameters> InPlace<'m, P> {
     pub(super) fn new(value: &'m mut P, path: &mut Path, variables: &Variables) -> Result<Self, DimError> {
-        // (Made first, so that variables also become constants again after an error.)
+        // Made before the visit, so that variables also become constants again after an error.
         let mut own = InPlace { value, marking: Marking { call: Arc::clone(&variables.call), first: None } };
         P::visit([&mut *own.value], [], path, &mut own.marking)?;
         Ok(own)
@@ -210,15 +210,15 @@ impl<'m, P: Parameters> InPlace<'m, P> {
 impl<P: Parameters> Drop for InPlace<'_, P> {
     fn drop(&mut self) {
         if let Some(first) = self.marking.first {
-            // (Only a user's implementation can return an error. Tensors that it has not visited
-            // stay variables of a finished call, which others treat as constants.)
+            // Only a user's implementation can return an error. Tensors that it has not visited
+            // stay variables of a finished call, which others treat as constants.
             let _ = P::visit([&mut *self.value], [], &mut Path::new(), &mut Ending(first));
         }
     }
 }
 
-/// Whether elements have several positions, each of which has its own gradient. (Without elements,
-/// all strides are 0.)
+/// Whether elements have several positions, each of which has its own gradient. A tensor without
+/// elements has none, although all its strides are 0.
 fn repeats<T: Element, S: Dims, R: Rank>(tensor: &Evaluated<T, S, R>) -> bool {
     !tensor.all().is_empty()
         && (has_repeats(tensor.named().as_slice()) || has_repeats(tensor.positional().as_slice()))
@@ -343,7 +343,7 @@ impl Walk<2> for Directed<'_> {
     }
 }
 
-/// The floats of a value, and those of another one of the same type and sizes, copied to the same
+/// The floats of a value, and those of another value of the same type and sizes, copied to the same
 /// layout.
 #[derive(Default)]
 pub(super) struct FloatPairs(pub(super) Vec<(Arc<dyn Held>, Arc<dyn Held>)>);

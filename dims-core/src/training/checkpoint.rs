@@ -35,10 +35,10 @@
 //! * `optimizer.mean.layers.3.weight`: a moment of an optimizer added as `optimizer`.
 //! * `optimizer.master.layers.3.weight`: the master weights of a parameter in half precision.
 //!
-//! The metadata has the names of dims under `dims of ..`, with the name of the tensor. For each
-//! optimizer it has the kind and moments under `state of ..`, and the number of steps under
-//! `steps of ..`. (For a parameter that was frozen for a time, the number of its steps is under
-//! `steps in optimizer of layers.3.weight`.) In Python:
+//! The metadata has the names of a tensor's dims under `dims of <tensor>`. For each optimizer, it
+//! has the kind and moments under `state of <optimizer>`, and the number of steps under
+//! `steps of <optimizer>`. A parameter that was frozen for a time has its own number of steps,
+//! under `steps in <optimizer> of <parameter>`. In Python:
 //!
 //! ```text
 //! with safetensors.safe_open("network.safetensors", "np") as file:
@@ -51,7 +51,7 @@
 //!
 //! With the feature `npy`, a checkpoint can also be an `.npz` archive. [`Checkpoint::save_npz`]
 //! writes it, and [`Saved::open`] reads both formats. The names of dims are in the headers of the
-//! arrays. A text is an array of bytes, named `text of ..`:
+//! arrays. Each text in the metadata is stored as an array of bytes, named `text of ..`:
 //!
 //! ```text
 //! file = numpy.load("network.npz")
@@ -94,7 +94,8 @@ impl Checkpoint {
         Self::default()
     }
 
-    /// Adds all tensors of a value, below a name. With the name `""`, they have no prefix.
+    /// Adds all tensors of a value. Their names start with `name`; if it is `""`, they have no
+    /// prefix.
     ///
     /// # Errors
     ///
@@ -118,9 +119,9 @@ impl Checkpoint {
         Ok(self)
     }
 
-    /// Adds the state of an optimizer, below a name: its kind, its moments and master weights, and
-    /// the number of its steps. The numbers of steps of parameters that were frozen for a time are
-    /// added separately.
+    /// Adds the state of an optimizer under a name: its kind, its moments and master weights, and
+    /// the number of its steps. For parameters that were frozen for a time, it also adds their own
+    /// numbers of steps.
     ///
     /// # Errors
     ///
@@ -165,7 +166,7 @@ impl Checkpoint {
         Ok(self)
     }
 
-    /// Adds a tensor of the state of an optimizer.
+    /// Adds a tensor of an optimizer's state.
     fn put_state(&mut self, name: &str, tensor: &StateTensor) -> Result<(), FileError> {
         if tensor.sizes().len() > tensor.keys().len() {
             return Err(positional_axes(name));
@@ -254,7 +255,7 @@ impl Saved {
 }
 
 impl<B: AsRef<[u8]>> Saved<B> {
-    /// A checkpoint from a file in memory. (An archive is unpacked.)
+    /// A checkpoint from a file in memory. An archive is unpacked.
     ///
     /// # Errors
     ///
@@ -275,27 +276,27 @@ impl<B: AsRef<[u8]>> Saved<B> {
         self.file.note(name)
     }
 
-    /// Replaces all tensors of a value by the tensors below the name.
+    /// Replaces all tensors of a value with those stored under the name.
     ///
     /// # Errors
     ///
     /// All mismatches in one error: missing and unused tensors, and tensors whose element type,
-    /// dims or sizes are not those of the value. Then the value is unchanged.
+    /// dims or sizes are not those of the value. On an error, the value is unchanged.
     pub fn load<P: Parameters>(&self, name: &str, parameters: &mut P) -> Result<(), LoadError> {
         *parameters = self.read(name, parameters).map_err(|error| self.located(error))?;
         Ok(())
     }
 
-    /// Replaces the state of an optimizer by the state below the name. `parameters` are the
-    /// parameters that it changes.
+    /// Replaces the state of an optimizer with the state stored under the name. `parameters` are
+    /// the parameters that the optimizer updates.
     ///
     /// # Errors
     ///
-    /// As for [`load`](Saved::load), if there is no number of steps under this name, or if the
-    /// saved optimizer had other moments, such as Adam's for
-    /// [`Lion`](crate::training::optim::Lion). ([`Adam`](crate::training::optim::Adam) and
+    /// As for [`load`](Saved::load). It is also an error if there is no number of steps under this
+    /// name, or if the saved optimizer had other moments: Adam's state cannot be loaded into
+    /// [`Lion`](crate::training::optim::Lion). [`Adam`](crate::training::optim::Adam) and
     /// [`AdamW`](crate::training::optim::AdamW) have the same moments, so one can continue the
-    /// other.)
+    /// other.
     ///
     /// Moments in half precision, as written by older versions, are converted. If the file has no
     /// master weights, they start from the parameters.
@@ -382,7 +383,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
         Ok(())
     }
 
-    /// Why the state below the name does not fit this optimizer, if it does not.
+    /// Why the state under the name does not fit this optimizer, if it does not.
     fn other_optimizer<P: Parameters, O: Optimizer<P>>(&self, name: &str, optimizer: &O) -> Option<String> {
         let here = described(optimizer);
         let moments = |described: &str| described.split_once(": ").map(|(_, moments)| moments.to_string());
@@ -391,8 +392,8 @@ impl<B: AsRef<[u8]>> Saved<B> {
             Some(there) => {
                 Some(format!("it is the state of `{}`, not of `{here}`", crate::file::shortened(there)))
             }
-            // Files of older versions do not name the optimizer. It is another one if it has
-            // moments that this one lacks.
+            // Files of older versions do not name the optimizer. The state belongs to another one
+            // if it has moments that this one lacks.
             None => {
                 let mut others = MOMENTS.iter().filter(|moment| !optimizer.moments().contains(moment));
                 let tensors = self.file.tensors();
@@ -412,7 +413,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
         }
     }
 
-    /// Adds a fault for each tensor below a name that was not read.
+    /// Adds a fault for each unread tensor under a name.
     fn left_over(&self, name: &str, taken: &BTreeSet<String>, faults: &mut Vec<Fault>) {
         for tensor in self.file.tensors() {
             let is_below = name.is_empty()
@@ -469,13 +470,14 @@ fn steps_of(optimizer: &str) -> String {
     format!("steps of {optimizer}")
 }
 
-/// (The key cannot collide with the one for all steps: a tensor that is a whole value has the name
-/// `""`, and another optimizer can have the name of a part.)
+/// The key starts with `steps in`, so that it differs from every key of [`steps_of`]. A
+/// [joined](below) name alone could be that of an optimizer: a tensor that is a whole value has the
+/// name `""`, and another optimizer can have the name of a part.
 fn steps_in(optimizer: &str, parameter: &str) -> String {
     format!("steps in {optimizer} of {parameter}")
 }
 
-/// The name of a part below another name. Either can be empty.
+/// Joins a name and the name of a part with a dot. Either can be empty.
 fn below(name: &str, part: &str) -> String {
     let dot = if name.is_empty() || part.is_empty() { "" } else { "." };
     format!("{name}{dot}{part}")

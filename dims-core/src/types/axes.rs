@@ -6,8 +6,8 @@
 
 pub use kernels::memory::axes::Axis;
 
-/// The one axis of a dim. (A name for macros to write: an array length is another expression for
-/// rustc to check.)
+/// The one axis of a dim. Macros write this name, because rustc would check an array length as a
+/// separate expression.
 pub type OneAxis = [Axis; 1];
 
 /// A fixed number of axes that can be seen as a slice.
@@ -26,7 +26,7 @@ pub unsafe trait AxisBlock: Copy + Send + Sync + 'static {
     /// The axes in order.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn as_slice(&self) -> &[Axis] {
-        // (A pointer rather than `from_raw_parts`, which checks it in each unoptimized call.)
+        // A pointer rather than `from_raw_parts`, which checks it in each unoptimized call.
         // SAFETY: an implementor consists of exactly `LEN` axes without padding, so `self` is valid
         // for reading them, and the slice borrows `self`.
         unsafe { &*core::ptr::slice_from_raw_parts((self as *const Self).cast(), Self::LEN) }
@@ -36,8 +36,8 @@ pub unsafe trait AxisBlock: Copy + Send + Sync + 'static {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn as_mut_slice(&mut self) -> &mut [Axis] {
         // SAFETY: an implementor consists of exactly `LEN` axes without padding, so `self` is valid
-        // for reading and writing them; the borrow of `self` is exclusive, and a block of any axes
-        // is one.
+        // for reading and writing them. The borrow of `self` is exclusive, and any axes make a
+        // valid block.
         unsafe { &mut *core::ptr::slice_from_raw_parts_mut((self as *mut Self).cast(), Self::LEN) }
     }
 }

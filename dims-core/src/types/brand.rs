@@ -37,8 +37,8 @@ pub trait Brand: SetElement + Sized {
     /// The static size as a typenum, or [`Dyn`].
     #[doc(hidden)]
     type Num;
-    /// The dim's meaning: a [`Role`](crate::types::role::Role), or [`Undenoted`]. (The bound is
-    /// checked where a dim is named, so a type that is not a role gives one error.)
+    /// The dim's meaning: a [`Role`](crate::types::role::Role), or [`Undenoted`]. The bound `Role`
+    /// is checked where a dim is named, not here, so a type that is not a role gives one error.
     type Role;
     /// The value that a dim is made from; for a local dim, it has the brand's lifetime.
     #[doc(hidden)]
@@ -79,8 +79,8 @@ pub trait Declared: Brand + Copy + Default + 'static {}
 )]
 pub trait AnyDim:
     Declared
-    // (rustc must know that the key of a generic dim equals itself, and is less than the keys of
-    // its prime and of `Rest`.)
+    // rustc must know that the key of a generic dim equals itself, and is less than the keys of its
+    // prime and of `Rest`.
     + SetElement<
         Key: Digits
                  + CompareKeys<<Self as SetElement>::Key, Out = Equal>
@@ -186,8 +186,8 @@ pub trait SetElement {
     const KEYS: Keys;
 }
 
-/// The key of a brand. (Plans read only this: an impl of [`Brand`] can override the other
-/// constants.)
+/// The key of a brand. Plans read only this, because an impl of [`Brand`] can override the other
+/// constants.
 pub(crate) struct KeyOf<B>(PhantomData<B>);
 
 impl<B: Brand> KeyOf<B> {
@@ -241,7 +241,7 @@ impl CompareKeys<Last> for Last {
     type Out = Equal;
 }
 
-/// The key of a brand: digits, or those of a prime. It is less than the key of `Rest`.
+/// The key of a brand, which may be a prime. It is less than the key of `Rest`.
 pub trait Digits {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -265,11 +265,11 @@ macro_rules! loop_brand {
         /// The brand of a loop variable of `tensor!` or `einsum!`: its position among the loops and
         /// the letters of its name.
         ///
-        /// Such a dim only meets the dims of its own comprehension and of the operands, never those
-        /// of another comprehension: it is gone before the macro returns. So its key needs no hash:
-        /// it is the position, then [`Inner`]. All comprehensions share the type, so rustc does not
-        /// check a new declaration for each. Its number has a bit that those of other dims lack:
-        /// see `key.rs` of the macros.
+        /// Such a dim is gone before the macro returns. It only meets the dims of its own
+        /// comprehension and of the operands, never those of another comprehension, so its key
+        /// needs no hash: it is the position, then [`Inner`]. All comprehensions share the type, so
+        /// rustc does not check a new declaration for each. Its ID has a bit that those of other
+        /// dims lack: see `key.rs` of the macros.
         pub enum LoopVar<const AT: usize, $(const $letter: char = '\0'),*> {}
 
         impl<const AT: usize, $(const $letter: char),*> LoopVar<AT, $($letter),*> {
@@ -286,7 +286,7 @@ macro_rules! loop_brand {
                 Dim::minted(())
             }
 
-            /// The loop variable with this many indices.
+            /// The loop variable with this size.
             #[cfg_attr(not(unoptimized), inline(always))]
             #[track_caller]
             pub fn minted_with(size: usize) -> Dim<Self> {
@@ -342,7 +342,7 @@ impl<const N: usize> Text<N> {
     ///
     /// # Panics
     ///
-    /// If the text is too long. (In a constant, this is a compile error.)
+    /// If the text is too long. In a constant, this is a compile error.
     pub(crate) const fn and(mut self, more: &str) -> Self {
         let more = more.as_bytes();
         assert!(more.len() <= N - self.len, "the name of the dim is too long");

@@ -63,19 +63,19 @@ pub trait Bool {
     const SEAL: crate::seal::Seal;
     /// Whether it is [`True`].
     const VALUE: bool;
-    /// `Y` if it is [`True`], else `N`. (Both are evaluated; to evaluate only one, use a trait.)
+    /// `Y` if it is [`True`], else `N`. Both are evaluated; to evaluate only one, use a trait.
     type If<Y, N>;
     /// [`If`](Bool::If) for brands.
     type Pick<Y: Brand, N: Brand>: Brand;
     /// `Y` if it is [`True`], else [`Nothing`].
     type OrNothing<Y: MaybeDim>: MaybeDim;
-    /// [`True`] if this and `V` are.
+    /// [`True`] if this and `V` are both [`True`].
     type And<V: Bool>: Bool;
-    /// [`True`] if this or `V` is.
+    /// [`True`] if this or `V` is [`True`].
     type Or<V: Bool>: Bool;
     /// `V` if it is [`True`], else [`True`].
     type Implies<V: Bool>: Bool;
-    /// [`True`] if either this or `V` is, but not both.
+    /// [`True`] if exactly one of this and `V` is [`True`].
     type Differs<V: Bool>: Bool;
     /// The negation.
     type Not: Bool;

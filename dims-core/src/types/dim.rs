@@ -18,8 +18,8 @@ pub const UNSIZED: usize = usize::MAX;
 
 /// The size of a local dim and where it came from. The first binding sets it.
 ///
-/// (One cell with a telling name, because rustc reports each cell that cannot be shared with
-/// another thread.)
+/// This is one cell with a telling name, because rustc reports each cell that cannot be shared with
+/// another thread.
 pub type DimCell = Cell<SizeOfLocalDim>;
 
 /// The contents of a [`DimCell`].
@@ -117,7 +117,7 @@ pub trait InAnyThread<B> {
 // is `Sync`.
 unsafe impl<B> Sync for LocalDim<B> where False: InAnyThread<B> {}
 
-/// A local dim. (rustc's messages show the longer name, because `Dim` could be ndarray's.)
+/// A local dim. rustc's messages show the longer name, because `Dim` could be ndarray's.
 pub type Dim<B> = LocalDim<B>;
 
 impl<B: Brand> Dim<B> {
@@ -506,7 +506,8 @@ pub fn anchor<'id>() -> Id<'id> {
 }
 
 /// An invariant lifetime, which [`tie`] makes unique: the technique of the crate `generativity`.
-/// (Memory safety does not depend on it: sizes are compared whenever two tensors are combined.)
+/// Memory safety does not depend on it, because sizes are compared whenever two tensors are
+/// combined.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct Id<'id>(PhantomData<fn(&'id ()) -> &'id ()>);
@@ -514,7 +515,7 @@ pub struct Id<'id>(PhantomData<fn(&'id ()) -> &'id ()>);
 /// Ties a local dim's lifetime to the variable that holds the dim, and to the end of the scope.
 /// Only for `dims!`.
 ///
-/// It is the only borrow of that variable, so using the dim outside its block gives one error.
+/// This is the only borrow of that variable, so using the dim outside its block gives one error.
 #[doc(hidden)]
 pub fn tie<'id, B: Brand<Anchor = Id<'id>>>(_: &'id LocalDim<B>) -> Tie<'id> {
     Tie(PhantomData)

@@ -111,9 +111,9 @@ impl<J, K: UnderPrime<J>> CompareKeys<K> for Primed<J> {
     type Out = K::Out;
 }
 
-/// A key that is compared with the key of a prime, [`Primed<J>`](Primed). (This trait is on the
-/// other key, so that a generic dim can say that it sorts before its prime: see
-/// [`AnyDim`](crate::types::brand::AnyDim).)
+/// A key that is compared with the key of a prime, [`Primed<J>`](Primed). The other key implements
+/// this trait, so that a generic dim can say that it sorts before its prime: see
+/// [`AnyDim`](crate::types::brand::AnyDim).
 pub trait UnderPrime<J> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -14,11 +14,11 @@
 //!
 //! | operation | compiles if |
 //! |---|---|
-//! | `rename(old, new)` | the role of `old` is that of `new` or refines it |
-//! | `flatten(parts, whole)` | the role of one of the parts is that of `whole` or refines it |
-//! | `unflatten(whole, parts)` | the role of `whole` is that of one of the parts or refines it |
+//! | `rename(old, new)` | `old` has the role of `new`, or one that refines it |
+//! | `flatten(parts, whole)` | one of the parts has the role of `whole`, or one that refines it |
+//! | `unflatten(whole, parts)` | `whole` has the role of one of the parts, or one that refines it |
 //! | [`Stream::reshape`](crate::stream::Stream::reshape) | each new dim keeps the role of one of the old axes |
-//! | an axis of a file, read as a dim | the role of the axis is that of the dim or refines it (checked when the file is read) |
+//! | an axis of a file, read as a dim | the axis has the role of the dim, or one that refines it (checked when the file is read) |
 //! | [`redefine(old, new)`](crate::operators::restructure::Restructure::redefine) | always: it changes the meaning |
 //!
 //! A [prime](crate::types::prime) has the role of its dim. A dim without a role is always accepted
@@ -95,8 +95,8 @@ pub trait DeclaredRole: Role {
     type Key;
 }
 
-/// The maximum length of a chain of refinements. (The path of roles that refine one another in a
-/// cycle would never end.)
+/// The maximum length of a chain of refinements. Without it, the path of roles that refine one
+/// another in a cycle would never end.
 pub const MOST_REFINED: usize = 16;
 
 /// One step for the role itself, [`MOST_REFINED`] for those it refines, and one for the end.
@@ -122,7 +122,7 @@ impl<N: RoleWalk> RoleWalk for (N,) {
     type Ends<R: Role> = <R::Kind as OnPath>::Ends<R, N>;
 }
 
-/// The path of the role `R`, with `N` further steps.
+/// The path of a role `R` of this kind, with `N` further steps.
 pub trait OnPath {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -388,8 +388,8 @@ type Renamed<Old, New> = <PathOf<Old> as Satisfies<Means<PathOf<New>>>>::Holds;
 /// [`True`] if the set `S` does not have the brand `D`.
 type Free<D, S> = <<<<S as Dims>::List as Remove<D>>::Out as Removal>::Had as Bool>::Not;
 
-/// A name for the dim `Old` that keeps its meaning: see the [table](self). (If a dim of the set `S`
-/// already has the name, that is the error.)
+/// A name for the dim `Old` that keeps its meaning: see the [table](self). If the set `S` already
+/// has a dim with this name, only that is reported.
 pub trait KeepsRole<Old, S = ()>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -419,9 +419,9 @@ condition! {
 pub trait Meanings<W> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// [`True`] if one of the list means what `W` does, or the list is empty.
+    /// [`True`] if one brand of the list means what `W` does, or the list is empty.
     type AnyMeans: Bool;
-    /// [`True`] if `W` means what one of the list does, or the list is empty.
+    /// [`True`] if `W` means what one brand of the list does, or the list is empty.
     type MeantByAny: Bool;
 }
 impl<W> Meanings<W> for () {
@@ -502,7 +502,7 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The condition that a brand means what one of the list `L` does.
+/// The condition that a brand means what one brand of the list `L` does.
 pub struct MeansOneOf<L>(PhantomData<L>);
 
 #[diagnostic::do_not_recommend]

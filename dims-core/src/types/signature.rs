@@ -39,9 +39,9 @@ const fn same(a: &str, b: &str) -> bool {
     at == a.len() && at == b.len()
 }
 
-/// Checks that each dim has the same size in all `tensors`, which are names with dims and sizes. An
-/// entry of `aliases` is two dims that share one name in the model, and that name; their sizes must
-/// be equal too.
+/// Checks that each dim has the same size in all `tensors`, which are names with dims and sizes.
+/// Each entry of `aliases` has two dims that share one name in the model, and then that name. The
+/// sizes of the two dims must be equal too.
 ///
 /// # Errors
 ///

@@ -103,8 +103,8 @@ impl<O: Size, Rows, Columns> SameLength<O, Rows, Columns> for Dyn {
 
 /// A dim or a tuple of dims whose size can change: none has a static size.
 ///
-/// The bound of operations that change a size, such as
-/// [`repeat`](crate::operators::shift::Rearranging::repeat). Rename a dim with a static size first,
+/// This is the bound of operations that change a size, such as
+/// [`repeat`](crate::operators::shift::Rearranging::repeat). First rename a dim with a static size
 /// to a dim without one.
 pub trait Resizable: DimList {
     #[doc(hidden)]
@@ -120,7 +120,7 @@ where
 /// The first of several dims that has a static size, or [`Nothing`](crate::types::set::Nothing).
 type StaticOf<D> = <<D as DimList>::Brands as FirstWith<StaticSize>>::Found;
 
-/// The condition on a brand that its size is static.
+/// The condition that the size of a brand is static.
 pub struct StaticSize;
 
 #[diagnostic::do_not_recommend]
@@ -152,9 +152,9 @@ condition! {
 pub trait SizeWith<O> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The sum; [`Dyn`] if one of them is.
+    /// The sum, or [`Dyn`] if one of the sizes is [`Dyn`].
     type Sum;
-    /// The product; [`Dyn`] if one of them is.
+    /// The product, or [`Dyn`] if one of the sizes is [`Dyn`].
     type Product;
     /// Whether they may be equal. [`Dyn`] may equal any size.
     type MaySame: Bool;
@@ -189,16 +189,16 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Sum = Sum<Self, UInt<V, C>>;
     type Product = Prod<Self, UInt<V, C>>;
-    // (Converts to our booleans, on which the traits with messages are implemented.)
+    // Converts to our booleans, for which the traits with messages are implemented.
     type MaySame = <typenum::Eq<Self, UInt<V, C>> as Bool>::And<True>;
 }
 
-/// The sizes of the dims of a list together. (The stride of an axis is the volume of the axes after
-/// it.)
+/// The combined sizes of the dims of a list. They give strides, because the stride of an axis is
+/// the volume of the axes after it.
 pub trait SizesTogether {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// Their sum as a typenum; [`Dyn`] if one of the sizes is.
+    /// Their sum as a typenum, or [`Dyn`] if one of the sizes is [`Dyn`].
     type Total;
     /// The product of the static sizes, as a typenum.
     type Volume;
@@ -227,6 +227,6 @@ where
 /// Whether the size of a brand is static.
 type IsStatic<D> = <<D as Brand>::Size as Size>::IsStatic;
 
-/// The product of the sizes of the list `L` as a typenum; [`Dyn`] if one of them is.
+/// The product of the sizes of the list `L` as a typenum, or [`Dyn`] if one of them is [`Dyn`].
 pub type ProductOf<L> =
     <<<L as SizesTogether>::Unsized as NestedPairs>::IsEmpty as Bool>::If<<L as SizesTogether>::Volume, Dyn>;

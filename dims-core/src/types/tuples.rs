@@ -1,6 +1,6 @@
 //! Traits for tuples: one impl for each length up to 26, all written by these macros.
 
-/// Like `each_tuple!`, up to a length of 12: for what a function takes.
+/// Like `each_tuple!`, up to a length of 12, for the inputs of functions.
 macro_rules! each_tuple_of_inputs {
     ($each:ident) => {
         $each! { D0 0 }

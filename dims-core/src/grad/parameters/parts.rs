@@ -16,8 +16,8 @@ use kernels::scalar::Element;
 
 /// The same part of each value.
 ///
-/// Walks call this instead of `map`, because rustc compiles eight functions for each closure that is
-/// passed to the `map` of an array. All walks share this one.
+/// Walks call this instead of `map`, because rustc compiles eight functions for each closure that
+/// is passed to the `map` of an array. All walks share this one.
 #[doc(hidden)]
 pub fn each_part<'v, P, Q: ?Sized, const N: usize>(of: [&'v P; N], part: fn(&'v P) -> &'v Q) -> [&'v Q; N] {
     if const { N == 0 } {
@@ -185,7 +185,7 @@ impl<P: Parameters> Parameters for Option<P> {
     }
 }
 
-// (Not `Parameters`: rustc assumes that other crates could derive that for a box.)
+// Not `Parameters`, because rustc assumes that other crates could derive that for a box.
 impl<P: Parameters> DerivedParameters for Box<P> {
     const TENSORS: TensorSets = P::TENSORS;
 

@@ -12,8 +12,8 @@ pub(super) struct Archive {
 }
 
 impl Archive {
-    /// Whether these are the first bytes of an archive. (A safetensors file starts with the length
-    /// of its header, which would be too large.)
+    /// Whether these are the first bytes of an archive. A safetensors file cannot start with them:
+    /// they would be the length of its header, and too large.
     pub(super) fn is_begun_by(bytes: &[u8]) -> bool {
         matches!(*bytes, [b'P', b'K', 3, 4, (1..), ..] | [b'P', b'K', 5, 6, ..])
     }

@@ -19,16 +19,16 @@ use core::any::TypeId;
 use kernels::scalar::Element;
 use std::collections::BTreeSet;
 
-/// The kind of state that is read.
+/// The kind of state to read.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum StateKind {
-    /// The moment of each parameter with this number.
+    /// The moment with this number, for each parameter.
     Moment(usize),
     /// The master weights of parameters that have them.
     Master,
 }
 
-/// Reads the tensors below a name, one for each parameter that has taken a step.
+/// Reads the tensors under a name, one for each parameter that has taken a step.
 pub(super) struct StateReader<'r, B> {
     pub(super) file: &'r File<B>,
     pub(super) name: &'r str,
@@ -44,8 +44,8 @@ pub(super) struct StateReader<'r, B> {
 }
 
 impl<B: AsRef<[u8]>> StateReader<'_, B> {
-    /// The state of a parameter of `T`, with elements of `W` and these axes. `None` if the file
-    /// lacks it and it is optional.
+    /// The state of a parameter of `T`, with elements of `W` and these axes. `Ok(None)` if it is
+    /// optional and the file lacks it.
     fn found<T: Element, W: StateElem>(
         &self,
         name: &str,
@@ -53,7 +53,7 @@ impl<B: AsRef<[u8]>> StateReader<'_, B> {
     ) -> Result<Option<StateTensor>, Vec<Fault>> {
         let keys = axes.keys.as_slice();
         let set = keys.iter().fold(Keys::EMPTY, |set, key| set.join(&Keys::one(*key)));
-        // (Older versions wrote the moments of half precision in half precision.)
+        // Older versions stored the moments of half-precision parameters in half precision.
         let converting = TypeId::of::<T>() != TypeId::of::<W>();
         match self.file.get(name) {
             Ok(entry) => {
@@ -84,7 +84,7 @@ impl<B: AsRef<[u8]>> Visitor<0, 1> for StateReader<'_, B> {
         self.taken.insert(name.clone());
         let is_double = TypeId::of::<T>() == TypeId::of::<f64>();
         let is_single = TypeId::of::<T>() == TypeId::of::<f32>();
-        // (State exists only after the first step.)
+        // A parameter that has taken no step needs no state from the file.
         let is_new = self.behind.iter().any(|(name, steps)| *name == parameter && *steps == 0);
         let state = self.along.next(path, tensor)?;
         let axes = match self.kind {

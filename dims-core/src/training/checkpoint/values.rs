@@ -58,7 +58,7 @@ macro_rules! stored_types {
     };
 }
 
-/// Options of writing.
+/// Options for writing.
 #[derive(Clone, Copy)]
 pub(super) struct Which {
     #[cfg_attr(not(feature = "half"), allow(dead_code))]
@@ -75,7 +75,7 @@ pub(super) enum StoredFloats {
     Bf16,
 }
 
-/// Writes the tensors below a name.
+/// Writes the tensors under a name.
 pub(super) struct Writing<'w> {
     pub(super) file: &'w mut SafetensorsWriter,
     pub(super) name: &'w str,
@@ -138,12 +138,12 @@ fn nearest<H: Stored>(data: &dyn Any) -> Option<Vec<H>> {
     }
 }
 
-/// Reads the tensors below a name, with the type and sizes of the given value's. On a mismatch, the
-/// given tensor is kept.
+/// Reads the tensors under a name. They must have the types and sizes of the given value's tensors.
+/// On a mismatch, the given tensor is kept.
 pub(super) struct TensorReader<'r, B> {
     pub(super) file: &'r File<B>,
     pub(super) name: &'r str,
-    /// Whether floats are read as floats of another type.
+    /// Whether floats may be converted to another float type.
     pub(super) converting: bool,
     /// The tensors of the file that were read.
     pub(super) taken: BTreeSet<String>,
@@ -201,8 +201,8 @@ pub(super) fn vec_of<X>(fault: Fault) -> Result<X, Vec<Fault>> {
     Err(vec![fault])
 }
 
-/// The elements of an entry, which must have these dims and sizes, and their order: the numbers of
-/// the dims, the outermost in memory first, and their sizes.
+/// The elements of an entry, which must have these dims and sizes. Also returns the numbers of the
+/// dims, the outermost in memory first, and their sizes in this order.
 pub(super) fn read<T: Element>(
     name: &str,
     entry: &Entry<'_>,

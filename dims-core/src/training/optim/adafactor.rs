@@ -53,7 +53,7 @@ use kernels::trace::sum_of_squares;
 ///
 /// * A parameter is factored over its two largest dims, as in optax, whatever their order. If dims
 ///   have the same size, those that are later in the tensor's type count as larger. The largest dim
-///   is `j`. (PyTorch factors over the last two axes of each parameter that has two.)
+///   is `j`. PyTorch instead factors over the last two axes of each parameter that has two.
 /// * A parameter whose second largest dim is smaller than
 ///   [`min_dim_size_to_factor`](Adafactor::min_dim_size_to_factor), 128, is not factored:
 ///   `square = (1 - fresh) * square + fresh * (g^2 + epsilon)`, and `u = g / sqrt(square)`.
@@ -67,8 +67,8 @@ use kernels::trace::sum_of_squares;
 /// `min_dim_size_to_factor(1)` and `relative_step()`.
 ///
 /// In the [`State`], the moment `square` of a factored parameter lacks the largest dim, and
-/// `columns` the second largest. For other parameters, `square` is whole, and `columns` is a zero
-/// without dims. A step allocates memory for `u` of one parameter at a time.
+/// `columns` lacks the second largest. For other parameters, `square` has all dims, and `columns`
+/// is 0, without dims. A step allocates memory for `u` of one parameter at a time.
 ///
 /// (N. Shazeer, M. Stern, 2018, "Adafactor: Adaptive learning rates with sublinear memory cost".)
 ///
@@ -109,8 +109,8 @@ pub(super) struct AdafactorSettings {
 }
 
 impl<P> Adafactor<P> {
-    /// Makes an optimizer with a learning rate: a number, or a [`Schedule`]. (PyTorch's default is
-    /// 0.01. Where optax has no learning rate, pass 1.)
+    /// Makes an optimizer with a learning rate: a number, or a [`Schedule`]. PyTorch's default is
+    /// 0.01. Where optax has no learning rate, pass 1.
     #[rustfmt::skip] // rustc quotes the line
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         let settings = AdafactorSettings {
@@ -146,10 +146,10 @@ impl<P> Adafactor<P> {
 
 settings! { Adafactor, AdafactorSettings {
     /// At step `t`, new squares have the weight `t^-decay_exponent` in the second moment: 0 or
-    /// more, default 0.8. (optax calls it `decay_rate`; PyTorch's `beta2_decay` is its negative.)
+    /// more, default 0.8. optax calls it `decay_rate`; PyTorch's `beta2_decay` is its negative.
     decay_exponent,
-    /// The largest root mean square of `u`, to which larger ones are scaled: more than 0, default 1.
-    /// For no limit, set it to infinity.
+    /// The largest root mean square of `u`: more than 0, default 1. If that of `u` is larger, `u`
+    /// is scaled down to it. For no limit, set it to infinity.
     clipping_threshold,
     /// A step is multiplied by the scale of its parameter, `rms(p)`, but at least by this number: 0
     /// or more, default 1e-3.
@@ -157,7 +157,7 @@ settings! { Adafactor, AdafactorSettings {
     /// The decay rate of the mean of the steps: 0 or more, less than 1, default 0.
     momentum,
     /// Subtracts this multiple of each parameter, times the learning rate, before each step: 0 or
-    /// more, default 0. (optax does not multiply it by the learning rate.)
+    /// more, default 0. optax does not multiply it by the learning rate.
     weight_decay,
     /// The number added to the squares of gradients: 0 or more, default 1e-30.
     epsilon,
@@ -221,7 +221,7 @@ impl<P: Parameters> Optimizer<P> for Adafactor<P> {
     });
 }
 
-/// Steps over each parameter.
+/// Takes the step of each parameter.
 struct FactoredPass<'u> {
     step: &'u mut StepAfter<AdafactorSettings, 3>,
     along: StateWalk<'u>,
@@ -312,8 +312,8 @@ macro_rules! change {
     };
 }
 
-/// The tensor of elements that are contiguous in this order of dims, which have these sizes in that
-/// order.
+/// A tensor with these elements, which are contiguous in this order of dims. `sizes` has the sizes
+/// in the same order.
 fn tensor<W: Element, S: Dims>(data: &Buffer<W>, order: &[usize], sizes: &[usize]) -> Named<W, S> {
     Named::from_expr(Evaluated::in_order(data.clone(), order, sizes).with_origin(None))
 }
@@ -331,7 +331,7 @@ fn elements_in<W: Element, S: Dims, E: Expr<Elem = W>>(
     evaluate::<S, Rank0, _>(tensor.expr, &shape, order)
 }
 
-/// Elements of the type `U`, which is `T`.
+/// The same buffer as a `Buffer<U>`. `U` must be the same type as `T`.
 fn buffer_as<T: 'static, U: 'static>(data: &Buffer<T>) -> &Buffer<U> {
     let data: &dyn Any = data;
     data.downcast_ref().expect("the types were compared")
@@ -349,7 +349,7 @@ struct ParameterStep<'s> {
 }
 
 impl ParameterStep<'_> {
-    /// The step of a tensor whose elements are `W`.
+    /// The step of a tensor with elements of `W`.
     fn of_floats<W: StateElem + CastTo<f64>, T: Element, S: Dims, R: Rank>(
         self,
         tensor: &mut Named<T, S, R>,
@@ -395,7 +395,8 @@ impl ParameterStep<'_> {
         unreachable!("floats are `f32` or `f64`")
     }
 
-    /// The step of a tensor whose elements are `H`, of half precision, in `f32`.
+    /// The step of a tensor with elements of `H`, a type of half precision. It is computed in
+    /// `f32`.
     #[cfg(feature = "half")]
     fn of_halves<H: Real + CastTo<f32>, T: Element, S: Dims, R: Rank>(
         self,
@@ -555,7 +556,7 @@ fn set<W: StateElem>(state: &mut StateTensor, data: Buffer<W>) {
     state.name_axes();
 }
 
-/// The sum of the squares, as a step.
+/// The sum of the squares, recorded as a step.
 #[cfg(feature = "std")]
 fn squares_of<W: StateElem>(data: &Buffer<W>) -> Result<Named<f64, ()>, DimError> {
     let squares = sum_of_squares(&[data.held()], None)?;

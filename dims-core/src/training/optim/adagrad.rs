@@ -44,8 +44,8 @@ pub(super) struct AdagradSettings {
 }
 
 impl<P> Adagrad<P> {
-    /// Makes an optimizer with a learning rate: a number, or a [`Schedule`]. (PyTorch's default is
-    /// 0.01.)
+    /// Makes an optimizer with a learning rate: a number, or a [`Schedule`]. PyTorch's default is
+    /// 0.01.
     #[rustfmt::skip] // rustc quotes the line
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         let settings = AdagradSettings {
@@ -60,10 +60,10 @@ impl<P> Adagrad<P> {
 }
 
 settings! { Adagrad, AdagradSettings {
-    /// How fast the rate falls: 0 or more, default 0. (PyTorch's `lr_decay`.)
+    /// How fast the rate falls: 0 or more, default 0. PyTorch calls it `lr_decay`.
     rate_decay,
-    /// A number added to each sum of squares: 0 or more, default 0. (PyTorch's
-    /// `initial_accumulator_value`. The state stores the sum without it.)
+    /// A number added to each sum of squares: 0 or more, default 0. PyTorch calls it
+    /// `initial_accumulator_value`. The state stores the sum without it.
     first_sum,
     /// The number added to the denominator: 0 or more, default 1e-10.
     epsilon,

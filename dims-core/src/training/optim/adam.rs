@@ -129,8 +129,8 @@ adam! {
     /// default 0.01.
 }
 
-// (Not in the macro, and on one line, because rustc quotes the line if `P` does not implement
-// `Parameters`.)
+// Not in the macro, and on one line, because rustc quotes the line if `P` does not implement
+// `Parameters`.
 impl<P> Adam<P> {
     /// Makes an optimizer with a learning rate: a number, or a [`Schedule`].
     #[rustfmt::skip]
@@ -176,7 +176,7 @@ impl Formula<3, 4, 1> for AdamSettings {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<Q: Quantity>(&self, numbers: [Q; 3], [p, mean, square, largest]: [Q; 4], [g]: [Q; 1]) -> [Q; 4] {
         let [mean, square] = self.moments(p, [mean, square], g);
-        // (NaN compares false, and so becomes the largest.)
+        // NaN compares false, and so becomes the largest.
         let largest = Q::choose(square.is_at_most(largest), largest, square);
         [self.stepped(numbers, p, mean, largest), mean, square, largest]
     }

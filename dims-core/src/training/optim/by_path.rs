@@ -1,4 +1,4 @@
-//! State by path: tensors that are kept for each parameter, with a separate element type.
+//! The state of each parameter, by its path. Its element type may differ from the parameter's.
 
 use super::groups::{GroupSettings, ParameterGroups};
 use super::scalars::StepsTaken;
@@ -37,7 +37,7 @@ use kernels::scalar::Element;
 use kernels::trace::widened_elements;
 use smallvec::SmallVec;
 
-/// The moments of each parameter.
+/// The number of moments of each parameter, and their axes.
 #[derive(Clone, Copy, Debug)]
 pub struct MomentLayout {
     count: usize,
@@ -85,7 +85,7 @@ pub(super) fn factored_axes(sizes: &[usize], least: usize) -> Option<[usize; 2]>
 /// The state of all parameters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ByPath {
-    /// In the order of a walk.
+    /// In the order in which a walk visits the parameters.
     parameters: Vec<ParameterState>,
     /// The numbers of missed steps of parameters that are not in the list yet.
     missed: BTreeMap<String, u64>,
@@ -103,9 +103,9 @@ pub struct ParameterState {
     /// The number of steps for which the parameter was frozen. `None` if it never was.
     pub(super) missed: Option<StepsTaken>,
     pub(super) axes: StateAxes,
-    /// The settings of its groups. `None` before its first step.
+    /// The settings of its groups. `None` until a step is prepared.
     pub(super) settings: Option<GroupSettings>,
-    /// Whether the state is of `f64`.
+    /// Whether the elements of the state are `f64`.
     pub(super) double: bool,
     pub(super) moments: SmallVec<[StateTensor; 2]>,
     pub(super) master: Option<StateTensor>,
@@ -182,7 +182,7 @@ impl ParameterState {
     }
 
     /// The moments, in the order of [`Optimizer::moments`](super::Optimizer::moments). Empty before
-    /// the first step of the parameter.
+    /// the first step of the parameter, unless the optimizer was prepared.
     pub fn moments(&self) -> &[StateTensor] {
         &self.moments
     }
@@ -198,7 +198,7 @@ impl ParameterState {
         self.missed.as_ref().map_or(0, StepsTaken::get)
     }
 
-    /// Its moments and its master.
+    /// The moments and the master weights.
     pub(super) fn tensors(&mut self) -> (&mut [StateTensor], Option<&mut StateTensor>) {
         (&mut self.moments, self.master.as_mut())
     }
@@ -277,7 +277,7 @@ fn widened<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Result<Name
     Ok(Named::from_expr(evaluate_tensor_in::<S, R, _>(wide, &shape, &tensor.expr.order_in_memory())?))
 }
 
-/// A number of missed steps.
+/// A count of missed steps. `None` for 0.
 fn missed_steps(missed: u64) -> Option<StepsTaken> {
     (missed > 0).then(|| StepsTaken::new(missed))
 }
@@ -288,7 +288,7 @@ impl ByPath {
         ByPath { masters: true, ..ByPath::default() }
     }
 
-    /// Like [`with_masters`](Self::with_masters), without other state.
+    /// An empty state that will have only master weights.
     pub(super) fn of_masters() -> Self {
         ByPath { only_masters: true, ..ByPath::with_masters() }
     }
@@ -324,7 +324,7 @@ impl ByPath {
         &self.groups
     }
 
-    /// The groups, to add one. The settings of all parameters are reset.
+    /// The groups, for adding one. The settings of all parameters are reset.
     pub(super) fn groups_mut(&mut self) -> &mut ParameterGroups {
         self.parameters.iter_mut().for_each(|parameter| parameter.settings = None);
         &mut self.groups
@@ -355,7 +355,7 @@ impl ByPath {
         }
     }
 
-    /// Counts a missed step for frozen parameters.
+    /// Counts a missed step for each frozen parameter.
     pub(super) fn miss(&mut self, unchanged: &Unchanged) {
         if unchanged.frozen.is_empty() {
             return;

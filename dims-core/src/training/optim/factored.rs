@@ -7,7 +7,7 @@ pub(super) struct FactoredBlocks {
     /// The numbers of the blocks in memory order, and their sizes in that order.
     pub(super) order: [usize; 5],
     pub(super) sizes: [usize; 5],
-    /// The memory orders of the two moments: their own numbers of axes.
+    /// The memory order of each of the two moments, as numbers of its own axes.
     pub(super) moments: [AxisNumbers; 2],
 }
 

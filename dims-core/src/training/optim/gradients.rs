@@ -52,7 +52,7 @@ fn norm_of<P: Parameters>(of: &P) -> Result<f64, DimError> {
 /// returns `norm`.
 ///
 /// If the norm is infinite or NaN, all elements become NaN or 0, so check the returned norm before
-/// the step. (An infinite norm is within an infinite limit.)
+/// the step. If `most` is infinite too, an infinite norm changes nothing.
 ///
 /// ```
 /// use typed_dims::optim::clip_by_global_norm;
@@ -83,7 +83,7 @@ pub fn try_clip_by_global_norm<P: Parameters>(
     }
     let norm = norm_of(gradient)?;
     let factor = factor_within(norm, most);
-    // (A product with 1 is the same number.)
+    // A product with 1 is the same number.
     if factor != 1.0 {
         let scalars = StepScalars::Numbers([factor]);
         update(&mut WithScalars(Scale, scalars), gradient, [], None, &Unchanged::default())?;
@@ -247,7 +247,7 @@ impl<P: Parameters> Average<P> {
                 &mut WithScalars(Blend(self.decay), StepScalars::Numbers([])),
             ),
             None => {
-                // (Copied now, so that the next step of the parameters need not copy.)
+                // Copied now, so that the next step of the parameters need not copy.
                 self.value = Some(P::walk([parameters], &mut Path::new(), &mut Copied)?);
                 Ok(())
             }
@@ -291,7 +291,7 @@ impl Formula<0, 1, 0> for Limit {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<Q: Quantity>(&self, []: [Q; 0], [a]: [Q; 1], []: [Q; 0]) -> [Q; 1] {
         let most = a.constant(self.0);
-        // (NaN compares false, and so stays.)
+        // NaN compares false, and so stays.
         let at_least = Q::choose(a.is_less(-most), -most, a);
         [Q::choose(most.is_less(a), most, at_least)]
     }

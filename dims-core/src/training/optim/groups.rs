@@ -219,7 +219,8 @@ impl ParameterGroups {
         own.fold(GroupSettings::default(), |settings, (_, later)| later.or(settings))
     }
 
-    /// Checks the settings for the step after `steps` others, if that number is known.
+    /// Checks the settings for the next step. Learning rates are only checked if `steps`, the
+    /// number of steps taken, is known.
     pub(super) fn check(&self, optimizer: &str, steps: Option<u64>) -> Result<(), DimError> {
         for (members, settings) in &self.0 {
             let of = |setting: &str| format!("{setting} of the group {members:?}");

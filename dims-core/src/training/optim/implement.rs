@@ -1,8 +1,8 @@
 //! How optimizers implement [`Optimizer`](super::Optimizer).
 
-/// Implements [`Optimizer`](super::Optimizer) by formulas over one parameter, its moments and its
-/// gradient. The form of the settings decides which: each has its numbers of scalars and of changed
-/// tensors, and the names of the moments.
+/// Implements [`Optimizer`](super::Optimizer) with formulas over one parameter, its moments and its
+/// gradient. `$form` maps the settings to one of the patterns. Each pattern has the numbers of
+/// scalars and of changed tensors of its formula, and the names of the moments.
 macro_rules! optimizer {
     ($name:ident by $form:expr => { $($pattern:pat => $k:literal $m:literal [$($moment:literal),*],)+ }) => {
         impl<P: $crate::grad::Parameters> $crate::training::optim::Optimizer<P> for $name<P> {
@@ -38,7 +38,7 @@ macro_rules! optimizer {
 }
 pub(super) use optimizer;
 
-/// The methods that hand out the state, for an optimizer of this name with the field `state`.
+/// The methods that return the state and describe it, for an optimizer with the field `state`.
 macro_rules! with_state {
     ($kind:expr, $moments:expr) => {
         fn kind(&self) -> &'static str {

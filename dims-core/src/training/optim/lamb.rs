@@ -15,7 +15,7 @@ use kernels::map::norms::DirectionSquares;
 /// Adam's `m` and `v`, at step `t`, counted from 1,
 /// `u = (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay * p`, then
 /// `p -= rate * |p| / |u| * u`, where `|p|` and `|u|` are the norms of all elements of a parameter.
-/// If either is 0, the factor is 1. This is `optax.lamb`.
+/// If either norm is 0, the quotient `|p| / |u|` is replaced by 1. This is `optax.lamb`.
 ///
 /// (Y. You and others, 2020, "Large batch optimization for deep learning: Training BERT in 76
 /// minutes".)
@@ -118,7 +118,7 @@ impl Normed<3, 3, 3> for LambSettings {
         [one, two, rate * Q::choose(zero.is_less(own), trust, unit)]
     }
 
-    // (Not inlined, so that the loops are not compiled again elsewhere.)
+    // Not inlined, so that the loops are not compiled again elsewhere.
     #[inline(never)]
     fn direction(&self) -> &dyn DirectionSquares<3, 3, 0> {
         self

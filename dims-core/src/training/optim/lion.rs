@@ -11,8 +11,9 @@ use kernels::map::formula::{Formula, Quantity};
 /// `p -= rate * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * p)`, then
 /// `m = beta2 * m + (1 - beta2) * g`, where `g` is the gradient. This is `optax.lion`.
 ///
-/// (X. Chen and others, 2023, "Symbolic discovery of optimization algorithms". They recommend a
-/// rate three to ten times smaller than AdamW's, and a weight decay larger by the same factor.)
+/// (X. Chen and others, 2023, "Symbolic discovery of optimization algorithms".) The authors
+/// recommend a rate three to ten times smaller than AdamW's, and a weight decay larger by the same
+/// factor.
 ///
 /// ```
 /// use typed_dims::optim::Lion;
@@ -85,7 +86,7 @@ impl Formula<1, 2, 1> for LionSettings {
         let number = |value: f64| p.constant(value);
         let mix = |beta: f64| number(1.0 - beta) * g + number(beta) * mean;
         let (direction, zero, one) = (mix(self.betas.0), number(0.0), number(1.0));
-        // (0 and NaN are neither greater nor less, and so stay.)
+        // 0 and NaN are neither less nor greater than 0, so they stay.
         let below = Q::choose(direction.is_less(zero), number(-1.0), direction);
         let sign = Q::choose(zero.is_less(direction), one, below);
         [p - rate * (sign + number(self.weight_decay) * p), mix(self.betas.1)]

@@ -34,12 +34,11 @@
 //!   defaults.
 //! * [`group`](Optimizer::group) and [`no_decay`](Optimizer::no_decay) give some parameters another
 //!   rate or weight decay.
-//! * A step is one pass over each parameter, in place. ([`Lamb`] and [`Adafactor`] take more,
-//!   because they compute norms and means first.) Memory for the [`State`] is allocated at the
-//!   first step. Later steps only allocate if a clone shares the parameter's elements, which are
-//!   then copied, or if the axes of the gradient are in a different memory order than its
-//!   parameter's.
-//!   [`Adafactor`] also allocates the direction of one parameter at a time.
+//! * A step is one pass over each parameter, in place. [`Lamb`] and [`Adafactor`] need more passes,
+//!   because they compute norms and means first. Memory for the [`State`] is allocated at the first
+//!   step. Later steps allocate in two cases: a clone shares the parameter's elements, which are
+//!   then copied, or the axes of the gradient are in a different memory order than those of its
+//!   parameter. [`Adafactor`] also allocates the direction of one parameter at a time.
 //! * Tensors that are not learned are unchanged: see [`Parameters`].
 //! * The state of a parameter in half precision (`f16`, `bf16`) is in `f32`. It includes *master
 //!   weights*, a copy of the parameter that takes the steps. After each step, the parameter is the
@@ -49,8 +48,8 @@
 //!   element that differs from the rounded master replaces the master. If gradients in half
 //!   precision underflow, scale the loss.
 //! * For weights that two layers share, use one field that both read. Its gradient is the sum of
-//!   both, and it has one state. Clones of a tensor are separate parameters (memory is copy on
-//!   write).
+//!   the gradients from both layers, and it has one state. Clones of a tensor are separate
+//!   parameters (memory is copy on write).
 
 mod adafactor;
 mod adagrad;
@@ -126,14 +125,14 @@ pub trait Optimizer<P: Parameters> {
     /// If a setting is out of range, such as the learning rate of this step; if the parameters, the
     /// gradient and the state differ in the length of a `Vec`, in whether an `Option` is `None`, or
     /// in the size of a dim; if a frozen name matches no parameter; or if the state does not fit
-    /// into memory. Then nothing is changed.
+    /// into memory. On an error, nothing is changed.
     #[panicking_twin(but = "settings and sizes that do not match are an error")]
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError>;
 
     /// Makes the state for these parameters, with moments that are 0.
     ///
-    /// Without it, the first step makes the state. A recorded training step takes state with the
-    /// same tensors in each call, so prepare the optimizer before the step is recorded.
+    /// Without it, the first step makes the state. A recorded training step needs the same tensors
+    /// of state in each call, so prepare the optimizer before you record the step.
     ///
     /// ```
     /// use typed_dims::optim::{Adam, Optimizer};
@@ -148,7 +147,8 @@ pub trait Optimizer<P: Parameters> {
     ///
     /// # Panics
     ///
-    /// Panics if the state does not fit into memory, or if it is of other parameters.
+    /// Panics if the state does not fit into memory, or if the optimizer already has state for
+    /// other parameters.
     #[track_caller]
     fn prepare(&mut self, parameters: &P) {
         let moments = self.moment_layout();
@@ -173,16 +173,16 @@ pub trait Optimizer<P: Parameters> {
         MomentLayout::whole(self.moments().len())
     }
 
-    /// The step as programs, for parameters with elements of this type. They equal `try_step` bit
-    /// for bit. `None` if the optimizer has no programs.
+    /// The step as programs, for parameters with elements of this type. Their results equal those
+    /// of `try_step` bit for bit. `None` if the optimizer has no programs.
     #[doc(hidden)]
     fn programs(&self, elements: DType) -> Option<StepPrograms> {
         let _ = elements;
         None
     }
 
-    /// The number of steps taken, read from the [tensor](State::step_count) that counts them. (A
-    /// parameter that was frozen has taken fewer: [`State::steps_of`].)
+    /// The number of steps taken, read from the [tensor](State::step_count) that counts them. A
+    /// parameter that was frozen has taken fewer: see [`State::steps_of`].
     #[track_caller]
     fn steps(&self) -> u64 {
         self.state().steps()
@@ -242,10 +242,10 @@ pub trait Optimizer<P: Parameters> {
     ///
     /// `*` in a pattern matches any characters, and a leading `*.` is optional: `*.bias` matches
     /// every parameter named `bias`. The name of a part matches all parameters in it:
-    /// `layers.*.norm` matches `layers.3.norm.weight`. If a parameter is in several groups, the
-    /// last group that sets a setting applies.
+    /// `layers.*.norm` matches `layers.3.norm.weight`. If a parameter is in several groups, each
+    /// setting comes from the last group that sets it.
     ///
-    /// If no parameter matches, steps are errors.
+    /// If no parameter matches, each step is an error.
     ///
     /// ```
     /// use typed_dims::optim::{AdamW, Sgd};

@@ -49,8 +49,8 @@ pub(super) struct NAdamSettings {
 }
 
 impl<P> NAdam<P> {
-    /// Makes an optimizer with a learning rate: a number, or a [`Schedule`]. (PyTorch's default is
-    /// 0.002.)
+    /// Makes an optimizer with a learning rate: a number, or a [`Schedule`]. PyTorch's default is
+    /// 0.002.
     #[rustfmt::skip] // rustc quotes the line
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         let settings = NAdamSettings {
@@ -99,7 +99,7 @@ impl NAdamSettings {
     /// `(1 - q / 2) * .. * (1 - q^t / 2)` is the sum over `n` of `c[n] * (q^(n * t) - 1)` with
     /// `c[n] = q^n / (1 - q^n) / (n * 2^n)`.
     fn product<Q: Quantity>(&self, step: Q) -> Q {
-        // (Further terms are smaller than the rounding.)
+        // Further terms are smaller than the rounding error.
         const TERMS: i32 = 50;
         let number = |value: f64| step.constant(value);
         let ln_q = self.momentum_decay * Float::ln(0.96_f64);

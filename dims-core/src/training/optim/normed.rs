@@ -36,10 +36,10 @@ use kernels::scalar::Real;
 use kernels::trace::{sum_of_squares, updated};
 use smallvec::SmallVec;
 
-/// A step in two formulas: the first, of `K` numbers, changes the `M - 1` moments, and the second,
-/// of `L` numbers, the parameter.
+/// A step in two formulas. The first has `K` scalars and changes the `M - 1` moments. The second
+/// has `L` scalars and changes the parameter.
 pub(super) trait Normed<const K: usize, const L: usize, const M: usize>: OfStep<K> + Decaying {
-    /// The numbers of the second formula, from the numbers of the first and the norms of the
+    /// The scalars of the second formula, from the scalars of the first and the norms of the
     /// parameter and its direction.
     fn with_norms<Q: Quantity>(&self, numbers: [Q; K], norms: [Q; 2]) -> [Q; L];
 

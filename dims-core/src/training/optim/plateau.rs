@@ -32,7 +32,7 @@ pub struct Plateau {
     pub(super) best: Named<f64, ()>,
     /// The number of consecutive values that were not better.
     pub(super) worse: StepsTaken,
-    /// The number of further values to ignore.
+    /// The number of further values that do not count as worse.
     pub(super) pause: StepsTaken,
 }
 
@@ -76,8 +76,8 @@ impl Plateau {
         self
     }
 
-    /// Sets how many consecutive values may be no better than the best one. The rate falls with the
-    /// next one. Default 10.
+    /// Sets how many consecutive values may be no better than the best one. The rate falls at the
+    /// next such value. Default 10.
     #[must_use]
     pub fn patience(mut self, values: u64) -> Self {
         self.settings.patience = values;
@@ -101,7 +101,7 @@ impl Plateau {
         self
     }
 
-    /// Sets the number of values after a fall that are ignored. Default 0.
+    /// Sets how many values after a fall do not count as worse. Default 0.
     #[must_use]
     pub fn cooldown(mut self, values: u64) -> Self {
         self.settings.cooldown = values;
@@ -115,7 +115,7 @@ impl Plateau {
         self
     }
 
-    /// Greater values are better, for example for an accuracy.
+    /// Makes greater values better, for example for an accuracy.
     #[must_use]
     pub fn maximize(mut self) -> Self {
         self.settings.maximize = true;
@@ -132,7 +132,7 @@ impl Plateau {
     ///
     /// # Errors
     ///
-    /// If a setting is out of range. Then nothing is changed.
+    /// If a setting is out of range. On an error, nothing is changed.
     #[panicking_twin(but = "invalid settings are an error")]
     pub fn try_observe(&mut self, value: f64) -> Result<f64, DimError> {
         /// Smaller falls are skipped.

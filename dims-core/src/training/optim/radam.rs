@@ -44,8 +44,8 @@ pub(super) struct RAdamSettings {
 }
 
 impl<P> RAdam<P> {
-    /// Makes an optimizer with a learning rate: a number, or a [`Schedule`]. (PyTorch's default is
-    /// 0.001.)
+    /// Makes an optimizer with a learning rate: a number, or a [`Schedule`]. PyTorch's default is
+    /// 0.001.
     #[rustfmt::skip] // rustc quotes the line
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         let settings = RAdamSettings {
@@ -95,7 +95,7 @@ impl OfStep<3> for RAdamSettings {
         let long = most - two * step * power / (one - power);
         let rectified = (long - four) * (long - two) * most / ((most - four) * (most - two) * long);
         let factor = (rectified * (one - power)).sqrt();
-        // (0 marks steps without the division.)
+        // 0 marks steps without the division.
         let factor = Q::choose(number(5.0).is_less(long), factor, number(0.0));
         let kept = if self.decoupled { kept(rate, self.weight_decay) } else { one };
         [rate / (one - number(self.betas.0).powf(step)), factor, kept]

@@ -47,8 +47,8 @@ pub(super) struct RmsPropSettings {
 }
 
 impl<P> RmsProp<P> {
-    /// Makes an optimizer with a learning rate: a number, or a [`Schedule`]. (PyTorch's default is
-    /// 0.01.)
+    /// Makes an optimizer with a learning rate: a number, or a [`Schedule`]. PyTorch's default is
+    /// 0.01.
     #[rustfmt::skip] // rustc quotes the line
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         let settings = RmsPropSettings {
@@ -141,7 +141,7 @@ impl Formula<1, 2, 1> for RmsPropSettings {
     }
 }
 
-/// The third tensor is the mean of the gradient, or the velocity if it is not centered.
+/// The third tensor is the mean of the gradient with `centered`, else the velocity.
 impl Formula<1, 3, 1> for RmsPropSettings {
     const NAME: &'static str = "rmsprop with momentum, or centered";
 

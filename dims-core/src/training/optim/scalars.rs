@@ -123,7 +123,7 @@ pub(super) fn formula_of_two_by_tensors<const I: usize, const J: usize, const K:
     formula(one, other).map(TensorQuantity::tensor)
 }
 
-/// A formula of one number, as operations on tensors.
+/// Computes a formula of one number with tensor operations.
 pub(super) fn by_tensors(
     number: &Named<u64, ()>,
     formula: impl for<'t> FnOnce(TensorQuantity<'t>) -> TensorQuantity<'t>,
@@ -177,7 +177,7 @@ pub(super) struct TensorTruth<'t> {
 }
 
 impl TensorQuantity<'_> {
-    /// The tensor. (It shares its memory with the one in the list.)
+    /// The tensor. It shares its memory with the one in the list.
     fn tensor(self) -> Named<f64, ()> {
         self.all.numbers.borrow()[self.at].clone()
     }

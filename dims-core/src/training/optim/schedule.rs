@@ -83,8 +83,8 @@ impl Schedule {
     }
 
     /// From `rate` to `last` in `steps` equal steps; `last` afterwards. This is
-    /// `optax.linear_schedule`, and `torch.optim.lr_scheduler.LinearLR` of the rate `1.0` from
-    /// `start_factor` to `end_factor`.
+    /// `optax.linear_schedule`. With `start_factor` as `rate` and `end_factor` as `last`, it is
+    /// `torch.optim.lr_scheduler.LinearLR` of a base rate of 1.
     ///
     /// ```
     /// use typed_dims::optim::Schedule;
@@ -97,7 +97,7 @@ impl Schedule {
     }
 
     /// `last + (rate - last) * (1 - step / steps)^power` for `steps` steps; `last` afterwards. This
-    /// is `optax.polynomial_schedule`, and with a `last` of 0
+    /// is `optax.polynomial_schedule` and, with a `last` of 0,
     /// `torch.optim.lr_scheduler.PolynomialLR`.
     ///
     /// ```
@@ -111,7 +111,7 @@ impl Schedule {
     }
 
     /// `rate`, multiplied by `factor` after each of these numbers of steps. This is
-    /// `torch.optim.lr_scheduler.MultiStepLR`. (To pass a computed `Vec`, leak it: `steps.leak()`.)
+    /// `torch.optim.lr_scheduler.MultiStepLR`. To pass a computed `Vec`, leak it: `steps.leak()`.
     ///
     /// ```
     /// use typed_dims::optim::Schedule;
@@ -123,8 +123,8 @@ impl Schedule {
         Schedule::of(ScheduleShape::MultiStep { rate, after, factor })
     }
 
-    /// `rate * factor^(step / every)`, rounded down. This is `torch.optim.lr_scheduler.StepLR`, and
-    /// with an `every` of 1 `ExponentialLR`.
+    /// `rate * factor^(step / every)`, with the exponent rounded down. This is
+    /// `torch.optim.lr_scheduler.StepLR` and, with an `every` of 1, `ExponentialLR`.
     ///
     /// # Panics
     ///
@@ -176,8 +176,8 @@ impl Schedule {
         by_tensors(step, |step| self.of_step(step))
     }
 
-    /// The rate of a step, generic over numbers and tensors. (Both branches of a choice are
-    /// computed, and the other one may be any number.)
+    /// The rate of a step, generic over numbers and tensors. Both branches of a choice are
+    /// computed; the one that is not chosen may be any number.
     fn of_step<Q: Quantity>(&self, step: Q) -> Q {
         if self.warm_up == 0 {
             return self.shape.of_step(step);
@@ -242,7 +242,7 @@ fn period<Q: Quantity>(step: Q, first: f64, longer: f64) -> (Q, Q) {
         return (step - before * number(first), number(first));
     }
     let start = |before: Q| number(first) * ((number(longer).powf(before) - one) / number(longer - 1.0));
-    // (Rounding can move the logarithm to an adjacent whole number.)
+    // Rounding can move the logarithm to an adjacent whole number.
     let before = ((step * number((longer - 1.0) / first) + one).ln() / number(longer).ln()).floor();
     let before = Q::choose(start(before + one).is_at_most(step), before + one, before);
     let before = Q::choose(step.is_less(start(before)), before - one, before);

@@ -44,7 +44,7 @@ macro_rules! decaying {
 }
 pub(super) use decaying;
 
-/// A finite number, 0 or more.
+/// Checks for a finite number that is 0 or more.
 pub(super) fn at_least_0(of: &str, setting: &str, value: f64) -> Result<(), DimError> {
     within(value >= 0.0 && value.is_finite(), of, setting, value, "it must be finite and 0 or more")
 }

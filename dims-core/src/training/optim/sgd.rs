@@ -12,8 +12,8 @@ use kernels::map::formula::{Formula, Quantity};
 /// Gradient descent with optional momentum: `velocity = momentum * velocity + g`, then
 /// `p -= rate * velocity`, where `g` is the gradient.
 ///
-/// With [`nesterov`](Sgd::nesterov) the step is `p -= rate * (g + momentum * velocity)`; with
-/// [`weight_decay`](Sgd::weight_decay) `weight_decay * p` is added to `g` first. This is
+/// With [`nesterov`](Sgd::nesterov), the step is `p -= rate * (g + momentum * velocity)`. With
+/// [`weight_decay`](Sgd::weight_decay), `weight_decay * p` is added to `g` first. This is
 /// `torch.optim.SGD`.
 ///
 /// ```
@@ -60,8 +60,8 @@ settings! { Sgd, SgdSettings {
     /// Adds this multiple of each parameter to its gradient: 0 or more, default 0.
     weight_decay,
 } {
-    /// Uses Nesterov momentum. Then a step without [`momentum`](Sgd::momentum), or with
-    /// [`dampening`](Sgd::dampening), is an error.
+    /// Uses Nesterov momentum. A step is an error if there is no [`momentum`](Sgd::momentum), or if
+    /// there is [`dampening`](Sgd::dampening).
     nesterov,
     /// Maximizes: steps along the gradient instead of against it.
     maximize,

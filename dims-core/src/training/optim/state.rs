@@ -51,8 +51,8 @@ impl<P: Parameters> State<P> {
         }
     }
 
-    /// The number of steps taken, read from [`step_count`](State::step_count). (It saturates at
-    /// 2^64 - 1.)
+    /// The number of steps taken, read from [`step_count`](State::step_count). It saturates at
+    /// `u64::MAX`.
     #[track_caller]
     pub fn steps(&self) -> u64 {
         self.steps.get()
@@ -95,12 +95,12 @@ impl<P: Parameters> State<P> {
         behind.map(|parameter| (parameter.name(), self.steps().saturating_sub(parameter.missed())))
     }
 
-    /// The state of each parameter. Empty before the first step.
+    /// The state of each parameter. Empty before the first step, unless the optimizer was prepared.
     pub fn parameters(&self) -> &[ParameterState] {
         self.by_path.parameters()
     }
 
-    /// The state of the parameter with this name. `None` before the first step.
+    /// The state of the parameter with this name. `None` if there is none yet.
     pub fn parameter(&self, name: &str) -> Option<&ParameterState> {
         self.by_path.parameters().iter().find(|parameter| parameter.is_named(name))
     }
@@ -111,7 +111,8 @@ impl<P: Parameters> State<P> {
         self.by_path.has_masters()
     }
 
-    /// Sets the number of steps, of all parameters, to `steps`, and the moments to 0.
+    /// Sets the number of steps of the optimizer and of all parameters to `steps`, and the moments
+    /// to 0.
     pub fn restore(&mut self, steps: u64) {
         self.restore_with(steps, ByPath::default());
     }
@@ -133,8 +134,8 @@ impl<P: Parameters> State<P> {
         prepare(&mut self.by_path, Some(&self.steps), parameters, moments, &unchanged)
     }
 
-    /// Takes a step by a formula, which updates the parameters and `M - 1` moments of each, and
-    /// counts it.
+    /// Takes a step and counts it. Its formula updates the parameters and the `M - 1` moments of
+    /// each.
     pub(super) fn step<const K: usize, const M: usize>(
         &mut self,
         step: &mut dyn ElementStep<K, M, 1>,
@@ -147,7 +148,7 @@ impl<P: Parameters> State<P> {
         Ok(())
     }
 
-    /// Counts a step that these parameters have missed.
+    /// Counts a step, which the frozen parameters have missed.
     pub(super) fn count_step(&mut self, unchanged: &Unchanged) {
         self.steps.add_one();
         self.by_path.miss(unchanged);

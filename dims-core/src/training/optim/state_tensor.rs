@@ -1,4 +1,4 @@
-//! The tensors of an optimizer's state, with a separate element type.
+//! The tensors of an optimizer's state. Their element type may differ from the parameter's.
 
 use crate::error::DimError;
 use crate::expr::evaluate::{evaluate_tensor, evaluate_tensor_in};
@@ -26,8 +26,8 @@ use kernels::scalar::{Element, Real};
 use kernels::trace::{Held, reordered};
 use smallvec::SmallVec;
 
-/// A tensor of an optimizer's state for a parameter. It has the dims and sizes of the parameter.
-/// (Moments of [`Adafactor`](super::Adafactor) lack some of them.) Its elements are `f64` for a
+/// A tensor of an optimizer's state for a parameter. It has the dims and sizes of the parameter;
+/// moments of [`Adafactor`](super::Adafactor) lack some of them. Its elements are `f64` for a
 /// parameter of `f64`, and `f32` for all others.
 #[derive(Clone, Debug)]
 pub struct StateTensor {
@@ -174,7 +174,7 @@ impl StateAxes {
         StateAxes { keys, sizes: sizes_of(tensor).collect() }
     }
 
-    /// The axes without some of them, by their numbers.
+    /// The axes without some of them, which `is_removed` chooses by their numbers.
     pub(super) fn without(&self, is_removed: impl Fn(usize) -> bool) -> Self {
         let kept = |at: &usize| !is_removed(*at);
         let keys = self.keys.as_slice().iter().enumerate().filter(|(at, _)| kept(at));
@@ -356,7 +356,7 @@ impl StateTensor {
         }
     }
 
-    /// The same axes with other elements in memory order.
+    /// Replaces the elements. The new ones must be in the same memory order.
     #[cfg(feature = "std")]
     pub(super) fn replace(&mut self, held: &Arc<dyn Held>) {
         let same = "a state keeps its type";
@@ -411,7 +411,7 @@ impl StateTensor {
     }
 }
 
-/// Elements that are contiguous in this order of axes, in the order of the axes.
+/// Reorders elements, which are contiguous in this `order`, into the order of the axes.
 fn in_order_of_axes<W: StateElem>(
     data: &Buffer<W>,
     sizes: &[usize],
@@ -452,7 +452,7 @@ pub(super) fn sizes_of<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> impl Ite
     axes.map(|axis| axis.size)
 }
 
-/// A copy with the elements contiguous in this order of axes, if they are not.
+/// A copy whose elements are contiguous in this order of axes. `None` if they already are.
 pub(super) fn lying_otherwise<T: Element, S: Dims, R: Rank>(
     tensor: &Named<T, S, R>,
     order: &[usize],

@@ -20,7 +20,7 @@ pub(super) struct StepAfter<C, const K: usize> {
     formula: C,
     settings: GroupSettings,
     after: TakenBefore,
-    /// The last numbers, and the number of steps that their parameters have missed.
+    /// The scalars that were computed last, and the number of missed steps that they are for.
     last: Option<(u64, StepScalars<K>)>,
 }
 
@@ -32,8 +32,8 @@ enum TakenBefore {
 }
 
 impl<C: Decaying, const K: usize> StepAfter<C, K> {
-    /// The next step of the optimizer of this name. It is an error if a learning rate or a setting
-    /// of a group is out of range.
+    /// The next step of the optimizer of this name. Returns an error if a learning rate or a
+    /// setting of a group is out of range.
     pub(super) fn new<P: Parameters>(name: &str, formula: C, state: &State<P>) -> Result<Self, DimError> {
         let (rate, after) = if state.steps.is_recorded() {
             let rate = state.rate();

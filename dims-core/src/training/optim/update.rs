@@ -1,4 +1,4 @@
-//! A formula over the tensors of several values, in place.
+//! Applies a formula to the tensors of several values, in place.
 
 use super::by_path::{ByPath, MomentLayout, ParameterState, StateWalk};
 use super::groups::GroupSettings;
@@ -28,7 +28,7 @@ use kernels::trace::{UpdatedElements, updated};
 use smallvec::SmallVec;
 
 /// A formula whose passes, with the loops over elements, are compiled in this crate. Code that is
-/// generic in the parameters is compiled in the user's crate, possibly without optimization.
+/// generic over the parameters is compiled in the user's crate, possibly without optimization.
 pub(super) trait Compiled<const K: usize, const M: usize, const N: usize> {
     fn passes(&self) -> &dyn Passes<K, M, N>;
 }
@@ -36,7 +36,7 @@ pub(super) trait Compiled<const K: usize, const M: usize, const N: usize> {
 macro_rules! compiled {
     ($($formula:ty: $k:literal $m:literal $n:literal;)*) => {$(
         impl $crate::training::optim::update::Compiled<$k, $m, $n> for $formula {
-            // (Not inlined, so that the passes are not compiled again elsewhere.)
+            // Not inlined, so that the passes are not compiled again elsewhere.
             #[inline(never)]
             fn passes(&self) -> &dyn ::kernels::map::in_place::Passes<$k, $m, $n> {
                 self
@@ -75,7 +75,7 @@ impl<C: Compiled<K, M, N>, const K: usize, const M: usize, const N: usize> Eleme
 
 /// The scalars of an optimizer's formula at each step.
 pub(super) trait OfStep<const K: usize> {
-    /// The scalars for a learning rate, and for a parameter that takes this step, counted from 1.
+    /// The scalars for a learning rate and for a step of the parameter, counted from 1.
     fn of_step<Q: Quantity>(&self, rate: Q, step: Q) -> [Q; K];
 }
 
@@ -214,7 +214,7 @@ impl<const K: usize, const M: usize, const N: usize> Visitor<1, N> for UpdatePas
         if !is_learned::<T>() {
             return Ok(());
         }
-        // (`Preparation` has compared the sizes.)
+        // `Preparation` has compared the sizes.
         let kept = self.along.as_mut().and_then(|along| along.ready::<T>(path));
         if self.unchanged.has(path) {
             return Ok(());
@@ -390,7 +390,7 @@ fn one_of<W: StateElem>(tensor: &mut StateTensor) -> Result<&mut [W], DimError> 
     tensor.elements_mut().ok_or_else(StateTensor::of_other_elements)
 }
 
-/// A copy of `elements` in the memory order of the tensor, whose sizes it has.
+/// A copy of `elements` in the memory order of `tensor`, which has the same sizes.
 pub(super) fn copied<T: Element, S: Dims, R: Rank>(
     tensor: &Named<T, S, R>,
     elements: &Named<T, S, R>,
@@ -418,7 +418,7 @@ impl Walk<1> for Copied {
     }
 }
 
-/// Slices of the type `U`, which is `T`.
+/// The same slices with elements of `U`. `U` must be the same type as `T`.
 pub(super) fn floats<'s, T: Element, U: Real, const M: usize, const N: usize>(
     changed: [&'s mut [T]; M],
     read: [&'s [T]; N],

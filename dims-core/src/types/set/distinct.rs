@@ -1,8 +1,8 @@
 //! Sorting dims and finding dims that are named twice.
 //!
-//! Sorting's own comparisons find a dim that is named twice, and no others are made. For two
-//! generic dims rustc knows only one comparison, [`Before`](crate::types::brand::Before), not the
-//! reverse one.
+//! The comparisons that sort the dims also find a dim that is named twice. No others are made,
+//! because for two generic dims rustc knows only one comparison,
+//! [`Before`](crate::types::brand::Before), and not the reverse one.
 
 use super::list::List;
 use super::union::Merge;
@@ -22,9 +22,9 @@ condition! {
     pub trait OneAxisEach<D, L> for True;
 }
 
-// Never holds. If a function's parameter violates the condition itself, rustc reports it twice: for
-// its type, and for the part that names the dims. If the violated bound is a bound of the
-// condition, rustc reports only the type.
+// This impl never applies. If a function's parameter violates the condition itself, rustc reports
+// it twice: for its type, and for the part that names the dims. If the violated bound is a bound of
+// an impl of the condition, rustc reports only the type.
 #[diagnostic::do_not_recommend]
 impl<D: Never, L> OneAxisEach<D, L> for False {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -85,8 +85,8 @@ impl SortedOnce for () {
     type Given<L: List> = L;
 }
 
-// (The result is the same as if the dim had been named once, so that code that expects it gets no
-// second error.)
+// The result is the same as if the dim had been named once, so that code that uses it gets no
+// second error.
 impl<D: MaybeDim, L: List> SortedOnce for Repeated<D, L> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Twice = D;
@@ -105,8 +105,8 @@ where
     type Given<L: List> = T::Given<L>;
 }
 
-/// Inserts the element `H` into a sorted list. (The list is `Self`, because rustc infers nothing
-/// through an impl for an element that it has yet to infer.)
+/// Inserts the element `H` into a sorted list. The list is `Self`, because rustc infers nothing
+/// through an impl for an element that it has yet to infer.
 pub trait Insert<H> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -159,7 +159,7 @@ impl<H, G, T: Insert<H>> InsertStep<H, G, T> for Greater {
     type Out = (G, T::Out);
 }
 
-// (As everywhere, equal keys of two different types do not compile.)
+// As everywhere, equal keys of two different types do not compile.
 #[diagnostic::do_not_recommend]
 impl<H, T> InsertStep<H, H, T> for Equal {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;

@@ -27,15 +27,15 @@ pub struct DimKey {
 impl DimKey {
     const BLANK: DimKey = DimKey { depth: 0, id: 0, name: "", fixed: None, roles: &[] };
 
-    /// The bits of [`id`](DimKey::id) that count the dim's primes. (Ids from `dims!` are smaller,
-    /// and ids of loop variables have higher bits.)
+    /// The bits of [`id`](DimKey::id) that count the dim's primes. Ids from `dims!` are smaller,
+    /// and ids of loop variables have higher bits.
     const PRIMES: u64 = 0xff << 48;
 
     /// The key of the dim's prime, with the given name.
     ///
     /// # Panics
     ///
-    /// If the dim already has 255 primes. (In a constant, this is a compile error.)
+    /// If the dim already has 255 primes. In a constant, this is a compile error.
     pub(crate) const fn primed(self, name: &'static str) -> DimKey {
         assert!(self.id & Self::PRIMES != Self::PRIMES, "a dim can have at most 255 primes");
         DimKey { id: self.id + (1 << 48), name, ..self }
@@ -109,15 +109,15 @@ impl Keys {
         Keys::EMPTY.with(key)
     }
 
-    /// These keys, checked to be those of a set with `axes` axes.
+    /// Returns these keys, after checking that a set with `axes` axes can have them.
     ///
     /// A brand is a user type, normally made by `dims!`. One written manually could have any keys,
     /// and plans find axes by keys.
     ///
     /// # Panics
     ///
-    /// If there is not one axis for each key, or a key is repeated. (In a constant, this is a
-    /// compile error.)
+    /// If there is not one axis for each key, or a key is repeated. In a constant, this is a
+    /// compile error.
     pub(crate) const fn checked(self, axes: usize) -> Keys {
         assert!(self.len == axes, "a dim has one axis");
         let mut i = 0;
@@ -227,8 +227,8 @@ impl Keys {
         i == others.len
     }
 
-    /// Whether the keys are in the order of a set, the order of declaration. (`dims!` gives each
-    /// dim a number that grows with its key.)
+    /// Whether the keys are in the order of a set, the order of declaration. `dims!` gives each dim
+    /// a number that grows with its key.
     #[cfg(any(feature = "safetensors", test))]
     pub(crate) const fn is_sorted(&self) -> bool {
         let mut i = 1;

@@ -31,7 +31,7 @@ use list::List;
 
 /// A set of dims, as a tuple: `()`, `(Batch,)`, `(Batch, Seq)`, `(Seq, Rest<B>)`.
 ///
-/// The only bound that a function generic over its caller's dims needs:
+/// The only bound that a function needs to be generic over its caller's dims:
 /// `fn f<B: Dims>(x: Tensor<f32, (Seq, Rest<B>)>)`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a set of dims",
@@ -97,7 +97,8 @@ pub trait Sortable {
 #[diagnostic::do_not_recommend]
 impl<D: Dims<List: SortOnce<Out = Out>>, Out: SortedOnce> Sortable for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    // (Through a parameter: with projections the errors would be about `D::List` instead of `D`.)
+    // A parameter of the impl: with projections, the errors would be about `D::List` instead of
+    // `D`.
     type Sorted = Out;
 }
 
@@ -109,7 +110,7 @@ pub trait Sorted: Dims {
 }
 impl<S: Sortable + SetOf + Dims> Sorted for S
 where
-    // (If a dim is named twice, only that is reported.)
+    // If a dim is named twice, only that is reported.
     <NoDim<Repetition<S>> as Bool>::If<<S as SetOf>::Set, S>: SortedFrom<S>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;

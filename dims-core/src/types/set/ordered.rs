@@ -23,7 +23,7 @@ where
 }
 
 /// Dims that can replace the dim `A` among the axes `L`: at least one, each named once, and none of
-/// them another axis of `L`. ([`AxisOf`] checks that `A` is an axis.)
+/// them another axis of `L`. [`AxisOf`] checks that `A` is an axis.
 pub trait InPlaceOf<A, L>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -70,7 +70,8 @@ where
     type Holds = <<A::Key as CompareKeys<D::Key>>::Out as Satisfies<OfTypes<A, D>>>::Holds;
 }
 
-/// The condition on the comparison of the keys of `A` and `D` that they are the same type.
+/// The condition that two keys are those of the same type. It is a condition on the result of
+/// comparing the keys of `A` and `D`.
 pub struct OfTypes<A, D>(PhantomData<(A, D)>);
 
 // Two different dims or roles with the same key do not compile.
@@ -162,7 +163,7 @@ impl<B, W> MergesIn<B, W> for () {
     type Holds = False;
 }
 
-// (An empty `B` is reported elsewhere.)
+// An empty `B` is reported elsewhere.
 #[diagnostic::do_not_recommend]
 impl<X, T, W> MergesIn<(), W> for (X, T)
 where

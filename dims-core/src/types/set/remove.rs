@@ -14,8 +14,8 @@ use core::marker::PhantomData;
 /// A dim or a tuple of dims that a tensor with the dims `S` has: each is bound, and named once.
 /// `Others` are the other dims of `S`, which rustc infers.
 ///
-/// The bound of all methods that work along dims of a tensor, such as reductions, `softmax` and
-/// `index`. It is a bound on the dims passed to a method, not on the tensor's, because rustc then
+/// This is the bound of all methods that work along dims of a tensor, such as reductions, `softmax`
+/// and `index`. It is a bound on the dims passed to a method, not on the tensor, because rustc then
 /// reports it without quoting the method's signature. `Others` is a parameter rather than an
 /// associated type, so a method's result is a plain type and rustc evaluates the removal once for
 /// each call.
@@ -257,8 +257,8 @@ impl<X: RemoveAll<T, S>, T, S> AndThen<T, S> for Taken<X> {
 }
 
 // If the original set has the brand, it was named twice; otherwise it was never bound. The
-// remaining list is the same as if each brand had been named once, so that code that expects it
-// gets no second error.
+// remaining list is the same as if each brand had been named once, so that code that uses it gets
+// no second error.
 #[diagnostic::do_not_recommend]
 impl<D: MaybeDim, X, T, S: Dims> AndThen<T, S> for Absent<D, X>
 where

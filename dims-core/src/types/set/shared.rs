@@ -11,7 +11,7 @@ use crate::types::dim::DimList;
 /// each is named once. `U` are the dims of both tensors together. `Others` are the remaining dims
 /// of `U`, which rustc infers.
 ///
-/// The bound of operations that sum products over dims:
+/// This is the bound of operations that sum products over dims:
 /// [`contract`](crate::operators::linalg::LinearAlgebra::contract), `cdist`, convolutions. To sum
 /// over a dim that only one tensor has, write `(x * y).sum(dim)`.
 #[diagnostic::on_unimplemented(
@@ -36,8 +36,8 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The first brand of `L` that `B` lacks, if `A` has them all: if both tensors lack dims, one error
-/// reports the first.
+/// The first brand of `L` that `B` lacks, if `A` has them all. If `A` lacks one too, only that one
+/// is reported.
 type Second<A, B, L> = <NoDim<Missing<A, L>> as Bool>::OrNothing<Missing<B, L>>;
 
 condition! {
