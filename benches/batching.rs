@@ -24,8 +24,8 @@
 //! # Output
 //!
 //! Times are the best of many, on one thread, and the factor is their quotient. The range after it
-//! shows the noise: each round runs the loop and then the batched call, and a tenth of the rounds
-//! have a factor below the range, a tenth above. The prediction is repeated with newly measured
+//! shows the noise: each round runs the loop and then the batched call. A tenth of the rounds have
+//! a factor below the range, and a tenth above it. The prediction is repeated with newly measured
 //! constants; its smallest and greatest values are printed. The verdict:
 //!
 //! * `more`: the factor is at least the smallest prediction;
@@ -192,7 +192,7 @@ fn cubed(size: usize) -> f64 {
 /// The number of predictions.
 const PREDICTIONS: usize = 3;
 
-/// The smallest and the greatest number, without a share of the numbers on either side.
+/// The smallest and the greatest number, after this share of the numbers is dropped at either end.
 fn range(mut numbers: Vec<f64>, share: f64) -> (f64, f64) {
     numbers.sort_by(f64::total_cmp);
     let left_out = (numbers.len() as f64 * share) as usize;

@@ -12,8 +12,8 @@
 //!
 //! Times are processor times of one thread, the minimum of the rounds. Each library gets its
 //! matrices in its own types and layout, and returns all results of the batch in new memory.
-//! `nalgebra` has matrices of static size for 4 and 16 rows, and of dynamic size. Before the first
-//! round, all results for the first matrices of the batch are compared.
+//! `nalgebra` runs with matrices of dynamic size, and for 4 and 16 rows also of static size. Before
+//! the first round, all results for the first matrices of the batch are compared.
 
 use faer::linalg::solvers::{DenseSolveCore, Solve, SolveLstsq};
 use faer::{Mat, MatRef, Par};

@@ -17,8 +17,8 @@ const ROUNDS: usize = 401;
 const SLICE: Duration = Duration::from_micros(250);
 
 /// Nanoseconds per call. Neither form is inlined into the loop, because the measured difference
-/// would depend on which one is. The result is not moved: a move right after it was written, in
-/// larger pieces, stalls for as long as a tenth of a small product.
+/// would depend on which one is. The result is not moved. A move reads larger pieces than were just
+/// written, so it would stall for as long as a tenth of a small product takes.
 #[inline(never)]
 fn time<T>(calls: u32, run: &dyn Fn() -> T) -> f64 {
     let start = Instant::now();

@@ -16,7 +16,7 @@ use typed_dims::prelude::*;
 dims! {
     /// Observed nebulae.
     pub struct Nebula;
-    /// A constant, and one in proportion to the distance.
+    /// The terms of the line: a constant, and one proportional to the distance.
     pub struct Term = 2;
     /// Points of the curve.
     pub struct Grid;

@@ -38,7 +38,7 @@ def gaussian_process():
         "at": at.tolist(),
         "height": height.tolist(),
         "queries": queries.tolist(),
-        # At a variance and scales of 1 and a noise of 0.1: by the logarithms of the variance, the scales and the noise.
+        # At a variance and scales of 1 and a noise of 0.1. The gradient is with respect to the logarithms of the variance, the scales and the noise.
         "first_log_likelihood": first,
         "first_gradient": gradient.tolist(),
         "log_likelihood": model.log_marginal_likelihood_value_,
@@ -46,7 +46,7 @@ def gaussian_process():
         "scales": model.kernel_.k1.k2.length_scale.tolist(),
         "noise": noise,
         "mean": mean.tolist(),
-        # scikit-learn's are those of observations: here without their noise.
+        # scikit-learn returns the deviations of observations. This subtracts their noise.
         "error": np.sqrt(error**2 - noise).tolist(),
     }
 

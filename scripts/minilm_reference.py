@@ -30,7 +30,7 @@ def load(folder):
 
 @torch.inference_mode()
 def encode(model, sentences):
-    """Mean pooling over the tokens that are not padding, then length 1: what sentence-transformers does."""
+    """Mean pooling over the tokens that are not padding, then normalisation to length 1, as in sentence-transformers."""
     longest = max(map(len, sentences))
     ids = torch.tensor([ids + [0] * (longest - len(ids)) for ids in sentences])
     mask = torch.tensor([[1] * len(ids) + [0] * (longest - len(ids)) for ids in sentences])
@@ -61,7 +61,7 @@ def main():
 
     torch.set_num_threads(args.threads)
     model, tokenizer = load(args.model)
-    # As Rust's `lines`: an empty line is an empty sentence, and the last line need not end.
+    # Like Rust's `lines`: an empty line is an empty sentence, and the last line may lack a line feed.
     text = args.file.read_text(encoding="utf-8")
     lines = text.split("\n")[: -1 if text.endswith("\n") else None]
     sentences = [encoding.ids for encoding in tokenizer.encode_batch(lines)]

@@ -31,8 +31,8 @@
 //! `contract` multiplies and sums over a dim that both tensors must have. `eval` computes the
 //! expression.
 //!
-//! A line does not compile if it forgets a dim, reduces a dim that the tensor does not have, or
-//! passes a tensor with other dims:
+//! Code does not compile if it forgets a dim, reduces over a dim that the tensor does not have, or
+//! passes a tensor with the wrong dims:
 //!
 //! ```compile_fail
 //! # use typed_dims::prelude::*;
@@ -62,7 +62,7 @@
 //! | have two axes over one set: a covariance, a Gram matrix, a Hessian | [`Prime`](types::prime::Prime), as in `Tensor<f32, (Item, Prime<Item>)>` |
 //! | rename, slice, split, flatten, join | [`Restructure`](operators::restructure::Restructure), [`concat`](operators::join::concat), [`stack`](operators::join::stack) |
 //! | select by index or value | [`Selecting`](operators::select::Selecting) |
-//! | move, pad, add windows up, sort | [`Rearranging`](operators::shift::Rearranging), [`Sorting`](operators::sort::Sorting) |
+//! | shift, pad, sum windows, sort | [`Rearranging`](operators::shift::Rearranging), [`Sorting`](operators::sort::Sorting) |
 //! | write into arrays | [assignment](pipeline::execute::assign) |
 //! | use convolutions, pooling, normalisation, losses and layers | [`nn`] |
 //! | call a function of one example on a batch | [`#[batched]`](macro@batched), [`Rest`](types::brand::Rest) |
@@ -70,7 +70,7 @@
 //! | write as in NumPy, einops or loops | [`einsum!`], [`rearrange!`], [`tensor!`] |
 //! | write an operator | [`operators::custom`] |
 //! | handle errors | the `try_` forms, which return a [`DimError`]; the others panic with its text |
-//! | target hardware that streams | [`Stream`](tensors::stream::Stream) |
+//! | target streaming hardware | [`Stream`](tensors::stream::Stream) |
 //!
 //! `docs/operators.md` lists all operators, with their names in PyTorch, JAX and NumPy.
 //!
@@ -82,7 +82,7 @@
 //! order.
 //!
 //! [`contract`](operators::linalg::LinearAlgebra::contract) requires the dim in both operands.
-//! `(x * w).sum(In)` also compiles if only one of them has `In`, and then sums only over that one.
+//! `(x * w).sum(In)` also compiles if only one operand has `In`, and then sums only that operand.
 //!
 //! A result is contiguous. Its axes are in the order that you passed to `order`, or else in the
 //! order in which the dims were declared, with [primes](types::prime) after all others. In a
@@ -141,7 +141,7 @@
 //! * `gemm` (on by default): matrix products use the crate `gemm`, which is 15 to 45 % faster than
 //!   `matrixmultiply` for most shapes with AVX-512, and takes longer to build.
 //! * `rayon` (on by default): large results are computed on several threads. Results do not depend
-//!   on their number, except for the rounding of matrix products.
+//!   on the number of threads, except for the rounding of matrix products.
 //! * `blas`: matrix products use a BLAS that the program links and installs: [`blas`].
 //! * `std` (on by default): kernels are chosen at run time for the processor's instructions, large
 //!   results come from a memory pool (`storage::memory`), and there are
@@ -214,7 +214,7 @@ pub use typed_dims_macros::{
 };
 #[cfg(feature = "onnx")]
 pub use typed_dims_onnx as onnx;
-// (Also by name, so that rustc names the feature that is missing.)
+// (Re-exported by name, so that rustc names the missing feature.)
 #[cfg(any(feature = "safetensors", feature = "npy"))]
 #[doc(inline)]
 pub use typed_dims_core::file;

@@ -1,6 +1,6 @@
 //! The pages of the macros, `dims-macros/docs`, as doc tests.
 //!
-//! Each page documents its macro. Its programs run here: if `dims-macros` ran them, it would
+//! Each page documents its macro. Its programs run here: to run them, `dims-macros` would have to
 //! depend on this crate, and cargo would build the library twice.
 
 #[doc = include_str!("../dims-macros/docs/batched.md")]

@@ -1,7 +1,7 @@
 //! Products with a BLAS: the arguments of CBLAS calls, and the results. The BLAS consists of plain
 //! loops that check their arguments. With `TYPED_DIMS_CBLAS=/path/to/libopenblas.so` it is a real
-//! one. OpenBLAS' wheels on PyPI, `scipy-openblas32`, add a prefix to function names, which is also
-//! tried.
+//! one. OpenBLAS' wheels on PyPI, `scipy-openblas32`, add the prefix `scipy_` to function names.
+//! The test looks for both names.
 
 #![cfg(feature = "blas")]
 
@@ -75,7 +75,7 @@ unsafe fn by_loops<T: Num>(
 
 macro_rules! real {
     ($name:ident $t:ty, $real:ident) => {
-        /// The BLAS of loops, or a real one if there is one. Counts its calls.
+        /// Multiplies with loops, or with the real BLAS if there is one. Counts the calls.
         unsafe extern "C" fn $name(
             layout: CBLAS_LAYOUT,
             ta: CBLAS_TRANSPOSE,

@@ -1,5 +1,5 @@
-//! Mistakes in sizes and indices are a `DimError` from the `try_` method, and a panic with the same
-//! text from the short one. Unusual input gives an error that names a dim, or the right result.
+//! For a wrong size or index, the `try_` method returns a `DimError`, and the short method panics
+//! with the same text. Unusual input gives an error that names a dim, or the right result.
 
 use ndarray::{Array1, Array2, ArrayD, Axis, array};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -178,8 +178,8 @@ mod variants {
             "the size of dim `i` is not known here: bind it to an axis first, or give it a size, `i.of(n)` if it is declared, \
              `dims!(i = n)` if it is local"
         );
-        // rustc refuses a declared dim without a size as a value on its own. After a rename it does
-        // not know which dim that is.
+        // rustc refuses a declared dim without a size where it is the only operand. After a rename,
+        // rustc does not know which dim the value is.
         assert!(panic_of(|| Row.rename(Row, Col).eval()).contains("give it a size, `Col.of(n)`"));
         assert!(matches!(Row.rename(Row, Col).try_order(Col), Err(DimError::Unsized { .. })));
         assert!(matches!(a.try_at(i + j), Err(DimError::Unsized { .. })));

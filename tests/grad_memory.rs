@@ -61,8 +61,8 @@ fn bytes() {
     cotangents_of_lines_become_gradients();
 }
 
-/// Only the shares of a softmax and their cotangents are in memory. The gradient takes over the
-/// latter.
+/// Only the shares of a softmax and their cotangents are in memory. The gradient reuses the memory
+/// of the cotangents.
 fn cotangents_of_lines_become_gradients() {
     let mut scores = from_fn((I.of(60), J.of(500)), |(i, j)| ((i * 500 + j) as f64).sin());
     let (_, most) = most(|| grad(|x| x.softmax(J).square().sum((I, J)), &mut scores));

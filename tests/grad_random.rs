@@ -133,8 +133,8 @@ impl Case {
 /// The step of the differences.
 const STEP: f64 = 1e-5;
 
-/// The slopes at 0 of functions of a number, from fourth-order differences: some values change
-/// steeply.
+/// The slope at 0 of each value of a function, from differences of fourth order, because some
+/// values change steeply.
 fn slopes(of: impl Fn(f64) -> Vec<f64>) -> Vec<f64> {
     let [a, b, c, d] = [1.0, -1.0, 2.0, -2.0].map(|steps| of(steps * STEP));
     let slope = |at: usize| (8.0 * (a[at] - b[at]) - (c[at] - d[at])) / (12.0 * STEP);

@@ -236,7 +236,7 @@ fn what_no_program_says_runs_by_kernels() {
     assert_by_kernel(|| (&numbers / 7).order(A));
 }
 
-/// The message of the error, which both have in common.
+/// The message of the error, which must be the same for kernels and programs.
 #[track_caller]
 fn panic_of<T>(run: impl Fn() -> T) -> String {
     let caught = || {

@@ -268,8 +268,8 @@ fn what_is_not_asked_for_is_not_taken_down() {
     assert_eq!(explain(|| ()).1.steps.len(), 0);
 }
 
-/// A large computed matrix is not stored to be multiplied by a vector. A stored one is used
-/// directly, also with a computed vector.
+/// To multiply a large computed matrix by a vector, the matrix is not stored. A stored matrix is
+/// used directly, even if the vector is computed.
 #[test]
 fn a_computed_matrix_is_summed_as_it_is_computed() {
     let (a, b) = (Array2::<f32>::ones((256, 32)), Array2::<f32>::zeros((128, 32)));
@@ -286,7 +286,7 @@ fn a_computed_matrix_is_summed_as_it_is_computed() {
     assert_eq!(plan.steps.len(), 2, "{plan}");
 }
 
-/// A dim that a factor lacks changes no product.
+/// Expanding a factor along a dim of the other one does not change the product.
 #[test]
 fn a_broadcast_along_a_dim_is_a_stride_of_zero() {
     let (a, b) =
@@ -306,7 +306,7 @@ fn a_broadcast_along_a_dim_is_a_stride_of_zero() {
     assert!(x.try_sum(k).is_ok() && ones::<f32, _>(n).expand(i).order((i, n)).dim() == (20, 3));
 }
 
-/// The result has the layout of its matrices if the order of the dims would split them.
+/// If the order of the dims would interleave the matrices, the result is stored matrix by matrix.
 #[test]
 fn a_product_with_two_batch_dims_is_one_step_in_the_order_asked_for() {
     for size in [4, 40] {

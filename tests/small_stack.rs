@@ -17,7 +17,8 @@ fn filled(rows: usize, columns: usize) -> Array2<f32> {
 #[test]
 fn products() {
     on_a_small_stack(|| {
-        // Few elements, in place, with panels, or with the library.
+        // Each size takes another path: few elements, operands in place or packed into panels, and
+        // the library.
         for n in [3, 40, 200] {
             let (a, b) = (filled(n, n), filled(n, n));
             dims!(i, j, k);

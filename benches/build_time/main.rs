@@ -1,8 +1,7 @@
-//! CPU time of a release build of small programs after their dependencies were built. Each program
-//! does one operation, with this library, with ndarray, or with candle, or is a model with this
-//! library. The time for an empty
-//! program with the same library is subtracted. Also prints the size of each program's code
-//! (`.text`) if `size` is installed.
+//! CPU time of a release build of small programs after their dependencies were built. A program
+//! does one operation with this library, ndarray or candle, or it is a model with this library. The
+//! time for an empty program with the same library is subtracted. Also prints the size of each
+//! program's code (`.text`) if `size` is installed.
 //!
 //! `cargo bench --bench build_time [-- NAME]`. CPU time is the user and system time of rustc and
 //! the linker, from the kernel's statistics on child processes (Linux).

@@ -39,7 +39,7 @@ struct Level {
     tokens: Peekable<vec::IntoIter<TokenTree>>,
     /// The cost of the tokens around the brackets.
     outside: usize,
-    /// The cost so far: that of the tokens around the brackets, plus the preceding tokens of this
+    /// The cost so far: of the tokens around the brackets, and of the preceding tokens of this
     /// expression.
     cost: usize,
     /// Whether the previous token ends an operand.
@@ -51,7 +51,7 @@ struct Level {
     position: usize,
 }
 
-/// A construct with commas that do not end it, and the cost before it.
+/// A construct that may contain commas, and the cost before it.
 enum Open {
     /// The parameters of a closure, up to the second `|`.
     Closure(usize),
@@ -159,7 +159,8 @@ fn angles(tokens: &[TokenTree]) -> Vec<usize> {
     pairs
 }
 
-/// The first token that is nested too deeply. A loop, because the input may have any depth.
+/// The first token that is nested too deeply. This is a loop, not a recursion, because the input
+/// may have any depth.
 fn deepest(tokens: TokenStream) -> Option<Span> {
     let mut levels = vec![Level::new(tokens, 0)];
     while let Some(level) = levels.last_mut() {

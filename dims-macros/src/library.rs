@@ -48,7 +48,7 @@ fn other_name(directory: &OsString) -> Option<String> {
     }
 }
 
-/// Whether the package is a key in a manifest, as a dependency that is not renamed is.
+/// Whether the package's name is a key in a manifest, as for a dependency that is not renamed.
 fn is_key(manifest: &str) -> bool {
     manifest.lines().any(|line| {
         let line = line.trim_start();
@@ -85,8 +85,8 @@ fn renamed(tokens: TokenStream, name: &str) -> TokenStream {
             match (punct.as_char(), punct.spacing()) {
                 (':', _) if colons == 1 => colons = 2,
                 (':', Spacing::Joint) => colons = 1,
-                // `a: ::b` is a name and its type. `<A>::b` is taken for what follows `impl<A>`,
-                // since no associated item has this name.
+                // `a: ::b` is a name and its type. After `>`, a path counts as one from the root,
+                // as in `impl<A> ::b`. No associated item has the library's name.
                 _ => (colons, in_path) = (0, false),
             }
             tick = punct.as_char() == '\'';

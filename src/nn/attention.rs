@@ -164,7 +164,7 @@ where
     ///
     /// # Panics
     ///
-    /// If a dim of `x` or of the mask has a different size in the weights.
+    /// If a dim has different sizes in `x`, the mask or the weights.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn among<X: MappedBy<W, Q, A> + MappedBy<W, K, B>, D, N, M, A, B, S: MaskedBy<M::Dims>, Z>(&self, x: &Named<T, X>, token: D, key: N, mask: M) -> Named<T, X>
@@ -190,7 +190,7 @@ where
     ///
     /// # Panics
     ///
-    /// If a dim of `x`, `memory` or the mask has a different size in the weights.
+    /// If a dim has different sizes in `x`, `memory`, the mask or the weights.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn to<X: MappedBy<W, Q, A>, V: MappedBy<W, K, B>, O: AttendedDims<A, B, B, <S as Union<B>>::Out, Z>, M, A, B, S: MaskedBy<M::Dims>, Z, R>(
@@ -289,9 +289,9 @@ pub struct KeyValues<S: Dims, N, T = f32> {
 }
 
 impl<S: Dims, N: AnyDim + Resizable, T: Real> KeyValues<S, N, T> {
-    /// An empty cache with capacity for as many tokens as `dims` has along `N`. The memory order is
-    /// that of `dims`. If the features are last, and the tokens before them, then the keys of one
-    /// head are contiguous.
+    /// An empty cache with capacity for as many tokens as `dims` has along `N`. Axes are stored in
+    /// the order of `dims`. If the features are last, and the tokens before them, then the keys of
+    /// one head are contiguous.
     ///
     /// # Panics
     ///

@@ -49,7 +49,7 @@ pub trait BiasKind {
         X: Union<O, Out: Union<O>>,
         Y: Dims;
 
-    /// The map of a tensor.
+    /// Applies the map to a tensor.
     #[doc(hidden)]
     #[track_caller]
     fn apply<I, O, T, X, Z>(map: &Self::Map<I, O, T>, x: &Named<T, X>) -> Named<T, Z>

@@ -41,7 +41,7 @@ pub struct LstmState<S: Dims, T: Clone = f32> {
 pub type GruState<S, T = f32> = Named<T, S>;
 
 /// A long short-term memory (LSTM) from the features `I` to the features `H`. `N` is a second dim
-/// of the size of `H`, for the features that a step computes from the previous ones.
+/// of the same size as `H`, for the features that a step computes from the previous ones.
 ///
 /// ```text
 /// gates[.., g, n] = sum over I of x[.., I] * weight_ih[I, g, n] + bias_ih[g, n] + sum over H of hidden[.., H] * weight_hh[H, g, n] + bias_hh[g, n]
@@ -49,8 +49,8 @@ pub type GruState<S, T = f32> = Named<T, S>;
 /// hidden          = sigmoid(gates[3]) * tanh(cell)
 /// ```
 ///
-/// (S. Hochreiter, J. Schmidhuber, 1997, "Long short-term memory". The order of the gates is that
-/// of PyTorch.)
+/// (S. Hochreiter, J. Schmidhuber, 1997, "Long short-term memory". The gates are in PyTorch's
+/// order.)
 ///
 /// ```
 /// use typed_dims::nn::recurrent::Lstm;
@@ -169,7 +169,7 @@ where
 }
 
 /// A gated recurrent unit (GRU) from the features `I` to the features `H`. `N` is a second dim of
-/// the size of `H`, for the features that a step computes from the previous ones.
+/// the same size as `H`, for the features that a step computes from the previous ones.
 ///
 /// ```text
 /// made[.., g, n]   = sum over I of x[.., I] * weight_ih[I, g, n] + bias_ih[g, n]
@@ -179,8 +179,8 @@ where
 /// hidden           = (1 - kept) * new + kept * hidden
 /// ```
 ///
-/// (K. Cho and others, 2014, "Learning phrase representations using RNN encoder-decoder". The order
-/// of the gates is that of PyTorch.)
+/// (K. Cho and others, 2014, "Learning phrase representations using RNN encoder-decoder". The gates
+/// are in PyTorch's order.)
 ///
 /// ```
 /// use typed_dims::nn::recurrent::Gru;

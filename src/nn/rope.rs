@@ -39,7 +39,7 @@ where
     /// The cosine of the angle of each position and feature.
     #[parameters(constant)]
     cos: Named<T, <(F,) as Union<(P,)>>::Out>,
-    /// The sine, which is negative for the first feature of each plane.
+    /// The sine, negated for the first feature of each plane.
     #[parameters(constant)]
     sin: Named<T, <(F,) as Union<(P,)>>::Out>,
     /// For each feature, the other feature of its plane, if the two are neighbours.
@@ -51,13 +51,13 @@ impl<P: AnyDim, F: AnyDim, T: Real> Rope<P, F, T>
 where
     (F,): Union<(P,)>,
 {
-    /// Computes the angles for the positions `0` to the size of `positions`. The slowest plane
-    /// rotates by one radian in about `base` positions; 10,000 is usual.
+    /// Computes the angles for the positions `0..n`, where `n` is the size of `positions`. The
+    /// slowest plane rotates by one radian in about `base` positions; 10,000 is usual.
     ///
     /// # Panics
     ///
-    /// If the number of features is odd, if the base is not a number greater than 0, or if the
-    /// angles do not fit into memory.
+    /// If the number of features is odd, if the base is not a finite number greater than 0, or if
+    /// the angles do not fit into memory.
     #[track_caller]
     pub fn new(positions: Of<P>, features: Of<F>, base: f64) -> Self {
         let half = features.size() / 2;
@@ -123,8 +123,7 @@ where
     ///
     /// # Panics
     ///
-    /// If a position exceeds those for which the angles were computed, or if `F` has a different
-    /// size.
+    /// If there are no angles for a position, or if `F` has a different size.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X, Y: Dims, Z: Union<(F,)>>(&self, x: &Named<T, X>, start: usize) -> Named<T, X> where P: DimsOf<X, Y>, F: DimsOf<X, Z>,

@@ -104,7 +104,7 @@ fn reached<'a>(imports: &'a Imports, from: &'a str) -> BTreeSet<&'a str> {
     reached
 }
 
-/// The imports of each file, and the paths that it uses for each.
+/// The imports of each file, and the paths that it uses for each import.
 type Imports = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
 /// A path through a re-export is an import of the file that declares the item. The re-export itself

@@ -1,6 +1,6 @@
 //! The order of the layers: allowed imports in `dims-kernels/src` and `dims-core/src` (see
-//! `ARCHITECTURE.md`), places that may contain `unsafe`, and the number of files next to the
-//! folders.
+//! `ARCHITECTURE.md`), files that may contain `unsafe`, and the number of files directly in
+//! `dims-core/src`.
 
 use crate::source::{Reader, Used, files, module_of, tokens_contain, used};
 use proc_macro2::TokenStream;
@@ -158,8 +158,8 @@ struct Source {
     imports: Vec<Import>,
 }
 
-/// A use of a name from the root module `to` in `file`, which is in the root module `from`. `to` is
-/// `?` if there is no such module.
+/// An import: `file`, in the root module `from`, uses a name of the root module `to`. `to` is `?`
+/// if there is no such module.
 struct Import {
     file: String,
     from: String,

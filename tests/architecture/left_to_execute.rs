@@ -7,8 +7,9 @@ use std::fmt::Write;
 /// Folders of `dims-core/src` whose files describe operations, and leave running them to `execute`.
 const OPERATORS: [&str; 4] = ["operators/", "macros/", "laid/", "batch/"];
 
-/// The tasks that are left to `execute`, with their names: `record` without `Writer`, which
-/// expressions write themselves to; `step` of `expr`; and calls of `note`.
+/// The tasks that are left to `execute`, with the names that they use. Three names have exceptions:
+/// `record::Writer`, to which expressions write themselves, is allowed. `step` counts only as
+/// `expr::step`, and `note` only as a call.
 const LEFT_TO_EXECUTE: [(&str, &[&str]); 4] = [
     ("recording", &["record", "step", "ExprStep", "StepOfParts"]),
     ("memory of results", &["reserve", "InParts", "allocate"]),

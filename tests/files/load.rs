@@ -354,7 +354,7 @@ fn axes_with_names_can_be_in_any_order() {
     assert_eq!((&loaded.grouped, &loaded.laid, &loaded.map.weight), (&three, &three, &three));
     assert_eq!(loaded.map.bias.order((Head, HeadDim))[(1, 2)], 12.0);
 
-    // If names do not match, the error lists those of the field and those of the file, with sizes.
+    // If names do not match, the error lists the names in the field and in the file, with sizes.
     #[derive(Load)]
     #[allow(dead_code)]
     struct Other {

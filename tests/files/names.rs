@@ -134,7 +134,7 @@ fn roles_are_checked() {
     );
     assert_eq!(message(entry.load_as::<f32, _>((others::Row, others::Channel))), why);
     // As when renaming a dim: a role is not accepted for a finer one, and data and filter channels
-    // are the same.
+    // count as the same role.
     let bytes = npy::to_bytes(ones::<f32, _>((coarser::Row.of(3), coarser::Channel.of(2)))).unwrap();
     let file = npy::NpyReader::new(bytes).unwrap();
     let why = message(file.get().unwrap().load::<f32, (denoted::Row, denoted::Channel)>());

@@ -220,7 +220,7 @@ fn arrays_have_no_names() {
     }
 }
 
-/// Floats of eight bits are bytes, under the name that the file gives them.
+/// Floats of eight bits are loaded as bytes. The element type has its name from the file.
 #[test]
 fn floats_of_eight_bits_are_bytes() {
     use ::safetensors::Dtype;

@@ -89,7 +89,8 @@ fn a_tuple_has_the_blocks_of_jax() {
     near(bb.order((Out, prime(Out))), expected[3].clone(), 1e-13);
 }
 
-/// Each column of the Jacobian is a difference, and a derivative in the direction of one parameter.
+/// Each column of the Jacobian equals a finite difference, and the derivative in the direction of
+/// one parameter.
 #[test]
 fn a_tuple_has_the_differences_as_blocks() {
     let (w, b) = (layer().weight, bias(&layer()).clone());
@@ -143,7 +144,7 @@ fn a_struct_has_the_blocks_of_its_tensors() {
     assert_eq!(blocks.names(), ["weight", "extra.1"]);
 }
 
-/// The product of a Hessian with a direction is that of its blocks.
+/// A Hessian-vector product equals the product with the blocks of the Hessian.
 #[test]
 fn hessians_agree_with_products() {
     let (w, b) = (layer().weight, bias(&layer()).clone());

@@ -107,7 +107,7 @@ mod patterns {
             |(x, y): &Both| einsum!("jk,kl,jk->", x.order((J, K)), y.order((K, L)), x.order((J, K))),
             &both,
         );
-        // A matrix of numbers, and one in a loop that nothing varies along.
+        // One operand is a matrix of constants.
         let a = ndarray::array![[1.0, 2.0, -1.0], [0.5, 0.0, 3.0]];
         check(|x: &Cube| einsum!("aj,jk->ak", a, x.order((J, K))), &both.0);
     }
@@ -900,7 +900,7 @@ mod in_place {
             )
         }));
         assert!(panicked.is_err());
-        // A parameter that the loss does not depend on does not prevent this for the others.
+        // If the loss does not depend on some parameters, the others become constants again too.
         let unused = grad::try_grad(|model| model.weight.sum((I, J)), &mut model);
         assert!(unused.is_err_and(|error| error.to_string().contains("layers.1")));
         assert_eq!(model.elements(), elements);

@@ -36,7 +36,7 @@ fn assert_same(found: &[f64], expected: &[f64]) {
     );
 }
 
-/// Compares the first three derivatives of a function that is smooth at a point with central
+/// For a function that is smooth at a point, compares the first three derivatives with central
 /// differences.
 fn smooth(f: &dyn Fn(&X) -> Tensor<f64, ()>, at: &X) {
     check(|x: &X| f(x), at);
@@ -133,8 +133,8 @@ fn kinks_have_the_slopes_of_the_table() {
         flat(|x| x.clamp(0.0, 2.0).eval());
     }
     let second = |f: fn(&Line) -> Tensor<f64, ()>| hessian(f, &zeros(I.of(2)), (I,), (I2,)).order((I2, I));
-    // By convention, the derivative of a norm at 0 is 0, and so are all higher ones, even those of
-    // its square, whose second derivative is 2.
+    // By convention, the derivative of a norm at 0 is 0. So are all higher derivatives, even those
+    // of its square, although the second derivative of the square is 2.
     assert_eq!(grad(|x| x.norm(I), &zeros::<f64, _>(I.of(2))).order(I), array![0.0, 0.0]);
     let squares: [fn(&Line) -> Tensor<f64, ()>; 5] = [
         |x| x.norm(I).square().eval(),
@@ -174,7 +174,7 @@ fn logarithms_of_infinite_sums() {
     assert_same(&of(last, &line([0.0, NAN, 1.0])), &[NAN; 3]);
 }
 
-/// At a kink, the slope at NaN is NaN.
+/// Functions with a kink have the slope NaN at NaN.
 #[test]
 fn slopes_at_nan() {
     let x = line([NAN, 0.25, -0.5]);
@@ -252,7 +252,7 @@ fn masked_queries() {
         attention(q, k, v.view().rename(Feat, J), Feat, Key, 1.0, &bias)
     };
     assert_eq!(biased((&q, &k, &v)).index(Query, 1).order(J), array![0.0, 0.0]);
-    // The gradients are those of the other two queries.
+    // The gradients equal those of the other two queries alone.
     let rows = |q: &Rows<Query>| q.view().slice_step(Query, .., 2).eval();
     let (dq, dk, dv) = grad(|(q, k, v)| of(q, k, v, &mask).sin().sum((Query, J)), (&q, &k, &v));
     let (eq, ek, ev) = grad(|(q, k, v)| of(q, k, v, &seen).sin().sum((Query, J)), (&rows(&q), &k, &v));

@@ -40,8 +40,8 @@ fn moved_along_a_dim() {
     along_i!([0, 1, 5], |x| x.flip(I).eval());
 }
 
-/// Along a dim on which no element depends, a sum is a product with the dim's size, even if the
-/// gradient of the elements is only that of the sum.
+/// A sum of elements that do not vary along a dim multiplies them by the dim's size. The gradient
+/// has this factor too.
 #[test]
 fn sums_of_broadcast_elements() {
     let broadcast = |x: &Tensor<f64, (I,)>| -> Tensor<f64, (I,)> {

@@ -114,7 +114,7 @@ fn line() -> Line {
     from_vec(I.of(3), vec![0.5, -1.0, 2.0])
 }
 
-/// A parameter that is read has a gradient, even if nothing of it is left in the value.
+/// A parameter that is read has a gradient, even if the value does not change with it.
 #[test]
 fn parameters_that_are_read_have_a_gradient() {
     let (w, z) = (line(), line());
@@ -258,8 +258,8 @@ impl typed_dims::operators::custom::ArrayOp<f64> for Looking {
     }
 }
 
-/// The names and sizes of the axes of a step's result, and of those of all steps that it depends
-/// on.
+/// The names and sizes of the axes of a step's result, and of the results of all steps that it
+/// depends on.
 fn axes(node: &kernels::trace::Node) -> BTreeSet<Vec<(&'static str, usize)>> {
     let own = node.axes().expect("the axes of each step are known");
     let mut own: Vec<_> = own.iter().map(|axis| (axis.name, axis.size)).collect();

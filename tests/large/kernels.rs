@@ -42,13 +42,13 @@ fn operands_on_the_right_that_are_the_same_along_a_row() {
         let (xt, yt, st, bt) = (x.at((i, j)), y.at((i, j)), scale.at(i), bias.at(i));
         let relu = |x: f32| if x < 0.0 { 0.0 } else { x };
         assert_elements(&(xt * st + bt).relu().order((i, j)), |a, b| relu(x[[a, b]] * scale[a] + bias[a]));
-        // Broadcast operands on the left, one on either side, both operands of an inner operation,
-        // and a different one.
+        // Broadcast operands on the left, as both operands of an inner operation, beside a full
+        // operand, and a position as an operand.
         assert_elements(&(st * xt - bt).order((i, j)), |a, b| scale[a] * x[[a, b]] - bias[a]);
         assert_elements(&(xt - st * bt).order((i, j)), |a, b| x[[a, b]] - scale[a] * bias[a]);
         assert_elements(&(xt * st + yt).order((i, j)), |a, b| x[[a, b]] * scale[a] + y[[a, b]]);
         assert_elements(&(xt * 2.0 + i.cast::<f32>()).order((i, j)), |a, b| x[[a, b]] * 2.0 + a as f32);
-        // They are contiguous along the other dim.
+        // Along the other dim, broadcast operands are contiguous.
         let turned = (xt * st + bt).order((j, i));
         assert_elements(&turned.t().to_owned(), |a, b| x[[a, b]] * scale[a] + bias[a]);
     }
@@ -251,7 +251,7 @@ fn choices_by_position_read_nothing_else() {
     assert!(select(i.le(j), -1.0, table.at(ids).tanh()).try_order((i, j)).is_err());
 }
 
-/// A library writes rows that go backwards, with others between them, and columns as rows.
+/// The matrix product library writes into every other row, backwards, and into every other column.
 #[test]
 fn products_into_reversed_memory() {
     let a = Array2::from_shape_fn((30, 20), |(i, k)| Complex::new((i % 5) as f64, (k % 3) as f64 - 1.0));
@@ -267,8 +267,8 @@ fn products_into_reversed_memory() {
     assert!(rows.slice(s![..;2, ..]).iter().chain(columns.slice(s![.., ..;2])).all(|&x| x == zero));
 }
 
-/// Rows in memory are read in pairs where they are aligned alike: an odd number of rows, backwards,
-/// with gaps, and longer than what is summed at once.
+/// Rows in memory are read in pairs where they are aligned alike: an odd number of rows, rows
+/// backwards, with gaps, and longer than the part that is summed at once.
 #[test]
 fn large_matrices_by_vectors() {
     // Small integers, whose sums are exact in any order.
@@ -291,7 +291,7 @@ fn large_matrices_by_vectors() {
 }
 
 /// A few rows times a large matrix, as in a decoder step, for any layout of the matrix and of the
-/// result, also with gaps and backwards.
+/// result, including gaps and reversed axes.
 #[test]
 fn few_rows_by_large_matrices() {
     // Small integers, whose sums are exact in any order.

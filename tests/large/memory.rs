@@ -1,5 +1,5 @@
-//! Operations that work in place in memory, compared with loops: lines, and rows of matrices larger
-//! than the caches.
+//! Operations that read their operands directly from memory, compared with loops: lines, and rows
+//! of matrices larger than the caches.
 
 use proptest::prelude::*;
 use typed_dims::prelude::*;

@@ -136,7 +136,7 @@ def interpolate(mode, corners):
 
 
 def pools():
-    """With windows that begin before the end and reach behind it."""
+    """With windows that begin before the end and reach past it."""
     x = array(20, 2, 3, 6, 7)
     windows = dict(kernel_size=(3, 2), stride=(2, 3), padding=(1, 0), ceil_mode=True)
     return [

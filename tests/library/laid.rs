@@ -120,7 +120,7 @@ fn known(plan: &typed_dims::pipeline::plan::explain::Plan) -> Vec<usize> {
     loops.sizes.clone()
 }
 
-/// The results are those of tensors without typed layouts.
+/// The results equal those of tensors without typed layouts.
 #[test]
 fn equal_layouts_run_as_one_loop_that_rustc_knows() {
     let (a, b) = (image().into_tensor((H, W, C)), image().mapv(|x| x * 0.5 - 3.0).into_tensor((H, W, C)));
@@ -141,7 +141,8 @@ fn equal_layouts_run_as_one_loop_that_rustc_knows() {
     assert_eq!(evaluated.order((H, W, C)), image() * -2.0);
     assert!(plan.steps.iter().all(|step| matches!(step, PlanStep::Elementwise { .. })), "{plan}");
 
-    // With another order, or an operand whose type does not say, strides are checked at run time.
+    // With another order, or an operand whose type does not state its layout, strides are checked
+    // at run time.
     let unknown = [
         explain(|| (&x * 2.0 + &y).order((W, H, C))).1,
         explain(|| (&x * 2.0 + &b).order((H, W, C))).1,
@@ -170,7 +171,7 @@ fn lines_are_reduced_along_loops_that_rustc_knows() {
     assert_eq!((middle.order((C, W)), known(&plan)), ((&a - &b).sum(H).order((C, W)), vec![3, 2, 4]));
     let (ends, plan) = explain(|| (&x - &y).min((H, C)));
     assert_eq!((ends.order(W), known(&plan)), ((&a - &b).min((H, C)).order(W), vec![4, 2, 3]));
-    // An order that differs from that of the result.
+    // An order that differs from the order of the result.
     let (turned, plan) = explain(|| (&x - &y).sum(W));
     assert_eq!(turned.order((H, C)), (&a - &b).sum(W).order((H, C)));
     assert!(!plan.to_string().contains("known to rustc"), "{plan}");

@@ -61,7 +61,7 @@ fn a_declared_dim_in_an_index_gets_the_greatest_size_that_fits() {
     assert_eq!((&two * signal.lookup(Token, Start + 3)).order(Start), array![4, 50]);
     let all = signal.lookup(Token, Start + Lag.of(2)) * from_vec(Start.of(6), vec![1; 6]);
     assert!(all.try_sum(Lag).unwrap_err().to_string().contains("index 6 of"));
-    // A dim of two indices gets the smaller of both sizes.
+    // A dim that two indices use gets the smaller of the two sizes.
     let shifted = signal.lookup(Token, Start + 2) - signal.lookup(Token, Start + 1);
     assert_eq!(shifted.order(Start), array![1, 1, 1, 1]);
     // Two dims without a size, and windows longer than the signal, for which no size fits.

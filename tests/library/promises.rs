@@ -418,7 +418,7 @@ mod edges {
             *inside.max().expect("a window with an element")
         });
         assert_eq!(found, expected);
-        // Windows that only contain padding, at either end, on the side that has it.
+        // Windows that contain only padding, with different padding at the two ends.
         let one = ndarray::array![7i32];
         for (front, behind) in [(2, 0), (0, 2), (2, 1)] {
             let apart = Window::new().padding_sides(front, behind).dilation(3);
@@ -571,8 +571,8 @@ mod edges {
         assert_eq!(found, bf16::from_f32(3.0 + 2.0 * third.to_f32()));
     }
 
-    /// The last element along the dim wins. Along two dims, the order is that in which the dims are
-    /// listed, not that of their names.
+    /// The last element along the dim wins. Along two dims, the order of the list decides which
+    /// element is last, not the order of the names.
     #[test]
     fn the_last_one_that_is_scattered_stays() {
         dims! {
@@ -588,7 +588,7 @@ mod edges {
             assert_eq!(one(value.scatter((early, late), H.of(1), place, 99).order(H)), 11);
             assert_eq!(one(value.scatter((late, early), H.of(1), place, 99).order(H)), 11);
         }
-        // All elements but the last row go to one position: the one that stays shows the order.
+        // All elements but the last go to one position. The element that stays shows the order.
         let place = Array2::from_shape_fn((3, 4), |(i, j)| usize::from(i == 2 && j == 3));
         let (value, place) = (x.at((Early, Late)), place.at((Early, Late)));
         assert_eq!(value.scatter((Early, Late), H.of(2), place, 99).order(H), ndarray::array![10, 11]);

@@ -1,10 +1,11 @@
-//! What results must be, up to rounding: the numbers of NumPy and SciPy, and the property that
-//! defines them.
+//! Compares results with the numbers of NumPy and SciPy, and with the property that defines them,
+//! up to rounding.
 //!
-//! A computation on `n` rows or columns has the exact result of a matrix that differs by
-//! `10 n epsilon` of its size ([`Rounding`]). Results may differ by this, times the condition of
-//! the problem. Products of what was found, which do not depend on the condition, may differ by the
-//! first alone. (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2002.)
+//! A computation on `n` rows or columns returns the exact result for a matrix whose relative
+//! difference from the given one is at most `10 n epsilon` ([`Found::rounding`]). So results may
+//! differ by this rounding times the condition of the problem. Products of the results, such as
+//! `q r`, do not depend on the condition, so they may differ by the rounding alone. (N. J. Higham,
+//! Accuracy and Stability of Numerical Algorithms, 2002.)
 
 use crate::inputs::{Case, Wide, adjoint, norm, sketch};
 use crate::run::Operator;
@@ -12,7 +13,7 @@ use ndarray::{Array2, s};
 use num_complex::Complex;
 use typed_dims::operators::linalg::systems::Triangular;
 
-/// A result of one matrix, and where it is from.
+/// The case of a result: the matrix, the right-hand sides, and the element type.
 pub struct Found<'c> {
     pub case: &'c Case,
     pub a: Wide,
@@ -62,7 +63,8 @@ impl Found<'_> {
         );
     }
 
-    /// Compares with the reference, if it has this result. `tolerance` is that of the norm.
+    /// Compares with the reference, if it has this result. `tolerance` is the allowed norm of the
+    /// difference.
     #[track_caller]
     fn agrees(&self, name: &str, found: &Wide, tolerance: f64) {
         let Some(expected) = self.case.numbers(name) else { return };
@@ -271,7 +273,7 @@ impl Found<'_> {
         let ordered = a.select(ndarray::Axis(0), &order);
         let growth = norm(l) * norm(u);
         self.near("l u", &l.dot(u), &ordered, rounding * growth);
-        // Equal candidates for a pivot make another order.
+        // If candidates for a pivot are equal, the order can differ.
         let Some(expected) = self.case.reals("order") else { return };
         if order.iter().zip(expected).all(|(own, other)| *own == other as usize) {
             let condition = self.case.real("lu_cond").expect("it comes with the order");

@@ -59,7 +59,7 @@ fn operand(case: &Case, operator: Operator) -> Wide {
     }
 }
 
-/// Whether the reference has results of an operator, and the operator none.
+/// Whether the operator has no result for this matrix, according to the reference.
 fn is_refused(case: &Case, operator: Operator) -> bool {
     let name = match operator {
         Operator::Cholesky => "cholesky",
@@ -176,7 +176,7 @@ fn general(cases: &[Case], rows: usize, columns: usize, is_complex: bool) -> Vec
     cases.iter().filter(is_one).collect()
 }
 
-/// Matrices along one axis or two before their own.
+/// The matrices, stacked along one or two leading axes.
 fn stacked<T: TestElement>(matrices: &[Wide], batch: &[usize]) -> ArrayD<T> {
     let views: Vec<_> = matrices.iter().map(|own| own.view()).collect();
     let all = ndarray::stack(Axis(0), &views).expect("all have the same shape").mapv(T::of);
@@ -201,11 +201,11 @@ fn count_of(batch: &[usize]) -> usize {
 
 type Run<T> = fn(Operator, &ArrayViewD<'_, T>, &ArrayViewD<'_, T>) -> Results;
 
-/// Batches of matrices, in each layout: the results are those of each matrix.
+/// Batches of matrices, in each layout: the results equal those of the single matrices.
 fn check_batches<T: TestElement>(cases: &[&Case], run: Run<T>, sizes: &[usize]) {
     let count = count_of(sizes);
     for operator in operators(cases[0]) {
-        // A matrix that has no result is an error of the batch, which other tests are for.
+        // A matrix without a result makes the whole batch an error, which other tests check.
         let known: Vec<&Case> = cases
             .iter()
             .copied()

@@ -56,7 +56,7 @@ def zero(numbers, rows, columns, is_complex):
 
 
 def repeated(numbers, rows, columns, is_complex):
-    """The eigenvalue 3 but for one, and as many equal singular values."""
+    """All eigenvalues but one are 3, and all singular values but one are equal."""
     return np.ones((rows, columns)) + 3 * np.eye(rows, columns)
 
 
@@ -201,7 +201,7 @@ def computed(kind, rows, columns, seed, is_complex):
     if is_full:
         found["cond"] = [number(s[0] / s[-1])]
     rcond = max(rows, columns) * eps
-    # (Else they are the inverse, and the solution.)
+    # (Otherwise they equal the inverse and the solution.)
     if rows != columns or not is_full:
         add("pinv", lambda: np.linalg.pinv(a, rcond=rcond))
         add("lstsq", lambda: np.linalg.lstsq(a, b, rcond=rcond)[0])
@@ -238,7 +238,7 @@ def computed(kind, rows, columns, seed, is_complex):
     if kind not in SCALED:
         add("matrix_power", lambda: np.linalg.matrix_power(a, 3))
     if kind not in SCALED | {"graded"}:
-        # (Of a norm up to 1, so that single precision has the result.)
+        # (With a norm of at most 1, so that the result is in the range of single precision.)
         e = a if kind in DOUBLE else a / 2.0 ** np.ceil(np.log2(1 + np.abs(a).sum(0).max()))
         add("expm", lambda: sl.expm(e))
         if rows <= 9 and not is_complex:

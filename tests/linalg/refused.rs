@@ -92,7 +92,7 @@ fn check_elements<T: TestElement>() {
             ..=4 => (0..size * size).map(|at| (at / size, at % size)).collect(),
             _ => vec![(0, 0), (0, size - 1), (size - 1, 0), (size / 2, size / 3), (size - 1, size - 1)],
         };
-        // Each value in turn, and each once in the first place.
+        // Each value in turn, and each once at the first position.
         let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY].into_iter().cycle();
         let places = [places[0]; 2].into_iter().chain(places);
         for ((row, column), value) in places.zip(values) {
@@ -173,13 +173,13 @@ fn check_singular<T: TestElement>() {
             check::<T>(Operator::Cholesky, &bad, &b, "is not positive definite");
         }
         if size > 1 {
-            // Its symmetric part is not.
+            // Its symmetric part is not positive definite.
             check::<T>(Operator::Cholesky, &not_definite, &b, "is not positive definite");
         }
     }
 }
 
-/// The first of several is named.
+/// If several matrices have no result, the error names the first.
 fn check_first<T: TestElement>() {
     for size in SIZES {
         let zero = wide(size, size, |_, _| 0.0);
@@ -252,7 +252,7 @@ fn matrices_that_are_not_square() {
     }
 }
 
-/// The sizes of `b` are those of the matrices.
+/// The sizes of `b` must be those of the matrices.
 #[test]
 fn right_hand_sides_of_other_sizes() {
     let (a, b) = (narrow::<f64>(&fine(3)), narrow::<f64>(&wide(4, 3, |_, _| 1.0)));
@@ -289,7 +289,7 @@ fn matrices_that_are_not_symmetric() {
     }
 }
 
-/// Right-hand sides without the batch, and matrices without it.
+/// Right-hand sides without the batch dim, and matrices without it.
 #[test]
 fn batches_of_one_operand() {
     let cases = golden();

@@ -21,7 +21,7 @@ dims! {
 pub trait TestElement: MatrixElement<Part: CastTo<f64>> {
     /// The difference between 1 and the next number.
     const EPSILON: f64;
-    /// The least and the greatest number, except for those with fewer digits.
+    /// The least and the greatest number, without subnormal numbers.
     const RANGE: [f64; 2];
     const NAME: &'static str;
     fn of(value: Complex<f64>) -> Self;

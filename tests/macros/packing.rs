@@ -62,7 +62,8 @@ fn lists_are_packed() {
 fn sizes_are_written_out() {
     let mut generator = Random(5);
     let x: Array3<f64> = random(&mut generator, (4, 5, 3));
-    // As many arrays as the list has, with equal rank if each entry has the same number of axes.
+    // As many arrays as the list has entries. Their rank is static if all entries have equally many
+    // axes.
     let [two, three] = unpack!(x, [[2], [3]], a * c);
     assert_eq!((two, three), (x.slice(s![.., ..2, ..]).to_owned(), x.slice(s![.., 2.., ..]).to_owned()));
     let [r, g, b] = unpack!(x, [[], [], []], "a b *");

@@ -135,7 +135,8 @@ fn across_tiles(case: &Case, which: usize) {
             let scores = (wq.at((i, d)) * wk.at((j, d))).sum(d) * 0.25;
             let scores = select($mask, scores, f64::NEG_INFINITY).eval();
             let expected = (weights!(scores, j) * wv.at((j, e))).sum(j).order((i, e));
-            // Values are at most 4; the error of scores is at most 20 roundings of 80.
+            // Values are at most 4. The error of a score is at most 20 roundings of numbers up to
+            // 80.
             assert_near(&found.mapv(f64::from).into_dyn(), &expected.into_dyn(), 2e-4);
         }};
     }

@@ -1,5 +1,5 @@
 //! Results whose layout is not the order of their dims: products with the batch first, and results
-//! computed in place of them.
+//! that overwrite them.
 
 use crate::reference::contract;
 use crate::reference::input::{Case, Random, Sample, cases};

@@ -85,7 +85,7 @@ macro_rules! properties {
     )*};
 }
 
-/// The same as properties for the fuzz target.
+/// The same, as properties for the fuzz target.
 #[cfg(fuzzing)]
 #[macro_export]
 macro_rules! properties {

@@ -123,7 +123,7 @@ fn broadcasting(case: &Case) {
     assert_eq!(out, expected.order(&[&["A"], &["B"], &["C"], &["D"]]));
 }
 
-/// Owned tensors: in the order of the set, in that of an array, and bound again.
+/// Owned tensors: in the order of the set, in the order of an array, and bound again.
 fn owned(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, f32; x[C A D B] => refs);

@@ -19,7 +19,7 @@ fn sums<T: Sample + Num>(case: &Case) {
     assert_same!(bound!(x[A B C D]).sum(B), [D C A], rx.reduce(&["B"], sum));
     assert_same!(bound!(x[A B C D]).sum((D, A)), [C B], rx.reduce(&["A", "D"], sum));
     assert_same!(bound!(x[A B C D]).sum((B, C, A, D)), [], rx.reduce(&["A", "B", "C", "D"], sum));
-    // Short products stay exact: the squares of two dims of at most three elements are below 9^9.
+    // Products stay exact: floats are integers up to 3, and 3^9, for nine elements, is exact.
     inputs!(case, random, T; y[A B] => refs);
     let one = T::ONE;
     let prod = |line: Vec<T>| line.into_iter().fold(one, T::times);
@@ -200,7 +200,7 @@ fn softmaxes(case: &Case) {
     check!(C);
 }
 
-/// A reduction of an expression equals that of its elements.
+/// A reduction of an expression equals the reduction of its computed elements.
 fn expressions(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, i32; x[A B], y[B C], z[C] => refs);
@@ -213,7 +213,7 @@ fn expressions(case: &Case) {
         [B],
         value.reduce(&["A", "C"], sum)
     );
-    // A dim along which nothing varies counts as often as it is long.
+    // A dim along which nothing varies multiplies the sum by its size.
     dims!(n = 3);
     let thrice = rx.map(|x| x.times(3)).reduce(&["A"], sum);
     assert_same!((bound!(x[A B]) + (n * 0).cast::<i32>()).sum((A, n)), [B], thrice);

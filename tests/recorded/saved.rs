@@ -80,7 +80,7 @@ fn a_training_step_is_loaded() {
         assert_eq!((&found.0.weight, same), (&expected.0.weight, loss));
         state = expected;
     }
-    // The settings of inputs and results must be those of the recorded call.
+    // The settings of inputs and results must equal those of the recorded call.
     let (mut net, mut adam) = state.clone();
     adam.set_rate(0.5);
     let error = loaded.try_call((state.clone(), &matrix(1), &labels(1), &full((), 1)));

@@ -325,8 +325,7 @@ impl Machine<'_> {
             Other::SelectByPosition => {
                 Made::Matrix(select((A + B * 2).lt((k % 9) as isize), x, y.cos()).eval())
             }
-            // Where it is not selected, the logarithm is infinite or NaN, and so are elements out
-            // of range.
+            // Where the first operand is not selected, it is infinite or NaN, or out of range.
             Other::SelectOfLogarithm => {
                 self.kink(|| x.eval());
                 Made::Matrix(select(x.gt(0.0), x.ln().tanh(), y).eval())

@@ -116,7 +116,7 @@ fn a_traced_value_is_not_assigned() {
     );
 }
 
-/// A dim with a static size has no parts with the same dim, but the other dims have.
+/// A dim with a static size has no parts with the same dim, but the other dims do.
 #[test]
 fn next_to_a_static_size() {
     let mut x: Tensor<i32, (Row, Fixed)> = zeros((Row.of(2), Fixed));

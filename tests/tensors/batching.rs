@@ -1,5 +1,5 @@
-//! Batching: functions written for one example, called with extra dims. `programs` has larger
-//! ones.
+//! Batching: functions written for one example, called with extra dims. `tests/programs` has larger
+//! functions.
 
 use ndarray::{Array2, Array3, ArrayD, Dimension, IxDyn};
 use typed_dims::batch::map_each;
@@ -993,7 +993,7 @@ mod drawing {
         assert!(in_one.iter().all(|&a| a == 0.0 || a == 6.0) && in_one.iter().any(|&a| a == 0.0));
     }
 
-    /// Dims with the same name are distinct: that of the function, and that of its caller.
+    /// A dim of the function and a dim of its caller are distinct, even if they have the same name.
     #[test]
     fn dims_of_one_name_are_told_apart() {
         fn one(x: &Tensor<f32, (), U1>) -> Tensor<f32, (), U1> {

@@ -81,7 +81,7 @@ fn a_plan_shows_one_loop() {
     assert!(plan.to_string().contains("a function of numbers"), "{plan}");
 }
 
-/// A gradient cannot be lost.
+/// `vmap` of a function of numbers refuses traced tensors, so no gradient is lost.
 #[test]
 fn traced_numbers_are_refused() {
     let x = from_vec(Row.of(2), vec![2.0, 3.0]);

@@ -120,7 +120,7 @@ fn zeros_have_the_same_parts() {
     assert_eq!(largest.up.weight.order((In, Hidden)), Array2::<f32>::zeros((3, 4)));
     assert_eq!(largest.gates[1].view().order(Hidden), Array1::<f32>::zeros(4));
     assert_eq!((&zero.r#type).order(()), 0.0);
-    // Constants are those of the value.
+    // Constants are cloned from the value.
     assert_eq!((zero.label, zero.scales[1].1), (Label("first"), 1.5));
     assert_eq!(zero.table.sum(Token).order(()), 300.0);
     // Tensors that are not learned become zero too.

@@ -87,7 +87,7 @@ fn check<T>(a: &ArrayView2<'_, T>, b: &ArrayView2<'_, T>, out: &ArrayViewMut2<'_
 }
 
 /// The environment variable `MATMUL_NUM_THREADS` sets the number of threads. In a loop that is
-/// already threaded, it is one call on each thread.
+/// already threaded, each thread makes its own calls.
 fn by_matrixmultiply<T: Scalar>(
     a: ArrayView2<'_, T>,
     b: ArrayView2<'_, T>,

@@ -70,7 +70,7 @@ impl Measured {
         self.rounds.iter().map(|round| round.times[peer]).collect()
     }
 
-    /// The least time of some others divided by that of a peer, as the median over rounds.
+    /// The least time of the peers `others`, divided by the time of `peer`: the median over rounds.
     /// Slowdowns longer than a round affect both.
     pub fn ratio(&self, others: Range<usize>, peer: usize) -> Option<f64> {
         self.median(|round| {

@@ -91,7 +91,7 @@ impl Report {
         Ok(std::fs::write(path, serde_json::to_string_pretty(self)?)?)
     }
 
-    /// Replaces the measurements in the same language by those of `other`.
+    /// Replaces measurements with those of `other` in the same language.
     pub fn merge(&mut self, other: Report) {
         if !other.machine.is_empty() {
             self.machine = other.machine;

@@ -24,7 +24,7 @@ pub fn check(block: &Block, names: &BodyNames<'_>, params: &HashMap<String, Stri
     Changes { names, params, errors }.visit_block(block);
 }
 
-/// The name that an expression is or clones, and whether it clones.
+/// The variable that an expression names or clones, and whether it is a clone.
 fn copied(expr: &Expr) -> Option<(&Ident, bool)> {
     match expr {
         Expr::Path(path) => Some((path.path.get_ident()?, false)),

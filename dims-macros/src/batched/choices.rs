@@ -2,7 +2,7 @@
 //! examples, so all of them take the same branch.
 //!
 //! Types are unknown here. The search looks for expressions that cannot be a single number or
-//! `bool`: tensor parameters, the results of tensor methods on them, and names that are only given
+//! `bool`: tensor parameters, the results of tensor methods on them, and names that are bound only
 //! to such values.
 
 use super::names::{BodyNames, LetBinding, number};
@@ -13,7 +13,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{BinOp, Block, Expr, Pat, UnOp};
 
-/// Methods of tensors that return a tensor whatever its elements are.
+/// Methods whose result depends on the elements of the tensor, unlike that of `size`.
 #[rustfmt::skip]
 const VALUES: [&str; 66] = [
     "lt", "le", "gt", "ge", "eq", "ne", "is_nan", "is_finite", "is_infinite", "any", "all", "not",
@@ -34,7 +34,7 @@ pub fn check(
 ) {
     let mut search = Conditions { tensors: tensors.clone(), errors };
     search.tensors.extend(names.locals.iter().map(|local| local.name()));
-    // A name that is also given to something else may be a number.
+    // A name that is also bound in another way may be a number.
     search.tensors.retain(|name| !names.patterns.contains(name) && !others.contains(name));
     loop {
         let is_value = |local: &&LetBinding<'_>| {
@@ -116,7 +116,7 @@ impl Conditions<'_> {
         }
     }
 
-    /// The name of the tensor that an expression is or is computed from.
+    /// The name of the tensor that an expression names or is computed from.
     fn value(&self, expr: &Expr) -> Option<String> {
         match expr {
             Expr::Paren(inner) => self.value(&inner.expr),

@@ -8,7 +8,7 @@ use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{Block, Expr, ExprReturn, GenericParam, Pat, PatIdent, Type, Visibility};
 
-/// The path of the traits.
+/// The path of the module with the traits.
 fn krate(span: Span) -> TokenStream {
     quote_spanned!(span=> ::typed_dims::__private::batch)
 }
@@ -55,7 +55,7 @@ impl Batched {
         if self.is_method() { format_ident!("__{name}_of_one") } else { format_ident!("of_one") }
     }
 
-    /// The name of a row's batch in the inner function.
+    /// The parameter of the inner function that holds the `Batch` of a row.
     fn batch(&self, row: usize) -> Ident {
         Ident::new(&format!("batch{row}"), Span::mixed_site())
     }
@@ -158,7 +158,7 @@ fn inner(batched: &Batched) -> TokenStream {
     }
 }
 
-/// Whether an attribute belongs to the function that users call, not to the body.
+/// Whether an attribute belongs to the function that users call, not to the inner function.
 fn is_of_the_caller(attr: &syn::Attribute) -> bool {
     ["doc", "must_use", "deprecated"].iter().any(|name| attr.path().is_ident(name))
 }
@@ -200,7 +200,7 @@ fn finished(batched: &Batched, block: &Block) -> TokenStream {
         let stmts = &block.stmts[..block.stmts.len() - 1];
         return quote!(#(#stmts)* #value);
     }
-    // Without a last value, the body ends in `return` or does not end.
+    // Without a value at its end, the body returns earlier or never.
     block.to_token_stream()
 }
 

@@ -1,5 +1,5 @@
-//! `#[batched]`: a function that is written for one example, and can be called with extra dims
-//! bound.
+//! `#[batched]`: a function that is written for one example, and can be called with tensors that
+//! have extra dims.
 //!
 //! It expands to two functions: the one that was written, with a rest in each tensor, and a caller,
 //! which seals the arguments, calls it, and unseals the results. `typed_dims_core::batch` has the

@@ -189,7 +189,7 @@ fn shown(tokens: &impl ToTokens) -> String {
     text.replace(" < ", "<").replace(" >", ">").replace("& ", "&").replace(" ,", ",").replace(" :: ", "::")
 }
 
-/// A name for a generic parameter that the function does not mention.
+/// A name for a new generic parameter. The function does not mention it.
 pub fn fresh(name: &str, function: &Function) -> Ident {
     struct Finder<'a>(&'a str, bool);
     impl syn::visit::Visit<'_> for Finder<'_> {
@@ -250,8 +250,8 @@ fn output(ty: &Type, named: &[Ident], errors: &mut Errors) -> Output {
     Output { ty: ty.clone(), tensor }
 }
 
-/// A result type with each tensor replaced by its type for one example, and other types marked.
-/// `None` if it contains no tensor.
+/// A result type with each tensor replaced by its type for one example, and other types wrapped in
+/// `Plain`. `None` if it contains no tensor.
 fn replaced(ty: &Type, named: &[Ident], row: &mut Option<usize>) -> Option<Type> {
     if !mentions_tensor(ty) {
         return None;

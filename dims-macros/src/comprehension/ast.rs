@@ -142,7 +142,7 @@ fn without_comma(mut tokens: Vec<TokenTree>, notation: LoopNotation) -> Vec<Toke
     tokens
 }
 
-/// Moves an error about the end of a group's content to the group.
+/// An error about the content of a group. If the group is empty, the error points at the group.
 fn within(error: Error, group: &Group) -> Error {
     let nowhere = group.stream().is_empty();
     if nowhere { Error::new_spanned(group, error) } else { error }

@@ -14,7 +14,7 @@ use syn::{Error, Expr, ExprIndex, ExprMethodCall};
 /// The element types that have a method.
 #[derive(Clone, Copy)]
 pub enum Having {
-    /// Every type for which rustc finds the method: its message about other types is short.
+    /// Every type. If it lacks the method, rustc's own message is short.
     Any,
     /// Floats and complex numbers.
     Smooth,
@@ -85,7 +85,7 @@ pub fn having(name: &Ident) -> Option<Having> {
     METHODS.iter().find(|(method, _)| name == method).map(|&(_, having)| having)
 }
 
-/// The methods that take tensors as arguments. The first two are `max` and `min`.
+/// The methods that take tensors as arguments. The first two stand for `max` and `min`.
 pub const BROADCASTING: [&str; 5] = ["maximum", "minimum", "powf", "atan2", "hypot"];
 
 impl Checker {

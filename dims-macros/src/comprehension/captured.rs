@@ -17,15 +17,15 @@ impl Checker {
 
     /// Like `rust`, where the names in `hidden` belong to the code itself.
     pub fn rust_but(&mut self, code: &impl ToTokens, what: &str, hidden: &HashSet<String>) -> TokenStream {
-        // Code that depends on several loops is one mistake.
+        // Code that depends on several loops gets one error.
         let before = std::mem::replace(&mut self.reported, false);
         let code = self.renamed(unwrap(code.to_token_stream()), Some(what), hidden);
         self.reported = before;
         code
     }
 
-    /// `what` describes the code, if loops in it are refused. The arguments of another macro may be
-    /// names of its own.
+    /// `what` describes the code, if loops in it are refused. They are not refused in the arguments
+    /// of another macro, where names can have other meanings.
     fn renamed(&mut self, tokens: TokenStream, what: Option<&str>, hidden: &HashSet<String>) -> TokenStream {
         let mut out = TokenStream::new();
         let (mut before, mut after_dot) = (None, false);

@@ -26,7 +26,7 @@ use proc_macro2::TokenStream;
 /// Which macro was called. This decides which names are loops and what the result is.
 #[derive(Clone, Copy, PartialEq)]
 pub enum LoopNotation {
-    /// `tensor!([i, j] => body)`: the loops are those of the list and of reductions.
+    /// `tensor!([i, j] => body)`: the list and the reductions name the loops.
     Tensor,
     /// `einsum!(body => [i, j])`: every name in an index is a loop. Loops that are not in the list
     /// are summed.

@@ -1,8 +1,9 @@
 //! The size of each loop.
 //!
 //! A loop with a range takes its size from it. Any other loop takes the size of the first axis that
-//! it indexes alone. If there is none, an index like `2 * i + k` in which the size of every other
-//! loop is known gives `i` the greatest size for which the index stays within the axis.
+//! it indexes alone. If there is none, the loop must be in an index like `2 * i + k`, in which the
+//! sizes of all other loops are known. Then `i` gets the greatest size for which the index stays
+//! within the axis.
 
 use super::errors::Mistakes;
 use super::node::{Element, LoopId, Node, Program, Step};
@@ -46,7 +47,7 @@ pub fn steps(program: &Program) -> Result<Vec<Step>> {
         }
     }
     let mut mistakes = Mistakes::default();
-    // Several loops without a size in one index are one mistake: ranges for all but one of them
+    // If one index has several loops without a size, report it once: ranges for all but one of them
     // would fix it.
     let mut reported = HashSet::new();
     let mut nowhere: Vec<&Ident> = Vec::new();

@@ -118,7 +118,7 @@ pub fn bases(tokens: TokenStream) -> Vec<TokenStream> {
     found
 }
 
-/// Collects the names bound by `let`, and those alone in brackets, as loops are.
+/// Collects the names bound by `let`, and those that are alone in brackets, such as loops.
 fn collect_own(tokens: TokenStream, own: &mut HashSet<String>) {
     let is = |token: Option<&TokenTree>, char| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == char);
     let word =

@@ -34,7 +34,7 @@ pub struct Checker {
     pub(super) scope: Vec<(String, Meaning)>,
     pub(super) slots: usize,
     lets: usize,
-    /// The names of `let`s without loops in the expansion.
+    /// The names in the expansion of `let`s without loops.
     named: Vec<Ident>,
     /// Whether the current code was already reported to depend on a loop.
     pub(super) reported: bool,

@@ -357,7 +357,7 @@ fn written(call: &GatherCall, valid: &ValidGather, fallible: bool) -> TokenStrea
             Some(count) => format!("coordinates{count}"),
             None => valid.table.entries[axis].name.clone(),
         };
-        // A user's axis with this name has the other number.
+        // The number tells it apart from a user's axis with this name.
         loop_name(&name, if count(&valid.table, axis).is_some() { 2 } else { 1 }, Span::mixed_site())
     };
     let of_terms = |terms: &[Term]| {

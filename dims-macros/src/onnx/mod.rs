@@ -1,6 +1,6 @@
-//! `onnx_dims!`: [`ast`] parses the call, the model is read, [`names`] makes Rust names of those in
-//! it, [`resolve`] maps axes to dims, and [`expand`] writes the dims and structs. [`roles`] maps
-//! denotations to roles.
+//! `onnx_dims!`: [`ast`] parses the call, and [`Model`] reads the file. [`names`] turns its names
+//! into Rust names, [`resolve`] maps axes to dims, and [`expand`] writes the dims and structs.
+//! [`roles`] maps denotations to roles.
 
 mod ast;
 mod expand;

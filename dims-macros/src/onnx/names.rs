@@ -1,4 +1,4 @@
-//! Makes Rust names from those in a model.
+//! Turns the names in a model into Rust names.
 
 use proc_macro2::Span;
 use syn::Ident;

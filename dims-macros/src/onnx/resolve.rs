@@ -100,7 +100,7 @@ pub fn signature(call: &OnnxCall, model: &Model) -> Result<Signature> {
     for tensor in model.inputs.iter().chain(&model.outputs) {
         resolver.name_params(tensor);
     }
-    // With wrong names, later checks would report errors that are not there.
+    // With wrong names, later checks would report false errors.
     if let Some(errors) = resolver.errors {
         return Err(errors);
     }

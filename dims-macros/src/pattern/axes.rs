@@ -88,7 +88,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Most patterns have no use for `_` and `*`.
+    /// The rules of most patterns: everything is allowed except `_` and `*`.
     pub const USUAL: Rules = Rules {
         numbers: None,
         dots_in_groups: None,
@@ -269,9 +269,9 @@ impl Numberer<'_> {
     }
 }
 
-/// Finds the known sizes: those of whole axes, of numbers, those that the call gives, and those of
-/// groups with one unknown size. A group with more unknown sizes is an error. Returns whether the
-/// size of each axis is known.
+/// Finds the known sizes. The size of an axis is known if the axis is whole or a number, if the
+/// call gives its size, or if it has the only unknown size in a group. A group with more unknown
+/// sizes is an error. Returns whether the size of each axis is known.
 pub fn solvable(
     inputs: &[Numbered],
     given: &[(usize, syn::Expr)],

@@ -98,7 +98,8 @@ pub fn missing(what: String) -> syn::Error {
 }
 
 /// The number of operands before a pattern: the number of arrays to the left of `->`. So the first
-/// half of `x, y, a, b -> ..` are operands. Before a string, all are operands.
+/// half of `x, y, a, b -> ..` are operands. `None` if the pattern is a string: everything before it
+/// is an operand.
 fn count_operands(input: ParseStream<'_>) -> Option<usize> {
     let fork = input.fork();
     let (mut commas, mut last) = (0, ' ');

@@ -289,7 +289,7 @@ fn touch(first: Span, second: Span) -> bool {
 
 const SPACED_ARROW: &str = "expected `->` between both sides of the pattern, without a space in it";
 
-/// The number of characters left of an arrow that contains spaces.
+/// The number of characters after the `-` of an arrow that contains spaces.
 fn spaced_arrow(behind_minus: &[char]) -> Option<usize> {
     let at = behind_minus.iter().position(|&c| c != ' ')?;
     (behind_minus[at] == '>').then_some(at + 1)

@@ -113,7 +113,7 @@ impl Reader<'_, '_> {
     fn array(&mut self) -> Array {
         let place = self.place();
         let mut axes = self.axes();
-        // A stray word is one error. The axes after it belong to the same array.
+        // Report a stray word once. The axes after it belong to the same array.
         while let Some(Word::Close | Word::Plus) = self.peek() {
             let (word, place) = self.next().expect("a word was seen");
             let what = match word {

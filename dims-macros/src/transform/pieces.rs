@@ -1,8 +1,8 @@
 //! Joined and split arrays: maps the parts of a result to parts of the operands.
 //!
 //! An array with sums of axes has a part for each choice of their groups: `h (w1 + w2)` has the
-//! parts `h w1` and `h w2`. A part of a result is the part of an operand with the same axes. If
-//! there is none, it is one with fewer axes, repeated along the missing ones.
+//! parts `h w1` and `h w2`. A part of a result copies the part of an operand with the same axes. If
+//! there is none, it repeats a part with fewer axes along the missing ones.
 
 use crate::pattern::axes::{Numbered, Slot, Table, Term};
 use crate::pattern::errors::Errors;

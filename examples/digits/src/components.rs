@@ -1,5 +1,5 @@
 //! Principal components of the handwritten digits, as a picture: all images in the plane of the
-//! first two components, and the mean image of each digit in its place.
+//! first two components, and the mean image of each digit at its position.
 //!
 //! ```text
 //! cargo run --release --example components --features linalg -- components.svg
@@ -38,7 +38,7 @@ impl Components {
         Components { mean, directions, variances }
     }
 
-    /// Where images are in the directions.
+    /// The coordinates of images along the directions.
     fn project(&self, images: &Images) -> Tensor<f64, (Example, Component)> {
         (images - &self.mean).contract(&self.directions, Pixel)
     }

@@ -150,7 +150,7 @@ fn training_is_deterministic_and_learns() {
 }
 
 /// Calls a recorded step with other weights and images than it was recorded with, and with a
-/// smaller last batch. The results are bitwise those of the step itself.
+/// smaller last batch. The results equal those of the step itself, bit for bit.
 #[test]
 fn a_recorded_step_is_the_step() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/digits.csv.gz");

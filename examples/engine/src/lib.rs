@@ -144,7 +144,7 @@ impl EngineArgs {
     }
 }
 
-/// A training on an engine: a step, and the state that it changes.
+/// A training run on an engine: a step, and the state that it changes.
 pub struct Trainer<S, X, Y>(Steps<S, X, Y>);
 
 /// A step compiled by XLA.
@@ -153,7 +153,7 @@ pub type Compiled<S, X, Y> = Run<(S, Spec<X>, Spec<Y>), (S, Loss)>;
 /// A step on the CPU.
 type OnCpu<S, X, Y> = Box<dyn Fn(S, &X, &Y) -> (S, Loss)>;
 
-/// The state is `None` during a call, and stays so if the call returns an error.
+/// The state is `None` during a call, and stays `None` if the call returns an error.
 enum Steps<S, X, Y> {
     Cpu { state: Option<S>, step: OnCpu<S, X, Y> },
     Xla { state: Option<OnDevice<S>>, run: Box<Compiled<S, X, Y>> },
@@ -189,12 +189,12 @@ where
     X: Parameters,
     Y: Parameters,
 {
-    /// A training on the CPU.
+    /// A training run on the CPU.
     pub fn cpu(state: S, step: impl Fn(S, &X, &Y) -> (S, Loss) + 'static) -> Self {
         Trainer(Steps::Cpu { state: Some(state), step: Box::new(step) })
     }
 
-    /// A training on XLA.
+    /// A training run on XLA.
     pub fn xla(state: OnDevice<S>, run: Compiled<S, X, Y>) -> Self {
         Trainer(Steps::Xla { state: Some(state), run: Box::new(run) })
     }

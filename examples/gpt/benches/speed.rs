@@ -18,7 +18,8 @@ use std::time::Instant;
 use typed_dims::optim::AdamW;
 use typed_dims::prelude::*;
 
-/// The feed-forward network has 8/3 of the width, as in training; `chars` is that of the Bible.
+/// The feed-forward network has 8/3 of the width, as in training. `chars` is the number of distinct
+/// characters in the Bible.
 const SIZES: Sizes = Sizes { chars: 63, layers: 6, heads: 8, width: 256, inner: 688 };
 const CONTEXT: usize = 256;
 const TEXTS: usize = 8;
@@ -66,7 +67,7 @@ fn draw(gpt: &Gpt, texts: usize, rounds: usize, weights: &[f32]) {
             least[at] = least[at].min((now - start).as_secs_f64());
             (at, start) = (at + 1, now);
         });
-        // As many measurements as of the tokens, so that both are equally likely to meet a quiet
+        // As many measurements as there are tokens, so that both are equally likely to meet a quiet
         // moment.
         for least in &mut probes {
             *least = least.min(seconds(|| bandwidth::sum(black_box(weights))));

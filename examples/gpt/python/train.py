@@ -5,7 +5,7 @@
     cargo run --release -p gpt -- export --steps 500 --out target/gpt-export
     venv/bin/python examples/gpt/python/train.py target/gpt-export target/gpt-500/loss.csv     # needs torch
 
-With a number at the end, such as 1e-7, PyTorch also trains a second model, whose initial weights are greater by this share. The script then prints how far the two
+With a number `e` at the end, such as 1e-7, PyTorch also trains a second model, whose initial weights are multiplied by 1 + e. The script then prints how far the two
 diverge, to show the effect of rounding alone.
 """
 
@@ -80,7 +80,7 @@ def rate(options, at):
 
 
 class Training:
-    """A training in PyTorch, from the weights of the checkpoint times a factor."""
+    """A training run in PyTorch, from the weights of the checkpoint times a factor."""
 
     def __init__(self, arrays, options, factor=1.0):
         self.options = options

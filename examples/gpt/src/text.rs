@@ -95,7 +95,7 @@ impl Corpus {
 }
 
 /// Random passages of a text, and the same passages shifted by one character. They depend only on
-/// `seed` and `step`, so a resumed training gets the same passages.
+/// `seed` and `step`, so a resumed run gets the same passages.
 ///
 /// # Panics
 ///

@@ -37,7 +37,7 @@ macro_rules! networks {
             /// `direction`.
             fn loaded(from: &mut Loader<'_, '_>, layer: usize, direction: &str) -> Option<Self> {
                 let name = |of: &str| format!("{of}_l{layer}{direction}");
-                // Errors of all four are reported.
+                // Load all four before the first `?`, so that all errors are reported.
                 let weight_ih = from.field(&name("weight_ih"), |from| from.tensor::<_, (($gate, N), I)>());
                 let weight_hh = from.field(&name("weight_hh"), |from| from.tensor::<_, (($gate, N), H)>());
                 let bias_ih = from.field(&name("bias_ih"), |from| from.tensor::<_, (($gate, N),)>());

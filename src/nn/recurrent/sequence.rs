@@ -66,8 +66,8 @@ impl<T: Real, S: Dims> RecurrentState<T, S> for LstmState<S, T> {
     }
 }
 
-/// A function from the position of a step, the state after it and the state before it, to the
-/// output and the state for the next step.
+/// Decides what a step keeps. It takes the position, the state after the step and the state before
+/// it, and returns the output and the state for the next step.
 pub(super) trait Kept<T, S: Dims, R>: Fn(usize, R, &R) -> (Named<T, S>, R) {}
 impl<T, S: Dims, R, F: Fn(usize, R, &R) -> (Named<T, S>, R)> Kept<T, S, R> for F {}
 
@@ -76,8 +76,8 @@ pub(super) fn always<T: Real, S: Dims, R: RecurrentState<T, S>>() -> impl Kept<T
     |_: usize, state: R, _: &R| (state.output().clone(), state)
 }
 
-/// Keeps the steps within the length of each sequence. After its end the state stays the same, and
-/// the output is 0.
+/// Keeps the steps within the length of each sequence. After the end of a sequence, its state stays
+/// the same, and the output is 0.
 pub(super) fn within<T: Real, S: Dims, R: RecurrentState<T, S>, L>(
     lengths: &Named<usize, L>,
 ) -> impl Kept<T, S, R>

@@ -13,7 +13,7 @@ use crate::types::size::Resizable;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-/// The initial state of each layer, if they are given.
+/// The initial state of each layer: the given one, or `None`.
 #[track_caller]
 fn first_states<R>(states: Option<Vec<R>>, layers: usize) -> impl Iterator<Item = Option<R>> {
     if let Some(states) = &states {

@@ -47,7 +47,7 @@ fn constants_have_no_data_dimension_and_so_match() {
     let expected = numbers() + array![1, 2, 3, 4];
     assert_eq!((&x + &row).to_array(), expected);
     assert_eq!((x.clone() + (&row * 2 - &row)).to_array(), expected);
-    // The dims of a constant are a set, those of a stream have an order.
+    // The dims of a constant are a set, but those of a stream have an order.
     let square = from_vec((A.of(2), B.of(2)), vec![1, 2, 3, 4]);
     let turned = (&square).stream((B, A), A);
     assert_eq!(turned.to_array(), array![[1, 3], [2, 4]]);

@@ -1,5 +1,5 @@
 //~ words: missing field | `mask`
-//! The model needs another tensor.
+//! The model also needs the tensor that is left out here.
 
 use typed_dims::prelude::*;
 

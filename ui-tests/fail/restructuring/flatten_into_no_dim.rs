@@ -1,5 +1,5 @@
 //~ words: `{integer}` is not a dim
-//! Dims are flattened into a dim.
+//! The flattened axis needs a dim.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: `usize` is not a role
-//! The type of the size, as in a constant, in place of a role.
+//! The type of the size, as in a constant, where the role belongs.
 
 use typed_dims::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: dimension `A` is named twice | (A, A)
-//! A dim is only one axis.
+//! A dim can only be one axis.
 
 use typed_dims::prelude::*;
 

@@ -133,7 +133,8 @@ impl Model {
         self.layers.iter().map(|_| KvCache::new(2, CONTEXT)).collect()
     }
 
-    /// Scores of the character after the next one of each text, one row per text.
+    /// Reads one more character of each text, and returns the scores of the character after it, one
+    /// row per text.
     fn next(&self, ids: &[u32], caches: &mut [KvCache]) -> Result<Tensor> {
         let norm: Norm = RmsNorm::forward;
         let mut x = self.chars.forward(&Tensor::from_slice(ids, (ids.len(), 1), &Device::Cpu)?)?;

@@ -1,5 +1,5 @@
-//! Models on meshes: a training step of a decoder, and a sentence encoder. The numbers must be
-//! those of one device, and devices must send what was planned.
+//! Models on meshes: a training step of a decoder, and a sentence encoder. The numbers must equal
+//! those of one device, and devices must send what the plan says.
 
 use gpt::model::{Batch, Gpt, Head, Inner, Sizes, Texts, Token, Width};
 use minilm::model::{Encoder, Tokens};
