@@ -144,8 +144,8 @@
 //!   on the number of threads, except for the rounding of matrix products.
 //! * `blas`: matrix products use a BLAS that the program links and installs: [`blas`].
 //! * `std` (on by default): kernels are chosen at run time for the processor's instructions, large
-//!   results come from a memory pool (`storage::memory`), and there are
-//!   [`explain`](pipeline::plan::explain::explain), [modes](mode) and
+//!   results come from a memory pool (`storage::memory`), and there are gradients, recorded
+//!   programs, [`explain`](pipeline::plan::explain::explain), [modes](mode) and
 //!   [`ledger`](tensors::stream::ledger()). `gemm`, `rayon`, `linalg`, `image`, `onnx` and the
 //!   features for files need `std`. Without it the crate needs `core` and `alloc`: see below.
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and similar macros.
@@ -166,7 +166,8 @@
 //! # Without the standard library, and on other machines
 //!
 //! With `default-features = false` the crate is `no_std`, and its macros work in `no_std` crates.
-//! Everything except files and threads is available, including errors and allocation failures.
+//! Expressions, kernels and errors are available, including those of failed allocations. Threads,
+//! files, gradients, recorded programs and modes need `std`.
 //! Kernels use the instructions that the target guarantees, so set `-C target-cpu`. Functions of
 //! floats come from the crate `libm`. (ndarray's `array!` needs `alloc::vec` in scope.)
 //!

@@ -108,7 +108,7 @@ All operands of an operation have the same element type. There are no implicit c
 
 | operands | result |
 |---|---|
-| a tensor of `T` and a tensor of `T`, in arithmetic (`+ - * / %`, `maximum`, `powf`, ..) | `T`; integers wrap around, and panic where they are divided by 0 |
+| a tensor of `T` and a tensor of `T`, in arithmetic (`+ - * / %`, `maximum`, `powf`, ..) | `T`; integers wrap around; dividing an integer by 0 panics |
 | a tensor of `T` and a scalar of `T`, on either side | `T`; a literal takes the tensor's type, `x * 2.0`, `1.0 - x`, `ids % 2` |
 | a tensor of `isize` and a dim, `x + i` | `isize`, the type of a dim's indices |
 | tensors of two element types, or a scalar of another type: `f32` and `f64`, `i32` and `f32`, `f32` and `bool`, `f32` and a dim | compile error: "cannot be combined with a tensor of `f32`"; write `x.cast::<f64>() + y` |
@@ -150,13 +150,13 @@ fn page() -> String {
     let mut page = format!(
         "# Operators\n\nAll {count} operators, with their names in PyTorch, JAX and NumPy. Search the page for the name that you know. The prelude has all methods, and all functions except those whose section names their module.\n\n\
          | column | meaning |\n|---|---|\n\
-         | dims | the dims of the arguments, and after the arrow the dims of the result. All operators also accept extra dims, different ones for each argument, and loop over them |\n\
+         | dims | the dims of the arguments, and after the arrow the dims of the result. Unless the next column says *all*, operators also accept extra dims and loop over them. The extra dims may differ between arguments |\n\
          | along | the dims that the operator treats specially. *all*: no other dims are allowed, because the size of the result depends on the data |\n\
          | element types | the tested element types. With the feature `half`, elementwise operations on `f16` and `bf16` compute in `f32` and round once |\n\
          | derivative | *yes*, *zero* for piecewise constant functions and integers, or *none*: an error that names the operation |\n\
          | XLA | whether a recorded program with the operator runs on XLA: *yes*, or *no* with the reason |\n\n\
-         This page is generated from `tests/operators/` (`UPDATE=1 cargo test --test operators docs`). The tests compare each operator with plain loops, and its derivatives with differences \
-         in `f64`, in reverse and forward mode and in second order.\n"
+         This page is generated from `tests/operators/` (`UPDATE=1 cargo test --test operators docs`). The tests compare each operator with plain loops, and its derivatives with difference \
+         quotients in `f64`: first derivatives in reverse and forward mode, and second derivatives.\n"
     );
     page.push_str(TYPES);
     for Family { title, about, operators } in &families {

@@ -10,7 +10,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Linear algebra",
-        about: "`diagonal`, `tril`, `triu`, `prime`, `unprime`, `transpose` and products without a sum are lazy; the others compute at once. `contract` and `dot` require the dim in both operands. `J'` is `prime(J)`, of the type `Prime<J>`.",
+        about: "`diagonal`, `tril`, `triu`, `prime`, `unprime`, `transpose` and products without a sum are lazy; the others run immediately. `contract` and `dot` require the dim in both operands. `J'` is `prime(J)`, of the type `Prime<J>`.",
         operators: entries(),
     }
 }

@@ -15,7 +15,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Matrices",
-        about: "With the feature `linalg`. They compute at once, along the two dims given; all other dims are a batch. Elements are `f32`, `f64`, and, without derivatives, complex numbers. `Triangular` is in `linalg::systems`.",
+        about: "These need the feature `linalg`. They run immediately. A matrix has the two dims that you pass; all other dims are a batch. Elements are `f32` or `f64`, or complex numbers, for which there are no derivatives. `Triangular` is in `linalg::systems`.",
         operators: entries(),
     }
 }

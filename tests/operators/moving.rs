@@ -12,8 +12,8 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Moving and repeating",
-        about: "`flip`, `unfold`, `chunk`, `unbind` and `expand` are views, of expressions too; the others compute at \
-                once. A dim whose size changes must not have a static size.",
+        about: "`flip`, `unfold`, `chunk`, `unbind` and `expand` return views, even of expressions; the others run \
+                immediately. A dim whose size changes must not have a static size.",
         operators: entries(),
     }
 }

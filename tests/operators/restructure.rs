@@ -12,7 +12,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Restructuring",
-        about: "`order`, `flatten`, `concat`, `concat_to` and `stack` compute at once; the others are views, of expressions too. `concat_to` is in `typed_dims::operators::join`.",
+        about: "`order`, `flatten`, `concat`, `concat_to` and `stack` run immediately; the others return views, even of expressions. `concat_to` is in `typed_dims::operators::join`.",
         operators: entries(),
     }
 }

@@ -13,7 +13,7 @@ pub fn family() -> Family {
     Family {
         title: "Selecting by value",
         about: "`take`, `one_hot` and `masked_fill` are lazy and fused; an index that is out of range is an error when its element is read. \
-                The others compute at once. When the size of the result depends on the data, pass a new local dim, `dims!(n)`: `nonzero`, `masked_select`, `unique`.",
+                The others run immediately. When the size of the result depends on the data, pass a new local dim, `dims!(n)`: `nonzero`, `masked_select`, `unique`.",
         operators: entries(),
     }
 }

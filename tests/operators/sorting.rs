@@ -9,7 +9,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Sorting",
-        about: "They compute at once. NaN sorts as the greatest; equal elements keep their order.",
+        about: "These run immediately. NaN sorts as the greatest element; equal elements keep their order.",
         operators: entries(),
     }
 }
