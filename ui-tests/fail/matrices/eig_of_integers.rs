@@ -1,0 +1,16 @@
+//~ words: matrices of `i32` | no eigenvalues | cast
+use typed_dims::prelude::*;
+
+dims! {
+    struct N;
+    struct M;
+}
+
+fn spectrum(a: &Tensor<i32, (N, M)>) {
+    let (values, _) = a.eig(N, M);
+    println!("{values}");
+}
+
+fn main() {
+    let _ = spectrum;
+}
