@@ -238,9 +238,10 @@ fn pinv_of_full_rank<T: MatrixElement>(
     let r = factors.subrows(0, least);
     invert_upper_triangular(by_columns_mut(inverse, least, least), r, par);
     // The largest singular value is at most the Frobenius norm of the matrix, and the reciprocal of
-    // the smallest one at most that of the inverse. (NaN is not less.)
+    // the smallest one at most that of the inverse.
     let condition = Num::mul(norm(a), norm(inverse));
-    if !(Num::mul(tolerance(condition, sizes), of_integer(10)) < T::Part::ONE) {
+    let is_regular = Num::mul(tolerance(condition, sizes), of_integer(10)) < T::Part::ONE;
+    if !is_regular {
         return Ok(false);
     }
     // `q r^-H` is the conjugate transpose of the pseudoinverse.
