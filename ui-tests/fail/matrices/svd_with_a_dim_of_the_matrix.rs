@@ -1,4 +1,4 @@
-//~ words: `M` | twice
+//~ words: `M` | already bound | another name
 use typed_dims::prelude::*;
 
 dims! {

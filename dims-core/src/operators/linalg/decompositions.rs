@@ -51,16 +51,8 @@ pub trait Decompositions: Computable {
     /// assert!((product - &a).iter().all(|error| error.abs() < 1e-12));
     /// ```
     #[panicking_twin("so is an element that is infinite or NaN")]
-    fn try_qr<
-        R: DimRef + DimsOf<X, Y> + DimsOf<Self::Dims, Z>,
-        C: DimRef + DimsOf<Self::Dims, X>,
-        K: DimRef,
-        X: Dims + CanGain<K::Brand> + Union<(K::Brand,), Out = U>,
-        Y: Dims,
-        Z: Dims + CanGain<K::Brand> + Union<(K::Brand,), Out = V>,
-        U: Dims,
-        V: Dims,
-    >(
+    #[rustfmt::skip] // rustc quotes the line
+    fn try_qr<R: DimRef + DimsOf<X, Y> + DimsOf<Self::Dims, Z>, C: DimRef + DimsOf<Self::Dims, X>, K: DimRef, X: Dims + CanGain<K::Brand> + Union<(K::Brand,), Out = U>, Y: Dims, Z: Dims + CanGain<K::Brand> + Union<(K::Brand,), Out = V>, U: Dims, V: Dims>(
         self,
         rows: R,
         columns: C,
@@ -94,16 +86,8 @@ pub trait Decompositions: Computable {
     /// assert_eq!(u.order((k, j)), array![[4.0, 4.0], [0.0, 1.0]]);
     /// ```
     #[panicking_twin("so is an element that is infinite or NaN")]
-    fn try_lu<
-        R: DimRef + DimsOf<X, Y> + DimsOf<Self::Dims, Z>,
-        C: DimRef + DimsOf<Self::Dims, X>,
-        K: DimRef,
-        X: Dims + CanGain<K::Brand> + Union<(K::Brand,), Out = U>,
-        Y: Dims,
-        Z: Dims + CanGain<K::Brand> + Union<(K::Brand,), Out = V>,
-        U: Dims,
-        V: Dims,
-    >(
+    #[rustfmt::skip] // rustc quotes the line
+    fn try_lu<R: DimRef + DimsOf<X, Y> + DimsOf<Self::Dims, Z>, C: DimRef + DimsOf<Self::Dims, X>, K: DimRef, X: Dims + CanGain<K::Brand> + Union<(K::Brand,), Out = U>, Y: Dims, Z: Dims + CanGain<K::Brand> + Union<(K::Brand,), Out = V>, U: Dims, V: Dims>(
         self,
         rows: R,
         columns: C,
@@ -140,17 +124,8 @@ pub trait Decompositions: Computable {
     /// assert!((product - &a).iter().all(|error| error.abs() < 1e-12));
     /// ```
     #[panicking_twin("so is an element that is infinite or NaN")]
-    fn try_svd<
-        R: DimRef + DimsOf<X, Y> + DimsOf<Self::Dims, Z>,
-        C: DimRef + DimsOf<Self::Dims, X>,
-        K: DimRef,
-        X: Dims + CanGain<K::Brand> + Union<(K::Brand,), Out = U>,
-        Y: Dims + Union<(K::Brand,), Out = W>,
-        Z: Dims + CanGain<K::Brand> + Union<(K::Brand,), Out = V>,
-        U: Dims,
-        V: Dims,
-        W: Dims,
-    >(
+    #[rustfmt::skip] // rustc quotes the line
+    fn try_svd<R: DimRef + DimsOf<X, Y> + DimsOf<Self::Dims, Z>, C: DimRef + DimsOf<Self::Dims, X>, K: DimRef, X: Dims + CanGain<K::Brand> + Union<(K::Brand,), Out = U>, Y: Dims + Union<(K::Brand,), Out = W>, Z: Dims + CanGain<K::Brand> + Union<(K::Brand,), Out = V>, U: Dims, V: Dims, W: Dims>(
         self,
         rows: R,
         columns: C,

@@ -57,8 +57,11 @@ type WithoutOld<S, Old> = <TakingOld<S, Old> as Removal>::Left;
 /// `Old` if it was missing, else [`Nothing`](super::Nothing).
 type MissingOld<S, Old> = <TakingOld<S, Old> as Removal>::Missing;
 
-/// `New` if a dim other than `Old` has that name, else [`Nothing`](super::Nothing).
-type OtherThanOld<S, Old, New> =
+/// `New` if a dim other than `Old` has that name, else [`Nothing`](super::Nothing). Also `Nothing`
+/// if `Old` is missing, so that this is the only error.
+type OtherThanOld<S, Old, New> = <NoDim<MissingOld<S, Old>> as Bool>::OrNothing<NamedAlike<S, Old, New>>;
+/// `New` if the set without `Old` has it.
+type NamedAlike<S, Old, New> =
     <<<WithoutOld<S, Old> as Remove<<New as DimRef>::Brand>>::Out as Removal>::Had as Bool>::OrNothing<
         <New as DimRef>::Brand,
     >;
