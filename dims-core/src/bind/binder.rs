@@ -47,8 +47,8 @@ pub struct UnitAxis;
 /// | a range `1..4` | the axis stays positional, sliced to the range |
 /// | a tuple `(h, w)` | splits the axis, last dim innermost; one size may be unknown |
 /// | [`Each((h, w))`](crate::types::dim::Each) | as `h, w`: one axis for each |
-/// | an index expression `2 * i + 1` | a strided view. One dim may have no size; it gets the largest that fits. If that dim is declared, it gets this size only if no other operand has one, so its elements are looked up one by one; `I.of(n)` makes it a view. A dim may be shorter than the axis: `i + 0` reads the first elements, where `i` alone is an error |
-/// | a tensor of integers | selects by value; each value is checked when it is used |
+/// | an index expression `2 * i + 1` | a strided view. One dim may have no size; it gets the largest that fits. If that dim is declared, another operand may give it a size first. Its size is then known only when the expression runs, so this is not a view: elements are looked up one by one. Write `I.of(n)` for a view. A dim may be shorter than the axis: `i + 0` reads the first elements, where `i` alone is an error |
+/// | a tensor of integers | selects the elements at these positions; each is checked when it is used |
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be bound to an axis",
     label = "expected a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
@@ -76,7 +76,7 @@ pub trait Binder {
 /// The computed indices after a binder.
 pub type IndicesOf<B, S> = <<B as Binder>::Reads<S> as Reading>::Indices;
 
-/// The state of reading binders, as a type.
+/// The state while binders are read one after another, as a type.
 pub trait Reading {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -280,7 +280,7 @@ pub(crate) fn cut(
     Ok((Axis::new(to - from, axis.stride), offset))
 }
 
-/// The position of one element of an axis.
+/// The offset of one element of an axis in memory, in elements.
 pub(crate) fn pick(
     axis: Axis,
     index: i128,
@@ -409,7 +409,7 @@ macro_rules! lists {
     };
 }
 
-/// The state after one axis for each parameter became a dim.
+/// The state after each of the parameters has turned one axis into a dim.
 macro_rules! goes {
     ($read:ty;) => { $read };
     ($read:ty; $head:ident $($tail:ident)*) => { goes![<$read as Reading>::Goes; $($tail)*] };

@@ -20,8 +20,8 @@ const ROWS: usize = 4;
 /// registers of AVX-512. Blocks of larger accumulators have half as many columns.
 const COLUMNS: usize = 32;
 
-/// The size of the largest accumulator in bytes. Larger ones consist of several parts, which are
-/// not vectors.
+/// The size in bytes of the largest accumulators that are supported. Larger ones consist of several
+/// numbers, such as a maximum and its position, and are not computed as vectors.
 const LONGEST: usize = 8;
 
 /// Whether these types allow nests that [pair](are_pairs) rows.
@@ -29,9 +29,10 @@ pub const fn can_pair<K: Kernel, R: Reducer<K::Elem>>() -> bool {
     K::PAIRS && K::PARALLEL && size_of::<R::Acc>() <= LONGEST
 }
 
-/// Whether a nest pairs the rows of operands on one side of operations with those of operands on
-/// the other side. The columns are its innermost loop, and the rows the loop before the reduced
-/// loops.
+/// Whether a nest pairs the rows of some operands with those of others. Operands on one side of
+/// each operation (the left side if `LEFT`) are constant along the columns, and operands on the
+/// other side along the rows. The columns are the innermost loop, and the rows the loop just
+/// outside the reduced loops.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn are_pairs<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool>(kernel: &K, nest: &Nest) -> bool {
     let last = nest.depth() - 1;
@@ -145,8 +146,8 @@ fn block<I: Isa, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool, const N: usiz
             let steps = (nest.sizes[along] - at[along]).min(BLOCK - seen % BLOCK);
             let mut own = accs;
             for step in 0..steps {
-                // Written out, because the compiler would run a loop over the four rows through
-                // memory.
+                // Written out, because in a loop over the four rows, the compiler would keep the
+                // accumulators in memory.
                 let [a, b, c, d] = &mut own;
                 // SAFETY: the nest has the rows and columns of the block, and this many steps.
                 unsafe {
@@ -170,8 +171,9 @@ fn block<I: Isa, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool, const N: usiz
     accs
 }
 
-/// Adds one element to each accumulator of a row: the elements are `row` and `step` positions
-/// further along these loops.
+/// Adds one element to each accumulator of a row of the block. The elements are `row` positions
+/// along the loop of rows, and `step` positions along the innermost reduced loop, after the
+/// position for which `pairs` was made.
 ///
 /// # Safety
 ///

@@ -2,10 +2,10 @@
 //! list of indices selects.
 //!
 //! Waiting for distant rows takes longer than adding them. Rows at computed indices come in an
-//! order that the hardware cannot predict, so pointers to them are computed some rows ahead, for
-//! this element of the result or the next ones, and the rows are prefetched. Then some rows at a
-//! time are added, in strips whose accumulators fill the registers. Fewer long rows are added at a
-//! time, because each of them is a stream for the hardware prefetchers.
+//! order that the hardware cannot predict, so pointers to them are computed a few rows ahead, even
+//! if those rows belong to the next row of results, and the rows are prefetched. Several rows are
+//! added at a time, in strips whose accumulators stay in registers. If rows are long, fewer are
+//! added at a time, because each of them is a stream for the hardware prefetchers.
 
 use crate::load::{Faults, Kernel};
 use crate::loops::nest::{Nest, Odometer};
@@ -160,8 +160,8 @@ impl<K: Kernel, R: Reducer<K::Elem>> RowReduction<'_, K, R> {
     }
 }
 
-/// The number of pointers to rows that are kept: for the rows that are added, for as many rows that
-/// are prefetched, and for more, so that pointers are seldom moved.
+/// How many pointers to rows there is room for: those to the rows being added, those to the same
+/// number of rows being prefetched, and more, so that pointers are seldom moved.
 const ROOM: usize = 8 * ROWS_AT_ONCE;
 
 /// Pointers to the next rows, in the order in which they are added.
@@ -263,9 +263,9 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn add<I: Isa>(&self, accs: &mut [R::Acc]) {
         let len = accs.len();
-        // Loads that cross two cache lines take twice as long. If rows do not start at a cache
-        // line, but all have the same offset from one, strips start at cache lines; the elements
-        // before and after are added in separate strips that overlap them.
+        // Loads that cross the boundary between two cache lines take twice as long. If rows do not
+        // start at a cache line, but all have the same offset from one, strips start at cache
+        // lines; the elements before and after are added in separate strips that overlap them.
         let skipped = if len >= END && len * size_of::<T>() > PREFETCH_BYTES { self.until_line() } else { 0 };
         let in_lines = 0 < skipped && skipped < END;
         let (mut first, mut last) = ([self.reducer.start(); END], [self.reducer.start(); END]);
