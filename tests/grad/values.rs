@@ -227,6 +227,23 @@ fn results_of_calls_that_have_ended_are_plain() {
     assert_plain(grad(|dy| pull(dy).sum(I), &x), &(2.0 * (&x).square()).eval());
 }
 
+/// A recorded program that solves with such a result has it as a constant, without its steps.
+#[cfg(feature = "linalg")]
+#[test]
+fn matrices_of_calls_that_have_ended_are_constants() {
+    type Square = Tensor<f64, (I, J)>;
+    let w: Square = from_vec((I.of(2), J.of(2)), vec![2.0, 1.0, 0.0, 4.0]);
+    let squares = |w: &Square| {
+        let a = (w * w).eval();
+        (a.sum((I, J)), a)
+    };
+    let (_, _, a) = value_and_grad_with(squares, &w);
+    let b: Line = from_vec(I.of(2), vec![4.0, 8.0]);
+    let program = typed_dims::program::record(|b: &Line| (&a).solve(b, I, J), &b).unwrap();
+    assert_eq!((program.steps(), program.constants().len()), (1, 1), "{program}");
+    assert_eq!(program.call(&b).order(J), ndarray::array![0.875, 0.5]);
+}
+
 /// The pull-back borrows neither the captures of the function nor its input.
 #[test]
 fn a_pull_back_outlives_its_function() {

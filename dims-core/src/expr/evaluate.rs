@@ -65,6 +65,10 @@ pub(crate) fn evaluate_to_read<S: Dims, R: Rank, E: Expr>(
     shape: &Shape,
     order: &[usize],
 ) -> Result<Buffer<E::Elem>, DimError> {
+    let expr = match expr.into_contiguous::<S>(order) {
+        Ok(data) => return Ok(data.into()),
+        Err(expr) => expr,
+    };
     match expr.shared::<S>(order) {
         Some(buffer) => Ok(buffer),
         None => evaluate::<S, R, E>(expr, shape, order),

@@ -420,8 +420,15 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
 
     /// The memory, shared with this tensor, if the elements are contiguous in this order of axes
     /// and there are no others.
+    ///
+    /// `None` also if a recorded program knows the memory, even one that has ended: sharing the
+    /// memory would keep the program's steps alive.
     pub(crate) fn shared_contiguous(&self, order: &[usize]) -> Option<Buffer<T>> {
-        if self.is_contiguous(order) && !self.is_traced() { Some(self.data.clone()) } else { None }
+        #[cfg(feature = "std")]
+        if self.data.mark().is_some() {
+            return None;
+        }
+        if self.is_contiguous(order) { Some(self.data.clone()) } else { None }
     }
 
     /// All elements, in memory order.

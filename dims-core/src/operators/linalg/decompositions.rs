@@ -265,7 +265,7 @@ pub trait Decompositions: Computable {
     /// let p = a.at((i, j)).pinv(i, j).order((j, i));
     /// assert!((p - array![[0.5, 0.0, 0.0], [0.0, 0.0, 0.25]]).iter().all(|error| error.abs() < 1e-12));
     /// ```
-    #[panicking_twin("so is an element that is infinite or NaN")]
+    #[panicking_twin("so is an element that is infinite or NaN, and an inverse that is out of range")]
     fn try_pinv<R: DimRef + DimsOf<X, Y>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,
         rows: R,
@@ -291,7 +291,9 @@ pub trait Decompositions: Computable {
     /// let line = a.at((i, j)).lstsq(b.at(i), i, j).order(j);
     /// assert!((line - array![1.0, 2.0]).iter().all(|error| error.abs() < 1e-12));
     /// ```
-    #[panicking_twin("so is an element of the matrix that is infinite or NaN")]
+    #[panicking_twin(
+        "so is an element of the matrix that is infinite or NaN, and an inverse that is out of range"
+    )]
     fn try_lstsq<B, R, C, X, Y, U, W>(
         self,
         b: B,

@@ -2,13 +2,12 @@
 
 use super::accuracy::are_accurate;
 use super::range::{exponent_out_of_range, scale};
-use super::stack::Failure;
+use super::stack::{Failure, Stack};
 use super::views::{by_columns, by_columns_mut, by_rows, by_rows_mut, to_columns, to_rows, upper_to_rows};
-use super::workspace::{Workspace, check_finite, hermitian};
+use super::workspace::{ReusedElements, Workspace, check_finite, hermitian};
 use super::{MatrixElement, MatrixSizes, solving};
 use crate::error::MatrixFailure;
 use crate::scalar::{Num, Real};
-use faer::Conj;
 use faer::diag::DiagMut;
 use faer::linalg::evd::{self, ComputeEigenvectors};
 use faer::linalg::householder;
@@ -16,7 +15,57 @@ use faer::linalg::matmul::matmul;
 use faer::linalg::qr::no_pivoting::factor;
 use faer::linalg::svd::{self as faer_svd, ComputeSvdVectors};
 use faer::linalg::triangular_inverse::invert_upper_triangular;
-use faer::{Accum, MatMut};
+use faer::{Accum, Conj, MatMut, MatRef, Par};
+
+/// The reflections of a QR decomposition in blocks of columns, and the number of rows of a block.
+struct Reflections<'w, T> {
+    blocks: &'w [T],
+    block: usize,
+}
+
+/// The QR decomposition of a column-major matrix, in place of it: the upper triangular factor, and
+/// reflections below it. Also returns the rank that `faer` found.
+fn factorize<'w, T: MatrixElement>(
+    columns: &mut [T],
+    [rows, least]: [usize; 2],
+    blocks: &'w mut ReusedElements<T>,
+    (stack, par): (&mut Stack, Par),
+) -> Result<(Reflections<'w, T>, usize), Failure> {
+    let count = columns.len() / rows;
+    let block = factor::recommended_block_size::<T>(rows, count);
+    let blocks = blocks.zeros(block * least)?;
+    let scratch = factor::qr_in_place_scratch::<T>(rows, count, block, par, Default::default());
+    let found = factor::qr_in_place(
+        by_columns_mut(columns, rows, count),
+        by_columns_mut(blocks, block, least),
+        par,
+        stack.of(scratch)?,
+        Default::default(),
+    );
+    Ok((Reflections { blocks, block }, found.rank))
+}
+
+/// Multiplies a column-major matrix by the orthogonal factor from the left.
+fn reflect<T: MatrixElement>(
+    factors: MatRef<'_, T>,
+    Reflections { blocks, block }: Reflections<'_, T>,
+    columns: &mut [T],
+    (stack, par): (&mut Stack, Par),
+) -> Result<(), Failure> {
+    let (rows, least) = (factors.nrows(), factors.ncols());
+    let count = columns.len() / rows;
+    let scratch =
+        householder::apply_block_householder_sequence_on_the_left_in_place_scratch::<T>(rows, block, count);
+    householder::apply_block_householder_sequence_on_the_left_in_place_with_conj(
+        factors,
+        by_columns(blocks, block, least),
+        Conj::No,
+        by_columns_mut(columns, rows, count),
+        par,
+        stack.of(scratch)?,
+    );
+    Ok(())
+}
 
 /// The orthogonal and the upper triangular factor.
 pub(super) fn qr<T: MatrixElement>(
@@ -39,17 +88,7 @@ pub(super) fn qr<T: MatrixElement>(
     if let Some(exponent) = exponent {
         scale(copy, -exponent);
     }
-    let block = factor::recommended_block_size::<T>(rows, columns);
-    let reflections = reflections.zeros(block * least)?;
-    let scratch = factor::qr_in_place_scratch::<T>(rows, columns, block, par, Default::default());
-    factor::qr_in_place(
-        by_columns_mut(copy, rows, columns),
-        by_columns_mut(reflections, block, least),
-        par,
-        stack.of(scratch)?,
-        Default::default(),
-    );
-    let factors = by_columns(copy, rows, columns);
+    let (reflections, _) = factorize(copy, [rows, least], reflections, (&mut *stack, par))?;
     upper_to_rows(copy, rows, [least, columns], r);
     for (row, r) in r.chunks_exact_mut(columns).enumerate() {
         r[..row].fill(T::ZERO);
@@ -59,16 +98,7 @@ pub(super) fn qr<T: MatrixElement>(
     }
     let thin = thin.zeros(rows * least)?;
     (0..least).for_each(|at| thin[at * rows + at] = T::ONE);
-    let scratch =
-        householder::apply_block_householder_sequence_on_the_left_in_place_scratch::<T>(rows, block, least);
-    householder::apply_block_householder_sequence_on_the_left_in_place_with_conj(
-        factors.subcols(0, least),
-        by_columns(reflections, block, least),
-        Conj::No,
-        by_columns_mut(thin, rows, least),
-        par,
-        stack.of(scratch)?,
-    );
+    reflect(by_columns(copy, rows, columns).subcols(0, least), reflections, thin, (stack, par))?;
     to_rows(thin, rows, least, q);
     Ok(())
 }
@@ -119,7 +149,7 @@ fn decompose<T: MatrixElement>(
     sizes: MatrixSizes,
     values: &mut [T],
     vectors: Option<[MatMut<'_, T>; 2]>,
-    workspace: (&mut super::stack::Stack, faer::Par),
+    workspace: (&mut Stack, Par),
 ) -> Result<(), Failure> {
     let (stack, par) = workspace;
     if let Some(exponent) = exponent_out_of_range(a) {
@@ -201,70 +231,60 @@ fn norm<T: MatrixElement>(a: &[T]) -> T::Part {
     num_traits::Float::sqrt(a.iter().fold(T::Part::ZERO, |sum, value| Num::add(sum, square(value))))
 }
 
-/// Writes the transposed pseudoinverse, if the matrix has full rank beyond doubt: from the
-/// factors `a = q r` it is `r^-1 q^H`, or from those of `a^H` if there are more columns than rows.
-/// Returns whether it has.
+/// Writes the transposed pseudoinverse, if the matrix has full rank beyond doubt. Returns whether it
+/// has.
+///
+/// With the factors `conj(a) = q r`, it is `q r^-H`. If there are more columns than rows, `a^H` is
+/// factorized, and the result transposed.
 fn pinv_of_full_rank<T: MatrixElement>(
     a: &[T],
     sizes: MatrixSizes,
     out: &mut [T],
     workspace: &mut Workspace<T>,
 ) -> Result<bool, Failure> {
-    let is_wide = sizes.rows < sizes.columns;
     let (most, least) = (sizes.rows.max(sizes.columns), sizes.least());
-    if exponent_out_of_range(a).is_some() {
+    // The rank is full if the largest singular value is less than this multiple of the smallest.
+    let is_regular = |condition: T::Part| {
+        let limit = Num::mul(tolerance(condition, sizes), of_integer(10));
+        limit < T::Part::ONE
+    };
+    // (The product of the norms below is never less than `least`.)
+    if !is_regular(of_integer(least)) || exponent_out_of_range(a).is_some() {
         return Ok(false);
     }
     let Workspace { copies: [copy, reflections, inverse, result], stack, par } = workspace;
     let par = *par;
     let copy = copy.any(a.len())?;
+    // The rows of `a` are the columns of its transpose.
+    let is_wide = sizes.rows < sizes.columns;
     if is_wide {
-        copy.iter_mut().zip(a).for_each(|(to, own)| *to = own.conjugate());
+        copy.copy_from_slice(a);
     } else {
         to_columns(a, most, least, copy);
     }
-    let block = factor::recommended_block_size::<T>(most, least);
-    let reflections = reflections.zeros(block * least)?;
-    let scratch = factor::qr_in_place_scratch::<T>(most, least, block, par, Default::default());
-    factor::qr_in_place(
-        by_columns_mut(copy, most, least),
-        by_columns_mut(reflections, block, least),
-        par,
-        stack.of(scratch)?,
-        Default::default(),
-    );
-    let factors = by_columns(copy, most, least);
-    let inverse = inverse.zeros(least * least)?;
-    let r = factors.subrows(0, least);
-    invert_upper_triangular(by_columns_mut(inverse, least, least), r, par);
-    // The largest singular value is at most the Frobenius norm of the matrix, and the reciprocal of
-    // the smallest one at most that of the inverse.
-    let condition = Num::mul(norm(a), norm(inverse));
-    let is_regular = Num::mul(tolerance(condition, sizes), of_integer(10)) < T::Part::ONE;
-    if !is_regular {
+    copy.iter_mut().for_each(|own| *own = own.conjugate());
+    let (reflections, rank) = factorize(copy, [most, least], reflections, (&mut *stack, par))?;
+    if rank < least {
         return Ok(false);
     }
-    // `q r^-H` is the conjugate transpose of the pseudoinverse.
+    let factors = by_columns(copy, most, least);
+    let inverse = inverse.zeros(least * least)?;
+    invert_upper_triangular(by_columns_mut(inverse, least, least), factors.subrows(0, least), par);
+    // The largest singular value is at most the Frobenius norm of the matrix, and the reciprocal of
+    // the smallest one at most that of the inverse.
+    if !is_regular(Num::mul(norm(a), norm(inverse))) {
+        return Ok(false);
+    }
     let result = result.zeros(a.len())?;
     for (at, column) in result.chunks_exact_mut(most).enumerate() {
         let row = inverse[at..].iter().step_by(least).skip(at);
         column[at..least].iter_mut().zip(row).for_each(|(to, own)| *to = own.conjugate());
     }
-    let scratch =
-        householder::apply_block_householder_sequence_on_the_left_in_place_scratch::<T>(most, block, least);
-    householder::apply_block_householder_sequence_on_the_left_in_place_with_conj(
-        factors,
-        by_columns(reflections, block, least),
-        Conj::No,
-        by_columns_mut(result, most, least),
-        par,
-        stack.of(scratch)?,
-    );
+    reflect(factors, reflections, result, (stack, par))?;
     if is_wide {
         out.copy_from_slice(result);
     } else {
         to_rows(result, most, least, out);
-        out.iter_mut().for_each(|own| *own = own.conjugate());
     }
     Ok(true)
 }
@@ -303,7 +323,11 @@ pub(super) fn pinv<T: MatrixElement>(
         T::ONE,
         *par,
     );
-    Ok(())
+    // (The reciprocals of small singular values can overflow.)
+    match check_finite(out) {
+        Ok(()) => Ok(()),
+        Err(_) => Err(MatrixFailure::Singular.into()),
+    }
 }
 
 /// The number of singular values that do not count as 0.

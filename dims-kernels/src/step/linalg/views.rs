@@ -49,10 +49,8 @@ const BLOCK: usize = 64;
 /// Like [`to_columns`], for the elements of a square matrix on and below the diagonal. Some of those
 /// above it are also copied.
 pub(super) fn lower_to_columns<T: Copy + 'static>(from: &[T], size: usize, to: &mut [T]) {
-    for first in (0..size).step_by(BLOCK) {
-        let (corner, count) = (first * size + first, BLOCK.min(size - first));
-        copy_strided(&from[corner..], [1, size], &mut to[corner..], [size, 1], [count, size - first]);
-    }
+    // Columns of the lower triangle are rows of the transpose's upper one.
+    upper_to_rows(from, size, [size, size], to);
 }
 
 /// Like [`to_rows`], for the elements on and below the diagonal. Some of those above it are also

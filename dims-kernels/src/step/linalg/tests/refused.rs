@@ -29,6 +29,8 @@ fn matrices_that_are_refused() {
         assert_eq!(failure(work, &fine), None, "{work:?}");
     }
     assert_eq!(failure(triangle, &[fine, [1.0, 5.0, 1.0, 0.0]].concat()), Some((Singular, 1)));
+    let tiny = [1e-310, 0.0, 0.0, 1e-310];
+    assert_eq!(failure(MatrixWork::Pinv, &[fine, tiny].concat()), Some((Singular, 1)));
     for bad in [[1.0, 2.0, 2.0, 1.0], [0.0; 4], singular, [-1.0, 0.0, 0.0, 1.0]] {
         let found = failure(MatrixWork::Cholesky, &[fine, bad].concat());
         assert_eq!(found, Some((NotPositiveDefinite, 1)), "{bad:?}");
