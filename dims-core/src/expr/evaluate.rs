@@ -59,6 +59,7 @@ pub(crate) fn evaluate<S: Dims, R: Rank, E: Expr>(
 
 /// Like [`evaluate`], for an operand that is only read: a tensor that already has this order is not
 /// copied.
+#[cfg(feature = "linalg")]
 #[track_caller]
 pub(crate) fn evaluate_to_read<S: Dims, R: Rank, E: Expr>(
     expr: E,
