@@ -16,9 +16,9 @@ const ROUNDS: usize = 401;
 /// processor.
 const SLICE: Duration = Duration::from_micros(250);
 
-/// Nanoseconds per call. Neither form is inlined into the loop, because the measured difference
-/// would depend on which one is. The result is not moved. A move reads larger pieces than were just
-/// written, so it would stall for as long as a tenth of a small product takes.
+/// Nanoseconds per call. Neither form is inlined into the loop, because inlining only one of them
+/// would change the difference. The result is not moved: a move reads larger pieces than were just
+/// written, and the stall takes a tenth of the time of a small product.
 #[inline(never)]
 fn time<T>(calls: u32, run: &dyn Fn() -> T) -> f64 {
     let start = Instant::now();

@@ -2,7 +2,7 @@
 //!
 //! Plans and kernels access memory by the axes, sizes and positions that traits supply. Such a
 //! trait has an item of the type [`Seal`], which no other crate can name, so an `impl` elsewhere
-//! does not compile. `docs/dev/trust.md` lists these traits and what is trusted about each.
+//! does not compile. `docs/dev/trust.md` lists these traits, and what kernels rely on in each.
 
 /// The type of the item that seals a trait.
 ///

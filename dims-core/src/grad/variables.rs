@@ -217,8 +217,8 @@ impl<P: Parameters> Drop for InPlace<'_, P> {
     }
 }
 
-/// Whether elements have several positions, each of which has its own gradient. A tensor without
-/// elements has none, although all its strides are 0.
+/// Whether one element is read at several positions. Each position then has its own gradient. This
+/// is false for a tensor without elements, although all its strides are 0.
 fn repeats<T: Element, S: Dims, R: Rank>(tensor: &Evaluated<T, S, R>) -> bool {
     !tensor.all().is_empty()
         && (has_repeats(tensor.named().as_slice()) || has_repeats(tensor.positional().as_slice()))

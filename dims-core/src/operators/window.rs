@@ -209,7 +209,7 @@ impl Window {
     }
 
     /// The number of elements that pooling with `ceil` needs after `len` elements. `len` includes
-    /// the padding, of which `behind` elements are at the end.
+    /// the padding. The last `behind` elements are padding.
     pub(crate) fn rounded_up(&self, at: usize, len: usize, behind: usize, window: usize) -> usize {
         let (stride, span) = (self.stride.at(at).max(1), self.span(at, window));
         let Some(rest) = len.checked_sub(span).filter(|_| self.ceil) else { return 0 };

@@ -1,7 +1,7 @@
 //! The size of each loop.
 //!
 //! A loop with a range takes its size from it. Any other loop takes the size of the first axis that
-//! it indexes alone. If there is none, the loop must be in an index like `2 * i + k`, in which the
+//! it indexes alone. If it indexes no axis alone, it must be in an index like `2 * i + k`, where the
 //! sizes of all other loops are known. Then `i` gets the greatest size for which the index stays
 //! within the axis.
 

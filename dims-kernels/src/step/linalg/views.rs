@@ -43,7 +43,7 @@ pub(super) fn to_rows<T: Copy + 'static>(from: &[T], rows: usize, columns: usize
     transpose(from, rows, [rows, columns], to);
 }
 
-/// The number of rows or columns of which a triangle is copied at once.
+/// A triangle is copied in blocks of this many rows or columns.
 const BLOCK: usize = 64;
 
 /// Like [`to_columns`], for the elements of a square matrix on and below the diagonal. Some of those

@@ -1,5 +1,5 @@
 //! Models on meshes: a training step of a decoder, and a sentence encoder. The numbers must equal
-//! those of one device, and devices must send what the plan says.
+//! those of one device, and devices must send the data that the plan says.
 
 use gpt::model::{Batch, Gpt, Head, Inner, Sizes, Texts, Token, Width};
 use minilm::model::{Encoder, Tokens};
