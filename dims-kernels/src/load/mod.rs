@@ -3,6 +3,7 @@
 
 use alloc::string::String;
 
+pub(crate) mod any;
 pub mod gather;
 pub mod nodes;
 pub(crate) mod prefetch;
@@ -338,3 +339,33 @@ impl Faults {
         }
     }
 }
+
+/// The methods of a kernel whose `load` computes a line with the tile's elements, and keeps a
+/// pointer to it in `current`.
+macro_rules! read_line {
+    ($t:ty) => {
+        #[cfg_attr(not(unoptimized), inline(always))]
+        unsafe fn get<I: Isa>(&self, x: usize) -> $t {
+            // SAFETY: the line has an element for each element of the tile.
+            unsafe { *self.current.add(x) }
+        }
+
+        #[cfg_attr(not(unoptimized), inline(always))]
+        fn tile_reader<I: Isa, const LEFT: bool>(&self) -> *const $t {
+            self.current
+        }
+
+        #[cfg_attr(not(unoptimized), inline(always))]
+        unsafe fn get_broadcast<I: Isa, const LEFT: bool>(reader: &*const $t, x: usize) -> $t {
+            // SAFETY: the reader points to the line of the tile that was loaded last, which has an
+            // element for each element of the tile.
+            unsafe { *reader.add(x) }
+        }
+
+        #[cfg_attr(not(unoptimized), inline(always))]
+        fn can_fault(&self) -> bool {
+            false
+        }
+    };
+}
+pub(crate) use read_line;

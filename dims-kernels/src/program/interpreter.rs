@@ -1,7 +1,8 @@
 //! Runs programs line by line: each instruction runs along a line that stays in the first-level
 //! cache. [`Interpreted`] makes a program a kernel.
 
-use crate::load::{Faults, Kernel, TILE, Tile};
+use crate::load::any::TileSource;
+use crate::load::{Faults, Kernel, TILE, Tile, read_line};
 use crate::loops::nest::{OperandRows, Row};
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::machine::prefetch::prefetch_lines;
@@ -1046,36 +1047,6 @@ fn wrap(to: DType, a: &[isize], out: &mut [isize]) {
     wrap!(I8 i8, I16 i16, I32 i32, I64 i64, Isize isize, U8 u8, U16 u16, U32 u32, U64 u64, Usize usize,)
 }
 
-/// The methods of a kernel whose `load` computes a line with the tile's elements, and keeps a
-/// pointer to it in `current`.
-macro_rules! read_line {
-    ($t:ty) => {
-        #[cfg_attr(not(unoptimized), inline(always))]
-        unsafe fn get<I: Isa>(&self, x: usize) -> $t {
-            // SAFETY: the line has an element for each element of the tile.
-            unsafe { *self.current.add(x) }
-        }
-
-        #[cfg_attr(not(unoptimized), inline(always))]
-        fn tile_reader<I: Isa, const LEFT: bool>(&self) -> *const $t {
-            self.current
-        }
-
-        #[cfg_attr(not(unoptimized), inline(always))]
-        unsafe fn get_broadcast<I: Isa, const LEFT: bool>(reader: &*const $t, x: usize) -> $t {
-            // SAFETY: the reader points to the line of the tile that was loaded last, which has an
-            // element for each element of the tile.
-            unsafe { *reader.add(x) }
-        }
-
-        #[cfg_attr(not(unoptimized), inline(always))]
-        fn can_fault(&self) -> bool {
-            false
-        }
-    };
-}
-pub(crate) use read_line;
-
 // SAFETY: the kernel returns no pointers, and it writes only to memory of its own, as `with_values`
 // requires. `current` points to a line with all elements of the tile. Sources are only read, and a
 // program is plain data.
@@ -1091,4 +1062,12 @@ unsafe impl<T: ProgramOutput> Kernel for Interpreted<'_, T> {
     }
 
     read_line!(T);
+}
+
+// SAFETY: as for the kernel.
+unsafe impl<T: ProgramOutput> TileSource<T> for Interpreted<'_, T> {
+    fn tile(&mut self, tile: &Tile<'_>) -> *const T {
+        self.run(tile);
+        self.current
+    }
 }

@@ -6,12 +6,13 @@
 //! is optimized and a user's crate probably is not (debug assertions are on), the program that an
 //! expression [wrote](crate::trace::record::Writer) replaces its kernel.
 
-use crate::load::{Faults, Kernel, Tile};
+use crate::load::any::TileSource;
+use crate::load::{Faults, Kernel, Tile, read_line};
 use crate::loops::nest::OperandRows;
 use crate::machine::isa::Isa;
 use crate::ops::code::DType;
 use crate::program::ScalarProgram;
-use crate::program::interpreter::{Machine, OperandSource, Span, read_line};
+use crate::program::interpreter::{Machine, OperandSource, Span};
 use crate::scalar::Element;
 #[cfg(feature = "std")]
 use core::cell::Cell;
@@ -159,4 +160,13 @@ unsafe impl<T: Element> Kernel for Lowered<'_, T> {
     }
 
     read_line!(T);
+}
+
+// SAFETY: the register has a value for each element of the tile, and its kind is that of `T`, as
+// `kernel` has asserted. Sources are only read, and a program is plain data.
+unsafe impl<T: Element> TileSource<T> for Lowered<'_, T> {
+    fn tile(&mut self, tile: &Tile<'_>) -> *const T {
+        self.run.compute(&Span { at: tile.at, rows: 1, len: tile.len });
+        self.run.line().cast()
+    }
 }

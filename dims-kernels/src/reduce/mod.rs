@@ -13,6 +13,7 @@ pub mod reducers;
 pub(crate) mod rows;
 
 use crate::error::Error;
+use crate::load::any::AnyElements;
 use crate::load::strided::Strided;
 use crate::load::tiles::fill_tile;
 use crate::load::{Faults, Kernel, TILE, Tile};
@@ -125,6 +126,7 @@ pub struct ReduceInput<'a, T> {
     count: usize,
 }
 
+#[derive(Clone, Copy)]
 enum InputElements<'a, T> {
     Memory(Elements<'a, T>),
     ScalarProgram(&'a LoweredProgram<'a>),
@@ -167,25 +169,37 @@ impl<T: Element> ReduceInput<'_, T> {
         reducer: R,
     ) -> Result<Vec<R::Out>, Error> {
         let ReduceInput { elements, nest, work, count } = self;
-        let elements = match elements {
-            InputElements::Memory(elements) => elements,
-            // Builds without debug assertions lower no expressions, so they need no loops for them.
-            InputElements::ScalarProgram(program) if cfg!(debug_assertions) => {
-                // SAFETY: each position of the nest is an element of each operand, as the caller of
-                // `of_program` promised; `reduce` runs a kernel over the nest, or the part of it,
-                // that the kernel was made for.
-                let lower = |nest| unsafe { program.kernel::<T>(&mut Nest::operands(nest)) };
-                return reduce(nest, &mut NestParts::new(), lower, work, to, count, reducer);
-            }
-            InputElements::ScalarProgram(_) => {
-                unreachable!("builds without debug assertions lower no expression")
+        let kernel = |nest| {
+            let mut rows = Nest::operands(nest);
+            match elements {
+                // SAFETY: each position of the nest is an element, as the caller of `new` promised;
+                // `reduce` runs a kernel over the nest, or the part of it, that the kernel was made
+                // for.
+                InputElements::Memory(elements) => unsafe {
+                    AnyElements::memory(Strided::new(elements, rows.next_row(), ()))
+                },
+                // SAFETY: likewise, for each operand, as the caller of `of_program` promised.
+                InputElements::ScalarProgram(program) => {
+                    AnyElements::computed(unsafe { program.kernel::<T>(&mut rows) })
+                }
             }
         };
-        // SAFETY: each position of the nest is an element, as the caller of `new` promised;
-        // `reduce` runs a kernel over the nest, or the part of it, that the kernel was made for.
-        let lower = |nest| unsafe { Strided::new(elements, Nest::operands(nest).next_row(), ()) };
-        reduce(nest, &mut NestParts::new(), lower, work, to, count, reducer)
+        reduce_any(nest, &mut NestParts::new(), &kernel, work, to, count, reducer)
     }
+}
+
+/// [`reduce`], compiled once for each type and reducer: elements in memory and computed ones are the
+/// same kernel.
+pub(crate) fn reduce_any<'n, T: Element, R: Reducer<T, Out: Send>>(
+    nest: &'n Nest,
+    parts: &'n mut NestParts,
+    kernel: &dyn Fn(&'n Nest) -> AnyElements<'n, T>,
+    work: usize,
+    to: Destination<'_, R::Out>,
+    count: usize,
+    reducer: R,
+) -> Result<Vec<R::Out>, Error> {
+    reduce(nest, parts, kernel, work, to, count, reducer)
 }
 
 /// Runs a reduction. The results are in the order of the kept axes; after an error, some of them

@@ -46,20 +46,23 @@ pub fn reduce_rows<K: Kernel, R: Reducer<K::Elem>>(
 ) -> bool {
     let last = nest.depth() - 1;
     let has_rows = last > nest.outer && !nest.sizes.contains(&0);
-    if !has_rows
-        || !(K::GATHERS || is_far::<K::Elem>(nest) || (R::ALWAYS_BY_ROWS && has_strips(kernel, nest)))
-    {
+    if !has_rows {
         return false;
+    }
+    if !K::GATHERS {
+        let has_strips = R::ALWAYS_BY_ROWS && nest.sizes[last] >= END;
+        if !(has_strips || is_far::<K::Elem>(nest)) || !is_contiguous(kernel, nest) {
+            return false;
+        }
     }
     dispatch(RowReduction { kernel, nest, count, reducer, out, faults })
 }
 
-/// Whether the rows are contiguous in memory, and long enough for strips.
+/// Whether the rows are contiguous in memory.
 #[cfg_attr(not(unoptimized), inline(always))]
-fn has_strips<K: Kernel>(kernel: &K, nest: &Nest) -> bool {
-    let last = nest.depth() - 1;
+fn is_contiguous<K: Kernel>(kernel: &K, nest: &Nest) -> bool {
     let origin: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
-    nest.sizes[last] >= END && matches!(kernel.steps(&origin, last), Some((_, 1)))
+    matches!(kernel.steps(&origin, nest.depth() - 1), Some((_, 1)))
 }
 
 /// A reduction of rows.

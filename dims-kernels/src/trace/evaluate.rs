@@ -1,6 +1,7 @@
 //! Runs parts: `out[place] += program(operands)`.
 
 use crate::error::Error;
+use crate::load::any::AnyElements;
 use crate::loops::nest::{Nest, NestParts};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops as StepLoops, PlanStep as Explained, note, told};
@@ -11,7 +12,7 @@ use crate::memory::destination::Destination;
 use crate::memory::listener::freed;
 use crate::ops::code::DType;
 use crate::program::interpreter::{Interpreted, ProgramOutput};
-use crate::reduce::{ReduceInput, Reducer, reduce, reducers};
+use crate::reduce::{ReduceInput, Reducer, reduce_any, reducers};
 use crate::scalar::Real;
 use crate::trace::compute::{
     Dense, HeldMemories, SumLoops, add_at, covers, filled, floats, hollow_of, mapped, rows, whole_lines,
@@ -150,6 +151,8 @@ fn summed<T: ProgramOutput + Real>(
     let sources = memories.sources(field);
     let work = len.saturating_mul(count);
     explain(&nest, work);
-    let lower = |nest| Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest));
-    reduce(&nest, &mut NestParts::new(), lower, work, Destination::New(len), count, reducers::Sum)
+    let computed = |nest| {
+        AnyElements::computed(Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest)))
+    };
+    reduce_any(&nest, &mut NestParts::new(), &computed, work, Destination::New(len), count, reducers::Sum)
 }

@@ -5,22 +5,22 @@ use super::fuse::{GroupOperand, MapGroup};
 use super::memory::{CallMemory, OperandMemory, free_memory, start_of_free, written};
 use super::sums::SumOrder;
 use crate::error::Error;
+use crate::load::any::{AnyElements, TileSource};
 use crate::load::tiles::for_each_run;
-use crate::load::{Faults, Kernel, TILE, Tile};
+use crate::load::{TILE, Tile};
 use crate::loops::modes::{ResultMemory, told_all};
 use crate::loops::nest::{Nest, NestParts, Row};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops, PlanStep, note};
-use crate::machine::isa::Isa;
 use crate::machine::prefetch::prefetch_lines;
 use crate::machine::threads::{self, Carried};
 use crate::memory::allocate::reserve;
 use crate::memory::axes::row_major;
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{DType, each_dtype};
-use crate::program::interpreter::{Machine, OperandSource, ProgramOutput, Slots, Span, read_line};
+use crate::program::interpreter::{Machine, OperandSource, ProgramOutput, Slots, Span};
 use crate::program::{Instruction, Register, ScalarProgram};
-use crate::reduce::{reduce, reducers};
+use crate::reduce::{reduce_any, reducers};
 use crate::scalar::{Element, Real};
 use crate::trace::{Held, Node, StridedPlace};
 use alloc::boxed::Box;
@@ -368,17 +368,20 @@ impl FusedLoops {
     ) -> Result<Arc<dyn Held>, Error> {
         let SumOrder { nest, len, count, positions, .. } = &sum.order;
         sum.order.note::<T>(&|| self.program.describe_value(sum.value));
-        let kernel = |nest| SummedLoops::<T> {
-            loops: self,
-            machine: Machine::with_slots(&self.program, &self.slots, sources, &mut self.nest.operands()),
-            targets: *targets,
-            value: sum.value,
-            numbers: sum.order.numbers(nest),
-            line: Vec::new(),
-            current: core::ptr::null(),
+        let computed = |nest| {
+            AnyElements::computed(SummedLoops::<T> {
+                loops: self,
+                machine: Machine::with_slots(&self.program, &self.slots, sources, &mut self.nest.operands()),
+                targets: *targets,
+                value: sum.value,
+                numbers: sum.order.numbers(nest),
+                line: Vec::new(),
+            })
         };
         let mut parts = NestParts::new();
-        written(cell, *len, |to| reduce(nest, &mut parts, kernel, *positions, to, *count, reducers::Sum))
+        written(cell, *len, |to| {
+            reduce_any(nest, &mut parts, &computed, *positions, to, *count, reducers::Sum)
+        })
     }
 
     /// Runs the program over a part of the nest. `from` is the number of its first position.
@@ -455,47 +458,40 @@ struct SummedLoops<'k, T> {
     /// The number of each position.
     numbers: Row<'k>,
     line: Vec<T>,
-    current: *const T,
 }
 
 impl<T: ProgramOutput> SummedLoops<'_, T> {
-    /// Runs the program over `len` positions, starting at number `from`.
-    fn run(&mut self, from: usize, len: usize) {
-        let SummedLoops { loops, machine, targets, value, line, current, .. } = self;
+    /// Runs the program over `len` positions, starting at number `from`. Returns the values that are
+    /// added up.
+    fn run(&mut self, from: usize, len: usize) -> *const T {
+        let SummedLoops { loops, machine, targets, value, line, .. } = self;
         line.clear();
+        let mut current = core::ptr::null();
         loops.spans(from, len, &mut |span, first| {
             // SAFETY: whoever made the kernel promised that there is room for the results.
             unsafe { loops.span(machine, targets, span, first) };
             let values = machine.line(*value).start().cast::<T>();
             if span.positions() == len {
-                *current = values;
+                current = values;
                 return;
             }
             // SAFETY: the register has a value for each position of the span, and its kind is that
             // of `T`.
             line.extend_from_slice(unsafe { core::slice::from_raw_parts(values, span.positions()) });
-            *current = line.as_ptr();
+            current = line.as_ptr();
         });
+        current
     }
 }
 
-// SAFETY: the kernel yields no positions for others to write to. Each position of the loops is in
-// one tile, so parts that run on several threads write different results. `current` points to a
-// line with all elements of the tile.
-unsafe impl<T: ProgramOutput> Kernel for SummedLoops<'_, T> {
-    type Elem = T;
-    const LONG: bool = true;
-    type TileReader = *const T;
-    type Pairs = ();
-
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn load<I: Isa>(&mut self, tile: &Tile<'_>, _: &mut Faults) {
+// SAFETY: each position of the loops is in one tile, so parts that run on several threads write
+// different results. `run` returns a line with all elements of the tile.
+unsafe impl<T: ProgramOutput> TileSource<T> for SummedLoops<'_, T> {
+    fn tile(&mut self, tile: &Tile<'_>) -> *const T {
         let along = self.numbers.strides.iter().zip(tile.at).map(|(&step, &at)| step * at as isize);
         let from = self.numbers.offset + along.sum::<isize>();
-        self.run(from as usize, tile.len);
+        self.run(from as usize, tile.len)
     }
-
-    read_line!(T);
 }
 
 /// Where the results are written.

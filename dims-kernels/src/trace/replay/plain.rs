@@ -3,6 +3,7 @@
 
 use super::{Recording, assert_fits};
 use crate::error::Error;
+use crate::load::any::AnyElements;
 use crate::loops::nest::{Nest, NestParts};
 use crate::loops::rows::Rows;
 use crate::memory::allocate::reserve;
@@ -10,8 +11,8 @@ use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
 use crate::ops::code::{DType, each_dtype};
 use crate::program::interpreter::{Interpreted, ProgramOutput};
-use crate::reduce::{ReduceInput, reduce, reducers};
-use crate::scalar::{Element, Num};
+use crate::reduce::{ReduceInput, reduce_any, reducers};
+use crate::scalar::{CastTo, Element, Num};
 use crate::trace::compute::{HeldMemories, add_at, covers, kept, mapped, rows};
 use crate::trace::evaluate::evaluate;
 use crate::trace::{
@@ -151,14 +152,19 @@ impl Field {
 /// The sum of parts over zeros, of any element type. Parts of `bool`s write disjoint elements.
 pub(super) fn sum_of_parts(parts: &[Part], len: usize, dtype: DType) -> Result<Arc<dyn Held>, Error> {
     macro_rules! integers {
-        ($($name:ident $t:ty,)*) => {
+        ($($name:ident $t:ty, in $sum:ty;)*) => {
             match dtype {
-                $(DType::$name => return integer_sum::<$t>(parts, len),)*
+                $(DType::$name => return integer_sum::<$t, $sum>(parts, len),)*
                 _ => {}
             }
         };
     }
-    integers!(I8 i8, I16 i16, I32 i32, I64 i64, Isize isize, U8 u8, U16 u16, U32 u32, U64 u64, Usize usize,);
+    // Sums wrap around, so that a sum in a longer type has the same last bits. Then fewer loops are
+    // compiled.
+    integers!(
+        I8 i8, in isize; I16 i16, in isize; I32 i32, in isize; U8 u8, in isize; U16 u16, in isize; U32 u32, in isize;
+        I64 i64, in i64; U64 u64, in u64; Isize isize, in isize; Usize usize, in usize;
+    );
     if let [Part { field, place }] = parts
         && covers(place, &field.sizes, len)
         && kept(place, &field.sizes).len() == field.sizes.iter().filter(|&&size| size != 1).count()
@@ -192,7 +198,12 @@ fn zeros<T: Element>(len: usize) -> Result<Vec<T>, Error> {
     Ok(out)
 }
 
-fn integer_sum<T: ProgramOutput + Num>(parts: &[Part], len: usize) -> Result<Arc<dyn Held>, Error> {
+/// The sum of parts of integers of type `T`, which are added up in `S`.
+fn integer_sum<T, S>(parts: &[Part], len: usize) -> Result<Arc<dyn Held>, Error>
+where
+    T: ProgramOutput + Num,
+    S: ProgramOutput + Num + CastTo<T>,
+{
     if let [part] = parts
         && covers(&part.place, &part.field.sizes, len)
         && kept(&part.place, &part.field.sizes).len()
@@ -210,7 +221,8 @@ fn integer_sum<T: ProgramOutput + Num>(parts: &[Part], len: usize) -> Result<Arc
         let order = kept(place, &field.sizes);
         let reduced: Vec<usize> =
             (0..field.sizes.len()).filter(|axis| field.sizes[*axis] != 1 && !order.contains(axis)).collect();
-        let data = reduced_of::<T, _>(field, &order, &reduced, reducers::Sum)?;
+        let sums = reduced_of::<S, _>(field, &order, &reduced, reducers::Sum)?;
+        let data: Vec<T> = sums.into_iter().map(CastTo::cast_to).collect();
         add_at(&mut out, place, &field.sizes, &data, &order);
     }
     Ok(Buffer::from(out).held())
@@ -244,7 +256,9 @@ where
     let rows = rows(field);
     let nest = Nest::reduce(&field.sizes, order, reduced, &rows);
     let sources = memories.sources(field);
-    let lower = |nest| Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest));
+    let computed = |nest| {
+        AnyElements::computed(Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest)))
+    };
     let work = len.saturating_mul(count);
-    reduce(&nest, &mut NestParts::new(), lower, work, Destination::New(len), count, reducer)
+    reduce_any(&nest, &mut NestParts::new(), &computed, work, Destination::New(len), count, reducer)
 }

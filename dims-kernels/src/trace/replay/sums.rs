@@ -3,6 +3,7 @@
 use super::draft::Draft;
 use super::memory::{CallValues, OperandMemory, written};
 use crate::error::Error;
+use crate::load::any::AnyElements;
 use crate::loops::nest::{Nest, NestParts, Row};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops, PlanStep, note};
@@ -12,7 +13,7 @@ use crate::memory::elements::Elements;
 use crate::ops::code::DType;
 use crate::program::ScalarProgram;
 use crate::program::interpreter::{Interpreted, OperandSource, ProgramOutput, Slots};
-use crate::reduce::{ReduceInput, Reducer, reduce, reducers};
+use crate::reduce::{ReduceInput, Reducer, reduce_any, reducers};
 use crate::scalar::{Element, Real};
 use crate::trace::compute::{SumLoops, covers, kept, rows};
 use crate::trace::products::{PlannedContraction, factors, has_nan};
@@ -297,11 +298,15 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOverLoops<T> {
                 let sources: SmallVec<[OperandSource; 6]> = operands.iter().map(source).collect();
                 let work = len.saturating_mul(count);
                 self.note(work, &|| program.describe());
-                let lower =
-                    |nest| Interpreted::<T>::with_slots(program, slots, &sources, &mut Nest::operands(nest));
+                let computed = |nest| {
+                    let mut rows = Nest::operands(nest);
+                    AnyElements::computed(Interpreted::<T>::with_slots(program, slots, &sources, &mut rows))
+                };
                 let mut parts = NestParts::new();
-                written(cell, len, |to| reduce(nest, &mut parts, lower, work, to, count, reducers::Sum))
-                    .map(Some)
+                written(cell, len, |to| {
+                    reduce_any(nest, &mut parts, &computed, work, to, count, reducers::Sum)
+                })
+                .map(Some)
             }
         }
     }
