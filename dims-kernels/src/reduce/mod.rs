@@ -76,6 +76,10 @@ pub trait Reducer<T>: Copy {
     const COUNTS: bool = false;
     /// Whether [`line`](Reducer::line) is faster on contiguous elements than individual steps.
     const AT_ONCE: bool = false;
+    /// Whether reductions across distant rows in memory run in [separate loops](rows). These loops
+    /// are most of the code of a reduction, so they are not compiled for rare reductions, or for
+    /// those that take longer to compute than to read.
+    const BY_ROWS: bool = true;
     /// Whether reductions across rows in memory run in [separate loops](rows) even if the elements
     /// are in near caches. The other loops keep their states in memory, where a step that compares
     /// takes several times as long.
@@ -354,7 +358,10 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
             return Ok(());
         }
         let mut faults = Faults::default();
-        if K::READS && nest.inner_kept && reduce_rows(&mut kernel, nest, count, reducer, out, &mut faults) {
+        if const { K::READS && R::BY_ROWS }
+            && nest.inner_kept
+            && reduce_rows(&mut kernel, nest, count, reducer, out, &mut faults)
+        {
             return faults.into_result();
         }
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());

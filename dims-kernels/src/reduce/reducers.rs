@@ -81,6 +81,7 @@ impl<T: Num> Reducer<T> for Prod {
     const NAME: &'static str = "prod";
     type Acc = T::Acc;
     type Out = T;
+    const BY_ROWS: bool = false;
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Prod
     }
@@ -308,6 +309,7 @@ impl Reducer<bool> for Any {
     const NAME: &'static str = "any";
     type Acc = bool;
     type Out = bool;
+    const BY_ROWS: bool = false;
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Any
     }
@@ -337,6 +339,7 @@ impl Reducer<bool> for All {
     const NAME: &'static str = "all";
     type Acc = bool;
     type Out = bool;
+    const BY_ROWS: bool = false;
     fn derivative(&self) -> ReductionKind {
         ReductionKind::All
     }
@@ -366,6 +369,7 @@ impl Reducer<bool> for Count {
     const NAME: &'static str = "count";
     type Acc = usize;
     type Out = usize;
+    const BY_ROWS: bool = false;
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Count
     }
@@ -494,6 +498,7 @@ impl<T: Real> Reducer<T> for NormP<T> {
     const NAME: &'static str = "norm_p";
     type Acc = T::Wide;
     type Out = T;
+    const BY_ROWS: bool = false;
     fn derivative(&self) -> ReductionKind {
         ReductionKind::NormP(Number::float(self.0))
     }
@@ -551,6 +556,7 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
     const NAME: &'static str = "logsumexp";
     type Acc = (T::Wide, T::Wide);
     type Out = T;
+    const BY_ROWS: bool = false;
     const AT_ONCE: bool = true;
     fn derivative(&self) -> ReductionKind {
         ReductionKind::LogSumExp

@@ -142,7 +142,7 @@ impl<T: Element> ScanInput<'_, T> {
                     dispatch(LineScan { kernel, nest, out, along });
                     return Ok(());
                 }
-                dispatch(Scan { kernel, nest, out, inner, along })
+                dispatch(Scan { kernel, nest, out, inner, along: &along })
             },
         )
     }
@@ -167,7 +167,7 @@ pub fn collect<'n, K: Kernel<Elem: Send>, W: LineOp<K::Elem>>(
         to,
         parts,
         |(_, nest)| nest.positions(),
-        |(kernel, nest), out| dispatch(Scan { kernel, nest, out, inner, along }),
+        |(kernel, nest), out| dispatch(Scan { kernel, nest, out, inner, along: &along }),
     )
 }
 
@@ -218,7 +218,7 @@ unsafe fn replace<'n, K: Kernel<Elem: Send>, W: LineOp<K::Elem>>(
     let mut work = Vec::with_capacity(parts.len());
     for (kernel, nest) in parts {
         let len = nest.positions();
-        let part = ReplacingScan { kernel, nest, place: place.wrapping_add(done), len, inner, along };
+        let part = ReplacingScan { kernel, nest, place: place.wrapping_add(done), len, inner, along: &along };
         // SAFETY: kernels read elements, which are `Sync`; their operations are plain values if
         // there are several parts, as the caller asserts. The slots of a part are the elements of
         // the expression at the part's positions, which no other part reads or writes.
@@ -264,15 +264,28 @@ impl<T: Copy, W: LineOp<T>> Task for BlockInPlace<'_, T, W> {
     }
 }
 
-struct Scan<'n, K: Kernel, W> {
+/// [`LineOp::blocks`] of any operation.
+trait Blocks<T> {
+    fn blocks(&self, data: &mut [T], block: usize, inner: usize);
+}
+
+impl<T: Copy, W: LineOp<T>> Blocks<T> for W {
+    fn blocks(&self, data: &mut [T], block: usize, inner: usize) {
+        LineOp::blocks(*self, data, block, inner);
+    }
+}
+
+/// An operation along lines of computed elements. (Its type does not depend on the operation, which
+/// is called once for several lines, so that fewer loops are compiled.)
+struct Scan<'n, K: Kernel> {
     kernel: K,
     nest: &'n Nest,
     out: &'n mut [MaybeUninit<K::Elem>],
     inner: usize,
-    along: W,
+    along: &'n dyn Blocks<K::Elem>,
 }
 
-impl<K: Kernel, W: LineOp<K::Elem>> Task for Scan<'_, K, W> {
+impl<K: Kernel> Task for Scan<'_, K> {
     type Out = Result<(), Error>;
     const WIDE: bool = K::LONG;
 
@@ -352,16 +365,16 @@ fn are_lines<K: Kernel>(kernel: &K, nest: &Nest) -> bool {
 
 /// Like [`Scan`], for slots that the kernel may read from, at the same positions: results are
 /// buffered, and written together.
-struct ReplacingScan<'n, K: Kernel, W> {
+struct ReplacingScan<'n, K: Kernel> {
     kernel: K,
     nest: &'n Nest,
     place: *mut K::Elem,
     len: usize,
     inner: usize,
-    along: W,
+    along: &'n dyn Blocks<K::Elem>,
 }
 
-impl<K: Kernel, W: LineOp<K::Elem>> Task for ReplacingScan<'_, K, W> {
+impl<K: Kernel> Task for ReplacingScan<'_, K> {
     type Out = Result<(), Error>;
     const WIDE: bool = K::LONG;
 
