@@ -309,7 +309,11 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
     /// one.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn strips<I: Isa>(&self, mut place: usize, accs: &mut [R::Acc]) -> usize {
-        // 512 bytes fill a quarter of the registers of AVX-512, and all those of AVX2.
+        // 512 bytes fill a quarter of the registers of AVX-512, and all those of AVX2. Shorter vectors
+        // have no registers for longer strips.
+        if const { !I::FUSED } {
+            return self.strips_of::<I, 16>(place, accs);
+        }
         if size_of::<R::Acc>() <= 4 && self.strip >= 128 {
             place = self.strips_of::<I, 128>(place, accs);
         }
