@@ -113,26 +113,14 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
             self.current = start;
             return;
         }
-        if stride == 0 {
-            // A broadcast element is often the same for many tiles.
-            if self.filled.0 != start || self.filled.1 < len {
-                self.buffer.clear();
-                // SAFETY: a tile has a position of the loops, from which `start` is computed, so it
-                // is an element, as the caller of `along_row` promised.
-                self.buffer.resize(len, unsafe { *start });
+        // A broadcast element is often the same for many tiles.
+        if stride != 0 || self.filled.0 != start || self.filled.1 < len {
+            // SAFETY: each position of the tile is a position of the loops, and so an element, as
+            // the caller of `along_row` promised.
+            unsafe { copy_line(&mut self.buffer, start, stride, len) };
+            if stride == 0 {
                 self.filled = (start, len);
             }
-        } else {
-            self.buffer.clear();
-            self.buffer.reserve(len);
-            let places = &mut self.buffer.spare_capacity_mut()[..len];
-            for (x, place) in places.iter_mut().enumerate() {
-                // SAFETY: each position of the tile is a position of the loops, and so an element,
-                // as the caller of `along_row` promised.
-                place.write(unsafe { *start.offset(x as isize * stride) });
-            }
-            // SAFETY: all of them were just written.
-            unsafe { self.buffer.set_len(len) };
         }
         self.current = self.buffer.as_ptr();
     }
@@ -187,6 +175,23 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
         self.buffer.resize(len, T::default());
         self.current = self.buffer.as_ptr();
     }
+}
+
+/// Copies `len` elements. (Not inlined, so that it is not part of each loop that reads elements.)
+///
+/// # Safety
+///
+/// There are elements at `start`, and each `stride` further.
+#[inline(never)]
+unsafe fn copy_line<T: Copy>(buffer: &mut Vec<T>, start: *const T, stride: isize, len: usize) {
+    buffer.clear();
+    if stride == 0 {
+        // SAFETY: the caller's promise.
+        buffer.resize(len, unsafe { *start });
+        return;
+    }
+    // SAFETY: the caller's promise.
+    buffer.extend((0..len).map(|x| unsafe { *start.offset(x as isize * stride) }));
 }
 
 /// The elements of an operand, each once, in the order of the packed strides.

@@ -182,8 +182,8 @@ impl<T: Element> ReduceInput<'_, T> {
                 InputElements::Memory(elements) => unsafe {
                     AnyElements::memory(Strided::new(elements, rows.next_row(), ()))
                 },
-                // SAFETY: likewise, for each operand, as the caller of `of_program` promised.
                 InputElements::ScalarProgram(program) => {
+                    // SAFETY: likewise, for each operand, as the caller of `of_program` promised.
                     AnyElements::computed(unsafe { program.kernel::<T>(&mut rows) })
                 }
             }
@@ -404,8 +404,8 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
 }
 
 /// The element at the origin and the strides, if the elements are in memory, and the innermost loop
-/// is reduced, long and contiguous.
-#[cfg_attr(not(unoptimized), inline(always))]
+/// is reduced, long and contiguous. (Not inlined, so that it is compiled once for all reducers.)
+#[inline(never)]
 fn long_lines<K: Kernel>(kernel: &K, nest: &Nest) -> Option<(*const K::Elem, SmallVec<[isize; 8]>)> {
     let last = nest.depth() - 1;
     if nest.inner_kept || nest.sizes[last] <= TILE || nest.sizes.contains(&0) {

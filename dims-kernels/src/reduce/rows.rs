@@ -58,8 +58,9 @@ pub fn reduce_rows<K: Kernel, R: Reducer<K::Elem>>(
     dispatch(RowReduction { kernel, nest, count, reducer, out, faults })
 }
 
-/// Whether the rows are contiguous in memory.
-#[cfg_attr(not(unoptimized), inline(always))]
+/// Whether the rows are contiguous in memory. (Not inlined, so that it is compiled once for all
+/// reducers.)
+#[inline(never)]
 fn is_contiguous<K: Kernel>(kernel: &K, nest: &Nest) -> bool {
     let origin: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
     matches!(kernel.steps(&origin, nest.depth() - 1), Some((_, 1)))
