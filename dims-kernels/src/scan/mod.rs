@@ -265,11 +265,11 @@ impl<T: Copy, W: LineOp<T>> Task for BlockInPlace<'_, T, W> {
 }
 
 /// [`LineOp::blocks`] of any operation.
-trait Blocks<T> {
+trait LineBlocks<T> {
     fn blocks(&self, data: &mut [T], block: usize, inner: usize);
 }
 
-impl<T: Copy, W: LineOp<T>> Blocks<T> for W {
+impl<T: Copy, W: LineOp<T>> LineBlocks<T> for W {
     fn blocks(&self, data: &mut [T], block: usize, inner: usize) {
         LineOp::blocks(*self, data, block, inner);
     }
@@ -282,7 +282,7 @@ struct Scan<'n, K: Kernel> {
     nest: &'n Nest,
     out: &'n mut [MaybeUninit<K::Elem>],
     inner: usize,
-    along: &'n dyn Blocks<K::Elem>,
+    along: &'n dyn LineBlocks<K::Elem>,
 }
 
 impl<K: Kernel> Task for Scan<'_, K> {
@@ -371,7 +371,7 @@ struct ReplacingScan<'n, K: Kernel> {
     place: *mut K::Elem,
     len: usize,
     inner: usize,
-    along: &'n dyn Blocks<K::Elem>,
+    along: &'n dyn LineBlocks<K::Elem>,
 }
 
 impl<K: Kernel> Task for ReplacingScan<'_, K> {
