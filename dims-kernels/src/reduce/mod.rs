@@ -133,7 +133,22 @@ pub struct ReduceInput<'a, T> {
 #[derive(Clone, Copy)]
 enum InputElements<'a, T> {
     Memory(Elements<'a, T>),
-    ScalarProgram(&'a LoweredProgram<'a>),
+    ScalarProgram(&'a LoweredProgram<'a>, KernelOfProgram<T>),
+}
+
+/// Makes a program a kernel over a nest, or over a part of one. A pointer, so that programs that
+/// lower no expression have no code for it.
+type KernelOfProgram<T> = for<'n> unsafe fn(&'n LoweredProgram<'n>, &'n Nest) -> AnyElements<'n, T>;
+
+/// # Safety
+///
+/// As for [`ReduceInput::of_program`].
+unsafe fn kernel_of_program<'n, T: Element>(
+    program: &'n LoweredProgram<'n>,
+    nest: &'n Nest,
+) -> AnyElements<'n, T> {
+    // SAFETY: the caller's promise.
+    AnyElements::computed(unsafe { program.kernel::<T>(&mut Nest::operands(nest)) })
 }
 
 impl<'a, T> ReduceInput<'a, T> {
@@ -160,8 +175,12 @@ impl<'a, T> ReduceInput<'a, T> {
         nest: &'a Nest,
         work: usize,
         count: usize,
-    ) -> Self {
-        ReduceInput { elements: InputElements::ScalarProgram(program), nest, work, count }
+    ) -> Self
+    where
+        T: Element,
+    {
+        let elements = InputElements::ScalarProgram(program, kernel_of_program::<T>);
+        ReduceInput { elements, nest, work, count }
     }
 }
 
@@ -173,20 +192,15 @@ impl<T: Element> ReduceInput<'_, T> {
         reducer: R,
     ) -> Result<Vec<R::Out>, Error> {
         let ReduceInput { elements, nest, work, count } = self;
-        let kernel = |nest| {
-            let mut rows = Nest::operands(nest);
-            match elements {
-                // SAFETY: each position of the nest is an element, as the caller of `new` promised;
-                // `reduce` runs a kernel over the nest, or the part of it, that the kernel was made
-                // for.
-                InputElements::Memory(elements) => unsafe {
-                    AnyElements::memory(Strided::new(elements, rows.next_row(), ()))
-                },
-                InputElements::ScalarProgram(program) => {
-                    // SAFETY: likewise, for each operand, as the caller of `of_program` promised.
-                    AnyElements::computed(unsafe { program.kernel::<T>(&mut rows) })
-                }
-            }
+        let kernel = |nest| match elements {
+            // SAFETY: each position of the nest is an element, as the caller of `new` promised;
+            // `reduce` runs a kernel over the nest, or the part of it, that the kernel was made
+            // for.
+            InputElements::Memory(elements) => unsafe {
+                AnyElements::memory(Strided::new(elements, Nest::operands(nest).next_row(), ()))
+            },
+            // SAFETY: likewise, for each operand, as the caller of `of_program` promised.
+            InputElements::ScalarProgram(program, kernel) => unsafe { kernel(program, nest) },
         };
         reduce_any(nest, &mut NestParts::new(), &kernel, work, to, count, reducer)
     }
