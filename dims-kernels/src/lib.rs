@@ -40,6 +40,7 @@ pub mod random;
 pub mod reduce;
 pub mod scalar;
 pub mod scan;
+pub mod sort_key;
 pub mod step;
 #[cfg(feature = "std")]
 pub mod trace;

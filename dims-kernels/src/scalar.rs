@@ -3,6 +3,7 @@
 use crate::compiled::Precompiled;
 use crate::machine::isa::Isa;
 use crate::ops::math::Math;
+use crate::sort_key::{SortKey, long_float, long_integer, short_float, short_integer};
 use core::fmt::Debug;
 use num_complex::Complex;
 use num_traits::Float;
@@ -76,6 +77,8 @@ pub trait Ordered: Num + PartialOrd {
     fn minimum(self, other: Self) -> Self;
     /// Whether the value is NaN.
     fn is_nan_value(self) -> bool;
+    /// How elements are sorted.
+    const SORT_KEY: SortKey<Self> = SortKey::COMPARED;
 }
 
 /// A type with negative values.
@@ -227,7 +230,7 @@ mod sealed {
 }
 
 macro_rules! integers {
-    ($($t:ident $($compiled:ident)?,)*) => {$(
+    ($($t:ident $($compiled:ident)? $(=> $key:expr)?;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl Num for $t {
             const ZERO: Self = 0;
@@ -260,6 +263,7 @@ macro_rules! integers {
             fn minimum(self, other: Self) -> Self { if self < other { self } else { other } }
             #[cfg_attr(not(unoptimized), inline(always))]
             fn is_nan_value(self) -> bool { false }
+            $(const SORT_KEY: SortKey<Self> = $key;)?
         }
         #[diagnostic::do_not_recommend]
         impl Integer for $t {}
@@ -297,7 +301,20 @@ macro_rules! integers {
     )*};
 }
 
-integers!(i8, i16, i32 YES, i64 YES, i128, isize YES, u8, u16, u32, u64, u128, usize YES,);
+integers! {
+    i8 => SortKey::short(|x| short_integer(x.into()));
+    i16 => SortKey::short(|x| short_integer(x.into()));
+    i32 YES => SortKey::short(short_integer);
+    i64 YES => SortKey::long(long_integer);
+    i128;
+    isize YES => SortKey::long(|x| long_integer(x as i64));
+    u8 => SortKey::short(u64::from);
+    u16 => SortKey::short(u64::from);
+    u32 => SortKey::short(u64::from);
+    u64 => SortKey::long(|x| x);
+    u128;
+    usize YES => SortKey::long(|x| x as u64);
+}
 
 macro_rules! signed_integers {
     ($($t:ident)*) => {$(
@@ -329,7 +346,7 @@ macro_rules! unsigned_integers {
 unsigned_integers!(u8 u16 u32 u64 u128 usize);
 
 macro_rules! floats {
-    ($($t:ty, $acc:ty, $zero:expr, $one:expr $(, $compiled:ident)?;)*) => {$(
+    ($($t:ty, $acc:ty, $zero:expr, $one:expr $(, $compiled:ident)? => $key:expr;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl Num for $t {
             const ZERO: Self = $zero;
@@ -368,6 +385,7 @@ macro_rules! floats {
             fn minimum(self, other: Self) -> Self { if self < other || self != self { self } else { other } }
             #[cfg_attr(not(unoptimized), inline(always))]
             fn is_nan_value(self) -> bool { self.is_nan() }
+            const SORT_KEY: SortKey<Self> = $key;
         }
         #[diagnostic::do_not_recommend]
         impl Signed for $t {
@@ -501,14 +519,14 @@ macro_rules! complexes {
 }
 
 floats! {
-    f32, f32, 0.0, 1.0, YES;
-    f64, f64, 0.0, 1.0, YES;
+    f32, f32, 0.0, 1.0, YES => SortKey::short(short_float);
+    f64, f64, 0.0, 1.0, YES => SortKey::long(long_float);
 }
 
 #[cfg(feature = "half")]
 floats! {
-    half::f16, f32, half::f16::from_f32_const(0.0), half::f16::from_f32_const(1.0);
-    half::bf16, f32, half::bf16::from_f32_const(0.0), half::bf16::from_f32_const(1.0);
+    half::f16, f32, half::f16::from_f32_const(0.0), half::f16::from_f32_const(1.0) => SortKey::short(|x| short_float(x.to_f32()));
+    half::bf16, f32, half::bf16::from_f32_const(0.0), half::bf16::from_f32_const(1.0) => SortKey::short(|x| short_float(x.to_f32()));
 }
 
 complexes!(f32 f64);

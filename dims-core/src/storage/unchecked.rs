@@ -295,9 +295,9 @@ pub(crate) fn to_reduce<'a, T>(
     nest: &'a Nest,
     work: usize,
     count: usize,
-) -> reduce::ReduceInput<'a, T> {
+) -> reduce::input::ReduceInput<'a, T> {
     // SAFETY: facts 1 to 3.
-    unsafe { reduce::ReduceInput::new(elements, nest, work, count) }
+    unsafe { reduce::input::ReduceInput::new(elements, nest, work, count) }
 }
 
 /// The input of work along lines: the elements are the nests' only operand.
@@ -347,9 +347,9 @@ pub(crate) fn to_reduce_lowered<'a, T: Element>(
     nest: &'a Nest,
     work: usize,
     count: usize,
-) -> reduce::ReduceInput<'a, T> {
+) -> reduce::input::ReduceInput<'a, T> {
     // SAFETY: facts 1 to 3: an expression writes its operands in the order of their rows.
-    unsafe { reduce::ReduceInput::of_program(program, nest, work, count) }
+    unsafe { reduce::input::ReduceInput::of_program(program, nest, work, count) }
 }
 
 /// See [`lowered::update`].

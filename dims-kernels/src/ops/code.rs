@@ -5,13 +5,12 @@ pub use crate::ops::opcode::{BinaryOpcode, UnaryOpcode};
 use crate::scalar::{CastTo, Ordered};
 use core::any::{Any, TypeId};
 
-/// The element types that programs read and write.
+/// The element types that programs read and write. `F16` and `Bf16` also exist without the feature
+/// `half`, for other engines; then no tensor has such elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum DType {
-    #[cfg(feature = "half")]
     F16,
-    #[cfg(feature = "half")]
     Bf16,
     F32,
     F64,
@@ -28,15 +27,55 @@ pub enum DType {
     Usize,
 }
 
+/// Calls a macro with some arguments, and with `F16` and `Bf16` if the library has these types.
+#[cfg(feature = "half")]
+macro_rules! with_halves {
+    ($then:ident!($($args:tt)*)) => {
+        $then! { $($args)* F16 half::f16, Bf16 half::bf16, }
+    };
+}
+#[cfg(not(feature = "half"))]
+macro_rules! with_halves {
+    ($then:ident!($($args:tt)*)) => {
+        $then! { $($args)* }
+    };
+}
+pub(crate) use with_halves;
+
 /// Calls a macro with each element type and its [`DType`].
 macro_rules! each_dtype {
     ($then:ident!($($args:tt)*)) => {
-        $then! { $($args)*
+        $crate::ops::code::with_halves!($then!($($args)*
             F32 f32, F64 f64, Bool bool, I8 i8, I16 i16, I32 i32, I64 i64, Isize isize, U8 u8, U16 u16, U32 u32, U64 u64, Usize usize,
-        }
+        ))
     };
 }
 pub(crate) use each_dtype;
+
+/// An expression in which `T` is the element type of a [`DType`]: `match_dtype!(dtype, T =>
+/// size_of::<T>())`.
+///
+/// # Panics
+///
+/// If the library does not [have](DType::is_known) the type.
+macro_rules! match_dtype {
+    ($dtype:expr, $T:ident => $then:expr) => {
+        $crate::ops::code::each_dtype!(match_dtype!(@each $dtype, $T => $then;))
+    };
+    (@each $dtype:expr, $T:ident => $then:expr; $($name:ident $t:ty,)*) => {
+        match $dtype {
+            $($crate::ops::code::DType::$name => {
+                type $T = $t;
+                $then
+            })*
+            #[cfg(not(feature = "half"))]
+            $crate::ops::code::DType::F16 | $crate::ops::code::DType::Bf16 => {
+                unreachable!("elements of half precision need the feature `half`")
+            }
+        }
+    };
+}
+pub(crate) use match_dtype;
 
 impl DType {
     /// The `DType` of an element type, if programs support it.
@@ -54,38 +93,25 @@ impl DType {
             }};
         }
         each_dtype!(find!());
-        #[cfg(feature = "half")]
-        if id == TypeId::of::<half::f16>() {
-            return Some(DType::F16);
-        } else if id == TypeId::of::<half::bf16>() {
-            return Some(DType::Bf16);
-        }
         None
+    }
+
+    /// Whether tensors can have elements of this type: `F16` and `Bf16` need the feature `half`.
+    #[cfg(feature = "std")]
+    pub(crate) fn is_known(self) -> bool {
+        cfg!(feature = "half") || !matches!(self, DType::F16 | DType::Bf16)
     }
 
     /// The `TypeId` of the Rust type.
     #[cfg(feature = "std")]
     pub(crate) fn element(self) -> TypeId {
-        macro_rules! by_type {
-            ($($name:ident $t:ty,)*) => {
-                match self {
-                    $(DType::$name => TypeId::of::<$t>(),)*
-                    #[cfg(feature = "half")]
-                    DType::F16 => TypeId::of::<half::f16>(),
-                    #[cfg(feature = "half")]
-                    DType::Bf16 => TypeId::of::<half::bf16>(),
-                }
-            };
-        }
-        each_dtype!(by_type!())
+        match_dtype!(self, T => TypeId::of::<T>())
     }
 
     /// The kind of the registers that hold the elements.
     pub fn kind(self) -> RegisterKind {
         match self {
-            #[cfg(feature = "half")]
-            DType::F16 | DType::Bf16 => RegisterKind::F32,
-            DType::F32 => RegisterKind::F32,
+            DType::F16 | DType::Bf16 | DType::F32 => RegisterKind::F32,
             DType::F64 => RegisterKind::F64,
             DType::Bool => RegisterKind::Bool,
             _ => RegisterKind::Int,
@@ -94,18 +120,23 @@ impl DType {
 
     /// The name of the type: `f32`.
     pub fn name(self) -> &'static str {
-        macro_rules! names {
-            ($($name:ident $t:ty,)*) => {
-                match self {
-                    $(DType::$name => stringify!($t),)*
-                    #[cfg(feature = "half")]
-                    DType::F16 => "f16",
-                    #[cfg(feature = "half")]
-                    DType::Bf16 => "bf16",
-                }
-            };
+        match self {
+            DType::F16 => "f16",
+            DType::Bf16 => "bf16",
+            DType::F32 => "f32",
+            DType::F64 => "f64",
+            DType::Bool => "bool",
+            DType::I8 => "i8",
+            DType::I16 => "i16",
+            DType::I32 => "i32",
+            DType::I64 => "i64",
+            DType::Isize => "isize",
+            DType::U8 => "u8",
+            DType::U16 => "u16",
+            DType::U32 => "u32",
+            DType::U64 => "u64",
+            DType::Usize => "usize",
         }
-        each_dtype!(names!())
     }
 
     /// The type with this [name](DType::name).
@@ -116,24 +147,18 @@ impl DType {
                 [$(DType::$name),*].into_iter().find(|own| own.name() == name)
             };
         }
-        let found = each_dtype!(find!());
-        #[cfg(feature = "half")]
-        let found = found.or_else(|| [DType::F16, DType::Bf16].into_iter().find(|own| own.name() == name));
-        found
+        each_dtype!(find!())
     }
 
     /// The bytes of an element.
     pub fn bytes(self) -> usize {
-        macro_rules! bytes {
-            ($($name:ident $t:ty,)*) => {
-                match self {
-                    $(DType::$name => size_of::<$t>(),)*
-                    #[cfg(feature = "half")]
-                    DType::F16 | DType::Bf16 => 2,
-                }
-            };
+        match self {
+            DType::Bool | DType::I8 | DType::U8 => 1,
+            DType::F16 | DType::Bf16 | DType::I16 | DType::U16 => 2,
+            DType::F32 | DType::I32 | DType::U32 => 4,
+            DType::F64 | DType::I64 | DType::U64 => 8,
+            DType::Isize | DType::Usize => size_of::<usize>(),
         }
-        each_dtype!(bytes!())
     }
 
     /// Whether elements have fewer bits than the registers that hold them. Each result must then be

@@ -1,7 +1,7 @@
 //! Users' operations in programs: functions of one or two values that are not in the table of
 //! operations.
 
-use crate::ops::code::{DType, RegisterKind, each_dtype};
+use crate::ops::code::{DType, RegisterKind, match_dtype};
 use crate::scalar::{CastTo, Element};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -93,31 +93,12 @@ impl RegisterValues<'_> {
     /// The value at a position, converted to the element type that the register stands for.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(super) fn get<T: Element>(self, at: usize) -> T {
-        macro_rules! get {
-            ($($name:ident $t:ty,)*) => {
-                match DType::of::<T>().expect("programs know the type") {
-                    $(DType::$name => match self {
-                        RegisterValues::F32(line) => same::<$t, T>(CastTo::cast_to(line[at])),
-                        RegisterValues::F64(line) => same::<$t, T>(CastTo::cast_to(line[at])),
-                        RegisterValues::Int(line) => same::<$t, T>(CastTo::cast_to(line[at])),
-                        RegisterValues::Bool(line) => same::<$t, T>(CastTo::cast_to(line[at])),
-                    },)*
-                    #[cfg(feature = "half")]
-                    DType::F16 => match self {
-                        RegisterValues::F32(line) => same::<half::f16, T>(CastTo::cast_to(line[at])),
-                        RegisterValues::F64(line) => same::<half::f16, T>(CastTo::cast_to(line[at])),
-                        _ => unreachable!("the register is one of floats"),
-                    },
-                    #[cfg(feature = "half")]
-                    DType::Bf16 => match self {
-                        RegisterValues::F32(line) => same::<half::bf16, T>(CastTo::cast_to(line[at])),
-                        RegisterValues::F64(line) => same::<half::bf16, T>(CastTo::cast_to(line[at])),
-                        _ => unreachable!("the register is one of floats"),
-                    },
-                }
-            };
-        }
-        each_dtype!(get!())
+        match_dtype!(DType::of::<T>().expect("programs know the type"), E => match self {
+            RegisterValues::F32(line) => same::<E, T>(CastTo::cast_to(line[at])),
+            RegisterValues::F64(line) => same::<E, T>(CastTo::cast_to(line[at])),
+            RegisterValues::Int(line) => same::<E, T>(CastTo::cast_to(line[at])),
+            RegisterValues::Bool(line) => same::<E, T>(CastTo::cast_to(line[at])),
+        })
     }
 }
 
@@ -135,27 +116,12 @@ impl ValuesMut<'_> {
     /// Writes a value, converted from the element type that the register stands for.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(super) fn put<T: Element>(&mut self, at: usize, value: T) {
-        macro_rules! put {
-            ($($name:ident $t:ty,)*) => {
-                match DType::of::<T>().expect("programs know the type") {
-                    $(DType::$name => match self {
-                        ValuesMut::F32(line) => line[at] = CastTo::cast_to(same::<T, $t>(value)),
-                        ValuesMut::F64(line) => line[at] = CastTo::cast_to(same::<T, $t>(value)),
-                        ValuesMut::Int(line) => line[at] = CastTo::cast_to(same::<T, $t>(value)),
-                        ValuesMut::Bool(line) => line[at] = same::<T, bool>(value),
-                    },)*
-                    #[cfg(feature = "half")]
-                    DType::F16 => if let ValuesMut::F32(line) = self {
-                        line[at] = same::<T, half::f16>(value).to_f32();
-                    },
-                    #[cfg(feature = "half")]
-                    DType::Bf16 => if let ValuesMut::F32(line) = self {
-                        line[at] = same::<T, half::bf16>(value).to_f32();
-                    },
-                }
-            };
-        }
-        each_dtype!(put!());
+        match_dtype!(DType::of::<T>().expect("programs know the type"), E => match self {
+            ValuesMut::F32(line) => line[at] = CastTo::cast_to(same::<T, E>(value)),
+            ValuesMut::F64(line) => line[at] = CastTo::cast_to(same::<T, E>(value)),
+            ValuesMut::Int(line) => line[at] = CastTo::cast_to(same::<T, E>(value)),
+            ValuesMut::Bool(line) => line[at] = same::<T, bool>(value),
+        });
     }
 }
 

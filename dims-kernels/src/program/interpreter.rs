@@ -7,7 +7,7 @@ use crate::loops::nest::{OperandRows, Row};
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::machine::prefetch::prefetch_lines;
 use crate::memory::elements::Reached;
-use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind, UnaryOpcode, each_dtype, integer_bounds};
+use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind, UnaryOpcode, integer_bounds, match_dtype};
 use crate::ops::function::{RegisterValues, ValuesMut};
 use crate::program::{Instruction, Register, ScalarProgram};
 use crate::scalar::{CastTo, Element};
@@ -657,18 +657,7 @@ impl SpanOperand<'_> {
             let bytes = self.source.dtype.bytes() as isize;
             return RegisterLine(self.source.start.wrapping_offset(steps.first * bytes));
         }
-        macro_rules! load {
-            ($($name:ident $t:ty,)*) => {
-                match self.source.dtype {
-                    $(DType::$name => self.load_of::<$t>(steps, table, span, kind, place),)*
-                    #[cfg(feature = "half")]
-                    DType::F16 => self.load_of::<half::f16>(steps, table, span, kind, place),
-                    #[cfg(feature = "half")]
-                    DType::Bf16 => self.load_of::<half::bf16>(steps, table, span, kind, place),
-                }
-            };
-        }
-        each_dtype!(load!())
+        match_dtype!(self.source.dtype, T => self.load_of::<T>(steps, table, span, kind, place))
     }
 
     fn load_of<T: Loads>(
@@ -749,27 +738,10 @@ impl DType {
             }
             return;
         }
-        macro_rules! write {
-            ($($name:ident $t:ty,)*) => {
-                match self {
-                    // SAFETY: the caller's promise.
-                    $(DType::$name => unsafe {
-                        write_rows::<<$t as Loads>::Register, $t>(line.cast(), start.cast(), (rows, len), steps);
-                    },)*
-                    // SAFETY: the caller's promise.
-                    #[cfg(feature = "half")]
-                    DType::F16 => unsafe {
-                        write_rows::<f32, half::f16>(line.cast(), start.cast(), (rows, len), steps);
-                    },
-                    // SAFETY: the caller's promise.
-                    #[cfg(feature = "half")]
-                    DType::Bf16 => unsafe {
-                        write_rows::<f32, half::bf16>(line.cast(), start.cast(), (rows, len), steps);
-                    },
-                }
-            };
-        }
-        each_dtype!(write!());
+        // SAFETY: the caller's promise.
+        match_dtype!(self, T => unsafe {
+            write_rows::<<T as Loads>::Register, T>(line.cast(), start.cast(), (rows, len), steps);
+        });
     }
 }
 

@@ -5,8 +5,9 @@ use crate::error::Error;
 use crate::machine::isa::Isa;
 use crate::memory::destination::Destination;
 use crate::ops::code::{Number, ReductionKind};
+use crate::reduce::Reducer;
 use crate::reduce::fold::{VECTOR, fold};
-use crate::reduce::{ReduceInput, Reducer};
+use crate::reduce::input::ReduceInput;
 use crate::scalar::{Analytic, Magnitude, Num, Ordered, Real};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -81,7 +82,6 @@ impl<T: Num> Reducer<T> for Prod {
     const NAME: &'static str = "prod";
     type Acc = T::Acc;
     type Out = T;
-    const BY_ROWS: bool = false;
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Prod
     }
@@ -309,7 +309,6 @@ impl Reducer<bool> for Any {
     const NAME: &'static str = "any";
     type Acc = bool;
     type Out = bool;
-    const BY_ROWS: bool = false;
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Any
     }
@@ -339,7 +338,6 @@ impl Reducer<bool> for All {
     const NAME: &'static str = "all";
     type Acc = bool;
     type Out = bool;
-    const BY_ROWS: bool = false;
     fn derivative(&self) -> ReductionKind {
         ReductionKind::All
     }
@@ -369,7 +367,6 @@ impl Reducer<bool> for Count {
     const NAME: &'static str = "count";
     type Acc = usize;
     type Out = usize;
-    const BY_ROWS: bool = false;
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Count
     }

@@ -79,7 +79,7 @@ struct RowReduction<'r, K: Kernel, R: Reducer<K::Elem>> {
 impl<K: Kernel, R: Reducer<K::Elem>> Task for RowReduction<'_, K, R> {
     /// Whether the kernel could return pointers to the rows.
     type Out = bool;
-    const WIDE: bool = true;
+    const WIDE: bool = R::ALWAYS_BY_ROWS;
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(mut self) -> bool {

@@ -4,7 +4,7 @@
 use crate::loops::modes::ResultMemory;
 use crate::memory::buffer::Buffer;
 #[cfg(feature = "std")]
-use crate::ops::code::{DType, each_dtype};
+use crate::ops::code::{DType, match_dtype};
 use crate::scalar::Element;
 #[cfg(feature = "std")]
 use crate::trace::{Held, Node};
@@ -94,18 +94,7 @@ impl<T: Element> AnyBuffer for Buffer<T> {
 /// Shared memory as a buffer of its element type, if programs know that type.
 #[cfg(feature = "std")]
 pub(super) fn buffer_of(held: &Arc<dyn Held>) -> Option<Box<dyn AnyBuffer>> {
-    macro_rules! by_type {
-        ($($name:ident $t:ty,)*) => {
-            match held.dtype()? {
-                $(DType::$name => Box::new(Buffer::<$t>::of_held(held)?) as Box<dyn AnyBuffer>,)*
-                #[cfg(feature = "half")]
-                DType::F16 => Box::new(Buffer::<half::f16>::of_held(held)?),
-                #[cfg(feature = "half")]
-                DType::Bf16 => Box::new(Buffer::<half::bf16>::of_held(held)?),
-            }
-        };
-    }
-    Some(each_dtype!(by_type!()))
+    match_dtype!(held.dtype()?, T => Some(Box::new(Buffer::<T>::of_held(held)?) as Box<dyn AnyBuffer>))
 }
 
 /// The operands of a step that runs.

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::memory::axes::is_within;
 use crate::memory::buffer::Buffer;
 use crate::memory::hollow;
-use crate::ops::code::{DType, ReductionKind, each_dtype};
+use crate::ops::code::{DType, ReductionKind, each_dtype, match_dtype, with_halves};
 use crate::random::DrawNumbers;
 use crate::scalar::{Element, Num, Ordered, Real};
 use crate::trace::saved::{
@@ -53,12 +53,14 @@ impl SavedRecording {
 /// Calls a macro with each element type of a class.
 macro_rules! numbers {
     ($then:ident!($($args:tt)*)) => {
-        $then! { $($args)* F32 f32, F64 f64, I8 i8, I16 i16, I32 i32, I64 i64, Isize isize, U8 u8, U16 u16, U32 u32, U64 u64, Usize usize, }
+        with_halves!($then!($($args)*
+            F32 f32, F64 f64, I8 i8, I16 i16, I32 i32, I64 i64, Isize isize, U8 u8, U16 u16, U32 u32, U64 u64, Usize usize,
+        ))
     };
 }
 macro_rules! reals {
     ($then:ident!($($args:tt)*)) => {
-        $then! { $($args)* F32 f32, F64 f64, }
+        with_halves!($then!($($args)* F32 f32, F64 f64,))
     };
 }
 
@@ -71,8 +73,6 @@ fn saved_rule(rule: &dyn Any, writer: &mut RecordingWriter) -> Option<SavedRule>
         };
     }
     reals!(moments!());
-    #[cfg(feature = "half")]
-    moments!(F16 half::f16, Bf16 half::bf16,);
     let StepRule { derivative, operands, number, .. } = rule.downcast_ref()?;
     let kind = saved_kind(derivative.as_kind()?)?;
     let operands = operands.iter().map(|own| writer.field(own)).collect();
@@ -114,12 +114,6 @@ fn saved_kind(kind: &dyn Any) -> Option<SavedKind> {
     each_dtype!(elements!());
     numbers!(numbers_of!());
     reals!(reals_of!());
-    #[cfg(feature = "half")]
-    {
-        elements!(F16 half::f16, Bf16 half::bf16,);
-        numbers_of!(F16 half::f16, Bf16 half::bf16,);
-        reals_of!(F16 half::f16, Bf16 half::bf16,);
-    }
     None
 }
 
@@ -227,10 +221,6 @@ fn restored_rule(
                 ($($name:ident $t:ty,)*) => {
                     match reduction.dtype {
                         $(DType::$name => moment::<$t>(reduction),)*
-                        #[cfg(feature = "half")]
-                        DType::F16 => moment::<half::f16>(reduction),
-                        #[cfg(feature = "half")]
-                        DType::Bf16 => moment::<half::bf16>(reduction),
                         _ => Err(refused("moments are floats")),
                     }
                 };
@@ -268,10 +258,6 @@ fn restored_kind(saved: &SavedKind) -> Result<Restored, Error> {
         ($dtype:expr, $f:ident; $($name:ident $t:ty,)*) => {
             match $dtype {
                 $(DType::$name => $f::<$t>(saved, $dtype),)*
-                #[cfg(feature = "half")]
-                DType::F16 => $f::<half::f16>(saved, $dtype),
-                #[cfg(feature = "half")]
-                DType::Bf16 => $f::<half::bf16>(saved, $dtype),
                 #[allow(unreachable_patterns)]
                 _ => Err(refused("a step does not support elements of this type")),
             }
@@ -325,18 +311,7 @@ fn hollow_results(kind: &dyn Any) -> Option<Result<StepResults, Error>> {
 }
 
 fn hollow_buffer(of: &SavedType) -> Result<Box<dyn AnyBuffer>, Error> {
-    macro_rules! by_type {
-        ($($name:ident $t:ty,)*) => {
-            match of.dtype {
-                $(DType::$name => Box::new(Buffer::from(hollow::zeros::<$t>(of.len)?)) as Box<dyn AnyBuffer>,)*
-                #[cfg(feature = "half")]
-                DType::F16 => Box::new(Buffer::from(hollow::zeros::<half::f16>(of.len)?)),
-                #[cfg(feature = "half")]
-                DType::Bf16 => Box::new(Buffer::from(hollow::zeros::<half::bf16>(of.len)?)),
-            }
-        };
-    }
-    Ok(each_dtype!(by_type!()))
+    match_dtype!(of.dtype, T => Ok(Box::new(Buffer::from(hollow::zeros::<T>(of.len)?))))
 }
 
 fn name_of(name: &str) -> Result<&'static str, Error> {

@@ -9,6 +9,7 @@ use crate::memory::allocate::reserve;
 #[cfg(feature = "std")]
 use crate::ops::code::BinaryOpcode;
 use crate::scalar::{Element, Num, Ordered, Real};
+use crate::sort_key::KeyMemory;
 #[cfg(feature = "std")]
 use crate::trace::{Field, Node, Part, StridedPlace, Table};
 #[cfg(feature = "std")]
@@ -35,14 +36,37 @@ fn ascending_nan_first<T: Ordered>(a: &T, b: &T) -> Ordering {
     }
 }
 
-fn directed(descending: bool, order: Ordering) -> Ordering {
-    if descending { order.reverse() } else { order }
+/// Writes the positions of the first elements of a sorted line, as many as there is room for; equal
+/// elements keep their order.
+fn first_positions<T: Ordered>(line: &[T], descending: bool, memory: &mut KeyMemory, out: &mut [usize]) {
+    if const { T::SORT_KEY.has_keys() } {
+        return T::SORT_KEY.line(line, descending, memory).write_first(out);
+    }
+    out.copy_from_slice(&sorted(line, descending)[..out.len()]);
 }
 
-/// The positions of a line sorted by their elements; equal elements keep their order.
-fn positions<T: Ordered>(line: &[T], descending: bool, out: &mut [usize]) {
-    out.iter_mut().enumerate().for_each(|(at, out)| *out = at);
-    out.sort_by(|&a, &b| directed(descending, ascending(&line[a], &line[b])));
+/// The positions of a line sorted by comparing elements.
+fn sorted<T: Ordered>(line: &[T], descending: bool) -> Vec<usize> {
+    let mut all: Vec<usize> = (0..line.len()).collect();
+    all.sort_by(|&a, &b| {
+        let order = ascending(&line[a], &line[b]);
+        if descending { order.reverse() } else { order }
+    });
+    all
+}
+
+/// Like [`first_positions`], with the elements.
+fn first_elements<T: Ordered>(line: &[T], descending: bool, memory: &mut LineMemory, out: &mut [(T, usize)]) {
+    memory.positions.resize(out.len(), 0);
+    first_positions(line, descending, &mut memory.keys, &mut memory.positions);
+    out.iter_mut().zip(&memory.positions).for_each(|(out, &at)| *out = (line[at], at));
+}
+
+/// Memory for the work on a line.
+#[derive(Default)]
+struct LineMemory {
+    keys: KeyMemory,
+    positions: Vec<usize>,
 }
 
 /// The results of a [`SortLines`].
@@ -87,22 +111,25 @@ impl<T: Ordered> StepKind for SortLines<T> {
 
     fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
         let SortLines { len, descending, wanted, .. } = *self;
-        if wanted == SortWanted::Positions {
-            let sort = |line: &[T], out: &mut [usize]| positions(line, descending, out);
-            return Ok(StepResults::one(each_line(operands.of::<T>(0), len, len, threads, sort)?));
+        let x = operands.of::<T>(0);
+        match wanted {
+            SortWanted::Positions => {
+                let sort =
+                    |line: &[T], memory: &mut _, out: &mut _| first_positions(line, descending, memory, out);
+                return Ok(StepResults::one(each_line(x, len, len, threads, sort)?));
+            }
+            SortWanted::Values if !operands.keeps() => {
+                let sort = |line: &[T], LineMemory { keys, positions }: &mut _, out: &mut [T]| {
+                    positions.resize(len, 0);
+                    first_positions(line, descending, keys, positions);
+                    out.iter_mut().zip(positions).for_each(|(out, at)| *out = line[*at]);
+                };
+                return Ok(StepResults::one(each_line(x, len, len, threads, sort)?));
+            }
+            _ => {}
         }
-        if wanted == SortWanted::Values && !operands.keeps() {
-            let mut data = operands.take::<T>(0);
-            in_place(&mut data, len, threads, |line| {
-                line.sort_by(|a, b| directed(descending, ascending(a, b)));
-            });
-            return Ok(StepResults::one(data));
-        }
-        let sort = |line: &[T], out: &mut [(T, usize)]| {
-            out.iter_mut().enumerate().for_each(|(at, out)| *out = (line[at], at));
-            out.sort_by(|(a, _), (b, _)| directed(descending, ascending(a, b)));
-        };
-        let found = each_line(operands.of::<T>(0), len, len, threads, sort)?;
+        let sort = |line: &[T], memory: &mut _, out: &mut _| first_elements(line, descending, memory, out);
+        let found = each_line(x, len, len, threads, sort)?;
         Ok(chosen(found, operands.keeps(), wanted == SortWanted::Both))
     }
 
@@ -145,7 +172,7 @@ impl<T: Ordered> StepKind for Extremum<T> {
             true => ascending(b, a) == Ordering::Less,
             false => ascending_nan_first(a, b) == Ordering::Less,
         };
-        let first = |line: &[T], out: &mut [(T, usize)]| {
+        let first = |line: &[T], (): &mut (), out: &mut [(T, usize)]| {
             let mut best = (line[0], 0);
             for (at, value) in line.iter().enumerate().skip(1) {
                 if is_before(value, &best.0) {
@@ -192,20 +219,8 @@ impl<T: Ordered> StepKind for TopK<T> {
     }
 
     fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
-        let k = self.k;
-        let greatest = |line: &[T], out: &mut [(T, usize)]| {
-            let order = |a: &usize, b: &usize| ascending(&line[*b], &line[*a]).then(a.cmp(b));
-            let mut all: Vec<usize> = (0..line.len()).collect();
-            if k < all.len() {
-                all.select_nth_unstable_by(k, order);
-                all.truncate(k);
-            }
-            all.sort_unstable_by(order);
-            for (out, at) in out.iter_mut().zip(all) {
-                *out = (line[at], at);
-            }
-        };
-        let found = each_line(operands.of::<T>(0), self.len, k, threads, greatest)?;
+        let greatest = |line: &[T], memory: &mut _, out: &mut _| first_elements(line, true, memory, out);
+        let found = each_line(operands.of::<T>(0), self.len, self.k, threads, greatest)?;
         Ok(chosen(found, operands.keeps(), true))
     }
 
@@ -243,12 +258,17 @@ impl<T: Real> StepKind for Quantile<T> {
 
     fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
         let q = self.q;
-        let quantile = |line: &[T], out: &mut [T]| out[0] = quantile_of(&mut line.to_vec(), q);
+        let quantile = |line: &[T], keys: &mut _, out: &mut [T]| out[0] = quantile_of(line, q, keys);
         let x = operands.of::<T>(0);
         let results = StepResults::one(each_line(x, self.len, 1, threads, quantile)?);
         #[cfg(feature = "std")]
         if operands.keeps() {
-            return Ok(results.keeping(neighbours(x, self.len, place_of(self.len, q).0)));
+            let at = place_of(self.len, q).0;
+            let mut keys = KeyMemory::default();
+            let (mut low, mut high): (Vec<_>, Vec<_>) =
+                x.chunks_exact(self.len.max(1)).map(|line| neighbours(line, at, &mut keys)).unzip();
+            low.append(&mut high);
+            return Ok(results.keeping(low));
         }
         Ok(results)
     }
@@ -265,25 +285,21 @@ impl<T: Real> StepKind for Quantile<T> {
     }
 }
 
-fn quantile_of<T: Real>(line: &mut [T], q: T) -> T {
-    if let Some(&nan) = line.iter().find(|value| value.is_nan()) {
-        return nan;
-    }
+fn quantile_of<T: Real>(line: &[T], q: T, keys: &mut KeyMemory) -> T {
     let (at, share) = place_of(line.len(), q);
-    let (_, &mut low, above) = line.select_nth_unstable_by(at, ascending);
-    match above.iter().copied().min_by(ascending) {
-        Some(high) if share > num_traits::Zero::zero() && low != high => {
-            let (low, high) = (low.widen(), high.widen());
-            let step = high - low;
-            // The difference of two finite numbers can overflow, and an infinite difference times a
-            // share is infinite.
-            T::narrow(match num_traits::Float::is_finite(step) {
-                true => low + step * share,
-                false => low * (<T::Wide as Num>::ONE - share) + high * share,
-            })
-        }
-        _ => low,
+    let (low, high) = neighbours(line, at, keys);
+    let (low, high) = (line[low], line[high]);
+    if share > num_traits::Zero::zero() && low != high && !low.is_nan() {
+        let (low, high) = (low.widen(), high.widen());
+        let step = high - low;
+        // The difference of two finite numbers can overflow, and an infinite difference times a
+        // share is infinite.
+        return T::narrow(match num_traits::Float::is_finite(step) {
+            true => low + step * share,
+            false => low * (<T::Wide as Num>::ONE - share) + high * share,
+        });
     }
+    low
 }
 
 /// The two elements between which a quantile lies: the rank of the lower one, and the weight of the
@@ -295,23 +311,19 @@ fn place_of<T: Real>(len: usize, q: T) -> (usize, T::Wide) {
     (num_traits::ToPrimitive::to_usize(&below).unwrap_or(0).min(last), place - below)
 }
 
-/// The positions of the two elements between which the quantile of each line lies: the lower ones
-/// of all lines, then the upper ones. If a line has a NaN, both are the position of the first NaN.
-#[cfg(feature = "std")]
-fn neighbours<T: Real>(data: &[T], len: usize, at: usize) -> Vec<usize> {
-    let (mut low, mut high) = (Vec::new(), Vec::new());
-    let mut order = vec![0; len];
-    for line in data.chunks_exact(len.max(1)) {
-        positions(line, false, &mut order);
-        let [below, above] = match line.iter().position(|value| value.is_nan()) {
-            Some(nan) => [nan; 2],
-            None => [order[at], order[(at + 1).min(len - 1)]],
-        };
-        low.push(below);
-        high.push(above);
+/// The positions of the two elements between which a quantile lies, the lower one first: the `at`th
+/// in order, and the next one, if there is one. If the line has a NaN, both are the position of the
+/// first NaN.
+fn neighbours<T: Real>(line: &[T], at: usize, keys: &mut KeyMemory) -> (usize, usize) {
+    if let Some(nan) = line.iter().position(|value| value.is_nan()) {
+        return (nan, nan);
     }
-    low.append(&mut high);
-    low
+    if const { T::SORT_KEY.has_keys() } {
+        let (low, high) = T::SORT_KEY.line(line, false, keys).neighbours(at);
+        return (low, high.unwrap_or(low));
+    }
+    let order = sorted(line, false);
+    (order[at], order[(at + 1).min(line.len() - 1)])
 }
 
 /// Elements and their positions on lines as results. The positions are kept if the derivative needs
@@ -351,13 +363,14 @@ fn taken(step: &Pulled<'_>, len: usize, count: usize, from: usize) -> Result<Fie
     ))
 }
 
-/// Computes `count` elements for each line of `len`, on several threads.
-pub(super) fn each_line<T: Element, U: Element>(
+/// Computes `count` elements for each line of `len`, on several threads. Each thread has memory `M`
+/// for its lines.
+fn each_line<T: Element, U: Element, M: Default>(
     data: &[T],
     len: usize,
     count: usize,
     threads: usize,
-    work: impl Fn(&[T], &mut [U]) + Send + Sync,
+    work: impl Fn(&[T], &mut M, &mut [U]) + Send + Sync,
 ) -> Result<Vec<U>, Error> {
     let lines = data.len().checked_div(len).unwrap_or(0);
     let total = lines * count;
@@ -367,26 +380,12 @@ pub(super) fn each_line<T: Element, U: Element>(
         let each = lines.div_ceil(threads);
         let parts: Vec<_> = out.chunks_mut(each * count).enumerate().collect();
         threads::each(parts, |(part, out)| {
+            let mut memory = M::default();
             for (at, out) in out.chunks_exact_mut(count).enumerate() {
                 let start = (part * each + at) * len;
-                work(&data[start..start + len], out);
+                work(&data[start..start + len], &mut memory, out);
             }
         });
     }
     Ok(out)
-}
-
-/// Works on each line of `len` elements in place, on several threads.
-pub(super) fn in_place<T: Element>(
-    data: &mut [T],
-    len: usize,
-    threads: usize,
-    work: impl Fn(&mut [T]) + Send + Sync,
-) {
-    if data.is_empty() {
-        return;
-    }
-    let lines = data.len() / len;
-    let chunks: Vec<_> = data.chunks_mut(lines.div_ceil(threads) * len).collect();
-    threads::each(chunks, |chunk| chunk.chunks_exact_mut(len).for_each(&work));
 }

@@ -12,7 +12,8 @@ use crate::memory::destination::Destination;
 use crate::memory::listener::freed;
 use crate::ops::code::DType;
 use crate::program::interpreter::{Interpreted, ProgramOutput};
-use crate::reduce::{ReduceInput, Reducer, reduce_any, reducers};
+use crate::reduce::input::{ReduceInput, reduce_any};
+use crate::reduce::{Reducer, reducers};
 use crate::scalar::Real;
 use crate::trace::compute::{
     Dense, HeldMemories, SumLoops, add_at, covers, filled, floats, hollow_of, mapped, rows, whole_lines,

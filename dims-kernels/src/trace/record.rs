@@ -10,7 +10,7 @@ use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
 use crate::memory::elements::{Elements, ElementsMut, Reached};
 use crate::ops::Own;
-use crate::ops::code::{BinaryOpcode, Code, DType, Number, RegisterKind, UnaryOpcode, each_dtype};
+use crate::ops::code::{BinaryOpcode, Code, DType, Number, RegisterKind, UnaryOpcode, match_dtype};
 use crate::program::interpreter::OperandSource;
 use crate::program::lowered::LoweredProgram;
 use crate::program::{Builder, Register};
@@ -72,25 +72,6 @@ pub struct Writer<'w> {
     own: bool,
     /// Whether the program replaces the kernel of the expression, rather than being differentiated.
     exact: bool,
-}
-
-/// Calls a function that is generic in the element type, for a [`DType`].
-macro_rules! by_type {
-    ($dtype:expr, $f:ident, $args:tt) => {
-        each_dtype!(by_each_type!($dtype, $f, $args;))
-    };
-}
-
-macro_rules! by_each_type {
-    ($dtype:expr, $f:ident, $args:tt; $($name:ident $t:ty,)*) => {
-        match $dtype {
-            $(DType::$name => $f::<$t> $args,)*
-            #[cfg(feature = "half")]
-            DType::F16 => $f::<half::f16> $args,
-            #[cfg(feature = "half")]
-            DType::Bf16 => $f::<half::bf16> $args,
-        }
-    };
 }
 
 struct RecordedLeaf<'w> {
@@ -517,7 +498,7 @@ fn nothing(dtype: DType, sizes: &[usize]) -> FieldOperand {
     fn any<T: Element>() -> Arc<dyn Held> {
         Buffer::from(alloc::vec![T::default()]).held()
     }
-    let source = FieldSource::Memory(by_type!(dtype, any, ()));
+    let source = FieldSource::Memory(match_dtype!(dtype, T => any::<T>()));
     FieldOperand { source, place: StridedPlace::strided(0, sizes.iter().map(|_| 0)) }
 }
 
@@ -575,7 +556,7 @@ impl RecordedLeaf<'_> {
                 let all: SmallVec<[usize; 8]> = all;
                 let along =
                     LeafStrides { sizes: &all, order: &order, offset, strides: &all_strides, table: None };
-                let held = by_type!(whole.dtype, copied, (whole, &along))?;
+                let held = match_dtype!(whole.dtype, T => copied::<T>(whole, &along))?;
                 let lying = StridedPlace::contiguous(&all, &order).strides;
                 for (at, index) in table.indices.iter_mut().enumerate() {
                     index.stride = lying[sizes.len() + at];
@@ -598,7 +579,7 @@ impl RecordedLeaf<'_> {
                 });
                 let along =
                     LeafStrides { sizes, order: &order, offset, strides: &strides, table: spread.as_deref() };
-                let held = by_type!(borrowed.dtype, copied, (*borrowed, &along))?;
+                let held = match_dtype!(borrowed.dtype, T => copied::<T>(*borrowed, &along))?;
                 FieldOperand {
                     source: FieldSource::Memory(held),
                     place: StridedPlace::contiguous(sizes, &order),

@@ -5,7 +5,7 @@ use crate::error::{Error, Origin};
 use crate::map::formula::UpdateProgram;
 use crate::map::in_place::squares;
 use crate::memory::buffer::Buffer;
-use crate::ops::code::{BinaryOpcode, DType, each_dtype};
+use crate::ops::code::{BinaryOpcode, DType, match_dtype};
 use crate::program::interpreter::ProgramOutput;
 use crate::scalar::Real;
 use crate::trace::compute::mapped;
@@ -112,18 +112,7 @@ fn step_of(field: Field, dtype: DType, origin: Origin) -> Result<Arc<dyn Held>, 
         let node = Node::new(dtype, data.len(), NodeStep::Parts(vec![Part { field, place }]), origin);
         Ok(Buffer::traced(data, node).held())
     }
-    macro_rules! by_type {
-        ($($name:ident $t:ty,)*) => {
-            match dtype {
-                $(DType::$name => of::<$t>(field, dtype, origin),)*
-                #[cfg(feature = "half")]
-                DType::F16 => of::<half::f16>(field, dtype, origin),
-                #[cfg(feature = "half")]
-                DType::Bf16 => of::<half::bf16>(field, dtype, origin),
-            }
-        };
-    }
-    each_dtype!(by_type!())
+    match_dtype!(dtype, T => of::<T>(field, dtype, origin))
 }
 
 /// The sum of the squares of all elements of some buffers, in `f64`, as the result of a step.

@@ -8,8 +8,9 @@ use typed_dims_kernels::loops::nest::{Nest, NestParts};
 use typed_dims_kernels::loops::rows::Rows;
 use typed_dims_kernels::memory::destination::Destination;
 use typed_dims_kernels::ops::Mul;
+use typed_dims_kernels::reduce::input::ReduceInput;
 use typed_dims_kernels::reduce::reducers::{ArgExtremum, Max, Min, Prod, Sum};
-use typed_dims_kernels::reduce::{ReduceInput, Reducer, reduce};
+use typed_dims_kernels::reduce::{Reducer, reduce};
 use typed_dims_kernels::scalar::{Num, Ordered};
 
 /// Axes, some of which are kept, in some order, and the others reduced.

@@ -17,10 +17,11 @@ use crate::machine::threads::{self, Carried};
 use crate::memory::allocate::reserve;
 use crate::memory::axes::row_major;
 use crate::memory::buffer::Buffer;
-use crate::ops::code::{DType, each_dtype};
+use crate::ops::code::{DType, match_dtype};
 use crate::program::interpreter::{Machine, OperandSource, ProgramOutput, Slots, Span};
 use crate::program::{Instruction, Register, ScalarProgram};
-use crate::reduce::{reduce_any, reducers};
+use crate::reduce::input::reduce_any;
+use crate::reduce::reducers;
 use crate::scalar::{Element, Real};
 use crate::trace::{Held, Node, StridedPlace};
 use alloc::boxed::Box;
@@ -560,16 +561,5 @@ impl<T: Element> FreshMemory for Vec<T> {
 
 /// Allocates memory for `len` elements.
 fn fresh(dtype: DType, len: usize) -> Result<Box<dyn FreshMemory>, Error> {
-    macro_rules! by_type {
-        ($($name:ident $t:ty,)*) => {
-            match dtype {
-                $(DType::$name => Ok(Box::new(reserve::<$t>(len)?)),)*
-                #[cfg(feature = "half")]
-                DType::F16 => Ok(Box::new(reserve::<half::f16>(len)?)),
-                #[cfg(feature = "half")]
-                DType::Bf16 => Ok(Box::new(reserve::<half::bf16>(len)?)),
-            }
-        };
-    }
-    each_dtype!(by_type!())
+    match_dtype!(dtype, T => Ok(Box::new(reserve::<T>(len)?)))
 }

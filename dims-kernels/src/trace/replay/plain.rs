@@ -9,9 +9,10 @@ use crate::loops::rows::Rows;
 use crate::memory::allocate::reserve;
 use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
-use crate::ops::code::{DType, each_dtype};
+use crate::ops::code::{DType, match_dtype};
 use crate::program::interpreter::{Interpreted, ProgramOutput};
-use crate::reduce::{ReduceInput, reduce_any, reducers};
+use crate::reduce::input::{ReduceInput, reduce_any};
+use crate::reduce::reducers;
 use crate::scalar::{CastTo, Element, Num};
 use crate::trace::compute::{HeldMemories, add_at, covers, kept, mapped, rows};
 use crate::trace::evaluate::evaluate;
@@ -134,18 +135,7 @@ impl Field {
         fn of<T: ProgramOutput>(field: &Field, order: &[usize]) -> Result<Arc<dyn Held>, Error> {
             Ok(Buffer::from(mapped::<T>(field, order)?).held())
         }
-        macro_rules! by_type {
-            ($($name:ident $t:ty,)*) => {
-                match dtype {
-                    $(DType::$name => of::<$t>(self, order),)*
-                    #[cfg(feature = "half")]
-                    DType::F16 => of::<half::f16>(self, order),
-                    #[cfg(feature = "half")]
-                    DType::Bf16 => of::<half::bf16>(self, order),
-                }
-            };
-        }
-        each_dtype!(by_type!())
+        match_dtype!(dtype, T => of::<T>(self, order))
     }
 }
 

@@ -104,7 +104,7 @@ impl LineRule {
                     #[cfg(feature = "half")]
                     DType::Bf16 => self.repeat_floats::<half::bf16>(field),
                     $(DType::$name => self.repeat_numbers::<$t>(field),)*
-                    DType::Bool => unreachable!("there is no work on lines of `bool`s"),
+                    _ => unreachable!("there is no work on lines of `bool`s"),
                 }
             };
         }

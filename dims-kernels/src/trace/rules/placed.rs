@@ -4,7 +4,7 @@ use super::{NodeParts, pull_backs};
 use crate::error::Error;
 use crate::loops::nest::Odometer;
 use crate::memory::buffer::Buffer;
-use crate::ops::code::{DType, each_dtype};
+use crate::ops::code::{DType, match_dtype};
 use crate::program::interpreter::ProgramOutput;
 use crate::scalar::Element;
 use crate::trace::compute::mapped;
@@ -72,18 +72,7 @@ impl Rule for Placed {
 impl Placed {
     /// The same elements with other parts.
     pub(super) fn repeat(&self, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
-        macro_rules! by_type {
-            ($($name:ident $t:ty,)*) => {
-                match self.dtype {
-                    $(DType::$name => self.written::<$t>(&operands),)*
-                    #[cfg(feature = "half")]
-                    DType::F16 => self.written::<half::f16>(&operands),
-                    #[cfg(feature = "half")]
-                    DType::Bf16 => self.written::<half::bf16>(&operands),
-                }
-            };
-        }
-        each_dtype!(by_type!())
+        match_dtype!(self.dtype, T => self.written::<T>(&operands))
     }
 
     fn written<T: ProgramOutput>(&self, operands: &[Field]) -> Result<Arc<dyn Held>, Error> {

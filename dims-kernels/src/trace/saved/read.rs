@@ -9,7 +9,7 @@ use super::{
 use crate::error::Error;
 use crate::memory::axes::is_within;
 use crate::memory::buffer::Buffer;
-use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind, UnaryOpcode, each_dtype};
+use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind, UnaryOpcode, match_dtype};
 use crate::ops::function::Functions;
 use crate::program::{Instruction, ScalarProgram};
 use crate::trace::link_gradients;
@@ -132,6 +132,7 @@ fn at_step(error: Error, at: usize) -> Error {
 
 /// A node that does not depend on a call.
 fn node_of(SavedType { dtype, len }: SavedType, step: NodeStep) -> Result<Arc<Node>, Error> {
+    dtype.check_known()?;
     let bytes = len.checked_mul(dtype.bytes()).filter(|&bytes| isize::try_from(bytes).is_ok());
     bytes.ok_or_else(|| refused("there are more elements than fit into memory"))?;
     Ok(Node::new(dtype, len, step, None))
@@ -140,22 +141,23 @@ fn node_of(SavedType { dtype, len }: SavedType, step: NodeStep) -> Result<Arc<No
 impl DType {
     /// The size of a saved element in bytes.
     pub(super) fn saved_bytes(self) -> usize {
-        macro_rules! by_type {
-            ($($name:ident $t:ty,)*) => {
-                match self {
-                    $(DType::$name => <$t as SavedElement>::BYTES,)*
-                    #[cfg(feature = "half")]
-                    DType::F16 | DType::Bf16 => 2,
-                }
-            };
+        match self {
+            DType::Isize | DType::Usize => 8,
+            _ => self.bytes(),
         }
-        each_dtype!(by_type!())
     }
 
     /// Whether registers of a kind can be stored as elements of this type.
     pub(super) fn takes(self, kind: RegisterKind) -> bool {
         let is_float = |kind| matches!(kind, RegisterKind::F32 | RegisterKind::F64);
-        self.kind() == kind || is_float(self.kind()) && is_float(kind)
+        self.is_known() && (self.kind() == kind || is_float(self.kind()) && is_float(kind))
+    }
+
+    fn check_known(self) -> Result<(), Error> {
+        match self.is_known() {
+            true => Ok(()),
+            false => Err(refused(format!("`{}` needs the feature `half`", self.name()))),
+        }
     }
 }
 
@@ -172,18 +174,8 @@ impl SavedConstant {
             Ok(Buffer::from(elements).held())
         }
         let bytes = &self.elements.0;
-        macro_rules! by_type {
-            ($($name:ident $t:ty,)*) => {
-                match self.dtype {
-                    $(DType::$name => of::<$t>(bytes),)*
-                    #[cfg(feature = "half")]
-                    DType::F16 => of::<half::f16>(bytes),
-                    #[cfg(feature = "half")]
-                    DType::Bf16 => of::<half::bf16>(bytes),
-                }
-            };
-        }
-        each_dtype!(by_type!())
+        self.dtype.check_known()?;
+        match_dtype!(self.dtype, T => of::<T>(bytes))
     }
 }
 
@@ -193,19 +185,8 @@ pub(crate) fn element_of<T: 'static + Copy>(SavedBytes(bytes): &SavedBytes) -> R
     fn of<T: SavedElement>(bytes: &[u8]) -> Option<Box<dyn Any>> {
         T::read(bytes).map(|element| Box::new(element) as Box<dyn Any>)
     }
-    macro_rules! by_type {
-        ($($name:ident $t:ty,)*) => {
-            match DType::of::<T>() {
-                $(Some(DType::$name) => of::<$t>(bytes),)*
-                #[cfg(feature = "half")]
-                Some(DType::F16) => of::<half::f16>(bytes),
-                #[cfg(feature = "half")]
-                Some(DType::Bf16) => of::<half::bf16>(bytes),
-                None => None,
-            }
-        };
-    }
-    let element = each_dtype!(by_type!()).and_then(|element| element.downcast_ref::<T>().copied());
+    let element = DType::of::<T>().and_then(|dtype| match_dtype!(dtype, E => of::<E>(bytes)));
+    let element = element.and_then(|element| element.downcast_ref::<T>().copied());
     element.ok_or_else(|| refused("the bytes of an element do not fit its type"))
 }
 
@@ -457,6 +438,7 @@ fn program(saved: &SavedProgramText, operands: &[FieldOperand]) -> Result<Scalar
                 (Instruction::Select(cond, a, b), kind_of(a)?)
             }
             &SavedInstruction::Cast(to, a) => {
+                to.check_known()?;
                 kind_of(a)?;
                 (Instruction::Cast(to, a), to.kind())
             }

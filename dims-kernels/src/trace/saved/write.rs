@@ -7,7 +7,7 @@ use super::{
 };
 use crate::error::{Error, Origin};
 use crate::memory::buffer::Buffer;
-use crate::ops::code::{DType, Number, each_dtype};
+use crate::ops::code::{DType, Number, each_dtype, match_dtype};
 use crate::program::{Instruction, ScalarProgram};
 use crate::scalar::Element;
 use crate::trace::{
@@ -358,8 +358,6 @@ pub(crate) fn element_bytes(element: &dyn Any) -> Option<Vec<u8>> {
         }};
     }
     each_dtype!(find!());
-    #[cfg(feature = "half")]
-    find!(F16 half::f16, Bf16 half::bf16,);
     None
 }
 
@@ -378,18 +376,7 @@ pub fn elements_of_bytes<T: Element>(bytes: &[u8]) -> Option<Vec<T>> {
         let elements = bytes.chunks(S::BYTES).map(S::read).collect::<Option<Vec<S>>>()?;
         Some(Box::new(elements))
     }
-    macro_rules! by_type {
-        ($($name:ident $t:ty,)*) => {
-            match DType::of::<T>()? {
-                $(DType::$name => of::<$t>(bytes),)*
-                #[cfg(feature = "half")]
-                DType::F16 => of::<half::f16>(bytes),
-                #[cfg(feature = "half")]
-                DType::Bf16 => of::<half::bf16>(bytes),
-            }
-        };
-    }
-    let elements = each_dtype!(by_type!())?;
+    let elements = match_dtype!(DType::of::<T>()?, E => of::<E>(bytes))?;
     elements.downcast::<Vec<T>>().ok().map(|elements| *elements)
 }
 
@@ -401,18 +388,7 @@ fn elements_of(held: &Arc<dyn Held>, dtype: DType) -> Vec<u8> {
         buffer.iter().for_each(|&element| element.write(&mut bytes));
         bytes
     }
-    macro_rules! by_type {
-        ($($name:ident $t:ty,)*) => {
-            match dtype {
-                $(DType::$name => of::<$t>(held),)*
-                #[cfg(feature = "half")]
-                DType::F16 => of::<half::f16>(held),
-                #[cfg(feature = "half")]
-                DType::Bf16 => of::<half::bf16>(held),
-            }
-        };
-    }
-    each_dtype!(by_type!())
+    match_dtype!(dtype, T => of::<T>(held))
 }
 
 /// The bytes of elements, with zeros where parts are written.

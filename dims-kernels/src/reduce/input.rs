@@ -1,0 +1,111 @@
+//! Reductions whose loops depend only on the element type and the reducer.
+
+use crate::error::Error;
+use crate::load::any::AnyElements;
+use crate::load::strided::Strided;
+use crate::loops::nest::{Nest, NestParts};
+use crate::memory::destination::Destination;
+use crate::memory::elements::Elements;
+use crate::program::lowered::LoweredProgram;
+use crate::reduce::{Reducer, reduce};
+use crate::scalar::Element;
+use alloc::vec::Vec;
+
+/// The input of reductions whose loops depend only on the element type: elements in memory, or the
+/// elements of a lowered program.
+pub struct ReduceInput<'a, T> {
+    elements: InputElements<'a, T>,
+    nest: &'a Nest,
+    work: usize,
+    count: usize,
+}
+
+#[derive(Clone, Copy)]
+enum InputElements<'a, T> {
+    Memory(Elements<'a, T>),
+    ScalarProgram(&'a LoweredProgram<'a>, KernelOfProgram<T>),
+}
+
+/// Makes a program a kernel over a nest, or over a part of one. A pointer, so that programs that
+/// lower no expression have no code for it.
+type KernelOfProgram<T> = for<'n> unsafe fn(&'n LoweredProgram<'n>, &'n Nest) -> AnyElements<'n, T>;
+
+/// # Safety
+///
+/// As for [`ReduceInput::of_program`].
+unsafe fn kernel_of_program<'n, T: Element>(
+    program: &'n LoweredProgram<'n>,
+    nest: &'n Nest,
+) -> AnyElements<'n, T> {
+    // SAFETY: the caller's promise.
+    AnyElements::computed(unsafe { program.kernel::<T>(&mut Nest::operands(nest)) })
+}
+
+impl<'a, T> ReduceInput<'a, T> {
+    /// Elements with a row of strides in a nest. Threads share the `work`, and each result combines
+    /// `count` elements.
+    ///
+    /// # Safety
+    ///
+    /// Each position of the nest is, along its row, a position of the elements' axes.
+    #[cfg_attr(not(unoptimized), inline(always))]
+    pub unsafe fn new(elements: Elements<'a, T>, nest: &'a Nest, work: usize, count: usize) -> Self {
+        ReduceInput { elements: InputElements::Memory(elements), nest, work, count }
+    }
+
+    /// Like [`new`](ReduceInput::new), for the elements of a program that can be a
+    /// [kernel](LoweredProgram::is_kernel).
+    ///
+    /// # Safety
+    ///
+    /// The nest has a row for each operand of the program, and each position of it is, along that
+    /// row, one of the operand's elements.
+    pub unsafe fn of_program(
+        program: &'a LoweredProgram<'a>,
+        nest: &'a Nest,
+        work: usize,
+        count: usize,
+    ) -> Self
+    where
+        T: Element,
+    {
+        let elements = InputElements::ScalarProgram(program, kernel_of_program::<T>);
+        ReduceInput { elements, nest, work, count }
+    }
+}
+
+impl<T: Element> ReduceInput<'_, T> {
+    /// Runs the reduction.
+    pub fn reduce<R: Reducer<T, Out: Send>>(
+        self,
+        to: Destination<'_, R::Out>,
+        reducer: R,
+    ) -> Result<Vec<R::Out>, Error> {
+        let ReduceInput { elements, nest, work, count } = self;
+        let kernel = |nest| match elements {
+            // SAFETY: each position of the nest is an element, as the caller of `new` promised;
+            // `reduce` runs a kernel over the nest, or the part of it, that the kernel was made
+            // for.
+            InputElements::Memory(elements) => unsafe {
+                AnyElements::memory(Strided::new(elements, Nest::operands(nest).next_row(), ()))
+            },
+            // SAFETY: likewise, for each operand, as the caller of `of_program` promised.
+            InputElements::ScalarProgram(program, kernel) => unsafe { kernel(program, nest) },
+        };
+        reduce_any(nest, &mut NestParts::new(), &kernel, work, to, count, reducer)
+    }
+}
+
+/// [`reduce`], compiled once for each type and reducer: elements in memory and computed ones are the
+/// same kernel.
+pub(crate) fn reduce_any<'n, T: Element, R: Reducer<T, Out: Send>>(
+    nest: &'n Nest,
+    parts: &'n mut NestParts,
+    kernel: &dyn Fn(&'n Nest) -> AnyElements<'n, T>,
+    work: usize,
+    to: Destination<'_, R::Out>,
+    count: usize,
+    reducer: R,
+) -> Result<Vec<R::Out>, Error> {
+    reduce(nest, parts, kernel, work, to, count, reducer)
+}
