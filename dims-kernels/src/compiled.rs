@@ -72,7 +72,7 @@ macro_rules! compiled {
     };
     (
         @routine $types:tt [$($attribute:tt)*] [$vis:vis] [$($unsafe:tt)?]
-        $name:ident<$($lifetime:lifetime,)* $T:ident: $bound:ident>$arguments:tt $(-> $out:ty)? $body:block $(else $other:block)?
+        $name:ident<$($lifetime:lifetime,)* $T:ident: $bound:path>$arguments:tt $(-> $out:ty)? $body:block $(else $other:block)?
     ) => {
         $($attribute)*
         #[cfg_attr(not(debug_assertions), inline(always))] // (Without optimization, inlining only makes builds slower.)

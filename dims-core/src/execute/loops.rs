@@ -110,7 +110,7 @@ pub(crate) fn reduced<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
     let scope = step.scope();
     let data = reduced_short(operand, loops, result, reducer)?;
     drop(scope);
-    step.reduce(data, result.kept, result.reduced, reducer.derivative(), Q::NAME)
+    step.reduce(data, result.kept, result.reduced, reducer.derivative(), reducer.name())
 }
 
 /// Like [`reduced`], on the [fast path](short_way).
@@ -136,7 +136,7 @@ fn combined<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
 ) -> Result<Vec<Q::Out>, DimError> {
     let work = if A::Kernel::<'_>::PARALLEL { len.saturating_mul(count) } else { 0 };
     note(|| PlanStep::Reduce {
-        reduction: Q::NAME,
+        reduction: reducer.name(),
         expression: operand.describe(),
         loops: Loops::new::<Q::Out>(nest, len, threads::parts(work)),
         count,

@@ -221,9 +221,9 @@ pub trait Reductions: AsTensor {
         try_argmin [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<false>, Empty::Refused("argmin");
         /// The variance of a whole population, `mean of (x - mean)^2`; see
         /// [`var_with`](Reductions::var_with) for others.
-        try_var [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::Variance::<_, false> { ddof: Num::ZERO }, Empty::Allowed;
+        try_var [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::Variance { ddof: Num::ZERO, root: false }, Empty::Allowed;
         /// The standard deviation, the square root of the variance.
-        try_std [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::Variance::<_, true> { ddof: Num::ZERO }, Empty::Allowed;
+        try_std [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::Variance { ddof: Num::ZERO, root: true }, Empty::Allowed;
         /// `ln(sum of e^x)`, without overflow; minus infinity without elements.
         try_logsumexp [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::LogSumExp(PhantomData), Empty::Allowed;
     }
@@ -271,7 +271,7 @@ pub trait Reductions: AsTensor {
     {
         reduce::<Self, D, X, _>(
             &*read_checked(self, &dims)?,
-            reducers::Variance::<_, false> { ddof },
+            reducers::Variance { ddof, root: false },
             Empty::Allowed,
         )
     }

@@ -112,7 +112,7 @@ reductions! {
     /// The mean; NaN if there are no elements.
     mean try_mean mean_keepdim try_mean_keepdim [Analytic] reducers::Mean, Empty::Allowed;
     /// The population variance, `mean of (x - mean)^2`.
-    var try_var var_keepdim try_var_keepdim [Real] reducers::Variance::<_, false> { ddof: T::ZERO }, Empty::Allowed;
+    var try_var var_keepdim try_var_keepdim [Real] reducers::Variance { ddof: T::ZERO, root: false }, Empty::Allowed;
     /// The greatest element. Having no elements is an error.
     max try_max max_keepdim try_max_keepdim [Ordered] reducers::Max, Empty::Refused("max");
     /// The least element. Having no elements is an error.

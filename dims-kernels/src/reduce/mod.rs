@@ -58,7 +58,7 @@ const PART: usize = 1 << 17;
 /// A way to combine elements.
 pub trait Reducer<T>: Copy {
     /// The name in plans.
-    const NAME: &'static str;
+    fn name(&self) -> &'static str;
     /// The state of a partial result.
     type Acc: Copy + Send;
     /// The result.

@@ -14,30 +14,71 @@ use core::marker::PhantomData;
 
 /// A reduction of elements in memory as a function, compiled here for the types after `for`.
 macro_rules! in_memory {
-    (for $($common:ident)+: $name:ident, $bound:ident, $out:ty, $reducer:expr) => {
+    (for $($common:ident)+: $name:ident, $bound:path, $reducer:ty => $out:ty) => {
         compiled! {
             for $($common)+:
-            fn $name<'a, T: $bound>(memory: ReduceInput<'a, T>, to: Destination<'a, $out>) -> Result<Vec<$out>, Error> {
-                memory.reduce(to, $reducer)
+            fn $name<'a, T: $bound>(
+                memory: ReduceInput<'a, T>,
+                to: Destination<'a, $out>,
+                reducer: $reducer,
+            ) -> Result<Vec<$out>, Error> {
+                memory.reduce(to, reducer)
             }
         }
     };
 }
 
-in_memory!(for f32 f64 i32 i64 isize usize: sum_memory, Num, T, Sum);
-in_memory!(for f32 f64: prod_memory, Num, T, Prod);
-in_memory!(for f32 f64: mean_memory, Analytic, T, Mean);
-in_memory!(for f32 f64: max_memory, Ordered, T, Max);
-in_memory!(for f32 f64: min_memory, Ordered, T, Min);
-in_memory!(for f32 f64: argmax_memory, Ordered, usize, ArgExtremum::<true>);
-in_memory!(for f32 f64: argmin_memory, Ordered, usize, ArgExtremum::<false>);
+in_memory!(for f32 f64 i32 i64 isize usize: sum_memory, Num, Sum => T);
+in_memory!(for f32 f64: prod_memory, Num, Prod => T);
+in_memory!(for f32 f64: mean_memory, Analytic, Mean => T);
+in_memory!(for f32 f64: max_memory, Ordered, Max => T);
+in_memory!(for f32 f64: min_memory, Ordered, Min => T);
+in_memory!(for f32 f64: argmax_memory, Ordered, ArgExtremum<true> => usize);
+in_memory!(for f32 f64: argmin_memory, Ordered, ArgExtremum<false> => usize);
+in_memory!(for f32 f64: variance_memory, Real, Variance<T> => T);
+in_memory!(for f32 f64: norm_memory, Magnitude<Abs: Real>, Norm => <T as Magnitude>::Abs);
+in_memory!(for f32 f64: logsumexp_memory, Real, LogSumExp<T> => T);
+
+/// A reduction of `bool`s in memory as a function, compiled here.
+macro_rules! bools_in_memory {
+    ($name:ident, $reducer:ty => $out:ty) => {
+        #[inline(never)]
+        fn $name(
+            memory: ReduceInput<'_, bool>,
+            to: Destination<'_, $out>,
+            reducer: $reducer,
+        ) -> Result<Vec<$out>, Error> {
+            memory.reduce(to, reducer)
+        }
+    };
+}
+
+bools_in_memory!(any_memory, Any => bool);
+bools_in_memory!(all_memory, All => bool);
+bools_in_memory!(count_memory, Count => usize);
+
+/// The method of a [`Reducer`] that calls one of these functions.
+macro_rules! reduces_memory_by {
+    ($name:ident, $t:ty) => {
+        #[cfg_attr(not(unoptimized), inline(always))]
+        fn reduce_memory(
+            self,
+            memory: ReduceInput<'_, $t>,
+            to: Destination<'_, Self::Out>,
+        ) -> Result<Vec<Self::Out>, Error> {
+            $name(memory, to, self)
+        }
+    };
+}
 
 /// A sum.
 #[derive(Clone, Copy)]
 pub struct Sum;
 
 impl<T: Num> Reducer<T> for Sum {
-    const NAME: &'static str = "sum";
+    fn name(&self) -> &'static str {
+        "sum"
+    }
     type Acc = T::Acc;
     type Out = T;
     const REPEATS: bool = true;
@@ -64,14 +105,7 @@ impl<T: Num> Reducer<T> for Sum {
     fn finish(&self, acc: T::Acc, _: usize) -> T {
         T::from_acc(acc)
     }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn reduce_memory(
-        self,
-        memory: ReduceInput<'_, T>,
-        to: Destination<'_, Self::Out>,
-    ) -> Result<Vec<Self::Out>, Error> {
-        sum_memory(memory, to)
-    }
+    reduces_memory_by!(sum_memory, T);
 }
 
 /// A product.
@@ -79,7 +113,9 @@ impl<T: Num> Reducer<T> for Sum {
 pub struct Prod;
 
 impl<T: Num> Reducer<T> for Prod {
-    const NAME: &'static str = "prod";
+    fn name(&self) -> &'static str {
+        "prod"
+    }
     type Acc = T::Acc;
     type Out = T;
     fn derivative(&self) -> ReductionKind {
@@ -101,14 +137,7 @@ impl<T: Num> Reducer<T> for Prod {
     fn finish(&self, acc: T::Acc, _: usize) -> T {
         T::from_acc(acc)
     }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn reduce_memory(
-        self,
-        memory: ReduceInput<'_, T>,
-        to: Destination<'_, Self::Out>,
-    ) -> Result<Vec<Self::Out>, Error> {
-        prod_memory(memory, to)
-    }
+    reduces_memory_by!(prod_memory, T);
 }
 
 /// A mean.
@@ -116,7 +145,9 @@ impl<T: Num> Reducer<T> for Prod {
 pub struct Mean;
 
 impl<T: Analytic> Reducer<T> for Mean {
-    const NAME: &'static str = "mean";
+    fn name(&self) -> &'static str {
+        "mean"
+    }
     type Acc = T::Acc;
     type Out = T;
     const REPEATS: bool = true;
@@ -139,14 +170,7 @@ impl<T: Analytic> Reducer<T> for Mean {
     fn finish(&self, acc: T::Acc, count: usize) -> T {
         T::mean_of(acc, count)
     }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn reduce_memory(
-        self,
-        memory: ReduceInput<'_, T>,
-        to: Destination<'_, Self::Out>,
-    ) -> Result<Vec<Self::Out>, Error> {
-        mean_memory(memory, to)
-    }
+    reduces_memory_by!(mean_memory, T);
 }
 
 /// The greatest element.
@@ -154,7 +178,9 @@ impl<T: Analytic> Reducer<T> for Mean {
 pub struct Max;
 
 impl<T: Ordered> Reducer<T> for Max {
-    const NAME: &'static str = "max";
+    fn name(&self) -> &'static str {
+        "max"
+    }
     type Acc = T;
     type Out = T;
     const REPEATS: bool = true;
@@ -178,14 +204,7 @@ impl<T: Ordered> Reducer<T> for Max {
     fn finish(&self, acc: T, _: usize) -> T {
         acc
     }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn reduce_memory(
-        self,
-        memory: ReduceInput<'_, T>,
-        to: Destination<'_, Self::Out>,
-    ) -> Result<Vec<Self::Out>, Error> {
-        max_memory(memory, to)
-    }
+    reduces_memory_by!(max_memory, T);
 }
 
 /// The least element.
@@ -193,7 +212,9 @@ impl<T: Ordered> Reducer<T> for Max {
 pub struct Min;
 
 impl<T: Ordered> Reducer<T> for Min {
-    const NAME: &'static str = "min";
+    fn name(&self) -> &'static str {
+        "min"
+    }
     type Acc = T;
     type Out = T;
     const REPEATS: bool = true;
@@ -217,14 +238,7 @@ impl<T: Ordered> Reducer<T> for Min {
     fn finish(&self, acc: T, _: usize) -> T {
         acc
     }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn reduce_memory(
-        self,
-        memory: ReduceInput<'_, T>,
-        to: Destination<'_, Self::Out>,
-    ) -> Result<Vec<Self::Out>, Error> {
-        min_memory(memory, to)
-    }
+    reduces_memory_by!(min_memory, T);
 }
 
 /// The index of the greatest (`GREATEST`) or least element: the first one if several are equal, and
@@ -242,7 +256,9 @@ impl<const GREATEST: bool> ArgExtremum<GREATEST> {
 }
 
 impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
-    const NAME: &'static str = if GREATEST { "argmax" } else { "argmin" };
+    fn name(&self) -> &'static str {
+        if GREATEST { "argmax" } else { "argmin" }
+    }
     /// The element and its index, which is `usize::MAX` if there was none.
     type Acc = (T, usize);
     type Out = usize;
@@ -297,7 +313,7 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
         memory: ReduceInput<'_, T>,
         to: Destination<'_, usize>,
     ) -> Result<Vec<usize>, Error> {
-        if GREATEST { argmax_memory(memory, to) } else { argmin_memory(memory, to) }
+        if GREATEST { argmax_memory(memory, to, ArgExtremum) } else { argmin_memory(memory, to, ArgExtremum) }
     }
 }
 
@@ -306,7 +322,9 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
 pub struct Any;
 
 impl Reducer<bool> for Any {
-    const NAME: &'static str = "any";
+    fn name(&self) -> &'static str {
+        "any"
+    }
     type Acc = bool;
     type Out = bool;
     fn derivative(&self) -> ReductionKind {
@@ -328,6 +346,7 @@ impl Reducer<bool> for Any {
     fn finish(&self, acc: bool, _: usize) -> bool {
         acc
     }
+    reduces_memory_by!(any_memory, bool);
 }
 
 /// Whether all elements are true.
@@ -335,7 +354,9 @@ impl Reducer<bool> for Any {
 pub struct All;
 
 impl Reducer<bool> for All {
-    const NAME: &'static str = "all";
+    fn name(&self) -> &'static str {
+        "all"
+    }
     type Acc = bool;
     type Out = bool;
     fn derivative(&self) -> ReductionKind {
@@ -357,6 +378,7 @@ impl Reducer<bool> for All {
     fn finish(&self, acc: bool, _: usize) -> bool {
         acc
     }
+    reduces_memory_by!(all_memory, bool);
 }
 
 /// The number of true elements.
@@ -364,7 +386,9 @@ impl Reducer<bool> for All {
 pub struct Count;
 
 impl Reducer<bool> for Count {
-    const NAME: &'static str = "count";
+    fn name(&self) -> &'static str {
+        "count"
+    }
     type Acc = usize;
     type Out = usize;
     fn derivative(&self) -> ReductionKind {
@@ -386,6 +410,7 @@ impl Reducer<bool> for Count {
     fn finish(&self, acc: usize, _: usize) -> usize {
         acc
     }
+    reduces_memory_by!(count_memory, bool);
 }
 
 /// The sum of the squared deviations from the mean, divided by the count minus `ddof`; its square
@@ -395,18 +420,22 @@ impl Reducer<bool> for Count {
 /// and a sum of squared deviations. Single elements use Welford's update, and parts the pairwise
 /// update of Chan, Golub and LeVeque (1979).
 #[derive(Clone, Copy)]
-pub struct Variance<T, const ROOT: bool> {
+pub struct Variance<T> {
     /// Delta degrees of freedom.
     pub ddof: T,
+    /// Whether to take the square root, which gives the standard deviation.
+    pub root: bool,
 }
 
-impl<T: Real, const ROOT: bool> Reducer<T> for Variance<T, ROOT> {
-    const NAME: &'static str = if ROOT { "std" } else { "var" };
+impl<T: Real> Reducer<T> for Variance<T> {
+    fn name(&self) -> &'static str {
+        if self.root { "std" } else { "var" }
+    }
     type Acc = (T::Wide, T::Wide, T::Wide);
     type Out = T;
     const AT_ONCE: bool = true;
     fn derivative(&self) -> ReductionKind {
-        ReductionKind::Variance { ddof: Number::float(self.ddof), root: ROOT }
+        ReductionKind::Variance { ddof: Number::float(self.ddof), root: self.root }
     }
     #[cfg_attr(not(unoptimized), inline(always))]
     fn start(&self) -> Self::Acc {
@@ -453,8 +482,9 @@ impl<T: Real, const ROOT: bool> Reducer<T> for Variance<T, ROOT> {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn finish(&self, acc: Self::Acc, count: usize) -> T {
         let variance = acc.2 / (T::Wide::from_usize(count) - self.ddof.widen());
-        T::narrow(if ROOT { Analytic::sqrt(variance) } else { variance })
+        T::narrow(if self.root { Analytic::sqrt(variance) } else { variance })
     }
+    reduces_memory_by!(variance_memory, T);
 }
 
 /// The Euclidean norm, the square root of the sum of squared magnitudes.
@@ -462,7 +492,9 @@ impl<T: Real, const ROOT: bool> Reducer<T> for Variance<T, ROOT> {
 pub struct Norm;
 
 impl<T: Magnitude<Abs: Real>> Reducer<T> for Norm {
-    const NAME: &'static str = "norm";
+    fn name(&self) -> &'static str {
+        "norm"
+    }
     type Acc = <T::Abs as Real>::Wide;
     type Out = T::Abs;
     fn derivative(&self) -> ReductionKind {
@@ -485,6 +517,7 @@ impl<T: Magnitude<Abs: Real>> Reducer<T> for Norm {
     fn finish(&self, acc: Self::Acc, _: usize) -> T::Abs {
         T::Abs::narrow(Analytic::sqrt(acc))
     }
+    reduces_memory_by!(norm_memory, T);
 }
 
 /// The `p`-norm: the `p`th root of the sum of `p`th powers of magnitudes.
@@ -492,7 +525,9 @@ impl<T: Magnitude<Abs: Real>> Reducer<T> for Norm {
 pub struct NormP<T>(pub T);
 
 impl<T: Real> Reducer<T> for NormP<T> {
-    const NAME: &'static str = "norm_p";
+    fn name(&self) -> &'static str {
+        "norm_p"
+    }
     type Acc = T::Wide;
     type Out = T;
     const BY_ROWS: bool = false;
@@ -522,7 +557,9 @@ impl<T: Real> Reducer<T> for NormP<T> {
 pub struct Cosine<T>(pub T);
 
 impl<T: Real> Reducer<(T, T)> for Cosine<T> {
-    const NAME: &'static str = "cosine_similarity";
+    fn name(&self) -> &'static str {
+        "cosine_similarity"
+    }
     type Acc = [T::Wide; 3];
     type Out = T;
     #[cfg_attr(not(unoptimized), inline(always))]
@@ -550,7 +587,9 @@ impl<T: Real> Reducer<(T, T)> for Cosine<T> {
 pub struct LogSumExp<T>(pub PhantomData<T>);
 
 impl<T: Real> Reducer<T> for LogSumExp<T> {
-    const NAME: &'static str = "logsumexp";
+    fn name(&self) -> &'static str {
+        "logsumexp"
+    }
     type Acc = (T::Wide, T::Wide);
     type Out = T;
     const BY_ROWS: bool = false;
@@ -589,6 +628,7 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
     fn finish(&self, acc: Self::Acc, _: usize) -> T {
         T::narrow(acc.0 + num_traits::Float::ln(acc.1))
     }
+    reduces_memory_by!(logsumexp_memory, T);
 }
 /// `count * value`, the sum of `count` equal elements.
 pub fn times<T: Num>(value: T, count: usize) -> T {

@@ -288,11 +288,8 @@ impl ReductionRule {
             ReductionKind::Prod => self.reduced::<T, _>(field, reducers::Prod)?,
             ReductionKind::Max => self.reduced::<T, _>(field, reducers::Max)?,
             ReductionKind::Min => self.reduced::<T, _>(field, reducers::Min)?,
-            ReductionKind::Variance { ddof, root: false } => {
-                self.reduced::<T, _>(field, reducers::Variance::<T, false> { ddof: T::of(ddof) })?
-            }
-            ReductionKind::Variance { ddof, root: true } => {
-                self.reduced::<T, _>(field, reducers::Variance::<T, true> { ddof: T::of(ddof) })?
+            ReductionKind::Variance { ddof, root } => {
+                self.reduced::<T, _>(field, reducers::Variance { ddof: T::of(ddof), root })?
             }
             ReductionKind::LogSumExp => {
                 self.reduced::<T, _>(field, reducers::LogSumExp::<T>(core::marker::PhantomData))?

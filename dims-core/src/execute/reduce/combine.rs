@@ -139,7 +139,7 @@ where
     drop(scope);
     let (kept, reduced) =
         (ReductionAxes::<S, R, D>::KEPT.as_slice(), ReductionAxes::<S, R, D>::REDUCED.as_slice());
-    let data = step.reduce(data, kept, reduced, reducer.derivative(), Q::NAME)?;
+    let data = step.reduce(data, kept, reduced, reducer.derivative(), reducer.name())?;
     Ok(result_of(data, kept, shape.sizes()))
 }
 
@@ -209,7 +209,7 @@ pub(crate) fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Elemen
     let len = to.len();
     let work = if E::Kernel::<'_, W>::PARALLEL { len.saturating_mul(count) } else { 0 };
     note(|| PlanStep::Reduce {
-        reduction: Q::NAME,
+        reduction: reducer.name(),
         expression: expr.describe(),
         loops: Loops::new::<Q::Out>(nest, len, threads::parts(work)),
         count,

@@ -61,9 +61,9 @@ reductions! {
     /// The position of the least element.
     argmin [Ordered] usize, reducers::ArgExtremum<false> = reducers::ArgExtremum, true;
     /// The population variance.
-    var [Real] T, reducers::Variance<T, false> = reducers::Variance { ddof: T::ZERO }, false;
+    var [Real] T, reducers::Variance<T> = reducers::Variance { ddof: T::ZERO, root: false }, false;
     /// The standard deviation.
-    std [Real] T, reducers::Variance<T, true> = reducers::Variance { ddof: T::ZERO }, false;
+    std [Real] T, reducers::Variance<T> = reducers::Variance { ddof: T::ZERO, root: true }, false;
     /// The Euclidean norm.
     norm [Magnitude<Abs: Real>] T::Abs, reducers::Norm = reducers::Norm, false;
     /// The logarithm of the sum of exponentials.
@@ -97,7 +97,9 @@ impl Truth for bool {
 pub struct Conditions<R>(R);
 
 impl<T: Truth, R: Reducer<bool>> Reducer<T> for Conditions<R> {
-    const NAME: &'static str = R::NAME;
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
     type Acc = R::Acc;
     type Out = R::Out;
     #[cfg_attr(not(unoptimized), inline(always))]

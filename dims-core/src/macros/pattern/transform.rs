@@ -183,7 +183,10 @@ fn reduced<T: Element, U: Dims, V: Values<Elem = T>, R: Reducer<T, Out: Element>
     if needs_elements && count == 0 && len > 0 {
         let dims = reduced.iter().filter_map(|&axis| axis.checked_sub(layout.axis(0)));
         let dims: Vec<_> = dims.map(|axis| format!("`{}`", pattern.axes[axis])).collect();
-        return Err(DimError::EmptyReduction { op: R::NAME, dims: format!("axes {}", dims.join(", ")) });
+        return Err(DimError::EmptyReduction {
+            op: reducer.name(),
+            dims: format!("axes {}", dims.join(", ")),
+        });
     }
     let loops = RunLoops { sizes: &layout.sizes, rows: &rows };
     let result = KeptLoops { kept: &kept, reduced: &reduced, len, count: Some(count) };
