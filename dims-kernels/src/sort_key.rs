@@ -1,6 +1,6 @@
 //! Elements as integers in the same order: one routine sorts elements of all types.
 
-use alloc::vec::Vec;
+use smallvec::SmallVec;
 
 /// How to sort elements of a type: by integers, or by comparisons. Users' types have the default,
 /// [`COMPARED`](SortKey::COMPARED); no other value can be constructed for them.
@@ -58,8 +58,8 @@ impl<T: Copy> SortKey<T> {
 /// Memory for the keys of a line.
 #[derive(Default)]
 pub(crate) struct KeyMemory {
-    short: Vec<u64>,
-    long: Vec<u128>,
+    short: SmallVec<[u64; 16]>,
+    long: SmallVec<[u128; 8]>,
 }
 
 /// The elements of a line as integers, with the key in the upper half and the position on the line
@@ -84,21 +84,27 @@ fn in_order<P: Ord + Copy>(keys: &mut [P], at: usize) -> (P, Option<P>) {
 }
 
 impl KeyedLine<'_> {
-    /// Writes the positions of the first elements in order, as many as there is room for.
-    pub(crate) fn write_first(self, out: &mut [usize]) {
+    /// Calls a function with the positions of the first `count` elements in order.
+    #[cfg_attr(not(unoptimized), inline(always))]
+    pub(crate) fn each_first(mut self, count: usize, mut each: impl FnMut(usize)) {
+        self.sort_first(count);
         match self {
-            KeyedLine::Short(keys) => {
-                sort_first(keys, out.len());
-                out.iter_mut().zip(keys).for_each(|(out, key)| *out = *key as u32 as usize);
-            }
-            KeyedLine::Long(keys) => {
-                sort_first(keys, out.len());
-                out.iter_mut().zip(keys).for_each(|(out, key)| *out = *key as u64 as usize);
-            }
+            KeyedLine::Short(keys) => keys[..count].iter().for_each(|&key| each(key as u32 as usize)),
+            KeyedLine::Long(keys) => keys[..count].iter().for_each(|&key| each(key as u64 as usize)),
+        }
+    }
+
+    /// (Not inlined, so that only this crate has code that sorts.)
+    #[inline(never)]
+    fn sort_first(&mut self, count: usize) {
+        match self {
+            KeyedLine::Short(keys) => sort_first(keys, count),
+            KeyedLine::Long(keys) => sort_first(keys, count),
         }
     }
 
     /// The position of the `at`th element in order, and that of the one after it, if there is one.
+    #[inline(never)]
     pub(crate) fn neighbours(self, at: usize) -> (usize, Option<usize>) {
         match self {
             KeyedLine::Short(keys) => {
@@ -162,8 +168,8 @@ mod tests {
                 if descending { order.reverse() } else { order }
             });
             for count in [0, 1, values.len(), line.len()] {
-                let mut found = vec![0; count];
-                T::SORT_KEY.line(&line, descending, &mut memory).write_first(&mut found);
+                let mut found = Vec::new();
+                T::SORT_KEY.line(&line, descending, &mut memory).each_first(count, |at| found.push(at));
                 assert_eq!(found, expected[..count], "{line:?}");
             }
             for at in 0..line.len() {

@@ -36,15 +36,6 @@ fn ascending_nan_first<T: Ordered>(a: &T, b: &T) -> Ordering {
     }
 }
 
-/// Writes the positions of the first elements of a sorted line, as many as there is room for; equal
-/// elements keep their order.
-fn first_positions<T: Ordered>(line: &[T], descending: bool, memory: &mut KeyMemory, out: &mut [usize]) {
-    if const { T::SORT_KEY.has_keys() } {
-        return T::SORT_KEY.line(line, descending, memory).write_first(out);
-    }
-    out.copy_from_slice(&sorted(line, descending)[..out.len()]);
-}
-
 /// The positions of a line sorted by comparing elements.
 fn sorted<T: Ordered>(line: &[T], descending: bool) -> Vec<usize> {
     let mut all: Vec<usize> = (0..line.len()).collect();
@@ -55,18 +46,27 @@ fn sorted<T: Ordered>(line: &[T], descending: bool) -> Vec<usize> {
     all
 }
 
-/// Like [`first_positions`], with the elements.
-fn first_elements<T: Ordered>(line: &[T], descending: bool, memory: &mut LineMemory, out: &mut [(T, usize)]) {
-    memory.positions.resize(out.len(), 0);
-    first_positions(line, descending, &mut memory.keys, &mut memory.positions);
-    out.iter_mut().zip(&memory.positions).for_each(|(out, &at)| *out = (line[at], at));
-}
-
-/// Memory for the work on a line.
-#[derive(Default)]
-struct LineMemory {
-    keys: KeyMemory,
-    positions: Vec<usize>,
+/// Sorts a line, and writes one value for each of the first elements, as many as there is room for.
+/// Equal elements keep their order.
+fn write_first<T: Ordered, U>(
+    line: &[T],
+    descending: bool,
+    keys: &mut KeyMemory,
+    out: &mut [U],
+    value: impl Fn(T, usize) -> U,
+) {
+    let count = out.len();
+    let mut out = out.iter_mut();
+    let write = |at: usize| {
+        if let Some(out) = out.next() {
+            *out = value(line[at], at);
+        }
+    };
+    if const { T::SORT_KEY.has_keys() } {
+        T::SORT_KEY.line(line, descending, keys).each_first(count, write);
+    } else {
+        sorted(line, descending).into_iter().take(count).for_each(write);
+    }
 }
 
 /// The results of a [`SortLines`].
@@ -114,21 +114,22 @@ impl<T: Ordered> StepKind for SortLines<T> {
         let x = operands.of::<T>(0);
         match wanted {
             SortWanted::Positions => {
-                let sort =
-                    |line: &[T], memory: &mut _, out: &mut _| first_positions(line, descending, memory, out);
+                let sort = |line: &[T], keys: &mut _, out: &mut _| {
+                    write_first(line, descending, keys, out, |_, at| at);
+                };
                 return Ok(StepResults::one(each_line(x, len, len, threads, sort)?));
             }
             SortWanted::Values if !operands.keeps() => {
-                let sort = |line: &[T], LineMemory { keys, positions }: &mut _, out: &mut [T]| {
-                    positions.resize(len, 0);
-                    first_positions(line, descending, keys, positions);
-                    out.iter_mut().zip(positions).for_each(|(out, at)| *out = line[*at]);
+                let sort = |line: &[T], keys: &mut _, out: &mut _| {
+                    write_first(line, descending, keys, out, |value, _| value);
                 };
                 return Ok(StepResults::one(each_line(x, len, len, threads, sort)?));
             }
             _ => {}
         }
-        let sort = |line: &[T], memory: &mut _, out: &mut _| first_elements(line, descending, memory, out);
+        let sort = |line: &[T], keys: &mut _, out: &mut _| {
+            write_first(line, descending, keys, out, |value, at| (value, at));
+        };
         let found = each_line(x, len, len, threads, sort)?;
         Ok(chosen(found, operands.keeps(), wanted == SortWanted::Both))
     }
@@ -219,7 +220,9 @@ impl<T: Ordered> StepKind for TopK<T> {
     }
 
     fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
-        let greatest = |line: &[T], memory: &mut _, out: &mut _| first_elements(line, true, memory, out);
+        let greatest = |line: &[T], keys: &mut _, out: &mut _| {
+            write_first(line, true, keys, out, |value, at| (value, at));
+        };
         let found = each_line(operands.of::<T>(0), self.len, self.k, threads, greatest)?;
         Ok(chosen(found, operands.keeps(), true))
     }
