@@ -60,6 +60,11 @@ pub trait Written {
 
 /// Dims with sizes: `Batch.of(2)`, a dim with a static size, a local dim with a size, and tuples of
 /// these.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a list of dims with sizes",
+    label = "expected dims with sizes",
+    note = "give a dim a size with `Batch.of(2)`; local dims and dims with a static size need none"
+)]
 pub trait SizedDims: Written {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

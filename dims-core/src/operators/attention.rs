@@ -3,7 +3,7 @@
 use crate::creation::random::Seed;
 use crate::error::DimError;
 use crate::execute::attention::{AttentionAxes, AttentionStep};
-use crate::execute::reduce::{along, sum};
+use crate::execute::reduce::{TwoFactors, along, sum_of_factors};
 use crate::expr::{Binary, Expr, Operand, Scalar, Select};
 use crate::operators::nn::dropout::Dropout as _;
 use crate::plan::axes::AxisList;
@@ -362,7 +362,12 @@ where
     S: Dims,
 {
     let product = Binary { op: ops::Mul, a: q, b: k };
-    let products = sum::<Named<Q::Elem, ScoreDims<Q, K>, Rank0, Binary<_, _, _>>, F, S>(&product)?;
+    let products = sum_of_factors::<
+        TwoFactors<Q::Dims, K::Dims, F>,
+        Named<Q::Elem, ScoreDims<Q, K>, Rank0, Binary<_, _, _>>,
+        F,
+        S,
+    >(&product)?;
     let scaled = Binary { op: ops::Mul, a: products.expr, b: Scalar(scale) };
     let biased = Binary { op: ops::Add, a: scaled, b: bias };
     let scores = Select { cond: mask, a: biased, b: Scalar(<Q::Elem as Float>::neg_infinity()) };
@@ -386,7 +391,9 @@ where
     // (If the mask excludes all keys, the weights are NaN.)
     let weights = Select { cond: mask, a: weights.expr, b: Scalar(V::Elem::ZERO) };
     let product = Binary { op: ops::Mul, a: weights, b: values };
-    sum::<Named<V::Elem, Weighed<S, V>, Rank0, Binary<_, _, _>>, O, X>(&product)
+    sum_of_factors::<TwoFactors<S, V::Dims, O>, Named<V::Elem, Weighed<S, V>, Rank0, Binary<_, _, _>>, O, X>(
+        &product,
+    )
 }
 
 /// A builder for attention, with the usual defaults.

@@ -12,7 +12,7 @@ pub mod systems;
 use crate::error::DimError;
 use crate::execute::lines::along_lines;
 use crate::execute::place::{PlacedResult, Strides};
-use crate::execute::reduce::{Empty, Reduced, TensorOf, cosine, reduce, sum};
+use crate::execute::reduce::{Empty, Reduced, TensorOf, TwoFactors, cosine, reduce, sum, sum_of_factors};
 use crate::expr::remap::{Along, Changes, term};
 use crate::expr::{Binary, Iota, Remap, Scalar, Select, Unary};
 use crate::operators::nn::norm::check_eps;
@@ -234,7 +234,9 @@ pub trait LinearAlgebra: Computable {
         let own = self.borrowed();
         let product = Binary { op: ops::Mul, a: &*own, b: other.into_named().expr };
         let product: Pairwise<'_, ops::Mul, Self::Elem, Self, B> = Named::from_expr(product);
-        sum::<Named<_, U, _, _>, D, X>(&*read_checked(&product, &dims)?)
+        sum_of_factors::<TwoFactors<Self::Dims, B::Dims, D>, Named<_, U, _, _>, D, X>(&*read_checked(
+            &product, &dims,
+        )?)
     }
 
     /// An alias of [`contract`](LinearAlgebra::contract), with NumPy's name:

@@ -241,7 +241,7 @@ unsafe impl<T: Element, X: GatherIndices, W: StrideKind> Kernel for Strided<'_, 
     const PARALLEL: bool = X::PARALLEL;
     const GATHERS: bool = X::ANY;
     const READS: bool = true;
-    const PAIRS: bool = !X::ANY;
+    const PAIRS: bool = W::PAIRS && !X::ANY;
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn prefetch<I: Isa>(&mut self, tile: &Tile<'_>) {

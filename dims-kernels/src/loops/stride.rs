@@ -5,6 +5,9 @@ pub trait StrideKind {
     /// Whether the stride is 1 for every operand. Then it is not checked at run time, and no code
     /// is compiled for other strides.
     const UNIT: bool;
+    /// Whether operands may be constant along loops of a result with rows and columns. If not, no
+    /// code is compiled for reductions of [pairs of rows](crate::reduce::pairs).
+    const PAIRS: bool;
 }
 
 /// Any stride, given by the plan.
@@ -12,6 +15,15 @@ pub struct AnyStride;
 
 impl StrideKind for AnyStride {
     const UNIT: bool = false;
+    const PAIRS: bool = true;
+}
+
+/// Any stride, in a reduction whose result has at most one axis.
+pub struct LineStride;
+
+impl StrideKind for LineStride {
+    const UNIT: bool = false;
+    const PAIRS: bool = false;
 }
 
 /// The stride is 1, which follows from the types of the operands.
@@ -19,4 +31,5 @@ pub struct UnitStride;
 
 impl StrideKind for UnitStride {
     const UNIT: bool = true;
+    const PAIRS: bool = false;
 }

@@ -39,25 +39,7 @@ in_memory!(for f32 f64: variance_memory, Real, Variance<T> => T);
 in_memory!(for f32 f64: norm_memory, Magnitude<Abs: Real>, Norm => <T as Magnitude>::Abs);
 in_memory!(for f32 f64: logsumexp_memory, Real, LogSumExp<T> => T);
 
-/// A reduction of `bool`s in memory as a function, compiled here.
-macro_rules! bools_in_memory {
-    ($name:ident, $reducer:ty => $out:ty) => {
-        #[inline(never)]
-        fn $name(
-            memory: ReduceInput<'_, bool>,
-            to: Destination<'_, $out>,
-            reducer: $reducer,
-        ) -> Result<Vec<$out>, Error> {
-            memory.reduce(to, reducer)
-        }
-    };
-}
-
-bools_in_memory!(any_memory, Any => bool);
-bools_in_memory!(all_memory, All => bool);
-bools_in_memory!(count_memory, Count => usize);
-
-/// The method of a [`Reducer`] that calls one of these functions.
+/// The method of a [`Reducer`] that calls such a function.
 macro_rules! reduces_memory_by {
     ($name:ident, $t:ty) => {
         #[cfg_attr(not(unoptimized), inline(always))]
@@ -70,6 +52,9 @@ macro_rules! reduces_memory_by {
         }
     };
 }
+
+mod bools;
+pub use bools::{All, Any, Count};
 
 /// A sum.
 #[derive(Clone, Copy)]
@@ -315,102 +300,6 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
     ) -> Result<Vec<usize>, Error> {
         if GREATEST { argmax_memory(memory, to, ArgExtremum) } else { argmin_memory(memory, to, ArgExtremum) }
     }
-}
-
-/// Whether any element is true.
-#[derive(Clone, Copy)]
-pub struct Any;
-
-impl Reducer<bool> for Any {
-    fn name(&self) -> &'static str {
-        "any"
-    }
-    type Acc = bool;
-    type Out = bool;
-    fn derivative(&self) -> ReductionKind {
-        ReductionKind::Any
-    }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn start(&self) -> bool {
-        false
-    }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn step<I: Isa>(&self, acc: bool, value: bool, _: usize) -> bool {
-        acc | value
-    }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn join<I: Isa>(&self, a: bool, b: bool) -> bool {
-        a | b
-    }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn finish(&self, acc: bool, _: usize) -> bool {
-        acc
-    }
-    reduces_memory_by!(any_memory, bool);
-}
-
-/// Whether all elements are true.
-#[derive(Clone, Copy)]
-pub struct All;
-
-impl Reducer<bool> for All {
-    fn name(&self) -> &'static str {
-        "all"
-    }
-    type Acc = bool;
-    type Out = bool;
-    fn derivative(&self) -> ReductionKind {
-        ReductionKind::All
-    }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn start(&self) -> bool {
-        true
-    }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn step<I: Isa>(&self, acc: bool, value: bool, _: usize) -> bool {
-        acc & value
-    }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn join<I: Isa>(&self, a: bool, b: bool) -> bool {
-        a & b
-    }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn finish(&self, acc: bool, _: usize) -> bool {
-        acc
-    }
-    reduces_memory_by!(all_memory, bool);
-}
-
-/// The number of true elements.
-#[derive(Clone, Copy)]
-pub struct Count;
-
-impl Reducer<bool> for Count {
-    fn name(&self) -> &'static str {
-        "count"
-    }
-    type Acc = usize;
-    type Out = usize;
-    fn derivative(&self) -> ReductionKind {
-        ReductionKind::Count
-    }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn start(&self) -> usize {
-        0
-    }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn step<I: Isa>(&self, acc: usize, value: bool, _: usize) -> usize {
-        acc + usize::from(value)
-    }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn join<I: Isa>(&self, a: usize, b: usize) -> usize {
-        a + b
-    }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn finish(&self, acc: usize, _: usize) -> usize {
-        acc
-    }
-    reduces_memory_by!(count_memory, bool);
 }
 
 /// The sum of the squared deviations from the mean, divided by the count minus `ddof`; its square

@@ -79,6 +79,7 @@ struct RowReduction<'r, K: Kernel, R: Reducer<K::Elem>> {
 impl<K: Kernel, R: Reducer<K::Elem>> Task for RowReduction<'_, K, R> {
     /// Whether the kernel could return pointers to the rows.
     type Out = bool;
+    // All other reductions run here only if the rows are distant, and wait for memory.
     const WIDE: bool = R::ALWAYS_BY_ROWS;
 
     #[cfg_attr(not(unoptimized), inline(always))]

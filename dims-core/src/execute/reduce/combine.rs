@@ -24,7 +24,7 @@ use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, PlanStep, ProductDims, note, told};
-use kernels::loops::stride::{AnyStride, StrideKind, UnitStride};
+use kernels::loops::stride::{AnyStride, LineStride, StrideKind, UnitStride};
 use kernels::machine::threads;
 use kernels::memory::destination::Destination;
 use kernels::reduce::Reducer;
@@ -186,8 +186,13 @@ where
         None => (sizes, len, count),
     };
     let nest = Nest::reduce(live, kept, reduced, &rows);
-    let mut data = reduced_in::<AnyStride, _, _>(expr, &nest, Destination::of_step(len), count, reducer)
-        .map_err(|error| shape.name_dims(error, kept))?;
+    let to = Destination::of_step(len);
+    let data = if const { ReductionAxes::<S, R, D>::KEPT.as_slice().len() < 2 } {
+        reduced_in::<LineStride, _, _>(expr, &nest, to, count, reducer)
+    } else {
+        reduced_in::<AnyStride, _, _>(expr, &nest, to, count, reducer)
+    };
+    let mut data = data.map_err(|error| shape.name_dims(error, kept))?;
     if let Some(still) = still {
         data.iter_mut().for_each(|result| *result = reducer.repeat(*result, still.times()));
         data = still.repeated(data, sizes, kept).map_err(|error| shape.name_dims(error, kept))?;

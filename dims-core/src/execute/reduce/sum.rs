@@ -20,6 +20,7 @@ use crate::types::rank::Rank;
 use crate::types::set::{Dims, Keys, MAX_DIMS};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::marker::PhantomData;
 use kernels::contract;
 use kernels::contract::LoopAxes;
 use kernels::contract::target::Target;
@@ -30,6 +31,50 @@ use kernels::reduce::reducers;
 use kernels::scalar::Num;
 use smallvec::SmallVec;
 
+/// What types say about the factors of a product.
+pub(crate) trait FactorDims {
+    /// Whether the sum is a matrix product: both factors have all summed dims, and each has dims that
+    /// the other lacks. Then the factors are stored whatever the sizes are, and no fused loop over
+    /// the product is compiled.
+    const ARE_MATRICES: bool;
+}
+
+/// Nothing.
+pub(crate) struct AnyFactors;
+
+impl FactorDims for AnyFactors {
+    const ARE_MATRICES: bool = false;
+}
+
+/// The sum is a matrix product.
+pub(crate) struct Matrices;
+
+impl FactorDims for Matrices {
+    const ARE_MATRICES: bool = true;
+}
+
+/// There are two factors with the dims `A` and `B`, and their product is summed over `D`.
+pub(crate) struct TwoFactors<A, B, D>(PhantomData<(A, B, D)>);
+
+impl<A: Dims, B: Dims, D: DimList> FactorDims for TwoFactors<A, B, D> {
+    const ARE_MATRICES: bool = A::KEYS.has_all(D::KEYS)
+        && B::KEYS.has_all(D::KEYS)
+        && !A::KEYS.has_all(B::KEYS)
+        && !B::KEYS.has_all(A::KEYS);
+}
+
+/// [`sum_of_factors`] of any expression.
+#[cfg_attr(not(unoptimized), inline(always))]
+#[track_caller]
+pub(crate) fn sum<A, D, X>(expr: &A::Expr) -> Result<Reduced<A::Elem, A, X>, DimError>
+where
+    A: Computable<Elem: Num>,
+    D: DimList,
+    X: Dims,
+{
+    sum_of_factors::<AnyFactors, A, D, X>(expr)
+}
+
 /// A sum: a contraction if the expression is a product whose factors lack dims of one another, else
 /// one fused pass.
 ///
@@ -38,8 +83,9 @@ use smallvec::SmallVec;
 /// forwarding cannot handle. The stall takes longer than a small product.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
-pub(crate) fn sum<A, D, X>(expr: &A::Expr) -> Result<Reduced<A::Elem, A, X>, DimError>
+pub(crate) fn sum_of_factors<F, A, D, X>(expr: &A::Expr) -> Result<Reduced<A::Elem, A, X>, DimError>
 where
+    F: FactorDims,
     A: Computable<Elem: Num>,
     D: DimList,
     X: Dims,
@@ -56,14 +102,15 @@ where
             return Ok(Named::from_expr(Evaluated::laid_out(data, &sizes[..rank])));
         }
     }
-    planned_sum::<A::Dims, A::Rank, _, D, X>(expr)
+    planned_sum::<F, A::Dims, A::Rank, _, D, X>(expr)
 }
 
-/// [`sum`], by the general path.
+/// [`sum_of_factors`], by the general path.
 #[inline(never)]
 #[track_caller]
-fn planned_sum<S, R, E, D, X>(expr: &E) -> Result<Named<E::Elem, X, R>, DimError>
+fn planned_sum<F, S, R, E, D, X>(expr: &E) -> Result<Named<E::Elem, X, R>, DimError>
 where
+    F: FactorDims,
     S: Dims,
     R: Rank,
     E: Expr<Elem: Num>,
@@ -103,6 +150,14 @@ where
         let (axes, target) = (LoopAxes { sizes, name: &name }, Target::new(kept, sizes));
         let data = contract::contract(factors.operands, factors.scale, axes, target)
             .map_err(|error| shape.name_dims(error.into(), kept))?;
+        drop(scope);
+        return Ok(result_of(step.map(data, kept), kept, sizes));
+    }
+    if const { F::ARE_MATRICES && E::FACTS.factors == 2 } {
+        let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
+        expr.factors::<S, R>(&shape, &mut factors)?;
+        let axes = [kept, ReductionAxes::<S, R, D>::REDUCED.as_slice()];
+        let data = sum_of_stored(factors, &shape, axes, &|| expr.describe())?;
         drop(scope);
         return Ok(result_of(step.map(data, kept), kept, sizes));
     }
@@ -204,6 +259,30 @@ fn contracted<T: Num>(
     let data = contract::contract(factors.operands, factors.scale, LoopAxes { sizes, name }, target)
         .map_err(|error| shape.name_dims(error.into(), kept))?;
     Ok((data, order))
+}
+
+/// The sum of a product of at most two factors, as one loop over the stored factors.
+#[inline(never)]
+#[track_caller]
+fn sum_of_stored<T: Num>(
+    Factors { scale, mut operands }: Factors<'_, T>,
+    shape: &Shape,
+    [kept, reduced]: [&[usize]; 2],
+    describe: &dyn Fn() -> String,
+) -> Result<Vec<T>, DimError> {
+    let sizes = shape.sizes();
+    shape.volume(reduced, 1)?;
+    // Constants are part of the scale.
+    while operands.len() < 2 {
+        operands.push(contract::ContractionFactor::owned(vec![T::ONE], &[], sizes));
+    }
+    let mut data = contract::sum_of_pair([&operands[0], &operands[1]], sizes, [kept, reduced], describe)
+        .map_err(|error| shape.name_dims(error.into(), kept))?;
+    if scale != T::ONE {
+        data.iter_mut().for_each(|sum| *sum = sum.mul(scale));
+    }
+    told(&data);
+    Ok(data)
 }
 
 /// The sum of a product in the order `kept`, with axes along which no factor varies.

@@ -3,7 +3,7 @@
 use crate::creation::create::{SizedDims, try_full};
 use crate::error::{DimError, unwrap};
 use crate::execute::assign::added_in_place;
-use crate::execute::reduce::sum;
+use crate::execute::reduce::{TwoFactors, sum_of_factors};
 use crate::expr::Binary;
 use crate::tensors::named::Named;
 use crate::types::dim::DimList;
@@ -127,7 +127,7 @@ where
 {
     let product = Binary { op: ops::Mul, a: &x.expr, b: &weight.expr };
     let product: Named<T, X::All, Rank0, _> = Named::from_expr(product);
-    sum::<Named<T, X::All, Rank0, _>, I, Z>(&product.expr)
+    sum_of_factors::<TwoFactors<X, <O as Union<I>>::Out, I>, Named<T, X::All, Rank0, _>, I, Z>(&product.expr)
 }
 
 impl<I: Dims, O: Dims + Union<I>, T: Clone> Clone for Linear<I, O, T> {
