@@ -647,3 +647,65 @@ mod still_axes {
         assert_eq!((slopes.0.order(()), slopes.1.order(())), (3e18, 2e18));
     }
 }
+
+/// Matrix products whose left factor is computed.
+mod computed_factors {
+    use super::*;
+
+    dims! { struct M; struct K; struct N; }
+
+    #[test]
+    fn of_all_sizes() {
+        for [m, k, n] in (0..27).map(|at| [at / 9, at / 3 % 3, at % 3]) {
+            let x = from_fn((M.of(m), K.of(k)), |(row, at)| (row * 3 + at) as i64 - 2);
+            let bias = from_fn(K.of(k), |at| at as i64 + 1);
+            let w = from_fn((K.of(k), N.of(n)), |(at, col)| (at * 5) as i64 - col as i64);
+            let expected = ndarray::Array2::from_shape_fn((m, n), |(row, col)| {
+                (0..k)
+                    .map(|at| {
+                        ((row * 3 + at) as i64 - 2 + at as i64 + 1) * ((at * 5) as i64 - col as i64) * 3
+                    })
+                    .sum()
+            });
+            assert_eq!(((&x + &bias) * 3).contract(&w, K).order((M, N)), expected, "{m} {k} {n}");
+            let (x, bias, w) = (x.cast::<f32>().eval(), bias.cast::<f32>().eval(), w.cast::<f32>().eval());
+            let found = ((&x + &bias) * 3.0).contract(&w, K).order((M, N));
+            assert_eq!(found, expected.mapv(|sum: i64| sum as f32), "{m} {k} {n}");
+            let (value, slopes) =
+                value_and_grad(|(x, w)| ((x + &bias) * 3.0).contract(w, K).sum((M, N)), (&x, &w));
+            assert_eq!(value, expected.sum() as f32, "{m} {k} {n}");
+            let expected = ndarray::Array2::from_shape_fn((m, k), |(_, at)| {
+                (0..n).map(|col| (at * 5) as f32 - col as f32).sum::<f32>() * 3.0
+            });
+            assert_eq!(slopes.0.order((M, K)), expected, "{m} {k} {n}");
+        }
+    }
+
+    #[test]
+    fn of_no_elements_compute_nothing() {
+        let x = from_fn((M.of(0), K.of(2)), |_| 1);
+        let zeros = from_vec(K.of(2), vec![0, 0]);
+        let w = from_fn((K.of(2), N.of(3)), |_| 1);
+        // A division by zero would be an error.
+        assert_eq!((&x / &zeros).contract(&w, K).order((M, N)), ndarray::Array2::<i32>::zeros((0, 3)));
+    }
+
+    #[test]
+    fn that_do_not_vary() {
+        let x = from_vec(M.of(2), vec![1.0, 2.0]);
+        let many = K.of(1_000_000);
+        let y = ones::<f64, _>((N.of(3), K.of(1_000_000)));
+        assert_eq!(x.view().expand(many).contract(&y, K).order((M, N)), array![[1e6; 3], [2e6; 3]]);
+    }
+
+    #[cfg(feature = "half")]
+    #[test]
+    fn are_scaled_before_they_are_rounded() {
+        let ten = half::f16::from_f32(10.0);
+        let x = full((M.of(1), K.of(4096)), ten);
+        let w = full((K.of(4096), N.of(2)), ten);
+        // The sum of the products is greater than the greatest number of this type.
+        let found = (&x * half::f16::from_f32(0.001)).contract(&w, K).order((M, N));
+        assert!(found.iter().all(|sum| (sum.to_f32() - 410.0).abs() < 1.0), "{found}");
+    }
+}

@@ -156,7 +156,7 @@ mod tests {
     use alloc::vec::Vec;
     use core::fmt::Debug;
 
-    /// Sorts a line of all the values twice, and compares the positions with those of a stable sort.
+    /// Sorts a line that has each value twice, and compares the positions with a stable sort's.
     fn check<T: Ordered + Debug>(values: &[T]) {
         let line = [values, values].concat();
         let mut memory = KeyMemory::default();

@@ -279,7 +279,7 @@ fn at_hand<A: Computable, L: OrderList>(
 }
 
 /// [`OrderExt::try_order`] for elements that must be computed or moved. (A separate function,
-/// because the other part is always inlined, as [`sum`](crate::execute::reduce::sum) explains.)
+/// because the other part is always inlined, as [`sum_of_factors`](crate::execute::reduce::sum_of_factors) explains.)
 #[inline(never)]
 #[track_caller]
 fn planned<A, L, X>(tensor: A) -> Result<X::Out, DimError>

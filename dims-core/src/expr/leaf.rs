@@ -147,7 +147,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Evaluated<T, S, R> {
     type Elem = T;
     type Open = ();
     type Kernel<'k, W: StrideKind>
-        = Strided<'k, T, ()>
+        = Strided<'k, T, (), W::OfAny>
     where
         Self: 'k;
     const FACTS: Facts = Facts {
@@ -260,7 +260,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     type Elem = T;
     type Open = ();
     type Kernel<'k, W: StrideKind>
-        = Strided<'k, T, X::Kernels<'k>>
+        = Strided<'k, T, X::Kernels<'k>, W::OfAny>
     where
         Self: 'k;
     const FACTS: Facts = Facts {

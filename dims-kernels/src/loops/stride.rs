@@ -8,6 +8,8 @@ pub trait StrideKind {
     /// Whether operands may be constant along loops of a result with rows and columns. If not, no
     /// code is compiled for reductions of [pairs of rows](crate::reduce::pairs).
     const PAIRS: bool;
+    /// What is known about the stride of an operand whose own type does not determine it.
+    type OfAny: StrideKind;
 }
 
 /// Any stride, given by the plan.
@@ -16,6 +18,7 @@ pub struct AnyStride;
 impl StrideKind for AnyStride {
     const UNIT: bool = false;
     const PAIRS: bool = true;
+    type OfAny = AnyStride;
 }
 
 /// Any stride, in a reduction whose result has at most one axis.
@@ -24,6 +27,7 @@ pub struct LineStride;
 impl StrideKind for LineStride {
     const UNIT: bool = false;
     const PAIRS: bool = false;
+    type OfAny = LineStride;
 }
 
 /// The stride is 1, which follows from the types of the operands.
@@ -32,4 +36,5 @@ pub struct UnitStride;
 impl StrideKind for UnitStride {
     const UNIT: bool = true;
     const PAIRS: bool = false;
+    type OfAny = AnyStride;
 }

@@ -96,8 +96,8 @@ impl<T: Element> ReduceInput<'_, T> {
     }
 }
 
-/// [`reduce`], compiled once for each type and reducer: elements in memory and computed ones are the
-/// same kernel.
+/// [`reduce`], compiled once for each type and reducer: elements in memory and computed ones are
+/// the same kernel.
 pub(crate) fn reduce_any<'n, T: Element, R: Reducer<T, Out: Send>>(
     nest: &'n Nest,
     parts: &'n mut NestParts,

@@ -75,8 +75,8 @@ pub trait Reducer<T>: Copy {
     /// Whether [`line`](Reducer::line) is faster on contiguous elements than individual steps.
     const AT_ONCE: bool = false;
     /// Whether reductions across distant rows in memory run in [separate loops](rows). These loops
-    /// are most of the code of a reduction, so they are not compiled for reductions that take longer
-    /// to compute than to read.
+    /// are most of the code of a reduction, so they are not compiled for reductions that take
+    /// longer to compute than to read.
     const BY_ROWS: bool = true;
     /// Whether reductions across rows in memory run in [separate loops](rows) even if the elements
     /// are in near caches. The other loops keep their states in memory, where a step that compares

@@ -79,8 +79,8 @@ struct RowReduction<'r, K: Kernel, R: Reducer<K::Elem>> {
 impl<K: Kernel, R: Reducer<K::Elem>> Task for RowReduction<'_, K, R> {
     /// Whether the kernel could return pointers to the rows.
     type Out = bool;
-    // All other reductions run here only if the rows are distant, and wait for memory.
-    const WIDE: bool = R::ALWAYS_BY_ROWS;
+    // Otherwise the rows are distant, and the loops wait for memory.
+    const WIDE: bool = R::ALWAYS_BY_ROWS || K::GATHERS;
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(mut self) -> bool {

@@ -36,13 +36,18 @@ fn ascending_nan_first<T: Ordered>(a: &T, b: &T) -> Ordering {
     }
 }
 
-/// The positions of a line sorted by comparing elements.
-fn sorted<T: Ordered>(line: &[T], descending: bool) -> Vec<usize> {
+/// The positions of the first `count` elements of a line sorted by comparing elements.
+fn sorted<T: Ordered>(line: &[T], descending: bool, count: usize) -> Vec<usize> {
     let mut all: Vec<usize> = (0..line.len()).collect();
-    all.sort_by(|&a, &b| {
+    let order = |&a: &usize, &b: &usize| {
         let order = ascending(&line[a], &line[b]);
-        if descending { order.reverse() } else { order }
-    });
+        (if descending { order.reverse() } else { order }).then(a.cmp(&b))
+    };
+    if count < all.len() {
+        all.select_nth_unstable_by(count, order);
+        all.truncate(count);
+    }
+    all.sort_unstable_by(order);
     all
 }
 
@@ -65,7 +70,7 @@ fn write_first<T: Ordered, U>(
     if const { T::SORT_KEY.has_keys() } {
         T::SORT_KEY.line(line, descending, keys).each_first(count, write);
     } else {
-        sorted(line, descending).into_iter().take(count).for_each(write);
+        sorted(line, descending, count).into_iter().for_each(write);
     }
 }
 
@@ -111,21 +116,21 @@ impl<T: Ordered> StepKind for SortLines<T> {
 
     fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
         let SortLines { len, descending, wanted, .. } = *self;
+        if wanted == SortWanted::Values && !operands.keeps() {
+            let mut data = operands.take::<T>(0);
+            in_place(&mut data, len, threads, |line, (keys, old): &mut (_, Vec<T>)| {
+                old.clear();
+                old.extend_from_slice(line);
+                write_first(old, descending, keys, line, |value, _| value);
+            });
+            return Ok(StepResults::one(data));
+        }
         let x = operands.of::<T>(0);
-        match wanted {
-            SortWanted::Positions => {
-                let sort = |line: &[T], keys: &mut _, out: &mut _| {
-                    write_first(line, descending, keys, out, |_, at| at);
-                };
-                return Ok(StepResults::one(each_line(x, len, len, threads, sort)?));
-            }
-            SortWanted::Values if !operands.keeps() => {
-                let sort = |line: &[T], keys: &mut _, out: &mut _| {
-                    write_first(line, descending, keys, out, |value, _| value);
-                };
-                return Ok(StepResults::one(each_line(x, len, len, threads, sort)?));
-            }
-            _ => {}
+        if wanted == SortWanted::Positions {
+            let sort = |line: &[T], keys: &mut _, out: &mut _| {
+                write_first(line, descending, keys, out, |_, at| at);
+            };
+            return Ok(StepResults::one(each_line(x, len, len, threads, sort)?));
         }
         let sort = |line: &[T], keys: &mut _, out: &mut _| {
             write_first(line, descending, keys, out, |value, at| (value, at));
@@ -325,7 +330,7 @@ fn neighbours<T: Real>(line: &[T], at: usize, keys: &mut KeyMemory) -> (usize, u
         let (low, high) = T::SORT_KEY.line(line, false, keys).neighbours(at);
         return (low, high.unwrap_or(low));
     }
-    let order = sorted(line, false);
+    let order = sorted(line, false, line.len());
     (order[at], order[(at + 1).min(line.len() - 1)])
 }
 
@@ -391,4 +396,23 @@ fn each_line<T: Element, U: Element, M: Default>(
         });
     }
     Ok(out)
+}
+
+/// Works on each line of `len` elements in place, on several threads. Each thread has memory `M` for
+/// its lines.
+fn in_place<T: Element, M: Default>(
+    data: &mut [T],
+    len: usize,
+    threads: usize,
+    work: impl Fn(&mut [T], &mut M) + Send + Sync,
+) {
+    if data.is_empty() {
+        return;
+    }
+    let lines = data.len() / len;
+    let chunks: Vec<_> = data.chunks_mut(lines.div_ceil(threads) * len).collect();
+    threads::each(chunks, |chunk| {
+        let mut memory = M::default();
+        chunk.chunks_exact_mut(len).for_each(|line| work(line, &mut memory));
+    });
 }

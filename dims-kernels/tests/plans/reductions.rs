@@ -120,7 +120,8 @@ where
     let (work, len, count) = (nest.positions(), expected.len(), reduced.iter().product());
     // SAFETY: the row of the nest has the strides of `x`, along axes of its sizes.
     let memory = || unsafe { ReduceInput::new(x.elements(), &nest, work, count) };
-    let case = || format!("{} {:?} {:?}", reducer.name(), (&axes.sizes, &axes.kept, &axes.reduced), x.strides);
+    let case =
+        || format!("{} {:?} {:?}", reducer.name(), (&axes.sizes, &axes.kept, &axes.reduced), x.strides);
     let new = || Destination::New(len);
     assert_eq!(memory().reduce(new(), reducer).expect("there is memory"), expected, "{}", case());
     let compiled = reducer.reduce_memory(memory(), new());

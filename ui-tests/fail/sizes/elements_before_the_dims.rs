@@ -1,3 +1,4 @@
+//~ words: is not a list of dims with sizes | Batch.of(2)
 //! Constructors take the dims first.
 
 use typed_dims::prelude::*;

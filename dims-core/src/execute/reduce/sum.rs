@@ -26,6 +26,7 @@ use kernels::contract::LoopAxes;
 use kernels::contract::target::Target;
 use kernels::loops::axes::{AxisSet, Order};
 use kernels::loops::steps::told;
+use kernels::memory::allocate::reserve;
 use kernels::memory::axes::Axis;
 use kernels::reduce::reducers;
 use kernels::scalar::Num;
@@ -33,9 +34,8 @@ use smallvec::SmallVec;
 
 /// What types say about the factors of a product.
 pub(crate) trait FactorDims {
-    /// Whether the sum is a matrix product: both factors have all summed dims, and each has dims that
-    /// the other lacks. Then the factors are stored whatever the sizes are, and no fused loop over
-    /// the product is compiled.
+    /// Whether the sum is a matrix product: both factors have all summed dims, at least one, and
+    /// each factor has dims that the other lacks.
     const ARE_MATRICES: bool;
 }
 
@@ -57,10 +57,21 @@ impl FactorDims for Matrices {
 pub(crate) struct TwoFactors<A, B, D>(PhantomData<(A, B, D)>);
 
 impl<A: Dims, B: Dims, D: DimList> FactorDims for TwoFactors<A, B, D> {
-    const ARE_MATRICES: bool = A::KEYS.has_all(D::KEYS)
-        && B::KEYS.has_all(D::KEYS)
-        && !A::KEYS.has_all(B::KEYS)
-        && !B::KEYS.has_all(A::KEYS);
+    const ARE_MATRICES: bool = !D::KEYS.as_slice().is_empty()
+        && A::KEYS.has(D::KEYS)
+        && B::KEYS.has(D::KEYS)
+        && !A::KEYS.has(B::KEYS)
+        && !B::KEYS.has(A::KEYS);
+}
+
+/// Whether the sum is a contraction whatever the sizes are, so that no fused loop over the product
+/// is compiled. The right factor is in memory; the left one may have to be computed and stored.
+///
+/// If the left factor has only one row, as when one token is decoded, it is small. If the right
+/// factor is computed, it may be a large matrix, such as converted weights; a fused loop need not
+/// store it.
+const fn is_always_contraction<F: FactorDims, E: Expr>() -> bool {
+    F::ARE_MATRICES && E::FACTS.factors == 2 && E::FACTS.factors_in_memory & 0b10 != 0
 }
 
 /// [`sum_of_factors`] of any expression.
@@ -132,7 +143,7 @@ where
         return Ok(result_in(step.map(data, &order), &order, sizes));
     }
     if const { E::FACTS.factors >= 2 }
-        && let Some((supports, still)) = is_product::<S, R, _>(expr, &shape, kept)
+        && let Some((supports, still)) = factors_of_product::<F, S, R, _>(expr, &shape, kept)
     {
         let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
         expr.factors::<S, R>(&shape, &mut factors)?;
@@ -153,15 +164,12 @@ where
         drop(scope);
         return Ok(result_of(step.map(data, kept), kept, sizes));
     }
-    if const { F::ARE_MATRICES && E::FACTS.factors == 2 } {
-        let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
-        expr.factors::<S, R>(&shape, &mut factors)?;
-        let axes = [kept, ReductionAxes::<S, R, D>::REDUCED.as_slice()];
-        let data = sum_of_stored(factors, &shape, axes, &|| expr.describe())?;
-        drop(scope);
-        return Ok(result_of(step.map(data, kept), kept, sizes));
-    }
-    let data = combined::<S, R, E, D, _>(expr, &shape, reducers::Sum, Empty::Allowed)?;
+    let data = if const { is_always_contraction::<F, E>() } {
+        // There are no elements to add.
+        zeros(shape.volume(kept, size_of::<E::Elem>())?)?
+    } else {
+        combined::<S, R, E, D, _>(expr, &shape, reducers::Sum, Empty::Allowed)?
+    };
     drop(scope);
     Ok(result_of(step.map(data, kept), kept, sizes))
 }
@@ -261,28 +269,12 @@ fn contracted<T: Num>(
     Ok((data, order))
 }
 
-/// The sum of a product of at most two factors, as one loop over the stored factors.
-#[inline(never)]
-#[track_caller]
-fn sum_of_stored<T: Num>(
-    Factors { scale, mut operands }: Factors<'_, T>,
-    shape: &Shape,
-    [kept, reduced]: [&[usize]; 2],
-    describe: &dyn Fn() -> String,
-) -> Result<Vec<T>, DimError> {
-    let sizes = shape.sizes();
-    shape.volume(reduced, 1)?;
-    // Constants are part of the scale.
-    while operands.len() < 2 {
-        operands.push(contract::ContractionFactor::owned(vec![T::ONE], &[], sizes));
-    }
-    let mut data = contract::sum_of_pair([&operands[0], &operands[1]], sizes, [kept, reduced], describe)
-        .map_err(|error| shape.name_dims(error.into(), kept))?;
-    if scale != T::ONE {
-        data.iter_mut().for_each(|sum| *sum = sum.mul(scale));
-    }
-    told(&data);
-    Ok(data)
+/// Sums without elements.
+fn zeros<T: Num>(len: usize) -> Result<Vec<T>, DimError> {
+    let mut zeros = reserve(len)?;
+    zeros.resize(len, T::ZERO);
+    told(&zeros);
+    Ok(zeros)
 }
 
 /// The sum of a product in the order `kept`, with axes along which no factor varies.
@@ -309,6 +301,16 @@ pub(crate) fn is_product<S: Dims, R: Rank, E: Expr<Elem: Num>>(
     shape: &Shape,
     kept: &[usize],
 ) -> Option<(contract::Supports, Option<Still>)> {
+    factors_of_product::<AnyFactors, S, R, E>(expr, shape, kept)
+}
+
+/// [`is_product`], if the types say something about the factors.
+#[inline]
+fn factors_of_product<F: FactorDims, S: Dims, R: Rank, E: Expr<Elem: Num>>(
+    expr: &E,
+    shape: &Shape,
+    kept: &[usize],
+) -> Option<(contract::Supports, Option<Still>)> {
     if const { E::FACTS.factors < 2 } {
         return None;
     }
@@ -317,7 +319,12 @@ pub(crate) fn is_product<S: Dims, R: Rank, E: Expr<Elem: Num>>(
     expr.supports::<S, R>(shape, &mut supports);
     let still = Still::of_supports(&supports, sizes, kept);
     let (sizes, kept) = still.as_ref().map_or((sizes, kept), |still| (&still.sizes[..], &still.kept[..]));
-    let is_product = contract::is_worthwhile(&supports, sizes, kept)
-        || contract::is_matrix_vector::<E::Elem>(&supports, E::FACTS.factors_in_memory, sizes, kept);
+    let is_product = match const { is_always_contraction::<F, E>() } {
+        true => !sizes.contains(&0),
+        false => {
+            contract::is_worthwhile(&supports, sizes, kept)
+                || contract::is_matrix_vector::<E::Elem>(&supports, E::FACTS.factors_in_memory, sizes, kept)
+        }
+    };
     is_product.then_some((supports, still))
 }

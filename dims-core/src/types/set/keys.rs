@@ -72,22 +72,6 @@ impl Keys {
     /// The keys of the empty set.
     pub(crate) const EMPTY: Keys = Keys { len: 0, keys: [DimKey::BLANK; MAX_DIMS], has_primes: false };
 
-    /// Whether all of `others` are among these.
-    pub(crate) const fn has_all(&self, others: &Keys) -> bool {
-        let mut i = 0;
-        while i < others.len {
-            let mut j = 0;
-            while j < self.len && !self.keys[j].same(&others.keys[i]) {
-                j += 1;
-            }
-            if j == self.len {
-                return false;
-            }
-            i += 1;
-        }
-        true
-    }
-
     /// These keys followed by `more`.
     pub(crate) const fn join(mut self, more: &Keys) -> Keys {
         let mut i = 0;

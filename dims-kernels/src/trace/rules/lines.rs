@@ -104,7 +104,9 @@ impl LineRule {
                     #[cfg(feature = "half")]
                     DType::Bf16 => self.repeat_floats::<half::bf16>(field),
                     $(DType::$name => self.repeat_numbers::<$t>(field),)*
-                    _ => unreachable!("there is no work on lines of `bool`s"),
+                    #[cfg(not(feature = "half"))]
+                    DType::F16 | DType::Bf16 => unreachable!("elements of half precision need the feature `half`"),
+                    DType::Bool => unreachable!("there is no work on lines of `bool`s"),
                 }
             };
         }
