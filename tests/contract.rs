@@ -651,6 +651,7 @@ mod still_axes {
 /// Matrix products whose left factor is computed.
 mod computed_factors {
     use super::*;
+    use typed_dims::grad::value_and_grad;
 
     dims! { struct M; struct K; struct N; }
 
