@@ -26,7 +26,7 @@ const KERNELS: Crate = Crate {
     name: "dims-kernels",
     layers: &[
         &["error"],
-        &["compiled"],
+        &["compiled", "sort_key"],
         &["machine"],
         &["random"],
         &["memory"],

@@ -47,9 +47,9 @@ impl FactorDims for AnyFactors {
 }
 
 /// The sum is a matrix product.
-pub(crate) struct Matrices;
+pub(crate) struct MatrixFactors;
 
-impl FactorDims for Matrices {
+impl FactorDims for MatrixFactors {
     const ARE_MATRICES: bool = true;
 }
 
