@@ -32,7 +32,7 @@ impl<T> SortKey<T> {
 }
 
 impl<T: Copy> SortKey<T> {
-    /// Makes the keys of a line. The memory of `lines` is reused.
+    /// Makes the keys of a line. Their memory is reused.
     ///
     /// # Panics
     ///

@@ -2,7 +2,7 @@
 //! [`compose`](Priming::compose) and others. See [`Prime`](crate::types::prime).
 
 use crate::error::DimError;
-use crate::execute::reduce::{MatrixFactors, sum_of_factors};
+use crate::execute::reduce::sum;
 use crate::expr::remap::Changes;
 use crate::expr::{Binary, Remap};
 use crate::operators::linalg::{Dotted, Operable};
@@ -189,7 +189,7 @@ pub trait Priming: Computable {
         let a = Remap::<_, Self::Dims, Self::Rank>::new(&*own, column.key(), between.clone());
         let b = Remap::<_, B::Dims, B::Rank>::new(other.expr, row.key(), between);
         let product: Composition<'_, Self, B, D::All> = Named::from_expr(Binary { op: ops::Mul, a, b });
-        sum_of_factors::<MatrixFactors, Named<_, D::All, _, _>, D::Between, X>(&product.expr)
+        sum::<Named<_, D::All, _, _>, D::Between, X>(&product.expr)
     }
 }
 

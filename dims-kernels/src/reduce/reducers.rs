@@ -41,11 +41,11 @@ in_memory!(for f32 f64: logsumexp_memory, Real, LogSumExp<T> => T);
 
 /// The method of a [`Reducer`] that calls such a function.
 macro_rules! reduces_memory_by {
-    ($name:ident, $t:ty) => {
+    ($name:ident) => {
         #[cfg_attr(not(unoptimized), inline(always))]
         fn reduce_memory(
             self,
-            memory: ReduceInput<'_, $t>,
+            memory: ReduceInput<'_, T>,
             to: Destination<'_, Self::Out>,
         ) -> Result<Vec<Self::Out>, Error> {
             $name(memory, to, self)
@@ -90,7 +90,7 @@ impl<T: Num> Reducer<T> for Sum {
     fn finish(&self, acc: T::Acc, _: usize) -> T {
         T::from_acc(acc)
     }
-    reduces_memory_by!(sum_memory, T);
+    reduces_memory_by!(sum_memory);
 }
 
 /// A product.
@@ -122,7 +122,7 @@ impl<T: Num> Reducer<T> for Prod {
     fn finish(&self, acc: T::Acc, _: usize) -> T {
         T::from_acc(acc)
     }
-    reduces_memory_by!(prod_memory, T);
+    reduces_memory_by!(prod_memory);
 }
 
 /// A mean.
@@ -155,7 +155,7 @@ impl<T: Analytic> Reducer<T> for Mean {
     fn finish(&self, acc: T::Acc, count: usize) -> T {
         T::mean_of(acc, count)
     }
-    reduces_memory_by!(mean_memory, T);
+    reduces_memory_by!(mean_memory);
 }
 
 /// The greatest element.
@@ -189,7 +189,7 @@ impl<T: Ordered> Reducer<T> for Max {
     fn finish(&self, acc: T, _: usize) -> T {
         acc
     }
-    reduces_memory_by!(max_memory, T);
+    reduces_memory_by!(max_memory);
 }
 
 /// The least element.
@@ -223,7 +223,7 @@ impl<T: Ordered> Reducer<T> for Min {
     fn finish(&self, acc: T, _: usize) -> T {
         acc
     }
-    reduces_memory_by!(min_memory, T);
+    reduces_memory_by!(min_memory);
 }
 
 /// The index of the greatest (`GREATEST`) or least element: the first one if several are equal, and
@@ -373,7 +373,7 @@ impl<T: Real> Reducer<T> for Variance<T> {
         let variance = acc.2 / (T::Wide::from_usize(count) - self.ddof.widen());
         T::narrow(if self.root { Analytic::sqrt(variance) } else { variance })
     }
-    reduces_memory_by!(variance_memory, T);
+    reduces_memory_by!(variance_memory);
 }
 
 /// The Euclidean norm, the square root of the sum of squared magnitudes.
@@ -406,7 +406,7 @@ impl<T: Magnitude<Abs: Real>> Reducer<T> for Norm {
     fn finish(&self, acc: Self::Acc, _: usize) -> T::Abs {
         T::Abs::narrow(Analytic::sqrt(acc))
     }
-    reduces_memory_by!(norm_memory, T);
+    reduces_memory_by!(norm_memory);
 }
 
 /// The `p`-norm: the `p`th root of the sum of `p`th powers of magnitudes.
@@ -517,7 +517,7 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
     fn finish(&self, acc: Self::Acc, _: usize) -> T {
         T::narrow(acc.0 + num_traits::Float::ln(acc.1))
     }
-    reduces_memory_by!(logsumexp_memory, T);
+    reduces_memory_by!(logsumexp_memory);
 }
 /// `count * value`, the sum of `count` equal elements.
 pub fn times<T: Num>(value: T, count: usize) -> T {

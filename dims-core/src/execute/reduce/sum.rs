@@ -46,13 +46,6 @@ impl FactorDims for AnyFactors {
     const ARE_MATRICES: bool = false;
 }
 
-/// The sum is a matrix product.
-pub(crate) struct MatrixFactors;
-
-impl FactorDims for MatrixFactors {
-    const ARE_MATRICES: bool = true;
-}
-
 /// There are two factors with the dims `A` and `B`, and their product is summed over `D`.
 pub(crate) struct TwoFactors<A, B, D>(PhantomData<(A, B, D)>);
 

@@ -8,23 +8,19 @@ use crate::reduce::Reducer;
 use crate::reduce::input::ReduceInput;
 use alloc::vec::Vec;
 
-/// A reduction of `bool`s in memory as a function, compiled here.
-macro_rules! bools_in_memory {
-    ($name:ident, $reducer:ty => $out:ty) => {
+/// The method of a [`Reducer`] of `bool`s, which is not generic and so compiled here.
+macro_rules! reduces_memory_here {
+    () => {
         #[inline(never)]
-        fn $name(
+        fn reduce_memory(
+            self,
             memory: ReduceInput<'_, bool>,
-            to: Destination<'_, $out>,
-            reducer: $reducer,
-        ) -> Result<Vec<$out>, Error> {
-            memory.reduce(to, reducer)
+            to: Destination<'_, Self::Out>,
+        ) -> Result<Vec<Self::Out>, Error> {
+            memory.reduce(to, self)
         }
     };
 }
-
-bools_in_memory!(any_memory, Any => bool);
-bools_in_memory!(all_memory, All => bool);
-bools_in_memory!(count_memory, Count => usize);
 
 /// Whether any element is true.
 #[derive(Clone, Copy)]
@@ -55,7 +51,7 @@ impl Reducer<bool> for Any {
     fn finish(&self, acc: bool, _: usize) -> bool {
         acc
     }
-    reduces_memory_by!(any_memory, bool);
+    reduces_memory_here!();
 }
 
 /// Whether all elements are true.
@@ -87,7 +83,7 @@ impl Reducer<bool> for All {
     fn finish(&self, acc: bool, _: usize) -> bool {
         acc
     }
-    reduces_memory_by!(all_memory, bool);
+    reduces_memory_here!();
 }
 
 /// The number of true elements.
@@ -119,5 +115,5 @@ impl Reducer<bool> for Count {
     fn finish(&self, acc: usize, _: usize) -> usize {
         acc
     }
-    reduces_memory_by!(count_memory, bool);
+    reduces_memory_here!();
 }
