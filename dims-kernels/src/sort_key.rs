@@ -1,6 +1,8 @@
 //! Elements as integers in the same order: one routine sorts elements of all types.
 
-use smallvec::SmallVec;
+use crate::error::Error;
+use crate::memory::allocate::reserve;
+use alloc::vec::Vec;
 
 /// How to sort elements of a type: by integers, or by comparisons. Users' types have the default,
 /// [`COMPARED`](SortKey::COMPARED); no other value can be constructed for them.
@@ -32,7 +34,21 @@ impl<T> SortKey<T> {
 }
 
 impl<T: Copy> SortKey<T> {
-    /// Makes the keys of a line. Their memory is reused.
+    /// Memory for the keys of lines of at most `len` elements.
+    pub(crate) fn memory(&self, len: usize) -> Result<KeyMemory, Error> {
+        let is_short = self.is_short_line(len);
+        Ok(KeyMemory {
+            short: reserve(if is_short { len } else { 0 })?,
+            long: reserve(if is_short { 0 } else { len })?,
+        })
+    }
+
+    /// Whether a key and a position on a line of `len` elements have 64 bits together.
+    fn is_short_line(&self, len: usize) -> bool {
+        self.is_short && u32::try_from(len).is_ok()
+    }
+
+    /// Makes the keys of a line, which is at most as long as the memory was made for.
     ///
     /// # Panics
     ///
@@ -41,7 +57,7 @@ impl<T: Copy> SortKey<T> {
     pub(crate) fn line<'m>(&self, line: &[T], descending: bool, memory: &'m mut KeyMemory) -> KeyedLine<'m> {
         let key = self.key.expect("the type has keys");
         let keys = line.iter().map(|&element| key(element));
-        if self.is_short && u32::try_from(line.len()).is_ok() {
+        if self.is_short_line(line.len()) {
             let flip = if descending { u64::from(u32::MAX) } else { 0 };
             memory.short.clear();
             memory.short.extend(keys.zip(0..).map(|(key, at): (u64, u64)| (key ^ flip) << 32 | at));
@@ -55,11 +71,11 @@ impl<T: Copy> SortKey<T> {
     }
 }
 
-/// Memory for the keys of a line.
+/// Memory for the keys of a line, which each line uses again.
 #[derive(Default)]
 pub(crate) struct KeyMemory {
-    short: SmallVec<[u64; 16]>,
-    long: SmallVec<[u128; 8]>,
+    short: Vec<u64>,
+    long: Vec<u128>,
 }
 
 /// The elements of a line as integers, with the key in the upper half and the position on the line
@@ -150,7 +166,6 @@ pub(crate) fn long_float(value: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::KeyMemory;
     use crate::scalar::Ordered;
     use crate::step::sorting::ascending;
     use alloc::vec::Vec;
@@ -159,7 +174,7 @@ mod tests {
     /// Sorts a line that has each value twice, and compares the positions with a stable sort's.
     fn check<T: Ordered + Debug>(values: &[T]) {
         let line = [values, values].concat();
-        let mut memory = KeyMemory::default();
+        let mut memory = T::SORT_KEY.memory(line.len()).unwrap();
         let mut expected: Vec<usize> = (0..line.len()).collect();
         for descending in [false, true] {
             expected.sort_unstable();

@@ -135,14 +135,17 @@ trait Copies: Task + Sized {
             return self.run::<Baseline>();
         }
         #[cfg(x86_vectors)]
-        match level() {
-            Level::Avx512 if Self::WIDE && (!Self::WAITS || params().wide_waits) => {
+        {
+            let level = level();
+            if level == Level::Avx512 && Self::WIDE && (!Self::WAITS || params().wide_waits) {
                 // SAFETY: the machine has the features.
                 return unsafe { self.with_avx512() };
             }
-            // SAFETY: the machine has the features: those with AVX-512 have AVX2 and FMA.
-            Level::Avx512 | Level::Avx2 => return unsafe { self.with_avx2() },
-            Level::Baseline => {}
+            // If the target guarantees AVX2 and FMA, the baseline is not compiled.
+            if cfg!(all(target_feature = "avx2", target_feature = "fma")) || level != Level::Baseline {
+                // SAFETY: the machine has the features: those with AVX-512 have AVX2 and FMA.
+                return unsafe { self.with_avx2() };
+            }
         }
         #[cfg(all(feature = "std", target_arch = "aarch64"))]
         let out = self.run::<Fused>();

@@ -36,24 +36,81 @@ fn ascending_nan_first<T: Ordered>(a: &T, b: &T) -> Ordering {
     }
 }
 
-/// The positions of the first `count` elements of a line sorted by comparing elements.
-fn sorted<T: Ordered>(line: &[T], descending: bool, count: usize) -> Vec<usize> {
-    let mut all: Vec<usize> = (0..line.len()).collect();
-    if size_of::<T>() == 0 {
-        // All elements are the same.
-        all.truncate(count);
-        return all;
+/// Lines of at most this many elements are sorted by insertion, without memory.
+const SHORT: usize = 16;
+
+/// Sorts items by elements. Items with equal elements keep their order.
+#[cfg_attr(not(unoptimized), inline(always))]
+fn insert_all<T: Ordered, I: Copy>(items: &mut [I], descending: bool, element: impl Fn(I) -> T) {
+    let is_less = |a: T, b: T| !a.is_nan_value() && (b.is_nan_value() || a < b);
+    for at in 1..items.len() {
+        let item = items[at];
+        let own = element(item);
+        let mut place = at;
+        while place > 0 {
+            let other = element(items[place - 1]);
+            if !(if descending { is_less(other, own) } else { is_less(own, other) }) {
+                break;
+            }
+            items[place] = items[place - 1];
+            place -= 1;
+        }
+        items[place] = item;
     }
-    let order = |&a: &usize, &b: &usize| {
-        let order = ascending(&line[a], &line[b]);
-        (if descending { order.reverse() } else { order }).then(a.cmp(&b))
-    };
-    if count < all.len() {
-        all.select_nth_unstable_by(count, order);
-        all.truncate(count);
+}
+
+/// The elements of a line of at most [`SHORT`] elements and their positions, in order.
+fn inserted<T: Ordered>(line: &[T], descending: bool) -> [(T, u8); SHORT] {
+    let mut items = [(T::default(), 0); SHORT];
+    for (item, at) in items.iter_mut().zip(line.iter().zip(0..)) {
+        *item = (*at.0, at.1);
     }
-    all.sort_unstable_by(order);
-    all
+    insert_all(&mut items[..line.len()], descending, |(element, _)| element);
+    items
+}
+
+/// Memory for sorting a line, which each line uses again.
+struct LineMemory {
+    /// For types that have keys.
+    keys: KeyMemory,
+    /// Positions, for types that have none.
+    order: Vec<usize>,
+}
+
+impl LineMemory {
+    /// For lines of `len` elements.
+    fn new<T: Ordered>(len: usize) -> Result<Self, Error> {
+        if len <= SHORT {
+            return Ok(LineMemory { keys: KeyMemory::default(), order: Vec::new() });
+        }
+        if const { T::SORT_KEY.has_keys() } {
+            return Ok(LineMemory { keys: T::SORT_KEY.memory(len)?, order: Vec::new() });
+        }
+        Ok(LineMemory { keys: KeyMemory::default(), order: reserve(len)? })
+    }
+}
+
+/// The positions of the first `count` elements of a line, sorted by comparisons.
+fn compared<'m, T: Ordered>(
+    line: &[T],
+    descending: bool,
+    count: usize,
+    order: &'m mut Vec<usize>,
+) -> &'m [usize] {
+    order.clear();
+    order.extend(0..line.len());
+    // All elements without bytes are the same.
+    if size_of::<T>() > 0 {
+        let by = |&a: &usize, &b: &usize| {
+            let order = ascending(&line[a], &line[b]);
+            (if descending { order.reverse() } else { order }).then(a.cmp(&b))
+        };
+        if count < order.len() {
+            order.select_nth_unstable_by(count, by);
+        }
+        order[..count].sort_unstable_by(by);
+    }
+    &order[..count]
 }
 
 /// Sorts a line, and writes one value for each of the first elements, as many as there is room for.
@@ -61,21 +118,23 @@ fn sorted<T: Ordered>(line: &[T], descending: bool, count: usize) -> Vec<usize> 
 fn write_first<T: Ordered, U>(
     line: &[T],
     descending: bool,
-    keys: &mut KeyMemory,
+    memory: &mut LineMemory,
     out: &mut [U],
     value: impl Fn(T, usize) -> U,
 ) {
     let count = out.len();
     let mut out = out.iter_mut();
-    let write = |at: usize| {
+    let mut write = |at: usize| {
         if let Some(out) = out.next() {
             *out = value(line[at], at);
         }
     };
-    if const { T::SORT_KEY.has_keys() } {
-        T::SORT_KEY.line(line, descending, keys).each_first(count, write);
+    if line.len() <= SHORT {
+        inserted(line, descending)[..count].iter().for_each(|&(_, at)| write(at.into()));
+    } else if const { T::SORT_KEY.has_keys() } {
+        T::SORT_KEY.line(line, descending, &mut memory.keys).each_first(count, write);
     } else {
-        sorted(line, descending, count).into_iter().for_each(write);
+        compared(line, descending, count, &mut memory.order).iter().for_each(|&at| write(at));
     }
 }
 
@@ -123,24 +182,30 @@ impl<T: Ordered> StepKind for SortLines<T> {
         let SortLines { len, descending, wanted, .. } = *self;
         if wanted == SortWanted::Values && !operands.keeps() {
             let mut data = operands.take::<T>(0);
-            in_place(&mut data, len, threads, |line, (keys, old): &mut (_, Vec<T>)| {
+            let memory =
+                || Ok((LineMemory::new::<T>(len)?, reserve::<T>(if len > SHORT { len } else { 0 })?));
+            in_place(&mut data, len, threads, memory, |line, (memory, old)| {
+                if line.len() <= SHORT {
+                    return insert_all(line, descending, |element| element);
+                }
                 old.clear();
                 old.extend_from_slice(line);
-                write_first(old, descending, keys, line, |value, _| value);
-            });
+                write_first(old, descending, memory, line, |value, _| value);
+            })?;
             return Ok(StepResults::one(data));
         }
         let x = operands.of::<T>(0);
         if wanted == SortWanted::Positions {
-            let sort = |line: &[T], keys: &mut _, out: &mut _| {
-                write_first(line, descending, keys, out, |_, at| at);
+            let sort = |line: &[T], memory: &mut _, out: &mut _| {
+                write_first(line, descending, memory, out, |_, at| at);
             };
-            return Ok(StepResults::one(each_line(x, len, len, threads, sort)?));
+            let positions = each_line(x, len, len, threads, || LineMemory::new::<T>(len), sort)?;
+            return Ok(StepResults::one(positions));
         }
-        let sort = |line: &[T], keys: &mut _, out: &mut _| {
-            write_first(line, descending, keys, out, |value, at| (value, at));
+        let sort = |line: &[T], memory: &mut _, out: &mut _| {
+            write_first(line, descending, memory, out, |value, at| (value, at));
         };
-        let found = each_line(x, len, len, threads, sort)?;
+        let found = each_line(x, len, len, threads, || LineMemory::new::<T>(len), sort)?;
         Ok(chosen(found, operands.keeps(), wanted == SortWanted::Both))
     }
 
@@ -192,7 +257,7 @@ impl<T: Ordered> StepKind for Extremum<T> {
             }
             out[0] = best;
         };
-        let found = each_line(operands.of::<T>(0), self.len, 1, threads, first)?;
+        let found = each_line(operands.of::<T>(0), self.len, 1, threads, || Ok(()), first)?;
         Ok(chosen(found, operands.keeps(), true))
     }
 
@@ -230,10 +295,11 @@ impl<T: Ordered> StepKind for TopK<T> {
     }
 
     fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
-        let greatest = |line: &[T], keys: &mut _, out: &mut _| {
-            write_first(line, true, keys, out, |value, at| (value, at));
+        let greatest = |line: &[T], memory: &mut _, out: &mut _| {
+            write_first(line, true, memory, out, |value, at| (value, at));
         };
-        let found = each_line(operands.of::<T>(0), self.len, self.k, threads, greatest)?;
+        let memory = || LineMemory::new::<T>(self.len);
+        let found = each_line(operands.of::<T>(0), self.len, self.k, threads, memory, greatest)?;
         Ok(chosen(found, operands.keeps(), true))
     }
 
@@ -271,15 +337,16 @@ impl<T: Real> StepKind for Quantile<T> {
 
     fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
         let q = self.q;
-        let quantile = |line: &[T], keys: &mut _, out: &mut [T]| out[0] = quantile_of(line, q, keys);
+        let memory = || LineMemory::new::<T>(self.len);
+        let quantile = |line: &[T], memory: &mut _, out: &mut [T]| out[0] = quantile_of(line, q, memory);
         let x = operands.of::<T>(0);
-        let results = StepResults::one(each_line(x, self.len, 1, threads, quantile)?);
+        let results = StepResults::one(each_line(x, self.len, 1, threads, memory, quantile)?);
         #[cfg(feature = "std")]
         if operands.keeps() {
             let at = place_of(self.len, q).0;
-            let mut keys = KeyMemory::default();
+            let mut memory = memory()?;
             let (mut low, mut high): (Vec<_>, Vec<_>) =
-                x.chunks_exact(self.len.max(1)).map(|line| neighbours(line, at, &mut keys)).unzip();
+                x.chunks_exact(self.len.max(1)).map(|line| neighbours(line, at, &mut memory)).unzip();
             low.append(&mut high);
             return Ok(results.keeping(low));
         }
@@ -298,9 +365,9 @@ impl<T: Real> StepKind for Quantile<T> {
     }
 }
 
-fn quantile_of<T: Real>(line: &[T], q: T, keys: &mut KeyMemory) -> T {
+fn quantile_of<T: Real>(line: &[T], q: T, memory: &mut LineMemory) -> T {
     let (at, share) = place_of(line.len(), q);
-    let (low, high) = neighbours(line, at, keys);
+    let (low, high) = neighbours(line, at, memory);
     let (low, high) = (line[low], line[high]);
     if share > num_traits::Zero::zero() && low != high && !low.is_nan() {
         let (low, high) = (low.widen(), high.widen());
@@ -327,16 +394,21 @@ fn place_of<T: Real>(len: usize, q: T) -> (usize, T::Wide) {
 /// The positions of the two elements between which a quantile lies, the lower one first: the `at`th
 /// in order, and the next one, if there is one. If the line has a NaN, both are the position of the
 /// first NaN.
-fn neighbours<T: Real>(line: &[T], at: usize, keys: &mut KeyMemory) -> (usize, usize) {
+fn neighbours<T: Real>(line: &[T], at: usize, memory: &mut LineMemory) -> (usize, usize) {
     if let Some(nan) = line.iter().position(|value| value.is_nan()) {
         return (nan, nan);
     }
-    if const { T::SORT_KEY.has_keys() } {
-        let (low, high) = T::SORT_KEY.line(line, false, keys).neighbours(at);
-        return (low, high.unwrap_or(low));
+    let next = (at + 1).min(line.len() - 1);
+    if line.len() <= SHORT {
+        let order = inserted(line, false);
+        (order[at].1.into(), order[next].1.into())
+    } else if const { T::SORT_KEY.has_keys() } {
+        let (low, high) = T::SORT_KEY.line(line, false, &mut memory.keys).neighbours(at);
+        (low, high.unwrap_or(low))
+    } else {
+        let order = compared(line, false, line.len(), &mut memory.order);
+        (order[at], order[next])
     }
-    let order = sorted(line, false, line.len());
-    (order[at], order[(at + 1).min(line.len() - 1)])
 }
 
 /// Elements and their positions on lines as results. The positions are kept if the derivative needs
@@ -376,13 +448,14 @@ fn taken(step: &Pulled<'_>, len: usize, count: usize, from: usize) -> Result<Fie
     ))
 }
 
-/// Computes `count` elements for each line of `len`, on several threads. Each thread has memory `M`
-/// for its lines.
-fn each_line<T: Element, U: Element, M: Default>(
+/// Computes `count` elements for each line of `len`, on several threads. Each thread has its own
+/// memory for lines.
+fn each_line<T: Element, U: Element, M: Send>(
     data: &[T],
     len: usize,
     count: usize,
     threads: usize,
+    memory: impl Fn() -> Result<M, Error>,
     work: impl Fn(&[T], &mut M, &mut [U]) + Send + Sync,
 ) -> Result<Vec<U>, Error> {
     let lines = data.len().checked_div(len).unwrap_or(0);
@@ -391,33 +464,87 @@ fn each_line<T: Element, U: Element, M: Default>(
     out.resize(total, U::default());
     if total > 0 {
         let each = lines.div_ceil(threads);
-        let parts: Vec<_> = out.chunks_mut(each * count).enumerate().collect();
-        threads::each(parts, |(part, out)| {
-            let mut memory = M::default();
-            for (at, out) in out.chunks_exact_mut(count).enumerate() {
-                let start = (part * each + at) * len;
-                work(&data[start..start + len], &mut memory, out);
+        let parts = data.chunks(each * len).zip(out.chunks_mut(each * count));
+        let parts: Vec<_> =
+            parts.map(|(lines, out)| Ok((lines, out, memory()?))).collect::<Result<_, Error>>()?;
+        threads::each(parts, |(lines, out, mut memory)| {
+            for (line, out) in lines.chunks_exact(len).zip(out.chunks_exact_mut(count)) {
+                work(line, &mut memory, out);
             }
         });
     }
     Ok(out)
 }
 
-/// Works on each line of `len` elements in place, on several threads. Each thread has memory `M` for
-/// its lines.
-fn in_place<T: Element, M: Default>(
+/// Works on each line of `len` elements in place, on several threads. Each thread has its own
+/// memory for lines.
+fn in_place<T: Element, M: Send>(
     data: &mut [T],
     len: usize,
     threads: usize,
+    memory: impl Fn() -> Result<M, Error>,
     work: impl Fn(&mut [T], &mut M) + Send + Sync,
-) {
+) -> Result<(), Error> {
     if data.is_empty() {
-        return;
+        return Ok(());
     }
     let lines = data.len() / len;
-    let chunks: Vec<_> = data.chunks_mut(lines.div_ceil(threads) * len).collect();
-    threads::each(chunks, |chunk| {
-        let mut memory = M::default();
-        chunk.chunks_exact_mut(len).for_each(|line| work(line, &mut memory));
+    let parts = data.chunks_mut(lines.div_ceil(threads) * len);
+    let parts: Vec<_> = parts.map(|part| Ok((part, memory()?))).collect::<Result<_, Error>>()?;
+    threads::each(parts, |(part, mut memory)| {
+        part.chunks_exact_mut(len).for_each(|line| work(line, &mut memory));
     });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LineMemory, SHORT, ascending, compared, neighbours, write_first};
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    /// A line with equal elements, with zeros of both signs, and with NaNs if it is long enough.
+    fn line(len: usize) -> Vec<f32> {
+        let values = [2.0, -0.0, 1.0, f32::INFINITY, 0.0, -3.0, 2.0, f32::NAN, -3.0];
+        (0..len).map(|at| values[(at * at + 3 * at) % 31 % values.len()]).collect()
+    }
+
+    #[test]
+    fn short_and_long_lines_are_sorted_alike() {
+        for len in 0..2 * SHORT + 2 {
+            let line = line(len);
+            let mut memory = LineMemory::new::<f32>(len).unwrap();
+            for descending in [false, true] {
+                let mut expected: Vec<usize> = (0..len).collect();
+                expected.sort_by(|&a, &b| {
+                    let order = ascending(&line[a], &line[b]);
+                    if descending { order.reverse() } else { order }
+                });
+                for count in 0..=len {
+                    let mut found = vec![usize::MAX; count];
+                    write_first(&line, descending, &mut memory, &mut found, |_, at| at);
+                    assert_eq!(found, expected[..count], "{line:?}");
+                    assert_eq!(
+                        compared(&line, descending, count, &mut Vec::new()),
+                        &expected[..count],
+                        "{line:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_are_next_to_each_other_in_order() {
+        for len in 1..2 * SHORT + 2 {
+            let line: Vec<f32> = line(len).into_iter().map(|x| if x.is_nan() { 7.0 } else { x }).collect();
+            let mut memory = LineMemory::new::<f32>(len).unwrap();
+            let mut order: Vec<usize> = (0..len).collect();
+            order.sort_by(|&a, &b| ascending(&line[a], &line[b]));
+            for at in 0..len {
+                let found = neighbours(&line, at, &mut memory);
+                assert_eq!(found, (order[at], order[(at + 1).min(len - 1)]), "{line:?}");
+            }
+        }
+    }
 }
