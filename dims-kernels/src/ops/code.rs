@@ -114,7 +114,16 @@ impl DType {
             DType::F16 | DType::Bf16 | DType::F32 => RegisterKind::F32,
             DType::F64 => RegisterKind::F64,
             DType::Bool => RegisterKind::Bool,
-            _ => RegisterKind::Int,
+            DType::I8
+            | DType::I16
+            | DType::I32
+            | DType::I64
+            | DType::Isize
+            | DType::U8
+            | DType::U16
+            | DType::U32
+            | DType::U64
+            | DType::Usize => RegisterKind::Int,
         }
     }
 

@@ -14,7 +14,16 @@ pub(super) fn register(dtype: DType) -> DType {
         DType::F16 | DType::Bf16 | DType::F32 => DType::F32,
         DType::F64 => DType::F64,
         DType::Bool => DType::Bool,
-        _ => DType::I64,
+        DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::Isize
+        | DType::U8
+        | DType::U16
+        | DType::U32
+        | DType::U64
+        | DType::Usize => DType::I64,
     }
 }
 

@@ -34,12 +34,12 @@ use smallvec::SmallVec;
 
 /// What types say about the factors of a product.
 pub(crate) trait FactorDims {
-    /// Whether the sum is a matrix product: both factors have all summed dims, at least one, and
-    /// each factor has dims that the other lacks.
+    /// Whether the sum is a matrix product: at least one dim is summed, both factors have all
+    /// summed dims, and each factor has a dim that the other lacks.
     const ARE_MATRICES: bool;
 }
 
-/// Nothing.
+/// The types say nothing about the factors.
 pub(crate) struct AnyFactors;
 
 impl FactorDims for AnyFactors {
@@ -58,11 +58,11 @@ impl<A: Dims, B: Dims, D: DimList> FactorDims for TwoFactors<A, B, D> {
 }
 
 /// Whether the sum is a contraction whatever the sizes are, so that no fused loop over the product
-/// is compiled. The right factor is in memory; the left one may have to be computed and stored.
+/// is compiled.
 ///
-/// If the left factor has only one row, as when one token is decoded, it is small. If the right
-/// factor is computed, it may be a large matrix, such as converted weights; a fused loop need not
-/// store it.
+/// A contraction stores factors that are computed. So only the right factor must be in memory: a
+/// computed left factor is often small, a single row when one token is decoded, but a right one may
+/// be a large matrix, such as converted weights, which a fused loop need not store.
 const fn is_always_contraction<F: FactorDims, E: Expr>() -> bool {
     F::ARE_MATRICES && E::FACTS.factors == 2 && E::FACTS.factors_in_memory & 0b10 != 0
 }
@@ -79,8 +79,8 @@ where
     sum_of_factors::<AnyFactors, A, D, X>(expr)
 }
 
-/// A sum: a contraction if the expression is a product whose factors lack dims of one another, else
-/// one fused pass.
+/// The sum of an expression. A product is contracted if that is faster; otherwise one fused pass
+/// computes the sum.
 ///
 /// Small products are always inlined. If several calls shared one function, the tensor and the
 /// result would go through memory, stored in small pieces and loaded in larger ones, which store
@@ -175,8 +175,8 @@ const fn positions_of_pair(pair: Option<[Typed; 2]>, all: &Keys) -> [[usize; MAX
     }
 }
 
-/// The sum of a product of two tensors in memory, whose axes have these positions among the loops,
-/// and the order of its axes in memory. (This part does not depend on dims, so it is compiled once
+/// The sum of a product of two tensors in memory, and the order of the result's axes in memory. The
+/// axes of the tensors have these positions among the loops. (This part does not depend on dims, so it is compiled once
 /// for each element type, mostly in `dims-kernels`.)
 #[track_caller]
 fn sum_of_memory<T: Num>(
@@ -222,7 +222,7 @@ fn row(axes: &[Axis], positions: &[usize; MAX_DIMS], loops: usize) -> SmallVec<[
     row
 }
 
-/// Like [`result_of`], for elements stored in another order of the kept axes. All axes are dims.
+/// Like [`result_of`], for elements stored in any order of the kept axes, without positional axes.
 #[track_caller]
 fn result_in<T, S: Dims, R: Rank>(
     data: impl IntoElements<T>,
@@ -240,8 +240,8 @@ fn among_kept(order: &[usize], sizes: &[usize]) -> (Order, Order) {
     (own, order.iter().map(|&axis| sizes[axis]).collect())
 }
 
-/// The sum of a product, and the order of its axes in memory. (A separate function, compiled once
-/// for each element type.)
+/// The sum of a product, and the order of the result's axes in memory. (A separate function,
+/// compiled once for each element type.)
 #[inline(never)]
 #[track_caller]
 fn contracted<T: Num>(
@@ -262,7 +262,7 @@ fn contracted<T: Num>(
     Ok((data, order))
 }
 
-/// Sums without elements.
+/// `len` sums of no elements.
 fn zeros<T: Num>(len: usize) -> Result<Vec<T>, DimError> {
     let mut zeros = reserve(len)?;
     zeros.resize(len, T::ZERO);
@@ -286,8 +286,8 @@ pub(crate) fn contracted_but<T: Num>(
     still.sums(data, shape.sizes(), kept).map_err(|error| shape.name_dims(error, kept))
 }
 
-/// The axes of the factors, if the sum over all axes except `kept` is best run as a contraction,
-/// and the axes along which no factor varies.
+/// If the sum over all axes except `kept` is best run as a contraction, the axes along which each
+/// factor varies; and the loops without those along which none varies, if there are such.
 #[inline]
 pub(crate) fn is_product<S: Dims, R: Rank, E: Expr<Elem: Num>>(
     expr: &E,
@@ -297,7 +297,7 @@ pub(crate) fn is_product<S: Dims, R: Rank, E: Expr<Elem: Num>>(
     factors_of_product::<AnyFactors, S, R, E>(expr, shape, kept)
 }
 
-/// [`is_product`], if the types say something about the factors.
+/// [`is_product`], given what the types say about the factors.
 #[inline]
 fn factors_of_product<F: FactorDims, S: Dims, R: Rank, E: Expr<Elem: Num>>(
     expr: &E,

@@ -10,7 +10,7 @@ use kernels::scalar::{Analytic, Element, Magnitude, Num, Ordered, Real};
 #[diagnostic::on_unimplemented(
     message = "there is no `{Self}` of elements of type `{T}`",
     label = "not for elements of type `{T}`",
-    note = "`mean`, `var`, `std`, `norm` and `logsumexp` need floats: cast the array first, `a.mapv(|x| x as f64)`; `any`, `all` and `count` need `bool`s, `max` and `min` ordered numbers, and all others numbers"
+    note = "`mean`, `norm`, `var`, `std` and `logsumexp` need floats (the first two also take complex numbers): cast the array first, `a.mapv(|x| x as f64)`; `any`, `all` and `count` need `bool`s, `max`, `min`, `argmax` and `argmin` integers or floats, and `sum` and `prod` numbers"
 )]
 pub trait Reduction<T> {
     #[doc(hidden)]
@@ -70,7 +70,7 @@ reductions! {
     logsumexp [Real] T, reducers::LogSumExp<T> = reducers::LogSumExp(PhantomData), false;
 }
 
-/// `bool`.
+/// Only `bool` implements this: see [`Conditions`].
 #[diagnostic::on_unimplemented(
     message = "a condition must be a `bool`, not `{Self}`",
     label = "expected `bool`"
@@ -91,8 +91,8 @@ impl Truth for bool {
     }
 }
 
-/// A reduction of conditions. (It is generic, so that rustc does not infer `bool` from the only
-/// impl.)
+/// A reducer of `bool`s, for each `T: Truth`. (If it were only for `bool`, rustc would infer `bool`
+/// as the type of the elements, and report mismatched types instead of our message.)
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions<R>(R);
 

@@ -48,7 +48,7 @@ pub(super) use compiled;
 
 /// A formula, and its scalars for a step.
 pub(super) trait ElementStep<const K: usize, const M: usize, const N: usize> {
-    /// Starts a parameter, with the settings of its groups.
+    /// Called before each parameter that has state, with the settings of its groups.
     fn begin(&mut self, settings: &GroupSettings) {
         let _ = settings;
     }
@@ -103,8 +103,8 @@ impl StepPrograms {
 }
 
 /// Changes the learned tensors of a value by a formula, except for frozen ones. The formula changes
-/// each tensor and its `M - 1` moments, which `by_path` keeps. If sizes differ, this returns an
-/// error and changes nothing.
+/// each tensor and its `M - 1` moments, which are in `kept`. If sizes differ, or a frozen name
+/// matches no parameter, this returns an error and changes nothing.
 pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usize>(
     step: &mut dyn ElementStep<K, M, N>,
     changed: &mut P,
@@ -214,7 +214,7 @@ impl<const K: usize, const M: usize, const N: usize> Visitor<1, N> for UpdatePas
         if !is_learned::<T>() {
             return Ok(());
         }
-        // `Preparation` has compared the sizes.
+        // `Preparation` has checked that the state has the sizes of the tensor.
         let kept = self.along.as_mut().and_then(|along| along.ready::<T>(path));
         if self.unchanged.has(path) {
             return Ok(());
@@ -249,7 +249,7 @@ pub(super) fn lie_densely<T: Element, S: Dims, R: Rank>(
     Ok(order)
 }
 
-/// Copies of the tensors that are stored in another order.
+/// For each tensor, a copy in this order of axes, or `None` if it is stored in this order.
 pub(super) fn copies_along<T: Element, S: Dims, R: Rank, const N: usize>(
     read: [&Named<T, S, R>; N],
     order: &[usize],
@@ -261,8 +261,8 @@ pub(super) fn copies_along<T: Element, S: Dims, R: Rank, const N: usize>(
     Ok(copies)
 }
 
-/// Applies a formula to a tensor and its state, which have the same memory order: in place, or as a
-/// step of a recorded function.
+/// Applies a formula to a tensor and its state, in place or as a step of a recorded function. These
+/// and the tensors in `read` have the same memory order.
 pub(super) fn apply<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const N: usize>(
     formula: &dyn Passes<K, M, N>,
     scalars: StepScalars<K>,
@@ -324,8 +324,7 @@ pub(super) fn is_any_recorded<T: Element, S: Dims, R: Rank, const N: usize>(
         || master.is_some_and(StateTensor::is_recorded)
 }
 
-/// The step in a recorded function: the tensor and its state get new elements, computed by recorded
-/// steps.
+/// Never called: without `std`, nothing is recorded.
 #[cfg(not(feature = "std"))]
 fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const N: usize>(
     _: &dyn Passes<K, M, N>,
@@ -337,8 +336,8 @@ fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const 
     unreachable!("recording needs the feature `std`")
 }
 
-/// The step in a recorded function: the tensor and its state get new elements, computed by recorded
-/// steps.
+/// The update in a recorded function: the tensor and its state get new elements, which recorded
+/// operations compute.
 #[cfg(feature = "std")]
 #[cold]
 fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const N: usize>(
@@ -363,7 +362,8 @@ fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const 
     let UpdatedElements { changed, rounded } = updated(&program, &operands, len, None)?;
     let mut changed = changed.into_iter();
     let exact = changed.next().expect("a formula changes the parameter");
-    let own = Buffer::of_held(rounded.as_ref().unwrap_or(&exact)).expect("the step has its type");
+    let own =
+        Buffer::of_held(rounded.as_ref().unwrap_or(&exact)).expect("the elements have the parameter's type");
     *tensor = Named::from_expr(tensor.expr.with_buffer(own));
     if let Some(master) = master {
         master.replace(&exact);
@@ -375,7 +375,7 @@ fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const 
 /// An array of the first slice and the others.
 fn first_and<X, const M: usize>(first: X, others: impl IntoIterator<Item = X>) -> [X; M] {
     let mut all = core::iter::once(first).chain(others);
-    from_fn(|_| all.next().expect("there is a moment for each further slice"))
+    from_fn(|_| all.next().expect("there are `M - 1` moments"))
 }
 
 /// The elements of moments.
