@@ -219,7 +219,7 @@ mod two {
         fmin [f32 f64 f16] (x, y), shown!(x.fmin(y); where { let y = y.ln(); }), x.min(y.ln()), "fmin" "numpy.fmin" "fmin";
         /// `ln(e^x + e^y)`
         logaddexp [f32 f64 f16] (x, y), x.logaddexp(y), (x.exp() + y.exp()).ln(), "logaddexp" "numpy.logaddexp" "logaddexp";
-        /// `x * ln(y)`, 0 where `x` is 0
+        /// `x * ln(y)`, 0 where `x` is 0 (unless `y` is NaN)
         xlogy [f32 f64 f16] (x in Ties, y in Positive), x.xlogy(y), x * y.ln(), "xlogy" "scipy.special.xlogy" "scipy.special.xlogy";
         /// 0 where `x < 0`, `y` where `x` is 0, 1 where `x > 0`
         heaviside [f32 i32] (x in Ties, y), x.heaviside(y), if x < 0 as T { 0 as T } else if x > 0 as T { 1 as T } else { y }, "heaviside" "numpy.heaviside" "heaviside";

@@ -21,6 +21,8 @@
 //! | `closed` | the rest that a function sees, and dims that clash |
 //! | `seal` | `seal` and `unseal`, for functions that name `Rest<B>` themselves |
 //! | `applies` | `vmap`: one call, or a loop of calls |
+//! | `way` | which of the two a parameter needs |
+//! | `each` | `map_each`: a loop of calls, one for each example |
 //! | `numbers` | functions of numbers |
 //! | `mapped` | the tensors that `batched` and `vmap` map over, and the function's result |
 //! | `vmap` | `batched` and `vmap`, for closures and for functions written for one example |

@@ -164,7 +164,7 @@ pub(crate) fn bind_affine(
     Ok(if within { IndexReach::Within } else { IndexReach::Unknown { open: None } })
 }
 
-/// The range of the values of an index, or none if one of its dims is empty.
+/// The range of the values of an index. An index has no values if one of its dims is `empty`.
 struct IndexValues {
     least: i128,
     greatest: i128,
@@ -195,7 +195,8 @@ impl IndexValues {
     }
 
     /// The largest size of a dim for which `coefficient` times its index, added to any of the
-    /// values, stays within an axis. `None` if not even index 0 does, or if every size does.
+    /// values, stays within an axis. It is 0 if index 0 is past the axis by at most `coefficient`
+    /// positions. `None` if index 0 misses the axis otherwise, or if every size fits.
     fn room(&self, axis: Axis, coefficient: isize) -> Option<usize> {
         if self.empty {
             return Some(0);

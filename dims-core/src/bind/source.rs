@@ -1,5 +1,5 @@
-//! Bindable sources: ndarray arrays, slices, vectors, nested fixed-size arrays, and tensors with
-//! positional axes.
+//! Arrays that can be bound: ndarray arrays, slices, vectors, nested fixed-size arrays, and arrays
+//! of other crates.
 
 use crate::error::DimError;
 use crate::types::size::Dyn;

@@ -278,8 +278,8 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     }
 }
 
-/// Adds `other` to `tensor`, which has all dims of `other`. The sum is written into the memory of
-/// `tensor`, unless there are listeners.
+/// Adds `other` to `tensor`, which has all dims of `other`. If no memory is traced, the sum is
+/// written into the memory of `tensor`.
 #[track_caller]
 pub(crate) fn added_in_place<T: Num, S: Dims, X: Dims>(
     mut tensor: Named<T, S>,

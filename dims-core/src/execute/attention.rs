@@ -1,4 +1,5 @@
-//! Attention. Queries, keys and values are read in place; mask and bias are computed tile by tile.
+//! Attention. Queries, keys and values that are in memory are read in place. Mask and bias are
+//! computed tile by tile.
 
 use crate::error::DimError;
 use crate::expr::lowered::{LOWERS, lowered};

@@ -98,8 +98,8 @@ pub trait OrderExt: AsTensor {
     /// Writes the elements into `out`, whose axes are the named dims in this order; a tuple of dims
     /// is one axis.
     ///
-    /// `order` must name all dims. This is [`order`](OrderExt::order)
-    /// without the allocation.
+    /// `dims` must name all dims of the tensor. This is [`order`](OrderExt::order) without the
+    /// allocation.
     ///
     /// # Panics
     ///
@@ -162,8 +162,8 @@ pub trait OrderExt: AsTensor {
     /// `x.sum(dims).order_into(out, order)` without the intermediate tensor: matrix products are
     /// computed in `out`.
     ///
-    /// The old elements of `out` are not read. `out` may have any strides. Sums other than
-    /// matrix products need temporary memory only if the elements of `out` have gaps.
+    /// The old elements of `out` are not read. `out` may have any strides. Sums other than matrix
+    /// products need temporary memory if the elements of `out` have gaps.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -279,7 +279,8 @@ fn at_hand<A: Computable, L: OrderList>(
 }
 
 /// [`OrderExt::try_order`] for elements that must be computed or moved. (A separate function,
-/// because the other part is always inlined, as [`sum_of_factors`](crate::execute::reduce::sum_of_factors) explains.)
+/// because the other part is always inlined, as
+/// [`sum_of_factors`](crate::execute::reduce::sum_of_factors) explains.)
 #[inline(never)]
 #[track_caller]
 fn planned<A, L, X>(tensor: A) -> Result<X::Out, DimError>

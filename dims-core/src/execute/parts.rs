@@ -108,7 +108,7 @@ pub(crate) fn chained<T: Element>(
 /// Arrays concatenated along one axis of a result.
 pub(crate) struct JoinedArrays<T> {
     out: InParts<T>,
-    /// The number of elements in a row of the result: that axis and the ones after it.
+    /// The number of elements in a row of the result: the joined axis and the ones after it.
     row: usize,
     /// The start of the next array.
     start: usize,

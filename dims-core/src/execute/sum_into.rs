@@ -66,7 +66,8 @@ impl<S: Dims, R: Rank, D: DimList, L: OrderList> SumAxes<S, R, D, L> {
 /// Writes the sums over the dims `D` of an expression over the dims `S`, whose operands are not
 /// unified yet, to an array whose axes are the remaining dims `X` in the order `L`.
 ///
-/// (Small products are always inlined, as [`sum_of_factors`](crate::execute::reduce::sum_of_factors) explains.)
+/// (Small products are always inlined, as
+/// [`sum_of_factors`](crate::execute::reduce::sum_of_factors) explains.)
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn sum_into<S, R, E, D, X, L, O>(expr: &E, out: &mut O) -> Result<(), DimError>

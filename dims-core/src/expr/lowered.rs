@@ -5,8 +5,8 @@
 //! if that crate is. With `[profile.dev.package."*"] opt-level = 3`, a development build has
 //! optimized kernels but debug assertions in the user's crate. There an expression
 //! [writes](Expr::write) a program for the interpreter, which runs over the same nest with the same
-//! results. Expressions whose results would differ in any bit (closures, computed indices, half
-//! precisions) still run as kernels.
+//! results. Expressions that programs do not compute bit for bit still run as kernels, for example
+//! closures, computed indices, half precisions, and divisions of integers.
 
 use crate::expr::Expr;
 use kernels::memory::elements::ElementsMut;

@@ -199,7 +199,7 @@ pub trait Expr {
     fn describe(&self) -> String;
 
     /// The expression as a program, its operands in the order of their [`rows`](Expr::rows). Called
-    /// if there are listeners, and to run the expression as a program (see `lowered`).
+    /// if memory is traced, and to run the expression as a program (see `lowered`).
     #[doc(hidden)]
     #[cfg(feature = "std")]
     fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register;

@@ -1,4 +1,4 @@
-//! Binding elements again: a computed index selects along a dim that they already have.
+//! Binding elements again: `lookup` binds a dim that they already have.
 
 use crate::expr::index::IndexExprs;
 use crate::storage::{Evaluated, View};

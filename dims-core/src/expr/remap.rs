@@ -1,7 +1,7 @@
 //! Lazy renaming, slicing, picking and splitting of the dims of any expression.
 //!
-//! Each axis of the inner expression is an affine function of the outer axes. This applies to every
-//! operand's strides, for any kind of expression.
+//! Each axis of the inner expression is an affine function of the outer axes. The strides of every
+//! operand are mapped by these functions, so any kind of expression can be remapped.
 
 use super::{Expr, Factors, Raw, outer};
 use crate::error::DimError;

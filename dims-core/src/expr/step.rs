@@ -1,16 +1,16 @@
-//! Running an expression as a step that listeners can observe. Listeners are gradients, recorded
-//! programs and modes.
+//! Running an expression as a step of gradients and recorded programs.
 //!
 //! ```text
-//! bind  ->  expression  ->  ExprStep  ->  kernel of the expression's own type  ->  results, with their step
+//! bind  ->  expression  ->  ExprStep  ->  kernel of the expression's type  ->  results and step
 //! ```
 //!
-//! An expression runs by a kernel that is compiled for its type. Before that it becomes an
-//! [`ExprStep`], which only tests a flag if there are no listeners. Otherwise the expression
-//! [writes itself](Expr::write) as a program. If a listener knows one of the operands, the results
-//! become a [step](kernels::trace).
+//! Memory is *traced* if a gradient or a recorded program knows its elements. A kernel that is
+//! compiled for the type of an expression runs it. Before that, the expression becomes an
+//! [`ExprStep`], which only tests a flag if no memory is traced. Otherwise the expression
+//! [writes itself](Expr::write) as a program. If one of its operands is traced, the results become
+//! a [step](kernels::trace).
 //!
-//! Without `std` there are no listeners, and the methods do nothing.
+//! Without `std` no memory is traced, and the methods do nothing.
 
 #[cfg(feature = "std")]
 mod node;
@@ -67,7 +67,7 @@ pub(crate) use kernels::trace::Part;
 #[cfg(not(feature = "std"))]
 pub(crate) type Part = core::convert::Infallible;
 
-/// Whether there are listeners.
+/// Whether any memory is traced.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn is_heard() -> bool {
     #[cfg(feature = "std")]
@@ -76,7 +76,7 @@ pub(crate) fn is_heard() -> bool {
     false
 }
 
-/// The input of a fast path that records no step, or `None` if there are listeners.
+/// The input of a fast path that records no step, or `None` if any memory is traced.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn short_way<X>(start: impl FnOnce() -> Option<X>) -> Option<X> {
     if is_heard() { None } else { start() }
@@ -98,7 +98,7 @@ pub(crate) trait LoopOperand {
     fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register;
 }
 
-/// The program of an expression along its loops, if a listener knows one of its operands.
+/// The program of an expression along its loops, if one of its operands is traced.
 pub(crate) struct ExprStep(pub(super) Option<OwnProgram>);
 
 #[cfg(feature = "std")]
@@ -122,8 +122,8 @@ pub(crate) struct WrittenExpr {
 }
 
 impl ExprStep {
-    /// The step of an expression with elements of the type `T`. `None` if no listener knows an
-    /// operand, or if only gradients do and the elements are not floats, which have no derivative.
+    /// The step of an expression with elements of the type `T`. There is none if no operand is
+    /// traced, or if only gradients know the operands and the elements are not floats.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn of<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(

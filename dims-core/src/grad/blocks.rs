@@ -30,7 +30,7 @@ use twins::panicking_twin;
 /// |---|---|
 /// | `&Tensor<T, S>` | `Tensor<T, (O.., S..)>`, with the [prime](crate::types::prime) of each dim of `S` that is in `O` |
 /// | a tuple of up to 12 inputs | a tuple of their Jacobians |
-/// | a reference to a struct with `#[derive(Parameters)]`, or to a `Vec`, an array or a tuple of parameters | [`JacobianBlocks`] |
+/// | a reference to a struct with `#[derive(Parameters)]`, or to a `Vec`, an `Option`, an array or a tuple of parameters | [`JacobianBlocks`] |
 #[diagnostic::on_unimplemented(
     message = "no Jacobian with respect to `{Self}`",
     label = "expected a reference to an owned tensor of `{T}`, to a struct with `#[derive(Parameters)]`, or a tuple of up to 12 such references: `&w`, `(&w, &b)`",
@@ -54,7 +54,7 @@ pub trait JacobianInputs<T: Real, O: Dims>: Inputs {
 /// |---|---|
 /// | `&Tensor<T, S>` | `Tensor<T, (S.., Prime<S>..)>` |
 /// | a tuple of up to 12 references to tensors | a tuple with one row for each, which is a tuple of blocks |
-/// | a reference to a struct with `#[derive(Parameters)]`, or to a `Vec`, an array or a tuple of parameters | [`HessianBlocks`] |
+/// | a reference to a struct with `#[derive(Parameters)]`, or to a `Vec`, an `Option`, an array or a tuple of parameters | [`HessianBlocks`] |
 #[diagnostic::on_unimplemented(
     message = "no Hessian with respect to `{Self}`",
     label = "expected a reference to an owned tensor, to a struct with `#[derive(Parameters)]`, or a tuple of up to 12 references to tensors: `&w`, `(&w, &b)`",

@@ -62,7 +62,8 @@ use twins::panicking_twin;
 ///
 /// # Errors
 ///
-/// If the value depends on a traced tensor that is not among the inputs, or memory runs out.
+/// If the value depends on a traced tensor that is not among the inputs, if the inputs belong to a
+/// function that is being [recorded](crate::program), or if memory runs out.
 #[panicking_twin(but = "mistakes that are found before the backward pass are errors")]
 pub fn try_custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + Send + Sync + 'static>(
     f: impl FnOnce(&P::Value) -> Y,

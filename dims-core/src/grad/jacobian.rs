@@ -175,7 +175,8 @@ pub fn try_hessian_primed<P: HessianInputs<L::Elem, Twice = W>, L: ScalarLoss, W
 ///
 /// # Errors
 ///
-/// If the loss does not depend on the input, or the result does not fit into memory.
+/// If the loss does not depend on the input, or the result does not fit into memory. A dim of `new`
+/// whose size differs from that of its dim in `old` causes a panic.
 #[panicking_twin]
 #[rustfmt::skip] // On one line because rustc quotes the function and the unmet bound from here.
 pub fn try_hessian<T: Real, S: Dims, L: ScalarLoss, Old: DimsOf<S, X> + Copy, X: Dims, New: NamesFor<Old, S, X, Out: JacobianOf<S>> + Copy>(

@@ -43,6 +43,11 @@ pub fn try_grad<P: Inputs, L: ScalarLoss<P>>(
 }
 
 /// The loss and its gradient.
+///
+/// # Errors
+///
+/// Those of [`try_grad`]. It is also an error if the loss depends on tensors of an outer gradient
+/// or of an outer recorded function: use [`loss_and_grad`] there.
 #[panicking_twin(but = "sizes that do not match are an error: see [`try_grad`]")]
 pub fn try_value_and_grad<P: Inputs, L: ScalarLoss>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,

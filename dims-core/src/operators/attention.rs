@@ -217,8 +217,9 @@ where
 /// `scale * (q * k).sum(features)`.
 ///
 /// ```text
-/// scores[.., over] = scale * sum over features of q[.., features] * k[.., over, features]  + bias[.., over]     where the mask is true
-/// scores[.., over] = -infinity                                                                              elsewhere
+/// scores[.., over] = scale * sum over features of q[.., features] * k[.., over, features]
+///                    + bias[.., over]     where the mask is true
+/// scores[.., over] = -infinity            elsewhere
 /// out[..]          = sum over `over` of softmax(scores)[.., over] * v[.., over]
 /// ```
 ///

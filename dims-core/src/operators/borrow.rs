@@ -49,7 +49,8 @@ impl<T, S: Dims, R: Rank> Named<T, S, R, Evaluated<T, S, R>> {
 
 impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     /// The elements in a range of positions along a dim, to assign to. Negative positions count
-    /// from the end. Elements are copied only if a clone of the tensor shares them.
+    /// from the end. Elements are copied only if a clone or another position of the tensor shares
+    /// them.
     ///
     /// For example, a decoder appends to its preallocated keys and values:
     ///

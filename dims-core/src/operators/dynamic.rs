@@ -1,13 +1,15 @@
-//! Results whose size depends on the elements: `nonzero`, `masked_select`, `unique`.
+//! Results whose size depends on the elements: `nonzero`, `masked_select`, `unique`,
+//! `unique_consecutive`.
 //!
 //! For such a result, declare a new local dim with `dims!(n);` and pass it. The operation sets its
 //! size. No other tensor has this dim, so elements selected by one mask cannot be combined by
 //! mistake with elements selected by another, even if their sizes happen to agree.
 //!
-//! The size could differ between the examples of a batch, so all dims must be named; rustc reports
-//! any that are not. For a batch, use [`map_each`](crate::batch::map_each): its closure declares a
-//! new dim for each example, and returns something whose size is the same for all examples, such as
-//! a sum, a count, or the first few elements.
+//! The size could differ between the examples of a batch. So pass all dims of the tensor or, for
+//! `masked_select`, of the mask. rustc reports any that are missing. For a batch, use
+//! [`map_each`](crate::batch::map_each): its closure declares a new dim for each example, and
+//! returns something whose size is the same for all examples, such as a sum, a count, or the first
+//! few elements.
 
 use crate::error::DimError;
 use crate::execute::lines::{Lines, arranged};

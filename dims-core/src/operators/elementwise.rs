@@ -133,7 +133,8 @@ macro_rules! binary_methods_with {
 ///
 /// The result has the dims of all operands. It is computed when it is reduced, ordered, assigned or
 /// evaluated, in one pass with the rest of the expression. The same holds for the operators
-/// `+ - * / % & | ^ !` and unary `-`, which accept a scalar on either side.
+/// `+ - * / % & | ^ !` and unary `-`. `+ - * / %` accept a scalar on either side, `& | ^` only on
+/// the right.
 pub trait Elementwise: AsTensor {
     kernels::unary_operations! { unary_methods(self) }
 
@@ -161,9 +162,9 @@ pub trait Elementwise: AsTensor {
         fmin(self, other) Fmin [B: Operand<Self::Elem>] [Ordered];
         /// `ln(e^x + e^y)`, without overflow.
         logaddexp(self, other) LogAddExp [B: Operand<Self::Elem>] [Real];
-        /// `x * ln(y)`, and 0 where `x` is 0.
+        /// `x * ln(y)`, and 0 where `x` is 0 and `y` is not NaN.
         xlogy(self, other) Xlogy [B: Operand<Self::Elem>] [Real];
-        /// 0 where `x` is negative, `y` where it is 0, else 1.
+        /// 0 where `x` is negative, `y` where it is 0, 1 where it is positive, NaN where it is NaN.
         heaviside(self, other) Heaviside [B: Operand<Self::Elem>] [Ordered];
         /// `x < y`
         lt(self, other) Lt [B: Operand<Self::Elem>] [ops::PartialOrder];
@@ -202,7 +203,8 @@ pub trait Elementwise: AsTensor {
         lerp(self, other) Lerp(weight) [Real];
     }
 
-    /// Each element in another type, as Rust's `as` converts it.
+    /// Each element in another type, as Rust's `as` converts it. As `bool`, all numbers except 0
+    /// are `true`. Complex numbers lose their imaginary part.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -221,8 +223,8 @@ pub trait Elementwise: AsTensor {
 
     /// Applies `f` to each element.
     ///
-    /// `f` is a [`Fn`], because expressions can be computed in any order, on several threads, and
-    /// more than once. For a closure that changes its environment, use ndarray's `mapv`:
+    /// `f` is a [`Fn`], because elements can be computed in any order and more than once. They are
+    /// computed on one thread. For a closure that changes its environment, use ndarray's `mapv`:
     ///
     /// ```
     /// use typed_dims::prelude::*;

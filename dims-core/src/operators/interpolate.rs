@@ -66,8 +66,8 @@ impl Interpolation {
     }
 
     /// Aligns the centres of the first and the last element: `out[i]` is at the position
-    /// `i * (n - 1) / (size - 1)`. Without this setting the outer edges are aligned: `out[i]` is at
-    /// `(i + 1/2) * n / size - 1/2`.
+    /// `i * (n - 1) / (size - 1)`, or at 0 if `size` is 1. Without this setting the outer edges are
+    /// aligned: `out[i]` is at `(i + 1/2) * n / size - 1/2`.
     pub const fn align_corners(self) -> Self {
         Interpolation { corners: Corners::Middles, ..self }
     }

@@ -342,8 +342,8 @@ pub trait Restructure: Computable {
 
     /// Cuts the tensor along a dim into pieces of `ceil(n / count)` elements; the last piece has
     /// the rest. There can be fewer than `count` pieces: 6 elements with a `count` of 4 give 3
-    /// pieces of 2. Like PyTorch's `chunk`. For the pieces of NumPy's `array_split`, pass their
-    /// sizes to [`split`](Restructure::split).
+    /// pieces of 2. Like PyTorch's `chunk`, except that a dim without elements gives no pieces. For
+    /// the pieces of NumPy's `array_split`, pass their sizes to [`split`](Restructure::split).
     ///
     /// # Panics
     ///

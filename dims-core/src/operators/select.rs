@@ -86,8 +86,8 @@ impl<A: Computable<Elem: IndexInt>> Indices for A {
 
 /// Operations that select elements by their positions, or by the values of a tensor.
 ///
-/// The size of the result of `nonzero`, `masked_select` and `unique` depends on the elements: see
-/// [`dynamic`](crate::operators::dynamic).
+/// The size of the result of `nonzero`, `masked_select`, `unique` and `unique_consecutive` depends
+/// on the elements: see [`dynamic`](crate::operators::dynamic).
 pub trait Selecting: Computable {
     /// The elements at `index` along a dim: `out[.., k] = x[.., index[k]]`. Lazy: it fuses with the
     /// operations that follow.

@@ -1,5 +1,5 @@
-//! Moves and repeats elements along a dim: `flip`, `roll`, `shift`, `pad`, `repeat`, `unfold`,
-//! `fold`.
+//! Moves and repeats elements along a dim: `flip`, `roll`, `shift`, `pad`, `repeat`, `interpolate`,
+//! `unfold`, `fold`.
 
 use crate::error::DimError;
 use crate::execute::place::added_up;

@@ -61,7 +61,7 @@ impl AxisList {
     /// positional axes.
     ///
     /// So the result for one example is contiguous, and a batch is a sequence of such results.
-    /// (Dims behind more deeply nested `Rest`s come first.)
+    /// (Dims of more deeply nested `Rest`s come first.)
     pub const fn in_memory(keys: &Keys, rank: usize) -> Self {
         let keys = keys.as_slice();
         let mut list = Self::EMPTY;
@@ -155,7 +155,7 @@ impl AxisList {
 pub enum Layout {
     /// The operands are scalars: any order.
     Free,
-    /// Each of its `operands` has all its dims and is contiguous in this order of dims.
+    /// Each of the `operands` has all dims of the expression and is contiguous in this order.
     In {
         /// The dims, the outermost first.
         order: &'static Keys,

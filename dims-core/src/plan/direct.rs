@@ -60,7 +60,7 @@ impl Group {
         self
     }
 
-    /// The axes merged into one, if each stride is the extent of the next axis.
+    /// The axes merged into one, if each stride is the stride of the next axis times its size.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn merged(&self, axes: &[Axis]) -> Option<Axis> {
         // (Loops, here and below, because iterator closures are not always inlined.)
@@ -71,7 +71,8 @@ impl Group {
         Some(all)
     }
 
-    /// The axes merged into one, if they are known to be contiguous.
+    /// The axes merged into one. They must be adjacent, and `last` is the innermost. `None` if the
+    /// size overflows.
     #[cfg_attr(not(debug_assertions), inline(always))]
     #[track_caller]
     fn run(&self, last: Axis, axes: &[Axis]) -> Option<Axis> {
@@ -102,7 +103,8 @@ impl Group {
     }
 }
 
-/// Two axes merged into one, if the outer stride is the extent of the inner axis.
+/// Two axes merged into one, if one has size 1 or the outer stride is the inner stride times the
+/// inner size.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn merged(outer: Axis, inner: Axis) -> Option<Axis> {
     if inner.size == 1 {
@@ -326,8 +328,8 @@ impl Roles {
         self.m.count > 0 && matches!(self.result[at].0, AxisRole::Batch)
     }
 
-    /// The layout of the matrices, if the operands' types determine it. The result is in the order
-    /// of its axes.
+    /// The layout of the matrices, if the operands' types determine it. The result is contiguous in
+    /// the order of its axes.
     const fn as_typed(&self) -> Option<KnownLayout> {
         let mut last = AxisRole::None;
         let mut at = 0;
@@ -381,7 +383,8 @@ impl Roles {
     }
 
     /// The loops of the product of operands with these axes. `None` if they need the general path:
-    /// sizes conflict, are zero or large, or elements are half precision.
+    /// sizes conflict, are zero or large, axes of a role do not merge, elements have half precision,
+    /// or one operand repeats along a batch that cannot become rows.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn loops<T: Num>(&self, a: &[Axis], b: &[Axis]) -> Option<PlannedProduct> {
         // Half precisions are summed in another type.

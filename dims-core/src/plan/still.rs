@@ -22,13 +22,14 @@ pub(crate) struct Still {
 
 impl Still {
     /// The loops without the axes that are in none of the `supports`, which are the sets of axes
-    /// along which the factors vary. `None` if there are no such axes.
+    /// along which the factors vary. `None` if there are no such axes, or if a size is 0.
     pub(crate) fn of_supports(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> Option<Still> {
         let union = supports.iter().fold(0, |union, axes| union | axes);
         Still::of(|axis| union >> axis & 1 == 1, sizes, kept)
     }
 
-    /// The loops without the axes along which no operand has a stride. `None` if there are none.
+    /// The loops without the axes along which no operand has a stride. `None` if there are no such
+    /// axes, or if a size is 0.
     pub(crate) fn of_rows(rows: &Rows, sizes: &[usize], kept: &[usize]) -> Option<Still> {
         Still::of(|axis| rows.varies(axis), sizes, kept)
     }
@@ -36,7 +37,7 @@ impl Still {
     fn of(varies: impl Fn(usize) -> bool, sizes: &[usize], kept: &[usize]) -> Option<Still> {
         #[cfg(feature = "std")]
         if kernels::memory::hollow::is_hollow() {
-            // Nothing is computed here.
+            // Results without elements are not computed, so there is no work to save.
             return None;
         }
         let is_still = |axis: usize| sizes[axis] > 1 && !varies(axis);

@@ -317,7 +317,7 @@ impl Walk<1> for FoundTensors {
 ///
 /// # Errors
 ///
-/// Returns an error if there are more or fewer elements than the tensors have.
+/// Returns an error if a tensor gets more or fewer elements than it has.
 pub fn with_elements<P: Parameters>(template: &P, elements: Vec<Vec<u8>>) -> Result<P, DimError> {
     P::walk([template], &mut Path::new(), &mut GivenElements(elements.into_iter()))
 }

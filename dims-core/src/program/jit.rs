@@ -154,7 +154,8 @@ where
     ///
     /// # Errors
     ///
-    /// Like [`try_call`](Jit::try_call). If a step fails, the elements of `out` are zeros.
+    /// Like [`try_call`](Jit::try_call). If a step fails, `out` is unchanged or its elements are
+    /// zeros.
     #[panicking_twin(but = "returns errors instead of panicking")]
     pub fn try_call_into<I: RecordInputs<Value = In::Value>>(
         &self,

@@ -1,8 +1,8 @@
 //! Recording functions, to call them with other inputs.
 //!
-//! [`record`] calls a function once and records its steps, for elements of all types: floats,
-//! integers, masks. The resulting [`Program`] runs the same steps with other inputs of the same
-//! sizes. [`jit`] records at the first call, and again for other sizes.
+//! [`record`] calls a function once and records its steps. Elements can be floats, integers of up
+//! to 64 bits, or `bool`s. The resulting [`Program`] runs the same steps with other inputs of the
+//! same sizes. [`jit`] records at the first call, and again for other sizes.
 //!
 //! ```
 //! use typed_dims::prelude::*;

@@ -48,7 +48,9 @@ pub struct Program<In, Out> {
 ///
 /// # Errors
 ///
-/// Returns an error if a step cannot be run again, or if memory runs out.
+/// Returns an error if a step cannot be run again, if the function captures a tensor of an outer
+/// gradient or of an outer recorded function, if programs do not support the elements of an input,
+/// or if memory runs out.
 ///
 /// # Panics
 ///
@@ -222,14 +224,16 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     /// Computes the result of the function for other inputs. They must have the sizes of the
     /// recorded inputs.
     ///
-    /// On the same number of threads, the result equals that of the function bit for bit if the
-    /// axes of the inputs are stored in the recorded order. Inputs in another order are copied
-    /// first, so their sums may be rounded differently.
+    /// On the same number of threads, the result has the same bits as that of the function if the
+    /// axes of the inputs are stored in the recorded order. The exceptions are some sums of
+    /// products, which may be rounded differently. Inputs in another order are copied first, so
+    /// their sums may be rounded differently.
     ///
     /// # Errors
     ///
     /// Returns an error if the sizes or settings of an input differ from the recorded ones, if an
-    /// index is out of range, or if memory runs out.
+    /// input belongs to a gradient or to a function that is being recorded, if an index is out of
+    /// range, or if memory runs out.
     #[panicking_twin(but = "returns errors instead of panicking")]
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         self.call_checked(inputs)

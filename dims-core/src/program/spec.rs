@@ -47,7 +47,7 @@ pub struct Spec<P> {
 ///
 /// # Panics
 ///
-/// Panics if a dim has no size, or if the tensor does not fit into memory.
+/// Panics if a dim has no size, or if the memory cannot be reserved.
 #[track_caller]
 pub fn spec<P: Parameters, M>(of: impl SpecOf<P, M>) -> Spec<P> {
     drop(open::asked());

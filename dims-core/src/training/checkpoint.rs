@@ -449,7 +449,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
     }
 }
 
-/// The moments of all optimizers.
+/// The moments in files of older versions, which do not name the optimizer.
 const MOMENTS: [&str; 3] = ["mean", "square", "velocity"];
 
 /// The name under which master weights are stored.

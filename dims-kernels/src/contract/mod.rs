@@ -1,10 +1,11 @@
 //! Contractions: a product of several operands, summed over all axes that the result lacks.
 //!
 //! The [path](mod@path) multiplies pair by pair. A pair is a matrix product if it has rows (axes of
-//! the left operand only), columns (of the right one only) and a common sum; axes that both
+//! the left operand only), columns (of the right one only) and a common sum. Axes that both
 //! operands and the result have are loops. A strided operand is used in place if its axes merge
-//! into one row and one column stride. Otherwise it is packed, unless packing would multiply its
-//! memory (overlapping windows); the axes that do not merge are then loops as well.
+//! into one row and one column stride, or if a kernel takes rows, columns and sums as lists of
+//! offsets. Otherwise it is packed, unless packing would multiply its memory (overlapping windows)
+//! or its elements are used too seldom. The axes that do not merge are then loops as well.
 
 pub mod operand;
 mod pair;
@@ -71,7 +72,8 @@ pub fn is_worthwhile(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> b
         return false;
     }
     if let [a, b] = *supports {
-        // Rows, columns, and a common sum; or part of one factor can be summed before the product.
+        // Rows, columns, and a common sum, or a part of one factor that can be summed before the
+        // product.
         let kept = set(kept);
         return (a & !b != 0 && b & !a != 0 && a & b & !kept != 0)
             || (a & !b & !kept) | (b & !a & !kept) != 0;
@@ -133,12 +135,12 @@ fn order_in_memory(
 
 /// The order in memory of the axes of a product's result, if the caller does not choose one.
 ///
-/// This is the order of `kept`, with two exceptions. In the first, adjacent elements of the result
-/// would come from different products, though no operand is contiguous along that axis either; each
-/// product would then write scattered elements. In the second, rows or columns that are one loop in
-/// their operand would become several, and reordering avoids it. In both cases the common axes of
-/// the operands come first, followed by the rows and then the columns, each in their operand's
-/// order.
+/// This is the order of `kept`, with two exceptions. In the first, the last axis of the result is
+/// in both operands, and neither is contiguous along it. Adjacent elements of the result would come
+/// from different products, so each product would write scattered elements. In the second, rows or
+/// columns that are one loop in their operand would become several, and reordering avoids it. In
+/// both cases the common axes of the operands come first, followed by the rows and then the
+/// columns, each in their operand's order.
 pub fn order_of_result(
     strides: [&[isize]; 2],
     supports: &[AxisSet],

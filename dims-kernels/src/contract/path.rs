@@ -12,7 +12,7 @@ use num_traits::Float;
 use smallvec::SmallVec;
 
 /// A pair of a path. The numbers are the positions of both operands, the lesser one first, in the
-/// list of remaining operands; the product is appended to that list. The set is the axes of the
+/// list of remaining operands. The product is appended to that list. The set is the axes of the
 /// product.
 pub type ContractionPair = (usize, usize, AxisSet);
 

@@ -118,7 +118,7 @@ impl<'a, T: Num> Target<'a, T> {
     }
 
     /// Accepts a result that was computed elsewhere, contiguous in the order of the axes. New
-    /// memory is returned as it is; otherwise the elements are copied to the caller's memory.
+    /// memory is returned as it is. Otherwise the elements are copied to the caller's memory.
     #[track_caller]
     pub fn take(&mut self, data: Vec<T>, sizes: &[usize]) -> Vec<T> {
         let Some(places) = &mut self.places else { return data };
@@ -135,7 +135,7 @@ impl<'a, T: Num> Target<'a, T> {
         let to = operands.next_row();
         let from = operands.next_row();
         // SAFETY: `from` has the contiguous strides of `data` along the kept axes, and the
-        // assertion above compares the number of elements; `to` has the strides of the places, as
+        // assertion above compares the number of elements. `to` has the strides of the places, as
         // the caller of `places` promised.
         unsafe { copy_onto(Elements::of_slice(&data), from, places.reborrow(), to, &nest.sizes) };
         Vec::new()

@@ -42,8 +42,9 @@ impl<'k, T: Element> AnyElements<'k, T> {
     }
 }
 
-// SAFETY: the pointers of elements in memory are those of `Strided`; there are none to computed
-// elements. `current` points to all elements of the tile, as `Strided` and `TileSource` promise.
+// SAFETY: the pointers of elements in memory are those of `Strided`. There are no pointers to
+// computed elements. `current` points to all elements of the tile, as `Strided` and `TileSource`
+// promise.
 unsafe impl<T: Element> Kernel for AnyElements<'_, T> {
     type Elem = T;
     type TileReader = *const T;

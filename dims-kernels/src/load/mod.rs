@@ -124,8 +124,8 @@ pub unsafe trait Kernel: Sized {
     }
 
     /// A pointer to the elements of an operand from `at` on, for prefetching. The operand is
-    /// contiguous, and its elements have the size of the results. `at` may be past the end of a
-    /// loop; nothing is read.
+    /// contiguous, and its elements have the size of the results. Nothing is read, so `at` may be
+    /// past the end of a loop.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn source(&self, _at: &[usize]) -> Option<*const Self::Elem> {
         None
@@ -142,7 +142,7 @@ pub unsafe trait Kernel: Sized {
     ///
     /// # Safety
     ///
-    /// `x` is less than the length of the last loaded tile; or the elements are
+    /// `x` is less than the length of the last loaded tile, or the elements are
     /// [steady](Kernel::STEADY) or [monotone](Kernel::MONOTONE), or do not [vary](Kernel::VARIES).
     /// An element that was masked out has an unspecified value.
     unsafe fn get<I: Isa>(&self, x: usize) -> Self::Elem;
@@ -177,8 +177,8 @@ pub unsafe trait Kernel: Sized {
         self.load::<I>(tile, faults);
     }
 
-    /// The reader of the tile that [`load_broadcast`](Kernel::load_broadcast) loaded last. (It does
-    /// not refer to the kernel, so the compiler knows that stores to the output do not change it.)
+    /// The reader of the tile that [`load_broadcast`](Kernel::load_broadcast) loaded last. It does
+    /// not refer to the kernel, so the compiler knows that stores to the output do not change it.
     fn tile_reader<I: Isa, const LEFT: bool>(&self) -> Self::TileReader;
 
     /// The `x`th element of the tile.
@@ -220,7 +220,7 @@ pub unsafe trait Kernel: Sized {
     }
 
     /// Like [`tile_reader`](Kernel::tile_reader), for the tile `row` and `step` positions further
-    /// along the two loops; nothing needs to be loaded.
+    /// along the two loops. Nothing needs to be loaded.
     ///
     /// # Safety
     ///
@@ -309,7 +309,7 @@ pub struct IndexFault {
     pub origin: Origin,
 }
 
-/// The faults so far; only the first is kept.
+/// The faults so far. Only the first is kept.
 #[derive(Debug, Default)]
 pub struct Faults {
     first: Option<IndexFault>,

@@ -64,11 +64,11 @@ unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel
 
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn get<I: Isa>(&self, x: usize) -> A::Elem {
-        // SAFETY: the caller's promise; each operand was loaded where the condition takes it, and
+        // SAFETY: the caller's promise. Each operand was loaded where the condition takes it, and
         // has an unspecified value elsewhere.
         unsafe {
-            // (Positions in a tile fit into narrow lanes, unlike positions along dims. Vector
-            // blends need only the sign.)
+            // Positions in a tile fit into narrow lanes, unlike positions along dims. Vector blends
+            // need only the sign.
             let cond = if C::MONOTONE {
                 (x as i32).wrapping_sub(self.until) ^ self.flip < 0
             } else {

@@ -39,7 +39,7 @@ impl<'k, T: Element, X: GatherIndices> Strided<'k, T, X> {
     /// As for [`along_row`](Strided::along_row).
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn new(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
-        // SAFETY: `AnyStride` promises nothing about the innermost stride; the rest is the caller's
+        // SAFETY: `AnyStride` promises nothing about the innermost stride. The rest is the caller's
         // promise.
         unsafe { Self::along_row(elements, row, indices) }
     }
@@ -177,7 +177,7 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
     }
 }
 
-/// Copies `len` elements. (Not inlined, so that it is not part of each loop that reads elements.)
+/// Copies `len` elements. Not inlined, so that it is not part of each loop that reads elements.
 ///
 /// # Safety
 ///
@@ -210,7 +210,7 @@ unsafe fn pack<T: Copy + 'static>(
     let len = sizes.iter().product();
     let mut data = Vec::with_capacity(len);
     let row = Row { strides: &from, packed: None, ..row };
-    // SAFETY: the caller's promise; the packed strides reach each of the `len` slots once, as they
+    // SAFETY: the caller's promise. The packed strides reach each of the `len` slots once, as they
     // count through the loops.
     unsafe {
         copy_between(origin, row, data.as_mut_ptr(), &to, &sizes);
@@ -233,7 +233,7 @@ fn varying(strides: &[isize], sizes: &[usize], packed: &[isize]) -> Varying {
 }
 
 // SAFETY: all pointers follow the row of the operand, which stays within its elements, and the
-// offsets of checked indices; the elements are borrowed.
+// offsets of checked indices. The elements are borrowed.
 unsafe impl<T: Element, X: GatherIndices, W: StrideKind> Kernel for Strided<'_, T, X, W> {
     type Elem = T;
     type TileReader = *const T;
@@ -363,7 +363,7 @@ unsafe impl<T: Element, X: GatherIndices, W: StrideKind> Kernel for Strided<'_, 
         _: usize,
         step: usize,
     ) -> *const T {
-        // (Written so that the compiler sees that it does not depend on the row.)
+        // Written so that the compiler sees that it does not depend on the row.
         start.wrapping_offset(step as isize * along)
     }
 

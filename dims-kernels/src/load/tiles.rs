@@ -36,8 +36,8 @@ pub fn fill_from<I: Isa, K: Kernel>(kernel: &K, start: usize, out: &mut [MaybeUn
     }
 }
 
-/// Iterates over a loop nest, tile by tile. (It does not call a closure with the tiles, because the
-/// closure's body would be compiled for the baseline instructions wherever it is not inlined.)
+/// Iterates over a loop nest, tile by tile. It does not call a closure with the tiles, because the
+/// closure's body would be compiled for the baseline instructions wherever it is not inlined.
 pub struct Tiles<'n> {
     odometer: Odometer<'n>,
     at: SmallVec<[usize; 8]>,
@@ -81,7 +81,7 @@ impl<'n> Tiles<'n> {
 /// innermost loop. The first row starts at the position `at`, and each other row one step further
 /// along the second innermost loop.
 pub struct TileRun<'r> {
-    /// The position of the first element; callees may change it.
+    /// The position of the first element. Callees may change it.
     pub at: &'r mut [usize],
     /// The number of rows.
     pub rows: usize,

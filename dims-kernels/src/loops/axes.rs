@@ -3,7 +3,7 @@
 use core::cmp::Reverse;
 use smallvec::SmallVec;
 
-/// The most loop axes that a contraction can have.
+/// Contractions have fewer loop axes than this.
 pub const MOST_AXES: usize = 128;
 
 /// A set of loop axes, as bits.
@@ -38,7 +38,7 @@ pub fn set(order: &[usize]) -> AxisSet {
 
 /// Stable sort of axes, or of items for each axis, by a key.
 ///
-/// An insertion sort, since axes are few; the standard library's sort is 15 to 20 kB of code for
+/// An insertion sort, since axes are few. The standard library's sort is 15 to 20 kB of code for
 /// each type of key.
 pub fn sort_few<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     for end in 1..items.len() {

@@ -1,8 +1,9 @@
 //! Modes are listeners. They are told which steps ran on their thread, where the results are
 //! stored, and which memory was freed.
 //!
-//! A kernel notes its step before it runs. The step is *pending* until its result is reported with
-//! [`told`] or [`ran`], or the next step is noted. Then all modes are told about it.
+//! A kernel notes its step before it runs. The executor of an operator's step notes it after the
+//! run. The step is *pending* until its result is reported with [`told`] or [`ran`], or the next
+//! step is noted. Then all modes are told about it.
 //!
 //! ```text
 //! note(step)  ->  kernel  ->  told(&result)  ->  Mode::ran of each mode
@@ -203,7 +204,7 @@ std::thread_local! {
 /// Runs `f` while a mode listens. Source locations in files whose paths begin with `sources` are
 /// not reported.
 pub fn with<T>(mode: &mut (dyn Mode + '_), sources: &'static str, f: impl FnOnce() -> T) -> T {
-    // (Steps that ran earlier are not reported to this mode.)
+    // Steps that ran earlier are not reported to this mode.
     ran();
     let mode: *mut (dyn Mode + '_) = mode;
     // SAFETY: only the lifetime differs. The pointer is used only until `Listening` is dropped, and
@@ -227,7 +228,7 @@ impl Drop for Listening {
         set_listener(self.before);
         LISTENERS.with_borrow_mut(|own| {
             own.modes.pop();
-            // (A step that panicked is not reported.)
+            // A step that panicked is not reported.
             own.pending = None;
             if own.modes.is_empty() {
                 own.freed.clear();
@@ -306,8 +307,8 @@ pub fn note(step: impl FnOnce() -> PlanStep) {
     }
 }
 
-/// Like [`note`], for calls that are not always a step of the plan. Returns whether a step is
-/// pending.
+/// Like [`note`], for calls that are not always a step of the plan. Returns whether it noted a
+/// step.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub fn note_if(step: impl FnOnce() -> Option<PlanStep>) -> bool {
@@ -453,7 +454,7 @@ impl Backward {
 
 impl Drop for Backward {
     fn drop(&mut self) {
-        // (The steps of this gradient recorded their source location when they were noted.)
+        // The steps of this gradient recorded their source location when they were noted.
         BACKWARD.set(self.0);
     }
 }

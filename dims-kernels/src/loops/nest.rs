@@ -21,8 +21,8 @@ pub struct Nest {
     pub sizes: ManuallyDrop<SmallVec<[usize; INLINE_LOOPS]>>,
     /// The number of outer loops that run over elements of the result.
     pub outer: usize,
-    /// Whether the innermost loop runs over elements of the result. (All loops in between are
-    /// reduced.)
+    /// Whether the innermost loop runs over elements of the result. All loops in between are
+    /// reduced.
     pub inner_kept: bool,
     /// The stride of the result along each loop; 0 along reduced loops.
     pub result: ManuallyDrop<SmallVec<[isize; INLINE_LOOPS]>>,
@@ -35,8 +35,8 @@ pub struct Nest {
     pub typed: bool,
 }
 
-/// Drops the fields in a function that is compiled in this crate. (Otherwise rustc compiles this
-/// code again in each crate that drops a nest, even without optimization.)
+/// Drops the fields in a function that is compiled in this crate. Otherwise rustc compiles this
+/// code again in each crate that drops a nest, even without optimization.
 impl Drop for Nest {
     fn drop(&mut self) {
         let Nest { sizes, result, strides, offsets, packed: (_, packed), .. } = self;
@@ -66,8 +66,8 @@ impl Nest {
         Self::assemble(&mut loops, outer, true, rows)
     }
 
-    /// One loop over contiguous elements, for this number of operands; `W` says whether the types
-    /// guarantee it.
+    /// One loop over contiguous elements, for this number of operands. `W` says whether the types
+    /// guarantee that they are contiguous.
     #[inline]
     pub fn line<W: StrideKind>(len: usize, operands: usize) -> Self {
         Nest::line_of(len, operands, W::UNIT)
@@ -133,11 +133,11 @@ impl Nest {
         nest
     }
 
-    /// Loops over `kept`; each element of the result reduces the loops over `reduced`.
+    /// Loops over `kept`. Each element of the result reduces the loops over `reduced`.
     ///
     /// The innermost loop is the one along which more operands are contiguous.
     pub fn reduce(sizes: &[usize], kept: &[usize], reduced: &[usize], rows: &Rows) -> Self {
-        // The number of operands that are contiguous along the loop, times its size; beyond 64, the
+        // The number of operands that are contiguous along the loop, times its size. Beyond 64, the
         // size does not matter.
         let merit = |loops: &[(usize, usize)]| {
             loops.last().map_or(0, |&(size, axis)| {
@@ -176,7 +176,7 @@ impl Nest {
         Self::assemble(&mut loops, outer, false, rows)
     }
 
-    /// Loops over the axes of several groups, merged within each group; the longest loop of a group
+    /// Loops over the axes of several groups, merged within each group. The longest loop of a group
     /// is the last. Also returns the number of loops of each group, at least 1.
     pub fn grouped(sizes: &[usize], groups: &[&[usize]], rows: &Rows) -> (Self, SmallVec<[usize; 4]>) {
         let mut loops = MergedLoops::new();
@@ -296,7 +296,7 @@ impl Nest {
         let size = self.sizes[at];
         let parts = parts.clamp(1, size.max(1));
         let depth = self.depth();
-        // `part * size / parts` without overflow. (Elements of size 0 allow loops this large.)
+        // `part * size / parts` without overflow. Elements of size 0 allow loops this large.
         let cut = |part: usize| size / parts * part + size % parts * part / parts;
         (0..parts)
             .map(|part| {
@@ -333,7 +333,8 @@ impl Nest {
     }
 }
 
-/// `len` zeros, stored without an allocation if they are no more than `few`.
+/// The first `len` elements of `few`, stored without an allocation. If `few` is shorter, `len`
+/// zeros.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn zeros<T: Copy + Default, const N: usize>(len: usize, few: [T; N]) -> ManuallyDrop<SmallVec<[T; N]>>
 where
@@ -401,7 +402,7 @@ pub struct OperandRows<'n> {
     sizes: &'n [usize],
     strides: &'n [isize],
     offsets: &'n [isize],
-    /// The set of packed operands, as bits; the lowest bit is the next operand.
+    /// The set of packed operands, as bits. The lowest bit is the next operand.
     packed: u64,
     packed_strides: &'n [isize],
 }
@@ -440,7 +441,7 @@ impl Row<'_> {
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn assert_within(&self, elements: &impl Reaches) {
         let _ = elements;
-        // (Without strides there is no nest, and the operand is not read.)
+        // Without strides there is no nest, and the operand is not read.
         #[cfg(debug_assertions)]
         if !self.strides.is_empty() {
             elements.assert_reach(self.offset, self.sizes, self.strides);

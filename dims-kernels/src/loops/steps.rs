@@ -187,13 +187,14 @@ fn counted<const N: usize>(factors: [usize; N]) -> usize {
     factors.into_iter().fold(1, usize::saturating_mul)
 }
 
-/// The total number of operations of the steps.
+/// The total number of multiplications and additions in the steps' matrix products and attention.
 pub fn total(steps: &[PlanStep]) -> usize {
     steps.iter().map(PlanStep::flops).fold(0, usize::saturating_add)
 }
 
 impl PlanStep {
-    /// The multiplications and additions of matrix products, each counted as one operation.
+    /// The multiplications and additions of matrix products and attention, each counted as one
+    /// operation.
     fn flops(&self) -> usize {
         match self {
             PlanStep::Product { batch, m, k, n, summed, .. } => counted([2, *batch, *m, *k, *n, *summed]),
@@ -221,7 +222,8 @@ impl PlanStep {
 
     /// The amount of computation: for products and attention the number of multiplications and
     /// additions, for other steps the number of elements that they process, regardless of the
-    /// operation. A copy counts as 0. A loop of calls counts only the steps in it.
+    /// operation. A copy counts as 0. So does a loop of calls, whose steps are counted on their
+    /// own.
     pub fn operations(&self) -> usize {
         match self {
             PlanStep::Elementwise { loops, .. } | PlanStep::Reduce { loops, .. } => {
@@ -327,7 +329,7 @@ pub use unheard::*;
 mod unheard {
     use super::{Element, PlanStep, Vec};
 
-    /// Runs `f`; no step is noted.
+    /// Runs `f`. No step is noted.
     pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<PlanStep>) {
         (f(), Vec::new())
     }

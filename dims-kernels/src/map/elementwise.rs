@@ -40,7 +40,7 @@ fn collect_lines<T: Copy + 'static>(
     if let Destination::Reused(_) = to {
         let len = to.len();
         // SAFETY: these are `len` slots, whose elements the kernel reads only at the positions that
-        // it writes; `replace_lines` writes all slots, or returns an error.
+        // it writes. `replace_lines` writes all slots, or returns an error.
         return unsafe { to.write(|start| replace_lines(lines, nest, start, len)) };
     }
     // SAFETY: `fill_lines` writes all slots, or returns an error.
@@ -61,8 +61,8 @@ fn collect_parts<'n, T: Copy + Send + 'static>(
         let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
         let mut done = 0;
         for nest in parts {
-            // SAFETY: kernels read elements, which are `Sync`; their operations are plain values,
-            // as `PARALLEL` says; each part has separate slots.
+            // SAFETY: kernels read elements, which are `Sync`. Their operations are plain values,
+            // as `PARALLEL` says. Each part has separate slots.
             let part = unsafe { Carried::new((lower(nest), start.wrapping_add(done))) };
             let len = nest.positions();
             done += len;
@@ -72,7 +72,7 @@ fn collect_parts<'n, T: Copy + Send + 'static>(
                     // SAFETY: these are the part's slots, one for each position of its nest.
                     unsafe { replace_lines(&mut *lines, nest, start, len) }
                 } else {
-                    // SAFETY: as for `replace_lines`; nothing else accesses them.
+                    // SAFETY: as for `replace_lines`. Nothing else accesses them.
                     fill_lines(&mut *lines, nest, unsafe { from_raw_parts_mut(start.cast(), len) })
                 }
             }));
@@ -90,7 +90,7 @@ const HELD: usize = 4 * TILE;
 const HELD_BYTES: usize = 16 << 10;
 
 /// Like [`fill_lines`], for `len` slots that the lines may also read, each at the position that
-/// they write. Some lines are therefore buffered before they are written.
+/// they write. So elements are buffered before they are written.
 ///
 /// # Safety
 ///
@@ -118,7 +118,7 @@ unsafe fn replace_lines<T: Copy>(
             return false;
         }
         // SAFETY: the runs of a nest have as many elements as the nest has positions, so these
-        // slots exist; the lines may read them, but not while they are written.
+        // slots exist. The lines may read them, but not while they are written.
         unsafe { core::ptr::copy_nonoverlapping(buffer.as_ptr(), place.add(done), len) };
         done += len;
         true

@@ -178,15 +178,15 @@ impl Quantity for Symbol<'_> {
 pub struct UpdateProgram {
     /// The name of the formula.
     pub name: &'static str,
-    /// The program. Its operands are the numbers that are the same everywhere, in `f64`; the
-    /// elements that change; the elements that are only read; and, if it
+    /// The program. Its operands are the numbers that are the same everywhere, in `f64`, the
+    /// elements that change, the elements that are only read, and, if it
     /// [follows](UpdateProgram::of_halves) an element of half precision, this element.
     pub program: ScalarProgram,
     /// The new values of the elements that change.
     pub results: SmallVec<[Register; 4]>,
     /// How many numbers are the same everywhere.
     pub scalars: usize,
-    /// How many elements change. A formula of numbers only has 0, and its results are more numbers.
+    /// How many elements change: 0 for a formula that computes numbers from numbers.
     pub changed: usize,
     /// How many elements are only read.
     pub read: usize,

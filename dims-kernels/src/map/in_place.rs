@@ -93,7 +93,7 @@ impl<T: Real + Quantity, P: Formula<K, M, N>, const K: usize, const M: usize, co
     fn run<I: Isa>(self) {
         let Pass { formula, scalars, mut changed, read } = self;
         let Some(len) = changed.first().map(|slice| slice.len()) else { return };
-        // (The slices have the same length, so the compiler removes bounds checks.)
+        // The slices have the same length, so the compiler removes bounds checks.
         let read = read.map(|slice| &slice[..len]);
         for slice in &mut changed {
             let whole = core::mem::take(slice);
@@ -154,7 +154,7 @@ pub fn squares<T: Real>(elements: &[T]) -> f64 {
 const BLOCK: usize = 1024;
 
 /// Applies the formula to slices of half precision, in `f32`: the first slice that changes is
-/// `rounded` to half precision, and the others are `f32`.
+/// `rounded` to half precision, and the others that change are `f32`.
 ///
 /// `changed[0]` has the elements of `rounded` before rounding. If an element of `rounded` is not
 /// the rounded element of `changed[0]`, other code has changed it, and the formula continues from
@@ -175,7 +175,7 @@ pub fn apply_halves<T: Real<Wide = f32>, const K: usize, const M: usize, const N
     let lens = changed.iter().flatten().map(|slice| slice.len()).chain(read.iter().map(|slice| slice.len()));
     assert!(lens.into_iter().all(|other| other == len), "slices of one length");
     let parts = parts(len);
-    // (All parts except the last have whole blocks.)
+    // All parts except the last have whole blocks.
     let most = len.div_ceil(parts).next_multiple_of(BLOCK);
     let mut blocks = Vec::with_capacity(parts);
     let mut left = len;
@@ -344,7 +344,7 @@ mod tests {
         for len in [0, 1, 1023, 1025, 300_001] {
             let mut rounded = vec![f16::ONE; len];
             let (mut exact, mut count) = (vec![1.0; len], vec![0.0; len]);
-            // (An eighth of the distance between 1 and the next larger number.)
+            // An eighth of the distance between 1 and the next larger number.
             let c = vec![f16::from_f32(1.0 / 8192.0); len];
             for _ in 0..8 {
                 apply_halves(&Add, [1.0], &mut rounded, [Some(&mut exact), Some(&mut count)], [&c]);

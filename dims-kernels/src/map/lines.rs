@@ -144,7 +144,7 @@ impl<K: Kernel> TileRows<'_, K> {
 struct TilesOfRows<'r> {
     at: &'r mut [usize],
     moved: Option<(usize, usize)>,
-    /// Whether there are several rows. (Then each row is a whole innermost loop.)
+    /// Whether there are several rows. Then each row is a whole innermost loop.
     several: bool,
     /// Whether each row is one tile.
     short: bool,
@@ -201,7 +201,7 @@ impl<K: Kernel> Task for WriteParts<'_, K> {
 
 /// Whether each of `shares` parts of a nest is computed in [parts of lines](Kernel::IN_PARTS): for
 /// expensive expressions unless the lines are short, and for memory-bound expressions if the lines
-/// are long and do not fit into near caches.
+/// are long and the part does not fit into near caches.
 pub fn in_parts<K: Kernel>(nest: &Nest, shares: usize) -> bool {
     let len = nest.sizes.last().copied().unwrap_or(0);
     K::IN_PARTS

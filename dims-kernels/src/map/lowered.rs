@@ -44,8 +44,8 @@ pub unsafe fn collect<T: Element>(
     let len = to.len();
     let write = |start: *mut T| {
         // SAFETY: there are `len` slots of the type. The program reads elements of reused slots
-        // only at the positions that it writes. The nest is as the caller promises. (A span is
-        // computed before any of its results is written.)
+        // only at the positions that it writes. The nest is as the caller promises. A span is
+        // computed before any of its results is written.
         unsafe { write_all(program, nest, start.cast(), len) };
         Ok(())
     };
@@ -57,7 +57,7 @@ pub unsafe fn collect<T: Element>(
 ///
 /// # Safety
 ///
-/// As for [`collect`]; nothing else accesses the slots, except operands that are read only at the
+/// As for [`collect`]. Nothing else accesses the slots, except operands that are read only at the
 /// position that is written.
 ///
 /// # Panics
@@ -66,7 +66,7 @@ pub unsafe fn collect<T: Element>(
 unsafe fn write_all(program: &LoweredProgram<'_>, nest: &Nest, start: *mut u8, len: usize) {
     assert_eq!(nest.positions(), len, "the loop nest covers the result");
     let strides = &row_major(&nest.sizes);
-    // SAFETY: the caller's promise; the nest has `len` positions, and there are as many slots, in
+    // SAFETY: the caller's promise. The nest has `len` positions, and there are as many slots, in
     // the nest's order.
     unsafe { pass(program, nest, Places { start, strides }) };
 }
@@ -76,7 +76,7 @@ unsafe fn write_all(program: &LoweredProgram<'_>, nest: &Nest, start: *mut u8, l
 ///
 /// # Safety
 ///
-/// As for [`collect`]; the first row belongs to the slots.
+/// As for [`collect`]. The first row belongs to the slots.
 ///
 /// # Panics
 ///
@@ -89,7 +89,7 @@ pub unsafe fn update<T: Element>(program: &LoweredProgram<'_>, nest: &Nest, mut 
     if nest.sizes.contains(&0) {
         return;
     }
-    // SAFETY: each position is one of the slots, which are borrowed exclusively; the rest is the
+    // SAFETY: each position is one of the slots, which are borrowed exclusively. The rest is the
     // caller's promise.
     unsafe { pass(program, nest, Places { start, strides: row.strides }) };
 }
@@ -114,7 +114,7 @@ pub unsafe fn write<T: Element>(
     let strides = nest.operands().next_row().strides;
     let start = places.reached(offset, &nest.sizes, strides).cast();
     // SAFETY: as was asserted, every position of the loops has a slot. The slots are borrowed
-    // exclusively; the rest is the caller's promise.
+    // exclusively. The rest is the caller's promise.
     unsafe { pass(program, nest, Places { start, strides }) };
 }
 
@@ -122,7 +122,7 @@ pub unsafe fn write<T: Element>(
 ///
 /// # Safety
 ///
-/// As for [`collect`]; each position of the nest has a slot, which nothing else accesses, except
+/// As for [`collect`]. Each position of the nest has a slot, which nothing else accesses, except
 /// operands that are read at that position.
 unsafe fn pass(program: &LoweredProgram<'_>, nest: &Nest, places: Places<'_>) {
     let threads = threads::parts(nest.positions());

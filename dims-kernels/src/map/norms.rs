@@ -1,4 +1,4 @@
-//! The norm of a formula's results over several slices, without storing the results.
+//! The squared norm of a [`Direction`] over several slices, without storing its numbers.
 
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::map::formula::{Direction, Quantity, UpdateProgram};
@@ -76,7 +76,7 @@ impl<T: Real + Quantity, D: Direction<K, M, N>, const K: usize, const M: usize, 
     fn run<I: Isa>(self) {
         let Block { direction, scalars, state, read, out } = self;
         let len = out.len();
-        // (The slices have the same length, so the compiler removes bounds checks.)
+        // The slices have the same length, so the compiler removes bounds checks.
         let (state, read) = (state.map(|slice| &slice[..len]), read.map(|slice| &slice[..len]));
         for (at, out) in out.iter_mut().enumerate() {
             *out = direction.at(scalars, from_fn(|which| state[which][at]), from_fn(|which| read[which][at]));

@@ -89,8 +89,8 @@ where
         // SAFETY: the positions of a part are positions of the nest. The first target is not used
         // any more, and those of different parts are disjoint, as `is_apart` has found.
         let (kernel, target) = unsafe { lower(nest).onto(&mut place) };
-        // SAFETY: kernels read elements, which are `Sync`; operations are plain values, as
-        // `PARALLEL` says; the elements of different parts are disjoint, and the target has
+        // SAFETY: kernels read elements, which are `Sync`. Operations are plain values, as
+        // `PARALLEL` says. The elements of different parts are disjoint, and the target has
         // exclusive access to all of them.
         let task = unsafe { Carried::new(Update { kernel, nest, target, op }) };
         jobs.push(Box::new(move || dispatch(task.into_inner())));
@@ -187,7 +187,7 @@ pub fn write<'n, T: Element, K: Kernel<Elem = T>>(
     let row = nest.operands().next_row();
     let start = places.reached(offset, &nest.sizes, row.strides).cast::<UninitPlace<T>>();
     // SAFETY: as was asserted, every position of the loops has a slot. The slots are borrowed
-    // exclusively; `UninitPlace` wraps the value in the slot.
+    // exclusively. `UninitPlace` wraps the value in the slot.
     let place = unsafe { ElementsMut::along(start, &nest.sizes, row.strides) };
     let lower = |nest| {
         let mut operands = Nest::operands(nest);

@@ -352,12 +352,12 @@ macro_rules! binary_operations {
                 value: special::logaddexp::<I, T>(x, y),
                 slopes(_): [share_of_exp(x, y), share_of_exp(y, x)], on: [-3.0..3.0, -2.0..2.0]
             }
-            /// `x * ln(y)`, and 0 where `x` is 0.
+            /// `x * ln(y)`, and 0 where `x` is 0 and `y` is not NaN.
             Xlogy xlogy(x, y: Real) -> T, long {
                 value: special::xlogy::<I, T>(x, y),
                 slopes(_): [xlogy_by_factor(x, y), xlogy_by_argument(x, y)], on: [-3.0..3.0, 0.4..3.0]
             }
-            /// 0 where `x` is negative, `y` where it is 0, else 1.
+            /// 0 where `x` is negative, `y` where it is 0, 1 where it is positive, NaN where it is NaN.
             Heaviside heaviside(x, y: Ordered) -> T {
                 value: special::heaviside(x, y),
                 slopes(_): [zero(), x.choose(x.eq(0.0), 1.0, 0.0)], on: [-3.0..3.0, -2.0..2.0]

@@ -1,10 +1,10 @@
-//! Derivatives of programs. Derivatives of operations are in the [table](crate::ops::table); the
+//! Derivatives of programs. Derivatives of operations are in the [table](crate::ops::table). The
 //! longer ones are functions here.
 //!
-//! Where a function has no derivative, the conventions are PyTorch's: 0 at the kinks of `abs`,
-//! `relu` and `clamp`, and one half for each operand of a maximum of equal operands. The product of
-//! a cotangent and a derivative is 0 if either is 0. So neither the infinite slope of a root at 0,
-//! nor a value that a `select` did not take, makes a gradient NaN.
+//! Where a function has no derivative, a convention applies: 0 at the kinks of `abs`, `relu` and
+//! `clamp`, and one half for each operand of a maximum of equal operands. Most conventions are
+//! PyTorch's. The product of a cotangent and a derivative is 0 if either is 0. So neither the
+//! infinite slope of a root at 0, nor a value that a `select` did not take, makes a gradient NaN.
 
 use crate::ops::code::{BinaryOpcode, Number, RegisterKind, UnaryOpcode};
 use crate::program::symbol::{FormulaTerm, Symbol, select};
@@ -361,7 +361,7 @@ fn share<'b>(taken: Symbol<'b>, x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     select(taken, one, x.choose(same, 0.5, 0.0))
 }
 
-/// Like [`share`]; if one operand is NaN, the other gets 1.
+/// Like [`share`], but if one operand is NaN, the other gets 1.
 fn share_of_numbers<'b>(taken: Symbol<'b>, x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     let (own, one) = (share(taken, x, y), x.constant(1.0));
     let (here, there, zero) = (x.is_nan(), y.is_nan(), x.constant(0.0));

@@ -254,8 +254,8 @@ pub(crate) struct Slots {
 /// The prefetch distance, in rows, for lines whose offsets are in a table.
 const PREFETCH_ROWS: isize = 4;
 
-/// The maximum number of elements of a line: about twenty lines of `f64` fit into the first-level
-/// cache.
+/// The maximum number of elements of a line. Eight lines of `f64` fit into a first-level cache of
+/// 32 KiB.
 const LINE: usize = TILE;
 
 impl Slots {
@@ -676,7 +676,7 @@ impl SpanOperand<'_> {
             let len = span.positions();
             if self.filled.0 != start.cast() || self.filled.1 < len {
                 // SAFETY: every position of the nest is an element, by the contract of
-                // `OperandSource::new`; the slot has room for a line.
+                // `OperandSource::new`. The slot has room for a line.
                 unsafe { (0..len).for_each(|x| out.add(x).write((*start).register())) };
                 self.filled = (start.cast(), len);
             }
@@ -686,7 +686,7 @@ impl SpanOperand<'_> {
             let start = start.wrapping_offset(row as isize * steps.row);
             let out = out.wrapping_add(row * span.len);
             // SAFETY: every position of the nest is an element, and an entry of the table if there
-            // is one, by the contract of `OperandSource::new`; the slot has room for a line, which
+            // is one, by the contract of `OperandSource::new`. The slot has room for a line, which
             // the rows of a span fill.
             unsafe {
                 match (table, steps.along) {
@@ -864,7 +864,7 @@ impl Execute<'_> {
                 Instruction::Unary(op, a) if op.is_test() => match kind_of(a) {
                     RegisterKind::F32 => op.tests::<I, f32>(line!(a), out!()),
                     RegisterKind::F64 => op.tests::<I, f64>(line!(a), out!()),
-                    // Integers are finite; every other test is false for them.
+                    // Integers are finite. Every other test is false for them.
                     RegisterKind::Int | RegisterKind::Bool => {
                         fill::<bool>(out!(), op == UnaryOpcode::IsFinite)
                     }

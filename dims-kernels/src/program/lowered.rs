@@ -140,7 +140,7 @@ impl LoweredRun<'_> {
     /// The memory has room for results of this type. Nothing else accesses it, except operands that
     /// are not read any more.
     pub(crate) unsafe fn write(&self, start: *mut u8, (rows, len): (usize, usize), steps: [isize; 2]) {
-        // SAFETY: the register has the results of the span; the caller promises the memory.
+        // SAFETY: the register has the results of the span. The caller promises the memory.
         unsafe { self.dtype.write_line(self.line(), start, (rows, len), steps) };
     }
 }

@@ -1,9 +1,9 @@
 //! Small programs of scalar operations: the computation of each element of an expression, as data.
 //!
 //! A [`ScalarProgram`] is straight-line code. Each instruction computes a value that later ones
-//! read. The number of an operand is that of its row of strides in a [nest](crate::loops::nest).
-//! Recorded steps contain such programs; [`derivative`] derives new ones from them, and
-//! [`interpreter`] runs them tile by tile.
+//! read. Operands are numbered in the order of their rows of strides in a
+//! [nest](crate::loops::nest). Recorded steps contain such programs. [`derivative`] derives new
+//! ones from them, and [`interpreter`] runs them tile by tile.
 
 pub mod derivative;
 pub mod interpreter;
@@ -43,8 +43,8 @@ pub enum Instruction {
 }
 
 impl Instruction {
-    /// Whether two instructions have the same result: 0 and -0 are different constants, and all
-    /// NaNs are the same.
+    /// Whether two instructions have the same result: 0 and -0 are different constants, and NaNs
+    /// with the same bits are the same.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Instruction::Constant(Number::Float(a)), Instruction::Constant(Number::Float(b))) => {
@@ -100,7 +100,7 @@ impl ScalarProgram {
         ScalarProgram { instructions, kinds, functions, result }
     }
 
-    /// The instructions; the result need not be the last one.
+    /// The instructions. The result need not be the last one.
     pub fn instructions(&self) -> &[Instruction] {
         &self.instructions
     }
@@ -367,7 +367,7 @@ impl Builder {
                 return self.unary(UnaryOpcode::Neg, a);
             }
             (BinaryOpcode::Chain, _, Some(0.0)) => return b,
-            // For a constant that is neither 0 nor infinite, a plain product has the same result.
+            // For a finite constant other than 0, a plain product has the same result.
             (BinaryOpcode::Chain, _, Some(value)) if value.is_finite() => {
                 return self.push(Instruction::Binary(BinaryOpcode::Mul, a, b), kind);
             }
@@ -519,7 +519,7 @@ impl Builder {
         self.select(is_large, twice, own)
     }
 
-    /// Copies the instructions of another program; `operand` returns the value that replaces an
+    /// Copies the instructions of another program. `operand` returns the value that replaces an
     /// operand, or `None` if it stays an operand with its number. Returns the result.
     pub fn inline(
         &mut self,
@@ -548,7 +548,7 @@ impl Builder {
         })
     }
 
-    /// Copies the instructions of another program; `leaf` returns the value that replaces an
+    /// Copies the instructions of another program. `leaf` returns the value that replaces an
     /// instruction without inputs, or `None` if it is copied.
     fn copy(
         &mut self,

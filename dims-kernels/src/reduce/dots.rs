@@ -229,7 +229,7 @@ impl<T: Num> Task for InPairs<'_, T> {
 struct PairPrefetch {
     /// The number of elements left to the end of the lines.
     rest: usize,
-    /// The distance from the end of a line to the line that follows.
+    /// The distance from the end of a line to the corresponding line of the next pair.
     jump: isize,
     /// The prefetch distance, in elements.
     distance: usize,
@@ -260,7 +260,7 @@ fn dot<I: Isa, T: Num>(x: &[T], y: &[T], prefetch_distance: Option<usize>) -> T 
     let step = |acc: &mut T, x: T, y: T| *acc = acc.add_product::<I>(x, y);
     // The elements before the first whole cache line go to the last accumulators, as if more
     // elements preceded them. So the same elements share an accumulator wherever the line is in
-    // memory; only the index of the accumulator differs. And because halves are added to halves at
+    // memory. Only the index of the accumulator differs. And because halves are added to halves at
     // the end, the same accumulators are added.
     let skipped = before_line(x);
     let ((x_head, x), (y_head, y)) = (x.split_at(skipped), y.split_at(skipped));

@@ -26,8 +26,8 @@ enum InputElements<'a, T> {
     ScalarProgram(&'a LoweredProgram<'a>, KernelOfProgram<T>),
 }
 
-/// Makes a program a kernel over a nest, or over a part of one. A pointer, so that programs that
-/// lower no expression have no code for it.
+/// Makes a program a kernel over a nest, or over a part of one. It is a function pointer, so that
+/// this code is only linked if expressions are lowered to programs.
 type KernelOfProgram<T> = for<'n> unsafe fn(&'n LoweredProgram<'n>, &'n Nest) -> AnyElements<'n, T>;
 
 /// # Safety
@@ -42,8 +42,8 @@ unsafe fn kernel_of_program<'n, T: Element>(
 }
 
 impl<'a, T> ReduceInput<'a, T> {
-    /// Elements with a row of strides in a nest. Threads share the `work`, and each result combines
-    /// `count` elements.
+    /// Elements with a row of strides in a nest. `work` is the number of elements that threads
+    /// share, and each result combines `count` elements.
     ///
     /// # Safety
     ///
@@ -83,7 +83,7 @@ impl<T: Element> ReduceInput<'_, T> {
     ) -> Result<Vec<R::Out>, Error> {
         let ReduceInput { elements, nest, work, count } = self;
         let kernel = |nest| match elements {
-            // SAFETY: each position of the nest is an element, as the caller of `new` promised;
+            // SAFETY: each position of the nest is an element, as the caller of `new` promised.
             // `reduce` runs a kernel over the nest, or the part of it, that the kernel was made
             // for.
             InputElements::Memory(elements) => unsafe {

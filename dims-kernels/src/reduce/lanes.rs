@@ -26,7 +26,7 @@ pub struct Lanes<A> {
     used: usize,
     /// The accumulator of elements that do not fill all lanes.
     tail: A,
-    /// The number of elements added to the accumulator that has the most.
+    /// An upper bound of the number of elements that were added to each accumulator.
     pub steps: usize,
 }
 
@@ -36,7 +36,7 @@ impl<A: Copy> Lanes<A> {
         Lanes { lanes: [reducer.start(); LANES], used: 0, tail: reducer.start(), steps: 0 }
     }
 
-    /// Adds a tile that was just loaded; its first element is the `seen`th.
+    /// Adds a tile that was just loaded. Its first element is the `seen`th.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn add<I: Isa, K: Kernel, R: Reducer<K::Elem, Acc = A>>(
         &mut self,

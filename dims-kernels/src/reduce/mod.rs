@@ -1,7 +1,7 @@
 //! Reductions: loops that combine many elements into one.
 //!
 //! Sums are as accurate as pairwise summation. Along the innermost loop there are many
-//! accumulators, whose totals are combined like the carries of a binary counter; across it, partial
+//! accumulators, whose totals are combined like the carries of a binary counter. Across it, partial
 //! sums over `BLOCK` elements are combined.
 
 pub(crate) mod dots;
@@ -51,8 +51,8 @@ pub fn is_far<T>(nest: &Nest) -> bool {
     nest.positions().saturating_mul(size_of::<T>()) > 4 * NEAR
 }
 
-/// A reduction to one element is split into parts of about this many elements, whatever the number
-/// of threads, so the result does not depend on it.
+/// A reduction to one element is split into parts of about this many elements, but into 256 parts
+/// at most. The split does not depend on the number of threads, and neither does the result.
 const PART: usize = 1 << 17;
 
 /// A way to combine elements.
@@ -119,7 +119,7 @@ pub trait Reducer<T>: Copy {
     }
 }
 
-/// Runs a reduction. The results are in the order of the kept axes; after an error, some of them
+/// Runs a reduction. The results are in the order of the kept axes. After an error, some of them
 /// may have been written.
 ///
 /// `kernel` lowers the expression for a nest, or for a part of one: several parts run on as many
@@ -165,8 +165,8 @@ fn write<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
             let (own, others) = rest.split_at_mut(nest.results());
             rest = others;
             let task = Reduce { kernel: kernel(nest), nest, count, reducer, out: Out::Results(own) };
-            // SAFETY: kernels read elements, which are `Sync`; their operations are plain values,
-            // as `PARALLEL` says; each part has separate slots.
+            // SAFETY: kernels read elements, which are `Sync`. Their operations are plain values,
+            // as `PARALLEL` says. Each part has separate slots.
             let task = unsafe { Carried::new(task) };
             jobs.push(Box::new(move || dispatch(task.into_inner())));
         }
@@ -190,8 +190,8 @@ fn single<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     for (nest, state) in parts.iter().zip(&mut states) {
         let task = Reduce { kernel: kernel(nest), nest, count: 0, reducer, out: Out::State(state, first) };
         first += nest.positions();
-        // SAFETY: kernels read elements, which are `Sync`; their operations are plain values, as
-        // the caller has checked with `PARALLEL`; each part has a separate state.
+        // SAFETY: kernels read elements, which are `Sync`. Their operations are plain values, as
+        // the caller has checked with `PARALLEL`. Each part has a separate state.
         let task = unsafe { Carried::new(task) };
         jobs.push(Box::new(move || dispatch(task.into_inner())));
     }
@@ -317,7 +317,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
 }
 
 /// The element at the origin and the strides, if the elements are in memory, and the innermost loop
-/// is reduced, long and contiguous. (Not inlined, so that it is compiled once for all reducers.)
+/// is reduced, long and contiguous. Not inlined, so that it is compiled once for all reducers.
 #[inline(never)]
 fn long_lines<K: Kernel>(kernel: &K, nest: &Nest) -> Option<(*const K::Elem, SmallVec<[isize; 8]>)> {
     let last = nest.depth() - 1;

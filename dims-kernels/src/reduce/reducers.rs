@@ -302,8 +302,8 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
     }
 }
 
-/// The sum of the squared deviations from the mean, divided by the count minus `ddof`; its square
-/// root if `ROOT`.
+/// The sum of the squared deviations from the mean, divided by the count minus `ddof`, or the
+/// square root of that if `root` is set.
 ///
 /// Contiguous elements are processed in two passes: a sum of differences from the first element,
 /// and a sum of squared deviations. Single elements use Welford's update, and parts the pairwise
@@ -441,7 +441,7 @@ impl<T: Real> Reducer<T> for NormP<T> {
     }
 }
 
-/// The cosine of the angle between two vectors, given pair by pair; each norm is at least `eps`.
+/// The cosine of the angle between two vectors, given pair by pair. Each norm is at least `eps`.
 #[derive(Clone, Copy)]
 pub struct Cosine<T>(pub T);
 
@@ -497,7 +497,7 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
         let greatest = a.0.maximum(b.0);
-        // Infinite elements would give `inf - inf`; the result depends only on the greatest
+        // Infinite elements would give `inf - inf`. The result depends only on the greatest
         // element.
         let part = |(top, sum): Self::Acc| {
             if top == greatest { sum } else { sum * Analytic::exp::<I>(top - greatest) }

@@ -33,7 +33,7 @@ const PREFETCH_BYTES: usize = 1 << 10;
 const MAX_STRIP: usize = 128;
 
 /// Reduces a nest whose innermost loop is kept, if that is worthwhile and the kernel can return
-/// pointers to its rows; the result goes to `out`. Returns whether it did. After a fault, the
+/// pointers to its rows. The result goes to `out`. Returns whether it did. After a fault, the
 /// result is unspecified.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn reduce_rows<K: Kernel, R: Reducer<K::Elem>>(
@@ -58,8 +58,8 @@ pub fn reduce_rows<K: Kernel, R: Reducer<K::Elem>>(
     dispatch(RowReduction { kernel, nest, count, reducer, out, faults })
 }
 
-/// Whether the rows are contiguous in memory. (Not inlined, so that it is compiled once for all
-/// reducers.)
+/// Whether the rows are contiguous in memory. Not inlined, so that it is compiled once for all
+/// reducers.
 #[inline(never)]
 fn is_contiguous<K: Kernel>(kernel: &K, nest: &Nest) -> bool {
     let origin: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
@@ -270,7 +270,7 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
         let len = accs.len();
         // Loads that cross the boundary between two cache lines take twice as long. If rows do not
         // start at a cache line, but all have the same offset from one, strips start at cache
-        // lines; the elements before and after are added in separate strips that overlap them.
+        // lines. The elements before and after are added in separate strips that overlap them.
         let skipped = if len >= END && len * size_of::<T>() > PREFETCH_BYTES { self.until_line() } else { 0 };
         let in_lines = 0 < skipped && skipped < END;
         let (mut first, mut last) = ([self.reducer.start(); END], [self.reducer.start(); END]);
@@ -311,8 +311,8 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
     /// one.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn strips<I: Isa>(&self, mut place: usize, accs: &mut [R::Acc]) -> usize {
-        // 512 bytes fill a quarter of the registers of AVX-512, and all those of AVX2. Shorter vectors
-        // have no registers for longer strips.
+        // 512 bytes fill a quarter of the registers of AVX-512, and all those of AVX2. Shorter
+        // vectors have no registers for longer strips.
         if const { !I::FUSED } {
             return self.strips_of::<I, 16>(place, accs);
         }

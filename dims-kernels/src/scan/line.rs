@@ -33,7 +33,7 @@ impl<'l, T: Copy> Line<'l, T> {
         Line { from: to, to, len: elements.len(), memory: PhantomData }
     }
 
-    /// The elements; or the results, if they have replaced the elements.
+    /// The elements, or the results if they have replaced the elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn elements(&self) -> &[T] {
         // SAFETY: by the contract of `new`.
@@ -113,7 +113,7 @@ impl<'l, T: Copy> Line<'l, T> {
 
     /// Processes three lines in one pass, each as long as this one:
     ///
-    /// * writes `share` of `elements` to `shares`; `share` updates a sum;
+    /// * writes `share` of `elements` to `shares`, and updates the sums with it;
     /// * folds `next` with `step`, starting from `T::LOWEST`;
     /// * writes `last` of `before` as this line's results.
     ///

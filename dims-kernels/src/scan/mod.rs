@@ -54,7 +54,7 @@ pub trait LineOp<T: Copy>: Copy + Send + Sync {
     where
         T: 'l,
     {
-        // (Not a closure, whose body would be compiled for the baseline instructions.)
+        // Not a closure, whose body would be compiled for the baseline instructions.
         for line in lines {
             self.line::<I>(line);
         }
@@ -113,9 +113,9 @@ pub struct ScanInput<'a, T> {
 }
 
 impl<'a, T> ScanInput<'a, T> {
-    /// Elements with a row of strides in each nest. `parts` are the loops, in parts; the first
-    /// `nest.outer` loops of each run over blocks of lines. There are `len` results, and elements
-    /// of a line are `inner` apart among them.
+    /// Elements with a row of strides in each nest. `parts` are the parts of the loop nest. The
+    /// first `nest.outer` loops of each run over blocks of lines. There are `len` results, in which
+    /// the elements of a line are `inner` apart.
     ///
     /// # Safety
     ///
@@ -186,7 +186,7 @@ fn in_parts<T: Copy + Send + 'static, P>(
             rest = others;
             // SAFETY: a part is a nest, or a kernel with one: kernels read elements, which are
             // `Sync`, and their operations are plain values if there are several parts, as callers
-            // assert; each part has separate slots.
+            // assert. Each part has separate slots.
             work.push(unsafe { Carried::new((part, own)) });
         }
         assert!(rest.is_empty(), "the parts cover the result");
@@ -219,7 +219,7 @@ unsafe fn replace<'n, K: Kernel<Elem: Send>, W: LineOp<K::Elem>>(
     for (kernel, nest) in parts {
         let len = nest.positions();
         let part = ReplacingScan { kernel, nest, place: place.wrapping_add(done), len, inner, along: &along };
-        // SAFETY: kernels read elements, which are `Sync`; their operations are plain values if
+        // SAFETY: kernels read elements, which are `Sync`. Their operations are plain values if
         // there are several parts, as the caller asserts. The slots of a part are the elements of
         // the expression at the part's positions, which no other part reads or writes.
         work.push(unsafe { Carried::new(part) });
@@ -275,8 +275,8 @@ impl<T: Copy, W: LineOp<T>> LineBlocks<T> for W {
     }
 }
 
-/// An operation along lines of computed elements. (Its type does not depend on the operation, which
-/// is called once for several lines, so that fewer loops are compiled.)
+/// An operation along lines of computed elements. Its type does not depend on the operation, which
+/// is called once for several lines. So fewer loops are compiled.
 struct Scan<'n, K: Kernel> {
     kernel: K,
     nest: &'n Nest,
@@ -338,8 +338,8 @@ impl<K: Kernel, W: LineOp<K::Elem>> Task for LineScan<'_, K, W> {
     type Out = ();
     const WIDE: bool = true;
 
-    /// (The hardware prefetches the lines: a software prefetch of the next line takes more time
-    /// than it saves.)
+    /// The hardware prefetches the lines. A software prefetch of the next line takes more time than
+    /// it saves.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         let LineScan { kernel, nest, out, along } = self;
@@ -347,9 +347,9 @@ impl<K: Kernel, W: LineOp<K::Elem>> Task for LineScan<'_, K, W> {
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
         let mut odometer = Odometer::new(&nest.sizes[..nest.outer]);
         let lines = out.chunks_exact_mut(len).map(|out| {
-            let (from, _) = kernel.steps(&at, nest.outer).expect("all lines lie in memory");
+            let (from, _) = kernel.steps(&at, nest.outer).expect("all lines are in memory");
             odometer.advance(&mut at[..nest.outer]);
-            // SAFETY: the kernel says that the innermost loop runs over elements from there on; the
+            // SAFETY: the kernel says that the innermost loop runs over elements from there on. The
             // result is new memory.
             unsafe { Line::new(from, out.as_mut_ptr().cast(), len) }
         });
@@ -394,13 +394,13 @@ impl<K: Kernel> Task for ReplacingScan<'_, K> {
             }
             fill_tile::<I, K>(&kernel, &mut buffer[..tile.len]);
             // SAFETY: these are slots from the caller of `replace`, as many as the nest has
-            // positions; the kernel may read them, but not while they are written.
+            // positions. The kernel may read them, but not while they are written.
             unsafe { core::ptr::copy_nonoverlapping(buffer.as_ptr().cast(), place.add(done), tile.len) };
             done += tile.len;
             tiles.advance();
             if done - worked == some || done == len {
                 // SAFETY: the slots from `worked` to `done` are from the caller of `replace`, and
-                // were all written; these blocks are complete, so the kernel does not read them any
+                // were all written. These blocks are complete, so the kernel does not read them any
                 // more.
                 let data = unsafe { core::slice::from_raw_parts_mut(place.add(worked), done - worked) };
                 along.blocks(data, block, inner);
@@ -438,7 +438,7 @@ impl<T: Real, const LOG: bool> LineOp<T> for Softmax<LOG> {
         let mut greatest = vec![T::LOWEST; wide];
         let mut sum = vec![T::Wide::ZERO; wide];
         for rows in block.chunks(wide) {
-            // (NaN need not be the greatest element: see [`greater`].)
+            // NaN need not be the greatest element: see [`greater`].
             for (greatest, &value) in greatest.iter_mut().zip(rows) {
                 *greatest = if value > *greatest { value } else { *greatest };
             }

@@ -170,7 +170,7 @@ impl<T: Real> LineOp<T> for UnitLength<T> {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
         let (length, least) = (length::<I, T>(line.elements()), self.0.widen());
-        // (Not with `max`, which returns the number if the other operand is NaN.)
+        // Not with `max`, which returns the number if the other operand is NaN.
         let length = if length < least { least } else { length };
         line.map(|value| T::narrow(value.widen() / length));
     }
@@ -188,7 +188,7 @@ impl<T: Real> LineOp<T> for UnitLength<T> {
 
 /// Subtracts the mean of each line, divides by its standard deviation, and returns the mean and the
 /// variance in `mean` and `var`, on several threads. There are as many lines as means and as
-/// variances; all have the same length.
+/// variances. All lines have the same length.
 pub fn standardize_with_moments<T: Real>(data: &mut [T], [mean, var]: [&mut [T]; 2], eps: T, threads: usize) {
     let lines = mean.len();
     if lines == 0 {
@@ -306,7 +306,7 @@ impl<W: Real> Moments<W> {
         let [sum, squares] = total::<I, T, _>(line, Differences(rough));
         let rest = sum / n;
         let var = squares / n - rest * rest;
-        // The variance can only be negative by rounding, if all elements are nearly equal; NaN is
+        // The variance can only be negative by rounding, if all elements are nearly equal. NaN is
         // kept.
         let var = if var < W::zero() { W::zero() } else { var };
         Moments { rough, rest, var }

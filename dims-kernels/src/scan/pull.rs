@@ -63,8 +63,8 @@ impl<T: Real> Task for PullBackTask<'_, '_, T> {
             let line = at * len..(at + 1) * len;
             let y = &y[line.clone()];
             let x = if x.is_empty() { x } else { &x[line] };
-            // (A line that nothing depends on has no gradient, even if its elements are infinite or
-            // NaN.)
+            // A line that nothing depends on has no gradient, even if its elements are infinite or
+            // NaN.
             if dy.iter().all(|&dy| dy == T::ZERO) {
                 continue;
             }
@@ -76,7 +76,7 @@ impl<T: Real> Task for PullBackTask<'_, '_, T> {
                 }
                 LineWork::Softmax { log: true } => {
                     let total = sum::<T>(dy);
-                    // (The shares are positive, and at most 1.)
+                    // The shares are positive, and at most 1.
                     replace(dy, y, |y, dy| dy - total * y.exp_down::<I>());
                 }
                 LineWork::Standardize { eps: own } => {

@@ -41,7 +41,7 @@ fn running<T: Copy, W: Copy>(
 /// rounding errors are those of short sums.
 const SETTLED: usize = 128;
 
-/// Adds the recent sum to the sum of all earlier elements; the rounding error stays in the recent
+/// Adds the recent sum to the sum of all earlier elements. The rounding error stays in the recent
 /// sum (D. E. Knuth's exact sum).
 #[cfg_attr(not(unoptimized), inline(always))]
 #[allow(clippy::eq_op)] // only NaN is unequal to itself
@@ -50,7 +50,7 @@ fn settle<A: Num>(before: &mut A, recent: &mut A) {
     let part = total.sub(*before);
     let rest = before.sub(total.sub(part)).add(recent.sub(part));
     *before = total;
-    // (An infinite sum has no rounding error.)
+    // An infinite sum has no rounding error.
     *recent = if rest == rest { rest } else { A::ZERO };
 }
 
@@ -120,7 +120,7 @@ impl<T: Num> LineOp<T> for Cumulate {
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
-        // (Types that cannot divide by 0 are integers, whose sums are exact.)
+        // Types that cannot divide by 0 are integers, whose sums are exact.
         if const { T::DIVIDES_BY_ZERO } {
             running_sums(block, inner);
         } else {
@@ -202,13 +202,13 @@ impl<A: Real> LogOfSum<A> {
             self.recent = A::zero();
             self.pivot = value;
         } else if value == self.pivot {
-            // (Equal infinities have no difference.)
+            // Equal infinities have no difference.
             self.recent = self.recent + A::one();
         } else {
             self.recent = self.recent + Analytic::exp::<I>(above);
         }
         let others = self.before + self.recent;
-        // (The library's logarithm is faster, if adding 1 loses no precision.)
+        // The library's logarithm is faster, if adding 1 loses no precision.
         let ln = if others >= A::one() { Analytic::ln::<I>(A::one() + others) } else { others.ln_1p() };
         self.pivot + ln
     }

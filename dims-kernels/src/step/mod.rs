@@ -9,7 +9,7 @@
 //! operator  ->  StepKind + operands  ->  execute: threads -> kernel -> plan -> derivative  ->  results
 //! ```
 //!
-//! Each kind has one file with its definition, its kernel and its derivative.
+//! Related kinds share a file, or the folder `linalg`, with their kernels and their derivatives.
 //!
 //! The user's functions may borrow local data, so a step that calls one is not a kind: it is a
 //! [`Step`] that lives as long as the call. Only its derivative is kept.

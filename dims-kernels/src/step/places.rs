@@ -135,15 +135,15 @@ impl OperandPlaces {
         rows.push().copy_from_slice(&row_major(sizes));
         let nest = Nest::map(sizes, &self.order(), &rows);
         let first = sums.as_mut_ptr().wrapping_add(*start);
-        // SAFETY: all positions along the loops lie within the sums, as asserted above; the sums
+        // SAFETY: all positions along the loops lie within the sums, as asserted above. The sums
         // are borrowed exclusively.
         let place = unsafe { ElementsMut::along(first, sizes, strides) };
         let elements = Elements::of_slice(data);
         let lower = |nest| {
             let mut operands = Nest::operands(nest);
             let row = operands.next_row();
-            // SAFETY: the operand has an element for each position of the loops, as asserted above;
-            // its row has the strides along them and belongs to the nest that runs.
+            // SAFETY: the operand has an element for each position of the loops, as asserted above.
+            // Its row has the strides along them and belongs to the nest that runs.
             let value: Strided<'_, T, ()> = unsafe { Strided::new(elements, operands.next_row(), ()) };
             LoweredUpdate { row, indices: (), value }
         };
@@ -180,7 +180,7 @@ impl<T: Num> BinaryOp<T::Acc, T> for AddWidened {
     }
 }
 
-/// Rounds sums to elements; reuses the memory if the types are the same.
+/// Rounds sums to elements. Reuses the memory if the types are the same.
 fn rounded<T: Num>(mut sums: Vec<T::Acc>) -> Result<Vec<T>, Error> {
     let any: &mut dyn Any = &mut sums;
     if let Some(sums) = any.downcast_mut::<Vec<T>>() {

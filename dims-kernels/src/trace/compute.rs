@@ -53,7 +53,7 @@ pub(crate) fn stepped<T: ProgramOutput + Real>(
 /// Names for unnamed loops in plans.
 pub(super) const UNNAMED: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
-/// The loops along which a place varies, from the greatest stride to the least; loops along which
+/// The loops along which a place varies, from the greatest stride to the least. Loops along which
 /// its table varies come first. If several loops have the same stride, such as a window and its
 /// positions, the longest is innermost.
 pub(crate) fn kept(place: &StridedPlace, sizes: &[usize]) -> Order {
@@ -192,7 +192,7 @@ impl HeldMemories {
                 let table =
                     own.place.table.as_ref().map(|table| table.offsets.as_ptr().wrapping_offset(table.start));
                 // SAFETY: all positions lie within the memory and the table, as `of` has asserted,
-                // and the row has the same strides; both are held while the field is read.
+                // and the row has the same strides. Both are held while the field is read.
                 let source =
                     unsafe { interpreter::OperandSource::new(memory.start(), own.source.dtype(), table) };
                 match &own.place.table {
@@ -323,7 +323,7 @@ pub(crate) fn together(
         let parts = nest.split(0, threads);
         let kernel = |nest| {
             // SAFETY: the last row has the strides of a result of `len` elements, and each target
-            // has room for it; parts of the nest write disjoint elements, and nothing reads them
+            // has room for it. Parts of the nest write disjoint elements, and nothing reads them
             // before the pass ends. The caller's values have the register kind of `T`.
             unsafe {
                 Interpreted::<T>::with_values(

@@ -13,8 +13,7 @@ use smallvec::SmallVec;
 
 impl Field {
     /// The parts of the gradient: the terms that the cotangent adds to the gradient of each traced
-    /// operand.
-    /// The cotangent has one element for each element of the field.
+    /// operand. The cotangent has one element for each element of the field.
     pub fn pull(&self, cotangent: &Field) -> Vec<(Arc<Node>, Part)> {
         self.pull_by(cotangent, &|_| true).map_or_else(Vec::new, FieldGradients::parts)
     }

@@ -1,8 +1,9 @@
 //! Code that only programs with gradients need.
 //!
 //! Any expression can be recorded, so all programs refer to the code that records. Its large parts,
-//! including the interpreter of programs, are reached through pointers that the first variable
-//! sets. A program without variables does not refer to them, so they are not linked.
+//! including the interpreter of [scalar programs](crate::program), are reached through pointers
+//! that the first variable sets. A program without variables does not refer to them, so they are
+//! not linked.
 
 use std::sync::OnceLock;
 

@@ -219,7 +219,7 @@ impl ProductOfFields<'_> {
             operands.push(match own.plain::<T>() {
                 Some((number, operand)) => {
                     // SAFETY: the elements have an axis for each loop of the field, with its size
-                    // and, unless the size is 1, this stride; the contraction runs over these
+                    // and, unless the size is 1, this stride. The contraction runs over these
                     // loops.
                     unsafe {
                         contract::ContractionFactor::borrowed(
@@ -259,7 +259,7 @@ impl ScalarProgram {
     }
 
     /// The factors of the result, and its constant factor. A product of more than [`MOST_FACTORS`]
-    /// counts as one factor: a few nested squares would have millions.
+    /// counts as one factor, because a few nested squares would have millions.
     pub(super) fn factors(&self) -> (SmallVec<[Register; 4]>, f64) {
         let (mut factors, mut scale, mut visits) = (SmallVec::new(), 1.0, 0);
         let mut open: SmallVec<[Register; 8]> = SmallVec::from_slice(&[self.result()]);

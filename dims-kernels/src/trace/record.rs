@@ -173,7 +173,7 @@ impl<'w> Writer<'w> {
         (self.leaves.len() - 1) as u32
     }
 
-    /// Elements in memory; `owner` is the buffer, if it is known.
+    /// Elements in memory. `owner` is the buffer, if it is known.
     pub fn elements<T: Element>(&mut self, elements: Elements<'w, T>, owner: Option<&Buffer<T>>) -> Register {
         let held = if self.exact { None } else { owner.map(Buffer::held) };
         self.memory(elements.as_ptr().cast(), TypeName::of::<T>(), elements.reached(), held)
@@ -432,7 +432,7 @@ fn offsets(indices: &[TableIndex], order: &[usize]) -> Result<Vec<isize>, Error>
         let values = mapped::<isize>(index, order)?;
         offsets.resize(values.len(), 0);
         for (offset, index) in offsets.iter_mut().zip(values) {
-            // An out-of-range index is an error if its element is used; running the expression
+            // An out-of-range index is an error if its element is used. Running the expression
             // reports it. An unused element may have any value.
             if usize::try_from(index).is_ok_and(|index| index < *size) {
                 *offset += index * stride;
@@ -626,7 +626,7 @@ fn copied<T: Element>(borrowed: Borrowed<'_>, along: &LeafStrides<'_>) -> Result
         rows.push_at(offset).copy_from_slice(strides);
         let nest = Nest::map(sizes, order, &rows);
         // SAFETY: the recorded expression reads the elements along these strides, at the sizes of
-        // its loops; the kernel runs over this nest.
+        // its loops. The kernel runs over this nest.
         let lower = |nest| unsafe { Strided::<T, ()>::new(elements, Nest::operands(nest).next_row(), ()) };
         let data = collect(core::slice::from_ref(&nest), lower, Destination::New(len))?;
         return Ok(Buffer::from(data).held());

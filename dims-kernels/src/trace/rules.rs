@@ -115,7 +115,7 @@ fn constant(build: &mut Builder, like: Register, value: f64) -> Register {
     build.float(value, kind)
 }
 
-/// A reduction of a field over some loops; the result is contiguous in the order of the others.
+/// A reduction of a field over some loops. The result is contiguous in the order of the others.
 pub struct ReductionRule {
     /// The operand.
     pub field: Field,
@@ -145,7 +145,7 @@ impl ReductionRule {
         }
     }
 
-    /// The step as parts, if it is a sum, or a mean.
+    /// The reduction as a part, if it is a sum or a mean.
     fn as_sum(&self) -> Option<Part> {
         let place = StridedPlace::contiguous(&self.field.sizes, &self.kept);
         match self.reduction {
@@ -382,7 +382,7 @@ impl ReductionRule {
                 let slope = quotient(build, z, y);
                 build.binary(BinaryOpcode::Chain, dy, slope)
             }),
-            // (z / y)^(p - 1), which is smooth at 0; the formula with the sign below has no slope
+            // (z / y)^(p - 1), which is smooth at 0. The formula with the sign below has no slope
             // there.
             ReductionKind::NormP(p) if p > 0.0 && p % 2.0 == 0.0 && p < 1e9 => {
                 field.map([&y, &dy], |build, z, [y, dy]| {

@@ -47,7 +47,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     /// The number of remaining dims.
     const LEFT: usize = S::KEYS.as_slice().len() - L::KEYS.as_slice().len();
 
-    /// Whether every named dim becomes a separate axis.
+    /// Whether all dims are named, each becomes a separate axis, and there are no positional axes.
     pub(crate) const PLAIN: bool = {
         let groups = L::GROUPS.as_slice();
         let mut plain = R::N == 0 && Self::LEFT == 0 && groups.len() <= MAX_DIMS;

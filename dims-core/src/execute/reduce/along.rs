@@ -39,9 +39,9 @@ pub(crate) fn log_softmax<A: Computable<Elem: Real>, D: DimsOf<A::Dims, X>, X: D
 
 /// Evaluates a tensor and applies `work` along the dims `D` together, block by block.
 ///
-/// Elements that the expression owns are processed in place and keep their order in memory.
-/// Otherwise the result has the order of results, except that several dims in `D` that are not
-/// adjacent there become innermost.
+/// If `D` is one dim, elements that the expression owns are processed in place and keep their order
+/// in memory, unless the work needs contiguous lines and they are not. Otherwise the result has the
+/// order of results, except that several dims in `D` that are not adjacent there become innermost.
 #[track_caller]
 pub(crate) fn along<A, D, W>(tensor: A, work: W) -> Result<TensorOf<A>, DimError>
 where

@@ -175,9 +175,9 @@ const fn positions_of_pair(pair: Option<[Typed; 2]>, all: &Keys) -> [[usize; MAX
     }
 }
 
-/// The sum of a product of two tensors in memory, and the order of the result's axes in memory. The
-/// axes of the tensors have these positions among the loops. (This part does not depend on dims, so it is compiled once
-/// for each element type, mostly in `dims-kernels`.)
+/// The sum of a product of two tensors in memory, and the order of the result's axes in memory.
+/// `positions` are those of the tensors' axes among the loops. (This part does not depend on dims,
+/// so it is compiled once for each element type, mostly in `dims-kernels`.)
 #[track_caller]
 fn sum_of_memory<T: Num>(
     ((a, a_axes), (b, b_axes)): (ElementsAlong<'_, T>, ElementsAlong<'_, T>),
@@ -270,7 +270,7 @@ fn zeros<T: Num>(len: usize) -> Result<Vec<T>, DimError> {
     Ok(zeros)
 }
 
-/// The sum of a product in the order `kept`, with axes along which no factor varies.
+/// The sum of a product in the order `kept`, if no factor varies along some of the loops.
 #[inline(never)]
 #[track_caller]
 pub(crate) fn contracted_but<T: Num>(
@@ -286,8 +286,8 @@ pub(crate) fn contracted_but<T: Num>(
     still.sums(data, shape.sizes(), kept).map_err(|error| shape.name_dims(error, kept))
 }
 
-/// If the sum over all axes except `kept` is best run as a contraction, the axes along which each
-/// factor varies; and the loops without those along which none varies, if there are such.
+/// If the sum over all axes except `kept` is best run as a contraction, returns the axes along which
+/// each factor varies. If no factor varies along some axes, also returns the loops without these.
 #[inline]
 pub(crate) fn is_product<S: Dims, R: Rank, E: Expr<Elem: Num>>(
     expr: &E,

@@ -29,7 +29,7 @@ pub(super) fn mapped<T: Element>(data: Vec<T>, own: OwnProgram, order: &[usize])
 pub(super) fn part_node(dtype: Option<DType>, len: usize, own: OwnProgram, order: &[usize]) -> Arc<Node> {
     let place = StridedPlace::contiguous(&own.field.sizes, order);
     let axes = own.axes(order);
-    let dtype = dtype.expect("only floats are recorded");
+    let dtype = dtype.expect("only types that programs know are recorded");
     new_node(dtype, len, NodeStep::Parts(vec![Part { field: own.field, place }]), axes)
 }
 
@@ -59,7 +59,7 @@ fn reduction_node(
         return Err(refused(&own, operation));
     }
     let axes = own.axes(kept);
-    let dtype = dtype.expect("only floats are recorded");
+    let dtype = dtype.expect("only types that programs know are recorded");
     let (kept, reduced) = (kept.to_vec(), reduced.to_vec());
     let rule = rules::ReductionRule { field: own.field, kept, reduced, reduction, dtype };
     Ok(new_node(dtype, len, rule.into_step(), axes))
@@ -79,7 +79,7 @@ pub(super) fn lines_node(
         return Err(refused(&own, operation));
     }
     let axes = own.axes(order);
-    let dtype = dtype.expect("only floats are recorded");
+    let dtype = dtype.expect("only types that programs know are recorded");
     let (order, lines) = (order.to_vec(), lines.to_vec());
     let rule = rules::LineRule { field: own.field, order, lines, work, dtype, is_masked: false };
     Ok(new_node(dtype, len, NodeStep::Rule(Box::new(rule)), axes))

@@ -18,7 +18,7 @@ use kernels::scalar::Element;
 #[cfg(feature = "std")]
 use kernels::trace::{NodeStep, StridedPlace, record::Writer, rules};
 
-/// Elements that are added into positions of a result, if a listener knows one of their operands.
+/// Elements that are added at positions of a result, if one of their operands is traced.
 #[derive(Default)]
 pub(crate) struct StepOfSum(pub(super) Option<Part>);
 
@@ -37,7 +37,7 @@ impl StepOfSum {
     }
 }
 
-/// The parts of a result at disjoint positions, if a listener knows their operands.
+/// The traced parts of a result. Parts are at disjoint positions.
 #[derive(Default)]
 pub(crate) struct StepOfPlaces(Vec<Part>);
 
@@ -80,7 +80,7 @@ impl StepOfPlaces {
     }
 }
 
-/// The parts of a result, if a listener knows one of the operands.
+/// The parts of a result, if one of the operands is traced.
 pub(crate) struct StepOfParts(Option<Vec<Part>>);
 
 impl StepOfParts {

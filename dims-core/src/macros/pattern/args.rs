@@ -393,7 +393,7 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
     #[inline]
     fn first_list(&self) -> Option<(&[Axis], &[ListItem<'_, T>])> {
         let memory = self.0.memory()?;
-        // (A list with a fault may lack some of its arrays.)
+        // (In a list with a fault, some arrays may lack their elements.)
         let list = memory.list.as_deref().filter(|_| memory.fault.is_none())?;
         Some((&memory.axes, list))
     }

@@ -43,9 +43,10 @@ impl Pattern {
     ///
     /// # Panics
     ///
-    /// If an operand or the result has an axis that is not in `axes`, if the result has an axis
-    /// twice, or if `loops` are not the axes of the result in its order and all others. (In a
-    /// constant, these are compile errors.)
+    /// If an operand or the result has an axis that is not in `axes`, or has `...` twice; if the
+    /// result has an axis twice; if a piece is of an operand that does not exist; or if `loops` are
+    /// given although the pattern has no fixed list of at most [`MOST`] loops, or are not the axes
+    /// of the result in its order and all others. (In a constant, these are compile errors.)
     pub const fn new(
         text: &'static str,
         axes: &'static [&'static str],

@@ -133,8 +133,8 @@ impl BoundPattern {
         volume(loops.iter().map(|&at| self.sizes[at]), bytes)
     }
 
-    /// An operand's axes in the order of the result, preceded by axes of size 1, if there are few
-    /// axes and few elements (`len`).
+    /// An operand's axes in the order of the result, preceded by axes of size 1, if nothing is
+    /// reduced and there are few axes and few elements (`len`).
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn few(&self, operand: usize, len: usize) -> Option<[Axis; FEW]> {
         let PatternLoops { kept, reduced } = self.loops;

@@ -222,7 +222,8 @@ where
 }
 
 /// Returns the elements in the order of the result, where the elements to reduce together are
-/// adjacent; how many are reduced to each element of the result; and the sizes of the result.
+/// adjacent. Also returns how many are reduced to each element of the result, and the sizes of the
+/// result.
 fn gathered<T: Element, U: Dims, V: Values<Elem = T>>(
     pattern: &'static Pattern,
     given: &[GivenSize],

@@ -100,8 +100,8 @@ pub trait ArrayOp<Args: 'static> {
     /// The name in plans.
     const NAME: &'static str;
 
-    /// The operation on one example: an `ArrayView`, or a tuple of them. All results of one call
-    /// must have the same shape.
+    /// The operation on one example: an `ArrayView`, or a tuple of them. The results for all
+    /// examples must have the same shape.
     fn one(&self, arrays: <Self::In as Takes<Args>>::Views<'_>) -> Array<Self::Elem, NdOf<Self::Out>>;
 
     /// The operation on all examples at once. The results are stacked along axis 0. `None` if there
@@ -224,6 +224,10 @@ pub trait ApplyOp: AsTensor {
     /// # Panics
     ///
     /// If [`try_apply_array`](ApplyOp::try_apply_array) returns an error, or the operation panics.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`try_apply_arrays`].
     #[panicking_twin("so are results of different shapes")]
     fn try_apply_array<O: ArrayOp<Self::Elem, In: RankOf<Rank = N>>, N: AxesOf<Self::Rank>>(
         self,
@@ -255,7 +259,8 @@ impl<A: AsTensor + ?Sized> ApplyOp for A {}
 /// # Errors
 ///
 /// If the tensors have different sizes for a dim, if the results of single examples have different
-/// shapes, or if there are no examples and no `batch`, so that the size of results is unknown.
+/// shapes, if the array that `batch` returns does not have one result for each example, or if there
+/// are no examples and no `batch`, so that the size of results is unknown.
 #[panicking_twin]
 pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArrayOp<X::Elems>>(
     tensors: X,

@@ -1,4 +1,5 @@
-//! The operators of tensors: `+ - * / % & | ^ !`, also with a scalar on the left.
+//! The operators of tensors: `+ - * / % & | ^ !` and unary `-`. `+ - * / %` also take a scalar on
+//! the left.
 
 use super::{Joined, UnaryOut, binary, unary};
 use crate::expr::{Binary, Operand, Scalar};

@@ -28,8 +28,9 @@ pub type SingularTriple<A, U, S, V> = (ElemsOver<A, U>, Reduced<RealElem<A>, A, 
 pub type OrderedFactors<A, X, L, U> = (Reduced<usize, A, X>, ElemsOver<A, L>, ElemsOver<A, U>);
 
 /// Decompositions of matrices along two dims of a tensor, and quantities computed from them. All
-/// other dims are a batch. The methods run immediately: on several matrices at once up to 16 rows,
-/// and with the crate `faer` for larger ones.
+/// other dims are a batch. The methods run immediately. In a batch, real matrices with at most 16
+/// rows and columns are computed several at once, except by [`eig`](Decompositions::eig). The crate
+/// `faer` computes all others.
 ///
 /// If the factors share a new dim, pass it as `k`. Its size is the smaller of the sizes of `rows`
 /// and `columns`. If an element is infinite or NaN, the error names the position of its matrix in

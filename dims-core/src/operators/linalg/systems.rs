@@ -43,8 +43,9 @@ impl Triangular {
 pub type SignAndLog<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<RealElem<A>, A, X>);
 
 /// Square matrices along two dims of a tensor: their inverses and determinants, and systems of
-/// equations. All other dims are a batch. The methods run immediately: on several matrices at once
-/// up to 16 rows, and with the crate `faer` for larger ones.
+/// equations. All other dims are a batch. The methods run immediately. In a batch, real matrices
+/// with at most 16 rows and at most 16 right-hand sides are computed several at once. The crate
+/// `faer` computes all others.
 ///
 /// A matrix maps vectors along `columns` to vectors along `rows`:
 /// `y[rows] = sum over columns of a[rows, columns] * x[columns]`. So `b` in `a x = b` has the dim

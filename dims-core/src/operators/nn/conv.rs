@@ -121,7 +121,8 @@ convolutions! {
     ///
     /// ```text
     /// out[.., h, w] = sum over channels, kh, kw of
-    ///                 x[.., channels, h * stride + kh * dilation - padding, w * .. ] * weight[.., channels, kh, kw]
+    ///                 x[.., channels, h * stride + kh * dilation - padding, w * ..]
+    ///                 * weight[.., channels, kh, kw]
     /// ```
     ///
     /// `dims` are the dims `(h, w)` that the window slides along. `window` are the weight's dims

@@ -39,7 +39,7 @@ use twins::panicking_twin;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CrossEntropy<J, W = Unweighted> {
-    /// Predictions with this target have the loss 0, and are ignored by means.
+    /// Predictions with this target have the loss 0 and do not count in means.
     pub ignore_index: Option<J>,
     /// The share of each target that is spread evenly over all classes, from 0 to 1.
     pub label_smoothing: f64,

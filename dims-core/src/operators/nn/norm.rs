@@ -240,7 +240,7 @@ where
     standardized_affine::<_, D, _, _, _>(checked(tensor, &dims)?, eps, gain, bias)
 }
 
-/// Checks that the number added to a variance is not negative.
+/// Checks that `eps` is neither negative nor NaN.
 pub(crate) fn check_eps<T: Real>(operation: &str, eps: T) -> Result<(), DimError> {
     if eps >= T::zero() {
         return Ok(());

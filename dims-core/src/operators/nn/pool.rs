@@ -29,12 +29,14 @@ use kernels::step::pooling::{MaxOfParts, MeanOfParts, PartSizes};
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
-/// Pooling along one to three dims. The operations run at once, in one pass over windows that are
-/// views. With padding, the elements are copied once.
+/// Pooling: reductions over windows or, in the adaptive operations, over parts of dims. The
+/// operations run at once. Windows slide along one to three dims. They are views: the elements are
+/// copied only if there is padding, or if [`Window::ceil`] adds a window.
 ///
 /// `size` is the size of the window, and `steps` says how it moves, as in a
-/// [convolution](crate::operators::nn::conv::conv). A maximum ignores padding. A mean counts it as
-/// 0.
+/// [convolution](crate::operators::nn::conv::conv). [`max_pool`](Pooling::max_pool) and
+/// [`avg_pool_without_padding`](Pooling::avg_pool_without_padding) ignore padding. The others count
+/// it as 0.
 ///
 /// ```text
 /// x.max_pool((H, W), 2, &Window::new().stride(2))       halves H and W

@@ -24,13 +24,14 @@ use kernels::scalar::Element;
 use num_complex::Complex;
 use std::collections::BTreeSet;
 
-/// Calls a generic function with the type `T`, if files can store its elements.
+/// Invokes a macro with each of these types.
 macro_rules! each_stored {
     ($of:ident, $($(#[$cfg:meta])? $t:ty),*) => {
         $($(#[$cfg])? { $of!($t); })*
     };
 }
 
+/// Invokes a macro with each element type that files can store.
 macro_rules! stored_types {
     ($of:ident) => {
         each_stored!(

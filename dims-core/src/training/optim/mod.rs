@@ -124,8 +124,8 @@ pub trait Optimizer<P: Parameters> {
     ///
     /// If a setting is out of range, such as the learning rate of this step; if the parameters, the
     /// gradient and the state differ in the length of a `Vec`, in whether an `Option` is `None`, or
-    /// in the size of a dim; if a frozen name matches no parameter; or if the state does not fit
-    /// into memory. On an error, nothing is changed.
+    /// in the size of a dim; if a frozen name or the pattern of a group matches no parameter; or if
+    /// the state does not fit into memory. On an error, nothing is changed.
     #[panicking_twin(but = "settings and sizes that do not match are an error")]
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError>;
 
@@ -268,7 +268,7 @@ pub trait Optimizer<P: Parameters> {
     }
 
     /// Like [`group`](Optimizer::group), for the parameters for which `is_member` returns `true`.
-    /// It is called once for each parameter, at the first step.
+    /// It is called once for each parameter, at the first step or in [`prepare`](Optimizer::prepare).
     ///
     /// ```
     /// use typed_dims::optim::Sgd;

@@ -9,8 +9,9 @@ use twins::panicking_twin;
 /// A learning rate that falls each time a value, such as the validation loss, has not improved for
 /// some time. This is `torch.optim.lr_scheduler.ReduceLROnPlateau`.
 ///
-/// Call it with the value after each epoch. It returns the rate for the next one. Its state
-/// consists of tensors ([`Parameters`](crate::grad::Parameters)), so checkpoints can save it.
+/// Call [`observe`](Plateau::observe) with the value after each epoch. It returns the rate for the
+/// next one. The state of a `Plateau` consists of tensors
+/// ([`Parameters`](crate::grad::Parameters)), so checkpoints can save it.
 ///
 /// ```
 /// use typed_dims::optim::{Optimizer, Plateau, Sgd};

@@ -82,7 +82,7 @@ impl<T: MatrixElement> Algebra<T> {
         DType::of::<T>().expect("only floats are recorded")
     }
 
-    /// The elements along loops of these sizes. The batch is the first loop; `row` and `column` are
+    /// The elements along loops of these sizes. The batch is the first loop. `row` and `column` are
     /// the numbers of the loops over rows and columns.
     fn field(&self, of: &Matrices, sizes: &[usize], [row, column]: [usize; 2]) -> Field {
         let mut strides = vec![0; sizes.len()];
@@ -225,7 +225,7 @@ impl<T: MatrixElement> Algebra<T> {
         self.summed(&[Part { field: self.field(a, &sizes, [1, 2]), place }], [a.rows, a.columns])
     }
 
-    /// The matrices in contiguous memory; copied only if they are not contiguous yet.
+    /// The matrices in contiguous memory. They are copied only if they are not contiguous yet.
     fn contiguous(&self, a: &Matrices) -> Result<Matrices, Error> {
         if a.is_contiguous(self.batch) { Ok(a.clone()) } else { self.sum(&[(a, 1.0)]) }
     }

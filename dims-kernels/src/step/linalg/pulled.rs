@@ -35,7 +35,7 @@ impl<T: MatrixElement> PulledMatrices<'_, '_, T> {
     }
 
     /// All results of an operation on the first operand. If the derivative is recorded, they are
-    /// computed again, so that they can be differentiated; otherwise they are the ones that the
+    /// computed again, so that they can be differentiated. Otherwise they are the ones that the
     /// step kept.
     pub(super) fn results(&self, work: MatrixWork) -> Result<Vec<(Arc<dyn Held>, usize)>, Error> {
         let sizes = self.step.sizes;

@@ -23,8 +23,9 @@ pub(super) fn times_power<T: MatrixElement>(mut value: T, exponent: i64) -> T {
     value
 }
 
-/// The exponent of the power of two by which to divide a matrix whose elements are so large or small
-/// that their products leave the range of floats. `None` for most matrices, which need no scaling.
+/// The exponent of the power of two by which to divide a matrix whose elements are so large or
+/// small that their products leave the range of floats. `None` for most matrices, which need no
+/// scaling.
 ///
 /// The limits are those of LAPACK: the root of the least number with all digits, divided by the
 /// precision, and its reciprocal.

@@ -57,7 +57,7 @@ impl<T: Num, P: Num> OwnedResult<T, P> {
     ///
     /// All of their [places](Self::places) were [cleared](ResultPlaces::cleared).
     pub(super) unsafe fn finish(&mut self, len: usize) {
-        // SAFETY: the caller's promise; places were borrowed from the memory of the vector.
+        // SAFETY: the caller's promise. Places were borrowed from the memory of the vector.
         unsafe {
             match self {
                 ResultElements::Values(data) => data.set_len(len),

@@ -231,8 +231,8 @@ fn norm<T: MatrixElement>(a: &[T]) -> T::Part {
     num_traits::Float::sqrt(a.iter().fold(T::Part::ZERO, |sum, value| Num::add(sum, square(value))))
 }
 
-/// Writes the transposed pseudoinverse, if the matrix has full rank beyond doubt. Returns whether it
-/// has.
+/// Writes the transposed pseudoinverse, if the matrix has full rank beyond doubt. Returns whether
+/// it has.
 ///
 /// With the factors `conj(a) = q r`, it is `q r^-H`. If there are more columns than rows, `a^H` is
 /// factorized, and the result transposed.
@@ -248,7 +248,7 @@ fn pinv_of_full_rank<T: MatrixElement>(
         let limit = Num::mul(tolerance(condition, sizes), of_integer(10));
         limit < T::Part::ONE
     };
-    // (The product of the norms below is never less than `least`.)
+    // The product of the norms below is never less than `least`.
     if !is_regular(of_integer(least)) || exponent_out_of_range(a).is_some() {
         return Ok(false);
     }
@@ -323,7 +323,7 @@ pub(super) fn pinv<T: MatrixElement>(
         T::ONE,
         *par,
     );
-    // (The reciprocals of small singular values can overflow.)
+    // The reciprocals of small singular values can overflow.
     match check_finite(out) {
         Ok(()) => Ok(()),
         Err(_) => Err(MatrixFailure::Singular.into()),

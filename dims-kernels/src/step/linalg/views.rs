@@ -46,8 +46,8 @@ pub(super) fn to_rows<T: Copy + 'static>(from: &[T], rows: usize, columns: usize
 /// A triangle is copied in blocks of this many rows or columns.
 const BLOCK: usize = 64;
 
-/// Like [`to_columns`], for the elements of a square matrix on and below the diagonal. Some of those
-/// above it are also copied.
+/// Like [`to_columns`], for the elements of a square matrix on and below the diagonal. Some of
+/// those above it are also copied.
 pub(super) fn lower_to_columns<T: Copy + 'static>(from: &[T], size: usize, to: &mut [T]) {
     // Columns of the lower triangle are rows of the transpose's upper one.
     upper_to_rows(from, size, [size, size], to);

@@ -6,8 +6,9 @@
 //! position. Nothing is computed twice. No operation is added, removed or reordered, so the results
 //! have the same bits as if the steps ran one by one.
 //!
-//! A sum over all loops of a group joins the group if it adds elements that members compute. The
-//! loops then run in the order in which the sum adds its elements.
+//! A sum over all loops of a group joins the group if it adds elements that members compute, or
+//! shares at least half of its operations and all of its operands with them. The loops then run in
+//! the order in which the sum adds its elements.
 
 use super::draft::{Draft, Meaning};
 use super::merge::MergedPrograms;
@@ -444,7 +445,7 @@ impl MapGroup {
         self.split(&sizes);
         let dtype = node.dtype;
         let single = map.parts.len() == 1;
-        // Sums are kept in the type of the elements; those of half precision in `f32`.
+        // Sums are kept in the type of the elements, and those of half precision in `f32`.
         let kind = if single { None } else { Some(dtype.kind()) };
         let mut sum: Option<Register> = None;
         for part in map.parts {

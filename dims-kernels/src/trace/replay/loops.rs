@@ -320,7 +320,7 @@ impl FusedLoops {
             before += nest.positions();
             jobs.push(Box::new(move || {
                 let (sources, targets) = own.into_inner();
-                // SAFETY: the caller's promise; the positions of the part are some of the nest's.
+                // SAFETY: the caller's promise. The positions of the part are some of the nest's.
                 unsafe { self.part(nest, sources, targets, from) };
                 Ok(())
             }));
@@ -462,8 +462,8 @@ struct SummedLoops<'k, T> {
 }
 
 impl<T: ProgramOutput> SummedLoops<'_, T> {
-    /// Runs the program over `len` positions, starting at number `from`. Returns the values that are
-    /// added up.
+    /// Runs the program over `len` positions, starting at number `from`. Returns the values that
+    /// are added up.
     fn run(&mut self, from: usize, len: usize) -> *const T {
         let SummedLoops { loops, machine, targets, value, line, .. } = self;
         line.clear();

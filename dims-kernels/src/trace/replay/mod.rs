@@ -96,7 +96,7 @@ impl Recording {
     }
 
     /// Runs all steps with other inputs, which have the types and sizes of the recorded ones.
-    /// Returns the outputs. `room` is memory that outputs may be written into, in order; it may be
+    /// Returns the outputs. `room` is memory that outputs may be written into, in order. It may be
     /// empty.
     pub fn run(
         &self,
@@ -117,7 +117,7 @@ std::thread_local! {
     static PLAIN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes recordings on this thread run each step by itself, as it was recorded; `false` makes them
+/// Makes recordings on this thread run each step by itself, as it was recorded. `false` makes them
 /// run the prepared program again. Tests compare both ways.
 #[doc(hidden)]
 pub fn run_plainly(plainly: bool) {

@@ -149,7 +149,7 @@ pub(super) fn sum_of_parts(parts: &[Part], len: usize, dtype: DType) -> Result<A
             }
         };
     }
-    // Sums wrap around, so that a sum in a longer type has the same last bits. Then fewer loops are
+    // Sums wrap around, so a sum in a wider type has the same low bits. This way fewer loops are
     // compiled.
     integers!(
         I8 i8, in isize; I16 i16, in isize; I32 i32, in isize; U8 u8, in isize; U16 u16, in isize; U32 u32, in isize;
@@ -218,7 +218,7 @@ where
     Ok(Buffer::from(out).held())
 }
 
-/// Reduces a field over some loops; the result is contiguous in an order of the others.
+/// Reduces a field over some loops. The result is contiguous in an order of the others.
 pub(in crate::trace) fn reduced_of<T: ProgramOutput, Q>(
     field: &Field,
     order: &[usize],

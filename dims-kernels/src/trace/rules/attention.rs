@@ -33,7 +33,7 @@ use core::any::Any;
 /// `out = sum over keys of softmax(scale * (sum over features of q * k) + bias) * v`, where the
 /// mask is true.
 ///
-/// A recorded gradient stores all scores in memory; otherwise [some](TILE) are computed at a time.
+/// A recorded gradient stores all scores in memory. Otherwise [some](TILE) are computed at a time.
 pub struct Attention {
     /// Queries, keys and values, over the same loops.
     pub operands: [Field; 3],
@@ -399,7 +399,7 @@ fn in_memory<'m, T: ProgramOutput + Real>(
     let sizes = &field.sizes[..];
     let operand = match field.plain::<T>() {
         // SAFETY: the elements have an axis for each loop of the field, with its size and, unless
-        // the size is 1, this stride; the attention runs over these loops.
+        // the size is 1, this stride. The attention runs over these loops.
         Some((number, operand)) => unsafe {
             ContractionFactor::borrowed(memories.elements::<T>(field, number), strides_of(operand, sizes))
         },

@@ -22,7 +22,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 
-/// Work along lines of a field; the result is contiguous in an order of all loops.
+/// Work along lines of a field. The result is contiguous in an order of all loops.
 pub struct LineRule {
     /// The operand.
     pub field: Field,

@@ -11,7 +11,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 
-/// `r[j] = b[j] + a[j - 1] r[j - 1]` along a loop, from its start; or `r[j] = b[j] + a[j] r[j + 1]`
+/// `r[j] = b[j] + a[j - 1] r[j - 1]` along a loop, from its start, or `r[j] = b[j] + a[j] r[j + 1]`
 /// from its end. The result is contiguous in an order of all loops.
 ///
 /// The pull-back is the recurrence in the other direction, so gradients of any order consist of

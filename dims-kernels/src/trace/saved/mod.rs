@@ -66,7 +66,7 @@ pub struct SavedType {
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct SavedConstant {
     pub dtype: DType,
-    /// The elements, little-endian; `isize` and `usize` have eight bytes.
+    /// The elements, little-endian. `isize` and `usize` have eight bytes.
     pub elements: SavedBytes,
 }
 

@@ -361,7 +361,7 @@ pub(crate) fn element_bytes(element: &dyn Any) -> Option<Vec<u8>> {
     None
 }
 
-/// The bytes of all elements, little-endian; `isize` and `usize` have eight bytes.
+/// The bytes of all elements, little-endian. `isize` and `usize` have eight bytes.
 ///
 /// # Panics
 ///

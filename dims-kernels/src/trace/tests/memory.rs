@@ -65,7 +65,7 @@ fn without_elements() {
     assert_eq!(id_of(&some[0]), Some(some.node().unwrap().id));
 }
 
-/// Many threads trace, look up and drop at the same time; each finds its own memory, and memory
+/// Many threads trace, look up and drop at the same time. Each finds its own memory, and memory
 /// that others sent.
 #[test]
 fn on_many_threads() {

@@ -119,7 +119,7 @@ pub(super) fn eliminate<V: Lane>(
         }
     }
     found.det = found.det.times(found.sign);
-    // Further columns of wide matrices are complete; further rows of tall ones, too.
+    // Further columns of wide matrices and further rows of tall ones are complete.
     found
 }
 

@@ -111,8 +111,8 @@ pub(super) fn holds_everywhere<V: Lane>(mask: V) -> bool {
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn numbers<V: Lane>(lanes: &[V]) -> &[V::Elem] {
     const { assert!(size_of::<V>() == V::COUNT * size_of::<V::Elem>()) };
-    // SAFETY: a lane consists of `COUNT` numbers and has no padding, by the assertion and the impls
-    // below.
+    // SAFETY: a lane consists of `COUNT` numbers and has no padding, by the assertion and the
+    // definitions of both types of lanes.
     unsafe { core::slice::from_raw_parts(lanes.as_ptr().cast(), lanes.len() * V::COUNT) }
 }
 
@@ -120,7 +120,7 @@ pub(super) fn numbers<V: Lane>(lanes: &[V]) -> &[V::Elem] {
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn numbers_mut<V: Lane>(lanes: &mut [V]) -> &mut [V::Elem] {
     const { assert!(size_of::<V>() == V::COUNT * size_of::<V::Elem>()) };
-    // SAFETY: as above; any numbers are a valid lane.
+    // SAFETY: as above. Any numbers are a valid lane.
     unsafe { core::slice::from_raw_parts_mut(lanes.as_mut_ptr().cast(), lanes.len() * V::COUNT) }
 }
 

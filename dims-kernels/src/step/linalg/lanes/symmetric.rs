@@ -43,7 +43,7 @@ pub(super) fn scales<V: Lane>(all: &[V]) -> Option<[V; 2]> {
 
 /// Memory for the eigenvalues of a tile.
 pub(super) struct Spectrum<'t, V> {
-    /// The diagonal; then the eigenvalues.
+    /// The diagonal, and later the eigenvalues.
     pub(super) values: &'t mut [V],
     /// The elements beside the diagonal.
     pub(super) beside: &'t mut [V],
@@ -91,7 +91,7 @@ fn tridiagonal<V: Lane>(
         let Some(Reflection { tau, head: next }) = reflection::<V>(*head, tail) else { return false };
         *head = one();
         (beside[k], taus[k]) = (next, tau);
-        // `w = tau a v - (tau^2 v^T a v / 2) v`; the matrix becomes `a - v w^T - w v^T`.
+        // `w = tau a v - (tau^2 v^T a v / 2) v`. The matrix becomes `a - v w^T - w v^T`.
         let w = &mut products[k + 1..];
         w.fill(zero());
         for at in 0..v.len() {

@@ -5,7 +5,7 @@ use core::arch::x86_64::*;
 
 /// Numbers in `N` vectors.
 ///
-/// Values exist only in code that is compiled for AVX2 and FMA, on machines that have both: `works`
+/// Values exist only in code that is compiled for AVX2 and FMA, on machines that have both: `job`
 /// uses the type only in such copies of a task.
 #[derive(Clone, Copy)]
 #[repr(transparent)]

@@ -1,4 +1,4 @@
-//! Works on tiles of matrices.
+//! Work on tiles of matrices.
 
 use super::lane::{Lane, count_lane, number};
 use super::tile::MatrixTile;
