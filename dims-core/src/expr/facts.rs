@@ -13,8 +13,8 @@ pub struct Facts {
     pub factors_in_memory: u64,
     /// The dims, if the expression is a tensor in memory without positional axes.
     pub memory: Option<&'static Keys>,
-    /// The dims and layouts of both factors, if the expression is a product of two tensors that have
-    /// [`memory`](Facts::memory).
+    /// The dims and layouts of both factors, if the expression is a product of two tensors that
+    /// have [`memory`](Facts::memory).
     pub pair: Option<[Typed; 2]>,
     /// The order of all operands' elements in memory, if their types determine it.
     pub layout: Layout,

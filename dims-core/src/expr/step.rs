@@ -4,11 +4,10 @@
 //! bind  ->  expression  ->  ExprStep  ->  kernel of the expression's type  ->  results and step
 //! ```
 //!
-//! Memory is *traced* if a gradient or a recorded program knows its elements. A kernel that is
-//! compiled for the type of an expression runs it. Before that, the expression becomes an
-//! [`ExprStep`], which only tests a flag if no memory is traced. Otherwise the expression
-//! [writes itself](Expr::write) as a program. If one of its operands is traced, the results become
-//! a [step](kernels::trace).
+//! Memory is *traced* if a gradient or a recorded program knows its elements. An expression runs
+//! as a kernel that is compiled for its type. Before that, it becomes an [`ExprStep`], which only
+//! tests a flag if no memory is traced. Otherwise the expression [writes itself](Expr::write) as a
+//! program. If one of its operands is traced, the results become a [step](kernels::trace).
 //!
 //! Without `std` no memory is traced, and the methods do nothing.
 

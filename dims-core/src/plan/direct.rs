@@ -383,8 +383,8 @@ impl Roles {
     }
 
     /// The loops of the product of operands with these axes. `None` if they need the general path:
-    /// sizes conflict, are zero or large, axes of a role do not merge, elements have half precision,
-    /// or one operand repeats along a batch that cannot become rows.
+    /// sizes conflict, are zero or large, axes of a role do not merge, elements have half
+    /// precision, or one operand repeats along a batch that cannot become rows.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn loops<T: Num>(&self, a: &[Axis], b: &[Axis]) -> Option<PlannedProduct> {
         // Half precisions are summed in another type.

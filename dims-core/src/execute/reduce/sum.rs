@@ -286,8 +286,9 @@ pub(crate) fn contracted_but<T: Num>(
     still.sums(data, shape.sizes(), kept).map_err(|error| shape.name_dims(error, kept))
 }
 
-/// If the sum over all axes except `kept` is best run as a contraction, returns the axes along which
-/// each factor varies. If no factor varies along some axes, also returns the loops without these.
+/// If the sum over all axes except `kept` is best run as a contraction, returns the axes along
+/// which each factor varies. If no factor varies along some axes, also returns the loops without
+/// these.
 #[inline]
 pub(crate) fn is_product<S: Dims, R: Rank, E: Expr<Elem: Num>>(
     expr: &E,

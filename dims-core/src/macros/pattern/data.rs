@@ -45,8 +45,8 @@ impl Pattern {
     ///
     /// If an operand or the result has an axis that is not in `axes`, or has `...` twice; if the
     /// result has an axis twice; if a piece is of an operand that does not exist; or if `loops` are
-    /// given although the pattern has no fixed list of at most [`MOST`] loops, or are not the axes
-    /// of the result in its order and all others. (In a constant, these are compile errors.)
+    /// not the axes of the result in its order and all others, or are given for a pattern with
+    /// `...`, sums, or more than [`MOST`] axes. (In a constant, these are compile errors.)
     pub const fn new(
         text: &'static str,
         axes: &'static [&'static str],

@@ -57,8 +57,8 @@ use kernels::trace::sum_of_squares;
 /// * A parameter whose second largest dim is smaller than
 ///   [`min_dim_size_to_factor`](Adafactor::min_dim_size_to_factor), 128, is not factored:
 ///   `square = (1 - fresh) * square + fresh * (g^2 + epsilon)`, and `u = g / sqrt(square)`.
-/// * With [`relative_step`](Adafactor::relative_step), `min(rate, 1 / sqrt(t))` replaces the rate in
-///   the formula for `p`.
+/// * With [`relative_step`](Adafactor::relative_step), `min(rate, 1 / sqrt(t))` replaces the rate
+///   in the formula for `p`.
 /// * With [`momentum`](Adafactor::momentum), `p -= mean`, where
 ///   `mean = momentum * mean + (1 - momentum) * step`, and `step` is the update above.
 /// * With [`weight_decay`](Adafactor::weight_decay), `p` is multiplied by `1 - rate * weight_decay`
@@ -163,8 +163,8 @@ settings! { Adafactor, AdafactorSettings {
     /// The number added to the squares of gradients: 0 or more, default 1e-30.
     epsilon,
 } {
-    /// Limits the learning rate of step `t`, counted from 1, to `1 / sqrt(t)`. The weight decay uses
-    /// the full rate.
+    /// Limits the learning rate of step `t`, counted from 1, to `1 / sqrt(t)`. The weight decay
+    /// uses the full rate.
     relative_step,
     /// Maximizes: steps along the gradient instead of against it.
     maximize,

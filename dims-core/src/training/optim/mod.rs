@@ -268,7 +268,8 @@ pub trait Optimizer<P: Parameters> {
     }
 
     /// Like [`group`](Optimizer::group), for the parameters for which `is_member` returns `true`.
-    /// It is called once for each parameter, at the first step or in [`prepare`](Optimizer::prepare).
+    /// It is called once for each parameter, at the first step or in
+    /// [`prepare`](Optimizer::prepare).
     ///
     /// ```
     /// use typed_dims::optim::Sgd;
