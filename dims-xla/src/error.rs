@@ -55,9 +55,9 @@ pub enum XlaError {
         /// XLA's text.
         message: String,
     },
-    /// An argument does not fit. The plugin was not called.
+    /// An argument does not fit, or the plugin returned a value that this crate cannot use.
     Arguments {
-        /// The argument and the expected value.
+        /// The value and the reason.
         message: String,
     },
     /// A step of a program cannot be expressed in StableHLO.
@@ -69,7 +69,8 @@ pub enum XlaError {
         /// Its location in the user's program.
         origin: Option<&'static std::panic::Location<'static>>,
     },
-    /// A check of a call failed: an index or a probability was out of range.
+    /// A check of a call failed: an index or a probability was out of range, or a matrix had no
+    /// factor or solution.
     Check {
         /// The operation.
         operation: &'static str,

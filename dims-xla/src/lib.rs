@@ -21,8 +21,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! XLA is not needed to build this crate. Without the feature `pjrt`, the crate only lowers
-//! programs.
+//! XLA is not needed to build this crate. Without the feature `pjrt`, the crate lowers programs and
+//! plans their communication, but cannot run them.
 
 #![deny(missing_docs)]
 #![deny(unsafe_code)]

@@ -57,6 +57,6 @@ impl Dependence {
     }
 }
 
-/// The maximum number of unchecked calls that a value may depend on. A further call first waits for
-/// the oldest of them.
+/// The maximum number of unchecked calls that a value may depend on. A further call waits for the
+/// oldest of them before it returns.
 pub(super) const UNCHECKED: usize = 64;

@@ -94,8 +94,8 @@ impl Given<'_> {
     }
 }
 
-/// The inputs of a call, on devices or on the host. They are moved where the recorded function
-/// takes values, and borrowed where it takes references.
+/// The inputs of a call. Where the recorded function takes values, they are on devices and are
+/// moved. Where it takes references, they are on devices or on the host and are borrowed.
 #[diagnostic::on_unimplemented(
     message = "a compiled program cannot take `{Self}` where its function takes `{In}`",
     label = "expected a value on devices or on the host: moved where the function takes a value, a reference where it takes one"

@@ -282,17 +282,18 @@ where
     In: RecordInputs,
     Out: RecordInputs<Value = Out> + Parameters,
 {
-    /// Runs the program. Inputs can be on devices; inputs on the host are copied first. Inputs that
-    /// the recorded function takes by value are moved into the call, which may write results into
-    /// their memory; others are borrowed.
+    /// Runs the program. Inputs that the recorded function takes by reference are borrowed. They
+    /// can be on devices, or on the host, from where they are copied first. Inputs that the
+    /// function takes by value must be on devices. They are moved into the call, which may write
+    /// results into their memory.
     ///
     /// Returns without waiting for the devices, except on a mesh of virtual CPU devices. A tuple of
     /// results is returned as a tuple of values.
     ///
     /// # Errors
     ///
-    /// Returns an error if inputs have other types or sizes than the program, or if a device has
-    /// too little memory.
+    /// Returns an error if inputs have other types, sizes or splits than the program, or if a
+    /// device has too little memory.
     pub fn call(&self, inputs: impl DeviceInputs<In>) -> Result<EngineParts<Out, DeviceParts>, XlaError> {
         let mut given = Given {
             pjrt: &self.pjrt,

@@ -62,10 +62,10 @@ impl<P: Parameters> OnDevice<P> {
     ///
     /// # Errors
     ///
-    /// Returns an error if an index was out of range in a call that the value depends on, or if XLA
-    /// reports an error.
+    /// Returns an error if a check failed in a call that the value depends on, such as that an
+    /// index is in range, or if XLA reports an error.
     ///
-    /// A call that fails in this way leaves the state that was moved into it unchanged. After the
+    /// A call with a failed check leaves the state that was moved into it unchanged. After the
     /// error was returned once, the state can be read or passed to further calls.
     pub fn to_host(&self) -> Result<P, XlaError> {
         self.pending.iter().try_for_each(Dependence::check)?;
@@ -98,8 +98,8 @@ impl DeviceTensor {
     }
 }
 
-/// Calls `f` for each row of a part: its offset in the whole, its offset in the part, and its
-/// bytes.
+/// Calls `f` for each row of a part, with its offset in the whole, its offset in the part, and its
+/// length, in bytes.
 pub(super) fn each_row(
     sizes: &[usize],
     split: &Split,

@@ -360,8 +360,8 @@ impl<'p> Tracer<'p> {
                 for mesh_axis in split_loops(axis) {
                     match loops.iter().position(|own| *own == Some(mesh_axis)) {
                         None => loops[axis] = Some(mesh_axis),
-                        // A loop of the result along which no operand is split is split after the
-                        // sum.
+                        // If no operand is split along a loop of the result, the result is split
+                        // along this loop after the sum.
                         Some(other) if !split_loops(other).contains(&mesh_axis) => {
                             (loops[other], loops[axis]) = (None, Some(mesh_axis));
                             for (piece, axes) in &job.results {
@@ -388,7 +388,7 @@ impl<'p> Tracer<'p> {
                         AxisUse::Other => None,
                     })
                     .collect();
-                // If a piece is read in two different splits, it is read as a whole.
+                // An axis that is read in two different splits is read as a whole.
                 let own = wanted.entry((operand.value, *piece)).or_insert_with(|| split.clone());
                 own.iter_mut()
                     .zip(split)

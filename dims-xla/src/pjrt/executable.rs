@@ -39,8 +39,8 @@ impl Executable {
     /// Queues the program. `arguments` and the result have a list for each of its
     /// [`devices`](Self::devices).
     ///
-    /// It returns at once. The outputs can be passed to other programs before they have been
-    /// computed.
+    /// This method returns at once. The outputs can be passed to other programs before they have
+    /// been computed.
     ///
     /// ```no_run
     /// # use typed_dims_xla::pjrt::{DeviceBuffer, Executable};

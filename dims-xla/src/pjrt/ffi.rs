@@ -5,9 +5,9 @@
 //! The plugin is trusted to keep the contract of `pjrt_c_api.h`, like any shared library. Under
 //! that assumption:
 //!
-//! * Handles are owned. [`Client`], [`Buffer`], [`RawExecutable`] and [`Event`] each hold one
-//!   pointer that the plugin returned and that no other value holds. They destroy it once, in
-//!   `drop`. Pointers do not leave this file.
+//! * Handles are owned. [`Client`], [`Buffer`] and [`Event`] each own one pointer that the plugin
+//!   returned and that no other value owns, and [`RawExecutable`] owns two. They destroy each
+//!   pointer once, in `drop`. Devices belong to their client. Pointers do not leave this file.
 //! * Handles do not outlive their client: buffers and executables hold an `Arc` of it. Libraries
 //!   are never unloaded, so the functions of a client outlive it.
 //! * Memory that the plugin reads or writes is borrowed for the whole call. If the plugin uses it

@@ -412,7 +412,7 @@ impl Pjrt {
         Executable::new(self.inner.client.deserialize(payload)?, self.identity())
     }
 
-    /// The platform, plugin and devices that an executable depends on.
+    /// The platform, plugin, devices and environment variables that an executable depends on.
     fn identity(&self) -> Key {
         let (major, minor) = self.api_version();
         let mut key = Key::default()

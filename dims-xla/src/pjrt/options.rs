@@ -49,9 +49,10 @@ impl PjrtOptions {
     /// Whether XLA logs to standard error. It does not by default; its errors are returned as
     /// [`XlaError`](crate::XlaError).
     ///
-    /// XLA reads its log level once, when it is loaded, from the environment variable
-    /// `TF_CPP_MIN_LOG_LEVEL`. So this option only has an effect when the first plugin is loaded.
-    /// It sets the variable for the process, unless it is set already.
+    /// XLA reads its log level once, when it first logs, from the environment variable
+    /// `TF_CPP_MIN_LOG_LEVEL`. Without this option, loading a plugin sets the variable for the
+    /// process, unless it is set already. So the option has no effect after a plugin was loaded
+    /// without it.
     #[must_use]
     pub fn logging(mut self, logging: bool) -> PjrtOptions {
         self.logging = logging;

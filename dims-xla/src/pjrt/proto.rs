@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(bytes, expected);
     }
 
-    /// A program with one all-reduce of f32[3], with and without a config.
+    /// A program with one all-reduce of `f32[3]`.
     fn program() -> Vec<u8> {
         let mut shape = Writer::default();
         shape.number(2, 11).bytes(3, &[3]);
@@ -399,7 +399,7 @@ mod tests {
 
     #[test]
     fn groups_of_devices() {
-        // A 2x2 mesh: groups along the first axis, in three formats.
+        // A 2x2 mesh: groups along the first axis, in four formats.
         let across = vec![vec![0, 2], vec![1, 3]];
         assert_eq!(groups(&[0xe2, 5, 12, 8, 2, 16, 2, 26, 2, 2, 2, 34, 2, 1, 0]), across);
         let mut axis = Writer::default();

@@ -338,7 +338,7 @@ impl Lower<'_> {
         self.mixed(&body.add(&start, &next))
     }
 
-    /// The numbers of a seed, uniform between 0 and 1, exclusive.
+    /// The numbers of a seed, uniform in `[0, 1)`.
     fn unit(&self, stream: u64, seed: &Value, at: &Value) -> Value {
         let body = &self.body;
         let bits = self.random_bits(stream, seed, at);

@@ -60,7 +60,8 @@ pub struct Module {
     pub donated: Vec<(usize, usize)>,
 }
 
-/// A check of computed indices.
+/// A check that computed indices or probabilities are in range, or that a matrix has a factor or a
+/// solution.
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
     /// The operation.
@@ -73,7 +74,7 @@ pub struct Check {
 const INLINE: usize = 1 << 10;
 
 /// Lowers a program. `donated` has the indices of inputs whose memory the results may reuse. The
-/// memory of each input goes to the first result of the same type and sizes.
+/// memory of each of them goes to the first free result of the same type and sizes.
 ///
 /// # Errors
 ///

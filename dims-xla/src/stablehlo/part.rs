@@ -226,7 +226,8 @@ impl Lower<'_> {
         (factors.len() >= 2).then_some((factors, scale))
     }
 
-    /// A sum of products of two factors, if neither factor varies along all loops.
+    /// A sum of products of two factors, if they share a reduced loop, and one of them varies along
+    /// a kept loop that the other lacks.
     fn product(
         &mut self,
         field: &SavedField,
@@ -267,8 +268,8 @@ impl Lower<'_> {
         Ok(Some(self.along_kept(field, &self.scaled(&found, scale), kept)))
     }
 
-    /// Broadcasts a value to all kept loops. It has an axis for each kept loop along which the
-    /// field varies.
+    /// Broadcasts a value to all kept loops. The value has an axis for each kept loop along which
+    /// the field varies.
     fn along_kept(&self, field: &SavedField, value: &Value, kept: &[usize]) -> Value {
         let own = varied(field, field.program.result);
         let axes: Vec<usize> = (0..kept.len()).filter(|&at| own.contains(&kept[at])).collect();

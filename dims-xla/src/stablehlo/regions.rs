@@ -129,7 +129,7 @@ impl Body {
                 "\"stablehlo.compare\"({a}, {b}) {{comparison_direction = #stablehlo<comparison_direction {how}>}} : ({one}, {one}) -> {truth}"
             )
         };
-        // a comes before b if a < b, or if only b is NaN.
+        // In ascending order, a comes before b if a < b, or if only b is NaN.
         let (first, second) = if descending { ("%b", "%a") } else { ("%a", "%b") };
         let lines = [
             format!("%less = {}", compare("LT", first, second)),

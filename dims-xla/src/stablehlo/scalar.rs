@@ -406,9 +406,9 @@ impl Body {
         };
         let guarded = |f: &dyn Fn(&Value) -> Value| {
             let (y, is_zero) = divisor(b);
-            // The quotient of the least integer and -1 wraps around.
             self.select(&is_zero, &c(0.0), &f(&y))
         };
+        // The quotient of the least integer and -1 wraps around.
         let wrapped_div = |x: &Value, y: &Value| {
             let is_minus = self.compare("EQ", y, &c(-1.0));
             let y = self.select(&is_minus, &c(1.0), y);

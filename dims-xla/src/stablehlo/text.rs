@@ -528,7 +528,7 @@ impl Body {
         self.op("stablehlo.gather", &[a, indices], &attributes, a.dtype, shape)
     }
 
-    /// See [`Convolution`]. `spatial` is the number of spatial axes.
+    /// See [`Convolution`]. `shape` is the shape of the result.
     pub(super) fn convolution(&self, [a, kernel]: [&Value; 2], how: &Convolution, shape: &[usize]) -> Value {
         let axes: Vec<String> = (0..how.strides.len()).map(|axis| axis.to_string()).collect();
         let spatial = axes.join(", ");
