@@ -9,8 +9,8 @@ fn main() {
     if var("OPT_LEVEL").is_ok_and(|level| level == "0") {
         println!("cargo::rustc-cfg=unoptimized");
     }
-    // With the standard library, vectors are chosen at run time; without it the target must
-    // guarantee AVX2: it may have no registers for floats.
+    // With the standard library, vectors are chosen at run time. Without it, the target must
+    // guarantee AVX2, because a target that does not may have no floating-point registers.
     let has_avx2 =
         var("CARGO_CFG_TARGET_FEATURE").is_ok_and(|list| list.split(',').any(|name| name == "avx2"));
     let is_x86 = var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "x86_64");

@@ -1,7 +1,7 @@
 //! Errors at run time, with names and sizes.
 //!
 //! Operations that depend on sizes or indices at run time have a `try_` form that returns
-//! [`DimError`]; the short form panics with the same text.
+//! [`DimError`]. The form without `try_` panics with the same text.
 
 use alloc::string::String;
 use alloc::vec::Vec;

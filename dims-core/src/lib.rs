@@ -48,7 +48,7 @@ pub mod laid;
 #[doc(hidden)]
 pub mod macros;
 
-// No other module imports these.
+// The layers above do not import these. Of these, only `program` and `training` import others.
 pub mod draw;
 #[cfg(any(feature = "safetensors", feature = "npy"))]
 pub mod file;

@@ -1,8 +1,8 @@
 //! Sealed traits: only this crate implements them.
 //!
-//! Plans and kernels access memory by the axes, sizes and positions that traits supply. Such a
-//! trait has an item of the type [`Seal`], which no other crate can name, so an `impl` elsewhere
-//! does not compile. `docs/dev/trust.md` lists these traits, and what kernels rely on in each.
+//! Plans and kernels access memory by the axes, sizes and positions that traits supply. Most such
+//! traits have an item of the type [`Seal`], which no other crate can name, so an `impl` elsewhere
+//! does not compile. `docs/dev/trust.md` lists all such traits, and what kernels rely on in each.
 
 /// The type of the item that seals a trait.
 ///

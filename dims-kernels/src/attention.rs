@@ -164,8 +164,8 @@ impl<T> Work<'_, T> {
 compiled! {
     for f32 f64:
 
-    /// Computes the attention; the result has `len` elements. `lower` makes the mask and the bias
-    /// of each thread.
+    /// Computes the attention. The result has `len` elements. `lower` makes the mask and the bias
+    /// for each part of the work.
     ///
     /// # Safety
     ///

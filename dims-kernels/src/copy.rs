@@ -1,6 +1,6 @@
-//! Copies between layouts: whole rows if both sides have contiguous rows, two to four interleaved
-//! rows at once if the source interleaves them, otherwise square blocks that fit into registers and
-//! cache.
+//! Copies between layouts. Lines that are contiguous on both sides are copied whole. Two to four
+//! lines that one side interleaves are copied at once. Transpositions go block by block, in squares
+//! that fit into registers. All other copies go element by element.
 
 mod blocks;
 #[cfg(x86_vectors)]

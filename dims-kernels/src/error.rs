@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::panic::Location;
 
-/// A position in the user's code.
+/// A location in the user's source code, if it is known.
 pub type Origin = Option<&'static Location<'static>>;
 
 /// What is wrong with a matrix.
@@ -49,7 +49,7 @@ pub enum Error {
         index: i128,
         /// The size of the axis.
         size: usize,
-        /// Where the array was bound.
+        /// Where the array was bound, or else where the failed step was called.
         origin: Origin,
     },
     /// The memory for a result cannot be allocated.
@@ -118,7 +118,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Adds the source location of the failed step, unless the error already has a location.
+    /// Adds the source location of the failed step to an out-of-bounds error that has none.
     #[cfg(feature = "std")]
     pub(crate) fn at(mut self, place: Origin) -> Self {
         if let Error::OutOfBounds { origin, .. } = &mut self {

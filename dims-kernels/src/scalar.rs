@@ -99,7 +99,8 @@ pub trait Signed: Num {
     label = "floats are needed here; cast the tensor first: `.cast::<f32>()`; where the type is a parameter: `T: Real`"
 )]
 pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
-    /// The type in which sums of the values, and of results computed from them, are accumulated.
+    /// The type in which functions and sums of the values are computed: `f32` for the half
+    /// precisions, otherwise the type itself.
     #[doc(hidden)]
     type Wide: Real;
     #[doc(hidden)]

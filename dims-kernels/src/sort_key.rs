@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 pub struct SortKey<T> {
     /// Equal for equal elements, and greater for greater ones. All NaNs are equal and the greatest.
     key: Option<fn(T) -> u64>,
-    /// Whether keys have 32 bits.
+    /// Whether keys have at most 32 bits.
     is_short: bool,
 }
 
@@ -43,7 +43,7 @@ impl<T: Copy> SortKey<T> {
         })
     }
 
-    /// Whether a key and a position on a line of `len` elements have 64 bits together.
+    /// Whether a key and a position on a line of `len` elements fit into 64 bits together.
     fn is_short_line(&self, len: usize) -> bool {
         self.is_short && u32::try_from(len).is_ok()
     }

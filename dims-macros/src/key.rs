@@ -16,7 +16,7 @@ const HASH_DIGITS: u32 = 6;
 /// Bits of a digit.
 const BITS: u32 = 4;
 
-/// Positions below this take one digit. Greater ones take this digit and two more.
+/// Positions below this take one digit. All others take this digit and two more.
 const SHORT: usize = 15;
 
 /// The key of one dim.

@@ -1,4 +1,4 @@
-//! Owned arrays as tensors: `into_tensor` takes ownership and copies nothing.
+//! Converts owned arrays to tensors, and tensors to contiguous elements, mostly without copying.
 
 use crate::bind::at::HasAxes;
 use crate::bind::source::{NdRank, check_rank};
@@ -147,9 +147,9 @@ pub(crate) fn contiguous<T, R, L: AxisDims<R>>(
     Ok(Named::from_expr(Evaluated::in_order(data, &axes, &sizes)))
 }
 
-/// The elements of a tensor with exactly the dims `D`, contiguous in their order or, with
-/// `by_columns`, in the reverse order; and the sizes in the order of `D`. An owned tensor in that
-/// order gives up its memory. Returns an error if the tensor is traced.
+/// The elements of a tensor with exactly the dims `D`, and its sizes in the order of `D`. The
+/// elements are contiguous in that order or, with `by_columns`, in the reverse order. An owned
+/// tensor that is stored so gives up its memory. Returns an error if the tensor is traced.
 #[track_caller]
 pub(crate) fn elements_in<A, D, X>(
     tensor: A,

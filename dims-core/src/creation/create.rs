@@ -1,5 +1,5 @@
-//! Constructors: `zeros`, `ones`, `full`, `eye`, `tri`, `arange`, `linspace`, `from_fn`,
-//! `from_vec`.
+//! Constructors: `zeros`, `ones`, `full`, `full_like`, `eye`, `tri`, `arange`, `linspace`,
+//! `from_fn`, `from_vec`.
 //!
 //! They are free functions, as in NumPy and PyTorch: the type alias
 //! [`Tensor`](crate::tensors::named::Tensor) sorts its dims, so rustc could not resolve associated
@@ -295,7 +295,7 @@ pub fn try_from_fn<T: Element, D: SizedDims>(
     each_position(&dims, f)
 }
 
-/// Like [`try_from_fn`], with an error if a dim has no size.
+/// Like [`try_from_fn`], for dims that may lack a size, which is an error.
 #[track_caller]
 pub(super) fn each_position<T: Element, D: Written>(
     dims: &D,
@@ -470,7 +470,7 @@ pub fn try_full_like<A: Computable>(tensor: A, value: A::Elem) -> Result<TensorO
 ///
 /// # Panics
 ///
-/// If the number of elements differs from the product of the sizes.
+/// If a dim has no size, or the number of elements differs from the product of the sizes.
 #[panicking_twin]
 pub fn try_from_vec<T: Element, D: SizedDims>(dims: D, data: Vec<T>) -> Result<Named<T, D::Set>, DimError> {
     let sizes = sizes(&dims)?;

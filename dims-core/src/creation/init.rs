@@ -62,7 +62,7 @@ pub fn try_normal<T: Real, D: SizedDims>(
     normally(dims, deviation, seed)
 }
 
-/// Checks that a standard deviation is a number and not negative.
+/// Checks that a standard deviation is finite and not negative.
 fn check_deviation(name: &str, deviation: f64) -> Result<(), DimError> {
     if deviation >= 0.0 && deviation.is_finite() {
         return Ok(());
@@ -221,8 +221,8 @@ pub fn try_orthogonal<T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: 
     let count = |row: bool| (0..sizes.len()).filter(|&at| is_row(at) == row).map(|at| sizes[at].1).product();
     let (rows, columns): (usize, usize) = (count(true), count(false));
     let (number, len) = (rows.min(columns), rows.max(columns));
-    // This has as many elements as the result, so it fits into memory if the result does, unless
-    // its elements are larger.
+    // `vectors` has as many elements as the result, so it fits into memory if the result does,
+    // unless `f64` is larger than `T`.
     let draw = |at: usize| deviate(RandomStream::Normal, seed, at as u64);
     let mut vectors = Destination::New(number * len).from_fn(draw)?;
     for at in 0..number {
@@ -239,7 +239,7 @@ pub fn try_orthogonal<T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: 
         vector.iter_mut().for_each(|a| *a /= norm);
     }
     drawn(dims, |at| {
-        // The position as a row and a column, with the dims written last counted fastest.
+        // The position as a row and a column, with the dim written last counted fastest.
         let (mut at, mut row, mut column, mut step) = (at as usize, 0, 0, (1, 1));
         for (axis, &(_, size)) in sizes.iter().enumerate().rev() {
             let (place, step) =

@@ -1,4 +1,5 @@
-//! Drawings: heat maps of tensors for the terminal and as SVG, and plans as SVG.
+//! Drawings: heat maps of tensors for the terminal and as SVG, and plans, paths of einsums and
+//! recorded programs as SVG.
 //!
 //! [`Plan::to_svg`](crate::plan::explain::Plan::to_svg) draws a plan, and
 //! [`EinsumPath::to_svg`](crate::macros::pattern::EinsumPath::to_svg) the path of an einsum. They

@@ -1,4 +1,4 @@
-//! Plans as drawings.
+//! Plans and recorded programs as drawings.
 
 use super::svg::{CHARACTER, LINE, SMALL, Svg};
 use crate::plan::explain::Plan;
@@ -15,9 +15,9 @@ const WIDEST: usize = 100;
 
 impl Plan {
     /// The plan as an SVG document with a box for each step, from top to bottom in the order in
-    /// which they run. The bar next to a box shows its share of all bytes written. Steps of calls
-    /// are indented. Steps of a gradient have another colour, and name the step of the program that
-    /// they differentiate.
+    /// which they run. The bar in a box shows the step's share of all bytes written. Steps of calls
+    /// are indented. Steps of a gradient have another colour, and show the source location of the
+    /// step that they differentiate.
     ///
     /// ```text
     /// let (_, plan) = explain(|| (a.at((i, k)) * b.at((k, j))).sum(k));

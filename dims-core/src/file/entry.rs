@@ -55,8 +55,8 @@ impl<'f> Entry<'f> {
     ///
     /// # Errors
     ///
-    /// [`FileError::Dims`] if the file has no names or other names, or if the size of an axis is
-    /// not the static size of its dim; [`FileError::Elements`] if its elements are of another type.
+    /// [`FileError::Dims`] if the file has no names or other names, or if the size or the role of
+    /// an axis does not fit its dim. [`FileError::Elements`] if its elements are of another type.
     pub fn load<T: Stored, S: Sorted>(&self) -> Result<Named<T, S>, FileError> {
         self.located(self.named::<S>().and_then(|order| self.owned(&order)))
     }
@@ -105,7 +105,7 @@ impl<'f> Entry<'f> {
     /// # Errors
     ///
     /// As for [`load`](Entry::load), and [`FileError::NotInPlace`] if the elements are not aligned,
-    /// or have the byte order of another machine.
+    /// have the byte order of another machine, or are not valid for their type.
     pub fn view<T: Stored, S: Sorted>(&self) -> Result<Named<T, S, Rank0, View<'f, T, S>>, FileError> {
         self.located(self.named::<S>().and_then(|order| self.viewed(&order)))
     }

@@ -136,7 +136,7 @@ impl FileError {
     }
 }
 
-/// The element types between which `cast` converts.
+/// Element types between which `cast` converts. The message suggests `cast` only for these.
 const NUMBERS: [&str; 14] =
     ["bool", "u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize", "f32", "f64", "f16"];
 

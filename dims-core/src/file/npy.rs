@@ -6,8 +6,8 @@
 //! {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }  # dims: Batch, Feat = 3
 //! ```
 //!
-//! NumPy ignores the comment. The parser only accepts this dictionary and no other Python literals,
-//! so its recursion does not depend on the file.
+//! NumPy ignores the comment. The parser accepts only this dictionary and no other Python literals,
+//! so it does not recurse.
 
 use super::contents::{Contents, Storable};
 use super::element::{ElementKind, Stored};
@@ -138,8 +138,8 @@ pub(super) fn head(mut file: impl Read) -> Result<AlignedBytes, std::io::Error> 
     Ok(head)
 }
 
-/// The first bytes of a file: the magic number, the version, and the length of the header or its
-/// first half.
+/// The number of bytes that are read first: the magic number, the version, and two bytes of the
+/// header's length. In version 1, these are the whole length.
 const SHORTEST: usize = MAGIC.len() + 4;
 
 /// A parsed header.

@@ -304,7 +304,7 @@ impl SafetensorsWriter {
             self.metadata.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         for (name, dtype, sizes, bytes) in &self.tensors {
             let names = notes.remove(names_of(name).as_str());
-            let kind = kind(*dtype).expect("the type was made of a kind");
+            let kind = kind(*dtype).expect("the type was made from a kind");
             archive.put_file(name, &npy::of_elements(kind, names, sizes, bytes)?)?;
         }
         for (name, text) in notes {

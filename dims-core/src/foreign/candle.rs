@@ -65,7 +65,7 @@ impl ToTensor for Tensor {
         let line = line.map_err(|error| of_candle(&error))?;
         let (storage, layout) = line.storage_and_layout();
         let (Storage::Cpu(storage), Some((start, end))) = (&*storage, layout.contiguous_offsets()) else {
-            unreachable!("the tensor was put in line, on the CPU")
+            unreachable!("the tensor is contiguous and on the CPU")
         };
         let elements = T::cpu_storage_as_slice(storage).map_err(|error| of_candle(&error))?;
         let mut data = reserve(end - start)?;

@@ -2,7 +2,8 @@
 //!
 //! Bind arrays and views like those of ndarray, `m.at((i, j))`. [`into_tensor`](IntoTensor)
 //! converts an owned array, and [`into_mdarray`](super::IntoForeign::into_mdarray) converts back.
-//! Elements are only copied for arrays whose sizes are all static, because these store them inline.
+//! Arrays whose sizes are all static store their elements inline, so these are copied. Other
+//! elements are only copied if a tensor has another order of axes.
 
 use crate::bind::source::RankDyn;
 use crate::creation::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};

@@ -47,7 +47,7 @@ pub trait IntoForeign: Computable<Rank = Rank0> {
         candle::tensor_of(self, &dims)
     }
 
-    /// Converts the tensor to an image. The dims are lines, columns and, unless the image is grey,
+    /// Converts the tensor to an image. The dims are rows, columns and, unless the image is grey,
     /// channels.
     ///
     /// The channel `c` of pixel (`x`, `y`) is `tensor[y, x, c]`. If the tensor owns elements in
@@ -63,7 +63,7 @@ pub trait IntoForeign: Computable<Rank = Rank0> {
     /// # Panics
     ///
     /// If the size of the last dim is not the number of channels, if there are more than 2^32 - 1
-    /// lines or columns, or if the tensor is an expression that cannot be computed.
+    /// rows or columns, or if the tensor is an expression that cannot be computed.
     #[cfg(feature = "image")]
     #[panicking_twin]
     fn try_into_image<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Result<M, DimError>

@@ -46,7 +46,7 @@ where
 /// Whether there is exactly one static column.
 type IsOne<const C: usize> = <<Const<C> as ToTypenum>::Typenum as IsEqual<U1>>::Output;
 
-/// Storages that own their elements, all of which are distinct.
+/// Implements [`IntoTensor`] for matrices that own their elements.
 macro_rules! owning {
     ($(($($params:tt)*) $matrix:ty, $rows:ty, $columns:ty, $storage:ty, $elements:expr;)*) => {$(
         impl<T, $($params)*> IntoTensor for $matrix
@@ -134,7 +134,7 @@ where
         }
         let mut data = data.into_iter();
         let columns = core::array::from_fn(|_| {
-            core::array::from_fn(|_| data.next().expect("as many as the sizes say"))
+            core::array::from_fn(|_| data.next().expect("there are as many elements as the sizes say"))
         });
         Ok(SMatrix::from_array_storage(ArrayStorage(columns)))
     }

@@ -10,10 +10,12 @@ mod image {
     use crate::plan::shape::volume;
     use crate::types::rank::Rank;
 
+    /// The axes of an image: rows, columns and, unless the rank is 2, channels.
+    ///
     /// # Panics
     ///
-    /// If there are fewer samples than the axes reach. (A `Pixel` implemented by another crate
-    /// could report any number of channels.)
+    /// If there are fewer samples than the axes reach. A `Pixel` implemented by another crate could
+    /// report any number of channels.
     fn axes<P: Channels>(image: &ImageOf<P>) -> Axes {
         let [lines, columns, channels] = sizes(image);
         let reached = volume([lines, columns, channels].into_iter(), 1);

@@ -216,8 +216,8 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// # Panics
     ///
-    /// If a gradient is being taken through the tensor, because plain numbers cannot be recorded.
-    /// Call `x.detach()` first.
+    /// If a step of a gradient or of a program that is being recorded computed the elements,
+    /// because plain numbers cannot be recorded. For a gradient, call `x.detach()` first.
     #[track_caller]
     pub fn as_slice(&self) -> &[T] {
         self.leaves("as_slice");

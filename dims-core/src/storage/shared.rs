@@ -71,7 +71,7 @@ impl<T> SharedElements<T> {
     ///
     /// # Panics
     ///
-    /// If `from` does not name an axis for each dim.
+    /// If `from` does not name each axis once, or there is not one axis for each dim.
     pub(crate) fn view<S: Dims>(&self, from: &[usize]) -> View<'_, T, S> {
         let mut named = S::Axes::filled(Axis::default());
         assert_eq!(from.len(), S::Axes::LEN, "an axis for each dim");

@@ -42,7 +42,7 @@ nd_ranks!(Ix0 Rank0, Ix1 Rank1, Ix2 Rank2, Ix3 Rank3, Ix4 Rank4, Ix5 Rank5, Ix6 
 pub unsafe trait Source {
     /// The type of the elements.
     type Elem;
-    /// [`Rank0`] to [`Rank6`], or [`RankDyn`].
+    /// [`Rank0`] to [`Rank26`], or [`RankDyn`].
     type Rank;
     /// The static sizes of the axes, as nested pairs; `()` where the remaining sizes are unknown.
     type Sizes;

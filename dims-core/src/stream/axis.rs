@@ -16,8 +16,8 @@ use kernels::scalar::Element;
 use twins::panicking_twin;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
-    /// Inserts an axis `new` of one element before `axis`; free. (Vollo's documentation calls it
-    /// unsqueeze.) The new axis is never the data dimension.
+    /// Inserts an axis `new` of one element before `axis`; free. Vollo's documentation calls this
+    /// unsqueeze. The new axis is never the data dimension.
     ///
     /// ```text
     /// [a! b].unsqueeze(dim=0) -> [1 a! b]

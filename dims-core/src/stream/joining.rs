@@ -37,8 +37,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the other sizes differ, there are no parts, or the dim has a static size that is not the
-    /// sum of the parts' sizes.
+    /// If the other sizes differ, there are no parts, or a static or given size of the dim is not
+    /// the sum of the parts' sizes.
     #[panicking_twin]
     pub fn try_concat<'a, A: AxisOf<L>>(
         axis: A,
@@ -130,7 +130,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the result does not fit into memory, or the dim has a static size that would change.
+    /// If the result does not fit into memory, or a static or given size of the dim is not that of
+    /// the result.
     #[panicking_twin]
     pub fn try_repeat<A: AxisOf<L>>(&self, axis: A, times: usize) -> Result<Self, DimError> {
         let out = Self::joined(axis, core::iter::once(self), times)?;

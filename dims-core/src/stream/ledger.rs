@@ -18,8 +18,9 @@ pub enum CostClass {
     CloseToFree,
     /// The elements are computed.
     Compute,
-    /// Computed, and generally slower: an operation along a dim other than the data dimension, or a
-    /// contraction with dynamic weights. The latter can take longer and need more tensor RAM.
+    /// Computed, and generally slower: a reduction, a softmax or a running sum along a dim other
+    /// than the data dimension, or a contraction with dynamic weights. Such a contraction can take
+    /// longer and need more tensor RAM.
     Slower,
 }
 
@@ -66,7 +67,7 @@ impl fmt::Display for StreamShape {
 pub struct LedgerEntry {
     /// The operation with the dims that it names: `sum(Time)`.
     pub operation: String,
-    /// The operands, including constants. For a concatenation, only the first part.
+    /// The operands, including constants. For a concatenation or a stack, only the first part.
     pub operands: Vec<StreamShape>,
     /// The result.
     pub result: StreamShape,

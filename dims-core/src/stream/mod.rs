@@ -31,7 +31,7 @@
 //! copy here either. The exceptions are `concat`, `repeat`, stacking, and reshapes of streams that
 //! are not contiguous.
 //!
-//! Mistakes in sizes are errors in `try_` methods, and panics in the others. Operators panic; their
+//! Mistakes in sizes are errors in `try_` methods, and panics in the others. Operators panic. Their
 //! `try_` form is [`try_zip_map`](Stream::try_zip_map).
 //!
 //! # Example

@@ -1,7 +1,7 @@
 //! Reshapes, which keep the stride of the data dimension.
 //!
 //! The *stride* of an axis is the product of the sizes of all axes after it: `[(b * c) c 1]` for
-//! `[a b c]`. (It is not a stride in this computer's memory.)
+//! `[a b c]`. It is not a stride in this computer's memory.
 
 use super::Stream;
 use super::axes::TakesPlaceOf;

@@ -105,7 +105,7 @@ fn check_compared<T: Element, S: Dims, R: Rank, E1: Expr<Elem = T>, E2: Expr<Ele
 }
 
 /// Two tensors are equal if their sizes and all their elements are. In a function that is
-/// [recorded](crate::program::record), comparing panics.
+/// [recorded](crate::program::record), comparing a tensor that depends on the inputs panics.
 impl<T, S, R, E1, E2> PartialEq<Named<T, S, R, E2>> for Named<T, S, R, E1>
 where
     T: Element + PartialEq,

@@ -2,7 +2,7 @@
 //!
 //! Stable Rust cannot ask whether two types differ, so the comparison is computed. Each brand
 //! carries a *key*, a list of base 16 digits as types, and [`CompareKeys`] walks two keys to the
-//! first digit that differs. The first digit is the dim's position inside its `dims!` invocation,
+//! first digit that differs. The first digits are the dim's position inside its `dims!` invocation,
 //! so dims declared together sort in order of declaration. The others are a hash of the location of
 //! the declaration and the dim's name.
 //!
@@ -18,7 +18,7 @@ use crate::types::set::{DimKey, Dims, Keys};
 use crate::types::size::{Dyn, Size};
 use core::marker::PhantomData;
 
-/// A dimension, as a type. Only `dims!` makes them.
+/// A dimension, as a type. `dims!` makes them.
 ///
 /// A declared dim (`pub struct Batch;`) is its own brand and value. A local dim `i` has the brand
 /// `i<'_>`, whose invariant lifetime is unique to one execution of the `dims!` that made it, and
@@ -29,7 +29,7 @@ use core::marker::PhantomData;
     note = "declare dims with `dims! {{ pub struct Batch; }}`, or local ones with `dims!(i, j);`"
 )]
 pub trait Brand: SetElement + Sized {
-    /// The digits of [`SetElement::Key`] as a number, for use at run time.
+    /// [`SetElement::Key`] as a number, for use at run time.
     #[doc(hidden)]
     const ID: u64 = Self::KEYS.only().id;
     /// [`Dyn`], or [`Static<N>`](crate::types::size::Static).

@@ -273,7 +273,7 @@ pub trait DimRef: Copy {
     where
         Self: 'a;
 
-    /// The size that the value carries, if any.
+    /// The size, if it is known without looking at any tensor.
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn known_size(self) -> Option<usize> {

@@ -17,7 +17,7 @@
 //! | `rename(old, new)` | `old` has the role of `new`, or one that refines it |
 //! | `flatten(parts, whole)` | one of the parts has the role of `whole`, or one that refines it |
 //! | `unflatten(whole, parts)` | `whole` has the role of one of the parts, or one that refines it |
-//! | [`Stream::reshape`](crate::stream::Stream::reshape) | each new dim keeps the role of one of the old axes |
+//! | [`Stream::reshape`](crate::stream::Stream::reshape) | for each new dim, an old axis has its role, or one that refines it |
 //! | an axis of a file, read as a dim | the axis has the role of the dim, or one that refines it (checked when the file is read) |
 //! | [`redefine(old, new)`](crate::operators::restructure::Restructure::redefine) | always: it changes the meaning |
 //!
@@ -502,7 +502,7 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The condition that a brand means what one brand of the list `L` does.
+/// The condition that one brand of the list `L` means what this brand does.
 pub struct MeansOneOf<L>(PhantomData<L>);
 
 #[diagnostic::do_not_recommend]
@@ -511,7 +511,7 @@ impl<D, L: Meanings<D>> Satisfies<MeansOneOf<L>> for D {
     type Holds = L::AnyMeans;
 }
 
-/// Dims that can replace a tensor's axes `L`: each means what one of the axes does.
+/// Dims that can replace a tensor's axes `L`: for each dim, one of the axes means what it does.
 pub trait RolesKept<L>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -526,7 +526,7 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The first brand of the dims `P` that means what none of the axes `L` does.
+/// The first brand of the dims `P` for which no axis of `L` means what it does.
 type Unmeant<P, L> = <<P as DimList>::Brands as FirstWith<Fails<MeansOneOf<<L as Dims>::List>>>>::Found;
 
 /// The dims play the role `E`: each has the role, has one that refines it, or has none.
@@ -549,7 +549,7 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The first dim of a list whose role is not `E`.
+/// The first dim of a list that does not play the role `E`.
 type First<L, E> = <<L as DimList>::Brands as FirstWith<Fails<OfRole<E>>>>::Found;
 
 /// All dims of the set [play](Plays) the role `E`.
@@ -566,7 +566,7 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The first dim of a set whose role is not `E`.
+/// The first dim of a set that does not play the role `E`.
 type FirstOf<S, E> = <<S as Dims>::List as FirstWith<Fails<OfRole<E>>>>::Found;
 
 condition! {

@@ -1,4 +1,4 @@
-//! Traits for tuples: one impl for each length up to 26, all written by these macros.
+//! Macros that implement a trait for tuples of each length, up to 26.
 
 /// Like `each_tuple!`, up to a length of 12, for the inputs of functions.
 macro_rules! each_tuple_of_inputs {

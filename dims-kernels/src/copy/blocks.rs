@@ -7,9 +7,9 @@ use crate::machine::prefetch::LINE;
 use core::any::TypeId;
 use smallvec::SmallVec;
 
-/// Transpositions of at least this many bytes bypass the caches when they write. Their squares
-/// write to many cache lines. Otherwise each line would first be read from memory, and would leave
-/// the caches before all of it is written.
+/// Transpositions of at least this many bytes bypass the caches when they write. Through the
+/// caches, each cache line of the result would first be read from memory, and would be evicted
+/// before all of it is written.
 const STREAMED: usize = 8 << 20;
 
 /// Whether the elements are numbers of 4 or 8 bytes, so that all their bytes are initialised.
@@ -76,8 +76,7 @@ pub(super) struct BlockedCopy<'n, T> {
     pub(super) are_numbers: bool,
 }
 
-/// A matrix of elements to copy: `rows` lines of the result, each with `columns` contiguous
-/// elements.
+/// A matrix of elements to copy: `rows` lines of the result, each with `columns` elements.
 struct MatrixBlock<T> {
     source: *const T,
     source_row: isize,
@@ -99,8 +98,8 @@ impl<T: Copy + 'static> Task for BlockedCopy<'_, T> {
     fn run<I: Isa>(self) {
         let BlockedCopy { source, strides, target, result, sizes: loops, are_numbers } = self;
         let last = loops.len() - 1;
-        // The loop along which the source has the least stride, other than the innermost loop of
-        // the result.
+        // The loop along which the source has the least stride, if that is less than along the
+        // innermost loop of the result.
         let near = (0..last)
             .filter(|&at| strides[at] != 0)
             .min_by_key(|&at| strides[at].unsigned_abs())
@@ -267,7 +266,7 @@ impl<T: Copy + 'static> MatrixBlock<T> {
     }
 
     /// Transposes in squares of `B` x `B` elements, whose lines are one or a few vectors. They are
-    /// grouped into larger squares that fit into the first-level cache. If `STREAM`, each line of a
+    /// grouped into larger squares that fit into the nearest caches. If `STREAM`, each line of a
     /// square is a [cache line](MatrixBlock::has_lines), and is [streamed](stream).
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn by_squares<const B: usize, const STREAM: bool>(&self) {

@@ -4,8 +4,8 @@ use crate::machine::level::{Level, level};
 use crate::machine::vector::Vector;
 use core::arch::x86_64::{__m256, __m256d};
 
-/// Writes the columns of a square of numbers to lines that are `step` apart, if the machine and the
-/// size of the numbers allow it. Returns whether it did.
+/// Writes the columns of a square of numbers to lines that are `step` apart, if the machine, the
+/// size of the numbers and the step allow it. Returns whether it did.
 ///
 /// # Safety
 ///

@@ -311,7 +311,8 @@ fn is_for_unpacked<T>(product: &Product<T>) -> bool {
     let is_far = k > params::unpacked::FEW_LINES && line >= 4 * params::PAGE
         || k >= params::unpacked::MANY_LINES && line.is_multiple_of(params::PAGE);
     // A tile has too few rows to keep the multipliers busy. If one tile spans a whole line, the
-    // lines are read in memory order, which is still fast enough.
+    // lines are read in memory order, which is still fast enough. So is a right matrix of up to
+    // four pages.
     let is_short = m < params::unpacked::MIN_ROWS
         && n.saturating_mul(size) > params::unpacked::TILE_BYTES
         && k.saturating_mul(n) > 4 * params::PAGE / size;
@@ -352,8 +353,8 @@ fn is_for_skinny<T>(product: &Product<T>) -> bool {
     !is_for_library && is_large_by_few_rows::<T>(rows, columns, k, least / 2)
 }
 
-/// Whether a product of `m` rows by a `k` x `n` matrix of `T` runs by [`Route::SkinnyRows`],
-/// provided that the matrix is contiguous along its rows or columns.
+/// Whether a product of `m` rows by a `k` x `n` matrix of `T` usually runs by
+/// [`Route::SkinnyRows`], provided that the matrix is contiguous along its rows or columns.
 #[inline]
 pub fn is_skinny<T: 'static>(m: usize, n: usize, k: usize) -> bool {
     m <= params::skinny::MAX_ROWS

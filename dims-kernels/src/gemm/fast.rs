@@ -32,8 +32,9 @@ const PAGE: usize = 4096;
 /// Elements of the right matrix packed at once: they fit into the second-level cache.
 const BLOCK_ELEMENTS: usize = 1 << 16;
 
-/// Whether the right matrix is transposed, its columns are on different pages, and there are not
-/// [many](library_rows) rows. While packing, the library would read such a matrix page by page.
+/// Whether the right matrix is transposed, its columns are on different pages, and there are 16 or
+/// more columns and rows, but not [many](library_rows) rows. While packing, the library would read
+/// such a matrix page by page.
 fn is_far_apart<T>(product: &Product<T>) -> bool {
     let b = &product.b;
     b.row == 1

@@ -4,12 +4,14 @@
 //! conditions):
 //!
 //! * a BLAS that the user has installed (feature `blas`), unless the product is small;
-//! * on x86-64 with AVX2, for `f32` and `f64`: [reading both matrices in place](unpacked) if they
-//!   fit into the caches and have no short sides; [one pass over a large matrix](skinny) for few
-//!   rows; [`panels`] for a transposed right matrix, unless there are many rows;
+//! * on x86-64 with AVX2, for `f32` and `f64`, if the rows of the right matrix and of the result
+//!   are contiguous: [reading both matrices in place](unpacked), unless packing is faster;
+//! * for other small products of any type: loops over register tiles;
+//! * on x86-64 with AVX2, for `f32` and `f64`: [one pass over a large matrix](skinny) for few rows,
+//!   and [`panels`] for a transposed right matrix, unless there are many rows;
 //! * the crate `gemm` (feature `gemm`, on by default) or else `matrixmultiply`, for the types that
 //!   they support;
-//! * loops, for all other types.
+//! * loops over rows, for all other types.
 //!
 //! Why `gemm`: on one thread of an EPYC with AVX-512, f32, in GFLOP/s (`matrixmultiply` -> `gemm`):
 //! 1024^3 182 -> 215, 512^3 197 -> 234, 128^3 167 -> 214, 64^3 135 -> 199, 32^3 87 -> 152, 64 of

@@ -2,8 +2,8 @@
 //! a layer.
 //!
 //! Each element of the large matrix is used once per row, so memory bandwidth limits the product.
-//! The matrix is read once, in place, in memory order; the sums of all rows stay in registers or in
-//! the first-level cache. If the columns of the large matrix are adjacent, each of its rows is
+//! The matrix is read once, in place, in memory order. The sums of all rows stay in registers or in
+//! the second-level cache. If the columns of the large matrix are adjacent, each of its rows is
 //! scaled and added to each row of sums. If the elements of a sum are adjacent, each of its lines
 //! is multiplied with each row.
 

@@ -6,7 +6,8 @@
 //!
 //! On targets other than x86-64 the loops are compiled once, for the instructions that the target
 //! guarantees: NEON on AArch64, and SIMD on WebAssembly if the program is built with
-//! `-C target-feature=+simd128`. The same holds for x86-64 without the standard library.
+//! `-C target-feature=+simd128`. On x86-64 without the standard library, too, only instructions
+//! that the target guarantees run.
 
 #[cfg(x86_vectors)]
 use crate::machine::level::{Level, level};
@@ -17,9 +18,9 @@ use crate::machine::params::params;
 pub trait Isa: Copy {
     /// Whether `fma32` and `fma64` round once.
     const FUSED: bool;
-    /// `a * b + c`; with one rounding where the machine has an instruction for it.
+    /// `a * b + c`, rounded once if `FUSED`.
     fn fma32(a: f32, b: f32, c: f32) -> f32;
-    /// `a * b + c`; with one rounding where the machine has an instruction for it.
+    /// `a * b + c`, rounded once if `FUSED`.
     fn fma64(a: f64, b: f64, c: f64) -> f64;
 }
 
@@ -41,7 +42,8 @@ impl Isa for Baseline {
     }
 }
 
-/// Instructions with fused multiply-add: x86-64 with AVX2 and FMA, or AVX-512; AArch64.
+/// Instructions with fused multiply-add: x86-64 with AVX2 and FMA, or AVX-512, and AArch64 with the
+/// standard library.
 #[derive(Clone, Copy)]
 #[allow(dead_code)] // Not every target has them.
 pub struct Fused;
@@ -106,8 +108,8 @@ pub trait Task {
     /// a cache line are slower.
     #[allow(dead_code)] // Only used on x86-64.
     const WIDE: bool = false;
-    /// Whether the work still waits for memory when there are many elements. Then the
-    /// [processor](crate::machine::params) decides whether to use AVX-512.
+    /// Whether the work still waits for memory when there are many elements. Then the processor's
+    /// [parameters](crate::machine::params) decide whether to use AVX-512.
     #[allow(dead_code)] // Only used on x86-64.
     const WAITS: bool = false;
     /// Does the work.

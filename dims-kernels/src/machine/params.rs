@@ -74,8 +74,8 @@ pub mod unpacked {
     pub const FEW_LINES: usize = 32;
     /// A sum over at least this many rows is slow if they fall into few sets of the data caches.
     pub const MANY_LINES: usize = 512;
-    /// Sums of at most this many elements take less time than writing them. They are computed row
-    /// by row, which writes memory fastest.
+    /// Sums of at most this many elements take less time than writing them. They are computed one
+    /// row of tiles after another, which writes memory fastest.
     pub const MAX_SHALLOW_K: usize = 16;
     /// The least span of the rows of a right matrix, in bytes, for which two vectors of columns do
     /// not stay in the first-level cache because the rows fall into too few sets. Then packing
@@ -88,8 +88,8 @@ pub mod unpacked {
 /// Products in packed micro-panels: see `gemm::panels`. KC depends on the processor:
 /// [`Params::panel_kc`].
 pub mod panels {
-    /// The columns of a block of the right matrix, which fits into the second-level cache when
-    /// packed.
+    /// The columns of a block of the right matrix. With the KC of [`DEFAULT`](super::DEFAULT), a
+    /// packed block fits into the second-level cache.
     pub const NC: usize = 256;
     /// The rows of a block of the left matrix, which also fits there when packed.
     pub const MC: usize = 240;
@@ -169,7 +169,7 @@ pub struct SkinnyParams {
     pub sums: usize,
     /// The prefetch distance in the large matrix, in bytes, where its columns are adjacent.
     pub prefetch_across: usize,
-    /// The prefetch distance where the elements of a sum are adjacent.
+    /// The prefetch distance in bytes where the elements of a sum are adjacent.
     pub prefetch_along: usize,
 }
 

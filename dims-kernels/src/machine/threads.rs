@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 #[cfg(feature = "rayon")]
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// Work on fewer elements (or multiplications / 64) stays on the caller's thread: passing it to
-/// another thread costs microseconds.
+/// The least number of elements per thread, because passing work to another thread costs
+/// microseconds. For products, callers count 32 or 64 multiplications as one element.
 const WORTHWHILE: usize = 1 << 16;
 
 /// The number of parts to split work on `elements` elements into.
@@ -252,8 +252,8 @@ mod helped {
     /// Calls `run` on this thread, and on up to `helpers` others. When all have left, a panic is
     /// resumed: this thread's, or else the first of another thread.
     ///
-    /// Unlike in `rayon::scope`, this thread does nothing else while it waits: the call must not
-    /// wait for the pool's other work.
+    /// Unlike in `rayon::scope`, this thread runs no other work of the pool while it waits, so
+    /// `run` must not wait for such work.
     pub fn call(helpers: usize, run: &(dyn Fn() + Sync)) {
         if helpers == 0 {
             return run();

@@ -246,7 +246,7 @@ impl<T> Buffer<T> {
         Some(ManuallyDrop::new(unsafe { Arc::from_raw(shared) }))
     }
 
-    /// Whether the memory belongs to this buffer alone.
+    /// Whether the memory belongs to this buffer alone, and is not marked.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn is_unshared(&mut self) -> bool {
         // The elements of a recorded program must not be changed.
@@ -373,7 +373,8 @@ impl<T> Deref for Buffer<T> {
     }
 }
 
-/// Copies the elements first if the memory is shared.
+/// Copies the elements first if the memory is shared. Panics if they are
+/// [traced](Buffer::is_traced).
 impl<T: Clone> DerefMut for Buffer<T> {
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]

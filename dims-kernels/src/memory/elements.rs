@@ -235,7 +235,7 @@ impl<'a, T> Elements<'a, T> {
         }
     }
 
-    /// The element at the origin.
+    /// A pointer to the origin.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn as_ptr(self) -> *const T {
         self.start
@@ -303,7 +303,7 @@ impl<'a, T> ElementsMut<'a, T> {
         }
     }
 
-    /// The element at the origin.
+    /// A pointer to the origin.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn as_mut_ptr(&mut self) -> *mut T {
         self.start

@@ -32,7 +32,7 @@ impl Drop for FreeBlock {
     }
 }
 
-/// Free blocks, the most recent ones last.
+/// Free blocks. New ones are added at the end.
 struct Pool {
     blocks: Vec<FreeBlock>,
     limit: usize,
@@ -49,7 +49,7 @@ impl Pool {
         self.blocks.iter().map(|block| block.layout.size()).sum()
     }
 
-    /// Removes the oldest blocks until the others are within the limit.
+    /// Removes the first blocks, mostly the oldest ones, until the others are within the limit.
     fn shrink(&mut self) -> Vec<FreeBlock> {
         let mut excess = self.bytes().saturating_sub(self.limit);
         let count = self.blocks.iter().take_while(|block| {

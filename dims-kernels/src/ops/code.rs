@@ -279,8 +279,8 @@ impl Number {
     }
 }
 
-/// An operation of the table as data; [`Opaque`](Code::Opaque) for closures, pairs, and operations
-/// on complex numbers.
+/// A scalar operation as data. [`Opaque`](Code::Opaque) for closures, users' operations, pairs, and
+/// conversions to types that programs do not support.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Code {
     /// One operand.

@@ -1,8 +1,8 @@
 //! Elementary functions as straight-line code, which the compiler vectorises.
 //!
 //! The error is at most 2 units in the last place over the whole range for `f32` (`exp`, `ln`,
-//! `tanh`, `erf`) and `f64` (`exp`); tests compare every exponent. The polynomials for `f32` are
-//! from the Cephes library (S. Moshier, 1992); those of `erf` are by N. Juffa.
+//! `tanh`, `erf`) and `f64` (`exp`); tests compare every exponent. The polynomials of `ln` and
+//! `tanh` for `f32` are from the Cephes library (S. Moshier, 1992), those of `erf` are by N. Juffa.
 
 // The coefficients are as published, although `f32` rounds their last digits away.
 #![allow(clippy::excessive_precision, clippy::unreadable_literal)]
@@ -69,7 +69,7 @@ fn exp_rest32<I: Isa>(x: f32, n: f32) -> f32 {
 /// `e^r` for `|r| <= ln 2 / 2`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn exp_near_0<I: Isa>(r: f32) -> f32 {
-    // The polynomial is evaluated in two halves, because a chain of seven multiplications would
+    // The polynomial is evaluated in two halves, because a single chain of multiplications would
     // take longer than all other work on a vector.
     let z = r * r;
     let p = I::fma32(8.368745e-3, r, 4.166839e-2);

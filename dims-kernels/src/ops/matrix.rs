@@ -157,7 +157,7 @@ impl MatrixWork {
         !matches!(self, Lu | Qr | Svd | SingularValues | Pinv | Rank | Cond)
     }
 
-    /// Whether the derivative needs several results, so that a step keeps a copy of them.
+    /// Whether a step keeps a copy of its results for the derivative.
     #[cfg(feature = "linalg")]
     pub(crate) fn keeps(self) -> bool {
         matches!(self, MatrixWork::Eigh | MatrixWork::Svd | MatrixWork::Qr)

@@ -28,8 +28,8 @@ mod sealed {
 }
 pub(crate) use sealed::Operation;
 
-/// A user's operation as a function in recorded programs; `None` if it has no derivative, or if
-/// programs do not support its types.
+/// A user's operation as a function in recorded programs. `None` if it has no derivative although
+/// its operands and its result are floats, or if programs do not support its types.
 pub type Own = Option<Arc<dyn Function>>;
 
 /// An operation on one element. (Users implement [`ScalarOp`](custom::ScalarOp).)

@@ -2,7 +2,8 @@
 //! [`interpreter`](crate::program::interpreter).
 //!
 //! Most opcodes are generated from the [table](super::table). The others are written out: those
-//! whose constants are not a single float, and those that only derivatives and positions need.
+//! whose constants are not a single float, and those that only programs use, for derivatives,
+//! positions and unsigned integers.
 
 use crate::machine::isa::Isa;
 #[cfg(feature = "std")]

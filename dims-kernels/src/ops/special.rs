@@ -422,8 +422,8 @@ pub fn smooth_l1<T: Real>(d: T, beta: T) -> T {
     if beta == T::zero() { num_traits::Float::abs(d) } else { huber(d, beta) / beta }
 }
 
-/// The `n`th derivative of `ln |gamma(x)|`: the recurrence up to 10, then the asymptotic series
-/// (Abramowitz and Stegun, 6.4.6 and 6.4.11).
+/// The `n`th derivative of `ln |gamma(x)|`: the recurrence up to `15 + n`, then the asymptotic
+/// series (Abramowitz and Stegun, 6.4.6 and 6.4.11).
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn polygamma<T: Real>(n: u32, x: T) -> T {
     in_f64(x, |x| polygamma_f64(n, x))
@@ -446,7 +446,7 @@ fn polygamma_f64(n: u32, x: f64) -> f64 {
         return libm::lgamma(x);
     }
     if x <= 0.0 && Float::floor(x) == x {
-        // A pole: for even orders, both sides go to infinity.
+        // A pole: for even `n`, both sides go to infinity.
         return if n.is_multiple_of(2) { f64::INFINITY } else { f64::NAN };
     }
     // psi(order, x) with `order = n - 1`; psi(order, x + 1) = psi(order, x) + (-1)^order order! /

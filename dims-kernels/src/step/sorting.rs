@@ -39,7 +39,8 @@ fn ascending_nan_first<T: Ordered>(a: &T, b: &T) -> Ordering {
 /// Lines of at most this many elements are sorted by insertion, without memory.
 const SHORT: usize = 16;
 
-/// Sorts items by elements. Items with equal elements keep their order.
+/// Sorts items by their elements, which `element` returns. Items with equal elements keep their
+/// order.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn insert_all<T: Ordered, I: Copy>(items: &mut [I], descending: bool, element: impl Fn(I) -> T) {
     let is_less = |a: T, b: T| !a.is_nan_value() && (b.is_nan_value() || a < b);

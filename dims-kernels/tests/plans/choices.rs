@@ -51,8 +51,8 @@ impl<'b> Choices<'b> {
         numbers
     }
 
-    /// Sizes of axes, at most `most` each, and often 0 or 1. They have at most `positions`
-    /// positions, except for axes of one element.
+    /// Sizes of axes, at most `most` each, and often 0 or 1. The axes have at most `positions`
+    /// positions.
     pub fn sizes(&mut self, axes: usize, most: usize, positions: usize) -> Vec<usize> {
         let mut left = positions;
         (0..axes)

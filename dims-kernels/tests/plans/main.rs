@@ -1,4 +1,5 @@
-//! Tests of the crate's public interface, pointers, sizes and strides, against slow, obvious loops.
+//! Compares the crate's public functions, which take pointers, sizes and strides, with slow,
+//! obvious loops.
 //!
 //! A case is made of bytes, from which it takes its [choices](choices::Choices). Property tests
 //! generate random bytes; as a fuzz target, this same file takes those of libFuzzer.

@@ -7,7 +7,7 @@ use typed_dims_kernels::gemm::dispatch::{Route, multiply_by, route_of};
 use typed_dims_kernels::gemm::{Matrix, Product, StridedBatch, multiply};
 use typed_dims_kernels::scalar::Num;
 
-/// One product of each kind of element.
+/// A product of floats, complex numbers or integers.
 pub fn products(choices: &mut Choices<'_>) {
     match choices.below(8) {
         0..3 => product::<f32>(choices),

@@ -58,7 +58,7 @@ impl Axes {
     }
 }
 
-/// A reduction of each kind, for several types.
+/// A reduction of one of several kinds, for floats or integers.
 pub fn reductions(choices: &mut Choices<'_>) {
     match choices.below(4) {
         0 => reduction::<f32>(choices),

@@ -534,8 +534,8 @@ impl<'a> Lower<'a> {
         }
         let stays =
             receiver.kind == Index && ["abs", "clamp", "signum", "square"].iter().any(|known| name == known);
-        // Elements without the method are refused here, where rustc's message is shorter than at
-        // the call.
+        // Element types without the method are refused here, where rustc's message is shorter than
+        // at the call.
         let function = match having(name) {
             Some(Having::Smooth) => Some("smooth"),
             Some(Having::Floats) => Some("floating"),

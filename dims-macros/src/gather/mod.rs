@@ -414,7 +414,7 @@ fn written(call: &GatherCall, valid: &ValidGather, fallible: bool) -> TokenStrea
     let source = &operands[0];
     let source_binders = tuple(binders(&valid.arrays[0]), &call.operands[0]);
     let source_at = Ident::new("try_at", call.operands[0].expr.span());
-    // A tensor without `...` needs no extra order.
+    // `order` puts these axes before those that `...` stands for.
     let order: Vec<Slot> = valid.output.iter().filter(|slot| **slot != Slot::Rest).cloned().collect();
     let order = binders(&order);
     let error = own("error");

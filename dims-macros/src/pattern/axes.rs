@@ -41,7 +41,7 @@ impl Slot {
 pub struct PatternAxis {
     /// The name, or the number as text.
     pub name: String,
-    /// The size, if the axis is a number.
+    /// The size, if the axis is a number. `usize::MAX` for `_` and `*`.
     pub number: Option<usize>,
 }
 

@@ -97,9 +97,9 @@ pub fn missing(what: String) -> syn::Error {
     syn::Error::new(Span::call_site(), what)
 }
 
-/// The number of operands before a pattern: the number of arrays to the left of `->`. So the first
-/// half of `x, y, a, b -> ..` are operands. `None` if the pattern is a string: everything before it
-/// is an operand.
+/// The number of operands before a pattern: the number of arrays to the left of `->`. So `x` and
+/// `y` are the operands in `x, y, a, b -> ..`. `None` if the pattern is a string: everything before
+/// it is an operand.
 fn count_operands(input: ParseStream<'_>) -> Option<usize> {
     let fork = input.fork();
     let (mut commas, mut last) = (0, ' ');

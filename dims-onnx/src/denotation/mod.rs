@@ -12,7 +12,7 @@
 //! | `BatchNormalization`, `GroupNormalization` | `[DATA_BATCH, DATA_CHANNEL, ..]` | the meaning of the input |
 //! | `RNN`, `GRU`, `LSTM` | `[DATA_TIME, DATA_BATCH, DATA_FEATURE]`, or batch first, depending on `layout` | the meaning of the input for all steps, without `DATA_TIME` for the final states |
 //! | `Scan` | `DATA_TIME` for the axes that it scans | `DATA_TIME` for the axes along which it stacks |
-//! | elementwise, `Where`, `Concat` | operands agree axis by axis; an axis of size 1 agrees with any | the meaning that either operand gives |
+//! | elementwise, `Where`, `Concat` | operands agree axis by axis; except in `Concat`, an axis of size 1 agrees with any | the meaning that either operand gives |
 //! | `MatMul`, `Gemm`, `Einsum` | batch axes and contracted axes agree | the meaning of the remaining axes |
 //! | `Transpose` | | `out[i] = in[perm[i]]` |
 //! | `Reshape`, `Flatten`, `Squeeze`, `Unsqueeze`, `Expand`, `Tile` | | the meaning of the remaining axes; merged axes have their common meaning; split and new axes have none |
@@ -23,8 +23,8 @@
 //! `FILTER_OUT_CHANNEL` agree with each other: ONNX defines them as identical in size. Results of
 //! an operator that is not in the table have no denotation, unless the model's `value_info` gives
 //! one; the report counts such operators. If the model gives denotations for a value that was
-//! computed, the given and the computed ones must agree. A reported axis has no denotation in later
-//! checks, so that a mistake is reported only once.
+//! computed, the given and the computed ones must agree. A reported axis passes no denotation on
+//! to the node's results, so that later nodes do not report the same mistake again.
 
 mod graph;
 mod node;

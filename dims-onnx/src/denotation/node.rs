@@ -79,14 +79,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Expects an input in a format: one meaning for each axis, or `None` for any; the last one
-    /// applies to all axes that follow. Mismatches are reported, and the mismatched axes lose their
-    /// meaning.
+    /// Expects an input in a format: one meaning for each axis, or `None` for any. With `spread`,
+    /// the last one applies to any number of axes, including none. Mismatches are reported, and the
+    /// mismatched axes lose their meaning.
     ///
     /// # Errors
     ///
-    /// Returns an error if the input has fewer axes than the format (without the repeated axis if
-    /// `spread`).
+    /// Returns an error if the number of axes does not fit the format.
     pub fn expect(&mut self, input: usize, format: &[Option<&str>], spread: bool) -> Result<(), String> {
         let Some(axes) = self.axes(input) else { return Ok(()) };
         let least = format.len() - usize::from(spread);

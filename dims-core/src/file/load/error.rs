@@ -40,7 +40,7 @@ pub enum Fault {
         /// Why not.
         why: String,
     },
-    /// Its elements cannot be borrowed from the file.
+    /// The elements of an array cannot be borrowed from the file.
     NotInPlace {
         /// Its name.
         name: String,
@@ -70,7 +70,7 @@ pub enum Fault {
         /// The type in the file.
         found: String,
     },
-    /// The number of axes or their names differ.
+    /// The number of axes, their names or their roles differ.
     Axes {
         /// The name of the array.
         name: String,

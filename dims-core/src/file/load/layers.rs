@@ -1,4 +1,4 @@
-//! Loading the layers of `nn` from files.
+//! Loading linear layers from files.
 
 use super::{Load, Loader};
 use crate::file::Stored;

@@ -33,7 +33,7 @@ use core::marker::PhantomData;
 use smallvec::SmallVec;
 use std::path::Path;
 
-/// The tensors of a file by name, and given sizes of dims.
+/// The tensors of a file by name, and the sizes that were given for dims.
 ///
 /// It borrows the file's bytes. Fields of the type
 /// [`TensorView`](crate::tensors::named::TensorView) are views of them.
@@ -109,8 +109,8 @@ impl<'a> Weights<'a> {
     ///
     /// # Errors
     ///
-    /// All problems in one error: missing and unused arrays, mismatched element types and numbers
-    /// of axes, axes that cannot be split, and dims with two sizes.
+    /// All problems in one error: missing, unused and unreadable arrays, mismatched element types
+    /// and axes, axes that cannot be split, and dims with two sizes.
     pub fn load<M: Load<'a>>(&self) -> Result<M, LoadError> {
         let sizes = self.sizes.iter().map(|known| Known { from: None, ..*known }).collect();
         let mut loader =
@@ -153,8 +153,8 @@ pub trait Load<'a>: Sized {
     fn load(from: &mut Loader<'_, 'a>) -> Option<Self>;
 }
 
-/// The trait implemented by `#[derive(Load)]`. (Separate for the same reason as
-/// [`DerivedParameters`](crate::grad::parameters::DerivedParameters).)
+/// The trait implemented by `#[derive(Load)]`. It is separate for the same reason as
+/// [`DerivedParameters`](crate::grad::parameters::DerivedParameters).
 #[doc(hidden)]
 pub trait DerivedLoad<'a>: Sized {
     /// See [`Load::load`].

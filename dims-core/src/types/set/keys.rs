@@ -279,7 +279,7 @@ mod tests {
             (both, 1, "a dim has one axis"),
             (Keys::EMPTY, 1, "a dim has one axis"),
         ] {
-            let refused = catch_unwind(|| keys.checked(axes)).expect_err("the set is none");
+            let refused = catch_unwind(|| keys.checked(axes)).expect_err("the keys are not a set");
             assert_eq!(refused.downcast_ref::<&str>(), Some(&why));
         }
     }

@@ -19,8 +19,8 @@ pub(super) unsafe fn along<V: Vector, const M: usize>(product: &Product<V::Elem>
     let &Product { k, n, a, b, .. } = product;
     let size = size_of::<V::Elem>();
     // Vectors that cross a cache line take twice as long to load. If all lines of the matrix have
-    // the same alignment, vectors are therefore aligned to cache lines, and the first one is read
-    // in part. A line shorter than a vector is read as it is.
+    // the same alignment, loads are therefore aligned to vectors, and the first one is read in
+    // part. A line shorter than a vector is read as it is.
     let bytes = V::LEN * size;
     let is_alike = b.start.addr().is_multiple_of(size) && (b.col.unsigned_abs() * size).is_multiple_of(bytes);
     let skipped = if is_alike && k >= V::LEN { b.start.addr() % bytes / size } else { 0 };

@@ -1,4 +1,4 @@
-//! Eigenvalues and eigenvectors of any square matrix, which are complex.
+//! Complex eigenvalues and eigenvectors of any square matrix of real numbers.
 
 use super::driver::par_of;
 use super::range::{exponent_out_of_range, scale, times_power};

@@ -49,8 +49,8 @@ pub trait MatrixElement: Num + ComplexField<Real = Self::Part> {
         false
     }
 
-    /// Computes matrices, several at once, and clears the memory of each. Returns which of them
-    /// have no result.
+    /// Computes matrices, several at once, after it clears their memory. Returns which of them have
+    /// no result.
     #[doc(hidden)]
     fn run_lanes(job: LaneJob<'_, '_, Self, Self::Part>) -> Result<Vec<Range<usize>>, Error> {
         Ok(core::iter::once(0..job.count).collect())

@@ -1,4 +1,5 @@
-//! Scales numbers whose products are out of the range of floats by powers of two, which is exact.
+//! Scales numbers by powers of two, which is exact, so that their products are in the range of
+//! floats.
 
 use super::MatrixElement;
 use crate::scalar::{Num, Real};

@@ -388,7 +388,7 @@ pub(super) fn cofactors<T: MatrixElement>(
     let vectors = [by_columns_mut(left, size, size), by_columns_mut(right, size, size)];
     decompose(a, sizes, diagonal, Some(vectors), (stack, *par))?;
     // With `a = u diag(s) v^H` the cofactors are
-    // `det(conj(u) v^T) conj(u) diag(the products of all other s) v^T`.
+    // `det(u v^H) conj(u) diag(the products of all other s) v^T`.
     let others = |at: usize| {
         let rest = diagonal.iter().enumerate().filter(|&(other, _)| other != at);
         rest.fold(T::ONE, |product, (_, &value)| Num::mul(product, value))

@@ -69,7 +69,7 @@ elements! {
     f64 __m256d 2;
 }
 
-/// Computes matrices, several at once, and clears the memory of each. Returns which of them have no
+/// Computes matrices, several at once, after it clears their memory. Returns which of them have no
 /// result.
 pub(in crate::step::linalg) fn run<T: LaneElement>(
     job: LaneJob<'_, '_, T, T>,

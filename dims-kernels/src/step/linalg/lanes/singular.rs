@@ -85,7 +85,7 @@ pub(super) fn descending<V: Lane>(squares: &[V], lane: usize, order: &mut [usize
     for (at, own) in order.iter_mut().enumerate() {
         *own = at;
     }
-    // Insertion sort, because they are nearly in order.
+    // Insertion sort, because they are few, and singular values are nearly in order.
     for at in 1..order.len() {
         let mut place = at;
         while place > 0 && number(&squares[order[place]], lane) > number(&squares[order[place - 1]], lane) {

@@ -13,7 +13,7 @@ use crate::scalar::Num;
 const MOST_STEPS: usize = 60;
 
 /// The factor that scales the greatest elements to about 1, and its reciprocal. Both are powers of
-/// two. `None` if an element is infinite or NaN.
+/// two. `None` if an element is infinite or NaN, or a factor would be out of the range of the type.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn scales<V: Lane>(all: &[V]) -> Option<[V; 2]> {
     if !are_finite(all) {
