@@ -48,8 +48,8 @@ fn relative(q: &Queries, k: &Keys, v: &Keys, table: &Tensor<f32, (Distance, Head
     attention(q, k, v, Feat, Key, SCALE, table.lookup(Distance, distance))
 }
 
-/// Each head multiplies the distance by its own slope: 2^-8/n, 2^-16/n, .. for n heads (ALiBi: O.
-/// Press et al., 2022). Combines a mask and a bias.
+/// Each head multiplies the distance by its own slope: 2^(-8/n), 2^(-16/n), .. for n heads (ALiBi:
+/// O. Press et al., 2022). Combines a mask and a bias.
 fn alibi(q: &Queries, k: &Keys, v: &Keys) -> Queries {
     let heads = q.size(Head);
     let slope = from_fn(Head.of(heads), |h| (-8.0 * (h as f32 + 1.0) / heads as f32).exp2());

@@ -4,7 +4,8 @@
 //! equations at each time step. The smoother then runs through the steps in reverse. H. E. Rauch,
 //! F. Tung and C. T. Striebel, *Maximum likelihood estimates of linear dynamic systems*, 1965.
 //!
-//! `predict`, `update` and `smooth` are the formulas for one track: none of them names `Track`.
+//! `predict`, `update` and `smooth` are the formulas for one track: their bodies do not name
+//! `Track`.
 //!
 //! ```text
 //! cargo run --example kalman_smoother --features linalg -- tracks.svg

@@ -6,8 +6,8 @@
 
 use typed_dims::prelude::*;
 
-/// The next board. Counting the cell itself, a cell lives if three of its nine neighbours do, or if
-/// four do and it is alive.
+/// The next board. A cell lives if three of the nine cells in its 3 x 3 block are alive, or if four
+/// are and it is one of them.
 fn step(board: &Array2<u8>) -> Array2<u8> {
     let (h, w) = board.dim();
     let around = tensor!([y in 0..h, x in 0..w] =>

@@ -13,8 +13,8 @@
 use typed_dims::einsum_path;
 use typed_dims::prelude::*;
 
-/// The tensor of a site: `t[u, r, d, l] = sum over s of m[s, u] m[s, r] m[s, d] m[s, l]`, where
-/// `m m'` holds the weights of two neighbours: `e^beta` if they agree, else `e^-beta`.
+/// The tensor of a site: `t[u, r, d, l] = sum over s of m[s, u] m[s, r] m[s, d] m[s, l]`, where `m`
+/// times its transpose holds the weights of two neighbours: `e^beta` if they agree, else `e^-beta`.
 fn place(beta: f64) -> Array4<f64> {
     let (same, other) = (beta.cosh().sqrt(), beta.sinh().sqrt());
     let m = ndarray::array![[same, other], [same, -other]];

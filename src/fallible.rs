@@ -1,5 +1,6 @@
-//! The `try_` forms of the functions in the [prelude](crate::prelude). They return a
-//! [`DimError`](crate::DimError); the short forms panic with its text.
+//! The `try_` forms of functions, such as [`try_from_vec`] for
+//! [`from_vec`](crate::prelude::from_vec). They return a [`DimError`](crate::DimError); the short
+//! forms panic with its text.
 //!
 //! `use typed_dims::fallible::*;` imports them all. The `try_` forms of methods (`a.try_at(..)`)
 //! and macros (`try_tensor!`) are in the prelude.

@@ -146,8 +146,9 @@
 //! * `std` (on by default): kernels are chosen at run time for the processor's instructions, large
 //!   results come from a memory pool (`storage::memory`), and there are gradients, recorded
 //!   programs, [`explain`](pipeline::plan::explain::explain), [modes](mode) and
-//!   [`ledger`](tensors::stream::ledger()). `gemm`, `rayon`, `linalg`, `image`, `onnx` and the
-//!   features for files need `std`. Without it the crate needs `core` and `alloc`: see below.
+//!   [`ledger`](tensors::stream::ledger()). `gemm`, `blas`, `rayon`, `linalg`, `image`, `candle`,
+//!   `onnx` and the features for files need `std`. Without it the crate needs `core` and `alloc`:
+//!   see below.
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and similar macros.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
 //! * `linalg`: systems of equations, decompositions and functions of matrices. Large ones use the
@@ -171,10 +172,10 @@
 //! Kernels use the instructions that the target guarantees, so set `-C target-cpu`. Functions of
 //! floats come from the crate `libm`. (ndarray's `array!` needs `alloc::vec` in scope.)
 //!
-//! CI builds for x86-64 with and without AVX2 and AVX-512, AArch64 (NEON), and WebAssembly (with
-//! all features but `candle` and `blas`). On WebAssembly without threads, `rayon` computes on the
-//! calling thread; add `-C target-feature=+simd128` for vector instructions. A size that does not
-//! fit into `usize` is a [`DimError`], on 32-bit and 64-bit targets.
+//! The crate runs on x86-64 with and without AVX2 and AVX-512, on AArch64 (NEON), and on
+//! WebAssembly (with all features but `candle` and `blas`). On WebAssembly without threads, `rayon`
+//! computes on the calling thread; add `-C target-feature=+simd128` for vector instructions. A size
+//! that does not fit into `usize` is a [`DimError`], on 32-bit and 64-bit targets.
 
 #![no_std]
 

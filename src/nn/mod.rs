@@ -4,11 +4,12 @@
 //! tensor. The layers are structs of tensors, generic over the dims that they work along, such as
 //! `LayerNorm<(Width,)>`; all other dims pass through unchanged. The constructor of a layer takes
 //! dims with sizes, and a seed if the weights are random. The method `apply` applies the layer.
-//! Layers implement [`Parameters`](crate::grad::Parameters), and `Load` with PyTorch's parameter
-//! names (feature `safetensors`). They use only the public interface, so you can copy one as the
-//! start of your own.
+//! Layers implement [`Parameters`](crate::grad::Parameters). Those with weights implement `Load`,
+//! with PyTorch's parameter names (feature `safetensors`). Most layers use only the public
+//! interface, so you can copy one as the start of your own.
 //!
-//! The last type parameter of a layer states whether it has a bias. It has one unless you write
+//! The last type parameter of `LayerNorm`, `GroupNorm`, `Conv`, `ConvTranspose` and
+//! `MultiHeadAttention` states whether the layer has a bias. It has one unless you write
 //! [`NoBias`](bias::NoBias): `LayerNorm::without_bias` creates a
 //! `LayerNorm<(Width,), f32, NoBias>`. (A `Linear` without a bias is a
 //! [`Projection`](linear::Projection).)

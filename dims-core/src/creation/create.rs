@@ -243,7 +243,7 @@ pub(super) fn volume<T>(sizes: &[(DimKey, usize)]) -> Result<usize, DimError> {
 }
 
 /// Memory for the elements of a tensor with these sizes.
-fn memory<T>(sizes: &[(DimKey, usize)]) -> Result<(Vec<T>, usize), DimError> {
+pub(super) fn memory<T>(sizes: &[(DimKey, usize)]) -> Result<(Vec<T>, usize), DimError> {
     let len = volume::<T>(sizes)?;
     let data = reserve(len).map_err(|_| DimError::TooLarge { dims: describe(sizes) })?;
     Ok((data, len))

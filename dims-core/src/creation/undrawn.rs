@@ -1,7 +1,7 @@
 //! Random tensors without elements. If only the sizes of a value matter, as in `spec(||
 //! Network::new(..))`, its weights are reserved but not drawn.
 
-use super::create::{build, each_position, sizes, volume};
+use super::create::{build, memory, sizes, volume};
 use crate::creation::create::Written;
 use crate::error::DimError;
 use crate::tensors::named::Named;
@@ -67,8 +67,12 @@ pub(crate) fn without_elements<T: Element, D: Written>(
 ) -> Result<Named<T, D::Set>, DimError> {
     let mut sizes = sizes(dims)?;
     sizes.iter_mut().for_each(|(key, own)| *own = size(key, *own));
-    match hollow::reserved::<T>(volume::<T>(&sizes)?)? {
-        Some(data) => Ok(build::<T, D>(&sizes, data)),
-        None => each_position(dims, |_| T::default()),
-    }
+    Ok(match hollow::reserved::<T>(volume::<T>(&sizes)?)? {
+        Some(data) => build::<T, D>(&sizes, data),
+        None => {
+            let (mut data, len) = memory(&sizes)?;
+            data.resize(len, T::default());
+            build::<T, D>(&sizes, data)
+        }
+    })
 }

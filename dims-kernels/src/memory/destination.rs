@@ -58,8 +58,8 @@ impl<T> Destination<'_, T> {
 impl<T: Copy + 'static> Destination<'_, T> {
     /// Calls `write` with a pointer to the first of the [`len`](Destination::len) slots.
     ///
-    /// For [hollow](Destination::Hollow) memory, `write` is called only if the elements are computed
-    /// nevertheless, so it must have no other effects that matter.
+    /// For [hollow](Destination::Hollow) memory of real numbers or `bool`s, `write` is not called,
+    /// so it must have no other effects that matter.
     ///
     /// # Safety
     ///

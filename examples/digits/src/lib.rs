@@ -106,7 +106,7 @@ impl Digits {
     }
 }
 
-/// A reader that returns an error if there are more than `most` bytes.
+/// A reader that returns an error if there are more than `left` bytes.
 struct Limited<R> {
     reader: R,
     left: u64,

@@ -17,15 +17,15 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// Continues each text of a batch, character by character. Calls `report` with the new characters
-/// of each step, one for each text.
+/// Continues each text of a batch, character by character. The texts must have the same length.
+/// Calls `report` with the new characters of each step, one for each text.
 ///
 /// Each step computes one token per text, since a cache holds the keys and values of earlier
 /// tokens. When the cache is full, it is refilled from the last half of the context.
 ///
 /// # Panics
 ///
-/// If there is no text, the texts are empty or differ in length, or the context is shorter than 2.
+/// If there is no text, if the texts are empty, or if the context is shorter than 2.
 pub fn sample(
     gpt: &Gpt,
     texts: &[Vec<u32>],

@@ -1,5 +1,5 @@
 //! The decoder as a recorded program. Called with other weights, texts and moments than it was
-//! recorded with, the program returns the bits of the function.
+//! recorded with, the program returns the same bits as the function.
 
 #[path = "../../../tests/support/bits.rs"]
 mod bits;

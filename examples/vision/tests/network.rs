@@ -42,7 +42,8 @@ fn after_training_each_image_is_read_on_its_own() {
 
 #[test]
 fn running_moments_approach_those_of_the_batch() {
-    // The running variance is unbiased, so it is only close to the variance of a large batch.
+    // The running variance is unbiased, so it is close to the variance of a batch only if the batch
+    // is large.
     let (images, labels) = images(32);
     let mut network = Network::random(4, 2, 1);
     let in_training = network.scores(&images, &mut Mode::training());

@@ -75,7 +75,7 @@ pub(super) fn symmetric_part<V: Lane>(a: &mut MatrixTile<'_, V>) {
     }
 }
 
-/// The results of elimination, besides the factors.
+/// The results of elimination, except for the factors.
 pub(super) struct Eliminated<V> {
     /// The products of the pivots, with the signs of the exchanges.
     pub(super) det: V,
