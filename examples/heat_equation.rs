@@ -1,7 +1,7 @@
 //! A network that solves a differential equation: heat along a rod with cold ends.
 //!
 //! ```text
-//! du/dt = 0.1 d2u/dx2      for x and t between 0 and 1      u(x, 0) = sin(pi x)      u(0, t) = u(1, t) = 0
+//! du/dt = 0.1 d2u/dx2   for x and t between 0 and 1   u(x, 0) = sin(pi x)   u(0, t) = u(1, t) = 0
 //! ```
 //!
 //! The loss is the mean squared residual of the equation. It contains derivatives of the network
