@@ -20,6 +20,10 @@ pub enum MatrixFailure {
     NotFinite,
     /// Its right-hand side has an element that is infinite or NaN.
     RightSideNotFinite,
+    /// A result is too large for its type.
+    OutOfRange,
+    /// Its elements are so large that rounding them changes all digits of the result.
+    TooLarge,
     /// The iteration for its eigenvalues or singular values did not converge.
     NotConverged,
 }
@@ -32,6 +36,8 @@ impl fmt::Display for MatrixFailure {
             MatrixFailure::NotPositiveDefinite => "is not positive definite",
             MatrixFailure::NotFinite => "has an element that is infinite or NaN",
             MatrixFailure::RightSideNotFinite => "has a right-hand side that is infinite or NaN",
+            MatrixFailure::OutOfRange => "has a result that is too large for its type",
+            MatrixFailure::TooLarge => "is so large that no digit of the result would be right",
             MatrixFailure::NotConverged => "has eigenvalues or singular values that were not found",
         })
     }

@@ -1,7 +1,5 @@
 //! Elements as integers in the same order: one routine sorts elements of all types.
 
-use crate::error::Error;
-use crate::memory::allocate::reserve;
 use alloc::vec::Vec;
 
 /// How to sort elements of a type: by integers, or by comparisons. Users' types have the default,
@@ -34,21 +32,12 @@ impl<T> SortKey<T> {
 }
 
 impl<T: Copy> SortKey<T> {
-    /// Memory for the keys of lines of at most `len` elements.
-    pub(crate) fn memory(&self, len: usize) -> Result<KeyMemory, Error> {
-        let is_short = self.is_short_line(len);
-        Ok(KeyMemory {
-            short: reserve(if is_short { len } else { 0 })?,
-            long: reserve(if is_short { 0 } else { len })?,
-        })
-    }
-
     /// Whether a key and a position on a line of `len` elements fit into 64 bits together.
-    fn is_short_line(&self, len: usize) -> bool {
+    pub(crate) fn is_short_line(&self, len: usize) -> bool {
         self.is_short && u32::try_from(len).is_ok()
     }
 
-    /// Makes the keys of a line, which is at most as long as the memory was made for.
+    /// Makes the keys of a line. Memory with enough room is not allocated again.
     ///
     /// # Panics
     ///
@@ -74,8 +63,10 @@ impl<T: Copy> SortKey<T> {
 /// Memory for the keys of a line, which each line uses again.
 #[derive(Default)]
 pub(crate) struct KeyMemory {
-    short: Vec<u64>,
-    long: Vec<u128>,
+    /// For lines that are [short](SortKey::is_short_line).
+    pub(crate) short: Vec<u64>,
+    /// For others.
+    pub(crate) long: Vec<u128>,
 }
 
 /// The elements of a line as integers, with the key in the upper half and the position on the line
@@ -166,6 +157,7 @@ pub(crate) fn long_float(value: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::KeyMemory;
     use crate::scalar::Ordered;
     use crate::step::sorting::ascending;
     use alloc::vec::Vec;
@@ -174,7 +166,7 @@ mod tests {
     /// Sorts a line that has each value twice, and compares the positions with a stable sort's.
     fn check<T: Ordered + Debug>(values: &[T]) {
         let line = [values, values].concat();
-        let mut memory = T::SORT_KEY.memory(line.len()).unwrap();
+        let mut memory = KeyMemory::default();
         let mut expected: Vec<usize> = (0..line.len()).collect();
         for descending in [false, true] {
             expected.sort_unstable();

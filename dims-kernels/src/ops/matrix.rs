@@ -50,6 +50,9 @@ pub enum MatrixWork {
     /// The transposed pseudoinverse. Singular values up to `max(rows, columns) * epsilon` times the
     /// greatest count as 0.
     Pinv,
+    /// The least-squares solution `x` of `a x = b` with the smallest norm. The same singular values
+    /// count as 0 as in [`Pinv`](Self::Pinv).
+    Lstsq,
     /// The number of singular values that do not count as 0, as in [`Pinv`](Self::Pinv).
     Rank,
     /// The largest singular value divided by the smallest.
@@ -144,6 +147,7 @@ impl MatrixWork {
             MatrixWork::Svd => "svd",
             MatrixWork::SingularValues => "singular_values",
             MatrixWork::Pinv => "pinv",
+            MatrixWork::Lstsq => "lstsq",
             MatrixWork::Rank => "matrix_rank",
             MatrixWork::Cond => "cond",
             MatrixWork::Power { .. } => "matrix_power",
@@ -153,8 +157,8 @@ impl MatrixWork {
 
     /// Whether it requires square matrices.
     pub fn is_square(self) -> bool {
-        use MatrixWork::{Cond, Lu, Pinv, Qr, Rank, SingularValues, Svd};
-        !matches!(self, Lu | Qr | Svd | SingularValues | Pinv | Rank | Cond)
+        use MatrixWork::{Cond, Lstsq, Lu, Pinv, Qr, Rank, SingularValues, Svd};
+        !matches!(self, Lu | Qr | Svd | SingularValues | Pinv | Lstsq | Rank | Cond)
     }
 
     /// Whether a step keeps a copy of its results for the derivative.
@@ -167,7 +171,7 @@ impl MatrixWork {
     pub fn takes(self, sizes: MatrixSizes) -> SmallVec<[usize; 2]> {
         let own = sizes.rows * sizes.columns;
         match self {
-            MatrixWork::SolveTriangular(_) | MatrixWork::Solve { .. } => {
+            MatrixWork::SolveTriangular(_) | MatrixWork::Solve { .. } | MatrixWork::Lstsq => {
                 smallvec![own, sizes.rows * sizes.right]
             }
             _ => smallvec![own],
@@ -187,6 +191,7 @@ impl MatrixWork {
             | MatrixWork::Power { .. }
             | MatrixWork::Expm => smallvec![Values(rows * columns)],
             MatrixWork::SolveTriangular(_) | MatrixWork::Solve { .. } => smallvec![Values(rows * right)],
+            MatrixWork::Lstsq => smallvec![Values(columns * right)],
             MatrixWork::Det => smallvec![Values(1)],
             MatrixWork::SlogDet => smallvec![Values(1), Parts(1)],
             MatrixWork::Lu => smallvec![Positions(rows), Values(rows * least), Values(least * columns)],

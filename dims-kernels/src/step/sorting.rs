@@ -85,7 +85,9 @@ impl LineMemory {
             return Ok(LineMemory { keys: KeyMemory::default(), order: Vec::new() });
         }
         if const { T::SORT_KEY.has_keys() } {
-            return Ok(LineMemory { keys: T::SORT_KEY.memory(len)?, order: Vec::new() });
+            let (short, long) = if T::SORT_KEY.is_short_line(len) { (len, 0) } else { (0, len) };
+            let keys = KeyMemory { short: reserve(short)?, long: reserve(long)? };
+            return Ok(LineMemory { keys, order: Vec::new() });
         }
         Ok(LineMemory { keys: KeyMemory::default(), order: reserve(len)? })
     }

@@ -1,14 +1,16 @@
 //! Matrix factorizations, eigenvalues and singular values.
 
+use super::Operable;
 use super::matrices::{MatrixBatch, RealElem};
-use super::{Dotted, LinearAlgebra, Operable};
+use super::systems::solved;
 use crate::error::DimError;
 use crate::execute::reduce::{Reduced, TensorOf};
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Computable};
 use crate::types::dim::DimRef;
-use crate::types::set::rename::CanGain;
-use crate::types::set::{Dims, DimsOf, DimsOfBoth, Union};
+use crate::types::rank::Rank0;
+use crate::types::set::rename::{CanGain, NotIn};
+use crate::types::set::{Dims, DimsOf, Union};
 use crate::types::size::SquareWith;
 use core::marker::PhantomData;
 use kernels::step::linalg::{EigenStep, MatrixElement, MatrixWork, RealMatrixElement};
@@ -280,9 +282,10 @@ pub trait Decompositions: Computable {
 
     /// The least-squares solution: the `x` along `columns` that minimizes
     /// `norm over rows of (sum over columns of a * x) - b`. If there are several, it is the one
-    /// with the smallest norm. It is the product of the [pseudoinverse](Self::pinv) and `b`, and
-    /// treats the same singular values as 0. `b` must have the dim `rows`; its other dims are a
-    /// batch, or additional right-hand sides.
+    /// with the smallest norm: the product of the [pseudoinverse](Self::pinv) and `b`. The same
+    /// singular values are treated as 0. `b` must have `rows` and must not have `columns`. A further
+    /// dim of `b` is part of the batch if the matrices have it. Otherwise its positions are several
+    /// right-hand sides of the same matrix. Each matrix is factorized once.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -292,32 +295,19 @@ pub trait Decompositions: Computable {
     /// let line = a.at((i, j)).lstsq(b.at(i), i, j).order(j);
     /// assert!((line - array![1.0, 2.0]).iter().all(|error| error.abs() < 1e-12));
     /// ```
-    #[panicking_twin(
-        "so is an element of the matrix that is infinite or NaN, and an inverse that is out of range"
-    )]
-    fn try_lstsq<B, R, C, X, Y, U, W>(
+    #[panicking_twin("so is an infinite or NaN element, and a solution that is out of range")]
+    #[rustfmt::skip] // rustc quotes the line
+    fn try_lstsq<B: Operable<Self::Elem> + AsTensor<Rank = Rank0>, R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z>, C: DimRef + DimsOf<Self::Dims, X> + NotIn<B::Dims>, X: Dims, Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>, Z: Dims, V: Dims, W: Dims + Union<(C::Brand,), Out = O>, O: Dims>(
         self,
         b: B,
         rows: R,
         columns: C,
-    ) -> Result<Dotted<Self, B, W>, crate::error::DimError>
+    ) -> Result<Named<Self::Elem, O>, DimError>
     where
-        Self: AsTensor<Elem: MatrixElement, Dims: Union<B::Dims, Out = U>>,
-        B: Operable<Self::Elem>,
-        R: DimRef + DimsOf<X, Y> + DimsOfBoth<Self::Dims, B::Dims, U, W>,
-        C: DimRef + DimsOf<Self::Dims, X>,
-        X: Dims,
-        Y: Dims,
-        U: Dims,
-        W: Dims,
+        Self: AsTensor<Elem: MatrixElement>,
     {
-        let inverse = self.try_pinv(rows, columns).map_err(|error| match error {
-            DimError::Matrix { failure, at, place, .. } => {
-                DimError::Matrix { operation: "lstsq", failure, at, place }
-            }
-            error => error,
-        })?;
-        inverse.try_contract(b, rows)
+        let matrices = MatrixBatch::of(self, rows.info(), columns.info())?;
+        solved::<_, V, _, O>(matrices, b, MatrixWork::Lstsq)
     }
 
     /// The rank: the number of singular values greater than `epsilon * max(rows, columns)` times

@@ -8,7 +8,7 @@ use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Computable};
 use crate::types::dim::DimRef;
 use crate::types::rank::Rank0;
-use crate::types::set::rename::CanGain;
+use crate::types::set::rename::NotIn;
 use crate::types::set::{Dims, DimsOf, Union};
 use crate::types::size::SquareWith;
 use kernels::step::linalg::{MatrixElement, MatrixStep, MatrixWork, ReadTriangle};
@@ -188,7 +188,7 @@ pub trait LinearSystems: Computable {
     /// ```
     #[panicking_twin("so are a matrix without an inverse, and an infinite or NaN element")]
     #[rustfmt::skip] // rustc quotes the line
-    fn try_solve<B: Operable<Self::Elem> + AsTensor<Rank = Rank0>, R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>, Z: Dims, V: Dims, W: Dims + CanGain<C::Brand> + Union<(C::Brand,), Out = O>, O: Dims>(
+    fn try_solve<B: Operable<Self::Elem> + AsTensor<Rank = Rank0>, R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X> + NotIn<B::Dims>, X: Dims, Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>, Z: Dims, V: Dims, W: Dims + Union<(C::Brand,), Out = O>, O: Dims>(
         self,
         b: B,
         rows: R,
@@ -219,7 +219,7 @@ pub trait LinearSystems: Computable {
         "so are a 0 on the diagonal, and an infinite or NaN element that is read"
     )]
     #[rustfmt::skip] // rustc quotes the line
-    fn try_solve_triangular<B: Operable<Self::Elem> + AsTensor<Rank = Rank0>, R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>, Z: Dims, V: Dims, W: Dims + CanGain<C::Brand> + Union<(C::Brand,), Out = O>, O: Dims>(
+    fn try_solve_triangular<B: Operable<Self::Elem> + AsTensor<Rank = Rank0>, R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X> + NotIn<B::Dims>, X: Dims, Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>, Z: Dims, V: Dims, W: Dims + Union<(C::Brand,), Out = O>, O: Dims>(
         self,
         b: B,
         rows: R,
@@ -240,7 +240,7 @@ impl<A: Computable> LinearSystems for A {}
 /// Solves for the right-hand sides. `V` are the dims of `b` and of the batch, `O` the dims of the
 /// result.
 #[track_caller]
-fn solved<T: MatrixElement, V: Dims, B: Operable<T>, O: Dims>(
+pub(super) fn solved<T: MatrixElement, V: Dims, B: Operable<T>, O: Dims>(
     mut matrices: MatrixBatch<T>,
     b: B,
     work: MatrixWork,

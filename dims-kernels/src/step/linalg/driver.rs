@@ -4,7 +4,7 @@ use super::lanes::{LaneJob, MOST_LANES};
 use super::results::{OwnedResult, ResultElements, ResultPlaces, ResultSlice};
 use super::stack::Failure;
 use super::workspace::Workspace;
-use super::{MatrixElement, MatrixSizes, MatrixStep, MatrixWork, functions, solving, spectral};
+use super::{MatrixElement, MatrixSizes, MatrixStep, MatrixWork, exponential, functions, solving, spectral};
 use crate::error::Error;
 use crate::machine::threads;
 use crate::memory::allocate::reserve;
@@ -192,6 +192,7 @@ fn each<T: MatrixElement>(
         }
         MatrixWork::SingularValues => spectral::singular_values(a, sizes, next().parts(), workspace),
         MatrixWork::Pinv => spectral::pinv(a, sizes, next().values(), workspace),
+        MatrixWork::Lstsq => spectral::lstsq([a, operands[1]], sizes, next().values(), workspace),
         MatrixWork::Rank => {
             next().positions()[0] = spectral::rank(a, sizes, workspace)?;
             Ok(())
@@ -201,6 +202,6 @@ fn each<T: MatrixElement>(
             Ok(())
         }
         MatrixWork::Power { exponent } => functions::power(a, size, exponent, next().values(), workspace),
-        MatrixWork::Expm => functions::expm(a, size, next().values(), workspace),
+        MatrixWork::Expm => exponential::expm(a, size, next().values(), workspace),
     }
 }

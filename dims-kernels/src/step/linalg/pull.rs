@@ -7,23 +7,34 @@
 use super::algebra::{Algebra, Matrices};
 use super::pull_factors as factors;
 use super::pulled::PulledMatrices;
-use super::{MatrixElement, MatrixStep, MatrixWork, ReadTriangle};
+use super::{MatrixElement, MatrixSizes, MatrixStep, MatrixWork, ReadTriangle};
 use crate::error::Error;
 use crate::step::Pulled;
 use crate::trace::{Node, Part};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// The derivative of a step.
+/// The derivative of a step. Errors name its operation.
 pub(super) fn pull<T: MatrixElement>(
     step: &MatrixStep<T>,
     own: &Pulled<'_>,
 ) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+    parts(step, own).map_err(|error| match error {
+        Error::Matrix { failure, at, batch, .. } => {
+            Error::Matrix { operation: step.work.name(), failure, at, batch }
+        }
+        error => error,
+    })
+}
+
+fn parts<T: MatrixElement>(step: &MatrixStep<T>, own: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
     let algebra = Algebra::new(step.sizes.batch, own.recorded);
     let pulled = PulledMatrices { step, own, algebra };
     let sizes = step.sizes;
-    if let MatrixWork::Solve { .. } | MatrixWork::SolveTriangular(_) = step.work {
-        return of_system(&pulled);
+    match step.work {
+        MatrixWork::Solve { .. } | MatrixWork::SolveTriangular(_) => return of_system(&pulled),
+        MatrixWork::Lstsq => return of_lstsq(&pulled),
+        _ => {}
     }
     if own.asked_operand(0).is_none() || sizes.batch * sizes.rows * sizes.columns == 0 {
         return Ok(Vec::new());
@@ -146,6 +157,32 @@ fn of_pinv<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matri
     let beside = algebra.sum(&[(&g, 1.0), (&algebra.products([&g, &y.t(), &a])?, -1.0)])?;
     let beside = algebra.product(&algebra.product(&y, &y.t())?, &beside)?;
     algebra.sum(&[(&across, -1.0), (&above, 1.0), (&beside, 1.0)])
+}
+
+/// `x = p b` with the pseudoinverse `p` of a matrix whose rank is locally constant, and
+/// `u = p^T g`: `d b = u`, and `d a = -u x^T + (b - a x) (p u)^T + p^T x (g - a^T u)^T`. (From the
+/// derivative of [`of_pinv`].)
+fn of_lstsq<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+    let PulledMatrices { step, own, algebra } = pulled;
+    let MatrixSizes { batch, rows, columns, right } = step.sizes;
+    if batch * rows * columns * right == 0 {
+        return Ok(Vec::new());
+    }
+    let (a, shape) = (pulled.operand(0), [columns, right]);
+    let (x, g) = (pulled.value(shape), pulled.cotangent(shape));
+    let y = algebra.only(MatrixWork::Pinv, &a, &[], [rows, columns])?;
+    let u = algebra.product(&y, &g)?;
+    let mut parts: Vec<_> = algebra.part_of(own, 1, &u).into_iter().collect();
+    if own.asked_operand(0).is_some() {
+        let across = algebra.product(&u, &x.t())?;
+        let rest = algebra.sum(&[(&pulled.operand(1), 1.0), (&algebra.product(&a, &x)?, -1.0)])?;
+        let above = algebra.product(&rest, &algebra.product(&y.t(), &u)?.t())?;
+        let rest = algebra.sum(&[(&g, 1.0), (&algebra.product(&a.t(), &u)?, -1.0)])?;
+        let beside = algebra.product(&algebra.product(&y, &x)?, &rest.t())?;
+        let all = algebra.sum(&[(&across, -1.0), (&above, 1.0), (&beside, 1.0)])?;
+        parts.extend(algebra.part_of(own, 0, &all));
+    }
+    Ok(parts)
 }
 
 /// A function `f` with a power series: the upper right block of `f([a^T, g; 0, a^T])`. (N. J.

@@ -1,6 +1,6 @@
 //! Factorizations by elimination, and systems of equations, for one matrix.
 
-use super::range::{exponent_of, times_power};
+use super::range::{exponent_of, exponent_out_of_range, scale, times_power};
 use super::stack::{Failure, Stack};
 use super::views::{by_columns_mut, by_rows, by_rows_mut, lower_to_rows, to_columns, upper_to_rows};
 use super::workspace::{Workspace, cause, cause_of_system, check_finite, hermitian};
@@ -67,7 +67,9 @@ pub(super) fn solve_triangular<T: MatrixElement>(
     let MatrixSizes { rows: size, right, .. } = sizes;
     let divides = |value: T| value != T::ZERO && value.is_number();
     if !unit && !(0..size).all(|at| divides(a[at * size + at])) {
-        return Err(cause_of_system(read_elements(a, size, lower, unit), &[]));
+        let is_finite = read_elements(a, size, lower, unit).all(|value| value.is_number());
+        let failure = if is_finite { MatrixFailure::Singular } else { MatrixFailure::NotFinite };
+        return Err(failure.into());
     }
     out.copy_from_slice(b);
     let matrix = by_rows(a, size, size);
@@ -168,6 +170,16 @@ fn scaled_product<T: MatrixElement>(first: T, factors: impl Iterator<Item = T>) 
     times_power(product, exponent)
 }
 
+/// A matrix whose elements are so large or small that their products leave the range of floats,
+/// divided by a power of two, and the exponent of this power.
+#[cold]
+fn scaled<T: MatrixElement>(a: &[T]) -> Option<(Vec<T>, i64)> {
+    let exponent = a.iter().all(|value| value.is_number()).then(|| exponent_out_of_range(a))??;
+    let mut scaled = a.to_vec();
+    scale(&mut scaled, -exponent);
+    Some((scaled, exponent))
+}
+
 /// `x` in `a x = b`, or in `a^T x = b`.
 pub(super) fn solve<T: MatrixElement>(
     [a, b]: [&[T]; 2],
@@ -191,10 +203,15 @@ pub(super) fn solve<T: MatrixElement>(
         let stack = stack.of(lu_solve::solve_transpose_in_place_scratch::<usize, T>(size, right, par))?;
         lu_solve::solve_transpose_in_place(both, both, factors.order(), x, par, stack);
     }
-    match check_finite(out) {
-        Ok(()) => Ok(()),
-        Err(_) => Err(cause_of_system(a.iter().copied(), b)),
+    if check_finite(out).is_ok() {
+        return Ok(());
     }
+    // The reciprocals of small pivots are infinite.
+    if let Some((scaled, exponent)) = scaled(a) {
+        solve([&scaled, b], sizes, transposed, out, workspace)?;
+        scale(out, -exponent);
+    }
+    check_finite(out).map_err(|_| cause_of_system(a.iter().copied(), b))
 }
 
 /// The transposed inverse.
@@ -213,10 +230,15 @@ pub(super) fn inverse<T: MatrixElement>(
     let stack = stack.of(lu_inverse::inverse_scratch::<usize, T>(size, par))?;
     let both = factors.matrix();
     lu_inverse::inverse(by_columns_mut(out, size, size), both, both, factors.order(), par, stack);
-    match check_finite(out) {
-        Ok(()) => Ok(()),
-        Err(_) => Err(cause(a, MatrixFailure::Singular)),
+    if check_finite(out).is_ok() {
+        return Ok(());
     }
+    // The reciprocals of small pivots are infinite.
+    if let Some((scaled, exponent)) = scaled(a) {
+        inverse(&scaled, size, out, workspace)?;
+        scale(out, -exponent);
+    }
+    check_finite(out).map_err(|_| cause(a, MatrixFailure::OutOfRange))
 }
 
 /// The determinant.

@@ -3,8 +3,10 @@
 use super::accuracy::are_accurate;
 use super::range::{exponent_out_of_range, scale};
 use super::stack::{Failure, Stack};
-use super::views::{by_columns, by_columns_mut, by_rows, by_rows_mut, to_columns, to_rows, upper_to_rows};
-use super::workspace::{ReusedElements, Workspace, check_finite, hermitian};
+use super::views::{
+    by_columns, by_columns_mut, by_rows, by_rows_mut, to_columns, to_rows, transpose, upper_to_rows,
+};
+use super::workspace::{ReusedElements, Workspace, cause_of_system, check_finite, hermitian};
 use super::{MatrixElement, MatrixSizes, solving};
 use crate::error::MatrixFailure;
 use crate::scalar::{Num, Real};
@@ -12,9 +14,10 @@ use faer::diag::DiagMut;
 use faer::linalg::evd::{self, ComputeEigenvectors};
 use faer::linalg::householder;
 use faer::linalg::matmul::matmul;
-use faer::linalg::qr::no_pivoting::factor;
+use faer::linalg::qr::no_pivoting::{factor, solve as qr_solve};
 use faer::linalg::svd::{self as faer_svd, ComputeSvdVectors};
 use faer::linalg::triangular_inverse::invert_upper_triangular;
+use faer::linalg::triangular_solve as triangular;
 use faer::{Accum, Conj, MatMut, MatRef, Par};
 
 /// The reflections of a QR decomposition in blocks of columns, and the number of rows of a block.
@@ -144,20 +147,20 @@ pub(super) fn eigh<T: MatrixElement>(
 }
 
 /// The singular values, and the left and right singular vectors as columns in column-major order.
+/// Returns the exponent of the power of two by which the singular values must be multiplied.
 fn decompose<T: MatrixElement>(
     a: &[T],
     sizes: MatrixSizes,
     values: &mut [T],
     vectors: Option<[MatMut<'_, T>; 2]>,
     workspace: (&mut Stack, Par),
-) -> Result<(), Failure> {
+) -> Result<i64, Failure> {
     let (stack, par) = workspace;
     if let Some(exponent) = exponent_out_of_range(a) {
         let mut scaled = a.to_vec();
         scale(&mut scaled, -exponent);
         decompose(&scaled, sizes, values, vectors, (stack, par))?;
-        scale(values, exponent);
-        return Ok(());
+        return Ok(exponent);
     }
     let compute = if vectors.is_some() { ComputeSvdVectors::Thin } else { ComputeSvdVectors::No };
     let scratch =
@@ -175,7 +178,8 @@ fn decompose<T: MatrixElement>(
         stack.of(scratch)?,
         Default::default(),
     );
-    Ok(found.map_err(|_| MatrixFailure::NotConverged)?)
+    found.map_err(|_| MatrixFailure::NotConverged)?;
+    Ok(0)
 }
 
 /// The singular values, and the left and right singular vectors as columns.
@@ -193,8 +197,9 @@ pub(super) fn svd<T: MatrixElement>(
     let (left, right) = (left.any(rows * least)?, right.any(columns * least)?);
     let diagonal = diagonal.any(least)?;
     let vectors = [by_columns_mut(left, rows, least), by_columns_mut(right, columns, least)];
-    decompose(a, sizes, diagonal, Some(vectors), (stack, *par))?;
+    let exponent = decompose(a, sizes, diagonal, Some(vectors), (stack, *par))?;
     values.iter_mut().zip(&*diagonal).for_each(|(to, value)| *to = value.part());
+    scale(values, exponent);
     to_rows(left, rows, least, u);
     to_rows(right, columns, least, v);
     Ok(())
@@ -210,8 +215,9 @@ pub(super) fn singular_values<T: MatrixElement>(
     check_finite(a)?;
     let Workspace { copies: [diagonal, ..], stack, par } = workspace;
     let diagonal = diagonal.any(sizes.least())?;
-    decompose(a, sizes, diagonal, None, (stack, *par))?;
+    let exponent = decompose(a, sizes, diagonal, None, (stack, *par))?;
     values.iter_mut().zip(&*diagonal).for_each(|(to, value)| *to = value.part());
+    scale(values, exponent);
     Ok(())
 }
 
@@ -222,13 +228,63 @@ fn of_integer<P: num_traits::NumCast>(value: usize) -> P {
 /// Singular values up to this number count as 0, if the greatest is `greatest`.
 fn tolerance<P: MatrixElement<Part = P> + Real>(greatest: P, sizes: MatrixSizes) -> P {
     let count: P = of_integer(sizes.rows.max(sizes.columns));
-    Num::mul(Num::mul(greatest, count), num_traits::Float::epsilon())
+    Num::mul(greatest, Num::mul(count, num_traits::Float::epsilon()))
 }
 
 /// The Frobenius norm.
 fn norm<T: MatrixElement>(a: &[T]) -> T::Part {
     let square = |value: &T| Num::mul(value.size(), value.size());
     num_traits::Float::sqrt(a.iter().fold(T::Part::ZERO, |sum, value| Num::add(sum, square(value))))
+}
+
+/// The QR decomposition of the conjugate of a tall matrix, or of the adjoint of a wide one.
+struct FullRank<'w, T> {
+    /// The upper triangular factor, and reflections below it.
+    factors: MatRef<'w, T>,
+    reflections: Reflections<'w, T>,
+    /// The inverse of the triangular factor, in column-major order.
+    inverse: &'w [T],
+}
+
+impl<'w, T: MatrixElement> FullRank<'w, T> {
+    /// `None` unless the matrix has full rank beyond doubt.
+    fn of(
+        a: &[T],
+        sizes: MatrixSizes,
+        [copy, reflections, inverse]: [&'w mut ReusedElements<T>; 3],
+        (stack, par): (&mut Stack, Par),
+    ) -> Result<Option<Self>, Failure> {
+        let (most, least) = (sizes.rows.max(sizes.columns), sizes.least());
+        // The rank is full if the largest singular value is less than this multiple of the
+        // smallest.
+        let is_regular = |condition: T::Part| {
+            let limit = Num::mul(tolerance(condition, sizes), of_integer(10));
+            limit < T::Part::ONE
+        };
+        // The product of the norms below is never less than `least`.
+        if !is_regular(of_integer(least)) || exponent_out_of_range(a).is_some() {
+            return Ok(None);
+        }
+        let copy = copy.any(a.len())?;
+        // The rows of `a` are the columns of its transpose.
+        if sizes.rows < sizes.columns {
+            copy.copy_from_slice(a);
+        } else {
+            to_columns(a, most, least, copy);
+        }
+        copy.iter_mut().for_each(|own| *own = own.conjugate());
+        let (reflections, rank) = factorize(copy, [most, least], reflections, (stack, par))?;
+        if rank < least {
+            return Ok(None);
+        }
+        let factors = by_columns(copy, most, least);
+        let inverse = inverse.zeros(least * least)?;
+        invert_upper_triangular(by_columns_mut(inverse, least, least), factors.subrows(0, least), par);
+        // The largest singular value is at most the Frobenius norm of the matrix, and the
+        // reciprocal of the smallest one at most that of the inverse.
+        let is_regular = is_regular(Num::mul(norm(a), norm(inverse)));
+        Ok(is_regular.then_some(FullRank { factors, reflections, inverse }))
+    }
 }
 
 /// Writes the transposed pseudoinverse, if the matrix has full rank beyond doubt. Returns whether
@@ -243,45 +299,18 @@ fn pinv_of_full_rank<T: MatrixElement>(
     workspace: &mut Workspace<T>,
 ) -> Result<bool, Failure> {
     let (most, least) = (sizes.rows.max(sizes.columns), sizes.least());
-    // The rank is full if the largest singular value is less than this multiple of the smallest.
-    let is_regular = |condition: T::Part| {
-        let limit = Num::mul(tolerance(condition, sizes), of_integer(10));
-        limit < T::Part::ONE
-    };
-    // The product of the norms below is never less than `least`.
-    if !is_regular(of_integer(least)) || exponent_out_of_range(a).is_some() {
-        return Ok(false);
-    }
     let Workspace { copies: [copy, reflections, inverse, result], stack, par } = workspace;
     let par = *par;
-    let copy = copy.any(a.len())?;
-    // The rows of `a` are the columns of its transpose.
-    let is_wide = sizes.rows < sizes.columns;
-    if is_wide {
-        copy.copy_from_slice(a);
-    } else {
-        to_columns(a, most, least, copy);
-    }
-    copy.iter_mut().for_each(|own| *own = own.conjugate());
-    let (reflections, rank) = factorize(copy, [most, least], reflections, (&mut *stack, par))?;
-    if rank < least {
+    let Some(full) = FullRank::of(a, sizes, [copy, reflections, inverse], (&mut *stack, par))? else {
         return Ok(false);
-    }
-    let factors = by_columns(copy, most, least);
-    let inverse = inverse.zeros(least * least)?;
-    invert_upper_triangular(by_columns_mut(inverse, least, least), factors.subrows(0, least), par);
-    // The largest singular value is at most the Frobenius norm of the matrix, and the reciprocal of
-    // the smallest one at most that of the inverse.
-    if !is_regular(Num::mul(norm(a), norm(inverse))) {
-        return Ok(false);
-    }
+    };
     let result = result.zeros(a.len())?;
     for (at, column) in result.chunks_exact_mut(most).enumerate() {
-        let row = inverse[at..].iter().step_by(least).skip(at);
+        let row = full.inverse[at..].iter().step_by(least).skip(at);
         column[at..least].iter_mut().zip(row).for_each(|(to, own)| *to = own.conjugate());
     }
-    reflect(factors, reflections, result, (stack, par))?;
-    if is_wide {
+    reflect(full.factors, full.reflections, result, (stack, par))?;
+    if sizes.rows < sizes.columns {
         out.copy_from_slice(result);
     } else {
         to_rows(result, most, least, out);
@@ -306,12 +335,10 @@ pub(super) fn pinv<T: MatrixElement>(
     let (left, right) = (left.any(rows * least)?, right.any(columns * least)?);
     let diagonal = diagonal.any(least)?;
     let vectors = [by_columns_mut(left, rows, least), by_columns_mut(right, columns, least)];
-    decompose(a, sizes, diagonal, Some(vectors), (stack, *par))?;
-    let least_size = tolerance(diagonal[0].part(), sizes);
-    for (value, vector) in diagonal.iter().zip(left.chunks_exact_mut(rows)) {
-        let value = value.part();
-        let share = if value > least_size { Num::div(T::Part::ONE, value) } else { T::Part::ZERO };
-        vector.iter_mut().for_each(|own| *own = Num::mul(*own, T::of_part(share)));
+    let exponent = decompose(a, sizes, diagonal, Some(vectors), (stack, *par))?;
+    invert_values(diagonal, sizes);
+    for (&share, vector) in diagonal.iter().zip(left.chunks_exact_mut(rows)) {
+        vector.iter_mut().for_each(|own| *own = Num::mul(*own, share));
     }
     // The inverse is `v s u^H`, so its transpose is `conj(u s) v^T`.
     left.iter_mut().for_each(|own| *own = own.conjugate());
@@ -323,11 +350,93 @@ pub(super) fn pinv<T: MatrixElement>(
         T::ONE,
         *par,
     );
-    // The reciprocals of small singular values can overflow.
-    match check_finite(out) {
-        Ok(()) => Ok(()),
-        Err(_) => Err(MatrixFailure::Singular.into()),
+    scale(out, -exponent);
+    check_finite(out).map_err(|_| MatrixFailure::OutOfRange.into())
+}
+
+/// Replaces singular values by their reciprocals, or by 0 if they count as 0.
+fn invert_values<T: MatrixElement>(values: &mut [T], sizes: MatrixSizes) {
+    let least = tolerance(values[0].part(), sizes);
+    for own in values {
+        let value = own.part();
+        *own = T::of_part(if value > least { Num::div(T::Part::ONE, value) } else { T::Part::ZERO });
     }
+}
+
+/// The least-squares solution with the smallest norm.
+pub(super) fn lstsq<T: MatrixElement>(
+    [a, b]: [&[T]; 2],
+    sizes: MatrixSizes,
+    out: &mut [T],
+    workspace: &mut Workspace<T>,
+) -> Result<(), Failure> {
+    let MatrixSizes { rows, columns, right: count, .. } = sizes;
+    let least = sizes.least();
+    check_finite(a)?;
+    if least == 0 || count == 0 {
+        out.fill(T::ZERO);
+        return Ok(());
+    }
+    if !lstsq_of_full_rank([a, b], sizes, out, workspace)? {
+        let Workspace { copies: [left, right, diagonal, shares], stack, par } = workspace;
+        let (left, right) = (left.any(rows * least)?, right.any(columns * least)?);
+        let diagonal = diagonal.any(least)?;
+        let vectors = [by_columns_mut(left, rows, least), by_columns_mut(right, columns, least)];
+        let exponent = decompose(a, sizes, diagonal, Some(vectors), (stack, *par))?;
+        invert_values(diagonal, sizes);
+        // `v s u^H b`
+        let shares = shares.any(least * count)?;
+        let (left, right) = (by_columns(left, rows, least), by_columns(right, columns, least));
+        let of_b = by_rows_mut(shares, least, count);
+        matmul(of_b, Accum::Replace, left.adjoint(), by_rows(b, rows, count), T::ONE, *par);
+        for (&share, row) in diagonal.iter().zip(shares.chunks_exact_mut(count)) {
+            row.iter_mut().for_each(|own| *own = Num::mul(*own, share));
+        }
+        let (x, shares) = (by_rows_mut(out, columns, count), by_rows(shares, least, count));
+        matmul(x, Accum::Replace, right, shares, T::ONE, *par);
+        scale(out, -exponent);
+    }
+    check_finite(out).map_err(|_| cause_of_system(a.iter().copied(), b))
+}
+
+/// Writes the least-squares solution, if the matrix has full rank beyond doubt. Returns whether it
+/// has.
+///
+/// With the factors `conj(a) = q r`, it is the conjugate of `r^-1 q^H conj(b)`. If there are more
+/// columns than rows, `a^H` is factorized, and the solution is `q r^-H b`.
+fn lstsq_of_full_rank<T: MatrixElement>(
+    [a, b]: [&[T]; 2],
+    sizes: MatrixSizes,
+    out: &mut [T],
+    workspace: &mut Workspace<T>,
+) -> Result<bool, Failure> {
+    let MatrixSizes { rows, columns, right: count, .. } = sizes;
+    let (most, least) = (rows.max(columns), sizes.least());
+    let Workspace { copies: [copy, reflections, inverse, sides], stack, par } = workspace;
+    let par = *par;
+    let Some(full) = FullRank::of(a, sizes, [copy, reflections, inverse], (&mut *stack, par))? else {
+        return Ok(false);
+    };
+    let sides = sides.zeros(most * count)?;
+    for (to, from) in sides.chunks_exact_mut(most).enumerate().map(|(at, to)| (to, b[at..].iter())) {
+        to.iter_mut().zip(from.step_by(count)).for_each(|(to, &from)| *to = from);
+    }
+    let upper = full.factors.subrows(0, least);
+    if rows < columns {
+        let x = by_columns_mut(sides, most, count).subrows_mut(0, least);
+        triangular::solve_lower_triangular_in_place(upper.adjoint(), x, par);
+        reflect(full.factors, full.reflections, sides, (stack, par))?;
+    } else {
+        sides.iter_mut().for_each(|own| *own = own.conjugate());
+        let Reflections { blocks, block } = full.reflections;
+        let blocks = by_columns(blocks, block, least);
+        let scratch = qr_solve::solve_lstsq_in_place_scratch::<T>(rows, columns, block, count, par);
+        let x = by_columns_mut(sides, most, count);
+        qr_solve::solve_lstsq_in_place(full.factors, blocks, upper, x, par, stack.of(scratch)?);
+        sides.iter_mut().for_each(|own| *own = own.conjugate());
+    }
+    transpose(sides, most, [columns, count], out);
+    Ok(true)
 }
 
 /// The number of singular values that do not count as 0.
@@ -386,7 +495,8 @@ pub(super) fn cofactors<T: MatrixElement>(
     let (left, right) = (left.any(a.len())?, right.any(a.len())?);
     let diagonal = diagonal.any(size)?;
     let vectors = [by_columns_mut(left, size, size), by_columns_mut(right, size, size)];
-    decompose(a, sizes, diagonal, Some(vectors), (stack, *par))?;
+    let exponent = decompose(a, sizes, diagonal, Some(vectors), (stack, *par))?;
+    scale(diagonal, exponent);
     // With `a = u diag(s) v^H` the cofactors are
     // `det(u v^H) conj(u) diag(the products of all other s) v^T`.
     let others = |at: usize| {

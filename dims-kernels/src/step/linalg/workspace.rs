@@ -86,14 +86,14 @@ pub(super) fn cause<T: MatrixElement>(a: &[T], else_: MatrixFailure) -> Failure 
     }
 }
 
-/// Why a system of equations has no solution. `a` are the elements of the matrix that are read.
+/// Why a solution of a system of equations is not finite. `a` are the elements of the matrix that are read.
 #[cold]
 pub(super) fn cause_of_system<T: MatrixElement>(mut a: impl Iterator<Item = T>, b: &[T]) -> Failure {
     let is_number = |value: T| value.is_number();
     match (a.all(is_number), b.iter().copied().all(is_number)) {
         (false, _) => MatrixFailure::NotFinite.into(),
         (true, false) => MatrixFailure::RightSideNotFinite.into(),
-        (true, true) => MatrixFailure::Singular.into(),
+        (true, true) => MatrixFailure::OutOfRange.into(),
     }
 }
 

@@ -24,7 +24,9 @@ pub(in crate::step::linalg) const MOST_LANES: usize = 8;
 pub(in crate::step::linalg) fn has_lanes(work: MatrixWork, sizes: MatrixSizes) -> bool {
     let MatrixSizes { batch, rows, columns, right } = sizes;
     let has_right = match work {
-        MatrixWork::Solve { .. } | MatrixWork::SolveTriangular(_) => (1..=MOST).contains(&right),
+        MatrixWork::Solve { .. } | MatrixWork::SolveTriangular(_) | MatrixWork::Lstsq => {
+            (1..=MOST).contains(&right)
+        }
         MatrixWork::Power { .. } => false,
         _ => true,
     };
@@ -94,6 +96,7 @@ pub(in crate::step::linalg) fn run<T: LaneElement>(
         work @ (MatrixWork::Svd
         | MatrixWork::SingularValues
         | MatrixWork::Pinv
+        | MatrixWork::Lstsq
         | MatrixWork::Rank
         | MatrixWork::Cond) => of(Singular(work), job),
         MatrixWork::Expm => of(Expm, job),

@@ -62,14 +62,19 @@ impl<T: Real> TileWork<T> for Singular {
 
     fn lanes(&self, sizes: MatrixSizes) -> usize {
         let (least, most) = (sizes.least(), sizes.rows.max(sizes.columns));
-        least * (most + least + 2) + if self.0 == MatrixWork::Pinv { sizes.rows * sizes.columns } else { 0 }
+        let others = match self.0 {
+            MatrixWork::Pinv => sizes.rows * sizes.columns,
+            MatrixWork::Lstsq => sizes.right * (sizes.rows + sizes.columns + least),
+            _ => 0,
+        };
+        least * (most + least + 2) + others
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn run<V: Lane<Elem = T>>(&self, tile: WorkTile<'_, '_, T, V>) -> bool {
         let WorkTile { sizes, operands, results, mut free } = tile;
         let (least, most) = (sizes.least(), sizes.rows.max(sizes.columns));
-        let has_vectors = matches!(self.0, MatrixWork::Svd | MatrixWork::Pinv);
+        let has_vectors = matches!(self.0, MatrixWork::Svd | MatrixWork::Pinv | MatrixWork::Lstsq);
         // Rows of the tile are the columns of tall matrices, and the rows of others.
         let is_tall = sizes.rows >= sizes.columns;
         let mut a = MatrixTile::take(&mut free, least, most);
@@ -77,7 +82,7 @@ impl<T: Real> TileWork<T> for Singular {
         let mut turned = MatrixTile::take(&mut free, if has_vectors { least } else { 0 }, least);
         turned.set_identity();
         let (squares, free) = free.split_at_mut(least);
-        let (values, free) = free.split_at_mut(least);
+        let (values, mut free) = free.split_at_mut(least);
         let Some(back) = orthogonalize::<V>(&mut a, &mut turned, squares) else { return false };
         let mut most_value = zero::<V>();
         for (to, &square) in values.iter_mut().zip(&*squares) {
@@ -123,11 +128,7 @@ impl<T: Real> TileWork<T> for Singular {
                 }
             }
             MatrixWork::Pinv => {
-                let scale = one::<V>().over(back);
-                for (own, value) in squares.iter_mut().zip(&*values) {
-                    let counts = value.greater(least_value);
-                    *own = counts.choose(scale.over(*own), zero());
-                }
+                invert_squares(squares, values, least_value, back);
                 let mut out = MatrixTile { data: free, rows: sizes.rows, columns: sizes.columns };
                 out.fill(zero());
                 let (left, right) = if is_tall { (&a, &turned) } else { (&turned, &a) };
@@ -136,6 +137,28 @@ impl<T: Real> TileWork<T> for Singular {
                         values[at] = left.at(at, row).times(squares[at]);
                     }
                     combine::<V, true>(out.row_mut(row), values, right.data, right.columns);
+                }
+                out.store(results[0].as_mut().values());
+                return are_finite(out.data);
+            }
+            MatrixWork::Lstsq => {
+                invert_squares(squares, values, least_value, back);
+                let mut b = MatrixTile::take(&mut free, sizes.rows, sizes.right);
+                let mut shares = MatrixTile::take(&mut free, least, sizes.right);
+                let mut out = MatrixTile::take(&mut free, sizes.columns, sizes.right);
+                b.load(operands[1], false);
+                shares.fill(zero());
+                out.fill(zero());
+                let (left, right) = if is_tall { (&a, &turned) } else { (&turned, &a) };
+                for (at, &square) in squares.iter().enumerate() {
+                    combine::<V, true>(shares.row_mut(at), left.row(at), b.data, sizes.right);
+                    shares.row_mut(at).iter_mut().for_each(|own| *own = own.times(square));
+                }
+                for column in 0..sizes.columns {
+                    for (at, to) in values.iter_mut().enumerate() {
+                        *to = right.at(at, column);
+                    }
+                    combine::<V, true>(out.row_mut(column), values, shares.data, sizes.right);
                 }
                 out.store(results[0].as_mut().values());
                 return are_finite(out.data);
@@ -157,6 +180,16 @@ impl<T: Real> TileWork<T> for Singular {
             }
         }
         true
+    }
+}
+
+/// Replaces the squares of singular values by their reciprocals, or by 0 if they count as 0. `back`
+/// is the number by which the singular values must be multiplied.
+#[cfg_attr(not(unoptimized), inline(always))]
+fn invert_squares<V: Lane>(squares: &mut [V], values: &[V], least_value: V, back: V) {
+    let scale = one::<V>().over(back);
+    for (own, value) in squares.iter_mut().zip(values) {
+        *own = value.greater(least_value).choose(scale.over(*own), zero());
     }
 }
 

@@ -128,6 +128,7 @@ fn rectangular_works<T: TestElement>(shapes: impl IntoIterator<Item = (usize, us
         let same = run_one(MatrixWork::SingularValues, sizes, &data).unwrap().next::<T::Part>();
         let inverses =
             pieces(&run_one(MatrixWork::Pinv, sizes, &data).unwrap().next::<T>(), rows, columns, batch);
+        let (sides, solutions) = least_squares(sizes, &data);
         let ranks = run_one(MatrixWork::Rank, sizes, &data).unwrap().next::<usize>();
         let conds = run_one(MatrixWork::Cond, sizes, &data).unwrap().next::<T::Part>();
         for (at, a) in own.iter().enumerate() {
@@ -158,9 +159,18 @@ fn rectangular_works<T: TestElement>(shapes: impl IntoIterator<Item = (usize, us
             // Matrices that are close to a lower rank would need other tolerances.
             if expected < 1e2 {
                 assert_pseudoinverse(&inverses[at].t(), a, &what("pinv"));
+                let (b, x) = (&sides[at], &solutions[at]);
+                inverses[at].t().times(b).assert_near(x, &what("lstsq"));
             }
         }
     }
+}
+
+/// Right-hand sides with three columns, and the least-squares solutions.
+fn least_squares<T: TestElement>(sizes: MatrixSizes, data: &[T]) -> (Vec<TestMatrix<T>>, Vec<TestMatrix<T>>) {
+    let (sides, b) = all::<T>(sizes.batch, |random| TestMatrix::random(sizes.rows, 3, random));
+    let found = run(MatrixWork::Lstsq, sizes.with_right(3), &[data.to_vec(), b]).unwrap().next::<T>();
+    (sides, pieces(&found, sizes.columns, 3, sizes.batch))
 }
 
 /// The four Penrose conditions, which only the pseudoinverse meets.
@@ -173,7 +183,7 @@ fn assert_pseudoinverse<T: TestElement>(p: &TestMatrix<T>, a: &TestMatrix<T>, wh
     other.h().assert_near(&other, what);
 }
 
-/// Pseudoinverses of matrices without full rank, which come from singular values at every size.
+/// Pseudoinverses and least-squares solutions of matrices without full rank, which come from singular values at every size.
 fn low_ranks<T: TestElement>() {
     for (rows, columns, rank) in [(33, 20, 0), (33, 20, 7), (20, 33, 19), (24, 24, 23), (18, 2, 1)] {
         let (own, data) = all::<T>(2, |random| {
@@ -184,8 +194,11 @@ fn low_ranks<T: TestElement>() {
         let ranks = run_one(MatrixWork::Rank, sizes, &data).unwrap().next::<usize>();
         assert_eq!(ranks[..], [rank; 2]);
         let found = run_one(MatrixWork::Pinv, sizes, &data).unwrap().next::<T>();
-        for (a, p) in own.iter().zip(pieces(&found, rows, columns, 2)) {
-            assert_pseudoinverse(&p.t(), a, &format!("{rows} x {columns} of rank {rank}"));
+        let (sides, solutions) = least_squares(sizes, &data);
+        for (at, p) in pieces(&found, rows, columns, 2).iter().enumerate() {
+            let what = format!("{rows} x {columns} of rank {rank}");
+            assert_pseudoinverse(&p.t(), &own[at], &what);
+            p.t().times(&sides[at]).assert_near(&solutions[at], &what);
         }
     }
 }
@@ -293,5 +306,70 @@ fn ranks_of_products() {
         let product = if rank == 0 { vec![0.0; size * size] } else { a.times(&b).data };
         let found = run(MatrixWork::Rank, MatrixSizes::square(1, size), &[product]).unwrap().next::<usize>();
         assert_eq!(found[..], [rank]);
+    }
+}
+
+/// A polynomial through points that lie on it: the residual is about as large as rounding errors,
+/// although the matrix has a condition number of up to 1e10.
+#[test]
+fn least_squares_of_nearly_dependent_columns() {
+    fn residual<T: TestElement>(rows: usize, columns: usize, batch: usize) -> f64 {
+        let power = |row: usize, column: usize| ((row + 1) as f64 / rows as f64).powi(column as i32);
+        let a = TestMatrix::of(rows, columns, |row, column| T::of(power(row, column), 0.0));
+        let b = a.times(&TestMatrix::of(columns, 1, |_, _| T::ONE));
+        let sizes = MatrixSizes::of(batch, rows, columns).with_right(1);
+        let operands = [a.data.repeat(batch), b.data.repeat(batch)];
+        let x = run(MatrixWork::Lstsq, sizes, &operands).unwrap().next::<T>();
+        let found = a.times(&TestMatrix::new(&x[..columns], columns, 1));
+        let errors = found.data.iter().zip(&b.data).map(|(&x, &b)| Num::sub(x, b).size().to_f64().unwrap());
+        errors.fold(0.0, f64::max)
+    }
+    for batch in [1, 3] {
+        assert!(residual::<f32>(30, 6, batch) < 1e-5);
+        assert!(residual::<f32>(16, 5, batch) < 1e-5);
+        assert!(residual::<f64>(40, 12, batch) < 1e-13);
+        assert!(residual::<Complex<f64>>(16, 9, batch) < 1e-13);
+    }
+}
+
+#[test]
+fn sizes_at_the_ends_of_the_range() {
+    let rank = |sizes, data: Vec<f32>| run_one(MatrixWork::Rank, sizes, &data).unwrap().next::<usize>()[0];
+    let large: Vec<f32> = TestMatrix::<f32>::identity(5).data.iter().map(|own| own * 1e38).collect();
+    assert_eq!(rank(MatrixSizes::square(1, 5), large), 5);
+    assert_eq!(rank(MatrixSizes::square(1, 20), vec![1e38; 400]), 1);
+    for size in [2, 20] {
+        for number in [1e308, 1e-300] {
+            let scaled = |number: f64| -> Vec<f64> {
+                TestMatrix::<f64>::identity(size).data.iter().map(|own| own * number).collect()
+            };
+            let near = |found: Buffer<f64>, expected: f64, what: &str| {
+                let is_near = |(at, &own): (usize, &f64)| {
+                    let expected = if at % (size + 1) == 0 { expected } else { 0.0 };
+                    (own - expected).abs() <= 1e-9 * expected.abs()
+                };
+                assert!(found.iter().enumerate().all(is_near), "{what} of {size} rows: {:?}", &found[..]);
+            };
+            let sizes = MatrixSizes::square(1, size);
+            near(run_one(MatrixWork::Pinv, sizes, &scaled(number)).unwrap().next(), 1.0 / number, "pinv");
+            near(
+                run_one(MatrixWork::Inverse, sizes, &scaled(number)).unwrap().next(),
+                1.0 / number,
+                "inverse",
+            );
+            let operands = [scaled(number), scaled(number)];
+            for work in [MatrixWork::Lstsq, MatrixWork::Solve { transposed: false }] {
+                let found = run(work, sizes.with_right(size), &operands).unwrap().next();
+                near(found, 1.0, work.name());
+            }
+        }
+        // The reciprocal of a pivot is infinite, but the solution is not.
+        let subnormal: Vec<f64> =
+            TestMatrix::<f64>::identity(size).data.iter().map(|own| own * 1e-310).collect();
+        let sizes = MatrixSizes::square(1, size).with_right(1);
+        for work in [MatrixWork::Lstsq, MatrixWork::Solve { transposed: false }] {
+            let found = run(work, sizes, &[subnormal.clone(), vec![1e-310; size]]).unwrap().next::<f64>();
+            assert!(found.iter().all(|own| (own - 1.0).abs() < 1e-9), "{work:?}: {:?}", &found[..]);
+        }
     }
 }

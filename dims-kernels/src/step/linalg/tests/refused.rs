@@ -19,7 +19,7 @@ fn failure(work: MatrixWork, data: &[f64]) -> Option<(MatrixFailure, usize)> {
 
 #[test]
 fn matrices_that_are_refused() {
-    use MatrixFailure::{NotFinite, NotPositiveDefinite, Singular};
+    use MatrixFailure::{NotFinite, NotPositiveDefinite, OutOfRange, Singular};
     let triangle = MatrixWork::SolveTriangular(ReadTriangle { lower: true, transposed: false, unit: false });
     let solve = MatrixWork::Solve { transposed: false };
     let (fine, singular) = ([2.0, 1.0, 1.0, 3.0], [1.0, 2.0, 2.0, 4.0]);
@@ -30,7 +30,8 @@ fn matrices_that_are_refused() {
     }
     assert_eq!(failure(triangle, &[fine, [1.0, 5.0, 1.0, 0.0]].concat()), Some((Singular, 1)));
     let tiny = [1e-310, 0.0, 0.0, 1e-310];
-    assert_eq!(failure(MatrixWork::Pinv, &[fine, tiny].concat()), Some((Singular, 1)));
+    assert_eq!(failure(MatrixWork::Pinv, &[fine, tiny].concat()), Some((OutOfRange, 1)));
+    assert_eq!(failure(MatrixWork::Inverse, &[fine, tiny].concat()), Some((OutOfRange, 1)));
     for bad in [[1.0, 2.0, 2.0, 1.0], [0.0; 4], singular, [-1.0, 0.0, 0.0, 1.0]] {
         let found = failure(MatrixWork::Cholesky, &[fine, bad].concat());
         assert_eq!(found, Some((NotPositiveDefinite, 1)), "{bad:?}");
@@ -47,6 +48,7 @@ fn matrices_that_are_refused() {
         MatrixWork::Svd,
         MatrixWork::SingularValues,
         MatrixWork::Pinv,
+        MatrixWork::Lstsq,
         MatrixWork::Rank,
         MatrixWork::Cond,
         MatrixWork::Power { exponent: 2 },
