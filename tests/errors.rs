@@ -450,6 +450,24 @@ mod too_large {
         assert!(matches!(try_concat(i, [&t, &t, &t]), Err(DimError::TooLarge { .. })));
     }
 
+    /// The greatest number is a size like any other.
+    #[test]
+    fn along_a_dim_of_the_greatest_size() {
+        let expected = format!("a result with dim `Col` = {} does not fit into memory", usize::MAX);
+        let error = ones::<f32, _>(Row.of(2)).expand(Col.of(usize::MAX)).try_eval().unwrap_err();
+        assert_eq!(error.to_string(), expected);
+        let error = Col.of(usize::MAX).cast::<f32>().try_eval().unwrap_err();
+        assert_eq!(error.to_string(), expected);
+        dims!(i = usize::MAX);
+        let error = ones::<f32, _>(Row.of(2)).expand(i).try_eval().unwrap_err();
+        assert!(matches!(error, DimError::TooLarge { .. }), "{error}");
+        let error = array![1.0].try_at(i).unwrap_err();
+        assert!(
+            matches!(error, DimError::SizeConflict { dim: "i", first: usize::MAX, second: 1, .. }),
+            "{error}"
+        );
+    }
+
     #[test]
     fn indices() {
         let a = array![1, 2, 3];

@@ -7,6 +7,7 @@ use crate::tensors::tensor::Evaluable;
 use crate::types::dim::DimList;
 use crate::types::rank::Rank0;
 use crate::types::set::Dims;
+use typed_dims_core::error::unwrap;
 pub use typed_dims_core::operators::nn::bias::NoBias;
 use typed_dims_core::operators::nn::norm::scaled_and_shifted;
 
@@ -112,8 +113,7 @@ kinds! {
         |x, dims, epsilon, weight| {
             // One pass. (`layer_norm_affine` would also need a bound that `x` has the weight's
             // dims. The first bound already implies it.)
-            let y = scaled_and_shifted(x, dims, element(epsilon), weight, bias);
-            y.unwrap_or_else(|error| panic!("{error}")).same_set()
+            unwrap(scaled_and_shifted(x, dims, element(epsilon), weight, bias)).same_set()
         };
     NoBias Projection NoBias,
         |_bias, y| y,

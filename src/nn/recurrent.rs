@@ -5,7 +5,7 @@ mod load;
 mod sequence;
 mod stacked;
 
-pub use sequence::RecurrentState;
+pub use sequence::{LengthsFor, RecurrentState, SecondOf};
 pub use stacked::{BiGru, BiGruStack, BiLstm, BiLstmStack, GruStack, LstmStack};
 
 use crate::creation::create::Chained;
@@ -16,7 +16,7 @@ use crate::types::dim::Of;
 use crate::types::role::KeepsRole;
 use crate::types::set::NameFor;
 use crate::types::set::rename::NotIn;
-use sequence::{ReadFrom, always};
+use sequence::{Always, ReadFrom, WithinLengths};
 
 dims! {
     /// The gates of an [`Lstm`]: input, forget, cell and output.
@@ -91,7 +91,10 @@ where
     ///
     /// If the weights do not fit into memory.
     #[track_caller]
-    pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self {
+    pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self
+    where
+        N: SecondOf<I, H>,
+    {
         let gates = Chained(LstmGate, N::default().of(hidden.size()));
         Lstm {
             weight_ih: Projection::<(I,), GatesOf<LstmGate, N>, T>::new(inputs, gates, split(seed, 0)).weight,
@@ -150,21 +153,52 @@ where
     /// `time` has size 0.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
-    pub fn apply<X: MappedBy<(I,), GatesOf<LstmGate, N>, Z>, D: AnyDim + DimsOf<Z, Y>, Y, Z, V: Dims, S>(
+    pub fn apply<X: MappedBy<(I,), GatesOf<LstmGate, N>, Z>, D: AnyDim + DimsOf<X, A>, Y, Z, V: Dims, S, A: Dims, G: Dims>(
         &self,
         x: &Named<T, X>,
         time: D,
         state: Option<LstmState<S, T>>,
     ) -> (Named<T, <S as Union<(D,)>>::Out>, LstmState<S, T>)
     where
-        D: DimRef<Brand = D> + NotIn<S>,
+        D: DimsOf<G, Y> + DimRef<Brand = D> + NotIn<S> + NotIn<(I,)>,
         S: MappedBy<(H,), GatesOf<LstmGate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
         Y: Union<Y, Out = Y> + Union<GatesOf<LstmGate, N>, Out = Y>,
-        Z: Union<GatesOf<LstmGate, N>, Out = Z>,
+        Z: Union<GatesOf<LstmGate, N>, Out = Z> + Union<(D,), Out = G>,
         LstmGate: DimsOf<Y, V>,
         H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
     {
-        self.read(x, time, state, ReadFrom::Start, &always())
+        // `G` is `Z`. As a separate set it has `time` even if `x` lacks it, so that rustc reports
+        // only the bound on the dims of `x`.
+        self.read(self.gates::<X, Z>(x).same_set(), time, state, ReadFrom::Start, &Always)
+    }
+
+    /// Like [`apply`](Self::apply), for padded sequences of different lengths: `lengths` has the
+    /// length of each sequence. After its end the output is 0, and the state stays the same, as for
+    /// PyTorch's packed sequences.
+    ///
+    /// # Panics
+    ///
+    /// Where `apply` panics, and if a length is greater than the number of positions. (Lengths that
+    /// are an input of a recorded program are not checked. There, greater ones mean all positions.)
+    #[track_caller]
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn apply_padded<X: MappedBy<(I,), GatesOf<LstmGate, N>, Z>, D: AnyDim + DimsOf<X, A>, Y, Z, V: Dims, S, A: Dims, G: Dims, L: LengthsFor<S>>(
+        &self,
+        x: &Named<T, X>,
+        time: D,
+        lengths: &Named<usize, L>,
+        state: Option<LstmState<S, T>>,
+    ) -> (Named<T, <S as Union<(D,)>>::Out>, LstmState<S, T>)
+    where
+        D: DimsOf<G, Y> + DimRef<Brand = D> + NotIn<S> + NotIn<(I,)>,
+        S: MappedBy<(H,), GatesOf<LstmGate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
+        Y: Union<Y, Out = Y> + Union<GatesOf<LstmGate, N>, Out = Y>,
+        Z: Union<GatesOf<LstmGate, N>, Out = Z> + Union<(D,), Out = G>,
+        LstmGate: DimsOf<Y, V>,
+        H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
+    {
+        let gates = self.gates::<X, Z>(x).same_set();
+        self.read(gates, time, state, ReadFrom::Start, &WithinLengths(lengths))
     }
 }
 
@@ -221,7 +255,10 @@ where
     ///
     /// If the weights do not fit into memory.
     #[track_caller]
-    pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self {
+    pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self
+    where
+        N: SecondOf<I, H>,
+    {
         let gates = Chained(GruGate, N::default().of(hidden.size()));
         Gru {
             weight_ih: Projection::<(I,), GatesOf<GruGate, N>, T>::new(inputs, gates, split(seed, 0)).weight,
@@ -275,6 +312,7 @@ where
         // (1 - kept) * new + kept * hidden
         (&new + (made(1) + before(1)).sigmoid() * (hidden - &new)).eval()
     }
+
     /// The output after each position along `time`, and the state after the last one. The initial
     /// state is `state`, or zeros.
     ///
@@ -284,20 +322,51 @@ where
     /// `time` has size 0.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
-    pub fn apply<X: MappedBy<(I,), GatesOf<GruGate, N>, Z>, D: AnyDim + DimsOf<Z, Y>, Y, Z, V: Dims, S>(
+    pub fn apply<X: MappedBy<(I,), GatesOf<GruGate, N>, Z>, D: AnyDim + DimsOf<X, A>, Y, Z, V: Dims, S, A: Dims, G: Dims>(
         &self,
         x: &Named<T, X>,
         time: D,
         state: Option<GruState<S, T>>,
     ) -> (Named<T, <S as Union<(D,)>>::Out>, GruState<S, T>)
     where
-        D: DimRef<Brand = D> + NotIn<S>,
+        D: DimsOf<G, Y> + DimRef<Brand = D> + NotIn<S> + NotIn<(I,)>,
         S: MappedBy<(H,), GatesOf<GruGate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
         Y: Union<Y, Out = Y> + Union<GatesOf<GruGate, N>, Out = Y>,
-        Z: Union<GatesOf<GruGate, N>, Out = Z>,
+        Z: Union<GatesOf<GruGate, N>, Out = Z> + Union<(D,), Out = G>,
         GruGate: DimsOf<Y, V>,
         H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
     {
-        self.read(x, time, state, ReadFrom::Start, &always())
+        // `G` is `Z`. As a separate set it has `time` even if `x` lacks it, so that rustc reports
+        // only the bound on the dims of `x`.
+        self.read(self.gates::<X, Z>(x).same_set(), time, state, ReadFrom::Start, &Always)
+    }
+
+    /// Like [`apply`](Self::apply), for padded sequences of different lengths: `lengths` has the
+    /// length of each sequence. After its end the output is 0, and the state stays the same, as for
+    /// PyTorch's packed sequences.
+    ///
+    /// # Panics
+    ///
+    /// Where `apply` panics, and if a length is greater than the number of positions. (Lengths that
+    /// are an input of a recorded program are not checked. There, greater ones mean all positions.)
+    #[track_caller]
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn apply_padded<X: MappedBy<(I,), GatesOf<GruGate, N>, Z>, D: AnyDim + DimsOf<X, A>, Y, Z, V: Dims, S, A: Dims, G: Dims, L: LengthsFor<S>>(
+        &self,
+        x: &Named<T, X>,
+        time: D,
+        lengths: &Named<usize, L>,
+        state: Option<GruState<S, T>>,
+    ) -> (Named<T, <S as Union<(D,)>>::Out>, GruState<S, T>)
+    where
+        D: DimsOf<G, Y> + DimRef<Brand = D> + NotIn<S> + NotIn<(I,)>,
+        S: MappedBy<(H,), GatesOf<GruGate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
+        Y: Union<Y, Out = Y> + Union<GatesOf<GruGate, N>, Out = Y>,
+        Z: Union<GatesOf<GruGate, N>, Out = Z> + Union<(D,), Out = G>,
+        GruGate: DimsOf<Y, V>,
+        H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
+    {
+        let gates = self.gates::<X, Z>(x).same_set();
+        self.read(gates, time, state, ReadFrom::Start, &WithinLengths(lengths))
     }
 }

@@ -132,7 +132,20 @@ where
         X: Union<<(F,) as Union<(P,)>>::Out, Out: Union<<X as Union<<(F,) as Union<(P,)>>::Out>>::Out>>,
     {
         let half = (self.cos.size(F::default()) / 2) as isize;
-        let positions = start..start + x.size(P::default());
+        let (count, known) = (x.size(P::default()), self.cos.size(P::default()));
+        assert!(
+            start.checked_add(count).is_some_and(|end| end <= known),
+            "`Rope` of {count} positions along `{}` from {start}: there are angles for {known} positions",
+            P::NAME
+        );
+        // (The neighbours are taken at once, so a size that differs would be an index error.)
+        let (features, own) = (x.size(F::default()), self.cos.size(F::default()));
+        assert!(
+            features == own,
+            "`Rope` of {features} features along `{}`: there are angles for {own} features",
+            F::NAME
+        );
+        let positions = start..start + count;
         let cos = self.cos.view().slice(P::default(), positions.clone());
         let sin = self.sin.view().slice(P::default(), positions);
         let others = match &self.neighbours {

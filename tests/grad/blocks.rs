@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use typed_dims::creation::create::SizedDims;
-use typed_dims::grad::{hessian_primed, hvp, jacobian, jvp, try_hessian_primed, try_jacobian};
+use typed_dims::grad::{hessian, hessian_primed, hvp, jacobian, jvp, try_hessian_primed, try_jacobian};
 use typed_dims::prelude::*;
 
 dims! { struct Example; struct In; struct Out; }
@@ -170,6 +170,36 @@ fn a_list_has_a_block_for_each_element() {
     let blocks = hessian_primed(|(x, y)| (x * y).sum(In), (&pair.0, &pair.1));
     assert_eq!(blocks.0.0.order((In, prime(In))), Array2::<f64>::zeros((2, 2)));
     assert_eq!(blocks.0.1.order((In, prime(In))), Array2::<f64>::eye(2));
+}
+
+/// The primes of such a matrix are taken, so the rows get other dims.
+#[test]
+fn the_hessian_by_a_matrix_of_primes_has_other_rows() {
+    let p = array(1, (In.of(2), prime(In.of(2))));
+    let h = hessian(|p| p.powi(3).sum((In, prime(In))), &p, (In, prime(In)), (Out, prime(Out)));
+    let h: Tensor<f64, (In, Prime<In>, Out, Prime<Out>)> = h;
+    let (h, p) = (h.order((Out, prime(Out), In, prime(In))), p.order((In, prime(In))));
+    for ((r, rr, c, cc), found) in h.indexed_iter() {
+        let expected = if (r, rr) == (c, cc) { 6.0 * p[[r, rr]] } else { 0.0 };
+        assert!((found - expected).abs() < 1e-14, "{found} instead of {expected}");
+    }
+}
+
+/// `vmap` takes the Hessian and the Jacobian of each example.
+#[test]
+fn each_example_has_its_hessian() {
+    let x: Inputs = array(1, (Example.of(4), In.of(3)));
+    let f = |x: &Tensor<f64, (In,)>| x.powi(3).sum(In);
+    let each = vmap(|x: &Tensor<f64, (In,)>| hessian_primed(f, x), Example)(&x);
+    let each: Tensor<f64, (Example, In, Prime<In>)> = each;
+    let squares = |x: &Tensor<f64, (In,)>| x.square().eval();
+    let slopes = vmap(|x: &Tensor<f64, (In,)>| jacobian(squares, x), Example)(&x);
+    let slopes: Tensor<f64, (Example, In, Prime<In>)> = slopes;
+    for at in 0..4 {
+        let one = (&x).index(Example, at).eval();
+        assert_eq!((&each).index(Example, at).eval(), hessian_primed(f, &one));
+        assert_eq!((&slopes).index(Example, at).eval(), jacobian(squares, &one));
+    }
 }
 
 #[test]

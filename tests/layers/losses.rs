@@ -120,11 +120,43 @@ fn options_that_make_no_sense_are_refused() {
     );
     let out_of_range = refused(CrossEntropy::new()).expect("the label -1 counts");
     assert!(out_of_range.contains("index -1 of dim `Class` is out of range"), "{out_of_range}");
-    let few = from_vec(Class.of(3), vec![1.0; 3]);
-    let error =
-        logits.try_cross_entropy_with(Class, &labels, CrossEntropy::new().ignore_index(-1).weights(few));
-    let error = error.expect_err("three weights for four classes").to_string();
-    assert!(error.contains("Class"), "{error}");
+}
+
+/// The error has both numbers and the lines where they come from, whatever the targets are.
+#[test]
+fn each_class_has_a_weight() {
+    let (logits, labels) = given(false);
+    for (count, smoothing) in [(2, 0.0), (3, 0.1), (5, 0.0), (5, 0.1)] {
+        let line = line!() + 1;
+        let weights = ones::<f64, _>(Class.of(count));
+        let options = CrossEntropy::new().weights(&weights).label_smoothing(smoothing);
+        let error = logits.try_cross_entropy_with(Class, &labels, options);
+        let error = error.expect_err("other weights than classes").to_string();
+        assert!(error.starts_with("dim `Class` has size 4 (at "), "{error}");
+        assert!(error.contains(&format!("given size {count} (at {}:{line}:", file!())), "{error}");
+        assert!(!error.contains("dims-core"), "{error}");
+    }
+}
+
+#[test]
+fn a_target_beyond_the_classes_is_refused() {
+    let (logits, weights) = (given(false).0, weights());
+    let labels = from_vec(Batch.of(6), vec![3_i64, 0, 4, 2, 1, 0]);
+    let error = logits.try_cross_entropy_with(Class, &labels, CrossEntropy::new().weights(&weights));
+    let error = error.expect_err("there is no class 4").to_string();
+    assert!(error.contains("index 4 of dim `Class` is out of range for an axis of size 4"), "{error}");
+}
+
+/// An error about sizes names the lines of the operands.
+#[test]
+fn targets_have_the_sizes_of_the_predictions() {
+    let logits = given(false).0;
+    let line = line!() + 1;
+    let labels = from_vec(Batch.of(5), vec![0_i64; 5]);
+    let error = logits.try_cross_entropy_with(Class, &labels, CrossEntropy::new());
+    let error = error.expect_err("five labels for six predictions").to_string();
+    assert!(error.starts_with("dim `Batch` has size 6 (at "), "{error}");
+    assert!(error.contains(&format!("given size 5 (at {}:{line}:", file!())), "{error}");
 }
 
 /// Recorded functions take other labels and weights.

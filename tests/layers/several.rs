@@ -126,3 +126,86 @@ fn a_state_is_missing() {
     let network = GruStack::<Width, Inner, Next, f64>::new(Width.of(3), Inner.of(4), 2, 1);
     network.apply(&steps(), Time, Some(vec![state(21)]));
 }
+
+/// The message and the line of a panic.
+fn panicked(f: impl FnOnce()) -> (String, u32) {
+    use std::cell::Cell;
+    use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+    use std::sync::Mutex;
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    thread_local!(static LINE: Cell<u32> = const { Cell::new(0) });
+
+    let _guard = ONE_AT_A_TIME.lock().unwrap();
+    let before = take_hook();
+    set_hook(Box::new(|info| LINE.set(info.location().expect("a location").line())));
+    let result = catch_unwind(AssertUnwindSafe(f));
+    set_hook(before);
+    let payload = result.expect_err("no panic");
+    (*payload.downcast::<String>().expect("the message is text"), LINE.get())
+}
+
+/// PyTorch refuses such lengths too.
+#[test]
+fn lengths_beyond_the_positions_are_refused() {
+    let network = Lstm::<Width, Inner, Next, f64>::new(Width.of(3), Inner.of(4), 1);
+    let both = BiLstmStack::<Width, Inner, Next, Both, f64>::new(Width.of(3), Inner.of(4), 2, 1);
+    let long = from_vec(Batch.of(2), vec![9, 1]);
+    let expected = "a sequence of length 9, but there are 5 positions along `Time`";
+    let (x, line) = (steps(), line!() + 1);
+    let found = panicked(|| drop(network.apply_padded(&x, Time, &long, None)));
+    assert_eq!(found, (expected.to_owned(), line));
+    let line = line!() + 1;
+    let found = panicked(|| drop(both.apply_padded(&x, Time, &long, None)));
+    assert_eq!(found, (expected.to_owned(), line));
+    // Some of the elements of a larger tensor.
+    let lengths = from_vec((Batch.of(2), Row.of(2)), vec![5, 9, 3, 9]);
+    let lengths: Tensor<usize, (Batch,)> = lengths.index(Row, 0).eval();
+    network.apply_padded(&x, Time, &lengths, None);
+    network.apply_padded(&x, Time, &from_vec(Batch.of(2), vec![0, 5]), None);
+}
+
+#[test]
+fn lengths_of_another_batch_are_refused() {
+    let network = BiLstm::<Width, Inner, Next, Both, f64>::new(Width.of(3), Inner.of(4), 1);
+    let x = steps();
+    let bound = line!() + 1;
+    let lengths = from_vec(Batch.of(3), vec![1, 2, 3]);
+    let line = line!() + 1;
+    let (error, found) = panicked(|| drop(network.apply_padded(&x, Time, &lengths, None)));
+    assert_eq!(found, line, "{error}");
+    let both = [format!("{}:{bound}:", file!()), format!("{}:{line}:", file!())];
+    assert!(error.starts_with("dim `Batch`") && both.iter().all(|place| error.contains(place)), "{error}");
+}
+
+#[test]
+fn no_positions_are_refused() {
+    let none: X = zeros((Batch.of(2), Time.of(0), Width.of(3)));
+    let network = BiLstm::<Width, Inner, Next, Both, f64>::new(Width.of(3), Inner.of(4), 1);
+    let line = line!() + 1;
+    let found = panicked(|| drop(network.apply(&none, Time, None)));
+    assert_eq!(found, ("there are no positions along `Time`".to_owned(), line));
+}
+
+/// Errors of other layers are at the line of the call.
+#[test]
+fn errors_of_layers_are_at_the_call() {
+    let norm = LayerNorm::<(Width,), f64>::new(Width.of(4));
+    let (x, line) = (steps(), line!() + 1);
+    let (error, found) = panicked(|| drop(norm.apply(&x)));
+    assert_eq!(found, line, "{error}");
+    assert!(error.starts_with("dim `Width`"), "{error}");
+
+    let rope = Rope::<Time, Width, f64>::new(Time.of(8), Width.of(4), 10_000.0);
+    let x: X = zeros((Batch.of(2), Time.of(5), Width.of(4)));
+    for start in [4, usize::MAX] {
+        let line = line!() + 1;
+        let (error, found) = panicked(|| drop(rope.apply(&x, start)));
+        assert_eq!(found, line, "{error}");
+        let expected =
+            format!("`Rope` of 5 positions along `Time` from {start}: there are angles for 8 positions");
+        assert_eq!(error, expected);
+    }
+    let rope = Rope::<Time, Width, f64>::interleaved(Time.of(8), Width.of(6), 10_000.0);
+    let (error, _) = panicked(|| drop(rope.apply(&x, 0)));
+    assert_eq!(error, "`Rope` of 4 features along `Width`: there are angles for 6 features");
+}

@@ -10,6 +10,7 @@
 mod splitmix;
 
 mod checks;
+mod exponential;
 mod inputs;
 mod refused;
 mod run;

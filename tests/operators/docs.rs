@@ -148,7 +148,7 @@ fn page() -> String {
     let families = families();
     let count: usize = families.iter().map(|family| family.operators.len()).sum();
     let mut page = format!(
-        "# Operators\n\nAll {count} operators, with their names in PyTorch, JAX and NumPy. Search the page for the name that you know. The prelude has all methods, and all functions except those whose section names their module.\n\n\
+        "# Operators\n\nAll {count} operators, with their names in PyTorch, JAX and NumPy. Search the page for the name that you know. The prelude has all methods, and all functions except those whose section names their module. Of the types in the calls, `Triangular` is in `typed_dims::operators::linalg::systems`, `Interpolation` in `typed_dims::operators::interpolate`, and `CrossEntropy` in `typed_dims::nn::loss`. `permutation` and `batches`, for examples in random order, are in `typed_dims::creation::random`.\n\n\
          | column | meaning |\n|---|---|\n\
          | dims | the dims of the arguments, and after the arrow the dims of the result. Unless the next column says *all*, operators also accept extra dims and loop over them. The extra dims may differ between arguments |\n\
          | along | the dims that the operator treats specially. *all*: no other dims are allowed, because the size of the result depends on the data |\n\

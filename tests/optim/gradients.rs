@@ -29,6 +29,29 @@ fn limits_and_shares_out_of_their_range_are_refused() {
     }
 }
 
+/// The messages say which value is which.
+#[test]
+fn values_of_other_sizes_are_refused() {
+    let of = |len: usize, rows: usize| vec![ones::<f32, _>(Row.of(rows)); len];
+    let mut gradients = Accumulator::new();
+    gradients.add(of(2, 3));
+    assert_eq!(
+        gradients.try_add(of(2, 4)).unwrap_err().to_string(),
+        "the values of `0` differ: dim `Row` has size 3 in the sum so far, 4 in the new gradient"
+    );
+    assert_eq!(
+        gradients.try_add(of(1, 3)).unwrap_err().to_string(),
+        "the values differ: the length is 2 in the sum so far, 1 in the new gradient"
+    );
+    assert_eq!(gradients.count(), 1);
+    let mut average = Average::new(0.5);
+    average.update(&of(2, 3));
+    assert_eq!(
+        average.try_update(&of(2, 4)).unwrap_err().to_string(),
+        "the values of `0` differ: dim `Row` has size 3 in the average, 4 in the parameters"
+    );
+}
+
 #[test]
 fn clipping_agrees_with_pytorch() {
     let expected = &reference()["clipped"];

@@ -94,15 +94,15 @@ fn groups_that_make_no_sense_are_refused() {
     );
     assert_eq!(
         refused(AdamW::new(0.1).group("*.bias", |group| group.weight_decay(-1.0))),
-        "`AdamW` with the weight decay of the group \"*.bias\" -1: it must be finite and 0 or more"
+        "the weight decay of the group `*.bias` of `AdamW` is -1: it must be finite and 0 or more"
     );
     assert_eq!(
         refused(Lamb::new(0.1).group("*.bias", |group| group.rate(f64::NAN))),
-        "`Lamb` with the learning rate of the group \"*.bias\" NaN: it must be finite and 0 or more"
+        "the learning rate of the group `*.bias` of `Lamb` is NaN: it must be finite and 0 or more"
     );
     assert_eq!(
         refused(Sgd::new(0.1).group_where(|_| true, |group| group.rate_factor(-2.0))),
-        "`Sgd` with the rate factor of the group a function -2: it must be finite and 0 or more"
+        "the rate factor of a `group_where` of `Sgd` is -2: it must be finite and 0 or more"
     );
 }
 

@@ -184,6 +184,93 @@ fn a_later_parameter_counts_from_its_own_first_step() {
     assert!((value[2].view().order(Row)[0] - (0.7 - 0.1)).abs() < 1e-7);
 }
 
+/// The state of a parameter that is gone is dropped: another one of its name starts at step 0.
+#[test]
+fn the_state_of_a_parameter_that_is_gone_is_dropped() {
+    fn check<O: Optimizer<Vec<Tensor<f64, (Row,)>>>>(mut optimizer: O) {
+        let of = |len: usize| vec![ones::<f64, _>(Row.of(2)); len];
+        let mut value = of(3);
+        (0..3).for_each(|_| optimizer.step(&mut value, &of(3)));
+        value.pop();
+        // A mistake changes nothing, not even the state.
+        assert!(optimizer.try_step(&mut value, &of(3)).is_err());
+        assert_eq!(optimizer.state().parameters().len(), 3);
+        optimizer.step(&mut value, &of(2));
+        let names: Vec<String> = optimizer.state().parameters().iter().map(|state| state.name()).collect();
+        assert_eq!(names, ["0", "1"]);
+        // (Other sizes than those of the old parameter.)
+        value.push(ones(Row.of(5)));
+        let gradient = value.map_elements(|_: f64| 1.0);
+        optimizer.step(&mut value, &gradient);
+        assert_eq!(["0", "1", "2"].map(|name| optimizer.state().steps_of(name)), [5, 5, 1]);
+    }
+    check(Sgd::new(0.1).momentum(0.9));
+    check(Adam::new(0.1));
+    check(Lamb::new(0.1));
+    check(Adafactor::new(0.1));
+}
+
+/// A group that has lost its last parameter is an error, as one that never had any.
+#[test]
+fn a_group_without_parameters_is_refused_after_a_parameter_is_gone() {
+    let of = |len: usize| vec![ones::<f64, _>(Row.of(2)); len];
+    let (mut value, mut optimizer) = (of(2), Sgd::new(0.1).group("1", |group| group.rate(0.5)));
+    optimizer.step(&mut value, &of(2));
+    value.pop();
+    for _ in 0..2 {
+        let error = optimizer.try_step(&mut value, &of(1)).unwrap_err();
+        assert_eq!(error.to_string(), "no parameter is in the group `1`: the names are `0`");
+    }
+}
+
+/// Tensors of integers are not learned.
+#[test]
+fn integers_take_no_step() {
+    let (mut value, gradient) = (full(Row.of(2), 3usize), full(Row.of(2), 1usize));
+    let mut optimizer = Sgd::new(0.1);
+    optimizer.step(&mut value, &gradient);
+    assert_eq!((value.order(Row)[0], optimizer.steps()), (3, 1));
+}
+
+/// A checkpoint has the parameters of the last step. If others were added or removed since, loading
+/// names them; `prepare` brings the state up to date.
+#[test]
+fn a_checkpoint_after_parameters_were_added_or_removed() {
+    use typed_dims::optim::checkpoint::{Checkpoint, Saved};
+
+    type Layers = Vec<Tensor<f64, (Row,)>>;
+    let of = |len: usize| -> Layers { vec![ones(Row.of(2)); len] };
+    let resumed = |optimizer: &Adam<Layers>, value: &Layers| {
+        let mut checkpoint = Checkpoint::new();
+        checkpoint.put_optimizer("adam", optimizer).unwrap();
+        let mut resumed = Adam::new(0.1);
+        let saved = Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
+        saved.load_optimizer("adam", &mut resumed, value).map(|()| resumed).map_err(|error| error.to_string())
+    };
+    let (mut value, mut optimizer) = (of(3), Adam::new(0.1));
+    optimizer.step(&mut value, &of(3));
+
+    value.pop();
+    let error = resumed(&optimizer, &value).unwrap_err();
+    assert!(error.contains("`adam.mean.2` of sizes [2] is not used"), "{error}");
+    let mut prepared = optimizer.clone();
+    prepared.prepare(&value);
+    assert_eq!(resumed(&prepared, &value).unwrap().state().parameters().len(), 2);
+    optimizer.step(&mut value, &of(2));
+    assert_eq!(resumed(&optimizer, &value).unwrap().state().parameters().len(), 2);
+
+    value.extend(of(2));
+    let error = resumed(&optimizer, &value).unwrap_err();
+    assert!(error.contains("`adam.mean.2` is missing"), "{error}");
+    optimizer.prepare(&value);
+    let mut other = resumed(&optimizer, &value).unwrap();
+    assert_eq!(["1", "3"].map(|name| other.state().steps_of(name)), [2, 0]);
+    let mut same = value.clone();
+    optimizer.step(&mut value, &of(4));
+    other.step(&mut same, &of(4));
+    assert_eq!(value, same);
+}
+
 /// The text of the error of a step, which must change nothing.
 fn step_refused<O: Optimizer<Matrix<f64>>>(mut optimizer: O) -> String {
     let mut p = first::<f64>();
@@ -627,7 +714,32 @@ fn parts_are_frozen_by_name() {
     );
     optimizer.freeze("layers.7");
     let error = optimizer.try_step(&mut value, &gradient).unwrap_err();
-    assert_eq!(error.to_string(), "cannot freeze `layers.7`: no parameter has this name");
+    assert_eq!(
+        error.to_string(),
+        "cannot freeze `layers.7`: no parameter has this name; the names are `embedding`, `layers.0.weight`, `layers.1.weight`, `layers.1.bias`, \
+         `layers.2.weight`, `layers.2.bias`, .."
+    );
+}
+
+/// Patterns are those of groups.
+#[test]
+fn parts_are_frozen_by_patterns() {
+    let before = network(3);
+    let gradient = before.map_elements(|_: f32| 1.0);
+    let steps = |patterns: &[&str]| {
+        let mut optimizer = Adam::new(0.1);
+        patterns.iter().for_each(|pattern| optimizer.freeze(pattern));
+        optimizer.step(&mut before.clone(), &gradient);
+        ["embedding", "layers.0.weight", "layers.1.weight", "layers.1.bias", "layers.2.bias"]
+            .map(|name| optimizer.state().steps_of(name))
+    };
+    assert_eq!(steps(&["*.bias"]), [1, 1, 1, 0, 0]);
+    assert_eq!(steps(&["layers.*.weight"]), [1, 0, 0, 1, 1]);
+    assert_eq!(steps(&["layers.1", "emb*"]), [0, 1, 0, 0, 1]);
+    let mut optimizer = Adam::new(0.1);
+    optimizer.freeze("*.bais");
+    let error = optimizer.try_step(&mut before.clone(), &gradient).unwrap_err().to_string();
+    assert!(error.starts_with("cannot freeze `*.bais`: no parameter has this name"), "{error}");
 }
 
 #[test]
@@ -641,21 +753,25 @@ fn values_that_do_not_fit_change_nothing() {
     let error = optimizer.try_step(&mut value, &gradient).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the values of `layers.2.weight` differ: dim `Row` has size 3 in one, 2 in another"
+        "the values of `layers.2.weight` differ: dim `Row` has size 3 in the parameters, 2 in the gradient"
     );
     gradient.layers.truncate(1);
     let error = optimizer.try_step(&mut value, &gradient).unwrap_err();
-    assert_eq!(error.to_string(), "the values of `layers` differ: one has the length 3, another 1");
+    assert_eq!(
+        error.to_string(),
+        "the values of `layers` differ: the length is 3 in the parameters, 1 in the gradient"
+    );
     // The state belongs to parameters of other sizes.
     let mut larger = network(4);
     let gradient = larger.map_elements(|_: f32| 1.0);
     let error = optimizer.try_step(&mut larger, &gradient).unwrap_err();
-    assert!(error.to_string().contains("dim `Row` has size 4 in one, 3 in another"), "{error}");
+    let expected = "dim `Row` has size 4 in the parameters, 3 in the optimizer's state";
+    assert!(error.to_string().contains(expected), "{error}");
     assert_eq!((all(&value), optimizer.steps()), (before, 1));
 }
 
 #[test]
-#[should_panic(expected = "the first is `None`, another is not")]
+#[should_panic(expected = "`layers.0.bias` differ: it is `None` in the parameters, but not in the gradient")]
 fn the_short_form_panics_with_the_text() {
     let mut value = network(3);
     let mut gradient = value.clone();

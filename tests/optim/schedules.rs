@@ -80,6 +80,13 @@ fn a_plateau_refuses_settings_out_of_their_range() {
         refused(Plateau::new(0.1).threshold(-0.5)),
         "`Plateau` with the threshold -0.5: it must be finite and 0 or more"
     );
+    for rate in [-0.1, f64::NAN, f64::INFINITY] {
+        assert_eq!(
+            refused(Plateau::new(rate)),
+            format!("`Plateau` with the rate {rate}: it must be finite and 0 or more")
+        );
+    }
+    assert_eq!(Plateau::new(0.0).observe(1.0), 0.0);
 }
 
 /// NaN losses never count as better.

@@ -85,7 +85,47 @@ fn a_plan_shows_one_loop() {
 #[test]
 fn traced_numbers_are_refused() {
     let x = from_vec(Row.of(2), vec![2.0, 3.0]);
+    let line = line!() + 1;
     let lost = catch_unwind(AssertUnwindSafe(|| grad(|x| vmap(f64::sqrt, Row)(x).sum(Row), &x)));
     let text = *lost.unwrap_err().downcast::<String>().unwrap();
-    assert!(text.contains("vmap"), "{text}");
+    let place = format!("`vmap` (at {}:{line}:", file!());
+    assert!(text.contains(&place), "{text}");
+}
+
+/// The returned function cannot know the line of its call, so errors have that of `vmap`.
+#[test]
+fn errors_about_sizes_name_lines_of_the_program() {
+    let bound = line!() + 1;
+    let (x, y) = (zeros::<f64, _>(Row.of(3)), zeros::<f64, _>(Row.of(2)));
+    let line = line!() + 2;
+    let refused = catch_unwind(AssertUnwindSafe(|| {
+        let larger = vmap(f64::max, Row);
+        larger((&x, &y + 1.0))
+    }));
+    let text = *refused.unwrap_err().downcast::<String>().unwrap();
+    let here = |line: u32| format!("(at {}:{line}:", file!());
+    assert!(text.starts_with("dim `Row` has size 3 ") && text.contains(" size 2 "), "{text}");
+    assert!(text.contains(&here(bound)) && text.contains(&here(line)), "{text}");
+    assert!(!text.contains("batch/"), "{text}");
+
+    // The result has the line of `vmap`, too.
+    let line = line!() + 1;
+    let roots = vmap(f64::sqrt, Row)(&x);
+    let text = (&roots + &y).try_sum(Row).unwrap_err().to_string();
+    assert!(text.contains(&here(line)) && text.contains(&here(bound)), "{text}");
+}
+
+/// The function that `vmap` returns does not keep what its argument borrows.
+#[test]
+fn arguments_can_be_temporary() {
+    let x = from_vec(Row.of(2), vec![3.0, 8.0]);
+    let roots = vmap(f64::sqrt, Row)(&(&x + 1.0).eval()).order(Row);
+    assert_eq!(roots, ndarray::array![2.0, 3.0]);
+}
+
+/// A tuple of one is one argument.
+#[test]
+fn a_tuple_of_one() {
+    let x = from_vec(Row.of(2), vec![4.0, 9.0]);
+    assert_eq!(vmap(f64::sqrt, Row)((&x,)), vmap(f64::sqrt, Row)(&x));
 }

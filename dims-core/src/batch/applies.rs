@@ -21,9 +21,10 @@ use super::each::{Apiece, Collect, looped};
 use super::mapped::{HasAny, MappedOne, RestOf, United, Unmapped, unify_all};
 use super::seal::Visible;
 use super::way::{Alike, OneByOne, Together, Way, Ways};
-use crate::error::{DimError, list_sizes};
+use crate::error::{DimError, Origin, list_sizes};
 use crate::execute::reduce::{TensorOf, eval};
 use crate::execute::step::NotedCalls;
+use crate::expr::Expr;
 use crate::expr::evaluate::evaluate_tensor_in;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::volume;
@@ -60,9 +61,10 @@ pub trait Given<P, D, M: Dims>: Sized {
     /// The argument, sealed if it has a mapped dim.
     type Sealed;
     // Not a method: for a missing method with a similar name, such as `fold`, rustc would search
-    // this trait without end.
+    // this trait without end. The line of the user's program is a parameter here and below: `vmap`
+    // returns a closure, and a closure cannot be `#[track_caller]`.
     #[doc(hidden)]
-    fn hold(argument: Self) -> Result<Self::Held, DimError>;
+    fn hold(argument: Self, place: Origin) -> Result<Self::Held, DimError>;
     #[doc(hidden)]
     fn unify(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError>;
     #[doc(hidden)]
@@ -99,8 +101,13 @@ where
     type Held = TensorOf<A>;
     type Sealed = <TensorOf<A> as MappedOne<D, M>>::Sealed;
 
-    fn hold(argument: Self) -> Result<Self::Held, DimError> {
-        if V::Way::ONE_BY_ONE { one_after_the_other::<A, K>(argument) } else { eval(argument) }
+    fn hold(argument: Self, place: Origin) -> Result<Self::Held, DimError> {
+        if V::Way::ONE_BY_ONE {
+            return one_after_the_other::<A, K>(argument, place);
+        }
+        let tensor = argument.into_named();
+        let origin = origin_of::<A::Dims>(&tensor.expr, place);
+        Ok(Named::from_expr(eval(tensor)?.expr.with_origin(origin)))
     }
 
     fn unify(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError> {
@@ -128,11 +135,22 @@ where
 /// contiguous.
 ///
 /// Elements are copied here, once. Each example is then a contiguous part of this memory.
-pub(super) fn one_after_the_other<A: Computable, K: Dims>(argument: A) -> Result<TensorOf<A>, DimError> {
+pub(super) fn one_after_the_other<A: Computable, K: Dims>(
+    argument: A,
+    place: Origin,
+) -> Result<TensorOf<A>, DimError> {
     let tensor = argument.into_named();
+    let origin = origin_of::<A::Dims>(&tensor.expr, place);
     let shape = tensor.unified_shape()?;
     let order = examples_outermost(A::Dims::KEYS, K::KEYS, AxisList::in_memory_of::<K, A::Rank>().as_slice());
-    Ok(Named::from_expr(evaluate_tensor_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?))
+    let held = evaluate_tensor_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
+    Ok(Named::from_expr(held.with_origin(origin)))
+}
+
+/// The origin of the sizes of a tensor with the dims `S`: its own if it is in memory, or `place`,
+/// where it is computed.
+pub(super) fn origin_of<S: Dims>(expr: &impl Expr, place: Origin) -> Origin {
+    expr.in_memory::<S>().map_or(place, |raw| raw.origin)
 }
 
 /// An order of axes in which the dims `own` and the positional axes come last, in the order
@@ -177,7 +195,9 @@ pub enum Referent<X, P> {
 #[diagnostic::do_not_recommend]
 impl<A, P, D, M: Dims> Given<Reference<P>, D, M> for A
 where
-    A: Given<P, D, M>,
+    // (Without `Computable`, rustc would report a reference to a reference to .. for any other type
+    // if it does not know `P`.)
+    A: Computable + Given<P, D, M>,
     P: ByValue,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -185,8 +205,8 @@ where
     type Held = A::Held;
     type Sealed = Referent<A::Sealed, P>;
 
-    fn hold(argument: Self) -> Result<Self::Held, DimError> {
-        A::hold(argument)
+    fn hold(argument: Self, place: Origin) -> Result<Self::Held, DimError> {
+        A::hold(argument, place)
     }
 
     fn unify(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError> {
@@ -340,8 +360,7 @@ pub trait Maps<D, P, Y, O> {
     type All: Dims;
     // An associated function like `Given::hold`, so that rustc does not find it as a method.
     #[doc(hidden)]
-    #[track_caller]
-    fn try_map(arguments: Self, dims: &D, function: &impl Callee<P, Y>) -> Result<O, DimError>
+    fn try_map(arguments: Self, dims: &D, function: &impl Callee<P, Y>, place: Origin) -> Result<O, DimError>
     where
         Self: Sized;
 }
@@ -358,7 +377,12 @@ pub trait Runs<X, P, D, M, Y> {
     /// The result for the caller.
     type Out;
     #[doc(hidden)]
-    fn run(tensors: X, dims: &D, function: &impl Callee<P, Y>) -> Result<Self::Out, DimError>;
+    fn run(
+        tensors: X,
+        dims: &D,
+        function: &impl Callee<P, Y>,
+        place: Origin,
+    ) -> Result<Self::Out, DimError>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -369,8 +393,13 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <Together as Runs<X, P, D, M, Y>>::Out;
 
-    fn run(tensors: X, dims: &D, function: &impl Callee<P, Y>) -> Result<Self::Out, DimError> {
-        Together::run(tensors, dims, function)
+    fn run(
+        tensors: X,
+        dims: &D,
+        function: &impl Callee<P, Y>,
+        place: Origin,
+    ) -> Result<Self::Out, DimError> {
+        Together::run(tensors, dims, function, place)
     }
 }
 
@@ -387,9 +416,13 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type All = S;
 
-    #[track_caller]
-    fn try_map(argument: Self, dims: &D, function: &impl Callee<(P,), Y>) -> Result<O, DimError> {
-        W::run((argument,), dims, function)
+    fn try_map(
+        argument: Self,
+        dims: &D,
+        function: &impl Callee<(P,), Y>,
+        place: Origin,
+    ) -> Result<O, DimError> {
+        W::run((argument,), dims, function, place)
     }
 }
 
@@ -466,12 +499,13 @@ macro_rules! tuples {
                 tensors: ($($a,)*),
                 dims: &Along,
                 function: &impl Callee<($($p,)*), Result_>,
+                place: Origin,
             ) -> Result<Self::Out, DimError> {
                 let mut further = Further::<Further_>::new();
-                let held = ($(Given::hold(tensors.$n)?,)*);
+                let held = ($(Given::hold(tensors.$n, place)?,)*);
                 $($a::unify(&held.$n, &mut further)?;)*
                 unify_all(&mut further, dims)?;
-                function.call(($($a::whole($a::seal(held.$n, &further)),)*)).try_open()
+                function.call(($($a::whole($a::seal(held.$n, &further)),)*)).try_open(place)
             }
         }
 
@@ -492,9 +526,10 @@ macro_rules! tuples {
                 tensors: ($($a,)*),
                 dims: &Along,
                 function: &impl Callee<($($p,)*), Result_>,
+                place: Origin,
             ) -> Result<Self::Out, DimError> {
                 let mut further = Further::<Further_>::new();
-                let held = ($(Given::hold(tensors.$n)?,)*);
+                let held = ($(Given::hold(tensors.$n, place)?,)*);
                 $($a::unify(&held.$n, &mut further)?;)*
                 unify_all(&mut further, dims)?;
                 let sealed = ($($a::seal(held.$n, &further),)*);
@@ -505,11 +540,12 @@ macro_rules! tuples {
                     let all = 0..number_of_examples::<Further_>(further.sizes())?;
                     calls.call(|| all.into_iter().try_for_each(|number| call(number).add(&mut results)))?;
                     calls.finish(Result_::bytes(&results));
-                    return Result_::finish(results, further.sizes(), &|_| None)?.try_open();
+                    return Result_::finish(results, further.sizes(), &|_| None, place)?.try_open(place);
                 }
                 let size = |id| None$(.or_else(|| $a::size(&sealed.$n, id)))*;
                 let call = |at: &[usize]| Ok(function.call(($($a::one(&sealed.$n, at),)*)));
-                looped::<Further_, Result_>("a function of one example (one whose parameters have `Rest` runs once)", further.sizes(), call, size)?.try_open()
+                let function = "a function of one example (one whose parameters have `Rest` runs once)";
+                looped::<Further_, Result_>(function, further.sizes(), call, size, place)?.try_open(place)
             }
         }
     };
@@ -540,9 +576,13 @@ macro_rules! several {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type All = All;
 
-            #[track_caller]
-            fn try_map(arguments: Self, dims: &Along, function: &impl Callee<($($p,)*), Result_>) -> Result<Output, DimError> {
-                Way_::run(arguments, dims, function)
+            fn try_map(
+                arguments: Self,
+                dims: &Along,
+                function: &impl Callee<($($p,)*), Result_>,
+                place: Origin,
+            ) -> Result<Output, DimError> {
+                Way_::run(arguments, dims, function, place)
             }
         }
 
@@ -550,7 +590,7 @@ macro_rules! several {
     };
 }
 
-tuples!(A P 0);
+several!(A P 0);
 several!(A P 0 B Q 1);
 several!(A P 0 B Q 1 C U 2);
 several!(A P 0 B Q 1 C U 2 G V 3);

@@ -17,6 +17,7 @@ use crate::tensors::tensor::{AsTensor, Computable, NamedOf};
 use crate::types::rank::Rank;
 use crate::types::set::list::List;
 use crate::types::set::{Dims, Keys};
+use core::panic::Location;
 use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Odometer;
 use kernels::memory::axes::Axis;
@@ -76,17 +77,19 @@ pub fn try_map_each<X: Apiece, Y: Computable>(
     tensors.unify(&mut further)?;
     further.finish()?;
     let call = |at: &[usize]| f(tensors.one(at)).map(AsTensor::into_named);
-    looped::<X::Rest, NamedOf<Y>>("a closure", further.sizes(), call, |id| tensors.size(id))
+    let place = Some(Location::caller());
+    looped::<X::Rest, NamedOf<Y>>("a closure", further.sizes(), call, |id| tensors.size(id), place)
 }
 
 /// Calls `f` for each position of dims with the sizes `counts`, and collects the results. `size`
-/// returns the size of a dim of the examples.
+/// returns the size of a dim of the examples. The results get the origin `place`.
 #[track_caller]
 pub(super) fn looped<B: Dims, Y: Collect<B>>(
     function: &'static str,
     counts: &[usize],
     mut f: impl FnMut(&[usize]) -> Result<Y, DimError>,
     size: impl Fn(u64) -> Option<usize>,
+    place: Origin,
 ) -> Result<Y::All, DimError> {
     let mut results = Y::none();
     let mut calls = NotedCalls::of(function);
@@ -98,7 +101,7 @@ pub(super) fn looped<B: Dims, Y: Collect<B>>(
         odometer.advance(&mut at);
     }
     calls.finish(Y::bytes(&results));
-    Y::finish(results, counts, &size)
+    Y::finish(results, counts, &size, place)
 }
 
 /// The result of a single call, and of all calls: a tensor, or a tuple of tensors. There is an
@@ -128,6 +131,7 @@ pub trait Collect<B: Dims>: Sized {
         results: Self::Results,
         counts: &[usize],
         size: &dyn Fn(u64) -> Option<usize>,
+        place: Origin,
     ) -> Result<Self::All, DimError>;
 }
 
@@ -168,11 +172,11 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
         results.all.bytes()
     }
 
-    #[track_caller]
     fn finish(
         results: Results<T>,
         counts: &[usize],
         size: &dyn Fn(u64) -> Option<usize>,
+        place: Origin,
     ) -> Result<Self::All, DimError> {
         let own = match results.sizes {
             Some(sizes) => sizes,
@@ -186,7 +190,8 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
             .zip(counts.iter().copied())
             .chain(own_axes.map(|axis| (if axis < named { axis } else { axis + further }, own[axis])))
             .unzip();
-        arranged(results.all.finish(), &order, &sizes)
+        let all: Self::All = arranged(results.all.finish(), &order, &sizes)?;
+        Ok(Named::from_expr(all.expr.with_origin(place)))
     }
 }
 
@@ -323,8 +328,9 @@ macro_rules! tuples {
                 results: Self::Results,
                 counts: &[usize],
                 size: &dyn Fn(u64) -> Option<usize>,
+                place: Origin,
             ) -> Result<Self::All, DimError> {
-                Ok(($first::finish(results.0, counts, size)?, $($a::finish(results.$n, counts, size)?,)*))
+                Ok(($first::finish(results.0, counts, size, place)?, $($a::finish(results.$n, counts, size, place)?,)*))
             }
         }
 

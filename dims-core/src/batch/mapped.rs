@@ -1,9 +1,10 @@
 //! Tensors whose dims are mapped over: sealed for the function, and opened in its result.
 
+use super::applies::origin_of;
 use super::argument::{Further, SealedAxes};
 use super::closed::EndsInRest;
 use super::seal::{Opened, Sealable, Visible};
-use crate::error::DimError;
+use crate::error::{DimError, Origin};
 use crate::expr::Expr;
 use crate::expr::evaluate::evaluate_tensor;
 use crate::plan::shape::Shape;
@@ -208,7 +209,7 @@ pub(super) fn unify_all<M: Dims>(further: &mut Further<M>, dims: &impl DimList) 
 /// The dims of a tensor, or of several as nested pairs.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be mapped over",
-    label = "a tensor, or a tuple of up to 12 tensors, is expected here",
+    label = "a tensor, or a tuple of tensors, is expected here: up to 12 for `batched`, up to 6 for `vmap`",
     note = "an array becomes a tensor when it is bound: `a.at((n, ..))`"
 )]
 pub trait United {
@@ -279,9 +280,8 @@ macro_rules! tuples {
             type Out = ($($a::Out,)*);
             type Clash = first_clash!($($a)*);
 
-            #[track_caller]
-            fn try_open(self) -> Result<Self::Out, DimError> {
-                Ok(($(self.$n.try_open()?,)*))
+            fn try_open(self, place: Origin) -> Result<Self::Out, DimError> {
+                Ok(($(self.$n.try_open(place)?,)*))
             }
         }
     };
@@ -299,9 +299,9 @@ pub trait Unmapped {
     type Out;
     /// The first dim that the rest has too, or [`Nothing`](crate::types::set::Nothing).
     type Clash: MaybeDim;
+    /// If it is computed here, its sizes have the origin `place`.
     #[doc(hidden)]
-    #[track_caller]
-    fn try_open(self) -> Result<Self::Out, DimError>;
+    fn try_open(self, place: Origin) -> Result<Self::Out, DimError>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -312,11 +312,11 @@ impl<T: Element, S: Dims + Opened<All = X>, R: Rank, E: Expr<Elem = T>, X: Dims>
     type Out = Named<T, X, R>;
     type Clash = S::Clash;
 
-    #[track_caller]
-    fn try_open(self) -> Result<Self::Out, DimError> {
+    fn try_open(self, place: Origin) -> Result<Self::Out, DimError> {
         let mut shape = Shape::new::<S, R>();
         self.unify(&mut shape)?;
-        let owned = evaluate_tensor::<S, R, E>(self.expr, &shape)?;
+        let origin = origin_of::<S>(&self.expr, place);
+        let owned = evaluate_tensor::<S, R, E>(self.expr, &shape)?.with_origin(origin);
         Ok(Named::from_expr(owned.with_dims(S::FROM, |_| 0)))
     }
 }

@@ -7,7 +7,7 @@ use super::closed::EndsInRest;
 use super::each::Collect;
 use super::mapped::{HasAny, MappedOne};
 use super::way::{Alike, OneByOne, Way};
-use crate::error::DimError;
+use crate::error::{DimError, Origin};
 use crate::execute::lines::arranged;
 use crate::execute::loops::check_taken;
 use crate::execute::reduce::TensorOf;
@@ -119,8 +119,8 @@ macro_rules! numbers {
             type Held = TensorOf<A>;
             type Sealed = NumberLine<$t>;
 
-            fn hold(argument: Self) -> Result<Self::Held, DimError> {
-                let held = one_after_the_other::<A, ()>(argument)?;
+            fn hold(argument: Self, place: Origin) -> Result<Self::Held, DimError> {
+                let held = one_after_the_other::<A, ()>(argument, place)?;
                 check_taken(held.expr.all(), "vmap")?;
                 Ok(held)
             }
@@ -175,14 +175,15 @@ macro_rules! numbers {
                 size_of_val(&results[..])
             }
 
-            #[track_caller]
             fn finish(
                 results: Vec<$t>,
                 counts: &[usize],
                 _: &dyn Fn(u64) -> Option<usize>,
+                place: Origin,
             ) -> Result<Self::All, DimError> {
                 let order: Order = (0..counts.len()).collect();
-                arranged(results, &order, counts)
+                let all: Self::All = arranged(results, &order, counts)?;
+                Ok(Named::from_expr(all.expr.with_origin(place)))
             }
         }
     )*};

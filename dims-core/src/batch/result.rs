@@ -28,6 +28,7 @@ pub trait Finish<W: Output, B: Dims> {
     const SEAL: crate::seal::Seal;
     /// The result in memory, with the rest `B`.
     #[doc(hidden)]
+    #[track_caller]
     fn finish(self, batch: &Batch<B>) -> Result<W::In<B>, DimError>;
 }
 
@@ -45,7 +46,6 @@ where
     NoDim<Missing<S, K::List>>: Bound<Missing<S, K::List>, S, Then<Left<S, K::List>>: NothingBut<B, S>>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    #[track_caller]
     fn finish(self, batch: &Batch<B>) -> Result<In<Named<U, K, Q>, B>, DimError> {
         let mut shape = Shape::new::<K::Sealed<B>, Q>();
         self.expr.unify::<K::Sealed<B>, Q>(&mut shape)?;
@@ -91,29 +91,39 @@ impl<T, B: Dims> Finish<Plain<T>, B> for T {
 impl<Y: Finish<W, B>, W: Output, B: Dims> Finish<Option<W>, B> for Option<Y> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn finish(self, batch: &Batch<B>) -> Result<Option<W::In<B>>, DimError> {
-        self.map(|value| value.finish(batch)).transpose()
+        // (Not in a closure, which would be the origin of the result's sizes.)
+        match self {
+            Some(value) => value.finish(batch).map(Some),
+            None => Ok(None),
+        }
     }
 }
 
 impl<Y: Finish<W, B>, W: Output, B: Dims, E> Finish<Result<W, E>, B> for Result<Y, E> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn finish(self, batch: &Batch<B>) -> Result<Result<W::In<B>, E>, DimError> {
-        self.map(|value| value.finish(batch)).map_or_else(|error| Ok(Err(error)), |value| value.map(Ok))
+        match self {
+            Ok(value) => value.finish(batch).map(Ok),
+            Err(error) => Ok(Err(error)),
+        }
     }
 }
 
 impl<Y: Finish<W, B>, W: Output, B: Dims> Finish<Vec<W>, B> for Vec<Y> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn finish(self, batch: &Batch<B>) -> Result<Vec<W::In<B>>, DimError> {
-        self.into_iter().map(|value| value.finish(batch)).collect()
+        let mut values = Vec::with_capacity(self.len());
+        for value in self {
+            values.push(value.finish(batch)?);
+        }
+        Ok(values)
     }
 }
 
 impl<Y: Finish<W, B>, W: Output, B: Dims, const N: usize> Finish<[W; N], B> for [Y; N] {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    #[track_caller]
     fn finish(self, batch: &Batch<B>) -> Result<[W::In<B>; N], DimError> {
-        let values = self.into_iter().map(|value| value.finish(batch)).collect::<Result<Vec<_>, _>>()?;
+        let values = <Vec<Y> as Finish<Vec<W>, B>>::finish(self.into(), batch)?;
         Ok(values.try_into().ok().expect("there are as many results as values"))
     }
 }

@@ -3,10 +3,10 @@
 use super::applies::{Callee, Maps};
 use super::closed::Apart;
 use super::mapped::{Mapped, Unmapped};
-use crate::error::unwrap;
+use crate::error::{DimError, fail, unwrap};
 use crate::types::dim::DimList;
 use crate::types::set::{Dims, DimsOf, NoDim};
-use alloc::boxed::Box;
+use core::panic::Location;
 
 /// Runs a closure written for one example on tensors with the extra dims `dims`.
 ///
@@ -33,15 +33,15 @@ where
     Y: Unmapped,
     NoDim<Y::Clash>: Apart<Y::Clash>,
 {
-    unwrap(unwrap(tensors.seal(&dims).map(f)).try_open())
+    unwrap(unwrap(tensors.seal(&dims).map(f)).try_open(Some(Location::caller())))
 }
 
 /// Converts the function `f`, written for one example, to a function of tensors with the extra dims
 /// `dims`. This is the `vmap` of JAX and PyTorch, with dims in place of axis numbers.
 ///
-/// Like `f`, the returned function takes a tensor or a tuple: bound arrays, tensors, references to
-/// tensors, or expressions, which are computed. Dims choose the mapped axes: bind `n` to the axis
-/// to map over, and name `n` in `order` where you want it in the result.
+/// Like `f`, the returned function takes a tensor or a tuple of up to 6: bound arrays, tensors,
+/// references to tensors, or expressions, which are computed. Dims choose the mapped axes: bind `n`
+/// to the axis to map over, and name `n` in `order` where you want it in the result.
 ///
 /// ```text
 /// JAX                                          here
@@ -58,13 +58,13 @@ where
 /// | `f32`, a number | a loop over the elements, as in `map`, if all parameters are numbers |
 /// | `Named<f32, S>`, generic over its set `S: Dims` | one call, in a closure: `batched(n, x, \|x\| f(&x))` |
 ///
-/// Parameters are numbers, tensors or references to tensors, `&Tensor<f32, (Seq,)>`. Each argument
-/// is computed or copied once. In a loop, the examples and the tensors that are not mapped share
-/// that memory until the function modifies them. The parameter types of a function of one example
-/// fix its dims, so the loop cannot become a single call. To avoid the loop, make the function
-/// generic over extra dims, `fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, ..)`, or put
-/// `#[batched]` before it. A function of arrays, `fn(&Array2<f32>, ..)`, cannot be mapped, because
-/// it binds their axes itself.
+/// `f` has up to 6 parameters. (For up to 12 tensors, use [`batched`].) Parameters are numbers,
+/// tensors or references to tensors, `&Tensor<f32, (Seq,)>`. Each argument is computed or copied
+/// once. In a loop, the examples and the tensors that are not mapped share that memory until the
+/// function modifies them. The parameter types of a function of one example fix its dims, so the
+/// loop cannot become a single call. To avoid the loop, make the function generic over extra dims,
+/// `fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, ..)`, or put `#[batched]` before it. A function
+/// of arrays, `fn(&Array2<f32>, ..)`, cannot be mapped, because it binds their axes itself.
 ///
 /// If `f` is generic over all dims of a parameter, it could run once or in a loop, and rustc
 /// reports "type annotations needed". Call it in a closure of [`batched`], which runs once.
@@ -103,19 +103,34 @@ where
 /// tensor gives the size of one of them, or if `f` panics. A loop of calls also panics if the
 /// results of single examples differ in size. Without examples, the sizes of a result's dims come
 /// from the tensors or are static. The loop panics if neither gives a size, or if the result has
-/// positional axes.
+/// positional axes. The message has the line of the call of `vmap`.
 #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of an unmet bound, so `DimsOf` is on the line of `fn`
 #[track_caller]
 pub fn vmap<'f, F: Callee<P, Y> + 'f, D: DimsOf<X::All, S>, X: Maps<D, P, Y, O>, P, Y, S, O>(
     f: F,
     dims: D,
-) -> Mapper<'f, X, O>
+) -> impl Fn(X) -> O + 'f
 where
     D: DimList + 'f,
     S: Dims,
 {
-    Box::new(move |tensors: X| unwrap(X::try_map(tensors, &dims, &f)))
+    let place = Location::caller();
+    move |tensors: X| match X::try_map(tensors, &dims, &f, Some(place)) {
+        Ok(result) => result,
+        Err(error) => refused(error, place),
+    }
 }
 
-/// A function from `X`, a tensor or a tuple of tensors, to `O`.
-pub type Mapper<'f, X, O> = Box<dyn Fn(X) -> O + 'f>;
+/// Panics for a call of a function that `vmap` returned at `place`.
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn refused(error: DimError, place: &'static Location<'static>) -> ! {
+    match error {
+        // (Only steps of `vmap` itself return errors: `f` panics.)
+        DimError::NoDerivative { operation, parameters, .. } => {
+            fail(&DimError::NoDerivative { operation, origin: Some(place), parameters })
+        }
+        error => panic!("{error}, in a call of the function from `vmap` (at {place})"),
+    }
+}

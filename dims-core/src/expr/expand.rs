@@ -6,7 +6,7 @@ use crate::error::DimError;
 use crate::expr::Facts;
 use crate::plan::shape::Shape;
 use crate::types::brand::{Brand, DimInfo};
-use crate::types::dim::{DimRef, UNSIZED};
+use crate::types::dim::DimRef;
 use crate::types::rank::Rank;
 use crate::types::set::Dims;
 use alloc::string::String;
@@ -62,7 +62,7 @@ impl<E: Expr, S: Dims, B: Brand, O: Open> Expr for Expand<'_, E, S, B, O> {
         self.inner.unify::<U, R>(shape)?;
         let at = shape.position(&self.dim.key()).expect("the loops have the broadcast dim");
         let origin = self.dim.given.and_then(|(_, origin)| origin);
-        shape.unify(at, self.dim.size().unwrap_or(UNSIZED), origin)
+        shape.unify(at, self.dim.size_of_loop()?, origin)
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]

@@ -14,7 +14,7 @@ use crate::storage::axes::AxisBlock;
 use crate::storage::unchecked::{InLine, collect_memory, factor, nth, strided};
 use crate::storage::{Evaluated, View};
 use crate::types::brand::{Brand, DimInfo};
-use crate::types::dim::{DimRef, UNSIZED};
+use crate::types::dim::DimRef;
 use crate::types::rank::Rank;
 use crate::types::set::{DimKey, Dims, MAX_DIMS};
 use alloc::string::String;
@@ -451,7 +451,7 @@ impl<B: Brand, O: Open> Expr for Iota<'_, B, O> {
     fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         let at = shape.position(&self.dim.key()).expect("the loops have each dim that is used as a value");
         let origin = self.dim.given.and_then(|(_, origin)| origin);
-        shape.unify(at, self.dim.size().unwrap_or(UNSIZED), origin)
+        shape.unify(at, self.dim.size_of_loop()?, origin)
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]

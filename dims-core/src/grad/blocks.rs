@@ -3,7 +3,7 @@
 
 use crate::error::DimError;
 use crate::grad::inputs::Inputs;
-use crate::grad::jacobian_dims::{JacobianDims, JacobianOf, OncePerDim};
+use crate::grad::jacobian_dims::{JacobianDims, JacobianOf, OncePerDim, OncePerDimOfHessian};
 use crate::grad::parameters::{DerivedParameters, Parameters, Path, Visitor, Walk, is_learned};
 use crate::grad::variables::{Detached, Elements, Variables};
 use crate::plan::shape::volume;
@@ -365,7 +365,7 @@ impl<P: Parameters, T: Real> HessianBlocks<P, T> {
         column: impl FnOnce(&P) -> &Named<T, C>,
     ) -> Result<Named<T, JacobianDims<R, C>>, DimError>
     where
-        NoDim<R::Twice>: OncePerDim<R::Twice>,
+        NoDim<R::Twice>: OncePerDimOfHessian<R::Twice>,
     {
         let row = number_of(&self.parameters, row(&self.parameters))?;
         let column = column(&self.parameters);

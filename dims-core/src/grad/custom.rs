@@ -4,7 +4,7 @@ use crate::error::{DimError, list_names};
 use crate::expr::evaluate::evaluate_unrecorded;
 use crate::expr::step::unrecorded;
 use crate::grad::inputs::Inputs;
-use crate::grad::parameters::{Parameters, Path, Walk, is_learned, same_sizes};
+use crate::grad::parameters::{Mismatch, Parameters, Path, Sides, Walk, is_learned, same_sizes};
 use crate::grad::variables::{Collected, Detached, Elements, FloatPairs, Variables};
 use crate::plan::axes::AxisList;
 use crate::storage::Evaluated;
@@ -131,9 +131,9 @@ pub fn try_checkpoint<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
             let mut variables = Variables::default();
             let traced = P::walk_value(inputs, &mut Path::new(), &mut variables)?;
             let value = again(&traced);
-            let mut pairs = FloatPairs::default();
+            let mut pairs = FloatPairs::with_cotangent();
             Y::walk([&value, cotangent], &mut Path::new(), &mut pairs)?;
-            let mut found = gradients(pairs.0, &variables.nodes, &[&variables.call], recorded)?;
+            let mut found = gradients(pairs.pairs, &variables.nodes, &[&variables.call], recorded)?;
             let nodes = variables.nodes.iter();
             let collected = &mut Collected { gradients: &mut found, nodes, refused: None };
             P::walk_value(&traced, &mut Path::new(), collected)
@@ -382,7 +382,7 @@ impl Walk<2> for GradientParts<'_> {
         [input, gradient]: [&Named<T, S, R>; 2],
     ) -> Result<Named<T, S, R>, DimError> {
         if is_learned::<T>() {
-            same_sizes(path, [input, gradient])?;
+            same_sizes(path, WITH_RESULT, [input, gradient])?;
             let input = Elements::of(&input.expr);
             if let Some(node) = input.held.node().filter(|node| (self.asked)(node.id)) {
                 let field = Elements::of(&gradient.expr).field();
@@ -391,4 +391,10 @@ impl Walk<2> for GradientParts<'_> {
         }
         Ok(gradient.clone())
     }
+
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+        what.between(WITH_RESULT, path)
+    }
 }
+
+const WITH_RESULT: Sides = ["the inputs", "the result of the pull-back"];

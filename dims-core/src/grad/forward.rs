@@ -44,9 +44,9 @@ pub fn try_jvp<P: Inputs, Y: Parameters>(
     let mut cotangents = Variables::default();
     let cotangent = Y::walk([&value.try_zero()?], &mut Path::new(), &mut cotangents)?;
     let own = [&*variables.call, &*cotangents.call];
-    let mut pairs = FloatPairs::default();
+    let mut pairs = FloatPairs::with_cotangent();
     Y::walk([&value, &cotangent], &mut Path::new(), &mut pairs)?;
-    let mut found = gradients(pairs.0, &variables.nodes, &own, true)?;
+    let mut found = gradients(pairs.pairs, &variables.nodes, &own, true)?;
     let outputs = towards::<P>(direction, &traced, &mut found, &variables.nodes, None)?;
     let mut slopes = gradients(outputs, &cotangents.nodes, &own, false)?;
     let nodes = cotangents.nodes.iter();

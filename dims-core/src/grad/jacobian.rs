@@ -5,7 +5,7 @@ use crate::execute::reduce::Reductions;
 use crate::grad::blocks::{
     ComputedBlocks, ComputedRows, HessianInputs, JacobianInputs, ParameterColumns, rows_of,
 };
-use crate::grad::jacobian_dims::{JacobianDims, JacobianOf, OncePerDim};
+use crate::grad::jacobian_dims::{JacobianDims, JacobianOf, OncePerDim, OncePerDimOfHessian};
 use crate::grad::lent::{Lend, LentOf};
 use crate::grad::loss::{LossInMemory, ScalarLoss};
 use crate::grad::parameters::Path;
@@ -127,7 +127,7 @@ fn jacobian_of<P: JacobianInputs<T, O>, T: Real, O: Dims>(
 /// type of the loss, or the result does not fit into memory.
 #[panicking_twin]
 #[rustfmt::skip] // rustc quotes the line
-pub fn try_hessian_primed<P: HessianInputs<L::Elem, Twice = W>, L: ScalarLoss, W: MaybeDim<IsMissing: OncePerDim<W>>>(
+pub fn try_hessian_primed<P: HessianInputs<L::Elem, Twice = W>, L: ScalarLoss, W: MaybeDim<IsMissing: OncePerDimOfHessian<W>>>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
     by: P,
 ) -> Result<P::Hessian, DimError> {
@@ -185,7 +185,7 @@ pub fn try_hessian<T: Real, S: Dims, L: ScalarLoss, Old: DimsOf<S, X> + Copy, X:
     old: Old,
     new: New,
 ) -> Result<Named<T, JacobianDims<New::Out, S>>, DimError>
-where NoDim<<New::Out as JacobianOf<S>>::Twice>: OncePerDim<<New::Out as JacobianOf<S>>::Twice>,
+where NoDim<<New::Out as JacobianOf<S>>::Twice>: OncePerDimOfHessian<<New::Out as JacobianOf<S>>::Twice>,
 {
     slopes_of_slopes(f, by, |gradient| unwrap(unwrap(gradient.try_rename_all(old, new)).try_eval()))
 }

@@ -86,7 +86,18 @@ condition! {
     /// The condition that no dim occurs twice.
     #[diagnostic::on_unimplemented(
         message = "the Jacobian would have the dim `{D}` twice",
-        label = "a dim of the output and of the input is a prime in the Jacobian, and `{D}` is there already: rename a dim of the output, `y.rename(dim, other)`"
+        label = "a dim of the output and of the input is a prime in the Jacobian, and `{D}` is there already: rename a dim of the output, `y.rename(dim, other)`",
+        note = "instead of `#[batched]`, write `vmap(|x: &Tensor<f64, (N,)>| jacobian(f, x), Batch)(&x)`, which loops over the examples"
     )]
     pub trait OncePerDim<D> for True;
+}
+
+condition! {
+    /// The condition that no dim occurs twice in a Hessian.
+    #[diagnostic::on_unimplemented(
+        message = "the Hessian would have the dim `{D}` twice",
+        label = "the Hessian has each dim of the input and its prime, and `{D}` is there already: give the rows other dims, `hessian(f, &x, (N, prime(N)), (M, prime(M)))`",
+        note = "instead of `#[batched]`, write `vmap(|x: &Tensor<f64, (N,)>| hessian_primed(f, x), Batch)(&x)`, which loops over the examples"
+    )]
+    pub trait OncePerDimOfHessian<D> for True;
 }

@@ -11,6 +11,7 @@ mod tensors;
 #[doc(hidden)]
 pub use parts::{each_part, each_part_mut};
 pub(crate) use parts::{visit_slices, walk_slices};
+pub(crate) use path::Sides;
 pub use path::{Mismatch, Path, Segment};
 #[doc(hidden)]
 pub use setting::{ComparedSetting, OtherSetting, Setting};
@@ -244,7 +245,7 @@ pub trait Parameters: Sized {
                 if !to_be_changed::<U, T>(path)? {
                     return Ok(a.clone());
                 }
-                same_sizes(path, of)?;
+                same_sizes(path, ["one", "another"], of)?;
                 let f = |a: U, b: U| same::<T, U>((self.0)(same(a), same(b)));
                 like(a, Binary { op: Map(f), a: &a.expr, b: &b.expr })
             }
@@ -532,21 +533,20 @@ fn same<A: Element, B: Element>(value: A) -> B {
     *(&value as &dyn Any).downcast_ref().expect("the types were compared")
 }
 
-/// Checks that all tensors have the same sizes. The error names the part.
-pub(crate) fn same_sizes<T: Element, S: Dims, R: Rank, const N: usize>(
+/// Checks that both tensors have the same sizes. The error names the part and both values.
+pub(crate) fn same_sizes<T: Element, S: Dims, R: Rank>(
     path: &Path,
-    of: [&Named<T, S, R>; N],
+    sides: Sides,
+    [first, other]: [&Named<T, S, R>; 2],
 ) -> Result<(), DimError> {
-    let [first, rest @ ..] = &of[..] else { return Ok(()) };
-    let shape = first.unified_shape()?;
-    for other in rest {
-        let other = other.unified_shape()?;
-        let Some(at) = (0..shape.sizes().len()).find(|&at| shape.size(at) != other.size(at)) else {
-            continue;
-        };
-        return Err(sizes_differ(path, S::KEYS.as_slice(), at, shape.size(at), other.size(at)));
+    let (first, other) = (first.unified_shape()?, other.unified_shape()?);
+    match (0..first.sizes().len()).find(|&at| first.size(at) != other.size(at)) {
+        Some(at) => {
+            let sizes = [first.size(at), other.size(at)];
+            Err(sizes_differ(path, sides, S::KEYS.as_slice(), at, sizes))
+        }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// The error for values whose sizes along `axis` differ. Dims are counted first, then positional
@@ -554,17 +554,18 @@ pub(crate) fn same_sizes<T: Element, S: Dims, R: Rank, const N: usize>(
 #[cold]
 pub(crate) fn sizes_differ(
     path: &Path,
+    [first, other]: Sides,
     keys: &[DimKey],
     axis: usize,
-    one: usize,
-    another: usize,
+    [size, other_size]: [usize; 2],
 ) -> DimError {
     let name = match keys.get(axis) {
         Some(key) => format!("dim `{}`", key.name),
         None => format!("positional axis {}", axis - keys.len()),
     };
     let values = values_at(path);
-    DimError::Shape { what: format!("{values} differ: {name} has size {one} in one, {another} in another") }
+    let what = format!("{values} differ: {name} has size {size} in {first}, {other_size} in {other}");
+    DimError::Shape { what }
 }
 
 /// The elements of an expression with the sizes of `tensor`, in the memory order of `tensor`.

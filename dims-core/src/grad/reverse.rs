@@ -191,9 +191,9 @@ fn pulled<P: Inputs, Y: Parameters>(
     value: &Y,
     cotangent: &Y,
 ) -> Result<P::Value, DimError> {
-    let mut pairs = FloatPairs::default();
+    let mut pairs = FloatPairs::with_cotangent();
     Y::walk([value, cotangent], &mut Path::new(), &mut pairs)?;
-    let mut found = gradients(pairs.0, nodes, &[call], false)?;
+    let mut found = gradients(pairs.pairs, nodes, &[call], false)?;
     collected::<P>(traced, &mut found, nodes, None)
 }
 

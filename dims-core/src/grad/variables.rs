@@ -2,7 +2,7 @@
 
 use crate::error::{DimError, Origin};
 use crate::expr::evaluate::evaluate_tensor;
-use crate::grad::parameters::{Parameters, Path, Visitor, Walk, is_learned};
+use crate::grad::parameters::{Mismatch, Parameters, Path, Sides, Visitor, Walk, is_learned, same_sizes};
 use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
 use crate::tensors::named::Named;
@@ -329,9 +329,9 @@ impl Walk<2> for Directed<'_> {
         path: &Path,
         both: [&Named<T, S, R>; 2],
     ) -> Result<Named<T, S, R>, DimError> {
-        let mut pair = FloatPairs::default();
+        let mut pair = FloatPairs::new(WITH_DIRECTION);
         let variable = pair.tensor(path, both)?;
-        if let Some((_, direction)) = pair.0.pop() {
+        if let Some((_, direction)) = pair.pairs.pop() {
             let node = self.nodes.next().expect("one variable for each tensor");
             match self.gradients.take(node) {
                 Some(gradient) => self.pairs.push((gradient, direction)),
@@ -341,12 +341,31 @@ impl Walk<2> for Directed<'_> {
         }
         Ok(variable)
     }
+
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+        what.between(WITH_DIRECTION, path)
+    }
 }
+
+const WITH_DIRECTION: Sides = ["the parameters", "the direction"];
 
 /// The floats of a value, and those of another value of the same type and sizes, copied to the same
 /// layout.
-#[derive(Default)]
-pub(super) struct FloatPairs(pub(super) Vec<(Arc<dyn Held>, Arc<dyn Held>)>);
+pub(super) struct FloatPairs {
+    pub(super) pairs: Vec<(Arc<dyn Held>, Arc<dyn Held>)>,
+    sides: Sides,
+}
+
+impl FloatPairs {
+    pub(super) fn new(sides: Sides) -> Self {
+        FloatPairs { pairs: Vec::new(), sides }
+    }
+
+    /// The floats of the value of a function, and those of its cotangent.
+    pub(super) fn with_cotangent() -> Self {
+        FloatPairs::new(["the value", "the cotangent"])
+    }
+}
 
 impl Walk<2> for FloatPairs {
     type Error = DimError;
@@ -357,12 +376,16 @@ impl Walk<2> for FloatPairs {
         [value, given]: [&Named<T, S, R>; 2],
     ) -> Result<Named<T, S, R>, DimError> {
         if is_learned::<T>() {
-            crate::grad::parameters::same_sizes(path, [value, given])?;
+            same_sizes(path, self.sides, [value, given])?;
             let value = Elements::of(&value.expr);
             let given = Elements::of(&given.expr).lying_as(&value)?;
-            self.0.push((value.held, given));
+            self.pairs.push((value.held, given));
         }
         Ok(value.clone())
+    }
+
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+        what.between(self.sides, path)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Dims as values: what users pass to `at`, `sum` and `order`.
 
-use crate::error::{DimError, Origin, SizeFrom, unwrap};
+use crate::error::{DimError, Origin, SizeFrom, list_sizes, unwrap};
 use crate::types::brand::{Brand, Declared, DimInfo, KeyOf};
 use crate::types::open::{NoSize, Open};
 use crate::types::prime::{LocalPrime, Prime};
@@ -31,11 +31,19 @@ pub struct SizeOfLocalDim {
     of: &'static str,
 }
 
+impl SizeOfLocalDim {
+    /// Whether the dim has no size yet. A given size can have the value of [`UNSIZED`].
+    #[inline]
+    fn is_open(&self) -> bool {
+        self.size == UNSIZED && self.origin.is_none()
+    }
+}
+
 /// The size, if the dim has one.
 #[inline]
 fn size_in(cell: &DimCell) -> Option<usize> {
-    let SizeOfLocalDim { size, .. } = cell.get();
-    (size != UNSIZED).then_some(size)
+    let own = cell.get();
+    (!own.is_open()).then_some(own.size)
 }
 
 impl DimInfo<'_> {
@@ -47,6 +55,21 @@ impl DimInfo<'_> {
             (None, None, Some(cell)) => size_in(cell),
             (None, None, None) => None,
         }
+    }
+
+    /// The size for a loop along the dim, or [`UNSIZED`] if it is not known. A given size that has
+    /// this value is an error.
+    #[inline]
+    pub fn size_of_loop(&self) -> Result<usize, DimError> {
+        match self.size() {
+            Some(UNSIZED) => Err(self.too_large()),
+            size => Ok(size.unwrap_or(UNSIZED)),
+        }
+    }
+
+    #[cold]
+    fn too_large(&self) -> DimError {
+        DimError::TooLarge { dims: list_sizes([(self.name, UNSIZED)]) }
     }
 
     /// The dim without the size that a local dim remembers, for operations that change the size.
@@ -75,7 +98,7 @@ impl DimInfo<'_> {
             }
         } else if let Some(cell) = self.cell {
             let first = cell.get();
-            if first.size == UNSIZED {
+            if first.is_open() {
                 cell.set(SizeOfLocalDim { size, origin, of: self.name });
             } else if first.size != size {
                 let first = SizeFrom { dim: first.of, size: first.size, origin: first.origin };

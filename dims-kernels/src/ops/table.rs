@@ -233,7 +233,8 @@ macro_rules! unary_operations {
                 value: if num_traits::Float::abs(x) <= lambda { T::zero() } else { x },
                 slope(_): outside(x, lambda), on: -3.0..3.0
             }
-            /// `x` moved towards 0 by `lambda`, or 0 if `|x| <= lambda`.
+            /// `x` moved towards 0 by `lambda`, or 0 if `|x| <= lambda`. `lambda` must be 0 or more:
+            /// this is not checked, and a negative one moves `x` away from 0.
             SoftShrink soft_shrink(x: Real, lambda = 1.0) -> T {
                 value: special::soft_shrink(x, lambda), slope(_): outside(x, lambda), on: -3.0..3.0
             }

@@ -5,9 +5,12 @@ use super::{GatesOf, Gru, GruGate, GruState, Lstm, LstmGate, LstmState};
 use crate::nn::linear::MappedBy;
 use crate::prelude::*;
 use crate::types::role::KeepsRole;
-use crate::types::set::NameFor;
+use crate::types::set::remove::{Found, Removal, Remove, Surplus, Within};
 use crate::types::set::rename::NotIn;
+use crate::types::set::shared::Covered;
+use crate::types::set::{Fails, FirstWith, MaybeDim, NameFor, NamedOnce, NoDim};
 use alloc::vec::Vec;
+use typed_dims_core::operators::nn::lengths::check_lengths;
 
 /// The state of a cell, with elements of `T` and the dims `S`.
 pub trait RecurrentState<T, S: Dims>: Sized {
@@ -20,19 +23,47 @@ pub trait RecurrentState<T, S: Dims>: Sized {
     #[doc(hidden)]
     fn output(&self) -> &Named<T, S>;
 
-    /// This state where `goes_on` is true, and `before` elsewhere.
+    /// This state for the sequences that have the position `at`, and `before` for the others.
     #[doc(hidden)]
     #[track_caller]
-    fn or_before<L: Union<S, Out: Union<S>>>(&self, goes_on: &Named<bool, L>, before: &Self) -> Self;
+    fn or_before<L: LengthsFor<S>>(&self, lengths: &Named<usize, L>, at: usize, before: &Self) -> Self;
 }
 
-/// `a` where `goes_on` is true, and `b` elsewhere.
-#[track_caller]
-fn chosen<T: Real, S: Dims, L>(goes_on: &Named<bool, L>, a: &Named<T, S>, b: &Named<T, S>) -> Named<T, S>
+/// The dims of the lengths of sequences: all are dims of the state `S`.
+pub trait LengthsFor<S: Dims>: Union<(), Out = Self> + Union<S, Out: Union<S>> {}
+
+impl<S: Dims, L> LengthsFor<S> for L
 where
-    L: Union<S, Out: Union<S>>,
+    L: Union<(), Out = L> + Union<S, Out: Union<S>> + Dims<List: FirstWith<Fails<Within<S::List>>>>,
+    NoDim<Surplus<L, S>>: Covered<Surplus<L, S>, S>,
 {
-    select(goes_on, a, b).eval().same_set()
+}
+
+/// The second dim of the features of a cell from the features `I` to the features `H`: another dim
+/// than these.
+pub trait SecondOf<I, H>: AnyDim {}
+
+impl<I: AnyDim, H: AnyDim, N: AnyDim> SecondOf<I, H> for N
+where
+    (I, ()): Remove<N, Out: Removal>,
+    (H, ()): Remove<N, Out: Removal>,
+    NoDim<Again<I, H, N>>: NamedOnce<Again<I, H, N>, (I, H, N)>,
+{
+}
+
+/// `N` if it is one of the dims `I` and `H`.
+type Again<I, H, N> = <Found<N, (I,)> as MaybeDim>::Or<Found<N, (H,)>>;
+
+/// `a` for the sequences that have the position `at`, and `b` for the others.
+#[track_caller]
+fn chosen<T: Real, S: Dims, L: LengthsFor<S>>(
+    lengths: &Named<usize, L>,
+    at: usize,
+    a: &Named<T, S>,
+    b: &Named<T, S>,
+) -> Named<T, S> {
+    // (Lazy, so that an error about sizes names the origin of the lengths.)
+    select(lengths.gt(at), a, b).eval().same_set()
 }
 
 impl<T: Real, S: Dims> RecurrentState<T, S> for GruState<S, T> {
@@ -44,8 +75,8 @@ impl<T: Real, S: Dims> RecurrentState<T, S> for GruState<S, T> {
         self
     }
 
-    fn or_before<L: Union<S, Out: Union<S>>>(&self, goes_on: &Named<bool, L>, before: &Self) -> Self {
-        chosen(goes_on, self, before)
+    fn or_before<L: LengthsFor<S>>(&self, lengths: &Named<usize, L>, at: usize, before: &Self) -> Self {
+        chosen(lengths, at, self, before)
     }
 }
 
@@ -58,36 +89,49 @@ impl<T: Real, S: Dims> RecurrentState<T, S> for LstmState<S, T> {
         &self.hidden
     }
 
-    fn or_before<L: Union<S, Out: Union<S>>>(&self, goes_on: &Named<bool, L>, before: &Self) -> Self {
+    fn or_before<L: LengthsFor<S>>(&self, lengths: &Named<usize, L>, at: usize, before: &Self) -> Self {
         LstmState {
-            hidden: chosen(goes_on, &self.hidden, &before.hidden),
-            cell: chosen(goes_on, &self.cell, &before.cell),
+            hidden: chosen(lengths, at, &self.hidden, &before.hidden),
+            cell: chosen(lengths, at, &self.cell, &before.cell),
         }
     }
 }
 
-/// Decides what a step keeps. It takes the position, the state after the step and the state before
-/// it, and returns the output and the state for the next step.
-pub(super) trait Kept<T, S: Dims, R>: Fn(usize, R, &R) -> (Named<T, S>, R) {}
-impl<T, S: Dims, R, F: Fn(usize, R, &R) -> (Named<T, S>, R)> Kept<T, S, R> for F {}
+/// Decides what a step keeps. (Not a closure, whose errors would name a line of this file.)
+pub(super) trait Kept<T, S: Dims, R> {
+    /// Checks that it fits sequences with `count` positions along the dim `time`.
+    #[track_caller]
+    fn check(&self, time: &'static str, count: usize);
+
+    /// The output and the state for the next step, from the position, the state after the step and
+    /// the state before it.
+    #[track_caller]
+    fn keep(&self, at: usize, next: R, before: &R) -> (Named<T, S>, R);
+}
 
 /// Keeps every step.
-pub(super) fn always<T: Real, S: Dims, R: RecurrentState<T, S>>() -> impl Kept<T, S, R> {
-    |_: usize, state: R, _: &R| (state.output().clone(), state)
+pub(super) struct Always;
+
+impl<T: Real, S: Dims, R: RecurrentState<T, S>> Kept<T, S, R> for Always {
+    fn check(&self, _: &'static str, _: usize) {}
+
+    fn keep(&self, _: usize, next: R, _: &R) -> (Named<T, S>, R) {
+        (next.output().clone(), next)
+    }
 }
 
 /// Keeps the steps within the length of each sequence. After the end of a sequence, its state stays
 /// the same, and the output is 0.
-pub(super) fn within<T: Real, S: Dims, R: RecurrentState<T, S>, L>(
-    lengths: &Named<usize, L>,
-) -> impl Kept<T, S, R>
-where
-    L: Union<(), Out = L> + Union<S, Out: Union<S>>,
-{
-    |at: usize, state: R, before: &R| {
-        let goes_on = lengths.gt(at).eval();
-        let output = state.output();
-        (chosen(&goes_on, output, &output.zero()), state.or_before(&goes_on, before))
+pub(super) struct WithinLengths<'a, L: Dims>(pub(super) &'a Named<usize, L>);
+
+impl<T: Real, S: Dims, R: RecurrentState<T, S>, L: LengthsFor<S>> Kept<T, S, R> for WithinLengths<'_, L> {
+    fn check(&self, time: &'static str, count: usize) {
+        check_lengths(self.0, time, count);
+    }
+
+    fn keep(&self, at: usize, next: R, before: &R) -> (Named<T, S>, R) {
+        let output = next.output();
+        (chosen(self.0, at, output, &output.zero()), next.or_before(self.0, at, before))
     }
 }
 
@@ -102,35 +146,44 @@ pub(super) enum ReadFrom {
 
 macro_rules! sequences {
     ($($cell:ident $gate:ident $state:ident;)*) => {$(
-        sequences! { @method $cell $gate $state
-            /// Like `apply`, for padded sequences of different lengths: `lengths` has the length of
-            /// each sequence. After its end the output is 0, and the state stays the same, as for
-            /// PyTorch's packed sequences.
-            ///
-            /// # Panics
-            ///
-            /// Where `apply` panics.
-            pub apply_padded |cell, x, time, (lengths: &Named<usize, L>,) state, ()| {
-                L: Union<(), Out = L> + Union<S, Out: Union<S>>,
-            }
-            cell.read(x, time, state, ReadFrom::Start, &within(lengths))
-        }
-        sequences! { @method $cell $gate $state
-            /// The outputs and the last state.
-            pub(super) read |cell, x, time, () state, (reading: ReadFrom, kept: &impl Kept<T, S, $state<S, T>>,)| {}
+        impl<I: AnyDim, H: AnyDim, N: AnyDim, T: Real> $cell<I, H, N, T>
+        where
+            (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)>>,
+        {
+            /// The outputs and the last state, from the input's contribution to the gates.
+            #[track_caller]
+            pub(super) fn read<D, Y, V, S, G>(
+                &self,
+                all: Named<T, G>,
+                time: D,
+                state: Option<$state<S, T>>,
+                reading: ReadFrom,
+                kept: &impl Kept<T, S, $state<S, T>>,
+            ) -> (Named<T, <S as Union<(D,)>>::Out>, $state<S, T>)
+            where
+                D: AnyDim + DimsOf<G, Y> + DimRef<Brand = D> + NotIn<S>,
+                S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
+                Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
+                $gate: DimsOf<Y, V>,
+                H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
+                V: Dims,
+                G: Dims,
             {
-                let all = cell.gates::<X, Z>(x);
-                let gates = |at: usize| all.view().index(time, at);
-                let mut state = state.unwrap_or_else(|| {
-                    let like = gates(0).index($gate, 0).rename(N::default(), H::default()).eval();
-                    RecurrentState::zeros_like(&like)
-                });
-                let mut outputs = Vec::new();
                 let count = all.size(time);
+                assert!(count > 0, "there are no positions along `{}`", D::NAME);
+                kept.check(D::NAME, count);
+                let mut state = match state {
+                    Some(state) => state,
+                    None => {
+                        let first = all.view().index(time, 0_usize).index($gate, 0);
+                        RecurrentState::zeros_like(&first.rename(N::default(), H::default()).eval())
+                    }
+                };
+                let mut outputs = Vec::new();
                 for step in 0..count {
                     let at = if reading == ReadFrom::Start { step } else { count - 1 - step };
-                    let next = cell.next(gates(at).eval(), &state);
-                    let (output, next) = kept(at, next, &state);
+                    let next = self.next(all.view().index(time, at).eval(), &state);
+                    let (output, next) = kept.keep(at, next, &state);
                     outputs.push(output);
                     state = next;
                 }
@@ -141,41 +194,6 @@ macro_rules! sequences {
             }
         }
     )*};
-    (
-        @method $cell:ident $gate:ident $state:ident $(#[$doc:meta])* $visible:vis $name:ident
-        |$this:ident, $x:ident, $time:ident, ($($before:tt)*) $first:ident, ($($behind:tt)*)|
-        {$($generic:ident: $($bound:tt)*)?} $body:expr
-    ) => {
-        impl<I: AnyDim, H: AnyDim, N: AnyDim, T: Real> $cell<I, H, N, T>
-        where
-            (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)>>,
-        {
-            $(#[$doc])*
-            #[track_caller]
-            $visible fn $name<X, D, Y, Z, V, S $(, $generic)?>(
-                &self,
-                $x: &Named<T, X>,
-                $time: D,
-                $($before)*
-                $first: Option<$state<S, T>>,
-                $($behind)*
-            ) -> (Named<T, <S as Union<(D,)>>::Out>, $state<S, T>)
-            where
-                X: MappedBy<(I,), GatesOf<$gate, N>, Z>,
-                D: AnyDim + DimsOf<Z, Y> + DimRef<Brand = D> + NotIn<S>,
-                S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
-                Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
-                Z: Union<GatesOf<$gate, N>, Out = Z>,
-                $gate: DimsOf<Y, V>,
-                H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
-                V: Dims,
-                $($generic: $($bound)*)?
-            {
-                let $this = self;
-                $body
-            }
-        }
-    };
 }
 
 sequences! {

@@ -1,6 +1,6 @@
 //! Several recurrent cells: in both directions, and in stacks of layers.
 
-use super::sequence::{ReadFrom, always, within};
+use super::sequence::{Always, Kept, LengthsFor, ReadFrom, SecondOf, WithinLengths};
 use super::{GatesOf, Gru, GruGate, GruState, Lstm, LstmGate, LstmState};
 use crate::creation::random::split;
 use crate::nn::linear::MappedBy;
@@ -65,7 +65,10 @@ macro_rules! networks {
             ///
             /// If the weights do not fit into memory.
             #[track_caller]
-            pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self {
+            pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self
+            where
+                N: SecondOf<I, H>,
+            {
                 $both {
                     forward: $cell::new(inputs, hidden, split(seed, 0)),
                     backward: $cell::new(inputs, hidden, split(seed, 1)),
@@ -82,7 +85,7 @@ macro_rules! networks {
             ///
             /// If the size of a dim in `x` or in a state differs from its size in the weights, or
             /// if `time` has size 0.
-            apply() {} always()
+            apply() {} Always
         }
         networks! { @both $both $gate $state
             /// Like `apply`, for padded sequences of different lengths: see `apply_padded` of one
@@ -90,8 +93,8 @@ macro_rules! networks {
             ///
             /// # Panics
             ///
-            /// Where `apply` panics.
-            apply_padded(lengths: &Named<usize, L>,) { L: Union<(), Out = L> + Union<S, Out: Union<S>>, } within(lengths)
+            /// Where `apply` panics, and if a length is greater than the number of positions.
+            apply_padded(lengths: &Named<usize, L>,) { L: LengthsFor<S> } WithinLengths(lengths)
         }
 
         #[doc = concat!("Several of [`", stringify!($cell), "`] layers; the input of each is the output of the layer below. The same as PyTorch's `", $network, "(num_layers)`.")]
@@ -130,13 +133,16 @@ macro_rules! networks {
             ///
             /// If there is no layer, or the weights do not fit into memory.
             #[track_caller]
-            pub fn new(inputs: Of<I>, hidden: Of<H>, layers: usize, seed: u64) -> Self {
+            pub fn new(inputs: Of<I>, hidden: Of<H>, layers: usize, seed: u64) -> Self
+            where
+                N: SecondOf<I, H> + SecondOf<H, H>,
+            {
                 assert!(layers > 0, "a network of 0 layers");
-                let above = |at: usize| $cell::new(hidden, hidden, split(seed, at as u64));
-                $stack {
-                    first: $cell::new(inputs, hidden, split(seed, 0)),
-                    more: (1..layers).map(above).collect(),
+                let mut network = $stack { first: $cell::new(inputs, hidden, split(seed, 0)), more: Vec::new() };
+                for at in 1..layers {
+                    network.more.push($cell::new(hidden, hidden, split(seed, at as u64)));
                 }
+                network
             }
         }
 
@@ -148,7 +154,7 @@ macro_rules! networks {
             ///
             /// If the size of a dim in `x` or in a state differs from its size in the weights, if
             /// `time` has size 0, or if the number of states is not the number of layers.
-            apply() {} always()
+            apply() {} Always
         }
         networks! { @stack $stack $gate $state
             /// Like `apply`, for padded sequences of different lengths: see `apply_padded` of one
@@ -156,8 +162,8 @@ macro_rules! networks {
             ///
             /// # Panics
             ///
-            /// Where `apply` panics.
-            apply_padded(lengths: &Named<usize, L>,) { L: Union<(), Out = L> + Union<S, Out: Union<S>>, } within(lengths)
+            /// Where `apply` panics, and if a length is greater than the number of positions.
+            apply_padded(lengths: &Named<usize, L>,) { L: LengthsFor<S> } WithinLengths(lengths)
         }
 
         #[doc = concat!("Several of [`", stringify!($both), "`] layers; the input of each is the output of the layer below. The same as PyTorch's `", $network, "(num_layers, bidirectional=True)`.")]
@@ -194,13 +200,17 @@ macro_rules! networks {
             ///
             /// If there is no layer, or the weights do not fit into memory.
             #[track_caller]
-            pub fn new(inputs: Of<I>, hidden: Of<H>, layers: usize, seed: u64) -> Self {
+            pub fn new(inputs: Of<I>, hidden: Of<H>, layers: usize, seed: u64) -> Self
+            where
+                N: SecondOf<I, H> + SecondOf<B, H>,
+            {
                 assert!(layers > 0, "a network of 0 layers");
                 let both = B::default().of(2 * hidden.size());
-                $both_stack {
-                    first: $both::new(inputs, hidden, split(seed, 0)),
-                    more: (1..layers).map(|at| $both::new(both, hidden, split(seed, at as u64))).collect(),
+                let mut network = $both_stack { first: $both::new(inputs, hidden, split(seed, 0)), more: Vec::new() };
+                for at in 1..layers {
+                    network.more.push($both::new(both, hidden, split(seed, at as u64)));
                 }
+                network
             }
         }
 
@@ -212,7 +222,7 @@ macro_rules! networks {
             ///
             /// If the size of a dim in `x` or in a state differs from its size in the weights, if
             /// `time` has size 0, or if the number of states is not the number of layers.
-            apply() {}
+            apply() {} Always
         }
         networks! { @both_stack $both_stack $gate $state
             /// Like `apply`, for padded sequences of different lengths: see `apply_padded` of one
@@ -220,13 +230,13 @@ macro_rules! networks {
             ///
             /// # Panics
             ///
-            /// Where `apply` panics.
-            apply_padded(lengths: &Named<usize, L>,) { L: Union<(), Out = L> + Union<S, Out: Union<S>>, }
+            /// Where `apply` panics, and if a length is greater than the number of positions.
+            apply_padded(lengths: &Named<usize, L>,) { L: LengthsFor<S> } WithinLengths(lengths)
         }
     )*};
     (
         @both $network:ident $gate:ident $state:ident $(#[$doc:meta])*
-        $name:ident($($argument:tt)*) {$($generic:ident: $($bound:tt)*)?} $kept:expr
+        $name:ident($($argument:tt)*) {$($generic:ident: $bound:path)?} $kept:expr
     ) => {
         impl<I: AnyDim, H: AnyDim, N: AnyDim, B: AnyDim, T: Real> $network<I, H, N, B, T>
         where
@@ -234,7 +244,8 @@ macro_rules! networks {
         {
             $(#[$doc])*
             #[track_caller]
-            pub fn $name<X, D, Y, Z, V, W, S, O $(, $generic)?>(
+            #[rustfmt::skip] // rustc quotes the line
+            pub fn $name<X: MappedBy<(I,), GatesOf<$gate, N>, Z>, D: AnyDim + DimsOf<X, A>, Y, Z, V, W, S, O, A: Dims, G $(, $generic: $bound)?>(
                 &self,
                 x: &Named<T, X>,
                 time: D,
@@ -242,31 +253,26 @@ macro_rules! networks {
                 states: Option<[$state<S, T>; 2]>,
             ) -> (Named<T, O>, [$state<S, T>; 2])
             where
-                X: MappedBy<(I,), GatesOf<$gate, N>, Z>,
-                D: AnyDim + DimsOf<Z, Y> + DimRef<Brand = D> + NotIn<S>,
+                D: DimsOf<G, Y> + DimRef<Brand = D> + NotIn<S> + NotIn<(I,)>,
                 S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
                 Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
-                Z: Union<GatesOf<$gate, N>, Out = Z>,
+                Z: Union<GatesOf<$gate, N>, Out = Z> + Union<(D,), Out = G>,
                 $gate: DimsOf<Y, V>,
                 H: NameFor<N, V, Out = S> + KeepsRole<N, V> + DimsOf<<S as Union<(D,)>>::Out, W> + Resizable,
                 B: NameFor<H, <S as Union<(D,)>>::Out, Out = O> + KeepsRole<H, <S as Union<(D,)>>::Out>,
                 V: Dims,
                 W: Dims,
                 O: Dims,
-                $($generic: $($bound)*)?
+                G: Dims,
             {
-                let kept = $kept;
-                let [first, second] = states.map_or([None, None], |states| states.map(Some));
-                let (front, forward) = self.forward.read(x, time, first, ReadFrom::Start, &kept);
-                let (back, backward) = self.backward.read(x, time, second, ReadFrom::End, &kept);
-                let both = concat(H::default(), [front, back]).rename(H::default(), B::default()).eval();
-                (both, [forward, backward])
+                let gates = [self.forward.gates::<X, Z>(x).same_set(), self.backward.gates::<X, Z>(x).same_set()];
+                self.read(gates, time, states, &$kept)
             }
         }
     };
     (
         @stack $network:ident $gate:ident $state:ident $(#[$doc:meta])*
-        $name:ident($($argument:tt)*) {$($generic:ident: $($bound:tt)*)?} $kept:expr
+        $name:ident($($argument:tt)*) {$($generic:ident: $bound:path)?} $kept:expr
     ) => {
         impl<I: AnyDim, H: AnyDim, N: AnyDim, T: Real> $network<I, H, N, T>
         where
@@ -274,7 +280,8 @@ macro_rules! networks {
         {
             $(#[$doc])*
             #[track_caller]
-            pub fn $name<X, D, Y, Z, V, S $(, $generic)?>(
+            #[rustfmt::skip] // rustc quotes the line
+            pub fn $name<X: MappedBy<(I,), GatesOf<$gate, N>, Z>, D: AnyDim + DimsOf<X, A>, Y, Z, V, S, A: Dims, G $(, $generic: $bound)?>(
                 &self,
                 x: &Named<T, X>,
                 time: D,
@@ -282,24 +289,25 @@ macro_rules! networks {
                 states: Option<Vec<$state<S, T>>>,
             ) -> (Named<T, <S as Union<(D,)>>::Out>, Vec<$state<S, T>>)
             where
-                X: MappedBy<(I,), GatesOf<$gate, N>, Z>,
-                D: AnyDim + DimsOf<Z, Y> + DimRef<Brand = D> + NotIn<S>,
+                D: DimsOf<G, Y> + DimRef<Brand = D> + NotIn<S> + NotIn<(I,)>,
                 S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S>,
-                S: Union<(D,), Out: MappedBy<(H,), GatesOf<$gate, N>, Z>>,
+                S: Union<(D,), Out: MappedBy<(H,), GatesOf<$gate, N>, G>>,
                 Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
-                Z: Union<GatesOf<$gate, N>, Out = Z>,
+                Z: Union<GatesOf<$gate, N>, Out = Z> + Union<(D,), Out = G>,
                 $gate: DimsOf<Y, V>,
                 H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
                 V: Dims,
-                $($generic: $($bound)*)?
+                G: Union<GatesOf<$gate, N>, Out = G>,
             {
                 let kept = $kept;
                 let mut first = first_states(states, 1 + self.more.len());
                 let state = first.next().flatten();
-                let (mut y, last) = self.first.read(x, time, state, ReadFrom::Start, &kept);
+                let gates = self.first.gates::<X, Z>(x).same_set();
+                let (mut y, last) = self.first.read(gates, time, state, ReadFrom::Start, &kept);
                 let mut states = Vec::from([last]);
                 for (layer, state) in self.more.iter().zip(first) {
-                    let (above, last) = layer.read(&y, time, state, ReadFrom::Start, &kept);
+                    let gates = layer.gates::<<S as Union<(D,)>>::Out, G>(&y);
+                    let (above, last) = layer.read(gates, time, state, ReadFrom::Start, &kept);
                     y = above;
                     states.push(last);
                 }
@@ -309,7 +317,7 @@ macro_rules! networks {
     };
     (
         @both_stack $network:ident $gate:ident $state:ident $(#[$doc:meta])*
-        $name:ident($($argument:ident: $type:ty,)?) {$($generic:ident: $($bound:tt)*)?}
+        $name:ident($($argument:tt)*) {$($generic:ident: $bound:path)?} $kept:expr
     ) => {
         impl<I: AnyDim, H: AnyDim, N: AnyDim, B: AnyDim, T: Real> $network<I, H, N, B, T>
         where
@@ -317,33 +325,37 @@ macro_rules! networks {
         {
             $(#[$doc])*
             #[track_caller]
-            pub fn $name<X, D, Y, Z, V, W, S, O $(, $generic)?>(
+            #[rustfmt::skip] // rustc quotes the line
+            pub fn $name<X: MappedBy<(I,), GatesOf<$gate, N>, Z>, D: AnyDim + DimsOf<X, A>, Y, Z, V, W, S, O, A: Dims, G $(, $generic: $bound)?>(
                 &self,
                 x: &Named<T, X>,
                 time: D,
-                $($argument: $type,)?
+                $($argument)*
                 states: Option<Vec<[$state<S, T>; 2]>>,
             ) -> (Named<T, O>, Vec<[$state<S, T>; 2]>)
             where
-                X: MappedBy<(I,), GatesOf<$gate, N>, Z>,
-                D: AnyDim + DimsOf<Z, Y> + DimRef<Brand = D> + NotIn<S>,
+                D: DimsOf<G, Y> + DimRef<Brand = D> + NotIn<S> + NotIn<(I,)>,
                 S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
-                O: MappedBy<(B,), GatesOf<$gate, N>, Z>,
+                O: MappedBy<(B,), GatesOf<$gate, N>, G>,
                 Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
-                Z: Union<GatesOf<$gate, N>, Out = Z>,
+                Z: Union<GatesOf<$gate, N>, Out = Z> + Union<(D,), Out = G>,
                 $gate: DimsOf<Y, V>,
                 H: NameFor<N, V, Out = S> + KeepsRole<N, V> + DimsOf<<S as Union<(D,)>>::Out, W> + Resizable,
                 B: NameFor<H, <S as Union<(D,)>>::Out, Out = O> + KeepsRole<H, <S as Union<(D,)>>::Out>,
                 V: Dims,
                 W: Dims,
-                $($generic: $($bound)*)?
+                G: Union<GatesOf<$gate, N>, Out = G>,
             {
+                let kept = $kept;
                 let mut first = first_states(states, 1 + self.more.len());
                 let state = first.next().flatten();
-                let (mut y, last) = self.first.$name(x, time, $($argument,)? state);
+                let [front, back] = [&self.first.forward, &self.first.backward];
+                let gates = [front.gates::<X, Z>(x).same_set(), back.gates::<X, Z>(x).same_set()];
+                let (mut y, last) = self.first.read(gates, time, state, &kept);
                 let mut states = Vec::from([last]);
                 for (layer, state) in self.more.iter().zip(first) {
-                    let (above, last) = layer.$name(&y, time, $($argument,)? state);
+                    let gates = [layer.forward.gates::<O, G>(&y), layer.backward.gates::<O, G>(&y)];
+                    let (above, last) = layer.read(gates, time, state, &kept);
                     y = above;
                     states.push(last);
                 }
@@ -353,7 +365,49 @@ macro_rules! networks {
     };
 }
 
+macro_rules! both_directions {
+    ($($network:ident $gate:ident $state:ident;)*) => {$(
+        impl<I: AnyDim, H: AnyDim, N: AnyDim, B: AnyDim, T: Real> $network<I, H, N, B, T>
+        where
+            (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)>>,
+        {
+            /// The outputs and the last states, from the input's contributions to the gates.
+            #[track_caller]
+            fn read<D, Y, V, W, S, O, G>(
+                &self,
+                [front, back]: [Named<T, G>; 2],
+                time: D,
+                states: Option<[$state<S, T>; 2]>,
+                kept: &impl Kept<T, S, $state<S, T>>,
+            ) -> (Named<T, O>, [$state<S, T>; 2])
+            where
+                D: AnyDim + DimsOf<G, Y> + DimRef<Brand = D> + NotIn<S>,
+                S: MappedBy<(H,), GatesOf<$gate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
+                Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
+                $gate: DimsOf<Y, V>,
+                H: NameFor<N, V, Out = S> + KeepsRole<N, V> + DimsOf<<S as Union<(D,)>>::Out, W> + Resizable,
+                B: NameFor<H, <S as Union<(D,)>>::Out, Out = O> + KeepsRole<H, <S as Union<(D,)>>::Out>,
+                V: Dims,
+                W: Dims,
+                O: Dims,
+                G: Dims,
+            {
+                let [first, second] = states.map_or([None, None], |states| states.map(Some));
+                let (front, forward) = self.forward.read(front, time, first, ReadFrom::Start, kept);
+                let (back, backward) = self.backward.read(back, time, second, ReadFrom::End, kept);
+                let both = concat(H::default(), [front, back]).rename(H::default(), B::default()).eval();
+                (both, [forward, backward])
+            }
+        }
+    )*};
+}
+
 networks! {
     Lstm LstmGate LstmState BiLstm LstmStack BiLstmStack "LSTM";
     Gru GruGate GruState BiGru GruStack BiGruStack "GRU";
+}
+
+both_directions! {
+    BiLstm LstmGate LstmState;
+    BiGru GruGate GruState;
 }

@@ -1,4 +1,4 @@
-//~ words: Prime<In>` twice | rename
+//~ words: the Hessian would have the dim `Prime<In>` twice | hessian(f
 use typed_dims::grad::hessian_primed;
 use typed_dims::prelude::*;
 

@@ -1,4 +1,4 @@
-//~ words: `Time` | not bound
+//~ words: `Time` | not bound | (Batch, Input)
 use typed_dims::nn::recurrent::Gru;
 use typed_dims::prelude::*;
 

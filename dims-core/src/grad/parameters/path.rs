@@ -102,6 +102,9 @@ pub enum Mismatch {
     },
 }
 
+/// What messages call the first of two values, and the other.
+pub(crate) type Sides = [&'static str; 2];
+
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -116,6 +119,19 @@ impl Mismatch {
     /// The error that names the part.
     pub fn at(self, path: &Path) -> DimError {
         DimError::Shape { what: format!("{} differ: {self}", values_at(path)) }
+    }
+
+    /// The error that names the part and both values, such as `the parameters` and `the gradient`.
+    #[cold]
+    pub(crate) fn between(self, [first, other]: Sides, path: &Path) -> DimError {
+        let what = match self {
+            Mismatch::Length { first: len, other: other_len } => {
+                format!("the length is {len} in {first}, {other_len} in {other}")
+            }
+            Mismatch::Presence { first: true } => format!("it is `None` in {other}, but not in {first}"),
+            Mismatch::Presence { first: false } => format!("it is `None` in {first}, but not in {other}"),
+        };
+        DimError::Shape { what: format!("{} differ: {what}", values_at(path)) }
     }
 }
 

@@ -41,8 +41,12 @@ pub trait MatrixFunctions: Computable {
         MatrixBatch::square(self, work.name(), rows.info(), columns.info())?.alike(work)
     }
 
-    /// The exponential, `1 + a + a a / 2 + a a a / 6 + ..`, by scaling and squaring. (N. Higham,
-    /// 2005.)
+    /// The exponential, `1 + a + a a / 2 + a a a / 6 + ..`, by scaling and squaring. (A. Al-Mohy
+    /// and N. Higham, 2009.)
+    ///
+    /// The result may have lost digits, about as many as the norm of the matrix has. The result of a
+    /// triangular matrix loses few, also if its rows and columns are in another order. Elements that
+    /// are too large for the type are infinite or NaN.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -52,7 +56,9 @@ pub trait MatrixFunctions: Computable {
     /// let found = a.at((r, c)).expm(r, c).order((r, c));
     /// assert!((found - array![[1.0, 1.0], [0.0, 1.0]]).iter().all(|error| error.abs() < 1e-12));
     /// ```
-    #[panicking_twin("so is an element that is infinite or NaN")]
+    #[panicking_twin(
+        "so are an infinite or NaN element, and a matrix so large that no digit of the result would be right"
+    )]
     #[rustfmt::skip] // rustc quotes the line
     fn try_expm<R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,

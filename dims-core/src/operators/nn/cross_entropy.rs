@@ -1,11 +1,11 @@
 //! The cross entropy with options: ignored targets, class weights, label smoothing.
 
-use crate::error::DimError;
+use crate::error::{DimError, Origin};
 use crate::execute::reduce::{Reductions, TensorOf, eval, log_softmax, sum};
 use crate::expr::{Binary, Expr, Scalar, Select, Unary};
 use crate::operators::select::{Indices, Take};
+use crate::plan::shape::Shape;
 use crate::storage::Evaluated;
-use crate::storage::axes::AxisBlock;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Computable, reference};
 use crate::types::brand::Brand;
@@ -116,16 +116,17 @@ where
 pub trait ClassWeights<T, C: Brand> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The weights, if there are any.
+    /// The weights, if there are any. Their number must be `count`, whose origin is `origin`.
     #[doc(hidden)]
-    fn evaluate(self) -> Result<Option<Named<T, (C,)>>, DimError>;
+    #[track_caller]
+    fn evaluate(self, count: usize, origin: Origin) -> Result<Option<Named<T, (C,)>>, DimError>;
 }
 
 #[diagnostic::do_not_recommend]
 impl<T, C: Brand> ClassWeights<T, C> for Unweighted {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 
-    fn evaluate(self) -> Result<Option<Named<T, (C,)>>, DimError> {
+    fn evaluate(self, _: usize, _: Origin) -> Result<Option<Named<T, (C,)>>, DimError> {
         Ok(None)
     }
 }
@@ -134,8 +135,12 @@ impl<T, C: Brand> ClassWeights<T, C> for Unweighted {
 impl<T, C: Brand, A: Computable<Elem = T, Dims = (C,), Rank = Rank0>> ClassWeights<T, C> for A {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 
-    fn evaluate(self) -> Result<Option<Named<T, (C,)>>, DimError> {
-        eval(self).map(Some)
+    fn evaluate(self, count: usize, origin: Origin) -> Result<Option<Named<T, (C,)>>, DimError> {
+        // (A take along the classes does not unify their number with that of another operand.)
+        let (weights, mut shape) = (self.into_named(), Shape::new::<(C,), Rank0>());
+        shape.unify(0, count, origin)?;
+        weights.unify(&mut shape)?;
+        eval(weights).map(Some)
     }
 }
 
@@ -203,8 +208,18 @@ where
     if !(0.0..=1.0).contains(&label_smoothing) {
         return Err(unfit("cross_entropy", "label smoothing", label_smoothing, "it must be between 0 and 1"));
     }
-    let logs: TensorOf<A> = log_softmax(reference::<A>(&predictions.borrowed()), classes)?;
-    let (weights, target) = (weights.evaluate()?, eval(target)?);
+    let (predictions, target) = (predictions.borrowed(), target.into_named());
+    let predictions = reference::<A>(&predictions);
+    // Unified here, because the origins of intermediate results are not those of the operands.
+    let mut shape = Shape::new::<A::Dims, LossRank<A, I>>();
+    predictions.expr.unify::<A::Dims, LossRank<A, I>>(&mut shape)?;
+    target.expr.unify::<A::Dims, LossRank<A, I>>(&mut shape)?;
+    shape.finish()?;
+    let at = A::Dims::KEYS.position(&classes.info().key()).expect("the predictions have the classes");
+    let (count, origin) = shape.known(at);
+    let weights = weights.evaluate(count, origin)?;
+    let logs: TensorOf<A> = log_softmax(predictions, classes)?;
+    let target = eval(target)?;
     let counted = eval(counted(&target, ignore_index))?;
     let index = eval(where_counted(&counted, &target.expr, I::Elem::default()))?;
     let weight = match &weights {
@@ -216,23 +231,19 @@ where
     };
     let taken = Unary { op: ops::Neg, a: Take::new(logs.clone(), classes, &index.expr)? };
     let own = eval(LossOf::<A, X, I, _>::from_expr(Binary { op: ops::Mul, a: taken, b: &weight.expr }))?;
-    let all = |losses: &LossOf<A, X, I>| {
-        // (The weights may lack dims of the losses, so they are broadcast.)
-        let is_loss = Binary { op: ops::Eq, a: &losses.expr, b: &losses.expr };
-        eval(LossOf::<A, X, I, _>::from_expr(Select { cond: is_loss, a: &weight.expr, b: &weight.expr }))
-    };
-    let weights_of_all = all(&own)?;
+    // (The weights may lack dims of the losses, so they are broadcast.)
+    let is_loss = Binary { op: ops::Eq, a: &own.expr, b: &own.expr };
+    let all = Select { cond: is_loss, a: &weight.expr, b: &weight.expr };
+    let weights_of_all = eval(LossOf::<A, X, I, _>::from_expr(all))?;
     let each = if label_smoothing == 0.0 {
         own
     } else {
         let spread = spread::<A, C, X>(&logs, weights.as_ref().map(|weights| &weights.expr))?;
-        let at = A::Dims::KEYS.position(&classes.info().key()).expect("the predictions have the classes");
-        let size = logs.expr.named().as_slice()[at].size;
         let share = |share: f64| Scalar(number::<A::Elem>(share));
         eval(LossOf::<A, X, I, _>::from_expr(Binary {
             op: ops::Sub,
             a: Binary { op: ops::Mul, a: own.expr, b: share(1.0 - label_smoothing) },
-            b: Binary { op: ops::Mul, a: spread.expr, b: share(label_smoothing / size as f64) },
+            b: Binary { op: ops::Mul, a: spread.expr, b: share(label_smoothing / count as f64) },
         }))?
     };
     // (A product with the weight 0 can be NaN.)
@@ -265,6 +276,7 @@ fn where_counted<'e, T: Element, S: Dims, R: Rank, E: Expr<Elem = T> + 'e>(
 }
 
 /// The sum over the classes of each logarithm times its weight.
+#[track_caller]
 fn spread<A, C, X>(
     logs: &TensorOf<A>,
     weights: Option<&Evaluated<A::Elem, (C::Brand,), Rank0>>,

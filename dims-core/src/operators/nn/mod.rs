@@ -5,6 +5,8 @@ pub mod bias;
 pub mod conv;
 mod cross_entropy;
 pub mod dropout;
+#[doc(hidden)]
+pub mod lengths;
 pub mod linear;
 pub mod loss;
 pub mod norm;

@@ -13,7 +13,8 @@ use crate::expr::Unary;
 use crate::expr::evaluate::evaluate_tensor_in;
 #[cfg(all(feature = "half", feature = "std"))]
 use crate::expr::step::is_recorded;
-use crate::grad::parameters::Path;
+use crate::grad::Parameters;
+use crate::grad::parameters::{Path, Visitor, is_learned};
 #[cfg(all(feature = "std", feature = "half"))]
 use crate::storage::Evaluated;
 use crate::tensors::named::Named;
@@ -367,6 +368,15 @@ impl ByPath {
         }
     }
 
+    /// Drops the state of all parameters but these.
+    #[cold]
+    pub(super) fn keep<P: Parameters>(&mut self, parameters: &P) -> Result<(), DimError> {
+        let mut paths = LearnedPaths(Vec::new());
+        P::visit([], [parameters], &mut Path::new(), &mut paths)?;
+        self.parameters.retain(|parameter| paths.0.contains(&parameter.path));
+        Ok(())
+    }
+
     /// The position of a parameter in the list. It is usually `next`.
     fn place(&self, next: usize, path: &Path) -> Option<usize> {
         let is_of = |parameter: &ParameterState| parameter.path == *path;
@@ -377,10 +387,31 @@ impl ByPath {
     }
 }
 
+/// The paths of all learned tensors.
+struct LearnedPaths(Vec<Path>);
+
+impl Visitor<0, 1> for LearnedPaths {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        _: [&mut Named<T, S, R>; 0],
+        _: [&Named<T, S, R>; 1],
+    ) -> Result<(), DimError> {
+        if is_learned::<T>() {
+            self.0.push(path.clone());
+        }
+        Ok(())
+    }
+}
+
 /// A walk over the state of the parameters.
 pub(crate) struct StateWalk<'s> {
     by_path: &'s mut ByPath,
     next: usize,
+    /// The number of parameters so far.
+    found: usize,
     /// The number of missed steps for a parameter that is added later than the others.
     late: Option<&'s StepsTaken>,
 }
@@ -389,7 +420,12 @@ impl<'s> StateWalk<'s> {
     /// Starts at the first parameter, after this number of steps.
     pub(crate) fn new(by_path: &'s mut ByPath, steps: Option<&'s StepsTaken>) -> Self {
         let late = if by_path.parameters.is_empty() { None } else { steps };
-        StateWalk { by_path, next: 0, late }
+        StateWalk { by_path, next: 0, found: 0, late }
+    }
+
+    /// Whether there is state of parameters that the walk has not met.
+    pub(super) fn has_others(&self) -> bool {
+        self.found < self.by_path.parameters.len()
     }
 
     /// The state of the next parameter.
@@ -420,6 +456,7 @@ impl<'s> StateWalk<'s> {
             }
         };
         self.next = place + 1;
+        self.found += 1;
         Ok(&mut parameters[place])
     }
 

@@ -13,7 +13,7 @@ use crate::expr::step::check_taken;
 #[cfg(feature = "std")]
 use crate::expr::step::{is_heard, is_recorded};
 use crate::grad::Parameters;
-use crate::grad::parameters::{Path, Visitor, is_learned};
+use crate::grad::parameters::{Path, Sides, Visitor, is_learned};
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
 use crate::types::set::Dims;
@@ -78,7 +78,7 @@ pub fn try_clip_by_global_norm<P: Parameters>(
     if let Some(norm) = recorded_norm(gradient)? {
         let factor = formula_by_tensors([&norm], |[norm]| [factor_within(norm, most)]);
         let mut scale = WithScalars(Scale, StepScalars::Tensors(factor));
-        update(&mut scale, gradient, [], None, &Unchanged::default())?;
+        update(&mut scale, gradient, [], ALONE, None, &Unchanged::default())?;
         return Ok(norm);
     }
     let norm = norm_of(gradient)?;
@@ -86,7 +86,7 @@ pub fn try_clip_by_global_norm<P: Parameters>(
     // A product with 1 is the same number.
     if factor != 1.0 {
         let scalars = StepScalars::Numbers([factor]);
-        update(&mut WithScalars(Scale, scalars), gradient, [], None, &Unchanged::default())?;
+        update(&mut WithScalars(Scale, scalars), gradient, [], ALONE, None, &Unchanged::default())?;
     }
     Ok(one(norm))
 }
@@ -105,7 +105,8 @@ fn factor_within<Q: Quantity>(norm: Q, most: f64) -> Q {
 #[panicking_twin(but = "returns an error where that panics")]
 pub fn try_clip_by_value<P: Parameters>(gradient: &mut P, most: f64) -> Result<(), DimError> {
     limit("clip_by_value", most)?;
-    update(&mut WithScalars(Limit(most), StepScalars::Numbers([])), gradient, [], None, &Unchanged::default())
+    let mut limited = WithScalars(Limit(most), StepScalars::Numbers([]));
+    update(&mut limited, gradient, [], ALONE, None, &Unchanged::default())
 }
 
 /// Changes a value by a formula, with tensors of half precision kept in `f32`.
@@ -113,10 +114,14 @@ fn summed<P: Parameters, const K: usize, const N: usize>(
     value: &mut P,
     exact: &mut ByPath,
     read: [&P; N],
+    sides: Sides,
     step: &mut dyn ElementStep<K, 1, N>,
 ) -> Result<(), DimError> {
-    update(step, value, read, Some((exact, None)), &Unchanged::default())
+    update(step, value, read, sides, Some((exact, None)), &Unchanged::default())
 }
+
+/// A value that is not compared with another.
+const ALONE: Sides = ["the value", "another"];
 
 /// The mean of the gradients of several batches, for one step. Gradients in half precision are
 /// summed in `f32`, and the mean is rounded.
@@ -173,6 +178,7 @@ impl<P: Parameters> Accumulator<P> {
                 sum,
                 &mut self.exact,
                 [&gradient],
+                ["the sum so far", "the new gradient"],
                 &mut WithScalars(GradientSum, StepScalars::Numbers([])),
             )?,
             None => self.sum = Some(gradient),
@@ -197,7 +203,7 @@ impl<P: Parameters> Accumulator<P> {
         } else {
             StepScalars::Numbers([share_of(count.get() as f64)])
         };
-        unwrap(summed(&mut sum, &mut exact, [], &mut WithScalars(Scale, share)));
+        unwrap(summed(&mut sum, &mut exact, [], ALONE, &mut WithScalars(Scale, share)));
         Some(sum)
     }
 }
@@ -244,6 +250,7 @@ impl<P: Parameters> Average<P> {
                 value,
                 &mut self.exact,
                 [parameters],
+                ["the average", "the parameters"],
                 &mut WithScalars(Blend(self.decay), StepScalars::Numbers([])),
             ),
             None => {
@@ -334,7 +341,7 @@ impl Formula<0, 1, 1> for Approach {
 /// In-place changes of learned tensors, for layers.
 #[doc(hidden)]
 pub mod in_place {
-    use super::{Approach, Scale};
+    use super::{ALONE, Approach, Scale};
     use crate::error::unwrap;
     use crate::grad::Parameters;
     use crate::training::optim::scalars::StepScalars;
@@ -345,14 +352,15 @@ pub mod in_place {
     #[track_caller]
     pub fn approach<P: Parameters>(value: &mut P, to: &P, part: f64) {
         let mut step = WithScalars(Approach(part), StepScalars::Numbers([]));
-        unwrap(update(&mut step, value, [to], None, &Unchanged::default()));
+        let sides = ["the value", "the value to approach"];
+        unwrap(update(&mut step, value, [to], sides, None, &Unchanged::default()));
     }
 
     /// Multiplies each element by a factor.
     #[track_caller]
     pub fn scale<P: Parameters>(value: &mut P, factor: f64) {
         let mut step = WithScalars(Scale, StepScalars::Numbers([factor]));
-        unwrap(update(&mut step, value, [], None, &Unchanged::default()));
+        unwrap(update(&mut step, value, [], ALONE, None, &Unchanged::default()));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Schedule;
 use super::scalars::by_rate;
-use super::settings::{at_least_0, error};
+use super::settings::{AT_LEAST_0, error, is_at_least_0};
 use super::state_tensor::StateAxes;
 use crate::error::DimError;
 use crate::grad::Parameters;
@@ -139,7 +139,7 @@ impl<'p> ParameterInfo<'p> {
 }
 
 /// Whether the pattern matches a name, or the name of a sub-layer that contains it.
-fn is_in(pattern: &str, name: &str) -> bool {
+pub(super) fn is_in(pattern: &str, name: &str) -> bool {
     let anywhere = pattern.strip_prefix("*.");
     let ends = name.match_indices('.').map(|(at, _)| at).chain([name.len()]);
     ends.into_iter().any(|end| {
@@ -173,6 +173,16 @@ impl Members {
         match self {
             Members::Named(pattern) => parameter.is_in(pattern),
             Members::Where(rule) => rule(parameter),
+        }
+    }
+}
+
+/// The group, for messages.
+impl fmt::Display for Members {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Members::Named(pattern) => write!(f, "the group `{pattern}`"),
+            Members::Where(_) => f.write_str("a `group_where`"),
         }
     }
 }
@@ -223,15 +233,18 @@ impl ParameterGroups {
     /// number of steps taken, is known.
     pub(super) fn check(&self, optimizer: &str, steps: Option<u64>) -> Result<(), DimError> {
         for (members, settings) in &self.0 {
-            let of = |setting: &str| format!("{setting} of the group {members:?}");
-            if let (Some(rate), Some(steps)) = (settings.rate, steps) {
-                at_least_0(optimizer, &of("learning rate"), rate.at(steps))?;
-            }
-            if let Some(factor) = settings.rate_factor {
-                at_least_0(optimizer, &of("rate factor"), factor)?;
-            }
-            if let Some(weight_decay) = settings.weight_decay {
-                at_least_0(optimizer, &of("weight decay"), weight_decay)?;
+            let rate = settings.rate.zip(steps).map(|(rate, steps)| rate.at(steps));
+            let all = [
+                ("learning rate", rate),
+                ("rate factor", settings.rate_factor),
+                ("weight decay", settings.weight_decay),
+            ];
+            for (setting, value) in all {
+                if let Some(value) = value.filter(|&value| !is_at_least_0(value)) {
+                    let what =
+                        format!("the {setting} of {members} of `{optimizer}` is {value}: {AT_LEAST_0}");
+                    return Err(error(what));
+                }
             }
         }
         Ok(())
@@ -256,13 +269,18 @@ impl ParameterGroups {
 
 #[cold]
 fn no_member(pattern: &str, names: &[String]) -> DimError {
+    error(format!("no parameter is in the group `{pattern}`: the names are {}", listed(names)))
+}
+
+/// The first names of a list, for messages.
+pub(super) fn listed(names: &[String]) -> String {
     /// The maximum number of names in a message.
     const MOST: usize = 6;
     let mut listed: Vec<String> = names.iter().take(MOST).map(|name| format!("`{name}`")).collect();
     if names.len() > MOST {
         listed.push("..".into());
     }
-    error(format!("no parameter is in the group `{pattern}`: the names are {}", listed.join(", ")))
+    listed.join(", ")
 }
 
 /// The names of all learned tensors.

@@ -113,7 +113,30 @@ use kernels::program::code::DType;
 
 /// An algorithm that updates parameters by their gradient.
 pub trait Optimizer<P: Parameters> {
-    /// Updates the parameters by one step against their gradient.
+    /// Updates the parameters by one step against their gradient. Tensors of integers and of other
+    /// elements that are not floats are not learned: a step leaves them as they are.
+    ///
+    /// The state belongs to the names of the parameters. A parameter that the last step did not
+    /// have, as after `push` to a `Vec`, starts with a new state and counts its own steps. The
+    /// state of a parameter that is gone, as after `pop`, is dropped. The name of an element of a
+    /// `Vec` is its position, so after `insert` or `remove` the elements behind it continue with
+    /// the state of their new positions.
+    ///
+    /// ```
+    /// use typed_dims::optim::{Adam, Optimizer};
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct Feat; }
+    /// let ones = |len: usize| vec![ones::<f32, _>(Feat.of(3)); len];
+    /// let (mut layers, mut adam) = (ones(1), Adam::new(0.1));
+    /// adam.step(&mut layers, &ones(1));
+    /// layers.extend(ones(1));
+    /// adam.step(&mut layers, &ones(2));
+    /// assert_eq!((adam.state().steps_of("0"), adam.state().steps_of("1")), (2, 1));
+    /// layers.pop();
+    /// adam.step(&mut layers, &ones(1));
+    /// assert_eq!(adam.state().parameters().len(), 1);
+    /// ```
     ///
     /// # Panics
     ///
@@ -122,16 +145,18 @@ pub trait Optimizer<P: Parameters> {
     ///
     /// # Errors
     ///
-    /// If a setting is out of range, such as the learning rate of this step; if the parameters, the
-    /// gradient and the state differ in the length of a `Vec`, in whether an `Option` is `None`, or
-    /// in the size of a dim; if a frozen name or the pattern of a group matches no parameter; or if
-    /// the state does not fit into memory. On an error, nothing is changed.
+    /// If a setting is out of range, such as the learning rate of this step; if the parameters and
+    /// the gradient differ in the length of a `Vec`, in whether an `Option` is `None`, or in the
+    /// size of a dim; if the state of a parameter has other sizes; if a frozen name or the pattern
+    /// of a group matches no parameter; or if the state does not fit into memory. On an error,
+    /// nothing is changed.
     #[panicking_twin(but = "settings and sizes that do not match are an error")]
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError>;
 
-    /// Makes the state for these parameters, with moments that are 0.
+    /// Makes the state for these parameters, with moments that are 0. Parameters that have a state
+    /// keep it, and the state of all others is dropped.
     ///
-    /// Without it, the first step makes the state. A recorded training step needs the same tensors
+    /// Without it, each step makes the state that it needs. A recorded training step needs the same tensors
     /// of state in each call, so prepare the optimizer before you record the step.
     ///
     /// ```
@@ -147,8 +172,8 @@ pub trait Optimizer<P: Parameters> {
     ///
     /// # Panics
     ///
-    /// Panics if the state does not fit into memory, or if the optimizer already has state for
-    /// other parameters.
+    /// Panics if the state does not fit into memory, if the optimizer has state for a parameter of
+    /// other sizes, or if the pattern of a group matches no parameter.
     #[track_caller]
     fn prepare(&mut self, parameters: &P) {
         let moments = self.moment_layout();
@@ -319,8 +344,10 @@ pub trait Optimizer<P: Parameters> {
         self.group_where(is_member, |group| group.weight_decay(0.0))
     }
 
-    /// Freezes the parameter with this name, or all parameters whose names begin with `name` and a
-    /// dot. Their moments are frozen too, and they count no steps.
+    /// Freezes the parameter with this name, or all parameters in the part with this name. In the
+    /// name, `*` stands for any characters, as in [`group`](Optimizer::group): `*.bias`. Their
+    /// moments are frozen too, and they count no steps. If no parameter matches, each step is an
+    /// error.
     fn freeze(&mut self, name: &str)
     where
         Self: Sized,

@@ -50,7 +50,7 @@ pub(super) struct PlateauSettings {
 }
 
 impl Plateau {
-    /// Starts with this rate.
+    /// Starts with this rate: finite, and 0 or more.
     pub fn new(rate: f64) -> Self {
         let settings = PlateauSettings {
             factor: 0.1,
@@ -133,12 +133,13 @@ impl Plateau {
     ///
     /// # Errors
     ///
-    /// If a setting is out of range. On an error, nothing is changed.
+    /// If the rate or a setting is out of range. On an error, nothing is changed.
     #[panicking_twin(but = "invalid settings are an error")]
     pub fn try_observe(&mut self, value: f64) -> Result<f64, DimError> {
         /// Smaller falls are skipped.
         const LEAST_FALL: f64 = 1e-8;
         let PlateauSettings { factor, patience, cooldown, least, .. } = self.settings;
+        at_least_0("Plateau", "rate", self.rate())?;
         below_1("Plateau", "factor", factor)?;
         at_least_0("Plateau", "threshold", self.settings.threshold)?;
         at_least_0("Plateau", "least rate", least)?;

@@ -46,7 +46,15 @@ pub(super) use decaying;
 
 /// Checks for a finite number that is 0 or more.
 pub(super) fn at_least_0(of: &str, setting: &str, value: f64) -> Result<(), DimError> {
-    within(value >= 0.0 && value.is_finite(), of, setting, value, "it must be finite and 0 or more")
+    within(is_at_least_0(value), of, setting, value, AT_LEAST_0)
+}
+
+/// Describes the numbers for which [`is_at_least_0`] returns `true`.
+pub(super) const AT_LEAST_0: &str = "it must be finite and 0 or more";
+
+/// Whether a number is finite, and 0 or more.
+pub(super) fn is_at_least_0(value: f64) -> bool {
+    value >= 0.0 && value.is_finite()
 }
 
 /// Checks for a decay rate: 0 or more, and less than 1.

@@ -5,7 +5,7 @@ use super::by_path::{ByPath, MomentLayout, ParameterState};
 use super::groups::{GroupSettings, Members};
 use super::scalars::StepsTaken;
 use super::unchanged::Unchanged;
-use super::update::{ElementStep, prepare, update};
+use super::update::{ElementStep, WITH_GRADIENT, prepare, update};
 use crate::error::DimError;
 use crate::grad::Parameters;
 use crate::tensors::named::Named;
@@ -143,7 +143,8 @@ impl<P: Parameters> State<P> {
         gradient: &P,
     ) -> Result<(), DimError> {
         let unchanged = Unchanged { frozen: self.frozen.clone() };
-        update(step, parameters, [gradient], Some((&mut self.by_path, Some(&self.steps))), &unchanged)?;
+        let kept = Some((&mut self.by_path, Some(&self.steps)));
+        update(step, parameters, [gradient], WITH_GRADIENT, kept, &unchanged)?;
         self.count_step(&unchanged);
         Ok(())
     }

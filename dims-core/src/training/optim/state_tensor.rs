@@ -195,7 +195,10 @@ impl StateAxes {
         }
         let mut sizes = sizes_of(tensor).zip(&self.sizes).enumerate();
         match sizes.find(|(_, (size, own))| size != *own) {
-            Some((at, (size, &own))) => Err(sizes_differ(path, self.keys.as_slice(), at, size, own)),
+            Some((at, (size, &own))) => {
+                let sides = ["the parameters", "the optimizer's state"];
+                Err(sizes_differ(path, sides, self.keys.as_slice(), at, [size, own]))
+            }
             None => Ok(()),
         }
     }

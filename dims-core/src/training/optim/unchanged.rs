@@ -1,5 +1,6 @@
 //! Tensors that a step leaves as they are.
 
+use super::groups::is_in;
 use crate::grad::parameters::Path;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -7,7 +8,7 @@ use alloc::vec::Vec;
 /// Tensors that a step leaves as they are.
 #[derive(Default)]
 pub(super) struct Unchanged {
-    /// The names of parameters, or of parts.
+    /// Patterns of the names of parameters, or of parts.
     pub(super) frozen: Vec<String>,
 }
 
@@ -15,11 +16,6 @@ impl Unchanged {
     pub(super) fn has(&self, path: &Path) -> bool {
         is_any(&self.frozen, path)
     }
-}
-
-/// Whether a name is `part`, or begins with it and a dot.
-pub(super) fn is_in(part: &str, name: &str) -> bool {
-    name.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// Whether a tensor is one of these parts, or belongs to one.

@@ -1,15 +1,15 @@
 //! Applies a formula to the tensors of several values, in place.
 
 use super::by_path::{ByPath, MomentLayout, ParameterState, StateWalk};
-use super::groups::GroupSettings;
+use super::groups::{GroupSettings, is_in, listed};
 use super::scalars::{StepScalars, StepsTaken};
 use super::state_tensor::{StateElem, StateTensor, lying_otherwise, sizes_of};
-use super::unchanged::{Unchanged, is_in};
+use super::unchanged::Unchanged;
 use crate::error::DimError;
 use crate::expr::evaluate::evaluate_tensor_in;
 use crate::expr::step::is_recorded;
 use crate::grad::Parameters;
-use crate::grad::parameters::{Path, Visitor, Walk, is_learned, same_sizes};
+use crate::grad::parameters::{Mismatch, Path, Sides, Visitor, Walk, is_learned, same_sizes};
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
 use crate::types::set::Dims;
@@ -104,15 +104,17 @@ impl StepPrograms {
 
 /// Changes the learned tensors of a value by a formula, except for frozen ones. The formula changes
 /// each tensor and its `M - 1` moments, which are in `kept`. If sizes differ, or a frozen name
-/// matches no parameter, this returns an error and changes nothing.
+/// matches no parameter, this returns an error, in which `sides` are the changed value and those
+/// that are read, and changes nothing.
 pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usize>(
     step: &mut dyn ElementStep<K, M, N>,
     changed: &mut P,
     read: [&P; N],
+    sides: Sides,
     mut kept: Option<(&mut ByPath, Option<&StepsTaken>)>,
     unchanged: &Unchanged,
 ) -> Result<(), DimError> {
-    check_parameters(&*changed, read, unchanged)?;
+    check_parameters(&*changed, read, sides, unchanged)?;
     if let Some((by_path, steps)) = &mut kept {
         prepare(by_path, *steps, &*changed, MomentLayout::whole(M - 1), unchanged)?;
     }
@@ -120,14 +122,18 @@ pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usi
     P::visit([changed], read, &mut Path::new(), &mut UpdatePass { step, along, unchanged })
 }
 
+/// The values that a step of an optimizer compares.
+pub(super) const WITH_GRADIENT: Sides = ["the parameters", "the gradient"];
+
 /// Checks that values have the same sizes, and that the names of frozen parameters exist.
 pub(super) fn check_parameters<P: Parameters, const N: usize>(
     parameters: &P,
     others: [&P; N],
+    sides: Sides,
     unchanged: &Unchanged,
 ) -> Result<(), DimError> {
     for other in others {
-        P::visit([], [parameters, other], &mut Path::new(), &mut SameSizes)?;
+        P::visit([], [parameters, other], &mut Path::new(), &mut SameSizes(sides))?;
     }
     let frozen = &unchanged.frozen;
     if frozen.is_empty() {
@@ -136,13 +142,16 @@ pub(super) fn check_parameters<P: Parameters, const N: usize>(
     let names = parameters.names();
     match frozen.iter().find(|frozen| !names.iter().any(|name| is_in(frozen, name))) {
         Some(name) => {
-            Err(DimError::Shape { what: format!("cannot freeze `{name}`: no parameter has this name") })
+            let names = listed(&names);
+            let what = format!("cannot freeze `{name}`: no parameter has this name; the names are {names}");
+            Err(DimError::Shape { what })
         }
         None => Ok(()),
     }
 }
 
-/// Makes the state of all parameters that a step changes.
+/// Makes the state of all parameters that a step changes, and drops that of parameters that are
+/// gone.
 pub(super) fn prepare<P: Parameters>(
     by_path: &mut ByPath,
     steps: Option<&StepsTaken>,
@@ -154,10 +163,15 @@ pub(super) fn prepare<P: Parameters>(
         by_path.groups().check_members(parameters)?;
     }
     let mut prepare = Preparation { along: StateWalk::new(by_path, steps), moments, unchanged };
-    P::visit([], [parameters], &mut Path::new(), &mut prepare)
+    P::visit([], [parameters], &mut Path::new(), &mut prepare)?;
+    if prepare.along.has_others() {
+        by_path.groups().check_members(parameters)?;
+        by_path.keep(parameters)?;
+    }
+    Ok(())
 }
 
-struct SameSizes;
+struct SameSizes(Sides);
 
 impl Visitor<0, 2> for SameSizes {
     type Error = DimError;
@@ -169,7 +183,11 @@ impl Visitor<0, 2> for SameSizes {
         read: [&Named<T, S, R>; 2],
     ) -> Result<(), DimError> {
         let [one, other] = read;
-        if sizes_of(one).eq(sizes_of(other)) { Ok(()) } else { same_sizes(path, read) }
+        if sizes_of(one).eq(sizes_of(other)) { Ok(()) } else { same_sizes(path, self.0, read) }
+    }
+
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+        what.between(self.0, path)
     }
 }
 

@@ -43,6 +43,14 @@ pub trait MatrixElement: Num + ComplexField<Real = Self::Part> {
     #[doc(hidden)]
     fn is_number(self) -> bool;
 
+    /// `e^self`
+    #[doc(hidden)]
+    fn exponential(self) -> Self;
+
+    /// `e^self - 1`, also precise near 0.
+    #[doc(hidden)]
+    fn exponential_less_one(self) -> Self;
+
     /// Whether several matrices of these sizes are computed at once.
     #[doc(hidden)]
     fn has_lanes(_work: MatrixWork, _sizes: MatrixSizes) -> bool {
@@ -103,6 +111,14 @@ macro_rules! elements {
                 self.is_finite()
             }
 
+            fn exponential(self) -> Self {
+                self.exp()
+            }
+
+            fn exponential_less_one(self) -> Self {
+                self.exp_m1()
+            }
+
             fn has_lanes(work: MatrixWork, sizes: MatrixSizes) -> bool {
                 lanes::has_lanes(work, sizes)
             }
@@ -160,6 +176,18 @@ macro_rules! elements {
 
             fn is_number(self) -> bool {
                 self.re.is_finite() && self.im.is_finite()
+            }
+
+            fn exponential(self) -> Self {
+                let (size, (sin, cos)) = (self.re.exp(), self.im.sin_cos());
+                // (The exponential of a real number is real, also if it is infinite.)
+                Complex::new(size * cos, if sin == 0.0 { sin } else { size * sin })
+            }
+
+            fn exponential_less_one(self) -> Self {
+                let (sin, cos) = self.im.sin_cos();
+                let half = (0.5 * self.im).sin();
+                Complex::new(self.re.exp_m1() * cos - 2.0 * half * half, self.re.exp() * sin)
             }
         }
     )*};

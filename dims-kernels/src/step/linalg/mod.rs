@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! MatrixStep  ->  threads: matrices of the batch, or within a large one  ->  lanes: several small matrices at once
-//!                                                                       ->  solving, spectral, functions: one matrix, by `faer`
+//!                                                                       ->  solving, spectral, functions, exponential: one matrix, by `faer`
 //! ```
 //!
 //! [`MatrixWork`] defines the operands and results, `pull` and `algebra` the derivatives.
@@ -17,6 +17,7 @@ mod algebra;
 mod driver;
 mod eigen;
 mod element;
+mod exponential;
 mod functions;
 mod lanes;
 mod pade;

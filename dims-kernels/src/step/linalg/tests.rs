@@ -1,6 +1,7 @@
 //! Checks each operation against the property that defines its result, for several element types,
 //! sizes and batches, and against results from NumPy.
 
+mod exponential;
 mod lanes;
 mod numpy;
 mod properties;

@@ -6,6 +6,10 @@ use super::lane::{Lane, are_finite, count_lane, greatest, number, one, set_numbe
 use super::tile::{MatrixTile, combine};
 use crate::step::linalg::pade::{PADE, PADE_NORM};
 
+/// Each squaring can double the rounding errors. Matrices that the norm would halve more often than
+/// this are computed one by one, because other bounds may halve them less often.
+const MOST_HALVINGS: f64 = 5.0;
+
 #[cfg_attr(not(unoptimized), inline(always))]
 fn product<V: Lane>(a: &MatrixTile<'_, V>, b: &MatrixTile<'_, V>, to: &mut MatrixTile<'_, V>) {
     to.fill(zero());
@@ -36,7 +40,7 @@ fn sum<V: Lane>(
     }
 }
 
-/// `e^a` in `out`. Returns whether all matrices have a result.
+/// `e^a` in `out`. Returns whether all matrices have a result, and a precise one.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn expm<V: Lane>(
     a: &mut MatrixTile<'_, V>,
@@ -59,7 +63,7 @@ pub(super) fn expm<V: Lane>(
         let norm = num_traits::ToPrimitive::to_f64(&number(&norm, matrix)).unwrap_or(f64::INFINITY);
         if norm > PADE_NORM {
             let count = libm::ceil(libm::log2(norm / PADE_NORM));
-            if count > 100.0 {
+            if count > MOST_HALVINGS {
                 return false;
             }
             most = most.max(count as usize);
@@ -69,6 +73,16 @@ pub(super) fn expm<V: Lane>(
         }
     }
     if most > 0 {
+        // The exponential of a triangular matrix is precise if computed alone.
+        let (mut below, mut above) = (zero::<V>(), zero::<V>());
+        for (row, column) in (0..size).flat_map(|row| (0..row).map(move |column| (row, column))) {
+            below = greatest(below, a.at(row, column).abs());
+            above = greatest(above, a.at(column, row).abs());
+        }
+        let is_triangular = below.equal(zero()).or(above.equal(zero()));
+        if !halvings.greater(zero()).and(is_triangular).is_nowhere() {
+            return false;
+        }
         a.data.iter_mut().for_each(|own| *own = own.times(scale));
     }
     let [a2, a4, a6, other, odd, even] = others;

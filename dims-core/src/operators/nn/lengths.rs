@@ -1,0 +1,41 @@
+//! The lengths of padded sequences.
+
+use crate::error::DimError;
+use crate::tensors::named::Named;
+use crate::types::set::Dims;
+use kernels::loops::axes::Sizes;
+use kernels::loops::nest::Odometer;
+use kernels::memory::axes::Axis;
+use smallvec::SmallVec;
+use twins::panicking_twin;
+
+/// Checks that the lengths of sequences along the dim `time` are at most `count`, the number of
+/// positions.
+///
+/// Lengths that are an input of a recorded program have no values yet, so they are not checked.
+#[doc(hidden)]
+#[panicking_twin]
+pub fn try_check_lengths<L: Dims>(
+    lengths: &Named<usize, L>,
+    time: &'static str,
+    count: usize,
+) -> Result<(), DimError> {
+    if lengths.expr.is_traced() {
+        return Ok(());
+    }
+    let axes: SmallVec<[Axis; 4]> = lengths.expr.axes().collect();
+    let sizes: Sizes = axes.iter().map(|axis| axis.size).collect();
+    let mut at: SmallVec<[usize; 4]> = SmallVec::from_elem(0, axes.len());
+    let mut odometer = Odometer::new(&sizes);
+    while !odometer.is_done() {
+        let offset: isize = axes.iter().zip(&at).map(|(axis, &at)| at as isize * axis.stride).sum();
+        let length = lengths.expr.all()[lengths.expr.start().wrapping_add_signed(offset)];
+        if length > count {
+            let what =
+                format!("a sequence of length {length}, but there are {count} positions along `{time}`");
+            return Err(DimError::Shape { what });
+        }
+        odometer.advance(&mut at);
+    }
+    Ok(())
+}

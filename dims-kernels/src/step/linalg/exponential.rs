@@ -1,0 +1,282 @@
+//! The exponential of one square matrix, by scaling and squaring.
+//!
+//! Norms of powers of the matrix decide how often it is halved, and the elements on the diagonal
+//! and beside it are computed from scalars if the matrix is triangular. (A. H. Al-Mohy and N. J.
+//! Higham, A new scaling and squaring algorithm for the matrix exponential, 2009.)
+
+use super::functions::product;
+use super::pade::{PADE, PADE_NORM};
+use super::range::{exponent_of, times_power};
+use super::stack::Failure;
+use super::workspace::{Workspace, check_finite};
+use super::{MatrixElement, MatrixSizes, ReadTriangle, solving};
+use crate::error::MatrixFailure;
+use crate::scalar::Num;
+use alloc::vec;
+use alloc::vec::Vec;
+use faer::Par;
+use num_traits::{Float, NumCast, ToPrimitive};
+
+/// `e^a`
+pub(super) fn expm<T: MatrixElement>(
+    a: &[T],
+    size: usize,
+    out: &mut [T],
+    workspace: &mut Workspace<T>,
+) -> Result<(), Failure> {
+    check_finite(a)?;
+    if size == 0 {
+        return Ok(());
+    }
+    let Some(order) = triangular_order(a, size) else {
+        return scaled_and_squared(a, size, false, out, workspace);
+    };
+    let places = || order.iter().flat_map(|&row| order.iter().map(move |&column| row * size + column));
+    let upper: Vec<T> = places().map(|at| a[at]).collect();
+    let mut found = vec![T::ZERO; size * size];
+    scaled_and_squared(&upper, size, true, &mut found, workspace)?;
+    places().zip(found).for_each(|(at, value)| out[at] = value);
+    Ok(())
+}
+
+/// An order of the rows and columns in which the matrix is upper triangular, if there is one.
+fn triangular_order<T: MatrixElement>(a: &[T], size: usize) -> Option<Vec<usize>> {
+    let has = |row: usize, column: usize| row != column && a[row * size + column] != T::ZERO;
+    let mut above: Vec<usize> = vec![0; size];
+    for (row, column) in (0..size).flat_map(|row| (0..size).map(move |column| (row, column))) {
+        above[column] += has(row, column) as usize;
+    }
+    let mut order: Vec<usize> = (0..size).filter(|&column| above[column] == 0).collect();
+    let mut done = 0;
+    while let Some(&row) = order.get(done) {
+        done += 1;
+        for column in 0..size {
+            if has(row, column) {
+                above[column] -= 1;
+                if above[column] == 0 {
+                    order.push(column);
+                }
+            }
+        }
+    }
+    (done == size).then_some(order)
+}
+
+/// `e^a` of a matrix, which is upper triangular if `is_upper`.
+fn scaled_and_squared<T: MatrixElement>(
+    a: &[T],
+    size: usize,
+    is_upper: bool,
+    out: &mut [T],
+    workspace: &mut Workspace<T>,
+) -> Result<(), Failure> {
+    let par = workspace.par;
+    let (least, most) = halvings(a, size);
+    let mut count = least;
+    loop {
+        let epsilon = <T::Part as Float>::epsilon().to_f64().unwrap_or_default();
+        if !is_upper && libm::exp2(count as f64) * epsilon >= 1.0 {
+            if !vanishes(a, size) {
+                return Err(MatrixFailure::TooLarge.into());
+            }
+            out.fill(T::ZERO);
+            return Ok(());
+        }
+        let halved: Vec<T> = a.iter().map(|&value| times_power(value, -(count as i64))).collect();
+        let [above, below] = approximant(&halved, size, par);
+        let sizes = MatrixSizes::square(1, size).with_right(size);
+        let found = match is_upper {
+            true => {
+                let upper = ReadTriangle { lower: false, transposed: false, unit: false };
+                solving::solve_triangular([&below, &above], sizes, upper, out, workspace)
+            }
+            false => solving::solve([&below, &above], sizes, false, out, workspace),
+        };
+        match found {
+            Ok(()) => break,
+            // Powers are out of range.
+            Err(Failure::Matrix(_)) if count < most => count = most,
+            Err(failure) => return Err(failure),
+        }
+    }
+    if is_upper {
+        set_bands(a, size, count, out);
+    }
+    let (mut squared, mut paths) = (vec![T::ZERO; size * size], None);
+    for left in (0..count).rev() {
+        product(out, out, size, &mut squared, par);
+        if check_finite(&squared).is_err() {
+            // Results are out of range. They must not spread to others.
+            let paths = paths.get_or_insert_with(|| paths_of(a, size));
+            square_along(out, size, paths, &mut squared);
+        }
+        out.copy_from_slice(&squared);
+        if is_upper {
+            set_bands(a, size, left, out);
+        }
+    }
+    Ok(())
+}
+
+/// How often to halve a matrix for a precise approximant, and how often until its norm is small.
+///
+/// The error of the approximant is a sum of powers from the 27th on, and each of these exponents is
+/// a sum of numbers from 14 to 27. So the norms of these powers bound the error.
+fn halvings<T: MatrixElement>(a: &[T], size: usize) -> (usize, usize) {
+    // (The size of a complex number can be infinite although its parts are not.)
+    let magnitude = |value: &T| {
+        let quarter = times_power(*value, -2).size().to_f64().unwrap_or_default();
+        (4.0 * quarter).min(f64::MAX)
+    };
+    let magnitudes: Vec<f64> = a.iter().map(magnitude).collect();
+    let count = |log: f64| libm::ceil(log - libm::log2(PADE_NORM)).max(0.0) as usize;
+    // The sums of the columns of a power of the magnitudes, times `2^-exponent`. The greatest is
+    // about `2^-64`, so that products with the largest elements are in range.
+    let (mut sums, mut exponent) = (vec![libm::exp2(-64.0); size], 64.0);
+    let (mut least, mut most) = (0, 0);
+    for power in 1..=27 {
+        let mut next = vec![0.0; size];
+        for (&sum, row) in sums.iter().zip(magnitudes.chunks_exact(size)) {
+            next.iter_mut().zip(row).for_each(|(to, own)| *to += sum * own);
+        }
+        let greatest = next.iter().copied().fold(0.0, f64::max);
+        if greatest == 0.0 {
+            break;
+        }
+        let log = exponent + libm::log2(greatest);
+        if power == 1 {
+            most = count(log);
+        }
+        if most == 0 {
+            break;
+        }
+        if power >= 14 {
+            least = least.max(count(log / power as f64));
+        }
+        let shift = libm::floor(libm::log2(greatest)) + 64.0;
+        exponent += shift;
+        // (In two steps, because the power of two can be out of range.)
+        let half = libm::floor(shift / 2.0);
+        let factors = [half, shift - half].map(|part| libm::exp2(-part));
+        sums = next.iter().map(|sum| sum * factors[0] * factors[1]).collect();
+    }
+    (least, most)
+}
+
+/// Whether all elements of `e^a` are 0 in the type of the elements. The norm of `e^a` is at most
+/// the exponential of the logarithmic norm, the greatest sum of a column in which the real part is
+/// on the diagonal, and magnitudes are elsewhere.
+fn vanishes<T: MatrixElement>(a: &[T], size: usize) -> bool {
+    let number = |part: T::Part| part.to_f64().unwrap_or(f64::INFINITY);
+    (0..size).all(|column| {
+        let on = number(a[column * size + column].part());
+        let beside = (0..size).filter(|&row| row != column).map(|row| number(a[row * size + column].size()));
+        let beside: f64 = beside.sum();
+        let rounding = 2.0 * size as f64 * f64::EPSILON * (on.abs() + beside);
+        let found: Option<T::Part> = NumCast::from(libm::exp(on + beside + rounding));
+        found == Some(T::Part::ZERO)
+    })
+}
+
+fn number<T: MatrixElement>(value: f64) -> T {
+    T::of_part(NumCast::from(value).expect("a float can be any float, rounded"))
+}
+
+/// The numerator and the denominator of the Pade approximant of `e^a`.
+fn approximant<T: MatrixElement>(a: &[T], size: usize, par: Par) -> [Vec<T>; 2] {
+    let zeros = || vec![T::ZERO; size * size];
+    let [mut a2, mut a4, mut a6] = [zeros(), zeros(), zeros()];
+    product(a, a, size, &mut a2, par);
+    product(&a2, &a2, size, &mut a4, par);
+    product(&a4, &a2, size, &mut a6, par);
+    // A sum of powers times their coefficients.
+    let sum = |coefficients: [usize; 3], constant: Option<usize>| {
+        let mut sum = zeros();
+        for (at, sum) in sum.iter_mut().enumerate() {
+            for (own, coefficient) in [&a6, &a4, &a2].into_iter().zip(coefficients) {
+                *sum = Num::add(*sum, Num::mul(own[at], number(PADE[coefficient])));
+            }
+        }
+        if let Some(constant) = constant {
+            for own in sum.iter_mut().step_by(size + 1) {
+                *own = Num::add(*own, number(PADE[constant]));
+            }
+        }
+        sum
+    };
+    let side = |high: [usize; 3], low: [usize; 3], constant: usize| {
+        let mut all = zeros();
+        product(&a6, &sum(high, None), size, &mut all, par);
+        all.iter_mut().zip(sum(low, Some(constant))).for_each(|(all, low)| *all = Num::add(*all, low));
+        all
+    };
+    let odd = side([13, 11, 9], [7, 5, 3], 1);
+    let v = side([12, 10, 8], [6, 4, 2], 0);
+    let mut u = zeros();
+    product(a, &odd, size, &mut u, par);
+    let combined = |f: fn(T, T) -> T| v.iter().zip(&u).map(|(&v, &u)| f(v, u)).collect();
+    [combined(Num::add), combined(Num::sub)]
+}
+
+/// Sets the diagonal of the exponential of `2^-halvings a`, where `a` is upper triangular, and the
+/// elements next to it on the right. Those below the diagonal are 0.
+fn set_bands<T: MatrixElement>(a: &[T], size: usize, halvings: usize, out: &mut [T]) {
+    let own = |at: usize| times_power(a[at], -(halvings as i64));
+    for row in 0..size {
+        let at = row * size + row;
+        out[row * size..at].fill(T::ZERO);
+        out[at] = own(at).exponential();
+        if row + 1 < size {
+            out[at + 1] = beside(own(at + 1), [own(at), own(at + size + 1)]);
+        }
+    }
+}
+
+/// The element beside the diagonal of `e^[x, above; 0, y]`: `above (e^x - e^y) / (x - y)`.
+fn beside<T: MatrixElement>(above: T, [x, y]: [T; 2]) -> T {
+    if above == T::ZERO {
+        return T::ZERO;
+    }
+    let [x, y] = [x, y].map(|value| times_power(value, -1));
+    let (more, less) = if x.part() < y.part() { (y, x) } else { (x, y) };
+    let half = Num::sub(less, more);
+    // `(e^(2 half) - 1) / (2 half)`. The division of complex numbers computes squares, which would
+    // be out of range without scaling.
+    let share = if half == T::ZERO {
+        T::ONE
+    } else {
+        let exponent = exponent_of(Float::min(half.size(), Float::max_value()));
+        let over = times_power(half, -exponent);
+        times_power(Num::div(times_power(half, 1).exponential_less_one(), over), -exponent - 1)
+    };
+    // (The square of the root can be out of range although the result is not.)
+    let root = more.exponential();
+    Num::mul(Num::mul(Num::mul(above, share), root), root)
+}
+
+/// Where powers of a matrix can have elements that are not 0.
+fn paths_of<T: MatrixElement>(a: &[T], size: usize) -> Vec<bool> {
+    let mut paths: Vec<bool> = a.iter().map(|&value| value != T::ZERO).collect();
+    (0..size).for_each(|at| paths[at * size + at] = true);
+    for via in 0..size {
+        let onward = paths[via * size..][..size].to_vec();
+        for row in paths.chunks_exact_mut(size).filter(|row| row[via]) {
+            row.iter_mut().zip(&onward).for_each(|(own, onward)| *own |= onward);
+        }
+    }
+    paths
+}
+
+/// The square of a function of a matrix with these paths. Elements that are 0 for all such matrices
+/// count as 0 also in products with infinite ones.
+fn square_along<T: MatrixElement>(a: &[T], size: usize, paths: &[bool], to: &mut [T]) {
+    to.fill(T::ZERO);
+    for (row, to) in to.chunks_exact_mut(size).enumerate() {
+        for via in (0..size).filter(|via| paths[row * size + via]) {
+            let factor = a[row * size + via];
+            for column in (0..size).filter(|column| paths[via * size + column]) {
+                to[column] = Num::add(to[column], Num::mul(factor, a[via * size + column]));
+            }
+        }
+    }
+}
