@@ -6,6 +6,7 @@ use crate::prelude::*;
 use crate::types::dim::Of;
 use crate::types::size::Resizable;
 use num_traits::Float;
+use typed_dims_core::operators::nn::checks::check_sizes;
 
 /// Rotary position embedding (RoPE) of queries and keys. Along `F` there are `n` features. The
 /// features `p` and `p + n / 2` are the coordinates of a point in a plane, which is rotated by
@@ -135,19 +136,13 @@ where
         let (count, known) = (x.size(P::default()), self.cos.size(P::default()));
         assert!(
             start.checked_add(count).is_some_and(|end| end <= known),
-            "`Rope` of {count} positions along `{}` from {start}: there are angles for {known} positions",
+            "`Rope` of {count} positions of dim `{}` from {start}: there are angles for {known} positions",
             P::NAME
-        );
-        // (The neighbours are taken at once, so a size that differs would be an index error.)
-        let (features, own) = (x.size(F::default()), self.cos.size(F::default()));
-        assert!(
-            features == own,
-            "`Rope` of {features} features along `{}`: there are angles for {own} features",
-            F::NAME
         );
         let positions = start..start + count;
         let cos = self.cos.view().slice(P::default(), positions.clone());
         let sin = self.sin.view().slice(P::default(), positions);
+        check_sizes(x, &cos);
         let others = match &self.neighbours {
             None => x.roll(F::default(), half),
             Some(neighbours) => x.view().take(F::default(), neighbours).eval().same_set(),

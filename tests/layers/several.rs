@@ -202,10 +202,11 @@ fn errors_of_layers_are_at_the_call() {
         let (error, found) = panicked(|| drop(rope.apply(&x, start)));
         assert_eq!(found, line, "{error}");
         let expected =
-            format!("`Rope` of 5 positions along `Time` from {start}: there are angles for 8 positions");
+            format!("`Rope` of 5 positions of dim `Time` from {start}: there are angles for 8 positions");
         assert_eq!(error, expected);
     }
     let rope = Rope::<Time, Width, f64>::interleaved(Time.of(8), Width.of(6), 10_000.0);
     let (error, _) = panicked(|| drop(rope.apply(&x, 0)));
-    assert_eq!(error, "`Rope` of 4 features along `Width`: there are angles for 6 features");
+    assert!(error.starts_with("dim `Width` has size 4 (at "), "{error}");
+    assert!(error.contains("given size 6 (at ") && !error.contains("src/nn"), "{error}");
 }

@@ -115,14 +115,6 @@ fn errors_about_sizes_name_lines_of_the_program() {
     assert!(text.contains(&here(line)) && text.contains(&here(bound)), "{text}");
 }
 
-/// The function that `vmap` returns does not keep what its argument borrows.
-#[test]
-fn arguments_can_be_temporary() {
-    let x = from_vec(Row.of(2), vec![3.0, 8.0]);
-    let roots = vmap(f64::sqrt, Row)(&(&x + 1.0).eval()).order(Row);
-    assert_eq!(roots, ndarray::array![2.0, 3.0]);
-}
-
 /// A tuple of one is one argument.
 #[test]
 fn a_tuple_of_one() {

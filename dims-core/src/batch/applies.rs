@@ -377,12 +377,7 @@ pub trait Runs<X, P, D, M, Y> {
     /// The result for the caller.
     type Out;
     #[doc(hidden)]
-    fn run(
-        tensors: X,
-        dims: &D,
-        function: &impl Callee<P, Y>,
-        place: Origin,
-    ) -> Result<Self::Out, DimError>;
+    fn run(tensors: X, dims: &D, function: &impl Callee<P, Y>, place: Origin) -> Result<Self::Out, DimError>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -393,12 +388,7 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <Together as Runs<X, P, D, M, Y>>::Out;
 
-    fn run(
-        tensors: X,
-        dims: &D,
-        function: &impl Callee<P, Y>,
-        place: Origin,
-    ) -> Result<Self::Out, DimError> {
+    fn run(tensors: X, dims: &D, function: &impl Callee<P, Y>, place: Origin) -> Result<Self::Out, DimError> {
         Together::run(tensors, dims, function, place)
     }
 }

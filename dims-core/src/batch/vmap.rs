@@ -6,6 +6,7 @@ use super::mapped::{Mapped, Unmapped};
 use crate::error::{DimError, fail, unwrap};
 use crate::types::dim::DimList;
 use crate::types::set::{Dims, DimsOf, NoDim};
+use alloc::boxed::Box;
 use core::panic::Location;
 
 /// Runs a closure written for one example on tensors with the extra dims `dims`.
@@ -109,17 +110,25 @@ where
 pub fn vmap<'f, F: Callee<P, Y> + 'f, D: DimsOf<X::All, S>, X: Maps<D, P, Y, O>, P, Y, S, O>(
     f: F,
     dims: D,
-) -> impl Fn(X) -> O + 'f
+) -> Mapper<'f, X, O>
 where
     D: DimList + 'f,
     S: Dims,
 {
     let place = Location::caller();
-    move |tensors: X| match X::try_map(tensors, &dims, &f, Some(place)) {
+    Box::new(move |tensors: X| match X::try_map(tensors, &dims, &f, Some(place)) {
         Ok(result) => result,
         Err(error) => refused(error, place),
-    }
+    })
 }
+
+/// A function from `X`, a tensor or a tuple of tensors, to `O`.
+///
+/// Its type names the lifetimes of `X`, so a borrowed argument must live as long as the function:
+/// pass a tensor that is made in the same statement by value, `vmap(f, n)((&x + 1.0).eval())`.
+// (With `impl Fn(X) -> O`, rustc would report each mistake twice: for the bound, and for the opaque
+// type, which has the same bounds.)
+pub type Mapper<'f, X, O> = Box<dyn Fn(X) -> O + 'f>;
 
 /// Panics for a call of a function that `vmap` returned at `place`.
 #[cold]

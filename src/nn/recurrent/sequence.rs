@@ -10,7 +10,7 @@ use crate::types::set::rename::NotIn;
 use crate::types::set::shared::Covered;
 use crate::types::set::{Fails, FirstWith, MaybeDim, NameFor, NamedOnce, NoDim};
 use alloc::vec::Vec;
-use typed_dims_core::operators::nn::lengths::check_lengths;
+use typed_dims_core::operators::nn::checks::check_lengths;
 
 /// The state of a cell, with elements of `T` and the dims `S`.
 pub trait RecurrentState<T, S: Dims>: Sized {

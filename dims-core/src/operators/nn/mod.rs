@@ -2,11 +2,11 @@
 //! dropout.
 
 pub mod bias;
+#[doc(hidden)]
+pub mod checks;
 pub mod conv;
 mod cross_entropy;
 pub mod dropout;
-#[doc(hidden)]
-pub mod lengths;
 pub mod linear;
 pub mod loss;
 pub mod norm;

@@ -170,14 +170,24 @@ fn scaled_product<T: MatrixElement>(first: T, factors: impl Iterator<Item = T>) 
     times_power(product, exponent)
 }
 
-/// A matrix whose elements are so large or small that their products leave the range of floats,
-/// divided by a power of two, and the exponent of this power.
-#[cold]
-fn scaled<T: MatrixElement>(a: &[T]) -> Option<(Vec<T>, i64)> {
-    let exponent = a.iter().all(|value| value.is_number()).then(|| exponent_out_of_range(a))??;
+/// Runs an operation that is inversely proportional to the matrix `a`. If it fails, and the
+/// elements are so small or large that their reciprocals or products leave the range of floats, it
+/// runs again on the matrix divided by a power of two.
+fn in_range<T: MatrixElement>(
+    a: &[T],
+    out: &mut [T],
+    mut run: impl FnMut(&[T], &mut [T]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let found = run(a, out);
+    let Err(Failure::Matrix(MatrixFailure::Singular | MatrixFailure::OutOfRange)) = found else {
+        return found;
+    };
+    let Some(exponent) = exponent_out_of_range(a) else { return found };
     let mut scaled = a.to_vec();
     scale(&mut scaled, -exponent);
-    Some((scaled, exponent))
+    run(&scaled, out)?;
+    scale(out, -exponent);
+    check_finite(out).map_err(|_| MatrixFailure::OutOfRange.into())
 }
 
 /// `x` in `a x = b`, or in `a^T x = b`.
@@ -191,27 +201,21 @@ pub(super) fn solve<T: MatrixElement>(
     let MatrixSizes { rows: size, right, .. } = sizes;
     let Workspace { copies: [copy, ..], stack, par } = workspace;
     let par = *par;
-    let factors = LuFactors::of(copy.of(a)?, size, (&mut *stack, par))?;
-    factors.check(a)?;
-    out.copy_from_slice(b);
-    let x = by_rows_mut(out, size, right);
-    let both = factors.matrix();
-    if transposed {
-        let stack = stack.of(lu_solve::solve_in_place_scratch::<usize, T>(size, right, par))?;
-        lu_solve::solve_in_place(both, both, factors.order(), x, par, stack);
-    } else {
-        let stack = stack.of(lu_solve::solve_transpose_in_place_scratch::<usize, T>(size, right, par))?;
-        lu_solve::solve_transpose_in_place(both, both, factors.order(), x, par, stack);
-    }
-    if check_finite(out).is_ok() {
-        return Ok(());
-    }
-    // The reciprocals of small pivots are infinite.
-    if let Some((scaled, exponent)) = scaled(a) {
-        solve([&scaled, b], sizes, transposed, out, workspace)?;
-        scale(out, -exponent);
-    }
-    check_finite(out).map_err(|_| cause_of_system(a.iter().copied(), b))
+    in_range(a, out, |a, out| {
+        let factors = LuFactors::of(copy.of(a)?, size, (&mut *stack, par))?;
+        factors.check(a)?;
+        out.copy_from_slice(b);
+        let x = by_rows_mut(out, size, right);
+        let both = factors.matrix();
+        if transposed {
+            let stack = stack.of(lu_solve::solve_in_place_scratch::<usize, T>(size, right, par))?;
+            lu_solve::solve_in_place(both, both, factors.order(), x, par, stack);
+        } else {
+            let stack = stack.of(lu_solve::solve_transpose_in_place_scratch::<usize, T>(size, right, par))?;
+            lu_solve::solve_transpose_in_place(both, both, factors.order(), x, par, stack);
+        }
+        check_finite(out).map_err(|_| cause_of_system(a.iter().copied(), b))
+    })
 }
 
 /// The transposed inverse.
@@ -223,22 +227,16 @@ pub(super) fn inverse<T: MatrixElement>(
 ) -> Result<(), Failure> {
     let Workspace { copies: [copy, ..], stack, par } = workspace;
     let par = *par;
-    let copy = copy.any(a.len())?;
-    to_columns(a, size, size, copy);
-    let factors = LuFactors::of(copy, size, (&mut *stack, par))?;
-    factors.check(a)?;
-    let stack = stack.of(lu_inverse::inverse_scratch::<usize, T>(size, par))?;
-    let both = factors.matrix();
-    lu_inverse::inverse(by_columns_mut(out, size, size), both, both, factors.order(), par, stack);
-    if check_finite(out).is_ok() {
-        return Ok(());
-    }
-    // The reciprocals of small pivots are infinite.
-    if let Some((scaled, exponent)) = scaled(a) {
-        inverse(&scaled, size, out, workspace)?;
-        scale(out, -exponent);
-    }
-    check_finite(out).map_err(|_| cause(a, MatrixFailure::OutOfRange))
+    in_range(a, out, |a, out| {
+        let copy = copy.any(a.len())?;
+        to_columns(a, size, size, copy);
+        let factors = LuFactors::of(copy, size, (&mut *stack, par))?;
+        factors.check(a)?;
+        let stack = stack.of(lu_inverse::inverse_scratch::<usize, T>(size, par))?;
+        let both = factors.matrix();
+        lu_inverse::inverse(by_columns_mut(out, size, size), both, both, factors.order(), par, stack);
+        check_finite(out).map_err(|_| cause(a, MatrixFailure::OutOfRange))
+    })
 }
 
 /// The determinant.

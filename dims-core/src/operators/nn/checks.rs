@@ -1,8 +1,11 @@
-//! The lengths of padded sequences.
+//! Checks of the operands of layers.
 
 use crate::error::DimError;
+use crate::expr::Expr;
+use crate::plan::shape::Shape;
 use crate::tensors::named::Named;
-use crate::types::set::Dims;
+use crate::types::rank::Rank0;
+use crate::types::set::{Dims, Union};
 use kernels::loops::axes::Sizes;
 use kernels::loops::nest::Odometer;
 use kernels::memory::axes::Axis;
@@ -38,4 +41,20 @@ pub fn try_check_lengths<L: Dims>(
         odometer.advance(&mut at);
     }
     Ok(())
+}
+
+/// Checks that two tensors have the same sizes along the dims of both.
+///
+/// For layers that look up elements by index along such a dim: the lookup itself only checks that
+/// the indices are within the size.
+#[doc(hidden)]
+#[panicking_twin]
+pub fn try_check_sizes<T, X: Union<Y>, Y: Dims, A: Expr, B: Expr>(
+    first: &Named<T, X, Rank0, A>,
+    second: &Named<T, Y, Rank0, B>,
+) -> Result<(), DimError> {
+    let mut shape = Shape::new::<X::Out, Rank0>();
+    first.expr.unify::<X::Out, Rank0>(&mut shape)?;
+    second.expr.unify::<X::Out, Rank0>(&mut shape)?;
+    shape.finish()
 }
