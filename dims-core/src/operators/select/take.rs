@@ -34,6 +34,7 @@ pub struct Take<A: Computable, I> {
 
 impl<A: Computable, I> Take<A, I> {
     /// `source` at `index` along its dim `from`.
+    #[track_caller]
     pub(crate) fn new<D: DimRef>(source: A, from: D, index: I) -> Result<Self, DimError> {
         let (source, from) = (HeldArgument::new(source)?, from.info());
         if let (true, Some(at)) = (D::GIVES_SIZE, A::Dims::KEYS.position(&from.key())) {
