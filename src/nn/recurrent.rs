@@ -91,10 +91,8 @@ where
     ///
     /// If the weights do not fit into memory.
     #[track_caller]
-    pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self
-    where
-        N: SecondOf<I, H>,
-    {
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self where N: SecondOf<I, H> {
         let gates = Chained(LstmGate, N::default().of(hidden.size()));
         Lstm {
             weight_ih: Projection::<(I,), GatesOf<LstmGate, N>, T>::new(inputs, gates, split(seed, 0)).weight,
@@ -153,14 +151,14 @@ where
     /// `time` has size 0.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
-    pub fn apply<X: MappedBy<(I,), GatesOf<LstmGate, N>, Z>, D: AnyDim + DimsOf<X, A>, Y, Z, V: Dims, S, A: Dims, G: Dims>(
+    pub fn apply<X: MappedBy<(I,), GatesOf<LstmGate, N>, Z>, D: AnyDim + DimsOf<X, A> + NotIn<(I,)>, Y, Z, V: Dims, S, A: Dims, G: Dims>(
         &self,
         x: &Named<T, X>,
         time: D,
         state: Option<LstmState<S, T>>,
     ) -> (Named<T, <S as Union<(D,)>>::Out>, LstmState<S, T>)
     where
-        D: DimsOf<G, Y> + DimRef<Brand = D> + NotIn<S> + NotIn<(I,)>,
+        D: DimsOf<G, Y> + DimRef<Brand = D> + NotIn<S>,
         S: MappedBy<(H,), GatesOf<LstmGate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
         Y: Union<Y, Out = Y> + Union<GatesOf<LstmGate, N>, Out = Y>,
         Z: Union<GatesOf<LstmGate, N>, Out = Z> + Union<(D,), Out = G>,
@@ -182,7 +180,7 @@ where
     /// are an input of a recorded program are not checked. There, greater ones mean all positions.)
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
-    pub fn apply_padded<X: MappedBy<(I,), GatesOf<LstmGate, N>, Z>, D: AnyDim + DimsOf<X, A>, Y, Z, V: Dims, S, A: Dims, G: Dims, L: LengthsFor<S>>(
+    pub fn apply_padded<X: MappedBy<(I,), GatesOf<LstmGate, N>, Z>, D: AnyDim + DimsOf<X, A> + NotIn<(I,)>, Y, Z, V: Dims, S, A: Dims, G: Dims, L: LengthsFor<S>>(
         &self,
         x: &Named<T, X>,
         time: D,
@@ -190,7 +188,7 @@ where
         state: Option<LstmState<S, T>>,
     ) -> (Named<T, <S as Union<(D,)>>::Out>, LstmState<S, T>)
     where
-        D: DimsOf<G, Y> + DimRef<Brand = D> + NotIn<S> + NotIn<(I,)>,
+        D: DimsOf<G, Y> + DimRef<Brand = D> + NotIn<S>,
         S: MappedBy<(H,), GatesOf<LstmGate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
         Y: Union<Y, Out = Y> + Union<GatesOf<LstmGate, N>, Out = Y>,
         Z: Union<GatesOf<LstmGate, N>, Out = Z> + Union<(D,), Out = G>,
@@ -255,10 +253,8 @@ where
     ///
     /// If the weights do not fit into memory.
     #[track_caller]
-    pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self
-    where
-        N: SecondOf<I, H>,
-    {
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self where N: SecondOf<I, H> {
         let gates = Chained(GruGate, N::default().of(hidden.size()));
         Gru {
             weight_ih: Projection::<(I,), GatesOf<GruGate, N>, T>::new(inputs, gates, split(seed, 0)).weight,
@@ -322,14 +318,14 @@ where
     /// `time` has size 0.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
-    pub fn apply<X: MappedBy<(I,), GatesOf<GruGate, N>, Z>, D: AnyDim + DimsOf<X, A>, Y, Z, V: Dims, S, A: Dims, G: Dims>(
+    pub fn apply<X: MappedBy<(I,), GatesOf<GruGate, N>, Z>, D: AnyDim + DimsOf<X, A> + NotIn<(I,)>, Y, Z, V: Dims, S, A: Dims, G: Dims>(
         &self,
         x: &Named<T, X>,
         time: D,
         state: Option<GruState<S, T>>,
     ) -> (Named<T, <S as Union<(D,)>>::Out>, GruState<S, T>)
     where
-        D: DimsOf<G, Y> + DimRef<Brand = D> + NotIn<S> + NotIn<(I,)>,
+        D: DimsOf<G, Y> + DimRef<Brand = D> + NotIn<S>,
         S: MappedBy<(H,), GatesOf<GruGate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
         Y: Union<Y, Out = Y> + Union<GatesOf<GruGate, N>, Out = Y>,
         Z: Union<GatesOf<GruGate, N>, Out = Z> + Union<(D,), Out = G>,
@@ -351,7 +347,7 @@ where
     /// are an input of a recorded program are not checked. There, greater ones mean all positions.)
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
-    pub fn apply_padded<X: MappedBy<(I,), GatesOf<GruGate, N>, Z>, D: AnyDim + DimsOf<X, A>, Y, Z, V: Dims, S, A: Dims, G: Dims, L: LengthsFor<S>>(
+    pub fn apply_padded<X: MappedBy<(I,), GatesOf<GruGate, N>, Z>, D: AnyDim + DimsOf<X, A> + NotIn<(I,)>, Y, Z, V: Dims, S, A: Dims, G: Dims, L: LengthsFor<S>>(
         &self,
         x: &Named<T, X>,
         time: D,
@@ -359,7 +355,7 @@ where
         state: Option<GruState<S, T>>,
     ) -> (Named<T, <S as Union<(D,)>>::Out>, GruState<S, T>)
     where
-        D: DimsOf<G, Y> + DimRef<Brand = D> + NotIn<S> + NotIn<(I,)>,
+        D: DimsOf<G, Y> + DimRef<Brand = D> + NotIn<S>,
         S: MappedBy<(H,), GatesOf<GruGate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
         Y: Union<Y, Out = Y> + Union<GatesOf<GruGate, N>, Out = Y>,
         Z: Union<GatesOf<GruGate, N>, Out = Z> + Union<(D,), Out = G>,

@@ -18,13 +18,12 @@
 use super::argument::Further;
 use super::closed::{Apart, EndsInRest};
 use super::each::{Apiece, Collect, looped};
-use super::mapped::{HasAny, MappedOne, RestOf, United, Unmapped, unify_all};
+use super::mapped::{HasAny, MappedOne, RestOf, United, Unmapped, origin_of, unify_all};
 use super::seal::Visible;
 use super::way::{Alike, OneByOne, Together, Way, Ways};
 use crate::error::{DimError, Origin, list_sizes};
 use crate::execute::reduce::{TensorOf, eval};
 use crate::execute::step::NotedCalls;
-use crate::expr::Expr;
 use crate::expr::evaluate::evaluate_tensor_in;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::volume;
@@ -145,12 +144,6 @@ pub(super) fn one_after_the_other<A: Computable, K: Dims>(
     let order = examples_outermost(A::Dims::KEYS, K::KEYS, AxisList::in_memory_of::<K, A::Rank>().as_slice());
     let held = evaluate_tensor_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
     Ok(Named::from_expr(held.with_origin(origin)))
-}
-
-/// The origin of the sizes of a tensor with the dims `S`: its own if it is in memory, or `place`,
-/// where it is computed.
-pub(super) fn origin_of<S: Dims>(expr: &impl Expr, place: Origin) -> Origin {
-    expr.in_memory::<S>().map_or(place, |raw| raw.origin)
 }
 
 /// An order of axes in which the dims `own` and the positional axes come last, in the order

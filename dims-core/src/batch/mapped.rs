@@ -1,6 +1,5 @@
 //! Tensors whose dims are mapped over: sealed for the function, and opened in its result.
 
-use super::applies::origin_of;
 use super::argument::{Further, SealedAxes};
 use super::closed::EndsInRest;
 use super::seal::{Opened, Sealable, Visible};
@@ -333,3 +332,9 @@ tuples!(A 0 B 1 C 2 G 3 H 4 I 5 J 6 K 7 L 8);
 tuples!(A 0 B 1 C 2 G 3 H 4 I 5 J 6 K 7 L 8 M 9);
 tuples!(A 0 B 1 C 2 G 3 H 4 I 5 J 6 K 7 L 8 M 9 N 10);
 tuples!(A 0 B 1 C 2 G 3 H 4 I 5 J 6 K 7 L 8 M 9 N 10 P 11);
+
+/// The origin of the sizes of a tensor with the dims `S`: its own if it is in memory, or `place`,
+/// where it is computed.
+pub(super) fn origin_of<S: Dims>(expr: &impl Expr, place: Origin) -> Origin {
+    expr.in_memory::<S>().map_or(place, |raw| raw.origin)
+}

@@ -1,6 +1,7 @@
 //! Checks of the operands of layers.
 
 use crate::error::DimError;
+use crate::execute::loops::check_taken;
 use crate::expr::Expr;
 use crate::plan::shape::Shape;
 use crate::tensors::named::Named;
@@ -23,7 +24,7 @@ pub fn try_check_lengths<L: Dims>(
     time: &'static str,
     count: usize,
 ) -> Result<(), DimError> {
-    if lengths.expr.is_traced() {
+    if check_taken(lengths.expr.all(), "a check of lengths").is_err() {
         return Ok(());
     }
     let axes: SmallVec<[Axis; 4]> = lengths.expr.axes().collect();
