@@ -1,8 +1,8 @@
 //! The exponential of one square matrix, by scaling and squaring.
 //!
-//! Norms of powers of the matrix decide how often it is halved, and the elements on the diagonal
-//! and beside it are computed from scalars if the matrix is triangular. (A. H. Al-Mohy and N. J.
-//! Higham, A new scaling and squaring algorithm for the matrix exponential, 2009.)
+//! The matrix is balanced, norms of its powers decide how often it is halved, and the elements on
+//! the diagonal and beside it are computed from scalars if it is triangular. (A. H. Al-Mohy and N.
+//! J. Higham, A new scaling and squaring algorithm for the matrix exponential, 2009.)
 
 use super::functions::product;
 use super::pade::{PADE, PADE_NORM};
@@ -28,9 +28,7 @@ pub(super) fn expm<T: MatrixElement>(
     if size == 0 {
         return Ok(());
     }
-    let Some(order) = triangular_order(a, size) else {
-        return scaled_and_squared(a, size, false, out, workspace);
-    };
+    let Some(order) = triangular_order(a, size) else { return of_full(a, size, out, workspace) };
     let places = || order.iter().flat_map(|&row| order.iter().map(move |&column| row * size + column));
     let upper: Vec<T> = places().map(|at| a[at]).collect();
     let mut found = vec![T::ZERO; size * size];
@@ -62,6 +60,77 @@ fn triangular_order<T: MatrixElement>(a: &[T], size: usize) -> Option<Vec<usize>
     (done == size).then_some(order)
 }
 
+/// `e^a` of a matrix that is not triangular.
+fn of_full<T: MatrixElement>(
+    a: &[T],
+    size: usize,
+    out: &mut [T],
+    workspace: &mut Workspace<T>,
+) -> Result<(), Failure> {
+    let exponents = balanced(a, size);
+    let shifts = || exponents.iter().flat_map(|row| exponents.iter().map(move |column| column - row));
+    let own: Vec<T> = a.iter().zip(shifts()).map(|(&value, shift)| times_power(value, shift)).collect();
+    match scaled_and_squared(&own, size, false, out, workspace) {
+        Err(Failure::Matrix(MatrixFailure::TooLarge)) if vanishes(a, size) => {
+            out.fill(T::ZERO);
+            Ok(())
+        }
+        found => {
+            out.iter_mut().zip(shifts()).for_each(|(own, shift)| *own = times_power(*own, -shift));
+            found
+        }
+    }
+}
+
+/// Exponents of powers of two: a column times its power, and the row divided by it, have similar
+/// norms. (B. N. Parlett and C. Reinsch, Balancing a matrix for calculation of eigenvalues and
+/// eigenvectors, 1969.) They are 0 if the norm is small.
+fn balanced<T: MatrixElement>(a: &[T], size: usize) -> Vec<i64> {
+    let mut exponents = vec![0; size];
+    let mut own = magnitudes(a);
+    let is_small = |column: usize| own.iter().skip(column).step_by(size).sum::<f64>() <= PADE_NORM;
+    if (0..size).all(is_small) {
+        return exponents;
+    }
+    // (It takes a few rounds; each reduces a norm by 5 %.)
+    for _ in 0..100 {
+        let mut is_done = true;
+        for at in 0..size {
+            let others = || (0..size).filter(|&other| other != at);
+            let column = others().map(|row| own[row * size + at]).sum::<f64>().min(f64::MAX);
+            let row = others().map(|column| own[at * size + column]).sum::<f64>().min(f64::MAX);
+            if column == 0.0 || row == 0.0 {
+                continue;
+            }
+            let shift = libm::round((libm::log2(row) - libm::log2(column)) / 2.0);
+            let (more, less) = (libm::exp2(shift), libm::exp2(-shift));
+            if column * more + row * less >= 0.95 * (column + row) {
+                continue;
+            }
+            for other in others() {
+                own[other * size + at] *= more;
+                own[at * size + other] *= less;
+            }
+            exponents[at] += shift as i64;
+            is_done = false;
+        }
+        if is_done {
+            break;
+        }
+    }
+    exponents
+}
+
+/// The magnitudes of the elements.
+fn magnitudes<T: MatrixElement>(a: &[T]) -> Vec<f64> {
+    // (The size of a complex number can be infinite although its parts are not.)
+    let of = |value: &T| {
+        let quarter = times_power(*value, -2).size().to_f64().unwrap_or_default();
+        (4.0 * quarter).min(f64::MAX)
+    };
+    a.iter().map(of).collect()
+}
+
 /// `e^a` of a matrix, which is upper triangular if `is_upper`.
 fn scaled_and_squared<T: MatrixElement>(
     a: &[T],
@@ -76,11 +145,7 @@ fn scaled_and_squared<T: MatrixElement>(
     loop {
         let epsilon = <T::Part as Float>::epsilon().to_f64().unwrap_or_default();
         if !is_upper && libm::exp2(count as f64) * epsilon >= 1.0 {
-            if !vanishes(a, size) {
-                return Err(MatrixFailure::TooLarge.into());
-            }
-            out.fill(T::ZERO);
-            return Ok(());
+            return Err(MatrixFailure::TooLarge.into());
         }
         let halved: Vec<T> = a.iter().map(|&value| times_power(value, -(count as i64))).collect();
         let [above, below] = approximant(&halved, size, par);
@@ -123,12 +188,7 @@ fn scaled_and_squared<T: MatrixElement>(
 /// The error of the approximant is a sum of powers from the 27th on, and each of these exponents is
 /// a sum of numbers from 14 to 27. So the norms of these powers bound the error.
 fn halvings<T: MatrixElement>(a: &[T], size: usize) -> (usize, usize) {
-    // (The size of a complex number can be infinite although its parts are not.)
-    let magnitude = |value: &T| {
-        let quarter = times_power(*value, -2).size().to_f64().unwrap_or_default();
-        (4.0 * quarter).min(f64::MAX)
-    };
-    let magnitudes: Vec<f64> = a.iter().map(magnitude).collect();
+    let magnitudes = magnitudes(a);
     let count = |log: f64| libm::ceil(log - libm::log2(PADE_NORM)).max(0.0) as usize;
     // The sums of the columns of a power of the magnitudes, times `2^-exponent`. The greatest is
     // about `2^-64`, so that products with the largest elements are in range.
