@@ -48,12 +48,10 @@ fn triangular_order<T: MatrixElement>(a: &[T], size: usize) -> Option<Vec<usize>
     let mut done = 0;
     while let Some(&row) = order.get(done) {
         done += 1;
-        for column in 0..size {
-            if has(row, column) {
-                above[column] -= 1;
-                if above[column] == 0 {
-                    order.push(column);
-                }
+        for (column, above) in above.iter_mut().enumerate().filter(|(column, _)| has(row, *column)) {
+            *above -= 1;
+            if *above == 0 {
+                order.push(column);
             }
         }
     }
