@@ -1,6 +1,6 @@
 //! The state of each parameter, by its path. Its element type may differ from the parameter's.
 
-use super::groups::{GroupSettings, ParameterGroups};
+use super::groups::{GroupSettings, ParameterGroups, learned_paths};
 use super::scalars::StepsTaken;
 use super::state_tensor::{AxisNumbers, StateAxes, StateTensor};
 #[cfg(all(feature = "std", feature = "half"))]
@@ -14,7 +14,7 @@ use crate::expr::evaluate::evaluate_tensor_in;
 #[cfg(all(feature = "half", feature = "std"))]
 use crate::expr::step::is_recorded;
 use crate::grad::Parameters;
-use crate::grad::parameters::{Path, Visitor, is_learned};
+use crate::grad::parameters::Path;
 #[cfg(all(feature = "std", feature = "half"))]
 use crate::storage::Evaluated;
 use crate::tensors::named::Named;
@@ -371,9 +371,8 @@ impl ByPath {
     /// Drops the state of all parameters but these.
     #[cold]
     pub(super) fn keep<P: Parameters>(&mut self, parameters: &P) -> Result<(), DimError> {
-        let mut paths = LearnedPaths(Vec::new());
-        P::visit([], [parameters], &mut Path::new(), &mut paths)?;
-        self.parameters.retain(|parameter| paths.0.contains(&parameter.path));
+        let paths = learned_paths(parameters)?;
+        self.parameters.retain(|parameter| paths.contains(&parameter.path));
         Ok(())
     }
 
@@ -384,25 +383,6 @@ impl ByPath {
             return Some(next);
         }
         self.parameters.iter().position(is_of)
-    }
-}
-
-/// The paths of all learned tensors.
-struct LearnedPaths(Vec<Path>);
-
-impl Visitor<0, 1> for LearnedPaths {
-    type Error = DimError;
-
-    fn tensor<T: Element, S: Dims, R: Rank>(
-        &mut self,
-        path: &Path,
-        _: [&mut Named<T, S, R>; 0],
-        _: [&Named<T, S, R>; 1],
-    ) -> Result<(), DimError> {
-        if is_learned::<T>() {
-            self.0.push(path.clone());
-        }
-        Ok(())
     }
 }
 

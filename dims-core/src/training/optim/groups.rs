@@ -255,12 +255,11 @@ impl ParameterGroups {
         if self.is_empty() {
             return Ok(());
         }
-        let mut names = LearnedNames(Vec::new());
-        P::visit([], [parameters], &mut Path::new(), &mut names)?;
+        let names: Vec<String> = learned_paths(parameters)?.iter().map(Path::to_string).collect();
         for (members, _) in &self.0 {
             let Members::Named(pattern) = members else { continue };
-            if !names.0.iter().any(|name| is_in(pattern, name)) {
-                return Err(no_member(pattern, &names.0));
+            if !names.iter().any(|name| is_in(pattern, name)) {
+                return Err(no_member(pattern, &names));
             }
         }
         Ok(())
@@ -283,10 +282,16 @@ pub(super) fn listed(names: &[String]) -> String {
     listed.join(", ")
 }
 
-/// The names of all learned tensors.
-struct LearnedNames(Vec<String>);
+/// The paths of all learned tensors.
+pub(super) fn learned_paths<P: Parameters>(parameters: &P) -> Result<Vec<Path>, DimError> {
+    let mut paths = LearnedPaths(Vec::new());
+    P::visit([], [parameters], &mut Path::new(), &mut paths)?;
+    Ok(paths.0)
+}
 
-impl Visitor<0, 1> for LearnedNames {
+struct LearnedPaths(Vec<Path>);
+
+impl Visitor<0, 1> for LearnedPaths {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
@@ -296,7 +301,7 @@ impl Visitor<0, 1> for LearnedNames {
         _: [&Named<T, S, R>; 1],
     ) -> Result<(), DimError> {
         if is_learned::<T>() {
-            self.0.push(path.to_string());
+            self.0.push(path.clone());
         }
         Ok(())
     }
