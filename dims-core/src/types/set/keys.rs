@@ -171,10 +171,13 @@ impl Keys {
 
     /// Checks that dims and their primes have the same size. `known` returns the size of the dim at
     /// a position and where it came from.
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn check_primes(&self, known: impl Fn(usize) -> (usize, Origin)) -> Result<(), DimError> {
-        if !self.has_primes {
-            return Ok(());
-        }
+        if self.has_primes { self.compare_primes(known) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn compare_primes(&self, known: impl Fn(usize) -> (usize, Origin)) -> Result<(), DimError> {
         let measured = |at: usize| {
             let (size, origin) = known(at);
             SizeFrom { dim: self.keys[at].name, size, origin }
