@@ -3,8 +3,9 @@
 use crate::inputs::{Case, Wide, norm};
 use crate::run::{C, Inner, K, Operator, Outer, R, TestElement, alone, batch, batches, matrix, narrow};
 use crate::{count_of, golden, stacked};
-use ndarray::{Array2, ArrayD, Axis, array};
+use ndarray::{Array2, ArrayD, Axis, Ix4, array};
 use num_complex::Complex;
+use typed_dims::fallible::try_map_each;
 use typed_dims::grad::grad;
 use typed_dims::operators::linalg::RealMatrixElement;
 use typed_dims::operators::linalg::systems::Triangular;
@@ -191,6 +192,21 @@ fn check_first<T: TestElement>() {
             let error = batch::run(operator, &a.view(), &b.view()).expect_err("some have no result");
             assert!(error.to_string().contains("the matrix at Outer = 9 is"), "{error}");
         }
+    }
+}
+
+/// In a loop of calls, the position of the example comes first.
+#[test]
+fn examples_of_a_loop() {
+    let zero = wide(2, 2, |_, _| 0.0);
+    let members: Vec<Wide> = (0..6).map(|at| if at == 4 { zero.clone() } else { fine(2) }).collect();
+    let a = stacked::<f64>(&members, &[2, 3]).into_dimensionality::<Ix4>().expect("it has four axes");
+    let a = a.at((Outer, Inner, R, C)).eval();
+    let batches = try_map_each(&a.clone().seal((Inner, R, C)), |a| a.try_inverse(R, C));
+    let matrices = try_map_each(&a.seal((R, C)), |a| a.try_inverse(R, C));
+    for error in [batches.map(|_| ()), matrices.map(|_| ())].map(|found| found.expect_err("one is singular"))
+    {
+        assert_eq!(error.to_string(), "`inverse`: the matrix at Outer = 1, Inner = 1 is singular");
     }
 }
 

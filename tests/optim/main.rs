@@ -584,6 +584,7 @@ fn lamb_ignores_norms_of_zero() {
 #[test]
 fn a_warm_up_comes_before_the_schedule() {
     let rates = |schedule: Schedule| [0, 1, 2, 3, 4].map(|step| schedule.at(step));
+    assert_eq!(rates(Schedule::from(1)), [1.0; 5]);
     assert_eq!(rates(Schedule::constant(0.5).warm_up(2)), [0.25, 0.5, 0.5, 0.5, 0.5]);
     assert_eq!(rates(Schedule::step(1.0, 1, 0.5).warm_up(2)), [0.5, 1.0, 1.0, 0.5, 0.25]);
     // After the last step, the rate is constant.

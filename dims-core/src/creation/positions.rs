@@ -34,7 +34,7 @@ pub(crate) fn draw_numbers(keys: &Keys, shape: &Shape, order: &[usize]) -> DrawN
         factors[at] = factor("");
     }
     let mut start = 0u64;
-    each_outer(|name, at| start = start.wrapping_add(factor(name).wrapping_mul(at as u64)));
+    each_looped_dim(|name, at| start = start.wrapping_add(factor(name).wrapping_mul(at as u64)));
     let sizes = shape.sizes();
     DrawNumbers::new(start, order.iter().map(|&at| (sizes[at], factors[at])))
 }
@@ -93,8 +93,9 @@ impl Drop for Noted {
     }
 }
 
-/// Calls `dim` for each dim that is looped over, innermost first.
-fn each_outer(dim: impl FnMut(&'static str, usize)) {
+/// Calls `dim` with the name of each dim that is looped over and the index of the example along it,
+/// innermost first.
+pub(crate) fn each_looped_dim(dim: impl FnMut(&'static str, usize)) {
     #[cfg(feature = "std")]
     EXAMPLE.with_borrow(|example| {
         let mut dim = dim;

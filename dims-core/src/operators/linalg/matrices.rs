@@ -1,5 +1,6 @@
 //! Matrices along two dims of a tensor: the operands and results of linear-algebra steps.
 
+use crate::creation::positions::each_looped_dim;
 use crate::error::DimError;
 use crate::execute::lines::arranged;
 use crate::execute::step::execute;
@@ -111,7 +112,8 @@ impl<T: Element> MatrixBatch<T> {
         }
     }
 
-    /// The position of a matrix in the batch, such as `b = 3, t = 7`.
+    /// The position of a matrix in the batch, such as `b = 3, t = 7`. In a loop of calls, the
+    /// position of the example comes first.
     #[cold]
     fn place(&self, mut at: usize) -> String {
         let mut parts: Vec<String> = Vec::new();
@@ -123,6 +125,7 @@ impl<T: Element> MatrixBatch<T> {
             parts.push(format!("{name} = {}", at % size.max(1)));
             at /= size.max(1);
         }
+        each_looped_dim(|name, at| parts.push(format!("{name} = {at}")));
         parts.reverse();
         parts.join(", ")
     }

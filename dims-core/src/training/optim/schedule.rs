@@ -40,6 +40,13 @@ impl From<f64> for Schedule {
     }
 }
 
+/// The same rate for all steps, such as in `Sgd::new(1)`.
+impl From<i32> for Schedule {
+    fn from(rate: i32) -> Self {
+        Schedule::constant(f64::from(rate))
+    }
+}
+
 impl Schedule {
     /// The same rate at all steps.
     pub fn constant(rate: f64) -> Self {

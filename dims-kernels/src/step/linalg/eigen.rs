@@ -5,7 +5,7 @@ use super::range::{exponent_out_of_range, scale, times_power};
 use super::spectral::svd;
 use super::stack::Failure;
 use super::views::by_columns;
-use super::workspace::{Workspace, check_finite};
+use super::workspace::{Workspace, check_finite, copied, zeros};
 use super::{MatrixSizes, RealMatrixElement};
 use crate::error::Error;
 use crate::loops::steps::PlanStep;
@@ -100,7 +100,7 @@ fn eig<T: RealMatrixElement>(
     let exponent = exponent_out_of_range(a);
     let mut scaled = Vec::new();
     if let Some(exponent) = exponent {
-        scaled.extend_from_slice(a);
+        scaled = copied(a)?;
         scale(&mut scaled, -exponent);
     }
     let a: &[T] = if exponent.is_some() { &scaled } else { a };
@@ -171,7 +171,7 @@ fn least_vector<T: RealMatrixElement>(a: &[T], value: Complex<T>) -> Result<Vec<
     let size = a.len().isqrt();
     let is_real = value.im == T::ZERO;
     let rows = if is_real { size } else { 2 * size };
-    let mut matrix = vec![T::ZERO; rows * rows];
+    let mut matrix = zeros(rows * rows)?;
     for row in 0..rows {
         for column in 0..rows {
             let own = a[row % size * size + column % size];
@@ -184,8 +184,8 @@ fn least_vector<T: RealMatrixElement>(a: &[T], value: Complex<T>) -> Result<Vec<
             };
         }
     }
-    let (mut values, mut left) = (vec![T::Part::ZERO; rows], vec![T::ZERO; matrix.len()]);
-    let mut right = left.clone();
+    let mut values = vec![T::Part::ZERO; rows];
+    let (mut left, mut right) = (zeros(matrix.len())?, zeros(matrix.len())?);
     let vectors = [&mut left[..], &mut right[..]];
     svd(&matrix, MatrixSizes::square(1, rows), &mut values, vectors, &mut Workspace::new(Par::Seq))?;
     let last = |row: usize| right[row * rows + rows - 1];

@@ -8,7 +8,7 @@ use super::functions::product;
 use super::pade::{PADE, PADE_NORM};
 use super::range::{exponent_of, times_power};
 use super::stack::Failure;
-use super::workspace::{Workspace, check_finite};
+use super::workspace::{Workspace, check_finite, collected, zeros};
 use super::{MatrixElement, MatrixSizes, ReadTriangle, solving};
 use crate::error::MatrixFailure;
 use crate::scalar::Num;
@@ -30,8 +30,8 @@ pub(super) fn expm<T: MatrixElement>(
     }
     let Some(order) = triangular_order(a, size) else { return of_full(a, size, out, workspace) };
     let places = || order.iter().flat_map(|&row| order.iter().map(move |&column| row * size + column));
-    let upper: Vec<T> = places().map(|at| a[at]).collect();
-    let mut found = vec![T::ZERO; size * size];
+    let upper = collected(a.len(), places().map(|at| a[at]))?;
+    let mut found = zeros(a.len())?;
     scaled_and_squared(&upper, size, true, &mut found, workspace)?;
     places().zip(found).for_each(|(at, value)| out[at] = value);
     Ok(())
@@ -65,9 +65,9 @@ fn of_full<T: MatrixElement>(
     out: &mut [T],
     workspace: &mut Workspace<T>,
 ) -> Result<(), Failure> {
-    let exponents = balanced(a, size);
+    let exponents = balanced(a, size)?;
     let shifts = || exponents.iter().flat_map(|row| exponents.iter().map(move |column| column - row));
-    let own: Vec<T> = a.iter().zip(shifts()).map(|(&value, shift)| times_power(value, shift)).collect();
+    let own = collected(a.len(), a.iter().zip(shifts()).map(|(&value, shift)| times_power(value, shift)))?;
     match scaled_and_squared(&own, size, false, out, workspace) {
         Err(Failure::Matrix(MatrixFailure::TooLarge)) if vanishes(a, size) => {
             out.fill(T::ZERO);
@@ -83,12 +83,12 @@ fn of_full<T: MatrixElement>(
 /// Exponents of powers of two: a column times its power, and the row divided by it, have similar
 /// norms. (B. N. Parlett and C. Reinsch, Balancing a matrix for calculation of eigenvalues and
 /// eigenvectors, 1969.) They are 0 if the norm is small.
-fn balanced<T: MatrixElement>(a: &[T], size: usize) -> Vec<i64> {
+fn balanced<T: MatrixElement>(a: &[T], size: usize) -> Result<Vec<i64>, Failure> {
     let mut exponents = vec![0; size];
-    let mut own = magnitudes(a);
+    let mut own = magnitudes(a)?;
     let is_small = |column: usize| own.iter().skip(column).step_by(size).sum::<f64>() <= PADE_NORM;
     if (0..size).all(is_small) {
-        return exponents;
+        return Ok(exponents);
     }
     // (It takes a few rounds; each reduces a norm by 5 %.)
     for _ in 0..100 {
@@ -116,17 +116,17 @@ fn balanced<T: MatrixElement>(a: &[T], size: usize) -> Vec<i64> {
             break;
         }
     }
-    exponents
+    Ok(exponents)
 }
 
 /// The magnitudes of the elements.
-fn magnitudes<T: MatrixElement>(a: &[T]) -> Vec<f64> {
+fn magnitudes<T: MatrixElement>(a: &[T]) -> Result<Vec<f64>, Failure> {
     // (The size of a complex number can be infinite although its parts are not.)
     let of = |value: &T| {
         let quarter = times_power(*value, -2).size().to_f64().unwrap_or_default();
         (4.0 * quarter).min(f64::MAX)
     };
-    a.iter().map(of).collect()
+    collected(a.len(), a.iter().map(of))
 }
 
 /// `e^a` of a matrix, which is upper triangular if `is_upper`.
@@ -138,15 +138,15 @@ fn scaled_and_squared<T: MatrixElement>(
     workspace: &mut Workspace<T>,
 ) -> Result<(), Failure> {
     let par = workspace.par;
-    let (least, most) = halvings(a, size);
+    let (least, most) = halvings(a, size)?;
     let mut count = least;
     loop {
         let epsilon = <T::Part as Float>::epsilon().to_f64().unwrap_or_default();
         if !is_upper && libm::exp2(count as f64) * epsilon >= 1.0 {
             return Err(MatrixFailure::TooLarge.into());
         }
-        let halved: Vec<T> = a.iter().map(|&value| times_power(value, -(count as i64))).collect();
-        let [above, below] = approximant(&halved, size, par);
+        let halved = collected(a.len(), a.iter().map(|&value| times_power(value, -(count as i64))))?;
+        let [above, below] = approximant(&halved, size, par)?;
         let sizes = MatrixSizes::square(1, size).with_right(size);
         let found = match is_upper {
             true => {
@@ -165,13 +165,17 @@ fn scaled_and_squared<T: MatrixElement>(
     if is_upper {
         set_bands(a, size, count, out);
     }
-    let (mut squared, mut paths) = (vec![T::ZERO; size * size], None);
+    let (mut squared, mut paths) = (zeros(a.len())?, None);
     for left in (0..count).rev() {
         product(out, out, size, &mut squared, par);
         if check_finite(&squared).is_err() {
             // Results are out of range. They must not spread to others.
-            let paths = paths.get_or_insert_with(|| paths_of(a, size));
-            square_along(out, size, paths, &mut squared);
+            let own = match paths.take() {
+                Some(own) => own,
+                None => paths_of(a, size)?,
+            };
+            square_along(out, size, &own, &mut squared);
+            paths = Some(own);
         }
         out.copy_from_slice(&squared);
         if is_upper {
@@ -185,8 +189,8 @@ fn scaled_and_squared<T: MatrixElement>(
 ///
 /// The error of the approximant is a sum of powers from the 27th on, and each of these exponents is
 /// a sum of numbers from 14 to 27. So the norms of these powers bound the error.
-fn halvings<T: MatrixElement>(a: &[T], size: usize) -> (usize, usize) {
-    let magnitudes = magnitudes(a);
+fn halvings<T: MatrixElement>(a: &[T], size: usize) -> Result<(usize, usize), Failure> {
+    let magnitudes = magnitudes(a)?;
     let count = |log: f64| libm::ceil(log - libm::log2(PADE_NORM)).max(0.0) as usize;
     // The sums of the columns of a power of the magnitudes, times `2^-exponent`. The greatest is
     // about `2^-64`, so that products with the largest elements are in range.
@@ -218,7 +222,7 @@ fn halvings<T: MatrixElement>(a: &[T], size: usize) -> (usize, usize) {
         let factors = [half, shift - half].map(|part| libm::exp2(-part));
         sums = next.iter().map(|sum| sum * factors[0] * factors[1]).collect();
     }
-    (least, most)
+    Ok((least, most))
 }
 
 /// Whether all elements of `e^a` are 0 in the type of the elements. The norm of `e^a` is at most
@@ -241,15 +245,15 @@ fn number<T: MatrixElement>(value: f64) -> T {
 }
 
 /// The numerator and the denominator of the Pade approximant of `e^a`.
-fn approximant<T: MatrixElement>(a: &[T], size: usize, par: Par) -> [Vec<T>; 2] {
-    let zeros = || vec![T::ZERO; size * size];
-    let [mut a2, mut a4, mut a6] = [zeros(), zeros(), zeros()];
+fn approximant<T: MatrixElement>(a: &[T], size: usize, par: Par) -> Result<[Vec<T>; 2], Failure> {
+    let zeros = || zeros(a.len());
+    let [mut a2, mut a4, mut a6] = [zeros()?, zeros()?, zeros()?];
     product(a, a, size, &mut a2, par);
     product(&a2, &a2, size, &mut a4, par);
     product(&a4, &a2, size, &mut a6, par);
     // A sum of powers times their coefficients.
     let sum = |coefficients: [usize; 3], constant: Option<usize>| {
-        let mut sum = zeros();
+        let mut sum = zeros()?;
         for (at, sum) in sum.iter_mut().enumerate() {
             for (own, coefficient) in [&a6, &a4, &a2].into_iter().zip(coefficients) {
                 *sum = Num::add(*sum, Num::mul(own[at], number(PADE[coefficient])));
@@ -260,20 +264,20 @@ fn approximant<T: MatrixElement>(a: &[T], size: usize, par: Par) -> [Vec<T>; 2] 
                 *own = Num::add(*own, number(PADE[constant]));
             }
         }
-        sum
+        Ok::<_, Failure>(sum)
     };
     let side = |high: [usize; 3], low: [usize; 3], constant: usize| {
-        let mut all = zeros();
-        product(&a6, &sum(high, None), size, &mut all, par);
-        all.iter_mut().zip(sum(low, Some(constant))).for_each(|(all, low)| *all = Num::add(*all, low));
-        all
+        let mut all = zeros()?;
+        product(&a6, &sum(high, None)?, size, &mut all, par);
+        all.iter_mut().zip(sum(low, Some(constant))?).for_each(|(all, low)| *all = Num::add(*all, low));
+        Ok::<_, Failure>(all)
     };
-    let odd = side([13, 11, 9], [7, 5, 3], 1);
-    let v = side([12, 10, 8], [6, 4, 2], 0);
-    let mut u = zeros();
+    let odd = side([13, 11, 9], [7, 5, 3], 1)?;
+    let v = side([12, 10, 8], [6, 4, 2], 0)?;
+    let mut u = zeros()?;
     product(a, &odd, size, &mut u, par);
-    let combined = |f: fn(T, T) -> T| v.iter().zip(&u).map(|(&v, &u)| f(v, u)).collect();
-    [combined(Num::add), combined(Num::sub)]
+    let combined = |f: fn(T, T) -> T| collected(a.len(), v.iter().zip(&u).map(|(&v, &u)| f(v, u)));
+    Ok([combined(Num::add)?, combined(Num::sub)?])
 }
 
 /// Sets the diagonal of the exponential of `2^-halvings a`, where `a` is upper triangular, and the
@@ -313,8 +317,8 @@ fn beside<T: MatrixElement>(above: T, [x, y]: [T; 2]) -> T {
 }
 
 /// Where powers of a matrix can have elements that are not 0.
-fn paths_of<T: MatrixElement>(a: &[T], size: usize) -> Vec<bool> {
-    let mut paths: Vec<bool> = a.iter().map(|&value| value != T::ZERO).collect();
+fn paths_of<T: MatrixElement>(a: &[T], size: usize) -> Result<Vec<bool>, Failure> {
+    let mut paths = collected(a.len(), a.iter().map(|&value| value != T::ZERO))?;
     (0..size).for_each(|at| paths[at * size + at] = true);
     for via in 0..size {
         let onward = paths[via * size..][..size].to_vec();
@@ -322,7 +326,7 @@ fn paths_of<T: MatrixElement>(a: &[T], size: usize) -> Vec<bool> {
             row.iter_mut().zip(&onward).for_each(|(own, onward)| *own |= onward);
         }
     }
-    paths
+    Ok(paths)
 }
 
 /// The square of a function of a matrix with these paths. Elements that are 0 for all such matrices

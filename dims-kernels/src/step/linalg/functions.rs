@@ -2,9 +2,8 @@
 
 use super::stack::Failure;
 use super::views::{by_rows, by_rows_mut};
-use super::workspace::{Workspace, check_finite};
+use super::workspace::{Workspace, check_finite, copied, zeros};
 use super::{MatrixElement, solving};
-use alloc::vec::Vec;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Par};
 
@@ -29,16 +28,17 @@ pub(super) fn power<T: MatrixElement>(
 ) -> Result<(), Failure> {
     check_finite(a)?;
     let par = workspace.par;
-    let mut base: Vec<T> = a.to_vec();
+    let mut base = copied(a)?;
+    let mut other = zeros(a.len())?;
     if exponent < 0 {
-        let mut transposed = base.clone();
-        solving::inverse(a, size, &mut transposed, workspace)?;
+        let transposed = &mut other;
+        solving::inverse(a, size, transposed, workspace)?;
         for (row, column) in (0..size).flat_map(|row| (0..size).map(move |column| (row, column))) {
             base[row * size + column] = transposed[column * size + row];
         }
     }
     identity(size, out);
-    let (mut rest, mut other) = (exponent.unsigned_abs(), base.clone());
+    let mut rest = exponent.unsigned_abs();
     while rest > 0 {
         if rest & 1 == 1 {
             product(out, &base, size, &mut other, par);

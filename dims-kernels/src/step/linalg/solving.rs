@@ -3,7 +3,7 @@
 use super::range::{exponent_of, exponent_out_of_range, scale, times_power};
 use super::stack::{Failure, Stack};
 use super::views::{by_columns_mut, by_rows, by_rows_mut, lower_to_rows, to_columns, upper_to_rows};
-use super::workspace::{Workspace, cause, cause_of_system, check_finite, hermitian};
+use super::workspace::{Workspace, cause, cause_of_system, check_finite, copied, hermitian};
 use super::{MatrixElement, MatrixSizes, ReadTriangle};
 use crate::error::MatrixFailure;
 use crate::scalar::Num;
@@ -183,7 +183,7 @@ fn in_range<T: MatrixElement>(
         return found;
     };
     let Some(exponent) = exponent_out_of_range(a) else { return found };
-    let mut scaled = a.to_vec();
+    let mut scaled = copied(a)?;
     scale(&mut scaled, -exponent);
     run(&scaled, out)?;
     scale(out, -exponent);

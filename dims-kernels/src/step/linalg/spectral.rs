@@ -6,7 +6,7 @@ use super::stack::{Failure, Stack};
 use super::views::{
     by_columns, by_columns_mut, by_rows, by_rows_mut, to_columns, to_rows, transpose, upper_to_rows,
 };
-use super::workspace::{ReusedElements, Workspace, cause_of_system, check_finite, hermitian};
+use super::workspace::{ReusedElements, Workspace, cause_of_system, check_finite, copied, hermitian};
 use super::{MatrixElement, MatrixSizes, solving};
 use crate::error::MatrixFailure;
 use crate::scalar::{Num, Real};
@@ -157,7 +157,7 @@ fn decompose<T: MatrixElement>(
 ) -> Result<i64, Failure> {
     let (stack, par) = workspace;
     if let Some(exponent) = exponent_out_of_range(a) {
-        let mut scaled = a.to_vec();
+        let mut scaled = copied(a)?;
         scale(&mut scaled, -exponent);
         decompose(&scaled, sizes, values, vectors, (stack, par))?;
         return Ok(exponent);

@@ -59,6 +59,23 @@ impl<T: MatrixElement> ReusedElements<T> {
     }
 }
 
+/// These elements, at most `len`, in memory of their own.
+pub(super) fn collected<T>(len: usize, elements: impl IntoIterator<Item = T>) -> Result<Vec<T>, Failure> {
+    let mut all = reserve(len)?;
+    all.extend(elements);
+    Ok(all)
+}
+
+/// A copy in memory of its own.
+pub(super) fn copied<T: Copy>(elements: &[T]) -> Result<Vec<T>, Failure> {
+    collected(elements.len(), elements.iter().copied())
+}
+
+/// `len` zeros in memory of their own.
+pub(super) fn zeros<T: Num>(len: usize) -> Result<Vec<T>, Failure> {
+    collected(len, core::iter::repeat_n(T::ZERO, len))
+}
+
 /// The Hermitian part of a square matrix, `(a + a^H) / 2`, column by column: the elements on and
 /// below the diagonal. Those above it have any value.
 pub(super) fn hermitian<T: MatrixElement>(a: &[T], size: usize, to: &mut [T]) {
