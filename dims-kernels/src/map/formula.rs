@@ -52,10 +52,14 @@ pub trait Quantity:
     fn is_at_most(self, other: Self) -> Self::Truth;
     /// `a` if the comparison is true, otherwise `b`.
     fn choose(is: Self::Truth, a: Self, b: Self) -> Self;
+    /// `-self` if a setting says so, otherwise `self`.
+    fn negated_if(self, is: bool) -> Self {
+        if is { -self } else { self }
+    }
 }
 
 macro_rules! floats {
-    ($($t:ty)*) => {$(
+    ($($t:ty as $bits:ty;)*) => {$(
         impl Quantity for $t {
             type Truth = bool;
 
@@ -104,11 +108,17 @@ macro_rules! floats {
             fn choose(is: bool, a: Self, b: Self) -> Self {
                 if is { a } else { b }
             }
+
+            // Flips the sign without a choice at each element.
+            #[cfg_attr(not(unoptimized), inline(always))]
+            fn negated_if(self, is: bool) -> Self {
+                <$t>::from_bits(self.to_bits() ^ (<$bits>::from(is) << (<$bits>::BITS - 1)))
+            }
         }
     )*};
 }
 
-floats! { f32 f64 }
+floats! { f32 as u32; f64 as u64; }
 
 /// An update of the elements at one position: `M` elements change, `N` are only read, and `K`
 /// numbers are the same at all positions.

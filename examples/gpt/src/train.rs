@@ -39,7 +39,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The learning rate warms up, then falls along half a cosine to a tenth.
+    /// The learning rate rises to its peak, then falls along half a cosine to a tenth of the peak.
     fn schedule(&self) -> Schedule {
         let (rate, warm_up) = (f64::from(self.rate), self.warm_up as u64);
         let steps = (self.steps as u64).saturating_sub(warm_up).max(1);
@@ -189,8 +189,8 @@ impl Training {
         Ok(())
     }
 
-    /// Writes the passages of the next `steps` steps as `texts.N` and `next.N`, so that another
-    /// program can train the same weights.
+    /// Writes the passages of the next `steps` steps, those of step `N` as `texts.N` and `next.N`,
+    /// so that another program can train on the same passages.
     pub fn export(&self, corpus: &Corpus, steps: usize, path: &Path) -> Result<(), Box<dyn Error>> {
         let Options { batch, context, seed, .. } = self.options;
         let mut file = SafetensorsWriter::new();

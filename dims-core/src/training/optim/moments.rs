@@ -20,8 +20,7 @@ pub(super) fn check_moments(
 /// The gradient of the value that is minimized, plus the weight decay.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn decayed<Q: Quantity>(g: Q, p: Q, weight_decay: f64, maximize: bool) -> Q {
-    let g = if maximize { -g } else { g };
-    g + p.constant(weight_decay) * p
+    g.negated_if(maximize) + p.constant(weight_decay) * p
 }
 
 /// The new means of the gradient and its square.

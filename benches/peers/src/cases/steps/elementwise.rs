@@ -1,4 +1,4 @@
-//! A chain of elementwise operations, cross entropy and layer normalisation.
+//! Three steps: cross entropy, layer normalisation, and a chain of elementwise operations.
 
 use super::{Step, candle_step, joined};
 use crate::bench::{Bench, Outcome, candle, candle_ids};
