@@ -585,6 +585,9 @@ fn lamb_ignores_norms_of_zero() {
 fn a_warm_up_comes_before_the_schedule() {
     let rates = |schedule: Schedule| [0, 1, 2, 3, 4].map(|step| schedule.at(step));
     assert_eq!(rates(Schedule::from(1)), [1.0; 5]);
+    let mut p = zeros::<f64, _>((Row.of(3), Column.of(4)));
+    Sgd::new(1).step(&mut p, &matrix(|_| 1.0));
+    assert!(elements(&p).iter().all(|&p| p == -1.0));
     assert_eq!(rates(Schedule::constant(0.5).warm_up(2)), [0.25, 0.5, 0.5, 0.5, 0.5]);
     assert_eq!(rates(Schedule::step(1.0, 1, 0.5).warm_up(2)), [0.5, 1.0, 1.0, 0.5, 0.25]);
     // After the last step, the rate is constant.

@@ -2,8 +2,8 @@
 //!
 //! The number follows from the names of the dims and the indices along them. So it does not depend
 //! on the order of elements in memory or on how a function is batched: by binding extra dims,
-//! behind a `Rest`, or by a loop of calls with one example each. In a loop, [`of_example`] records
-//! the indices of the example.
+//! by passing them through a `Rest`, or by a loop of calls with one example each. In a loop,
+//! [`of_example`] records the indices of the example.
 
 use crate::plan::shape::Shape;
 use crate::types::set::{DimKey, Keys};
@@ -48,9 +48,10 @@ fn factor_of(name: &str, before: u64) -> u64 {
     mixed(hash.wrapping_add(before.wrapping_mul(0x9E37_79B9_7F4A_7C15))) | 1
 }
 
-/// The positions of the keys: first of the named dims, then of the dims behind a `Rest`, and so on.
+/// The positions of the keys, innermost first: those of the named dims, then those of the dims
+/// behind a `Rest`, and so on. It is the order of axes in memory, reversed.
 fn inside_out(keys: &[DimKey]) -> SmallVec<[usize; 16]> {
-    let mut order: SmallVec<[usize; 16]> = (0..keys.len()).collect();
+    let mut order: SmallVec<[usize; 16]> = (0..keys.len()).rev().collect();
     order.sort_by_key(|&at| keys[at].depth);
     order
 }
@@ -62,7 +63,7 @@ std::thread_local! {
     static EXAMPLE: RefCell<Vec<(&'static str, usize)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls `f` for one example, at the index `at` along each dim.
+/// Calls `f` for the example whose index along the dim `keys[i]` is `at[i]`.
 ///
 /// (Without the standard library there are no thread-locals, so all examples draw the same
 /// numbers.)

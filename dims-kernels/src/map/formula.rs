@@ -27,8 +27,8 @@ use core::ops::{Add, Div, Mul, Neg, Sub};
 use num_traits::Float;
 use smallvec::SmallVec;
 
-/// A number that formulas compute with. All implementations compute the same bits for the same
-/// numbers.
+/// A number that formulas compute with. All implementations of the same precision compute the same
+/// bits for the same numbers.
 pub trait Quantity:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
@@ -52,9 +52,9 @@ pub trait Quantity:
     fn is_at_most(self, other: Self) -> Self::Truth;
     /// `a` if the comparison is true, otherwise `b`.
     fn choose(is: Self::Truth, a: Self, b: Self) -> Self;
-    /// `-self` if a setting says so, otherwise `self`.
-    fn negated_if(self, is: bool) -> Self {
-        if is { -self } else { self }
+    /// `-self` if `negates`, a setting that is the same at all positions, otherwise `self`.
+    fn negated_if(self, negates: bool) -> Self {
+        if negates { -self } else { self }
     }
 }
 
@@ -111,8 +111,8 @@ macro_rules! floats {
 
             // Flips the sign without a choice at each element.
             #[cfg_attr(not(unoptimized), inline(always))]
-            fn negated_if(self, is: bool) -> Self {
-                <$t>::from_bits(self.to_bits() ^ (<$bits>::from(is) << (<$bits>::BITS - 1)))
+            fn negated_if(self, negates: bool) -> Self {
+                <$t>::from_bits(self.to_bits() ^ (<$bits>::from(negates) << (<$bits>::BITS - 1)))
             }
         }
     )*};
@@ -192,11 +192,13 @@ pub struct UpdateProgram {
     /// elements that change, the elements that are only read, and, if it
     /// [follows](UpdateProgram::of_halves) an element of half precision, this element.
     pub program: ScalarProgram,
-    /// The new values of the elements that change.
+    /// The new values of the elements that change, the number of a [`Direction`], or the numbers of
+    /// [`of_scalars`](UpdateProgram::of_scalars).
     pub results: SmallVec<[Register; 4]>,
     /// How many numbers are the same everywhere.
     pub scalars: usize,
-    /// How many elements change: 0 for a formula that computes numbers from numbers.
+    /// How many elements change. For a [`Direction`] it is the number of elements of state, which
+    /// are only read, and for a formula that computes numbers from numbers it is 0.
     pub changed: usize,
     /// How many elements are only read.
     pub read: usize,
@@ -373,7 +375,7 @@ impl UpdateProgram {
         let nest = Nest::map(&[len], &[0], &rows);
         // The pass must not be hollow, because it writes more than its result.
         #[cfg(feature = "std")]
-        assert!(!is_hollow(), "an update is no step of an expression");
+        assert!(!is_hollow(), "an update is not a step of an expression");
         let mut beside: Vec<Vec<T>> = others.iter().map(|_| reserve(len)).collect::<Result<_, _>>()?;
         let places: Vec<ExtraOutput<T>> = others
             .iter()
@@ -397,8 +399,8 @@ impl UpdateProgram {
         };
         let data = collect(&parts, kernel, Destination::New(len))?;
         for data in &mut beside {
-            // SAFETY: the pass has loaded the tile of each position to read the first result, and
-            // has then written the other results of the tile.
+            // SAFETY: to read the first result, the pass has loaded the tile of each position, and
+            // loading a tile writes its other results.
             unsafe { data.set_len(len) };
         }
         Ok(core::iter::once(data).chain(beside).collect())

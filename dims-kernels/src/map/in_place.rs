@@ -314,6 +314,19 @@ mod tests {
     }
 
     #[test]
+    fn a_negated_number_has_the_other_sign() {
+        for value in [0.0, 1.5, f64::MIN_POSITIVE / 2.0, f64::INFINITY, f64::NAN] {
+            for own in [value, -value] {
+                assert_eq!(own.negated_if(true).to_bits(), (-own).to_bits());
+                assert_eq!(own.negated_if(false).to_bits(), own.to_bits());
+                let own = own as f32;
+                assert_eq!(own.negated_if(true).to_bits(), (-own).to_bits());
+                assert_eq!(own.negated_if(false).to_bits(), own.to_bits());
+            }
+        }
+    }
+
+    #[test]
     fn each_place_is_changed_once_on_any_number_of_threads() {
         for len in [0, 1, 7, 1000, 300_001] {
             let (mut a, mut b): (Vec<f64>, Vec<f64>) = (0..len).map(|at| (at as f64, -(at as f64))).unzip();

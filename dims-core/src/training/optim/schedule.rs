@@ -34,6 +34,7 @@ enum ScheduleShape {
     OneCycle { most: f64, steps: u64 },
 }
 
+/// The same rate for all steps.
 impl From<f64> for Schedule {
     fn from(rate: f64) -> Self {
         Schedule::constant(rate)

@@ -104,8 +104,8 @@ impl StepPrograms {
 
 /// Changes the learned tensors of a value by a formula, except for frozen ones. The formula changes
 /// each tensor and its `M - 1` moments, which are in `kept`. If sizes differ, or a frozen name
-/// matches no parameter, this returns an error, in which `sides` are the changed value and those
-/// that are read, and changes nothing.
+/// matches no parameter, this returns an error and changes no tensor. The error names the changed
+/// value and those in `read` as `sides` says.
 pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usize>(
     step: &mut dyn ElementStep<K, M, N>,
     changed: &mut P,
@@ -279,8 +279,8 @@ pub(super) fn copies_along<T: Element, S: Dims, R: Rank, const N: usize>(
     Ok(copies)
 }
 
-/// Applies a formula to a tensor and its state, in place or as a step of a recorded function. These
-/// and the tensors in `read` have the same memory order.
+/// Applies a formula to a tensor and its state, in place or as a step of a recorded function. The
+/// tensor, its state and the tensors in `read` must be contiguous in the same order of axes.
 pub(super) fn apply<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const N: usize>(
     formula: &dyn Passes<K, M, N>,
     scalars: StepScalars<K>,
@@ -369,7 +369,7 @@ fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const 
     let program = formula.program(dtype);
     let held = |tensor: &Named<T, S, R>| tensor.expr.buffer().held();
     let mut operands: SmallVec<[_; 8]> = scalars.held().into_iter().collect();
-    // Without a master copy, the step starts from the rounded parameter.
+    // Without a master copy, the step starts from the parameter, rounded or not.
     operands.push(master.as_ref().map_or_else(|| held(tensor), |master| master.held()));
     operands.extend(moments.iter().map(StateTensor::held));
     operands.extend(read.into_iter().map(held));

@@ -176,7 +176,8 @@ impl Keys {
         if self.has_primes { self.compare_primes(known) } else { Ok(()) }
     }
 
-    #[cold]
+    /// Compares the size of each dim with those of its primes.
+    #[inline(never)]
     fn compare_primes(&self, known: impl Fn(usize) -> (usize, Origin)) -> Result<(), DimError> {
         let measured = |at: usize| {
             let (size, origin) = known(at);

@@ -170,12 +170,11 @@ fn scaled_and_squared<T: MatrixElement>(
         product(out, out, size, &mut squared, par);
         if check_finite(&squared).is_err() {
             // Results are out of range. They must not spread to others.
-            let own = match paths.take() {
-                Some(own) => own,
-                None => paths_of(a, size)?,
+            let paths = match &paths {
+                Some(paths) => paths,
+                None => &*paths.insert(paths_of(a, size)?),
             };
-            square_along(out, size, &own, &mut squared);
-            paths = Some(own);
+            square_along(out, size, paths, &mut squared);
         }
         out.copy_from_slice(&squared);
         if is_upper {
@@ -246,14 +245,14 @@ fn number<T: MatrixElement>(value: f64) -> T {
 
 /// The numerator and the denominator of the Pade approximant of `e^a`.
 fn approximant<T: MatrixElement>(a: &[T], size: usize, par: Par) -> Result<[Vec<T>; 2], Failure> {
-    let zeros = || zeros(a.len());
-    let [mut a2, mut a4, mut a6] = [zeros()?, zeros()?, zeros()?];
+    let matrix = || zeros(a.len());
+    let [mut a2, mut a4, mut a6] = [matrix()?, matrix()?, matrix()?];
     product(a, a, size, &mut a2, par);
     product(&a2, &a2, size, &mut a4, par);
     product(&a4, &a2, size, &mut a6, par);
     // A sum of powers times their coefficients.
     let sum = |coefficients: [usize; 3], constant: Option<usize>| {
-        let mut sum = zeros()?;
+        let mut sum = matrix()?;
         for (at, sum) in sum.iter_mut().enumerate() {
             for (own, coefficient) in [&a6, &a4, &a2].into_iter().zip(coefficients) {
                 *sum = Num::add(*sum, Num::mul(own[at], number(PADE[coefficient])));
@@ -267,14 +266,14 @@ fn approximant<T: MatrixElement>(a: &[T], size: usize, par: Par) -> Result<[Vec<
         Ok::<_, Failure>(sum)
     };
     let side = |high: [usize; 3], low: [usize; 3], constant: usize| {
-        let mut all = zeros()?;
+        let mut all = matrix()?;
         product(&a6, &sum(high, None)?, size, &mut all, par);
         all.iter_mut().zip(sum(low, Some(constant))?).for_each(|(all, low)| *all = Num::add(*all, low));
         Ok::<_, Failure>(all)
     };
     let odd = side([13, 11, 9], [7, 5, 3], 1)?;
     let v = side([12, 10, 8], [6, 4, 2], 0)?;
-    let mut u = zeros()?;
+    let mut u = matrix()?;
     product(a, &odd, size, &mut u, par);
     let combined = |f: fn(T, T) -> T| collected(a.len(), v.iter().zip(&u).map(|(&v, &u)| f(v, u)));
     Ok([combined(Num::add)?, combined(Num::sub)?])

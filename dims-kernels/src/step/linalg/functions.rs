@@ -29,9 +29,9 @@ pub(super) fn power<T: MatrixElement>(
     check_finite(a)?;
     let par = workspace.par;
     let mut base = copied(a)?;
-    let mut other = zeros(a.len())?;
+    let mut spare = zeros(a.len())?;
     if exponent < 0 {
-        let transposed = &mut other;
+        let transposed = &mut spare;
         solving::inverse(a, size, transposed, workspace)?;
         for (row, column) in (0..size).flat_map(|row| (0..size).map(move |column| (row, column))) {
             base[row * size + column] = transposed[column * size + row];
@@ -41,13 +41,13 @@ pub(super) fn power<T: MatrixElement>(
     let mut rest = exponent.unsigned_abs();
     while rest > 0 {
         if rest & 1 == 1 {
-            product(out, &base, size, &mut other, par);
-            out.copy_from_slice(&other);
+            product(out, &base, size, &mut spare, par);
+            out.copy_from_slice(&spare);
         }
         rest >>= 1;
         if rest > 0 {
-            product(&base, &base, size, &mut other, par);
-            core::mem::swap(&mut base, &mut other);
+            product(&base, &base, size, &mut spare, par);
+            core::mem::swap(&mut base, &mut spare);
         }
     }
     Ok(())

@@ -56,7 +56,7 @@ fn read_elements<T: MatrixElement>(
     (0..size * size).filter(is_read).map(|at| a[at])
 }
 
-/// `x` in `t x = b`, where `t` is a triangle of `a`.
+/// `x` in `t x = b`, where `t` is a triangle of `a`, or its transpose.
 pub(super) fn solve_triangular<T: MatrixElement>(
     [a, b]: [&[T]; 2],
     sizes: MatrixSizes,
@@ -126,7 +126,8 @@ impl<'w, T: MatrixElement> LuFactors<'w, T> {
         (0..self.order.len()).map(|at| self.factors[(at, at)])
     }
 
-    /// Returns an error if the matrix, which has the elements `a`, is singular.
+    /// Returns an error if a pivot is 0 or not finite. `a` has the elements of the matrix, in which
+    /// the cause is looked for.
     fn check(&self, a: &[T]) -> Result<(), Failure> {
         match self.pivots().all(|pivot| pivot.is_number() && pivot != T::ZERO) {
             true => Ok(()),
@@ -151,7 +152,7 @@ impl<'w, T: MatrixElement> LuFactors<'w, T> {
     }
 }
 
-/// The product of factors, if the product of some of them is out of range. Each factor is
+/// `first` times the factors, in case the product of some of them is out of range. Each factor is
 /// multiplied by a power of two that makes it about 1.
 fn scaled_product<T: MatrixElement>(first: T, factors: impl Iterator<Item = T>) -> T {
     let (mut product, mut exponent) = (first, 0);
@@ -170,9 +171,10 @@ fn scaled_product<T: MatrixElement>(first: T, factors: impl Iterator<Item = T>) 
     times_power(product, exponent)
 }
 
-/// Runs an operation that is inversely proportional to the matrix `a`. If it fails, and the
-/// elements are so small or large that their reciprocals or products leave the range of floats, it
-/// runs again on the matrix divided by a power of two.
+/// Runs an operation whose result is inversely proportional to the matrix `a`. If it fails because
+/// the matrix counts as singular or the result is out of range, and the elements are so small or
+/// large that their reciprocals or products leave the range of floats, it runs again on the matrix
+/// divided by a power of two, and the result is divided by the same power.
 fn in_range<T: MatrixElement>(
     a: &[T],
     out: &mut [T],
@@ -270,7 +272,7 @@ pub(super) fn slogdet<T: MatrixElement>(
             check_finite(a)?;
             return Ok((T::ZERO, num_traits::Float::neg_infinity()));
         }
-        // The division of complex numbers computes squares, which would be out of range without
+        // The division of complex numbers computes squares, which could be out of range without
         // scaling.
         let exponent = -exponent_of(magnitude);
         let pivot = times_power(pivot, exponent);
@@ -283,8 +285,8 @@ pub(super) fn slogdet<T: MatrixElement>(
     Ok((sign, log))
 }
 
-/// Overwrites a column-major matrix with its LU factors, and sets the order of its rows. Columns
-/// without a pivot are skipped: the lower factor has zeros there.
+/// Overwrites a column-major matrix with its LU factors, and writes the order of its rows into
+/// `order`. Columns without a pivot are skipped: the lower factor has zeros there.
 fn eliminate_skipping<T: MatrixElement>(a: &mut [T], rows: usize, order: &mut [usize]) {
     for (at, row) in order.iter_mut().enumerate() {
         *row = at;

@@ -482,7 +482,13 @@ pub(super) fn cofactors<T: MatrixElement>(
     workspace: &mut Workspace<T>,
 ) -> Result<(), Failure> {
     let det = solving::det(a, size, workspace)?;
-    if num_traits::Float::is_normal(det.size()) && solving::inverse(a, size, out, workspace).is_ok() {
+    let has_inverse = num_traits::Float::is_normal(det.size())
+        && match solving::inverse(a, size, out, workspace) {
+            Ok(()) => true,
+            Err(Failure::Matrix(_)) => false,
+            Err(failure @ Failure::Memory(_)) => return Err(failure),
+        };
+    if has_inverse {
         out.iter_mut().for_each(|own| *own = Num::mul(*own, det));
         let sizes = a.iter().zip(&*out).map(|(value, cofactor)| [value.size(), cofactor.size()]);
         if are_accurate(sizes, det.size()) {

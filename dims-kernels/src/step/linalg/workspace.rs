@@ -3,7 +3,7 @@
 use super::MatrixElement;
 use super::stack::{Failure, Stack};
 use super::views::lower_to_columns;
-use crate::error::MatrixFailure;
+use crate::error::{Error, MatrixFailure};
 use crate::memory::allocate::reserve;
 use crate::scalar::Num;
 use alloc::vec::Vec;
@@ -59,9 +59,10 @@ impl<T: MatrixElement> ReusedElements<T> {
     }
 }
 
-/// These elements, at most `len`, in memory of their own.
+/// These elements, at most `len`, in memory of their own. (The pool of memory is for results.)
 pub(super) fn collected<T>(len: usize, elements: impl IntoIterator<Item = T>) -> Result<Vec<T>, Failure> {
-    let mut all = reserve(len)?;
+    let mut all = Vec::new();
+    all.try_reserve_exact(len).map_err(|_| Error::TooLarge { elements: len })?;
     all.extend(elements);
     Ok(all)
 }
