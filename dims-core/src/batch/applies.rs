@@ -2,8 +2,9 @@
 //!
 //! The parameters of the function decide between the two. A parameter with a `Rest` takes all
 //! examples at once. A parameter without one takes a single example, so if its argument has a
-//! mapped dim, the function is called in a loop. Parameters are tensors that own their elements, so
-//! every argument is computed or copied: a bound array, a reference, an expression.
+//! mapped dim, the function is called in a loop. Tensor parameters own their elements, or borrow a
+//! tensor that does. So an argument that does not own its elements is computed or copied: a bound
+//! array, a view, an expression.
 //!
 //! ```text
 //! argument             parameter        way
@@ -77,7 +78,7 @@ pub trait Given<P, D, M: Dims>: Sized {
     /// The parameter for the example with this row-major index, if the parameter is a number.
     #[doc(hidden)]
     fn nth(_: &Self::Sealed, _: usize) -> P {
-        unreachable!("only numbers are taken by their number")
+        unreachable!("only parameters that are numbers are taken by index")
     }
     /// The size of a dim, if the examples have it.
     #[doc(hidden)]
@@ -130,10 +131,8 @@ where
     }
 }
 
-/// The argument in memory, one example after the other: each example, with the dims `K`, is
-/// contiguous.
-///
-/// Elements are copied here, once. Each example is then a contiguous part of this memory.
+/// The argument in memory, one example after the other. It is computed or copied once, here, so
+/// that each example, with the dims `K`, is a contiguous part of this memory.
 pub(super) fn one_after_the_other<A: Computable, K: Dims>(
     argument: A,
     place: Origin,
@@ -188,8 +187,8 @@ pub enum Referent<X, P> {
 #[diagnostic::do_not_recommend]
 impl<A, P, D, M: Dims> Given<Reference<P>, D, M> for A
 where
-    // (Without `Computable`, rustc would report a reference to a reference to .. for any other type
-    // if it does not know `P`.)
+    // (If the argument is not a tensor and rustc does not know `P`, its error would name
+    // `Reference<Reference<..>>` without the bound `Computable`.)
     A: Computable + Given<P, D, M>,
     P: ByValue,
 {

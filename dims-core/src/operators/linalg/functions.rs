@@ -45,7 +45,7 @@ pub trait MatrixFunctions: Computable {
     /// and N. Higham, 2009.)
     ///
     /// The result may have lost digits, about as many as the norm of the matrix has. The result of a
-    /// triangular matrix loses few, also if its rows and columns are in another order. Elements that
+    /// triangular matrix loses few, even if its rows and columns are in another order. Elements that
     /// are too large for the type are infinite or NaN.
     ///
     /// ```

@@ -97,7 +97,7 @@ pub trait LinearSystems: Computable {
     /// let a = array![[1.0, 2.0], [0.0, 4.0]];
     /// assert_eq!(a.at((r, c)).inverse(r, c).order((c, r)), array![[1.0, -0.5], [0.0, 0.25]]);
     /// ```
-    #[panicking_twin("so are a matrix without an inverse, and an infinite or NaN element")]
+    #[panicking_twin("so are a matrix without an inverse, an infinite or NaN element, and a result out of range")]
     #[rustfmt::skip] // rustc quotes the line
     fn try_inverse<R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,
@@ -186,7 +186,7 @@ pub trait LinearSystems: Computable {
     /// let (a, b) = (array![[2.0, 1.0], [0.0, 4.0]], array![4.0, 8.0]);
     /// assert_eq!(a.at((r, c)).solve(b.at(r), r, c).order(c), array![1.0, 2.0]);
     /// ```
-    #[panicking_twin("so are a matrix without an inverse, and an infinite or NaN element")]
+    #[panicking_twin("so are a matrix without an inverse, an infinite or NaN element, and a result out of range")]
     #[rustfmt::skip] // rustc quotes the line
     fn try_solve<B: Operable<Self::Elem> + AsTensor<Rank = Rank0>, R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X> + NotIn<B::Dims>, X: Dims, Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>, Z: Dims, V: Dims, W: Dims + Union<(C::Brand,), Out = O>, O: Dims>(
         self,
@@ -216,7 +216,7 @@ pub trait LinearSystems: Computable {
     /// assert_eq!(l.at((c, r)).solve_triangular(b.at(r), r, c, Triangular::Upper).order(c), array![0.75, 2.5]);
     /// ```
     #[panicking_twin(
-        "so are a 0 on the diagonal, and an infinite or NaN element that is read"
+        "so are a 0 on a diagonal that is read, an infinite or NaN element that is read, and a result out of range"
     )]
     #[rustfmt::skip] // rustc quotes the line
     fn try_solve_triangular<B: Operable<Self::Elem> + AsTensor<Rank = Rank0>, R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X> + NotIn<B::Dims>, X: Dims, Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>, Z: Dims, V: Dims, W: Dims + Union<(C::Brand,), Out = O>, O: Dims>(

@@ -219,7 +219,7 @@ impl ParameterGroups {
         self.0.is_empty()
     }
 
-    /// The settings of a parameter. Each is from the last of its groups that sets it.
+    /// The settings of a parameter. Each comes from the last group of the parameter that sets it.
     pub(super) fn of(&self, path: &Path, axes: &StateAxes) -> GroupSettings {
         if self.is_empty() {
             return GroupSettings::default();

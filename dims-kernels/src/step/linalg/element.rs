@@ -180,7 +180,7 @@ macro_rules! elements {
 
             fn exponential(self) -> Self {
                 let (size, (sin, cos)) = (self.re.exp(), self.im.sin_cos());
-                // (The exponential of a real number is real, also if it is infinite.)
+                // (The exponential of a real number is real, even if it is infinite.)
                 Complex::new(size * cos, if sin == 0.0 { sin } else { size * sin })
             }
 

@@ -20,14 +20,15 @@ use faer::linalg::triangular_inverse::invert_upper_triangular;
 use faer::linalg::triangular_solve as triangular;
 use faer::{Accum, Conj, MatMut, MatRef, Par};
 
-/// The reflections of a QR decomposition in blocks of columns, and the number of rows of a block.
+/// The coefficients of the reflections of a QR decomposition, in blocks of columns, and the number
+/// of rows of a block. The vectors of the reflections are below the triangular factor.
 struct Reflections<'w, T> {
     blocks: &'w [T],
     block: usize,
 }
 
-/// The QR decomposition of a column-major matrix, in place of it: the upper triangular factor, and
-/// reflections below it. Also returns the rank that `faer` found.
+/// Overwrites a column-major matrix with its QR decomposition: the upper triangular factor, and the
+/// vectors of the reflections below the diagonal. Also returns the rank that `faer` found.
 fn factorize<'w, T: MatrixElement>(
     columns: &mut [T],
     [rows, least]: [usize; 2],
@@ -222,7 +223,7 @@ pub(super) fn singular_values<T: MatrixElement>(
 }
 
 fn of_integer<P: num_traits::NumCast>(value: usize) -> P {
-    num_traits::NumCast::from(value).expect("a float can be any size")
+    num_traits::NumCast::from(value).expect("every `usize` converts to a float")
 }
 
 /// Singular values up to this number count as 0, if the greatest is `greatest`.
@@ -255,8 +256,8 @@ impl<'w, T: MatrixElement> FullRank<'w, T> {
         (stack, par): (&mut Stack, Par),
     ) -> Result<Option<Self>, Failure> {
         let (most, least) = (sizes.rows.max(sizes.columns), sizes.least());
-        // The rank is full if the largest singular value is less than this multiple of the
-        // smallest.
+        // Whether the rank is certainly full if the largest singular value is at most `condition`
+        // times the smallest.
         let is_regular = |condition: T::Part| {
             let limit = Num::mul(tolerance(condition, sizes), of_integer(10));
             limit < T::Part::ONE
@@ -340,7 +341,7 @@ pub(super) fn pinv<T: MatrixElement>(
     for (&share, vector) in diagonal.iter().zip(left.chunks_exact_mut(rows)) {
         vector.iter_mut().for_each(|own| *own = Num::mul(*own, share));
     }
-    // The inverse is `v s u^H`, so its transpose is `conj(u s) v^T`.
+    // With the reciprocals `s`, the inverse is `v s u^H`: its transpose is `conj(u s) v^T`.
     left.iter_mut().for_each(|own| *own = own.conjugate());
     matmul(
         by_rows_mut(out, rows, columns),
@@ -384,7 +385,7 @@ pub(super) fn lstsq<T: MatrixElement>(
         let vectors = [by_columns_mut(left, rows, least), by_columns_mut(right, columns, least)];
         let exponent = decompose(a, sizes, diagonal, Some(vectors), (stack, *par))?;
         invert_values(diagonal, sizes);
-        // `v s u^H b`
+        // `v s u^H b`, with the reciprocals `s`.
         let shares = shares.any(least * count)?;
         let (left, right) = (by_columns(left, rows, least), by_columns(right, columns, least));
         let of_b = by_rows_mut(shares, least, count);
