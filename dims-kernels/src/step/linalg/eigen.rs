@@ -5,7 +5,7 @@ use super::range::{exponent_out_of_range, scale, times_power};
 use super::spectral::svd;
 use super::stack::Failure;
 use super::views::by_columns;
-use super::workspace::{Workspace, check_finite, copied, zeros};
+use super::workspace::{Workspace, check_finite, zeros};
 use super::{MatrixSizes, RealMatrixElement};
 use crate::error::Error;
 use crate::loops::steps::PlanStep;
@@ -95,15 +95,17 @@ fn eig<T: RealMatrixElement>(
     workspace: &mut Workspace<T>,
 ) -> Result<(), Failure> {
     check_finite(a)?;
-    let Workspace { copies: [own, real, imaginary, _], stack, par } = workspace;
+    let Workspace { copies: [own, real, imaginary, scaled], stack, par } = workspace;
     let (own, real, imaginary) = (own.zeros(a.len())?, real.zeros(size)?, imaginary.zeros(size)?);
     let exponent = exponent_out_of_range(a);
-    let mut scaled = Vec::new();
-    if let Some(exponent) = exponent {
-        scaled = copied(a)?;
-        scale(&mut scaled, -exponent);
-    }
-    let a: &[T] = if exponent.is_some() { &scaled } else { a };
+    let a = match exponent {
+        Some(exponent) => {
+            let scaled = scaled.of(a)?;
+            scale(scaled, -exponent);
+            scaled
+        }
+        None => a,
+    };
     T::eigen(a, size, [&mut *real, &mut *imaginary], own, stack, *par)?;
     let own = by_columns(own, size, size);
     let mut column = 0;
