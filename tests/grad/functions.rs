@@ -548,7 +548,7 @@ mod operations {
         let text = message(|| vjp(|x: &Cube| x.order(K).apply_array(Largest), &x));
         assert!(
             text.contains("no gradient can be taken through `largest`")
-                && text.contains("as `fn pull_back` of its `ArrayOp`"),
+                && text.contains("implement `pull_back` in its `impl ArrayOp`"),
             "{text}"
         );
         let text = message(|| hvp(|x: &Cube| x.order(K).apply_array(TimesSum).at(K).sum((I, J, K)), &x, &x));

@@ -710,7 +710,7 @@ mod in_place {
 /// Users' operations on the arrays of several tensors.
 mod arrays {
     use super::*;
-    use ndarray::{Array1, ArrayView0, ArrayView1, ArrayView2, Axis, arr0};
+    use ndarray::{Array0, Array1, ArrayView0, ArrayView1, ArrayView2, Axis, arr0};
     use typed_dims::operators::custom::Examples;
 
     /// `a b`, one product at a time, or with a batching rule.
@@ -824,6 +824,35 @@ mod arrays {
         // Expressions are computed first.
         let out = apply_arrays((values.at((n, ..)) * 10.0, firsts.at(n), arr0(1u8).at(())), Pick);
         assert_eq!(out.order(n), ndarray::array![[10.0], [50.0]]);
+    }
+
+    /// A batching rule that returns an array without the axis of the examples.
+    struct WithoutExamples;
+
+    impl ArrayOp<(f32, f32)> for WithoutExamples {
+        type In = (U1, U1);
+        type Out = U0;
+        type Elem = f32;
+        const NAME: &'static str = "without_examples";
+
+        fn one(&self, (a, b): (ArrayView1<'_, f32>, ArrayView1<'_, f32>)) -> Array0<f32> {
+            arr0(a.dot(&b))
+        }
+
+        fn batch(&self, _: (Examples<'_, f32>, Examples<'_, f32>)) -> Option<ArrayD<f32>> {
+            Some(arr0(1.0).into_dyn())
+        }
+    }
+
+    #[test]
+    fn batching_rules_return_an_axis_of_examples() {
+        let a = ndarray::array![[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]];
+        let result = try_apply_arrays((a.at((Batch, ..)), a.at((Batch, ..))), WithoutExamples);
+        assert_eq!(
+            result.unwrap_err().to_string(),
+            "the operation `without_examples`: `batch` returned an array of shape []; the number of \
+             axes must be 1, and the size of axis 0 must be 2"
+        );
     }
 
     #[test]

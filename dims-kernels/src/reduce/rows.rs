@@ -1,11 +1,11 @@
-//! Reductions of whole rows in memory: the sum of a matrix's rows, or of the rows of a table that a
-//! list of indices selects.
+//! Reductions of whole rows in memory, such as the sum of a matrix's rows, or of those rows of a
+//! table whose indices are in a list.
 //!
 //! Waiting for distant rows takes longer than adding them. Rows at computed indices come in an
-//! order that the hardware cannot predict, so pointers to them are computed a few rows ahead, even
-//! if those rows belong to the next row of results, and the rows are prefetched. Several rows are
-//! added at a time, in strips whose accumulators stay in registers. If rows are long, fewer are
-//! added at a time, because each of them is a stream for the hardware prefetchers.
+//! order that the hardware cannot predict. So pointers to the next rows are computed in advance,
+//! and those rows are prefetched, even if they are added to a later row of the result. Several
+//! rows are added at a time, in strips whose accumulators stay in registers. If rows are long,
+//! fewer are added at a time, because each of them is a stream for the hardware prefetchers.
 
 use crate::load::{Faults, Kernel};
 use crate::loops::nest::{Nest, Odometer};
@@ -33,8 +33,8 @@ const PREFETCH_BYTES: usize = 1 << 10;
 const MAX_STRIP: usize = 128;
 
 /// Reduces a nest whose innermost loop is kept, if that is worthwhile and the kernel can return
-/// pointers to its rows. The result goes to `out`. Returns whether it did. After a fault, the
-/// result is unspecified.
+/// pointers to its rows. Returns `false` if the nest still has to be reduced in another way. The
+/// result is written to `out`; after a fault, the contents of `out` are unspecified.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn reduce_rows<K: Kernel, R: Reducer<K::Elem>>(
     kernel: &mut K,
@@ -79,7 +79,7 @@ struct RowReduction<'r, K: Kernel, R: Reducer<K::Elem>> {
 impl<K: Kernel, R: Reducer<K::Elem>> Task for RowReduction<'_, K, R> {
     /// Whether the kernel could return pointers to the rows.
     type Out = bool;
-    // Otherwise the rows are distant, and the loops wait for memory.
+    // All other reductions get here only if their rows are distant: they wait for memory.
     const WIDE: bool = R::ALWAYS_BY_ROWS || K::GATHERS;
 
     #[cfg_attr(not(unoptimized), inline(always))]
@@ -270,7 +270,8 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
         let len = accs.len();
         // Loads that cross the boundary between two cache lines take twice as long. If rows do not
         // start at a cache line, but all have the same offset from one, strips start at cache
-        // lines. The elements before and after are added in separate strips that overlap them.
+        // lines. The elements before and after these strips are added in two more strips, which
+        // overlap the aligned ones.
         let skipped = if len >= END && len * size_of::<T>() > PREFETCH_BYTES { self.until_line() } else { 0 };
         let in_lines = 0 < skipped && skipped < END;
         let (mut first, mut last) = ([self.reducer.start(); END], [self.reducer.start(); END]);
@@ -311,8 +312,8 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
     /// one.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn strips<I: Isa>(&self, mut place: usize, accs: &mut [R::Acc]) -> usize {
-        // 512 bytes fill a quarter of the registers of AVX-512, and all those of AVX2. Shorter
-        // vectors have no registers for longer strips.
+        // 512 bytes fill a quarter of the registers of AVX-512, and all those of AVX2 or NEON. The
+        // baseline of a target may have fewer registers, so it only uses strips of 16 elements.
         if const { !I::FUSED } {
             return self.strips_of::<I, 16>(place, accs);
         }

@@ -13,7 +13,7 @@ pub struct Names {
     pub operands: Vec<Ident>,
     /// The dims of the loops.
     pub loops: Vec<Ident>,
-    /// The first indices of ranges that do not start at 0.
+    /// The start of the range of each loop. Used only if there is a range that does not start at 0.
     pub starts: Vec<Ident>,
 }
 
@@ -34,8 +34,8 @@ pub fn names(program: &Program) -> Names {
     Names { operands, loops, starts }
 }
 
-/// The variable of a loop's dim. Loops with the same name are numbered. The number keeps the
-/// variable apart from all other names in the expansion, whatever the loop's name.
+/// The variable of a loop's dim. The number distinguishes loops with the same name. It also keeps
+/// the variable apart from all other names in the expansion, whatever the loop's name.
 pub fn loop_name(name: &str, number: usize, span: Span) -> Ident {
     format_ident!("__{name}__{number}", span = span)
 }
@@ -58,8 +58,8 @@ pub fn variables(program: &Program) -> Vec<Option<TokenStream>> {
 /// How many letters of a loop's name appear in messages.
 const MOST_LETTERS: usize = 16;
 
-/// The type of a loop's dim: `LoopVar` of the core, with the loop's position in the call and the
-/// letters of its name.
+/// The type of a loop's dim: `LoopVar` of the core, with a number that belongs to this name in the
+/// call, and the first letters of the name.
 pub fn loop_type(at: usize, name: &str) -> TokenStream {
     let at = Literal::usize_unsuffixed(at);
     let mut letters: Vec<char> = name.chars().collect();

@@ -124,7 +124,11 @@ impl<Args: 'static, O: ArrayOp<Args>> Step for ArrayStep<'_, O, Args> {
         let (data, found) = match self.op.batch(O::In::examples(operands, self.layouts, self.counts)) {
             Some(all) if all.ndim() != rank + 1 || all.shape()[0] != count => {
                 let shape = all.shape();
-                return fail(format!("it yields an array of shape {shape:?} for {count} examples"));
+                return fail(format!(
+                    "`batch` returned an array of shape {shape:?}; the number of axes must be {}, \
+                     and the size of axis 0 must be {count}",
+                    rank + 1
+                ));
             }
             Some(all) => {
                 let sizes = Sizes::from_slice(&all.shape()[1..]);
@@ -163,7 +167,7 @@ impl<Args: 'static, O: ArrayOp<Args>> Step for ArrayStep<'_, O, Args> {
 
     #[cfg(feature = "std")]
     fn remedy(&self) -> Option<&'static str> {
-        Some("give the operation a pull-back, as `fn pull_back` of its `ArrayOp`")
+        Some("implement `pull_back` in its `impl ArrayOp`")
     }
 }
 
