@@ -36,7 +36,7 @@ impl Decoder for Ours {
     fn step(&mut self) -> f32 {
         let (loss, gradient) = self.gpt.gradient(&self.texts, &self.next);
         self.optimizer.step(&mut self.gpt, &gradient);
-        loss
+        loss.order(())
     }
 
     fn scores(&self, texts: &[Vec<u32>]) -> Vec<f32> {
