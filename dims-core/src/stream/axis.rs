@@ -34,7 +34,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If `new` already has a size other than 1.
+    /// If `new` already has a size other than 1, or a size given with `axis` is not its size.
     #[panicking_twin]
     pub fn try_new_axis_before<A: AxisOf<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
         &self,
@@ -57,7 +57,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If `new` already has a size other than 1.
+    /// If `new` already has a size other than 1, or a size given with `axis` is not its size.
     #[panicking_twin]
     pub fn try_new_axis_after<A: AxisOf<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
         &self,
@@ -101,7 +101,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the size of the axis is not 1, or `new` has no size.
+    /// If the size of the axis is not 1, a size given with `one` is not its size, or `new` has no
+    /// size.
     #[panicking_twin]
     pub fn try_broadcast<A: AxisOf<L> + UnitDim, N: TakesPlaceOf<A, L, D> + KeepsRole<A>>(
         &self,
@@ -114,7 +115,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let mut axes: Axes = self.data.axes().into();
         if axes[at].size != 1 {
             let what = format!(
-                "dim `{}` of size {} cannot be broadcast to `{}` = {size}: only one element can",
+                "dim `{}` of size {} cannot be broadcast to `{}` = {size}: its size must be 1",
                 from.name, axes[at].size, to.name
             );
             return Err(DimError::Shape { what });
@@ -139,7 +140,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If `new` already has a different size.
+    /// If `new` already has a different size, or a size given with `old` is not its size.
     #[panicking_twin]
     pub fn try_rename<A: AxisOf<L>, N: TakesPlaceOf<A, L, D> + NameOfAxis<A> + KeepsRole<A>>(
         &self,

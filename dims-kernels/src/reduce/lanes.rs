@@ -24,7 +24,7 @@ pub struct Lanes<A> {
     lanes: [A; LANES],
     /// How many of the lanes are in use.
     used: usize,
-    /// The accumulator of elements that do not fill all lanes.
+    /// The accumulator of the last elements, which do not fill [`TAIL_LANES`] lanes.
     tail: A,
     /// An upper bound of the number of elements that were added to each accumulator.
     pub steps: usize,
@@ -122,12 +122,12 @@ impl<A: Copy> Lanes<A> {
     }
 }
 
-/// The maximum number of elements that are combined at once: [`BLOCK`] for each accumulator, before
-/// these are combined.
+/// The maximum number of elements in a chunk: [`BLOCK`] for each accumulator. The accumulators are
+/// combined after each chunk.
 const MAX_CHUNK: usize = BLOCK * fold::LANES;
 
-/// A reduction of elements in memory that are contiguous along the innermost loop. It is one task
-/// for all results, because it must be fast at starting the next line.
+/// A reduction of elements in memory that are contiguous along the innermost loop. One task
+/// computes all results, so that starting the next line costs little.
 pub struct LineReduction<'n, T, R: Reducer<T>> {
     /// A pointer to the element at the origin.
     start: *const T,
@@ -142,7 +142,8 @@ pub struct LineReduction<'n, T, R: Reducer<T>> {
 impl<'n, T, R: Reducer<T>> LineReduction<'n, T, R> {
     /// # Safety
     ///
-    /// The nest's innermost loop is reduced, and there is a valid element at each of its positions.
+    /// The nest's innermost loop is reduced, and the elements along it are contiguous. There is a
+    /// valid element at each position of the nest.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn new(
         start: *const T,
@@ -178,7 +179,7 @@ impl<T: Copy, R: Reducer<T>> Task for LineReduction<'_, T, R> {
             while !inner.is_done() {
                 let steps: isize = at.iter().zip(&strides).map(|(&at, &step)| at as isize * step).sum();
                 // SAFETY: the caller of `new` promised that there is an element at each position of
-                // the innermost loop.
+                // the nest, and that they are contiguous along the innermost loop.
                 let line = unsafe { core::slice::from_raw_parts(start.offset(steps), len) };
                 for elements in line.chunks(MAX_CHUNK) {
                     blocks += 1;
@@ -213,10 +214,10 @@ fn stretch<I: Isa, T: Copy, R: Reducer<T>>(
     reducer: R,
 ) -> R::Acc {
     let mut lanes = [reducer.start(); fold::LANES];
-    // Loads that cross two cache lines take twice as long. So the elements before the first whole
-    // cache line are combined separately, in the last accumulators, as if more elements preceded
-    // them. At the end the accumulators are rotated. So each accumulator gets the same elements,
-    // wherever these are in memory.
+    // Loads that span two cache lines take twice as long. So the elements before the first whole
+    // cache line are combined separately. They go to the last accumulators, like the end of a
+    // chunk of `fold::LANES` elements. At the end the accumulators are rotated. So each
+    // accumulator gets the same elements, wherever they are in memory.
     let skipped =
         if prefetch_distance.is_some() { elements.as_ptr().align_offset(LINE) % fold::LANES } else { 0 };
     let (head, others) = elements.split_at(skipped.min(elements.len()));

@@ -295,7 +295,7 @@ impl Pulled<'_> {
     ///
     /// # Panics
     ///
-    /// If the elements are not floats.
+    /// If programs do not know the element type.
     pub fn computed<T: Element>(
         &self,
         data: Vec<T>,

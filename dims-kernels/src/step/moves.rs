@@ -141,8 +141,8 @@ fn assert_within(len: usize, offset: isize, sizes: &[usize], strides: &[isize]) 
 /// The largest number of runs of rows that are copied, or are parts of a sum, one by one.
 const MOST_RUNS: usize = 8;
 
-/// Consecutive rows from `at` on whose sources start at `first` and grow in equal steps. Without a
-/// source, all of them are filled.
+/// Consecutive rows, beginning at `at`. Their sources begin at `first` and change by `step`.
+/// Without `first`, the rows are filled.
 struct SourceRun {
     at: usize,
     count: usize,

@@ -36,7 +36,7 @@ fn ascending_nan_first<T: Ordered>(a: &T, b: &T) -> Ordering {
     }
 }
 
-/// Lines of at most this many elements are sorted by insertion, without memory.
+/// Lines of at most this many elements are sorted by insertion, without further memory.
 const SHORT: usize = 16;
 
 /// Sorts items by their elements, which `element` returns. Items with equal elements keep their

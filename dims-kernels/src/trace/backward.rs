@@ -14,8 +14,8 @@ use alloc::vec::Vec;
 /// The gradients with respect to some nodes. Nodes that the outputs do not depend on have none.
 pub struct Gradients {
     found: BTreeMap<u64, Arc<dyn Held>>,
-    /// Whether the outputs depend on variables other than the caller's own and those with respect
-    /// to which gradients are taken.
+    /// Whether the outputs depend on variables of calls that have not ended, except the caller's
+    /// own.
     pub depend_on_others: bool,
 }
 

@@ -204,15 +204,15 @@ impl HeldMemories {
         sources.collect()
     }
 
-    /// The elements of one operand.
+    /// The elements of an operand without a table.
     pub(super) fn elements<T: 'static>(&self, field: &Field, number: usize) -> Elements<'_, T> {
         let memory = self.0[number].as_ref().expect("the operand is in memory");
         assert_eq!(memory.dtype(), DType::of::<T>(), "elements are of their type");
         let place = &field.operands[number].place;
         let axes: SmallVec<[Axis; 8]> =
             field.sizes.iter().zip(&place.strides).map(|(&size, &stride)| Axis::new(size, stride)).collect();
-        // SAFETY: all positions lie within the memory, as `of` has asserted, and it is held while
-        // `self` is borrowed.
+        // SAFETY: without a table, all positions lie within the memory, as `of` has asserted. The
+        // memory is held while `self` is borrowed.
         unsafe { Elements::new(memory.start().cast::<T>().wrapping_offset(place.offset), &axes, &[]) }
     }
 }

@@ -626,7 +626,8 @@ fn copied<T: Element>(borrowed: Borrowed<'_>, along: &LeafStrides<'_>) -> Result
         rows.push_at(offset).copy_from_slice(strides);
         let nest = Nest::map(sizes, order, &rows);
         // SAFETY: the recorded expression reads the elements along these strides, at the sizes of
-        // its loops. The kernel runs over this nest.
+        // its loops. Additional loops are over elements that a computed index may select. The
+        // kernel runs over this nest.
         let lower = |nest| unsafe { Strided::<T, ()>::new(elements, Nest::operands(nest).next_row(), ()) };
         let data = collect(core::slice::from_ref(&nest), lower, Destination::New(len))?;
         return Ok(Buffer::from(data).held());

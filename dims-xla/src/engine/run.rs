@@ -106,7 +106,8 @@ impl Pjrt {
     /// # Errors
     ///
     /// See [`compile`](Pjrt::compile). Also returns an error if two dims of a value are split along
-    /// one axis of the mesh, or if the number of devices does not divide a size.
+    /// one axis of the mesh, or if the number of devices along an axis does not divide the size of
+    /// a dim that it splits.
     pub fn compile_sharded<In, Out, R>(
         &self,
         program: &Program<In, Out>,

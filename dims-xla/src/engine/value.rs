@@ -151,7 +151,8 @@ impl Pjrt {
     /// # Errors
     ///
     /// Returns an error if two dims of a tensor are split along one axis of the mesh, if the number
-    /// of devices does not divide a size, or if a device has too little memory.
+    /// of devices along an axis does not divide the size of a dim that it splits, or if a device has
+    /// too little memory.
     pub fn put_sharded<P: Parameters, R: ShardRules>(
         &self,
         value: &P,

@@ -37,7 +37,7 @@ pub struct PlannedCollective {
     /// The bytes of the tensor on each device: before a reduce-scatter, and after any other
     /// collective.
     pub bytes: usize,
-    /// The operation of the step.
+    /// The operation of the step, or `result` if a result of the program is transferred.
     pub operation: &'static str,
     /// The location of the operation in the user's program.
     pub origin: Option<&'static Location<'static>>,
@@ -87,7 +87,8 @@ impl<R: ShardRules> Sharding<R> {
     /// # Errors
     ///
     /// Returns an error if two dims of a value are split along one axis of the mesh, if the number
-    /// of devices does not divide a size, or if a step of the program cannot be saved.
+    /// of devices along an axis does not divide the size of a dim that it splits, if a step calls
+    /// a user-defined function, or if dims are dynamic.
     pub fn plan<In, Out>(&self, program: &Program<In, Out>) -> Result<Plan, XlaError>
     where
         In: RecordInputs,

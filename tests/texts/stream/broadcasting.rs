@@ -29,7 +29,7 @@ fn under_the_same_name_or_a_local_one() {
     let error = x.try_broadcast(B, unsized_dim).unwrap_err();
     assert!(error.to_string().starts_with("the size of dim `unsized_dim` is not known"), "{error}");
     let error = same.try_broadcast(B, n).unwrap_err();
-    assert_eq!(error.to_string(), "dim `B` of size 2 cannot be broadcast to `n` = 2: only one element can");
+    assert_eq!(error.to_string(), "dim `B` of size 2 cannot be broadcast to `n` = 2: its size must be 1");
 }
 
 #[test]

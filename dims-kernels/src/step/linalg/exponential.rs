@@ -225,8 +225,8 @@ fn halvings<T: MatrixElement>(a: &[T], size: usize) -> Result<(usize, usize), Fa
 }
 
 /// Whether all elements of `e^a` are 0 in the type of the elements. The norm of `e^a` is at most
-/// the exponential of the logarithmic norm, the greatest sum of a column in which the real part is
-/// on the diagonal, and magnitudes are elsewhere.
+/// the exponential of the logarithmic norm, the greatest sum of a column that has the real part on
+/// the diagonal and magnitudes elsewhere.
 fn vanishes<T: MatrixElement>(a: &[T], size: usize) -> bool {
     let number = |part: T::Part| part.to_f64().unwrap_or(f64::INFINITY);
     (0..size).all(|column| {

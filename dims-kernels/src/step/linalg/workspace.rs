@@ -104,7 +104,8 @@ pub(super) fn cause<T: MatrixElement>(a: &[T], else_: MatrixFailure) -> Failure 
     }
 }
 
-/// Why a solution of a system of equations is not finite. `a` are the elements of the matrix that are read.
+/// Why a solution of a system of equations is not finite. `a` are the elements of the matrix that
+/// are read.
 #[cold]
 pub(super) fn cause_of_system<T: MatrixElement>(mut a: impl Iterator<Item = T>, b: &[T]) -> Failure {
     let is_number = |value: T| value.is_number();

@@ -229,7 +229,7 @@ impl FusedLoops {
             let start = overwritten(own.memory.slot()).or_else(|| own.memory.start(&call.values));
             match start {
                 None => OperandSource::position(),
-                // SAFETY: all positions of the nest are elements of the operand: `map_part`
+                // SAFETY: all positions of the nest are elements of the operand: `operands_along`
                 // asserted it for the recorded length, and the caller promises that values have
                 // that length. The memory is held until the program has run. Each run reads
                 // elements before it overwrites them.

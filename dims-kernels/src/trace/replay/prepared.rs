@@ -187,8 +187,9 @@ impl Prepared {
     fn run_step(&self, step: &PreparedStep, call: &mut CallMemory) -> Result<(), Error> {
         match &step.work {
             // SAFETY: values in slots have the types and lengths of the recorded ones.
-            // `assert_fits` checked the inputs and the values from `value_of`. Loops and sums write
-            // results with the type and the length of their steps.
+            // `assert_fits` checked the inputs and the values from `value_of`, and `assert_eq` the
+            // pieces of gradients. Loops and sums write results with the type and the length of
+            // their steps.
             PreparedWork::Loops(loops) => unsafe { loops.run(call) }?,
             PreparedWork::Pieces(node, slots) => {
                 let NodeStep::Rule(rule) = &node.step else { unreachable!("only rules are read in pieces") };

@@ -246,7 +246,8 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOfProducts<T> {
     ) -> Result<Option<Arc<dyn Held>>, Error> {
         let starts = [self.operands[0].start::<T>(values), self.operands[1].start(values)];
         // SAFETY: the plan was made for this type and these operands. Their elements are within
-        // their memory, as `SumOperand::new` has asserted.
+        // their memory: `SumOperand::new` asserted it for the recorded lengths, which the caller
+        // promises.
         let held = written(cell, self.len, |to| unsafe { self.plan.run(starts, to) })?;
         // SAFETY: the elements were just written, and are of this type.
         let is_lost = self.plan.has_chain && has_nan(unsafe { elements::<T>(&held) });
@@ -282,8 +283,8 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOverLoops<T> {
             SumInput::Memory(operand) => {
                 let work = nest.positions();
                 self.note(work, &|| "x0".into());
-                // SAFETY: the operand's elements are within its memory, as `SumOperand::new` has
-                // asserted.
+                // SAFETY: the operand's elements are within its memory: `SumOperand::new` asserted
+                // it for the recorded length, which the caller promises.
                 let elements = unsafe { Elements::new(operand.start::<T>(values), &operand.axes, &[]) };
                 // SAFETY: the row of the nest has the strides of the operand.
                 let input = unsafe { ReduceInput::new(elements, nest, work, count) };
@@ -292,8 +293,9 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOverLoops<T> {
             SumInput::Program { program, slots, operands } => {
                 let source = |own: &SumOperand| match own.memory.start(values) {
                     None => OperandSource::position(),
-                    // SAFETY: all positions are within the memory, as `SumOperand::new` has
-                    // asserted. The rows of the nest have the strides of the operands.
+                    // SAFETY: all positions are within the memory: `SumOperand::new` asserted it
+                    // for the recorded length, which the caller promises. The rows of the nest have
+                    // the strides of the operands.
                     Some(start) => unsafe { OperandSource::new(start, own.dtype, None) },
                 };
                 let sources: SmallVec<[OperandSource; 6]> = operands.iter().map(source).collect();

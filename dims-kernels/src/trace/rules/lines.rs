@@ -311,7 +311,8 @@ fn blocks_at_hand<T>(block: usize) -> usize {
     (AT_HAND / size_of::<T>() / block.max(1)).max(1) * block.max(1)
 }
 
-/// The pull-back of contiguous lines in one pass, which overwrites the cotangents.
+/// The pull-back of contiguous lines in one pass. It overwrites the cotangents if nothing else
+/// holds them.
 fn fused<T: ProgramOutput + Real>(
     rule: &LineRule,
     value: &Arc<dyn Held>,

@@ -55,8 +55,8 @@ type Rounds = [RecordedNumber; ROUNDS];
 /// The sizes of the open dims in each round.
 pub type OpenSizes = [Vec<usize>; ROUNDS];
 
-/// A number differs between rounds and has no formula. Contains the position of the step, or `None`
-/// for an input, a constant, a table or a result.
+/// The rounds differ in something that has no formula. Contains the position of the first step that
+/// differs; `None` if inputs, constants, tables, results or the number of steps differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BakedIn(pub Option<usize>);
 

@@ -1,4 +1,4 @@
-//! Computes a batch tile by tile. A tile has as many matrices as vectors have lanes.
+//! Computes a batch tile by tile. A tile has [`Lane::COUNT`] matrices.
 
 use super::factors::{Lu, Qr};
 use super::lane::{ArrayLane, Lane, zero};

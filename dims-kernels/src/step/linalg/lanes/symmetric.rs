@@ -52,7 +52,7 @@ pub(super) struct Spectrum<'t, V> {
 }
 
 /// The eigenvalues of matrices in no particular order, and the eigenvectors as rows of `vectors`.
-/// Only the lower triangles are read. Returns whether all matrices have a result.
+/// They are computed from the lower triangles. Returns whether all matrices have a result.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn eigh<V: Lane>(
     a: &mut MatrixTile<'_, V>,
