@@ -436,6 +436,11 @@ mod dims_are_values {
         dims!(i, j);
         assert_eq!(a.at(2 * i + 1).order(i), array![2, 4]);
         assert_eq!(a.at(a.len() - 1 - j).order(j), array![5, 4, 3, 2, 1]);
+        assert_eq!(a.at(-j + 4).order(j), array![5, 4, 3, 2, 1]);
+        dims! { struct Down; }
+        assert_eq!(a.at(-Down.of(5) + 4).order(Down), array![5, 4, 3, 2, 1]);
+        let x = a.mapv(|x| x as isize);
+        assert_eq!((-Down + x.at(Down)).order(Down), array![1, 1, 1, 1, 1]);
     }
 
     #[test]

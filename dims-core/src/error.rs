@@ -206,8 +206,8 @@ pub enum DimError {
         failure: String,
         /// The number of the matrix among those of the batch of one call.
         at: usize,
-        /// Its position in the batch, such as `b = 3, t = 7`; empty if there is only one matrix. In a
-        /// loop of calls, such as `map_each`, the position of the example comes first.
+        /// Its position in the batch, such as `b = 3, t = 7`; empty if there is only one matrix. In
+        /// a loop of calls, such as `map_each`, the position of the example comes first.
         place: String,
     },
     /// The sizes of an operation's parts do not fit together.

@@ -60,7 +60,7 @@ impl<T: Copy> SortKey<T> {
     }
 }
 
-/// Memory for the keys of a line, which each line uses again.
+/// Memory for the keys of a line. It is reused for each line.
 #[derive(Default)]
 pub(crate) struct KeyMemory {
     /// For lines that are [short](SortKey::is_short_line).

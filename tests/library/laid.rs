@@ -450,7 +450,11 @@ fn borrowed_memory_is_written() {
     owned.view_mut().assign(&x + &x);
     assert_eq!(owned.as_array(), expected);
     owned.assign(-&x);
-    assert_eq!(owned.into_array(), image() * -1.0);
+    assert_eq!(owned.as_array(), image() * -1.0);
+    owned.assign(&x + 1.0);
+    let rests = (image() + 1.0).mapv(|x| 5.0 % x);
+    assert_eq!((5.0 % &owned).order((H, W, C)), rests);
+    assert_eq!((5.0 % owned).order((H, W, C)), rests);
 }
 
 mod typed_dims_line {

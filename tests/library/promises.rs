@@ -448,7 +448,7 @@ mod edges {
             one.at(H).try_max_pool(H, 2, &apart).expect_err("places 0 and 3, and the element is at 2");
         assert_eq!(
             error.to_string(),
-            "windows along dim `H` = 1: one of 2, 3 apart, has only padding (2) in it"
+            "windows along dim `H` = 1: one of 2 elements, 3 apart, would contain only padding (2)"
         );
         assert!(none.at(H).try_max_pool(H, 2, &Window::new().padding(1)).is_err());
         // Every existing window, compared with its elements.

@@ -143,7 +143,7 @@ crate::operators! {
         }),
         along: [C H W P Q], keep: [H W P Q],
         errors: [try_conv_transpose(image().at((C, H)), Array2::<f32>::zeros((4, 2)).at((C, P)), C, H, P, &Window::new().padding_same())
-            => "a transposed convolution along dim `H`: `padding_same` does not say how many elements it has"],
+            => "a transposed convolution along dim `H`: `padding_same` does not determine the size of the result"],
         names: "nn.functional.conv2d(padding='same')" "lax.conv_general_dilated(padding='SAME')" "";
     /// A convolution along two dims, with stride, padding and dilation
     conv2d [f32 i32] (x: T [C H W], w: T [O C P Q]) -> [O H W],

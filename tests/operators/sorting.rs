@@ -102,7 +102,7 @@ crate::operators! {
         loops: lines(x, 1, 2, |x| sorted(x, true).into_iter().take(2).map(|(x, _)| x).collect()),
         along: [J], keep: [J],
         errors: [two_by_four().at((I, J)).try_topk(J, 5).map(|(values, _)| values)
-            => "there are no 5 greatest elements along dim `J` = 4"],
+            => "there are fewer than 5 elements along dim `J` = 4"],
         names: "topk" "lax.top_k" "partition";
     /// The least elements in ascending order, and their positions
     topk_smallest [f32 i32] (x: T [J I] in Ties) -> [J I],
@@ -110,7 +110,7 @@ crate::operators! {
         loops: lines(x, 0, 3, |x| sorted(x, false).into_iter().take(3).map(|(x, at)| x as f64 * 100.0 + at as f64).collect()),
         along: [J], keep: [J],
         errors: [two_by_four().at((I, J)).try_topk_smallest(J, 5).map(|(values, _)| values)
-            => "there are no 5 least elements along dim `J` = 4"],
+            => "there are fewer than 5 elements along dim `J` = 4"],
         names: "topk(largest=False)" "" "partition";
     /// The positions of the greatest elements; of equal ones, the first
     topk_positions [f32 i32 f16] (x: T [J I] in Ties) -> [J I],

@@ -1,6 +1,6 @@
 //! `vmap` of functions of numbers, and of tensors without dims.
 
-use ndarray::{Array1, Array2, array};
+use ndarray::{Array1, Array2, Array3, array};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use typed_dims::grad::grad;
 use typed_dims::prelude::*;
@@ -42,6 +42,22 @@ fn results_and_parameters_of_other_types() {
     // A number that is the same for all elements.
     let (x, one) = (array![1.0, 2.0], full((), 1.5));
     assert_eq!(vmap(clipped, Row)((x.at(Row), &one)).order(Row), array![1.0, 1.5]);
+}
+
+/// Many elements, whose positions along several dims do not follow each other in memory.
+#[test]
+fn more_numbers_than_one_loop_passes() {
+    let all = (Row, Column, Feat);
+    for (rows, columns, feats) in [(7, 33, 5), (2, 3, 300), (1, 1, 1025), (600, 1, 2), (3, 0, 5)] {
+        let x = Array3::from_shape_fn((feats, rows, columns), |(k, i, j)| (100 * k + 10 * i + j) as f64);
+        let y = Array2::from_shape_fn((rows, feats), |(i, k)| (i * feats + k) as i32);
+        let z = Array1::from_shape_fn(columns, |j| j as f64 / 2.0);
+        let f = |x: f64, y: i32, z: f64, one: f64| (x - z * one, y * 2);
+        let (x, y, z) = (x.at((Feat, Row, Column)), y.at((Row, Feat)), z.at(Column));
+        let (found, doubled) = vmap(f, all)((&x, &y, &z, full((), 3.0)));
+        assert_eq!(found.order(all), (&x - &z * 3.0).order(all));
+        assert_eq!(doubled.order(all), (&y * 2 + (&z * 0.0).cast::<i32>()).order(all));
+    }
 }
 
 /// A number next to a tensor: a loop of calls.

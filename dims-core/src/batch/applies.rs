@@ -39,6 +39,8 @@ use crate::types::set::remove::Within;
 use crate::types::set::{Bool, Dims, False, FirstWith, Keys, MaybeDim, NoDim, True, Union};
 use crate::types::tuples::nested;
 use alloc::rc::Rc;
+use alloc::vec::Vec;
+use core::ops::Range;
 use kernels::loops::axes::Order;
 use kernels::scalar::Element;
 
@@ -75,10 +77,16 @@ pub trait Given<P, D, M: Dims>: Sized {
     /// The parameter for one example.
     #[doc(hidden)]
     fn one(sealed: &Self::Sealed, at: &[usize]) -> P;
-    /// The parameter for the example with this row-major index, if the parameter is a number.
+    /// The parameters for the examples with these row-major indices, if the parameter is a number.
+    /// `copies` is memory for them.
     #[doc(hidden)]
-    fn nth(_: &Self::Sealed, _: usize) -> P {
-        unreachable!("only parameters that are numbers are taken by index")
+    fn numbers<'l>(_: &'l Self::Sealed, _: Range<usize>, _: &'l mut Vec<P>) -> &'l [P] {
+        unreachable!("{NO_NUMBER}")
+    }
+    /// One of the parameters that [`numbers`](Given::numbers) returned.
+    #[doc(hidden)]
+    fn copied(_: &[P], _: usize) -> P {
+        unreachable!("{NO_NUMBER}")
     }
     /// The size of a dim, if the examples have it.
     #[doc(hidden)]
@@ -187,8 +195,8 @@ pub enum Referent<X, P> {
 #[diagnostic::do_not_recommend]
 impl<A, P, D, M: Dims> Given<Reference<P>, D, M> for A
 where
-    // (If the argument is not a tensor and rustc does not know `P`, its error would name
-    // `Reference<Reference<..>>` without the bound `Computable`.)
+    // (Without the bound `Computable`, the error for an argument that is not a tensor would name
+    // `Reference<Reference<..>>` if rustc does not know `P`.)
     A: Computable + Given<P, D, M>,
     P: ByValue,
 {
@@ -322,6 +330,8 @@ impl<T: Clone, S: Dims, R: Rank, H> Hands<H, Named<T, S, R>, Named<T, S, R>> for
         sealed.size_of(id)
     }
 }
+
+const NO_NUMBER: &str = "only parameters that are numbers are passed as such";
 
 const APART: &str = "parameters that see all examples and those that see one are told apart by their types";
 
@@ -516,11 +526,20 @@ macro_rules! tuples {
                 unify_all(&mut further, dims)?;
                 let sealed = ($($a::seal(held.$n, &further),)*);
                 if const { Result_::NUMBERS $(&& <$a as Given<$p, Along, Further_>>::NUMBER)* } {
+                    let count = number_of_examples::<Further_>(further.sizes())?;
                     let mut results = Result_::none();
+                    Result_::reserve(count, &mut results)?;
+                    let mut copies = ($(Vec::<$p>::new(),)*);
                     let mut calls = NotedCalls::of("a function of numbers");
-                    let call = |number| function.call(($($a::nth(&sealed.$n, number),)*));
-                    let all = 0..number_of_examples::<Further_>(further.sizes())?;
-                    calls.call(|| all.into_iter().try_for_each(|number| call(number).add(&mut results)))?;
+                    calls.call(|| {
+                        (0..count).step_by(NUMBERS_AT_ONCE).try_for_each(|first| {
+                            let all = first..count.min(first.saturating_add(NUMBERS_AT_ONCE));
+                            let len = all.len();
+                            let numbers = ($(&$a::numbers(&sealed.$n, all.clone(), &mut copies.$n)[..len],)*);
+                            let call = move |at| function.call(($($a::copied(numbers.$n, at),)*));
+                            Result_::add_all((0..len).map(call), &mut results)
+                        })
+                    })?;
                     calls.finish(Result_::bytes(&results));
                     return Result_::finish(results, further.sizes(), &|_| None, place)?.try_open(place);
                 }
@@ -532,6 +551,10 @@ macro_rules! tuples {
         }
     };
 }
+
+/// How many calls of a function of numbers are one loop: so many that the loop is vectorized where
+/// that is possible, so few that copies of their numbers stay in the first-level cache.
+const NUMBERS_AT_ONCE: usize = 256;
 
 /// The number of positions of dims with these sizes.
 fn number_of_examples<M: Dims>(sizes: &[usize]) -> Result<usize, DimError> {

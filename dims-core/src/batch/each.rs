@@ -122,8 +122,21 @@ pub trait Collect<B: Dims>: Sized {
     type All;
     #[doc(hidden)]
     fn none() -> Self::Results;
+    /// Allocates memory for so many results, if they are numbers.
+    #[doc(hidden)]
+    fn reserve(_: usize, _: &mut Self::Results) -> Result<(), DimError> {
+        Ok(())
+    }
     #[doc(hidden)]
     fn add(self, results: &mut Self::Results) -> Result<(), DimError>;
+    /// Adds results for which memory was reserved.
+    #[doc(hidden)]
+    fn add_all(
+        mut all: impl ExactSizeIterator<Item = Self>,
+        results: &mut Self::Results,
+    ) -> Result<(), DimError> {
+        all.try_for_each(|own| own.add(results))
+    }
     #[doc(hidden)]
     fn bytes(results: &Self::Results) -> usize;
     #[doc(hidden)]
@@ -314,6 +327,13 @@ macro_rules! tuples {
                 ($first::none(), $($a::none(),)*)
             }
 
+            fn reserve(count: usize, results: &mut Self::Results) -> Result<(), DimError> {
+                $first::reserve(count, &mut results.0)?;
+                $($a::reserve(count, &mut results.$n)?;)*
+                Ok(())
+            }
+
+            #[inline]
             fn add(self, results: &mut Self::Results) -> Result<(), DimError> {
                 self.0.add(&mut results.0)?;
                 $(self.$n.add(&mut results.$n)?;)*

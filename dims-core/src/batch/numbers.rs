@@ -17,7 +17,9 @@ use crate::types::dim::DimList;
 use crate::types::set::remove::Within;
 use crate::types::set::{Bool, Dims, False, FirstWith, True};
 use alloc::vec::Vec;
+use core::ops::Range;
 use kernels::loops::axes::Order;
+use kernels::memory::allocate::reserve;
 use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
@@ -47,20 +49,45 @@ impl<T: Element> NumberLine<T> {
         self.data[self.start.wrapping_add_signed(offsets.sum())]
     }
 
-    /// The number at this row-major index of the mapped dims.
-    #[inline]
-    fn nth(&self, number: usize) -> T {
-        if self.is_whole { self.data[number] } else { self.strided(number) }
+    /// The numbers at these row-major indices of the mapped dims. Numbers that do not follow each
+    /// other in memory are copied to `copies`.
+    fn numbers<'l>(&'l self, indices: Range<usize>, copies: &'l mut Vec<T>) -> &'l [T] {
+        if self.is_whole {
+            return &self.data[self.start..][indices];
+        }
+        copies.clear();
+        self.copy(indices, copies);
+        copies
     }
 
     #[inline(never)]
-    fn strided(&self, mut number: usize) -> T {
+    fn copy(&self, indices: Range<usize>, copies: &mut Vec<T>) {
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, self.axes.len());
+        let mut number = indices.start;
         for (at, axis) in at.iter_mut().zip(&self.axes).rev() {
             *at = number % axis.size;
             number /= axis.size;
         }
-        self.at(&at)
+        let Some((inner, outer)) = self.axes.split_last() else {
+            return copies.resize(indices.len(), self.data[self.start]);
+        };
+        while copies.len() < indices.len() {
+            let (last, before) = at.split_last_mut().expect("there is an index for each axis");
+            let run = (inner.size - *last).min(indices.len() - copies.len());
+            let offsets = outer.iter().zip(&*before).map(|(axis, &at)| at as isize * axis.stride);
+            let start = self.start.wrapping_add_signed(offsets.sum());
+            let place = |at: usize| start.wrapping_add_signed(at as isize * inner.stride);
+            copies.extend((*last..*last + run).map(|at| self.data[place(at)]));
+            // The next run starts a row, or is not needed.
+            *last = 0;
+            for (at, axis) in before.iter_mut().zip(outer).rev() {
+                *at += 1;
+                if *at < axis.size {
+                    break;
+                }
+                *at = 0;
+            }
+        }
     }
 }
 
@@ -134,16 +161,20 @@ macro_rules! numbers {
             }
 
             fn whole(line: NumberLine<$t>) -> $t {
-                line.nth(0)
+                line.at(&[])
             }
 
             fn one(line: &NumberLine<$t>, at: &[usize]) -> $t {
                 line.at(at)
             }
 
+            fn numbers<'l>(line: &'l NumberLine<$t>, indices: Range<usize>, copies: &'l mut Vec<$t>) -> &'l [$t] {
+                line.numbers(indices, copies)
+            }
+
             #[inline]
-            fn nth(line: &NumberLine<$t>, number: usize) -> $t {
-                line.nth(number)
+            fn copied(numbers: &[$t], at: usize) -> $t {
+                numbers[at]
             }
 
             fn size(_: &NumberLine<$t>, _: u64) -> Option<usize> {
@@ -162,12 +193,24 @@ macro_rules! numbers {
                 Vec::new()
             }
 
-            #[inline]
+            fn reserve(count: usize, results: &mut Vec<$t>) -> Result<(), DimError> {
+                *results = reserve(count)?;
+                Ok(())
+            }
+
             fn add(self, results: &mut Vec<$t>) -> Result<(), DimError> {
                 if results.len() == results.capacity() {
                     grow(results)?;
                 }
                 results.push(self);
+                Ok(())
+            }
+
+            fn add_all(
+                all: impl ExactSizeIterator<Item = Self>,
+                results: &mut Vec<$t>,
+            ) -> Result<(), DimError> {
+                results.extend(all);
                 Ok(())
             }
 

@@ -47,7 +47,7 @@ pub struct UnitAxis;
 /// | a range `1..4` | the axis stays positional, sliced to the range |
 /// | a tuple `(h, w)` | splits the axis, last dim innermost; one size may be unknown |
 /// | [`Each((h, w))`](crate::types::dim::Each) | as `h, w`: one axis for each |
-/// | an index expression `2 * i + 1` | a strided view. One dim may have no size; it gets the largest that fits. If that dim is declared, another operand may give it a size first. Its size is then known only when the expression runs, so this is not a view: elements are looked up one by one. Write `I.of(n)` for a view. A dim may be shorter than the axis: `i + 0` reads the first elements, where `i` alone is an error |
+/// | an index expression `2 * i + 1` | a strided view, if all indices are within the axis; otherwise each index is checked when it is used. One dim may have no size; it gets the largest that fits. If that dim is declared, another operand may give it a size, so its size is known only when the expression runs, and elements are looked up one by one. Write `I.of(n)` for a view. A dim may be shorter than the axis: `i + 0` reads the first elements, where `i` alone is an error |
 /// | a tensor of integers | selects the elements at these positions; each is checked when it is used |
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be bound to an axis",

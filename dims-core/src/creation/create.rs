@@ -214,16 +214,6 @@ impl WrittenSizes {
             self.failed.get_or_insert(DimError::Unsized { dim: key.name });
             return;
         };
-        let earlier = self.sizes.iter().find(|(own, _)| own.same(&key));
-        if let Some(&(_, first)) = earlier.filter(|&&(_, first)| first != size) {
-            self.failed.get_or_insert(DimError::SizeConflict {
-                dim: key.name,
-                first,
-                first_origin: None,
-                second: size,
-                second_origin: None,
-            });
-        }
         self.sizes.push((key, size));
     }
 
@@ -263,10 +253,10 @@ pub(super) fn build<T: Element, D: Written>(
     let mut stride = 1;
     for (key, size) in sizes.iter().rev() {
         let at = D::Set::KEYS.position(key).expect("the dim is in the set");
-        // A dim that is written twice becomes one axis, along the diagonal.
+        // (No dim is written twice: `sizes` checks that at compile time.)
         let axis = &mut axes.as_mut_slice()[at];
         axis.size = *size;
-        axis.stride += stride;
+        axis.stride = stride;
         stride *= *size as isize;
     }
     // (`data` has one element for each position along the dims as written, the last one fastest.)

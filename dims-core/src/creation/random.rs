@@ -323,7 +323,7 @@ pub fn try_bernoulli<A: Computable<Elem: Real>>(
 ///
 /// # Panics
 ///
-/// If the tensor does not fit into memory.
+/// If the dim has no size, or the tensor does not fit into memory.
 #[panicking_twin]
 pub fn try_permutation<D: SizedDims + Written<Index = usize>>(
     dim: D,

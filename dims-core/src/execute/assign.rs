@@ -224,7 +224,8 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     ///
     /// # Panics
     ///
-    /// If sizes conflict, or an index of `value` is out of range.
+    /// If sizes conflict, an index of `value` is out of range, or a gradient is taken through the
+    /// tensor or `value`.
     #[track_caller]
     pub fn assign<B: Operand<T, Expr: Expr<Elem = T>>>(&mut self, value: B)
     where

@@ -1,4 +1,4 @@
-//! Loops for patterns: how many there are is known only at run time.
+//! Loops for patterns. The number of loops is known only at run time.
 //!
 //! A pattern gives the size of each loop, the strides of its operands along the loops, and the
 //! loops of the result. This module computes the elements.

@@ -156,7 +156,8 @@ macro_rules! scans {
 /// ```
 ///
 /// `nansum` and the other methods that begin with `nan` treat NaN as a missing number, and skip it.
-/// To count the numbers, write `(!x.is_nan()).count(Day)`.
+/// All except `nansum` take several passes over the expression. To count the numbers, write
+/// `(!x.is_nan()).count(Day)`.
 ///
 /// ```
 /// use typed_dims::prelude::*;

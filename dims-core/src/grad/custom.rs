@@ -35,9 +35,9 @@ use twins::panicking_twin;
 /// is recorded if gradients of gradients are taken, so it can be differentiated if its operations
 /// can.
 ///
-/// All tensors through which a gradient flows must be among the inputs. Both functions must be
-/// `'static`: closures must own their captures (clones of tensors share their elements), and dims
-/// must be declared.
+/// All tensors through which a gradient flows must be among the inputs. `pull_back` must be
+/// `'static`: a closure must own its captures (clones of tensors share their elements). Dims must
+/// be declared.
 ///
 /// ```
 /// use typed_dims::grad::{custom_vjp, grad};

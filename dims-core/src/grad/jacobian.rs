@@ -26,7 +26,7 @@ use twins::panicking_twin;
 ///
 /// If the output and the input share a dim `N`, the Jacobian has `N` for the output and its
 /// [prime](crate::types::prime), `Prime<N>`, for the input: `out[n, n'] = d f(by)[n] / d by[n']`.
-/// This takes one backward pass for each element of the output.
+/// A Jacobian takes one backward pass for each element of the output.
 ///
 /// ```
 /// use typed_dims::grad::jacobian;

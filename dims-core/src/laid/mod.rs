@@ -224,7 +224,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         M::elements(&self.0.expr)
     }
 
-    /// Panics if the elements belong to a program that is being recorded.
+    /// Panics if a step of a gradient or of a program that is being recorded computed the elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn leaves(&self, operation: &'static str) {
@@ -295,7 +295,8 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// # Panics
     ///
-    /// If sizes conflict, or an index of `value` is out of range.
+    /// If sizes conflict, an index of `value` is out of range, or a gradient is taken through the
+    /// tensor or `value`.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn assign<B: Operand<T, Expr: Expr<Elem = T>>>(&mut self, value: B) where M: Writable,

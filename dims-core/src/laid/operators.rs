@@ -89,3 +89,11 @@ scalars!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f6
 scalars!(num_complex::Complex32, num_complex::Complex64);
 #[cfg(feature = "half")]
 scalars!(half::f16, half::bf16);
+
+macro_rules! remainders {
+    ($($t:ty),*) => { $(scalars!(@sides $t: Rem rem);)* };
+}
+
+remainders!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f64);
+#[cfg(feature = "half")]
+remainders!(half::f16, half::bf16);

@@ -69,7 +69,8 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     ///
     /// # Panics
     ///
-    /// If the range is not within the dim, or a gradient is being taken through the tensor.
+    /// If the range is not within the dim, if a gradient is being taken through the tensor, or if
+    /// the tensor depends on inputs of a function that is being recorded.
     #[panicking_twin(but = "a range that is not within the dim is an error")]
     pub fn try_slice_mut<D: DimRef + Resizable + DimsOf<S, X>, X: Dims, P: DimRange>(
         &mut self,

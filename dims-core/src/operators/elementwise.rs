@@ -134,7 +134,7 @@ macro_rules! binary_methods_with {
 /// The result has the dims of all operands. It is computed when it is reduced, ordered, assigned or
 /// evaluated, in one pass with the rest of the expression. The same holds for the operators
 /// `+ - * / % & | ^ !` and unary `-`. `+ - * / %` accept a scalar on either side, `& | ^` only on
-/// the right.
+/// the right. The indices along a dim are `isize`s.
 pub trait Elementwise: AsTensor {
     kernels::unary_operations! { unary_methods(self) }
 

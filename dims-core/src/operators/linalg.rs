@@ -211,8 +211,8 @@ pub trait LinearAlgebra: Computable {
     /// tensors have.
     ///
     /// This is `(x * y).sum(dims)`, except that both tensors must have all of `dims`; rustc reports
-    /// one that is missing. The expression also accepts a dim that only one of the tensors has. The
-    /// two may add up in different orders.
+    /// one that is missing. The expression also accepts a dim that only one of the tensors has.
+    /// `contract` and `sum` may add in different orders.
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -294,7 +294,7 @@ pub trait Sorting: AsTensor {
         let mut lines = Lines::recorded::<Self, D>(self)?;
         let (count, len) = (lines.count(), lines.len());
         if k > len {
-            let what = format!("there are no {k} greatest elements along {}", lines.describe());
+            let what = format!("there are fewer than {k} elements along {}", lines.describe());
             return Err(DimError::Shape { what });
         }
         dim.info().resized().unify(k, Some(Location::caller()))?;
@@ -329,7 +329,7 @@ pub trait Sorting: AsTensor {
         let (lines, mut results) =
             in_order::<NamedOf<Self>, D>(checked(self, &dim)?, false, SortWanted::Both)?;
         if k > lines.len() {
-            let what = format!("there are no {k} least elements along {}", lines.describe());
+            let what = format!("there are fewer than {k} elements along {}", lines.describe());
             return Err(DimError::Shape { what });
         }
         let values: TensorOf<Self> = lines.tensor(results.next::<Self::Elem>(), lines.len())?;

@@ -364,8 +364,8 @@ positions! {
     Window2 2 H2 "window 2";
 }
 
-/// The dims of window positions for which the user has not defined dims. They are inside a rest, so
-/// they cannot clash with other dims.
+/// The dims of window positions in pooling, for which the user passes no dims. They are inside a
+/// rest, so they cannot clash with other dims.
 pub(crate) type Inside = (Window0, Window1, Window2);
 
 /// The dims `S`, and the dims of the positions in a window.

@@ -37,8 +37,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the other sizes differ, there are no parts, or a static or given size of the dim is not
-    /// the sum of the parts' sizes.
+    /// If the other sizes differ, there are no parts, a static or given size of the dim is not the
+    /// sum of the parts' sizes, or the result does not fit into memory.
     #[panicking_twin]
     pub fn try_concat<'a, A: AxisOf<L>>(
         axis: A,
@@ -72,8 +72,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If sizes differ, there are no parts, or `new` already has a size other than the number of
-    /// parts.
+    /// If sizes differ, there are no parts, `new` already has a size other than the number of
+    /// parts, or the result does not fit into memory.
     #[panicking_twin]
     pub fn try_stack_before<'a, A: AxisOf<L>, N: NoAxisYet<L> + Beside<A, L>>(
         axis: A,

@@ -123,8 +123,8 @@ impl Checkpoint {
     /// the number of its steps. For parameters that were frozen for a time, it also adds their own
     /// numbers of steps.
     ///
-    /// The state is that of the parameters of the last step. If you have added or removed some since
-    /// then, call [`prepare`](Optimizer::prepare) first; without it,
+    /// The state is that of the parameters of the last step. If you have added or removed some
+    /// since then, call [`prepare`](Optimizer::prepare) first; otherwise
     /// [`load_optimizer`](Saved::load_optimizer) reports what is missing or not used.
     ///
     /// # Errors

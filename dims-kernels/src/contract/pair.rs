@@ -67,9 +67,9 @@ pub(super) fn pair<T: Num>(
         PairPlan::InPanels(products) => {
             note(|| products.step::<T>(axes.product(&a, &b, target.order())));
             let results = products.over_results().map(|l| (l.size, l.c));
-            // SAFETY: the plan was made from the operands' strides, which are valid for loops of
-            // these sizes, as the callers of `borrowed` promised, and from the target's strides,
-            // which lead to distinct elements.
+            // SAFETY: the plan was made for this type, from the operands' strides, which are valid
+            // for loops of these sizes, as the callers of `borrowed` promised, and from the
+            // target's strides, which lead to distinct elements.
             unsafe {
                 target.write(results, |c| gemm::in_panels::run(products, a.elements(), b.elements(), c))
             }

@@ -19,6 +19,7 @@ use core::ops::Range;
 ///
 /// The strides of `a` and `b` map each position of the loops to one of their elements. The results
 /// are valid for writes and nothing else accesses them; distinct positions have distinct results.
+/// [`InPanels::of`] made the plan for this type.
 pub unsafe fn run<T: Num>(products: &InPanels, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
     let InPanels { roles, m, n, k, exchanged } = products;
     let (m, n, k) = (*m, *n, *k);

@@ -6,7 +6,8 @@ use crate::load::{Faults, Kernel, TILE, Tile, change, write_tiles};
 use crate::machine::isa::Isa;
 use core::mem::MaybeUninit;
 
-/// Selects one of two operands by a condition. Elements that are not taken are not read.
+/// Selects one of two operands by a condition. Elements that are not taken are not read if that
+/// could fail.
 pub struct SelectKernel<C, A, B> {
     cond: C,
     a: A,

@@ -31,7 +31,7 @@ pub fn fill_tile_with_prefetch<I: Isa, K: Kernel>(
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn fill_from<I: Isa, K: Kernel>(kernel: &K, start: usize, out: &mut [MaybeUninit<K::Elem>]) {
     for (x, out) in out.iter_mut().enumerate() {
-        // SAFETY: a tile that has these elements was just loaded, without a mask.
+        // SAFETY: the caller has just loaded a tile that has these elements, without a mask.
         out.write(unsafe { kernel.get::<I>(start + x) });
     }
 }

@@ -24,8 +24,8 @@ pub fn sigmoid_slope<I: Isa, T: Real>(x: T) -> T {
     exp / (sum * sum)
 }
 
-/// `max(x, -1000)`, so that products with `e^x` are 0 for very negative `x`, and no factor is
-/// infinite.
+/// `max(x, -1000)`, so that products with `e^x` are 0 for very negative `x`, even for minus
+/// infinity.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn bounded<T: Real>(x: T) -> T {
     let least = constant(-1000.0);

@@ -732,8 +732,7 @@ impl DType {
             let bytes = len * self.bytes();
             for row in 0..rows {
                 let to = start.wrapping_offset(row as isize * steps[0] * self.bytes() as isize);
-                // SAFETY: the caller's promise. Values of this type have the layout of elements in
-                // a register.
+                // SAFETY: the caller's promise. A register holds elements of this type unchanged.
                 unsafe { core::ptr::copy_nonoverlapping(line.add(row * bytes), to, bytes) };
             }
             return;
@@ -1020,8 +1019,8 @@ fn wrap(to: DType, a: &[isize], out: &mut [isize]) {
 }
 
 // SAFETY: the kernel returns no pointers, and it writes only to memory of its own, as `with_values`
-// requires. `current` points to a line with all elements of the tile. Sources are only read, and a
-// program is plain data.
+// requires. `current` points to a line with all elements of the tile. Sources are only read, and
+// programs are `Sync`.
 unsafe impl<T: ProgramOutput> Kernel for Interpreted<'_, T> {
     type Elem = T;
     const LONG: bool = true;

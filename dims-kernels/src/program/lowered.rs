@@ -59,7 +59,8 @@ pub struct LoweredProgram<'w> {
     elements: PhantomData<&'w [u8]>,
 }
 
-// SAFETY: the elements of the sources are borrowed for reading, and are plain numbers.
+// SAFETY: the program is `Sync`. Only `unsafe` methods access the elements of the sources. Their
+// callers promise that these are valid.
 unsafe impl Sync for LoweredProgram<'_> {}
 
 impl LoweredProgram<'_> {

@@ -405,7 +405,7 @@ impl Builder {
         self.of_type(result, to)
     }
 
-    /// A float converted to a register of this kind.
+    /// A value converted to a register of this kind.
     pub fn cast_kind(&mut self, to: RegisterKind, a: Register) -> Register {
         match to {
             RegisterKind::F32 => self.cast(DType::F32, a),

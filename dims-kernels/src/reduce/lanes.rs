@@ -26,7 +26,7 @@ pub struct Lanes<A> {
     used: usize,
     /// The accumulator of the last elements, which do not fill [`TAIL_LANES`] lanes.
     tail: A,
-    /// An upper bound of the number of elements that were added to each accumulator.
+    /// An upper bound on the number of elements that were added to each accumulator.
     pub steps: usize,
 }
 

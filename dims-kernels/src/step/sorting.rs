@@ -70,7 +70,7 @@ fn inserted<T: Ordered>(line: &[T], descending: bool) -> [(T, u8); SHORT] {
     items
 }
 
-/// Memory for sorting a line, which each line uses again.
+/// Memory for sorting a line. It is reused for each line.
 struct LineMemory {
     /// For types that have keys.
     keys: KeyMemory,

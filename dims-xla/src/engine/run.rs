@@ -288,13 +288,14 @@ where
     /// function takes by value must be on devices. They are moved into the call, which may write
     /// results into their memory.
     ///
-    /// Returns without waiting for the devices, except on a mesh of virtual CPU devices. A tuple of
-    /// results is returned as a tuple of values.
+    /// Returns without waiting for the devices, except on a mesh of virtual CPU devices. If a result
+    /// depends on more than 64 calls whose checks have not been read, the call waits for the oldest
+    /// of them. A tuple of results is returned as a tuple of values.
     ///
     /// # Errors
     ///
-    /// Returns an error if inputs have other types, sizes or splits than the program, or if a
-    /// device has too little memory.
+    /// Returns an error if inputs have other types, sizes, settings or splits than the program, or
+    /// if a device has too little memory.
     pub fn call(&self, inputs: impl DeviceInputs<In>) -> Result<EngineParts<Out, DeviceParts>, XlaError> {
         let mut given = Given {
             pjrt: &self.pjrt,
@@ -370,7 +371,7 @@ where
 #[doc(hidden)]
 pub struct DeviceParts {
     tensors: std::iter::Enumerate<std::vec::IntoIter<DeviceTensor>>,
-    /// The calls that the result depends on, ending with the call itself.
+    /// The calls that the result depends on, ending with the call itself if it has checks.
     pending: VecDeque<Dependence>,
     /// The numbers of results that are state.
     kept: Vec<usize>,

@@ -66,7 +66,7 @@ impl<P: Parameters> OnDevice<P> {
     /// index is in range, or if XLA reports an error.
     ///
     /// A call with a failed check leaves the state that was moved into it unchanged. After the
-    /// error was returned once, the state can be read or passed to further calls.
+    /// error has been returned once, the state can be read or passed to further calls.
     pub fn to_host(&self) -> Result<P, XlaError> {
         self.pending.iter().try_for_each(Dependence::check)?;
         let elements = self.tensors.iter().map(DeviceTensor::to_host).collect::<Result<Vec<_>, _>>()?;

@@ -105,9 +105,9 @@ impl<R> Sharding<R> {
         Sharding { placement: self.placement.with::<D, A>(false), rules: PhantomData }
     }
 
-    /// Splits inputs and results that are state, such as the parameters of a network and its
-    /// optimizer, along an axis of the mesh. Within the program they are whole along this dim,
-    /// unless [`shard`](Sharding::shard) splits it.
+    /// Splits a dim along an axis of the mesh in inputs and results. This is meant for state, such
+    /// as the parameters of a network and its optimizer. Within the program they are whole along
+    /// this dim, unless [`shard`](Sharding::shard) splits it.
     ///
     /// A tensor with a dim that `shard` splits along the same axis is not split further. So
     /// parameters can be stored along the axis that splits the batch.

@@ -69,7 +69,7 @@ macro_rules! arguments {
 
         // SAFETY: The invocation below copies slots and fields from the header. Fields are
         // integers, raw pointers and optional functions, for which zero is valid. C's booleans and
-        // enums are integers here, so any byte is valid.
+        // enums are integers here, so any value that the plugin writes is valid.
         unsafe impl Arguments for $name {
             const SLOT: usize = $slot;
             const FUNCTION: &'static str = $function;
@@ -224,7 +224,7 @@ struct TiledLayout {
     num_tiles: usize,
 }
 
-/// A layout without tiles. In the header it is in a union with a struct of strides, which is
+/// A layout without tiles. In the header, `tiled` is in a union with a struct of strides, which is
 /// smaller.
 #[repr(C)]
 struct MemoryLayout {
@@ -307,7 +307,8 @@ impl Api {
             get()
         };
         let api = Api::read(table, path)?;
-        // SAFETY: The struct has no other fields, and the function has no conditions.
+        // SAFETY: The arguments contain no pointers. No other function of the table has been called,
+        // and `LOADED` prevents a second initialization once this one has succeeded.
         unsafe { api.call(&mut PluginInitialize::new())? };
         let api: &'static Api = Box::leak(Box::new(api));
         loaded.insert(file, api);
@@ -418,7 +419,7 @@ impl Api {
                 break;
             }
             // SAFETY: The type says which field of the union is set, and the pointers in it are
-            // valid for `value_size` elements.
+            // valid for `value_size` elements. The name is valid for `name_size` bytes.
             let (name, attribute) = unsafe {
                 let attribute = match value.value_type {
                     0 => Attribute::Text(copy_text(value.value.string, value.value_size)),
@@ -631,7 +632,7 @@ impl Client {
         let mut text = DescriptionToString::new();
         text.description = description;
         // SAFETY: The description and its texts live as long as the device. A text stays null if a
-        // function is missing.
+        // function is missing or fails.
         unsafe {
             self.api.call(&mut id)?;
             let _ = self.api.call(&mut kind);
@@ -746,8 +747,8 @@ impl Client {
         arguments.serialized = bytes.as_ptr().cast();
         arguments.serialized_size = bytes.len();
         // SAFETY: The client is valid. The bytes are only read during the call. The caller has
-        // verified by a checksum that they come from this plugin; a forged executable is like a
-        // forged shared library.
+        // verified by a checksum that they are undamaged, and by a key that they come from a plugin
+        // of this version; a forged executable is like a forged shared library.
         unsafe { self.api.call(&mut arguments)? };
         RawExecutable::new(self, given(arguments.loaded, DeserializeAndLoad::FUNCTION)?)
     }
@@ -767,7 +768,7 @@ impl Drop for Client {
 ///
 /// # Safety
 ///
-/// `start` is null or valid for `size` pointers.
+/// `start` is null, or valid and aligned for `size` pointers.
 unsafe fn handles(start: *const Raw, size: usize) -> Vec<Handle> {
     // SAFETY: The caller's promise.
     unsafe { copy_slice(start, size) }.into_iter().filter_map(NonNull::new).collect()
@@ -921,7 +922,7 @@ impl Buffer {
         arguments.dst = target.as_mut_ptr().cast();
         arguments.dst_size = target.len();
         // SAFETY: As before. The plugin writes at most `dst_size` bytes before the event occurs.
-        // The next line waits for it while `target` is still borrowed.
+        // The next lines wait for it while `target` is still borrowed.
         unsafe { self.client.api.call(&mut arguments)? };
         let raw = given(arguments.event, BufferToHostBuffer::FUNCTION)?;
         Event { api: self.client.api, raw }.wait()
@@ -946,6 +947,7 @@ impl Drop for Buffer {
 pub(super) struct RawExecutable {
     client: Arc<Client>,
     loaded: Handle,
+    /// `None` only until `new` has set it.
     raw: Option<Handle>,
     devices: Vec<usize>,
     outputs: usize,
@@ -1073,8 +1075,9 @@ impl RawExecutable {
             }
             // SAFETY: The executable and all buffers are valid, of this client, and on the devices
             // of the program. There is a list for each device, with `count` arguments each, and
-            // room for all outputs of the program. All arrays outlive the call, and are not used
-            // after it. The plugin reports wrong types and sizes of arguments.
+            // room for all outputs of the program. All arrays outlive the call, and the plugin does
+            // not use them after it. The plugin reports a wrong number of arguments, and wrong
+            // types and sizes.
             unsafe { self.client.api.call(&mut call)? };
         }
         let mut results = Vec::with_capacity(outputs.len());
@@ -1132,8 +1135,7 @@ impl RawExecutable {
         arguments.program = &raw mut program;
         // SAFETY: As before. The plugin writes `code_size` bytes, which the vector has.
         unsafe { self.client.api.call(&mut arguments)? };
-        // SAFETY: The plugin has set the format, which is still valid. The vector has not been
-        // moved since.
+        // SAFETY: The plugin has set the format, which it owns and keeps.
         let format = unsafe { copy_text(program.format, program.format_size) };
         code.truncate(program.code_size);
         Ok((format, code))
@@ -1276,8 +1278,8 @@ mod library {
         // not: it makes a longer copy of the list, publishes it with one atomic store, and never
         // frees either of them. A thread that reads the environment meanwhile sees the old or the
         // new list, both complete. The list is a null-terminated array of pointers, as in the C
-        // library. Threads that change the environment at the same time would race with every
-        // reader; the condition of `set_var` excludes them.
+        // library. A thread that changes the environment at the same time would race with this
+        // code; the conditions of `set_var` and `setenv` exclude that.
         unsafe {
             let shared = AtomicPtr::from_ptr(environment);
             let old = shared.load(Ordering::Acquire);
@@ -1367,7 +1369,7 @@ mod tests {
         table.slots[96] = None;
         table.head.struct_size = 40 + 8 * 100;
         let api = read(&table).unwrap();
-        // SAFETY: Neither function exists, so none is called.
+        // SAFETY: The function is missing, so nothing is called.
         let (missing, beyond) = unsafe { (api.call(&mut CompiledMemoryStats::new()), api.slots.get(110)) };
         assert_eq!(
             missing,

@@ -72,7 +72,7 @@ use std::sync::{Arc, OnceLock};
 
 /// A client of a PJRT plugin: its devices and its compiler.
 ///
-/// Clones share the client, which lives until the last clone, buffer and executable is dropped.
+/// Clones share the client, which lives until the last clone, buffer or executable is dropped.
 /// Plugins are never unloaded.
 #[derive(Clone)]
 pub struct Pjrt {

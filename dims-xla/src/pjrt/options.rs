@@ -26,17 +26,17 @@ impl PjrtOptions {
         PjrtOptions::default()
     }
 
-    /// The number of devices that a CPU plugin offers, one by default. The devices share the cores
-    /// of the machine, so you can test sharded programs without accelerators. Other plugins ignore
-    /// this option.
+    /// The number of devices that a CPU plugin offers, from 1 to 1,024; one by default. The devices
+    /// share the cores of the machine, so you can test sharded programs without accelerators. Other
+    /// plugins ignore this option.
     #[must_use]
     pub fn cpu_devices(mut self, count: usize) -> PjrtOptions {
         self.cpu_devices = Some(count);
         self
     }
 
-    /// Whether the client of a GPU allocates most of its memory at once. By default it allocates
-    /// what programs need.
+    /// Whether the client of an NVIDIA or AMD GPU allocates most of its memory at once. By default
+    /// it allocates what programs need.
     ///
     /// A single allocation at the start avoids fragmentation, but leaves no memory for other
     /// processes. Plugins for other devices ignore this option.

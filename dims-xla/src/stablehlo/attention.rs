@@ -21,8 +21,8 @@ impl Lower<'_> {
         Ok(Factor { value, loops })
     }
 
-    /// The shares of keys, which are the softmax of the scores, along the loops of scores. Also the
-    /// mask.
+    /// The shares of keys, which are the softmax of the scores, along the loops of scores. Also
+    /// returns the mask.
     fn attention_shares(&mut self, own: &SavedAttention) -> Result<(Value, Option<Value>), XlaError> {
         let [q, k, _] = &own.operands;
         let (q, k) = (self.varied_factor(q)?, self.varied_factor(k)?);

@@ -179,7 +179,7 @@ pub(crate) fn lower_with(
     }
     let failed = lower.first_failure();
     if let Some((failed, is_right)) = &failed {
-        // State that a step consumes stays unchanged if a check fails.
+        // State that the program consumes stays unchanged if a check fails.
         for &(input, result) in &pairs {
             results[result] = lower.body.select(is_right, &results[result], &arguments[input]);
         }

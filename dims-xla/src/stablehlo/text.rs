@@ -83,7 +83,8 @@ pub enum Precision {
     /// Factors of `f32` are rounded to TF32, with a 10-bit mantissa, if the device supports it.
     /// Errors are about 3e-4 of the greatest element.
     Tf32,
-    /// Factors of `f32` are rounded to `bf16`, with a 7-bit mantissa.
+    /// Factors of `f32` are rounded to `bf16`, with a 7-bit mantissa. Convolutions are computed as
+    /// for [`Tf32`](Precision::Tf32).
     Bf16,
 }
 

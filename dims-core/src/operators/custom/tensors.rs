@@ -106,7 +106,7 @@ pub trait Takes<Args: 'static>: 'static {
     type Views<'a>;
     /// The arrays of one example, owned.
     type Arrays;
-    /// The arrays of all examples, stacked along axis 0: an `ArrayViewD`, or a tuple of
+    /// The arrays of all examples: an `ArrayViewD` with the examples along axis 0, or a tuple of
     /// [`Examples`].
     type Examples<'a>;
     /// A vector of elements for each tensor.
@@ -146,7 +146,7 @@ pub trait Takes<Args: 'static>: 'static {
 
 /// A tensor, or 2 to 6 tensors as a tuple.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no argument of an operation on arrays",
+    message = "`{Self}` is not an argument of an operation on arrays",
     label = "a tensor, or a tuple of 2 to 6 tensors, is expected here",
     note = "an array becomes a tensor when it is bound: `(a.at((n, .., ..)), b.at((n, ..)))`"
 )]
@@ -164,7 +164,7 @@ pub trait Tensors {
 /// Tensors with the numbers of positional axes `N` that an operation takes.
 #[diagnostic::on_unimplemented(
     message = "an operation on arrays of `{N}` cannot be applied to `{Self}`",
-    label = "the operation takes another number of tensors"
+    label = "the operation takes a different number of tensors"
 )]
 pub trait WithAxes<N> {
     #[doc(hidden)]

@@ -68,13 +68,24 @@ macro_rules! sizes_less_dims {
 
 sizes_less_dims!(usize, i32);
 
-impl<B: Brand> core::ops::Neg for &Dim<B> {
-    type Output = UnaryOut<ops::Neg, Self>;
+macro_rules! negative_dims {
+    ($([$($params:tt)*] $dim:ty;)*) => {$(
+        impl<$($params)*> core::ops::Neg for $dim {
+            type Output = UnaryOut<ops::Neg, Self>;
 
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn neg(self) -> Self::Output {
-        unary(ops::Neg, self)
-    }
+            #[cfg_attr(not(unoptimized), inline(always))]
+            fn neg(self) -> Self::Output {
+                unary(ops::Neg, self)
+            }
+        }
+    )*};
+}
+
+negative_dims! {
+    ['a, B: Brand] &'a Dim<B>;
+    [D: Declared] Of<D>;
+    ['a, B: Brand] LocalPrime<'a, B>;
+    [D: Declared] Prime<D>;
 }
 
 /// The indices along a declared dim, as operands of its operators. (The type is written out: with
@@ -107,6 +118,15 @@ pub fn number_and_indices<O, D: Declared>(op: O, number: isize, dim: D) -> Numbe
 macro_rules! declared_dim_operators {
     ($dim:ident) => {
         $crate::declared_dim_operators!(@ $dim Add add, Sub sub, Mul mul, Div div, Rem rem);
+
+        impl ::core::ops::Neg for $dim {
+            type Output = <$crate::operators::elementwise::IndicesAlong<$dim> as ::core::ops::Neg>::Output;
+
+            #[inline(always)]
+            fn neg(self) -> Self::Output {
+                ::core::ops::Neg::neg($crate::operators::elementwise::indices_along::<$dim>(self))
+            }
+        }
     };
     (@ $dim:ident $($trait:ident $method:ident),*) => {$(
         impl<__Operand> ::core::ops::$trait<__Operand> for $dim

@@ -44,9 +44,9 @@ pub trait MatrixFunctions: Computable {
     /// The exponential, `1 + a + a a / 2 + a a a / 6 + ..`, by scaling and squaring. (A. Al-Mohy
     /// and N. Higham, 2009.)
     ///
-    /// The result may have lost digits, about as many as the norm of the matrix has. The result of a
-    /// triangular matrix loses few, even if its rows and columns are in another order. Elements that
-    /// are too large for the type are infinite or NaN.
+    /// The result may lose digits: about as many as the norm of the matrix has. For a triangular
+    /// matrix it loses few, even if the rows and columns are in another order. Elements that are
+    /// too large for the type are infinite or NaN.
     ///
     /// ```
     /// use typed_dims::prelude::*;

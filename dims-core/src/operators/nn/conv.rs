@@ -341,7 +341,7 @@ where
             })
         };
         let Some([front, behind, more]) = steps.left_out(at) else {
-            return fail("`padding_same` does not say how many elements it has");
+            return fail("`padding_same` does not determine the size of the result");
         };
         if stride == 0 || dilation == 0 || slide.len == 0 {
             return fail("stride, dilation and window must be at least 1");

@@ -36,7 +36,7 @@ use twins::panicking_twin;
 /// `size` is the size of the window, and `steps` says how it moves, as in a
 /// [convolution](crate::operators::nn::conv::conv). [`max_pool`](Pooling::max_pool) and
 /// [`avg_pool_without_padding`](Pooling::avg_pool_without_padding) ignore padding. The others count
-/// it as 0.
+/// it as 0. Padding of more than half a window is an error.
 ///
 /// ```text
 /// x.max_pool((H, W), 2, &Window::new().stride(2))       halves H and W
@@ -61,7 +61,7 @@ pub trait Pooling: Computable {
 
     /// The mean of each window, with the padding counted as zeros:
     /// `out[h] = mean over kh of x[h * stride + kh * dilation - padding]`.
-    #[panicking_twin("so is a window that is longer than the dim along which it slides")]
+    #[panicking_twin("so are a window longer than the dim, and padding of more than half a window")]
     fn try_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
@@ -111,7 +111,7 @@ pub trait Pooling: Computable {
 
     /// The Euclidean norm of each window:
     /// `out[h] = sqrt(sum over kh of x[h * stride + kh * dilation - padding]^2)`.
-    #[panicking_twin("so is a window that is longer than the dim along which it slides")]
+    #[panicking_twin("so are a window longer than the dim, and padding of more than half a window")]
     #[doc(alias = "lp_pool")]
     fn try_norm_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
@@ -279,7 +279,7 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
         if padding > 0 || more > 0 {
             if alone_is_wrong && misses(own, front, positions, stride, dilation) {
                 let what = format!(
-                    "windows along dim `{}` = {own}: one of {}, {dilation} apart, has only padding ({padding}) in it",
+                    "windows along dim `{}` = {own}: one of {} elements, {dilation} apart, would contain only padding ({padding})",
                     dim.name,
                     size.at(at)
                 );

@@ -156,8 +156,8 @@ pub trait Optimizer<P: Parameters> {
     /// Makes the state for these parameters, with moments that are 0. Parameters that have a state
     /// keep it, and the state of all others is dropped.
     ///
-    /// Without it, each step makes the state that it needs. A recorded training step needs the same tensors
-    /// of state in each call, so prepare the optimizer before you record the step.
+    /// Without this call, each step makes the state that is missing. A recorded training step needs
+    /// the same state tensors in each call, so prepare the optimizer before you record the step.
     ///
     /// ```
     /// use typed_dims::optim::{Adam, Optimizer};
@@ -265,8 +265,8 @@ pub trait Optimizer<P: Parameters> {
 
     /// Overrides the optimizer's settings for the parameters with these names.
     ///
-    /// `*` in a pattern matches any characters, and a leading `*.` is optional: `*.bias` matches
-    /// every parameter named `bias`. The name of a part matches all parameters in it:
+    /// `*` in a pattern matches any characters. A leading `*.` may match nothing: `*.bias`
+    /// matches `bias` as well as `layers.3.bias`. The name of a part matches all parameters in it:
     /// `layers.*.norm` matches `layers.3.norm.weight`. If a parameter is in several groups, each
     /// setting comes from the last group that sets it.
     ///

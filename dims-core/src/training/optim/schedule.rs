@@ -61,7 +61,8 @@ impl Schedule {
     }
 
     /// From `rate` to `last` in `steps` steps, along half a cosine; `last` afterwards. This is
-    /// `torch.optim.lr_scheduler.CosineAnnealingLR`.
+    /// `torch.optim.lr_scheduler.CosineAnnealingLR`, except that PyTorch's rate rises again after
+    /// `steps` steps.
     pub fn cosine_to(rate: f64, last: f64, steps: u64) -> Self {
         Schedule::of(ScheduleShape::Cosine { rate, last, steps })
     }

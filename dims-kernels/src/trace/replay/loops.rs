@@ -422,7 +422,8 @@ impl FusedLoops {
         let place = |result: &FusedResult, start: &*mut u8| start.wrapping_add(from * result.dtype.bytes());
         let direct = self.results.iter().zip(starts).zip(is_direct).filter(|&(_, &own)| own);
         for ((result, start), _) in direct {
-            // SAFETY: the register has elements of the type.
+            // SAFETY: there is room for the results of the span, by the caller's promise. The
+            // register has the layout of the elements.
             unsafe { machine.write_to(result.value, place(result, start)) };
         }
         // The memory of the next spans is prefetched while this one is computed.

@@ -37,7 +37,7 @@ use core::any::Any;
 pub struct Attention {
     /// Queries, keys and values, over the same loops.
     pub operands: [Field; 3],
-    /// Which scores count, if not all do.
+    /// Which scores count. Each step has a mask, even if all scores count.
     pub mask: Option<Field>,
     /// The bias, added to the scores.
     pub bias: Option<Field>,
