@@ -125,7 +125,7 @@ fn a_struct_has_the_blocks_of_its_tensors() {
     let error = blocks.try_by(|layer| &layer.fixed).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the derivatives are those by `weight`, `extra.1`: the closure returns another tensor, or a constant"
+        "the derivatives are with respect to `weight`, `extra.1`: the closure must return one of these"
     );
     // A tuple with a struct, and a struct by mutable reference.
     let (mut other, x) = (layer.clone(), array(4, (Example.of(4), Out.of(2))));

@@ -756,6 +756,25 @@ mod cuts {
         let text =
             message(|| vjp(|(x, w): &Pair| custom_vjp(|x| (x * w).eval(), |_, _, dy| dy.clone(), x), &both));
         assert!(text.contains("`custom_vjp`") && text.contains("not one of its inputs"), "{text}");
+        // Even if all inputs are constant.
+        let constant = &both.0;
+        let text = message(|| {
+            vjp(
+                |w: &Tensor<f64, (J,)>| custom_vjp(|x| (x * w).eval(), |_, _, dy| dy.clone(), constant),
+                &both.1,
+            )
+        });
+        assert!(text.contains("`custom_vjp`") && text.contains("not one of its inputs"), "{text}");
+        let text = message(|| {
+            vjp(
+                |w: &Tensor<f64, (J,)>| {
+                    let w = w.clone();
+                    checkpoint(move |x| (x * &w).eval(), constant)
+                },
+                &both.1,
+            )
+        });
+        assert!(text.contains("`checkpoint`") && text.contains("not one of its inputs"), "{text}");
     }
 
     #[test]

@@ -528,7 +528,7 @@ macro_rules! tuples {
                 if const { Result_::NUMBERS $(&& <$a as Given<$p, Along, Further_>>::NUMBER)* } {
                     let count = number_of_examples::<Further_>(further.sizes())?;
                     let mut results = Result_::none();
-                    Result_::reserve(count, &mut results)?;
+                    Result_::make_room(count, &mut results)?;
                     let mut copies = ($(Vec::<$p>::new(),)*);
                     let mut calls = NotedCalls::of("a function of numbers");
                     calls.call(|| {

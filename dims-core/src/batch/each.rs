@@ -122,14 +122,14 @@ pub trait Collect<B: Dims>: Sized {
     type All;
     #[doc(hidden)]
     fn none() -> Self::Results;
-    /// Allocates memory for so many results, if they are numbers.
+    /// Makes room for this many results, if they are numbers.
     #[doc(hidden)]
-    fn reserve(_: usize, _: &mut Self::Results) -> Result<(), DimError> {
+    fn make_room(_: usize, _: &mut Self::Results) -> Result<(), DimError> {
         Ok(())
     }
     #[doc(hidden)]
     fn add(self, results: &mut Self::Results) -> Result<(), DimError>;
-    /// Adds results for which memory was reserved.
+    /// Adds results for which there is room.
     #[doc(hidden)]
     fn add_all(
         mut all: impl ExactSizeIterator<Item = Self>,
@@ -327,9 +327,9 @@ macro_rules! tuples {
                 ($first::none(), $($a::none(),)*)
             }
 
-            fn reserve(count: usize, results: &mut Self::Results) -> Result<(), DimError> {
-                $first::reserve(count, &mut results.0)?;
-                $($a::reserve(count, &mut results.$n)?;)*
+            fn make_room(count: usize, results: &mut Self::Results) -> Result<(), DimError> {
+                $first::make_room(count, &mut results.0)?;
+                $($a::make_room(count, &mut results.$n)?;)*
                 Ok(())
             }
 

@@ -10,6 +10,7 @@ use super::way::{Alike, OneByOne, Way};
 use crate::error::{DimError, Origin};
 use crate::execute::lines::arranged;
 use crate::execute::loops::check_taken;
+use crate::execute::place::memory_of_numbers;
 use crate::execute::reduce::TensorOf;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::Computable;
@@ -19,7 +20,6 @@ use crate::types::set::{Bool, Dims, False, FirstWith, True};
 use alloc::vec::Vec;
 use core::ops::Range;
 use kernels::loops::axes::Order;
-use kernels::memory::allocate::reserve;
 use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
@@ -193,8 +193,8 @@ macro_rules! numbers {
                 Vec::new()
             }
 
-            fn reserve(count: usize, results: &mut Vec<$t>) -> Result<(), DimError> {
-                *results = reserve(count)?;
+            fn make_room(count: usize, results: &mut Vec<$t>) -> Result<(), DimError> {
+                *results = memory_of_numbers(count)?;
                 Ok(())
             }
 

@@ -255,6 +255,11 @@ pub(crate) fn added_up<A: Computable<Elem: Num>, Y: Dims>(
     Ok(Named::from_expr(Evaluated::of_sizes(sums, &sizes)))
 }
 
+/// Memory for this many results of a function of numbers.
+pub(crate) fn memory_of_numbers<T>(count: usize) -> Result<Vec<T>, DimError> {
+    Ok(reserve(count)?)
+}
+
 /// A sequence of results, concatenated.
 pub(crate) struct ResultsInSequence<T> {
     data: Vec<T>,

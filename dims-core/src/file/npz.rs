@@ -315,7 +315,7 @@ impl NpzWriter {
         L: DimsOf<A::Dims, X>,
         X: NoneLeft,
     {
-        self.put_file(name, &npy::of_contents(&Contents::ordered(tensor, &dims, "NpzWriter::put")?)?)?;
+        self.put_file(name, &npy::of_contents(&Contents::ordered(tensor, &dims, "NpzWriter::put_as")?)?)?;
         Ok(self)
     }
 

@@ -218,7 +218,7 @@ impl SafetensorsWriter {
         L: DimsOf<A::Dims, X>,
         X: NoneLeft,
     {
-        self.put_contents(name, &Contents::ordered(tensor, &dims, "SafetensorsWriter::put")?)?;
+        self.put_contents(name, &Contents::ordered(tensor, &dims, "SafetensorsWriter::put_as")?)?;
         Ok(self)
     }
 

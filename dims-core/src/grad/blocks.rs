@@ -428,7 +428,7 @@ fn number_of<P: Parameters, T, S: Dims>(parameters: &P, tensor: &Named<T, S>) ->
     all.found.ok_or_else(|| {
         let names: Vec<String> = all.names.iter().map(|name| format!("`{name}`")).collect();
         let what = format!(
-            "the derivatives are those by {}: the closure returns another tensor, or a constant",
+            "the derivatives are with respect to {}: the closure must return one of these",
             names.join(", ")
         );
         DimError::Shape { what }

@@ -321,10 +321,15 @@ impl Walk<1> for GivenInputs<'_> {
         let expected = self.expected.next();
         let what = match expected {
             Some(expected) if !expected.path.is(path) => {
-                format!("{} stands where `{}` was recorded", own(), expected.path)
+                format!("found {}, but `{}` was recorded at this position", own(), expected.path)
             }
             Some(expected) if DType::of::<T>() != Some(expected.dtype) => {
-                format!("{} has elements of `{}`, others than were recorded", own(), type_name::<T>())
+                format!(
+                    "{} has elements of `{}`, but was recorded with `{}`",
+                    own(),
+                    type_name::<T>(),
+                    expected.dtype.name()
+                )
             }
             Some(expected) if expected.sizes != found => format!(
                 "{} has {}, but the program was recorded for {}",

@@ -332,7 +332,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
             steps
                 .map(|steps| steps.parse::<u64>())
                 .transpose()
-                .map_err(|_| refused(name, "the number of its steps is not a number"))
+                .map_err(|_| refused(name, "its step count is not an integer"))
         };
         let all = steps(&steps_of(name), name)?
             .ok_or_else(|| refused(name, "the file has no optimizer of this name"))?;

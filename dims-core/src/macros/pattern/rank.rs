@@ -49,7 +49,7 @@ impl AnyRank for RankDyn {
 
 /// The operand has as many axes as the pattern names.
 #[diagnostic::on_unimplemented(
-    message = "the pattern names the axes of `{N}`, but this operand has `{Self}`",
+    message = "the pattern has `{N}`, but this operand has `{Self}`",
     label = "has `{Self}`, where the pattern has `{N}`",
     note = "name each axis of the operand once, or write `...` for those that stay as they are"
 )]
@@ -68,7 +68,7 @@ impl<R> HasExactly<R> for RankDyn {
 
 /// The operand has at least the axes that the pattern names, not counting `...`.
 #[diagnostic::on_unimplemented(
-    message = "the pattern names at least the axes of `{N}`, but this operand has `{Self}`",
+    message = "the pattern has at least `{N}`, but this operand has `{Self}`",
     label = "has `{Self}`, where the pattern names `{N}`"
 )]
 pub trait HasAtLeast<N> {
