@@ -60,7 +60,8 @@ unsafe fn by_loops<T: Num>(
     let [m, n, k, ldc] = [m, n, k, ldc].map(|size| size as usize);
     for i in 0..m {
         for j in 0..n {
-            // SAFETY: the caller's promise. Without `beta`, the result is uninitialised.
+            // SAFETY: the caller's promise. If `beta` is 0, the result may be uninitialised, and is
+            // not read.
             unsafe {
                 let place = c.add(i * ldc + j);
                 let mut sum = if beta == T::ZERO { T::ZERO } else { beta.mul(*place) };

@@ -515,7 +515,7 @@ mod of_the_library {
     }
 }
 
-/// A short user's mode: the sizes of gradients, by powers of ten.
+/// A user's short mode: the sizes of gradients, by powers of ten.
 #[derive(Default)]
 struct GradientSizes(BTreeMap<i32, usize>);
 

@@ -42,9 +42,8 @@ impl fmt::Display for OnnxError {
 
 impl std::error::Error for OnnxError {}
 
-/// Shortens a message of protobuf to
-/// `ModelProto.graph: GraphProto.node: .. : the file ends too early`, with only the ends of the
-/// path.
+/// Shortens a message of protobuf. A long path keeps only its first and last part:
+/// `ModelProto.graph: ..: GraphProto.node: the file ends too early`.
 pub(crate) fn brief(error: &str) -> String {
     let error = error.strip_prefix("failed to decode Protobuf message: ").unwrap_or(error);
     let error = error.replace("buffer underflow", "the file ends too early");

@@ -16,7 +16,7 @@ mod gradients;
 mod cases;
 mod special;
 
-/// Allowed difference from JAX, relative to the greater of 1 and both numbers.
+/// Allowed difference from JAX, relative to the greatest of 1 and both numbers.
 const TOLERANCE: f64 = 1e-10;
 
 /// The results of JAX for all cases.

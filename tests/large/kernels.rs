@@ -354,7 +354,7 @@ fn softmax_of_lines() {
                 }
             }
         }
-        // A line with only negative infinity or with NaN only spoils its own result.
+        // A line with NaN, or of negative infinities alone, spoils only its own result.
         let mut x = whole.slice(s![.., ..len]).to_owned();
         x.row_mut(0).fill(f32::NEG_INFINITY);
         x[[rows - 1, len / 2]] = f32::NAN;

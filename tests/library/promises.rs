@@ -496,7 +496,7 @@ mod edges {
     fn one_seed_is_not_one_stream() {
         let drawn = rand::<f64, _>(H.of(1000), 5).order(H);
         let dropped = Array1::<f64>::ones(1000).at(H).dropout(0.5, 5).order(H);
-        // Half of the dropped elements are below one half, not all of them.
+        // Half of the dropped elements have a drawn number below one half, not all of them.
         let both = drawn.iter().zip(&dropped).filter(|&(&drawn, &kept)| drawn < 0.5 && kept == 0.0).count();
         assert!((200..300).contains(&both), "{both}");
     }

@@ -194,8 +194,8 @@ impl Found<'_> {
                 }
             }
             Operator::Lstsq => {
-                // (The pseudoinverse, whose norm is that of `1 / the least singular value`, is
-                // multiplied by `b`.)
+                // The pseudoinverse, whose norm is `1 / the least singular value`, is multiplied by
+                // `b`.
                 let x = &found[0];
                 let size = if self.size() == 0.0 { 0.0 } else { condition / self.size() };
                 let tolerance = rounding * condition * (n as f64).sqrt() * size * norm(b);
@@ -223,7 +223,7 @@ impl Found<'_> {
                 self.agrees("matrix_power_negative", &found[0], tolerance);
             }
             Operator::Expm => {
-                // (At most `e^2` for a matrix whose norm is at most 1.)
+                // At most `e^2` for a matrix whose norm is at most 1.
                 let condition = self.case.real("expm_cond").unwrap_or(8.0).max(1.0);
                 self.agrees("expm", &found[0], rounding * condition * norm(&found[0]));
             }
@@ -245,7 +245,7 @@ impl Found<'_> {
         // The largest change of the determinant if each singular value changes by the rounding.
         let error = self.rounding() * s[0];
         let own = s.iter().map(|s| s + error).product::<f64>() - s.iter().product::<f64>();
-        // (NumPy computes it from its logarithm.)
+        // NumPy computes it from its logarithm.
         let size = expected[0].norm();
         let of_numpy = if size == 0.0 { 0.0 } else { size * 2.0 * f64::EPSILON * (1.0 + size.ln().abs()) };
         let tolerance = own + of_numpy;
@@ -268,7 +268,7 @@ impl Found<'_> {
         self.is_triangular("l", l, true);
         self.is_triangular("u", u, false);
         assert!(l.diag().iter().all(|x| *x == Complex::from(1.0)), "{}: {l}", self.what);
-        // (A complex pivot may be the greatest in another norm.)
+        // A complex pivot may be the greatest in another norm.
         assert!(l.iter().all(|x| x.norm() <= 1.5), "{}: {l}", self.what);
         let ordered = a.select(ndarray::Axis(0), &order);
         let growth = norm(l) * norm(u);

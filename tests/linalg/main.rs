@@ -52,7 +52,7 @@ fn operators(case: &Case) -> Vec<Operator> {
 fn operand(case: &Case, operator: Operator) -> Wide {
     match operator {
         Operator::Expm => case.exponent(),
-        // (With ones on the diagonal, large elements make results that grow with the size.)
+        // With ones on the diagonal, large elements make results that grow with the size.
         Operator::SolveTriangular(Triangular::UnitLower | Triangular::UnitUpper) => {
             case.a() / Complex::from(64.0 * case.scale())
         }

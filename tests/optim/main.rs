@@ -198,7 +198,7 @@ fn the_state_of_a_parameter_that_is_gone_is_dropped() {
         optimizer.step(&mut value, &of(2));
         let names: Vec<String> = optimizer.state().parameters().iter().map(|state| state.name()).collect();
         assert_eq!(names, ["0", "1"]);
-        // (Other sizes than those of the old parameter.)
+        // Other sizes than those of the old parameter.
         value.push(ones(Row.of(5)));
         let gradient = value.map_elements(|_: f64| 1.0);
         optimizer.step(&mut value, &gradient);
@@ -210,7 +210,7 @@ fn the_state_of_a_parameter_that_is_gone_is_dropped() {
     check(Adafactor::new(0.1));
 }
 
-/// A group that has lost its last parameter is an error, as one that never had any.
+/// A group that has lost its last parameter is an error, like one that never had any.
 #[test]
 fn a_group_without_parameters_is_refused_after_a_parameter_is_gone() {
     let of = |len: usize| vec![ones::<f64, _>(Row.of(2)); len];

@@ -11,7 +11,7 @@ dims! {
     pub struct Item;
     /// Features of an item.
     pub struct Feat;
-    /// Examples. Declared last, so that a prime would sort before it if it were next to its dim.
+    /// Examples. Declared last: a prime that sorted next to its dim would come before this dim.
     pub struct Batch;
     /// A static size.
     pub struct Fixed = 3;

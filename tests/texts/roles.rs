@@ -217,7 +217,7 @@ mod propagation {
         // A role that refines another also has its meaning.
         let fine = from_fn(Fine.of(2), |x| x as f32);
         features(&(&fine).rename(Fine, Coarse).rename(Coarse, Y).eval());
-        // Dims without a role on either side lose no role, and gain none implicitly.
+        // Either dim of a rename may lack a role.
         features(&image().rename(H, Z).rename(Z, Y).sum((N, C)));
     }
 

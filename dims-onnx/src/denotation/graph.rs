@@ -209,7 +209,7 @@ impl<'a> Walk<'a> {
         let count = call.int("num_scan_inputs").and_then(|count| usize::try_from(count).ok());
         let count = count
             .filter(|&count| count <= call.inputs.len())
-            .ok_or("`num_scan_inputs` is no number of inputs")?;
+            .ok_or("`num_scan_inputs` is not a valid number of inputs")?;
         let states = call.inputs.len() - count;
         let mut given: Vec<Value> = call.inputs[..states].to_vec();
         let mut time: Meaning = None;

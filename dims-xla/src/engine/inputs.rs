@@ -43,7 +43,7 @@ impl Given<'_> {
                     )
                 } else if own.mesh != *self.mesh || own.split != self.splits[number] {
                     format!(
-                        "the input `{}` is split otherwise than the program: put it by `put_sharded` with the program's sharding",
+                        "the input `{}` is split differently from the program: copy it with `put_sharded` and the program's sharding",
                         tensor.path
                     )
                 } else {

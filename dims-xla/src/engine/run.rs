@@ -288,9 +288,9 @@ where
     /// function takes by value must be on devices. They are moved into the call, which may write
     /// results into their memory.
     ///
-    /// Returns without waiting for the devices, except on a mesh of virtual CPU devices. If a result
-    /// depends on more than 64 calls whose checks have not been read, the call waits for the oldest
-    /// of them. A tuple of results is returned as a tuple of values.
+    /// Returns without waiting for the devices, except on a mesh of virtual CPU devices. If a
+    /// result depends on more than 64 calls whose checks have not been read, the call waits for the
+    /// oldest of them. A tuple of results is returned as a tuple of values.
     ///
     /// # Errors
     ///

@@ -69,7 +69,6 @@ impl DeviceBuffer {
     /// Returns the error of the program that should have computed the array, or an error if the
     /// array was donated.
     pub fn ready(&self) -> Result<(), XlaError> {
-        self.not_donated()?;
         self.inner.ready()
     }
 
@@ -79,7 +78,6 @@ impl DeviceBuffer {
     ///
     /// As for [`ready`](Self::ready).
     pub fn to_host(&self) -> Result<Vec<u8>, XlaError> {
-        self.not_donated()?;
         let bytes = self.element_type().bytes(self.sizes());
         let bytes = bytes.ok_or_else(|| XlaError::arguments(format!("{self:?} is too large for memory")))?;
         let mut target = vec![0; bytes];
@@ -93,17 +91,7 @@ impl DeviceBuffer {
     ///
     /// As for [`ready`](Self::ready). Also returns an error if the slice has another length.
     pub fn to_host_into(&self, target: &mut [u8]) -> Result<(), XlaError> {
-        self.not_donated()?;
         self.inner.read(target)
-    }
-
-    fn not_donated(&self) -> Result<(), XlaError> {
-        if self.is_deleted() {
-            return Err(XlaError::arguments(format!(
-                "{self:?} was donated to a program, which took its memory; use the program's output instead"
-            )));
-        }
-        Ok(())
     }
 }
 

@@ -63,7 +63,7 @@ pub(super) fn pack(key: &Key, executable: &[u8]) -> Vec<u8> {
 
 /// The executable, if the bytes are undamaged and have this key.
 pub(super) fn unpack<'a>(bytes: &'a [u8], key: &Key) -> Result<&'a [u8], &'static str> {
-    const DAMAGED: &str = "the bytes are not a serialised executable, or are damaged";
+    const DAMAGED: &str = "the bytes are not a serialized executable, or are damaged";
     let (bytes, checksum) = bytes.split_last_chunk::<16>().ok_or(DAMAGED)?;
     let parts = bytes.strip_prefix(MAGIC).ok_or(DAMAGED)?;
     if Hash::of(bytes) != u128::from_le_bytes(*checksum) {

@@ -306,9 +306,11 @@ impl Api {
             let get = std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> *const TableHead>(symbol);
             get()
         };
-        let api = Api::read(table, path)?;
-        // SAFETY: The arguments contain no pointers. No other function of the table has been called,
-        // and `LOADED` prevents a second initialization once this one has succeeded.
+        // SAFETY: A plugin returns null or its table, which lives as long as the library and starts
+        // with its size.
+        let api = unsafe { Api::read(table, path)? };
+        // SAFETY: The arguments contain no pointers. No other function of the table has been
+        // called, and `LOADED` prevents a second initialization once this one has succeeded.
         unsafe { api.call(&mut PluginInitialize::new())? };
         let api: &'static Api = Box::leak(Box::new(api));
         loaded.insert(file, api);
@@ -316,13 +318,16 @@ impl Api {
     }
 
     /// Copies the table after checking its size and version.
-    fn read(table: *const TableHead, path: &Path) -> Result<Api, XlaError> {
+    ///
+    /// # Safety
+    ///
+    /// `table` is null, not aligned, or the start of a table that has as many bytes as it says.
+    unsafe fn read(table: *const TableHead, path: &Path) -> Result<Api, XlaError> {
         let refused = |reason: String| XlaError::PluginVersion { path: path.to_owned(), reason };
         if table.is_null() || !table.is_aligned() {
             return Err(refused("`GetPjrtApi` returned no table of functions".to_owned()));
         }
-        // SAFETY: `GetPjrtApi` returns a table that lives as long as the library and starts with
-        // its size.
+        // SAFETY: By the caller's promise, the table starts with its size.
         let size = unsafe { (*table).struct_size };
         if size < size_of::<TableHead>() {
             return Err(refused(format!("its table of functions has only {size} bytes")));
@@ -379,15 +384,20 @@ impl Api {
         // SAFETY: The caller's promise.
         let error = unsafe { self.invoke::<A, Raw>(arguments) };
         let error = error.ok_or(XlaError::Unsupported { function: A::FUNCTION })?;
-        NonNull::new(error).map_or(Ok(()), |error| Err(self.take_error(error, A::FUNCTION)))
+        // SAFETY: The plugin has just returned the error to us.
+        NonNull::new(error).map_or(Ok(()), |error| Err(unsafe { self.take_error(error, A::FUNCTION) }))
     }
 
     /// Reads an error and frees it.
-    fn take_error(&self, error: Handle, function: &'static str) -> XlaError {
+    ///
+    /// # Safety
+    ///
+    /// The plugin returned the error, and nothing else uses it.
+    unsafe fn take_error(&self, error: Handle, function: &'static str) -> XlaError {
         let mut text = ErrorMessage::new();
         text.error = error.as_ptr();
-        // SAFETY: The error was just returned to us. The text lives as long as the error, and is
-        // copied before the error is freed.
+        // SAFETY: The error is valid, as the caller promised. The text lives as long as the error,
+        // and is copied before the error is freed.
         let message = unsafe {
             self.invoke::<_, ()>(&mut text);
             copy_text(text.message, text.message_size)
@@ -399,7 +409,7 @@ impl Api {
         unsafe { self.invoke::<_, Raw>(&mut code) };
         let mut destroy = ErrorDestroy::new();
         destroy.error = error.as_ptr();
-        // SAFETY: We own the error, and this is the last use of it.
+        // SAFETY: Nothing else uses the error, and this is the last use of it.
         unsafe { self.invoke::<_, ()>(&mut destroy) };
         XlaError::Xla { function, code: code.code, message }
     }
@@ -412,12 +422,13 @@ impl Api {
             return Vec::new();
         }
         let mut attributes = Vec::new();
-        for index in 0..arguments.num_attributes {
+        // SAFETY: There is a first element unless the array is empty, and it starts with its size.
+        let is_known = arguments.num_attributes > 0
+            && unsafe { (*arguments.attributes).struct_size } == size_of::<NamedValue>();
+        for index in 0..if is_known { arguments.num_attributes } else { 0 } {
             // SAFETY: The plugin returns an array of this length that lives as long as the process.
+            // Its elements have the size of ours.
             let value = unsafe { &*arguments.attributes.add(index) };
-            if value.struct_size < offset_of!(NamedValue, value_size) + size_of::<usize>() {
-                break;
-            }
             // SAFETY: The type says which field of the union is set, and the pointers in it are
             // valid for `value_size` elements. The name is valid for `name_size` bytes.
             let (name, attribute) = unsafe {
@@ -704,14 +715,13 @@ impl Client {
         // function.
         unsafe { self.api.call(&mut arguments)? };
         let done = NonNull::new(arguments.done_with_host_buffer).map(|raw| Event { api: self.api, raw });
-        let raw = given(arguments.buffer, BufferFromHostBuffer::FUNCTION)?;
-        let buffer = Buffer { client: self.clone(), raw, device, element_type, sizes: sizes.into() };
         // By the contract, the data is not read after the call. Plugins that break the contract set
         // this event later. Its error is also the buffer's error, and is reported to readers.
         if let Some(done) = done {
             let _ = done.wait();
         }
-        Ok(buffer)
+        let raw = given(arguments.buffer, BufferFromHostBuffer::FUNCTION)?;
+        Ok(Buffer { client: self.clone(), raw, device, element_type, sizes: sizes.into() })
     }
 
     /// Compiles StableHLO text. `options` is a serialized `CompileOptionsProto`.
@@ -737,7 +747,9 @@ impl Client {
         // SAFETY: The client is valid. Program and options are only read, and live until the end of
         // this function.
         unsafe { self.api.call(&mut arguments)? };
-        RawExecutable::new(self, given(arguments.executable, ClientCompile::FUNCTION)?)
+        let loaded = given(arguments.executable, ClientCompile::FUNCTION)?;
+        // SAFETY: The client has just compiled it, and nothing else owns it.
+        unsafe { RawExecutable::new(self, loaded) }
     }
 
     /// Loads the bytes that [`RawExecutable::serialize`] returned.
@@ -750,7 +762,9 @@ impl Client {
         // verified by a checksum that they are undamaged, and by a key that they come from a plugin
         // of this version; a forged executable is like a forged shared library.
         unsafe { self.api.call(&mut arguments)? };
-        RawExecutable::new(self, given(arguments.loaded, DeserializeAndLoad::FUNCTION)?)
+        let loaded = given(arguments.loaded, DeserializeAndLoad::FUNCTION)?;
+        // SAFETY: The client has just loaded it, and nothing else owns it.
+        unsafe { RawExecutable::new(self, loaded) }
     }
 }
 
@@ -810,7 +824,11 @@ unsafe impl Sync for Buffer {}
 
 impl Buffer {
     /// Takes a buffer that a program returned, and asks for its type.
-    fn new(client: &Arc<Client>, raw: Handle, device: usize) -> Result<Buffer, XlaError> {
+    ///
+    /// # Safety
+    ///
+    /// `raw` is a buffer of this client without another owner.
+    unsafe fn new(client: &Arc<Client>, raw: Handle, device: usize) -> Result<Buffer, XlaError> {
         // The type is set below. The buffer is owned from here on, so that an error frees it.
         let element_type = ElementType::Bool;
         let mut buffer = Buffer { client: client.clone(), raw, device, element_type, sizes: Box::default() };
@@ -856,12 +874,30 @@ impl Buffer {
         unsafe { self.client.api.call(&mut arguments) }.is_ok() && arguments.is_deleted != 0
     }
 
+    /// Calls a function that reads the array. It is an error if its memory was donated.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Api::call`].
+    unsafe fn call<A: Arguments>(&self, arguments: &mut A) -> Result<(), XlaError> {
+        let _lock = self.client.lock();
+        // Within the lock, so that no other thread donates the buffer in between.
+        if self.is_deleted() {
+            return Err(XlaError::arguments(format!(
+                "{}{:?} on device {} was donated to a program, which took its memory; use the program's output instead",
+                self.element_type, self.sizes, self.device
+            )));
+        }
+        // SAFETY: The caller's promise.
+        unsafe { self.client.api.call(arguments) }
+    }
+
     /// Waits until the array has been computed.
     pub(super) fn ready(&self) -> Result<(), XlaError> {
         let mut arguments = BufferReadyEvent::new();
         arguments.buffer = self.raw.as_ptr();
         // SAFETY: The buffer is valid. We own the event that is returned.
-        unsafe { self.client.api.call(&mut arguments)? };
+        unsafe { self.call(&mut arguments)? };
         let raw = given(arguments.event, BufferReadyEvent::FUNCTION)?;
         Event { api: self.client.api, raw }.wait()
     }
@@ -898,7 +934,7 @@ impl Buffer {
         arguments.host_layout = &raw mut layout;
         // SAFETY: The buffer is valid, and the layout lives until the end of this function. Without
         // a target, this queries the size.
-        unsafe { self.client.api.call(&mut arguments)? };
+        unsafe { self.call(&mut arguments)? };
         drop(NonNull::new(arguments.event).map(|raw| Event { api: self.client.api, raw }));
         if arguments.dst_size != target.len() {
             return Err(XlaError::Xla {
@@ -923,7 +959,7 @@ impl Buffer {
         arguments.dst_size = target.len();
         // SAFETY: As before. The plugin writes at most `dst_size` bytes before the event occurs.
         // The next lines wait for it while `target` is still borrowed.
-        unsafe { self.client.api.call(&mut arguments)? };
+        unsafe { self.call(&mut arguments)? };
         let raw = given(arguments.event, BufferToHostBuffer::FUNCTION)?;
         Event { api: self.client.api, raw }.wait()
     }
@@ -959,7 +995,10 @@ unsafe impl Send for RawExecutable {}
 unsafe impl Sync for RawExecutable {}
 
 impl RawExecutable {
-    fn new(client: &Arc<Client>, loaded: Handle) -> Result<RawExecutable, XlaError> {
+    /// # Safety
+    ///
+    /// `loaded` is an executable of this client without another owner.
+    unsafe fn new(client: &Arc<Client>, loaded: Handle) -> Result<RawExecutable, XlaError> {
         let api = client.api;
         let client = client.clone();
         let mut this = RawExecutable { client, loaded, raw: None, devices: Vec::new(), outputs: 0 };
@@ -1087,7 +1126,9 @@ impl RawExecutable {
             for raw in list {
                 // All outputs are taken before an error is returned, so that none leaks.
                 let output = given(raw, LoadedExecute::FUNCTION);
-                match output.and_then(|raw| Buffer::new(&self.client, raw, device)) {
+                // SAFETY: The program returned the buffer to us.
+                let output = output.and_then(|raw| unsafe { Buffer::new(&self.client, raw, device) });
+                match output {
                     Ok(buffer) => result.push(buffer),
                     Err(error) => failure = Some(error),
                 }
@@ -1340,13 +1381,15 @@ mod tests {
 
     fn read(table: &Table) -> Result<Api, String> {
         let table = ptr::from_ref(table).cast();
-        Api::read(table, Path::new("plugin.so")).map_err(|error| error.to_string())
+        // SAFETY: the table has as many bytes as it says, or is refused before that matters.
+        unsafe { Api::read(table, Path::new("plugin.so")) }.map_err(|error| error.to_string())
     }
 
     #[test]
     fn tables_that_do_not_fit_are_refused() {
         assert!(read(&table()).is_ok_and(|api| api.version() == (0, 81) && api.slots.len() == 120));
-        assert!(Api::read(ptr::null(), Path::new("")).is_err());
+        // SAFETY: null is allowed.
+        assert!(unsafe { Api::read(ptr::null(), Path::new("")) }.is_err());
         for size in [0, 8, 39, 40, 48, 40 + 8 * 70] {
             let mut table = table();
             table.head.struct_size = size;

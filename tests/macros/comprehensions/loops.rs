@@ -58,7 +58,8 @@ proptest! {
     fn windows(n in size(), w in some(), step in 1usize..4, seed: u64) {
         let (x, weight) = (filled(n, seed), filled(w, seed + 1));
         let out = try_tensor!([i] => sum[k](x[step * i + k] * weight[k]));
-        // One element too long gives an empty result; anything longer is an error.
+        // A window that is at most `step` elements too long gives an empty result; a longer one is
+        // an error.
         let fits = (n as isize - w as isize).div_euclid(step as isize) + 1;
         if let Ok(fits) = usize::try_from(fits) {
             let window = |i: usize| (0..w).map(|k| x[step * i + k] * weight[k]).sum::<f64>();
