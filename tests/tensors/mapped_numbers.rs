@@ -55,7 +55,7 @@ fn more_numbers_than_one_loop_passes() {
         let f = |x: f64, y: i32, z: f64, one: f64| (x - z * one, y * 2);
         let (x, y, z) = (x.at((Feat, Row, Column)), y.at((Row, Feat)), z.at(Column));
         let (found, doubled) = vmap(f, all)((&x, &y, &z, full((), 3.0)));
-        assert_eq!(found.order(all), (&x - &z * 3.0).order(all));
+        assert_eq!(found.order(all), (x - &z * 3.0).order(all));
         assert_eq!(doubled.order(all), (&y * 2 + (&z * 0.0).cast::<i32>()).order(all));
     }
 }
