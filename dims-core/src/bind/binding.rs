@@ -93,7 +93,7 @@ impl<'b> Binding<'b> {
         }
         own.stride = match own.stride.checked_add(axis.stride) {
             Some(stride) => stride,
-            // Nothing moves along an axis of size 1, so its stride does not matter.
+            // Nothing moves along an axis of size 0 or 1, so its stride does not matter.
             None if own.size <= 1 => 0,
             None => return Err(too_far(&key, own.stride, axis.stride)),
         };

@@ -204,7 +204,7 @@ pub trait Elementwise: AsTensor {
     }
 
     /// Each element in another type, as Rust's `as` converts it. As `bool`, all numbers except 0
-    /// are `true`. Complex numbers lose their imaginary part.
+    /// are `true`. Complex numbers lose their imaginary part, unless the other type is complex too.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -313,8 +313,8 @@ pub type Selected<T, C, A, B> = Named<
 
 /// `if cond { a } else { b }` at each position; `a` and `b` are tensors or scalars.
 ///
-/// Only the chosen element is read, so an index that is out of range in the other operand is not an
-/// error.
+/// An element that is not chosen is not read if that could fail, so an index that is out of range
+/// in the other operand is not an error.
 ///
 /// ```
 /// use typed_dims::prelude::*;
