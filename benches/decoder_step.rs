@@ -1,10 +1,9 @@
 //! A decoder step: one or a few activations times all weights of a layer. Memory bandwidth limits
 //! it.
 //!
-//! For each case, prints the share of the bandwidth that a plain sum over the same weights reaches
-//! in the same run. The candidates take turns, and the shortest time of each counts. "cached" calls
-//! use the same weights each time, which may stay in the last-level cache; "memory" calls use those
-//! of the next layer.
+//! For each case, prints the bandwidth as a share of that of a plain sum over the same weights. The
+//! candidates take turns, and the shortest time of each counts. "cached" calls use the same weights
+//! each time, which may stay in the last-level cache; "memory" calls use those of the next layer.
 //!
 //! `cargo bench --bench decoder_step -- [rounds]`
 

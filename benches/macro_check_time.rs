@@ -1,4 +1,4 @@
-//! The time that `cargo check` takes for 500 macro calls in one file: a mix of all macros, and
+//! The time that `cargo check` takes for 500 macro calls in one file: a mix of most macros, and
 //! `tensor!` alone.
 
 mod generated;

@@ -81,7 +81,7 @@ impl Level {
         self.tokens.next()
     }
 
-    /// Whether the token before this one belongs to a pair of `<` and `>`.
+    /// Whether the token that `next` returned last belongs to a pair of `<` and `>`.
     fn is_angle(&mut self) -> bool {
         self.angles.pop_if(|at| *at + 1 == self.position).is_some()
     }

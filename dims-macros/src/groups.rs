@@ -1,4 +1,4 @@
-//! Keeps an expression that a `macro_rules!` macro passes on in one piece.
+//! Keeps an expression in one piece when a `macro_rules!` macro passes it on.
 //!
 //! A `$x:expr` in the tokens of a call arrives in a group without delimiters. rustc drops such
 //! groups when they pass through a procedural macro, so that `$x * 2` would become `a + b * 2`.

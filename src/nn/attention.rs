@@ -139,7 +139,8 @@ where
 {
     /// Returns the layer with dropout, for one training step: attention weights are set to 0 with
     /// the probability `p`, and the others are multiplied by `1 / (1 - p)`. Pass a different seed
-    /// in each step and each layer.
+    /// in each step and each layer. Applying the returned layer panics if `p` is not between 0 and
+    /// 1.
     ///
     /// ```
     /// # use typed_dims::nn::attention::MultiHeadAttention;

@@ -64,8 +64,7 @@ fn declared(dim: &NewDim) -> Declared {
     }
 }
 
-/// Checks that an existing dim has the size and role in the model. Otherwise rustc reports its
-/// actual ones.
+/// Checks that an existing dim has the static size and the role that the model gives the axis.
 fn check(check: &Check) -> TokenStream {
     let Check { dim, size, denotation, place } = check;
     let name = dim.to_token_stream().to_string().replace(' ', "");

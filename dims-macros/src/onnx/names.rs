@@ -36,7 +36,7 @@ pub fn field(name: &str, span: Span) -> Ident {
     ident(&text, span)
 }
 
-/// The runs of letters and digits, up to some length.
+/// The words of a name, up to some length: runs of letters and digits, and signs as words.
 fn words(name: &str) -> Vec<String> {
     const MOST: usize = 64;
     let mut words = vec![String::new()];

@@ -269,9 +269,9 @@ impl Numberer<'_> {
     }
 }
 
-/// Finds the known sizes. The size of an axis is known if the axis is whole or a number, if the
-/// call gives its size, or if it has the only unknown size in a group. A group with more unknown
-/// sizes is an error. Returns whether the size of each axis is known.
+/// Finds the known sizes. The size of an axis is known if the axis is a number or is not part of a
+/// group, if the call gives its size, or if it has the only unknown size in a group. A group with
+/// more unknown sizes is an error. Returns whether the size of each axis is known.
 pub fn solvable(
     inputs: &[Numbered],
     given: &[(usize, syn::Expr)],

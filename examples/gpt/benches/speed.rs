@@ -1,7 +1,7 @@
 //! The speed of a decoder of 6 layers, 256 wide, with 8 heads and a context of 256: tokens per
 //! second in training steps on 8 texts, and in sampling with a key-value cache.
 //!
-//! Each sampled token reads all weights once, so reading them is a lower bound of its time. The
+//! Each sampled token reads all weights once, so reading them is a lower bound on its time. The
 //! bench measures this bound in the same run, as a plain sum over as many elements, and prints its
 //! share of the time.
 //!

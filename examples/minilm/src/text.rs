@@ -52,8 +52,8 @@ pub fn padded(sentences: &[&[u32]]) -> Tokens {
     }
 }
 
-/// The embeddings, one row for each sentence. Calls `done` with the number of sentences after each
-/// batch.
+/// The embeddings, one row for each sentence. After each batch, calls `done` with its number of
+/// sentences.
 pub fn embed(
     encoder: &Encoder<'_>,
     sentences: &[Vec<u32>],
