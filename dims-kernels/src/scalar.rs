@@ -217,7 +217,7 @@ pub trait IndexInt: Element + PartialEq + sealed::SealedIndex {
 }
 
 /// Conversion between element types, like Rust's `as`: `bool` gives 0 and 1, a number gives `true`
-/// if it is not 0, and a complex number loses its imaginary part.
+/// if it is not 0, and a complex number loses its imaginary part in a real type.
 #[diagnostic::on_unimplemented(
     message = "a tensor of `{Self}` cannot be cast to `{To}`",
     label = "there is no such cast"

@@ -124,7 +124,7 @@ All operands of an operation have the same element type. There are no implicit c
 | `count`, `argmax`, `argmin`, `argsort`, positions of `topk`, `nonzero` | `usize` |
 | an index, in `at`, `take` or `scatter_add`, and targets of `cross_entropy` | any integer type; it does not affect the type of the result |
 | `map`, `zip_map`, and [custom operators](custom-operators.md) | the type that they return; the operands can have different types |
-| `cast::<U>()` | `U`: `bool` gives 0 and 1, numbers other than 0 give `true`, complex numbers lose their imaginary part |
+| `cast::<U>()` | `U`: `bool` gives 0 and 1, numbers other than 0 give `true`, real types lose the imaginary part of complex numbers |
 
 ```rust
 use typed_dims::prelude::*;

@@ -18,16 +18,15 @@
 
 use super::argument::Further;
 use super::closed::{Apart, EndsInRest};
-use super::each::{Apiece, Collect, looped};
+use super::each::{Apiece, Collect, looped, number_of_examples};
 use super::mapped::{HasAny, MappedOne, RestOf, United, Unmapped, origin_of, unify_all};
 use super::seal::Visible;
 use super::way::{Alike, OneByOne, Together, Way, Ways};
-use crate::error::{DimError, Origin, list_sizes};
+use crate::error::{DimError, Origin};
 use crate::execute::reduce::{TensorOf, eval};
 use crate::execute::step::NotedCalls;
 use crate::expr::evaluate::evaluate_tensor_in;
 use crate::plan::axes::AxisList;
-use crate::plan::shape::volume;
 use crate::storage::axes::AxisBlock;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::Computable;
@@ -555,14 +554,6 @@ macro_rules! tuples {
 /// How many calls of a function of numbers are one loop: so many that the loop is vectorized where
 /// that is possible, so few that copies of their numbers stay in the first-level cache.
 const NUMBERS_AT_ONCE: usize = 256;
-
-/// The number of positions of dims with these sizes.
-fn number_of_examples<M: Dims>(sizes: &[usize]) -> Result<usize, DimError> {
-    volume(sizes.iter().copied(), 1).ok_or_else(|| {
-        let names = M::KEYS.as_slice().iter().map(|key| key.name);
-        DimError::TooLarge { dims: list_sizes(names.zip(sizes.iter().copied())) }
-    })
-}
 
 macro_rules! several {
     ($($a:ident $p:ident $n:tt)*) => {

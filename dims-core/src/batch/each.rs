@@ -2,14 +2,14 @@
 
 use super::closed::EndsInRest;
 use crate::creation::positions::of_example;
-use crate::error::{DimError, Origin, unwrap};
+use crate::error::{DimError, Origin, list_sizes, unwrap};
 use crate::execute::lines::arranged;
 use crate::execute::place::ResultsInSequence;
 use crate::execute::step::NotedCalls;
 use crate::expr::Expr;
 use crate::expr::evaluate::evaluate;
 use crate::plan::axes::AxisList;
-use crate::plan::shape::Shape;
+use crate::plan::shape::{Shape, volume};
 use crate::storage::axes::AxisBlock;
 use crate::storage::{Evaluated, View};
 use crate::tensors::named::Named;
@@ -104,6 +104,14 @@ pub(super) fn looped<B: Dims, Y: Collect<B>>(
     Y::finish(results, counts, &size, place)
 }
 
+/// The number of positions of dims with these sizes.
+pub(super) fn number_of_examples<M: Dims>(sizes: &[usize]) -> Result<usize, DimError> {
+    volume(sizes.iter().copied(), 1).ok_or_else(|| {
+        let names = M::KEYS.as_slice().iter().map(|key| key.name);
+        DimError::TooLarge { dims: list_sizes(names.zip(sizes.iter().copied())) }
+    })
+}
+
 /// The result of a single call, and of all calls: a tensor, or a tuple of tensors. There is an
 /// example for each position of the dims `B`.
 #[diagnostic::on_unimplemented(
@@ -171,7 +179,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
             Some(sizes) if sizes[..] != *shape.sizes() => {
                 let names = S::KEYS.as_slice().iter().map(|key| key.name);
                 let named = names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied());
-                let (first, second) = (crate::error::list_sizes(named), shape.describe(&shape.all_axes()));
+                let (first, second) = (list_sizes(named), shape.describe(&shape.all_axes()));
                 let what = format!("the results of single examples differ: {first}, but then {second}");
                 return Err(DimError::Shape { what });
             }

@@ -303,7 +303,8 @@ pub(super) unsafe fn sum_loop<T: Num>(
     // `sum_products` accumulates in the element type, so it is only for types whose accumulators
     // have that type.
     if TypeId::of::<T>() == TypeId::of::<T::Acc>() && are_lines(nest) {
-        return sum_products([a, b], nest, to);
+        // SAFETY: the caller's promise.
+        return unsafe { sum_products([a, b], nest, to) };
     }
     reduce(nest, &mut NestParts::new(), lower, nest.positions(), to, 0, reducers::Sum)
 }

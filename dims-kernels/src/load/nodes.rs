@@ -415,7 +415,8 @@ unsafe impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for 
     }
 }
 
-/// Casts a pointer to an operand's elements to a pointer to results, if both have the same size.
+/// Casts a pointer to an operand's elements to a pointer to results, if elements and results have
+/// the same size.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn as_large<T, Out>(source: *const T) -> Option<*const Out> {
     (size_of::<T>() == size_of::<Out>()).then_some(source.cast())

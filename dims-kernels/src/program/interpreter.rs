@@ -720,7 +720,7 @@ impl DType {
     /// # Safety
     ///
     /// `line` has this many values of the kind of this type. The target has room for them, and
-    /// nothing else accesses it.
+    /// nothing else accesses it. `line` may be the target itself, if both are contiguous.
     pub(crate) unsafe fn write_line(
         self,
         line: *const u8,
@@ -733,7 +733,7 @@ impl DType {
             for row in 0..rows {
                 let to = start.wrapping_offset(row as isize * steps[0] * self.bytes() as isize);
                 // SAFETY: the caller's promise. A register holds elements of this type unchanged.
-                unsafe { core::ptr::copy_nonoverlapping(line.add(row * bytes), to, bytes) };
+                unsafe { core::ptr::copy(line.add(row * bytes), to, bytes) };
             }
             return;
         }

@@ -36,7 +36,12 @@ const MIN_LINE: usize = 128;
 /// # Panics
 ///
 /// If the operands are not lines, the memory is reused, or there are not as many slots as sums.
-pub fn sum_products<T: Num>(
+///
+/// # Safety
+///
+/// The nest has a row for each operand. That row maps each position of the nest to one of the
+/// operand's elements.
+pub unsafe fn sum_products<T: Num>(
     operands: [Elements<'_, T>; 2],
     nest: &Nest,
     to: Destination<'_, T>,
@@ -348,7 +353,8 @@ mod tests {
             strides.push().copy_from_slice(&[0, 1]);
             let nest = Nest::reduce(&[rows, columns], &[0], &[1], &strides);
             let operands = [Elements::of_slice(&matrix), Elements::of_slice(&vector)];
-            let found = sum_products(operands, &nest, Destination::New(rows)).expect("memory");
+            // SAFETY: the strides lead to elements of the matrix and of the vector.
+            let found = unsafe { sum_products(operands, &nest, Destination::New(rows)) }.expect("memory");
             let expected: Vec<f32> =
                 matrix.chunks(step).map(|line| line.iter().zip(&vector).map(|(x, y)| x * y).sum()).collect();
             assert_eq!(found, expected, "{rows} x {columns}");
