@@ -108,7 +108,7 @@ All operands of an operation have the same element type. There are no implicit c
 
 | operands | result |
 |---|---|
-| a tensor of `T` and a tensor of `T`, in arithmetic (`+ - * / %`, `maximum`, `powf`, ..) | `T`; integers wrap around; dividing an integer by 0 panics |
+| a tensor of `T` and a tensor of `T`, in arithmetic (`+ - * / %`, `maximum`, `powf`, ..) | `T`; integers wrap around; dividing an integer by 0 panics, but gives 0 when a recorded program is called |
 | a tensor of `T` and a scalar of `T`, on either side | `T`; a literal takes the tensor's type, `x * 2.0`, `1.0 - x`, `ids % 2` |
 | a tensor of `isize` and a dim, `x + i` | `isize`, the type of a dim's indices |
 | tensors of two element types, or a scalar of another type: `f32` and `f64`, `i32` and `f32`, `f32` and `bool`, `f32` and a dim | compile error: "cannot be combined with a tensor of `f32`"; write `x.cast::<f64>() + y` |

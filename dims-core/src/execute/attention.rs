@@ -142,7 +142,7 @@ where
             over: axes.over.to_vec(),
             scores: axes.scores.to_vec(),
             kept: axes.kept.to_vec(),
-            dtype: DType::of::<Q::Elem>().expect("only floats are recorded"),
+            dtype: DType::of::<Q::Elem>().expect("programs know the element type"),
         }))
     }
 }

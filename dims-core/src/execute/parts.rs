@@ -3,7 +3,7 @@
 use crate::error::DimError;
 use crate::execute::loops::RunLoops;
 use crate::expr::step::{LoopOperand, StepOfParts};
-use crate::storage::unchecked::{copy_row, line};
+use crate::storage::unchecked::{copy_row, finish_parts, line};
 use alloc::vec::Vec;
 use kernels::loops::axes::Sizes;
 use kernels::loops::nest::Nest;
@@ -87,7 +87,7 @@ pub(crate) fn copied_alike<'e, T: Element>(
         let row = nest.operands().next_row();
         copy_row(elements, row, out.places(), target as usize, (&nest.result, &nest.sizes));
     }
-    let data = out.finish();
+    let data = finish_parts(out);
     told(&data);
     Some(data)
 }
@@ -133,7 +133,7 @@ impl<T: Element> JoinedArrays<T> {
 
     /// The result.
     pub(crate) fn finish(self) -> Vec<T> {
-        let data = self.out.finish();
+        let data = finish_parts(self.out);
         told_array(&data);
         data
     }

@@ -11,7 +11,7 @@ use crate::expr::step::{ExprStep, Part, StepOfPlaces};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::{Shape, volume};
 use crate::storage::Evaluated;
-use crate::storage::unchecked::{copy_row, write_lowered};
+use crate::storage::unchecked::{copy_row, finish_parts, write_lowered};
 use crate::tensors::named::Named;
 use crate::tensors::tensor::Computable;
 use crate::types::rank::Rank;
@@ -163,7 +163,7 @@ impl<T: Element> PlacedResult<T> {
     #[track_caller]
     fn elements(self) -> (Buffer<T>, Sizes) {
         let data = match self.memory {
-            PartMemory::New(parts) => parts.finish(),
+            PartMemory::New(parts) => finish_parts(parts),
             PartMemory::Filled(data) => data,
             #[cfg(feature = "std")]
             PartMemory::Hollow(around) => {

@@ -35,6 +35,7 @@ use kernels::loops::steps::ProductDims;
 use kernels::loops::stride::StrideKind;
 use kernels::map::update::{self, LoweredUpdate};
 use kernels::map::{elementwise, lowered};
+use kernels::memory::allocate::InParts;
 use kernels::memory::axes::Axis;
 use kernels::memory::destination::Destination;
 use kernels::memory::elements::{Elements, ElementsMut, OutputSlots, Reaches};
@@ -163,6 +164,14 @@ pub(crate) fn copy_row<T: Element>(
 ) {
     // SAFETY: facts 1 to 3; the loops are those of the nest of the row.
     unsafe { copy::copy_row(elements, row, out, offset, loops) };
+}
+
+/// See [`InParts::finish`].
+pub(crate) fn finish_parts<T: Element>(parts: InParts<T>) -> Vec<T> {
+    // SAFETY: parts lie side by side along the axis that they are joined along, or at separate
+    // positions of the axes that they replace, so they do not overlap. All positions of a part were
+    // written: a part that fails to be computed is an error of the whole result.
+    unsafe { parts.finish() }
 }
 
 /// See [`copy::copy_onto`].

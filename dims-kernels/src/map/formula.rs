@@ -338,8 +338,8 @@ impl UpdateProgram {
     ///
     /// # Panics
     ///
-    /// If the number of operands is wrong, an operand has another type or length, or `T` is not the
-    /// type of the results.
+    /// If the number of operands is wrong, an operand has another type or length, or the results
+    /// are not of the kind of `T`.
     pub fn run<T: ProgramOutput>(
         &self,
         operands: &[UpdateOperand<'_>],
@@ -367,7 +367,7 @@ impl UpdateProgram {
         }
         let Some((&first, others)) = self.results.split_first() else { return Ok(Vec::new()) };
         let of_kind = |&result: &Register| self.program.kind(result) == T::KIND;
-        assert!(self.results.iter().all(of_kind), "results of the type `T`");
+        assert!(self.results.iter().all(of_kind), "results of the kind of `T`");
         if len == 0 {
             return Ok(self.results.iter().map(|_| Vec::new()).collect());
         }
@@ -386,7 +386,7 @@ impl UpdateProgram {
         let kernel = |nest| {
             // SAFETY: the last row has the strides of a result of `len` elements, for which each
             // target has room. Parts of the nest have separate slots, and nothing reads them before
-            // the pass is over. The values have the kind of `T`, as was asserted.
+            // the pass is over.
             unsafe {
                 Interpreted::<T>::with_values(
                     &self.program,

@@ -80,13 +80,18 @@ impl<T: Copy> InParts<T> {
 
     /// The elements.
     ///
+    /// # Safety
+    ///
+    /// The parts did not overlap: no slot was written twice. After each call of
+    /// [`OutputSlots::reached`], all positions of its loops were written.
+    ///
     /// # Panics
     ///
     /// If not all slots have been written.
-    pub fn finish(mut self) -> Vec<T> {
+    pub unsafe fn finish(mut self) -> Vec<T> {
         assert_eq!(self.given, self.len, "all slots are written");
-        // SAFETY: as many values were written as there are slots, and no slot was written twice:
-        // the parts do not overlap, and each part has one slot for each position of its loops.
+        // SAFETY: as many values were written as there are slots, and none twice, as the caller
+        // promises.
         unsafe { self.data.set_len(self.len) };
         self.data
     }

@@ -343,8 +343,7 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
     /// # Safety
     ///
     /// While the kernel runs, each pointer of `beside`, offset by that row, can be written to for
-    /// each position of the nest, and nothing else accesses this memory. The values have the kind
-    /// of `T`.
+    /// each position of the nest, and nothing else accesses this memory.
     pub unsafe fn with_values(
         program: &'k ScalarProgram,
         value: Register,
@@ -370,44 +369,48 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
     fn run(&mut self, tile: &Tile<'_>) {
         let len = tile.len;
         self.machine.run(&Span { at: tile.at, rows: 1, len });
-        let program = self.machine.program;
         for &ExtraOutput { value, start } in self.beside {
             let place = start.wrapping_offset(OperandSteps::of(&self.written, tile.at).first);
-            debug_assert_eq!(program.kind(value), T::KIND, "values are written unchanged");
-            // SAFETY: the register has `len` values of the kind of `T`. The memory belongs to the
-            // tile, and is contiguous along the innermost loop of the nest, like the result.
-            unsafe {
-                let line: &[T] = self.machine.line(value).slice(len);
-                core::ptr::copy_nonoverlapping(line.as_ptr(), place, len);
+            let values = self.values(value, len);
+            // SAFETY: there are `len` values. The memory belongs to the tile, and is contiguous
+            // along the innermost loop of the nest, like the result.
+            unsafe { core::ptr::copy_nonoverlapping(values, place, len) };
+        }
+        self.current = self.values(self.value, len);
+    }
+
+    /// The `len` values of a register, converted to `T` unless it holds them as `T`. They are valid
+    /// until the next call.
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn values(&mut self, value: Register, len: usize) -> *const T {
+        let line = self.machine.line(value);
+        let kind = self.machine.program.kind(value);
+        let stored = if kind == T::KIND { T::take(line) } else { core::ptr::null() };
+        if !stored.is_null() {
+            return stored;
+        }
+        self.result.clear();
+        match kind {
+            RegisterKind::F64 => {
+                // SAFETY: the register has `len` values of its kind.
+                let line = unsafe { line.slice::<f64>(len) };
+                self.result.extend(line.iter().map(|&x| T::of(x)));
+            }
+            RegisterKind::F32 => {
+                // SAFETY: the register has `len` values of its kind.
+                let line = unsafe { line.slice::<f32>(len) };
+                self.result.extend(line.iter().map(|&x| T::of(x.into())));
+            }
+            RegisterKind::Int if T::KIND == RegisterKind::Int => {
+                // SAFETY: the register has `len` values of its kind.
+                let line = unsafe { line.slice::<isize>(len) };
+                self.result.extend(line.iter().map(|&x| T::of_int(x)));
+            }
+            RegisterKind::Bool | RegisterKind::Int => {
+                unreachable!("only floats are converted without a cast")
             }
         }
-        let result = self.machine.line(self.value);
-        let same = program.kind(self.value) == T::KIND;
-        self.current = if same { T::take(result) } else { core::ptr::null() };
-        if self.current.is_null() {
-            self.result.clear();
-            match program.kind(self.value) {
-                RegisterKind::F64 => {
-                    // SAFETY: the result is a line of `len` values of its kind.
-                    let line = unsafe { result.slice::<f64>(len) };
-                    self.result.extend(line.iter().map(|&x| T::of(x)));
-                }
-                RegisterKind::F32 => {
-                    // SAFETY: the result is a line of `len` values of its kind.
-                    let line = unsafe { result.slice::<f32>(len) };
-                    self.result.extend(line.iter().map(|&x| T::of(x.into())));
-                }
-                RegisterKind::Int if T::KIND == RegisterKind::Int => {
-                    // SAFETY: the result is a line of `len` values of its kind.
-                    let line = unsafe { result.slice::<isize>(len) };
-                    self.result.extend(line.iter().map(|&x| T::of_int(x)));
-                }
-                RegisterKind::Bool | RegisterKind::Int => {
-                    unreachable!("only floats are converted without a cast")
-                }
-            }
-            self.current = self.result.as_ptr();
-        }
+        self.result.as_ptr()
     }
 }
 

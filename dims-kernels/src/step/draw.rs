@@ -63,11 +63,16 @@ impl Distribution for Gumbel {
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn draw<T: Real>(seed: u64, at: u64) -> T {
-        // Half a step above the drawn number, so `u` is neither 0 nor 1 and both logarithms are
-        // finite.
-        let u = unit(RandomStream::Categorical, seed, at) + 0.5 / (1u64 << 53) as f64;
-        rounded(-Float::ln(-Float::ln(u)))
+        rounded(gumbel(unit(RandomStream::Categorical, seed, at)))
     }
+}
+
+/// `-ln(-ln(u))` for a uniform number on `[0, 1)`. It is always finite.
+#[cfg_attr(not(unoptimized), inline(always))]
+fn gumbel(drawn: f64) -> f64 {
+    // Half a step above the drawn number, so that it is not 0. The greatest sum would round to 1.
+    let u = Float::min(drawn + f64::EPSILON / 4.0, 1.0 - f64::EPSILON / 2.0);
+    -Float::ln(-Float::ln(u))
 }
 
 /// Rounds a number to another float type.
@@ -231,5 +236,18 @@ impl StepKind for SplitSeed {
     #[cfg(feature = "std")]
     fn pull(&self, _: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
         Ok(Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gumbel_numbers_are_finite() {
+        let most = 1.0 - f64::EPSILON / 2.0;
+        let found = [0.0, f64::EPSILON / 2.0, 0.5, most].map(gumbel);
+        assert!(found.iter().all(|number| number.is_finite()), "{found:?}");
+        assert!(found.is_sorted(), "{found:?}");
     }
 }

@@ -182,7 +182,7 @@ fn along_lines(operand: &Field, sizes: [usize; 2]) -> Field {
 /// Work along the lines of an operand.
 #[cfg(feature = "std")]
 fn worked_on<T: Element>(operand: &Field, sizes: [usize; 2], work: LineWork) -> NodeStep {
-    let dtype = DType::of::<T>().expect("only floats are recorded");
+    let dtype = DType::of::<T>().expect("programs know the element type");
     let (field, order, lines) = (along_lines(operand, sizes), vec![0, 1], vec![1]);
     NodeStep::Rule(Box::new(LineRule { field, order, lines, work, dtype, is_masked: false }))
 }
@@ -190,7 +190,7 @@ fn worked_on<T: Element>(operand: &Field, sizes: [usize; 2], work: LineWork) -> 
 /// The mean or the variance of the lines of an operand.
 #[cfg(feature = "std")]
 fn moment<T: Real>(operand: &Field, sizes: [usize; 2], reduction: ReductionKind) -> NodeStep {
-    let dtype = DType::of::<T>().expect("only floats are recorded");
+    let dtype = DType::of::<T>().expect("programs know the element type");
     let (field, kept, reduced) = (along_lines(operand, sizes), vec![0], vec![1]);
     let reduction = ReductionRule { field, kept, reduced, reduction, dtype };
     if reduction.field.is_recorded() {

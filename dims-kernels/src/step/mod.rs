@@ -302,7 +302,7 @@ impl Pulled<'_> {
         operands: &[Arc<dyn Held>],
         derivative: impl StepDerivative + 'static,
     ) -> Buffer<T> {
-        let dtype = DType::of::<T>().expect("only floats are recorded");
+        let dtype = DType::of::<T>().expect("programs know the element type");
         let rule = rule_of(derivative, operands.iter().map(execute::whole).collect());
         let node = Node::new(dtype, data.len(), NodeStep::Rule(Box::new(rule)), None);
         Buffer::traced(data, node)

@@ -14,9 +14,6 @@ use alloc::vec::Vec;
 /// The gradients with respect to some nodes. Nodes that the outputs do not depend on have none.
 pub struct Gradients {
     found: BTreeMap<u64, Arc<dyn Held>>,
-    /// Whether the outputs depend on variables of calls that have not ended, except the caller's
-    /// own.
-    pub depend_on_others: bool,
 }
 
 impl Gradients {
@@ -118,7 +115,7 @@ pub fn gradients(
             open.insert(node.id, (node, value, vec![part], origin));
         }
     }
-    Ok(Gradients { found, depend_on_others })
+    Ok(Gradients { found })
 }
 
 /// Whether and how the steps of a backward pass are recorded.

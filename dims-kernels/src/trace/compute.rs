@@ -324,7 +324,7 @@ pub(crate) fn together(
         let kernel = |nest| {
             // SAFETY: the last row has the strides of a result of `len` elements, and each target
             // has room for it. Parts of the nest write disjoint elements, and nothing reads them
-            // before the pass ends. The caller's values have the register kind of `T`.
+            // before the pass ends.
             unsafe {
                 Interpreted::<T>::with_values(
                     &field.program,

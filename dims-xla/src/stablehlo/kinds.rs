@@ -140,7 +140,10 @@ impl Lower<'_> {
                     "randn" => self.deviates(&seed, &at),
                     "categorical" => {
                         let u = self.unit(stream::CATEGORICAL, &seed, &at);
-                        let u = self.body.add(&u, &self.body.like(&u, 0.5 / (1u64 << 53) as f64));
+                        // As in the kernels' `gumbel`: neither 0 nor 1.
+                        let u = self.body.add(&u, &self.body.like(&u, f64::EPSILON / 4.0));
+                        let below = self.body.like(&u, 1.0 - f64::EPSILON / 2.0);
+                        let u = self.body.min(&u, &below);
                         let inner = self.body.unary("negate", &self.body.unary("log", &u));
                         self.body.unary("negate", &self.body.unary("log", &inner))
                     }

@@ -79,7 +79,7 @@ impl<T: MatrixElement> Algebra<T> {
     }
 
     fn dtype(&self) -> DType {
-        DType::of::<T>().expect("only floats are recorded")
+        DType::of::<T>().expect("programs know the element type")
     }
 
     /// The elements along loops of these sizes. The batch is the first loop. `row` and `column` are

@@ -26,7 +26,7 @@ pub(in crate::step) fn restored(
     let MatrixSizes { batch, rows, columns, right } = sizes;
     let most = rows.max(columns);
     checked_volume([batch, most, most.max(right), 4])?;
-    check(!work.is_square() || rows == columns, "a matrix has other rows than columns")?;
+    check(!work.is_square() || rows == columns, "a matrix must be square")?;
     match dtype {
         DType::F32 => of_type::<f32>(dtype, work, sizes),
         DType::F64 => of_type::<f64>(dtype, work, sizes),
