@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 CRATES = ["typed-dims", "typed-dims-kernels", "typed-dims-twins", "typed-dims-core", "typed-dims-macros", "typed-dims-onnx", "typed-dims-xla"]
-# The accepted licences. They require only that their text is included.
+# The accepted licences. They are permissive: at most, their text and notices must be included.
 TAKEN = {"MIT", "MIT-0", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Zlib", "0BSD", "CC0-1.0", "Unlicense", "BSL-1.0", "Unicode-3.0"}
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "licences.md"

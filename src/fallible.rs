@@ -1,9 +1,10 @@
-//! The `try_` forms of functions, such as [`try_from_vec`] for
+//! The `try_` forms of common functions, such as [`try_from_vec`] for
 //! [`from_vec`](crate::prelude::from_vec). They return a [`DimError`](crate::DimError); the short
 //! forms panic with its text.
 //!
-//! `use typed_dims::fallible::*;` imports them all. The `try_` forms of methods (`a.try_at(..)`)
-//! and macros (`try_tensor!`) are in the prelude.
+//! `use typed_dims::fallible::*;` imports those of the functions in the prelude, and some others.
+//! The rest are next to their short forms, such as `grad::try_grad`. The `try_` forms of methods
+//! (`a.try_at(..)`) and macros (`try_tensor!`) are in the prelude.
 //!
 //! ```
 //! use typed_dims::fallible::*;

@@ -84,7 +84,7 @@
 //! [`contract`](operators::linalg::LinearAlgebra::contract) requires the dim in both operands.
 //! `(x * w).sum(In)` also compiles if only one operand has `In`, and then sums only that operand.
 //!
-//! A result is contiguous. Its axes are in the order that you passed to `order`, or else in the
+//! A result is contiguous. Its axes are in the order that you passed to `order`, otherwise in the
 //! order in which the dims were declared, with [primes](types::prime) after all others. In a
 //! batched product, shared dims become outermost if the last dim is shared, so that each product is
 //! contiguous; softmax and scans keep that order. The memory order never changes the result.
@@ -147,8 +147,8 @@
 //!   results come from a memory pool (`storage::memory`), and there are gradients, recorded
 //!   programs, [`explain`](pipeline::plan::explain::explain), [modes](mode) and
 //!   [`ledger`](tensors::stream::ledger()). `gemm`, `blas`, `rayon`, `linalg`, `image`, `candle`,
-//!   `onnx` and the features for files need `std`. Without it the crate needs `core` and `alloc`:
-//!   see below.
+//!   `onnx` and the features for files need `std`. Without it the crate needs only `core` and
+//!   `alloc`: see below.
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and similar macros.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
 //! * `linalg`: systems of equations, decompositions and functions of matrices. Large ones use the
@@ -262,8 +262,8 @@ pub mod pipeline {
 pub mod prelude {
     //! The items that most programs need: `use typed_dims::prelude::*;`
     //!
-    //! Traits with methods are imported without their names (`as _`). To name one, for example in a
-    //! bound, import it from its module, such as
+    //! Most traits with methods are imported without their names (`as _`). To name one, for example
+    //! in a bound, import it from its module, such as
     //! [`elementwise::Elementwise`](crate::operators::elementwise::Elementwise). The `try_` forms
     //! of functions are in [`fallible`](crate::fallible).
 

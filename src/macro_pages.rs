@@ -1,7 +1,7 @@
 //! The pages of the macros, `dims-macros/docs`, as doc tests.
 //!
-//! Each page documents its macro. Its programs run here: to run them, `dims-macros` would have to
-//! depend on this crate, and cargo would build the library twice.
+//! Each page documents a macro. Its programs run here: to run them itself, `dims-macros` would have
+//! to depend on this crate, and cargo would build the library twice.
 
 #[doc = include_str!("../dims-macros/docs/batched.md")]
 mod batched {}

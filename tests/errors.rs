@@ -383,6 +383,7 @@ mod too_large {
             format!("a result with dims `i` = {BIG}, `j` = {BIG} does not fit into memory")
         );
         assert!(panic_of(|| zeros::<f32, _>((i, j))).contains("`i`"));
+        assert!(panic_of(|| typed_dims::init::orthogonal::<f32, _, _, _>((i, j), i, 1)).contains("`i`"));
         assert!(panic_of(|| (i + j).len()).contains("`i`"));
         assert!(matches!((i + j).try_sum((i, j)), Err(DimError::TooLarge { .. })));
         assert!(matches!((i + j).try_flatten((i, j), Key), Err(DimError::TooLarge { .. })));

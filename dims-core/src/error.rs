@@ -61,13 +61,13 @@ pub enum DimError {
     },
     /// An index is out of range for its axis.
     OutOfBounds {
-        /// The dims that make up the index, or the position of the axis.
+        /// The axis or the dim, and the dims that the index is computed from, if any.
         what: String,
         /// The index.
         index: i128,
         /// The size of the axis.
         size: usize,
-        /// Where the array was bound.
+        /// Where the array was bound, or where the operation was called.
         origin: Origin,
     },
     /// A range is out of bounds for its axis.
@@ -185,7 +185,7 @@ pub enum DimError {
         /// The parameters the tensor depends on, as in [`NoDerivative`](DimError::NoDerivative).
         parameters: String,
     },
-    /// A loss does not read a parameter.
+    /// A loss does not depend on a parameter.
     Unused {
         /// The parameter's path, such as `layers.3.weight`; empty for a single tensor.
         parameter: String,
@@ -197,8 +197,8 @@ pub enum DimError {
         /// Where the gradient was taken.
         origin: Origin,
     },
-    /// An operation does not support a matrix: it is singular or not positive definite, or has
-    /// elements that are infinite or NaN.
+    /// An operation failed for a matrix: for example, the matrix is singular or not positive
+    /// definite, has an element that is infinite or NaN, or has a result that is too large.
     Matrix {
         /// The operation.
         operation: &'static str,
@@ -210,9 +210,10 @@ pub enum DimError {
         /// a loop of calls, such as `map_each`, the position of the example comes first.
         place: String,
     },
-    /// The sizes of an operation's parts do not fit together.
+    /// Any other error: sizes that do not fit together, an argument that is out of range, or an
+    /// operation that cannot be recorded.
     Shape {
-        /// The expected and the actual sizes.
+        /// The text of the error.
         what: String,
     },
 }
@@ -290,7 +291,7 @@ impl fmt::Display for DimError {
                     "index {index} of {what} is out of range for an axis of size {size}{}",
                     OriginSuffix(*origin)
                 )?;
-                // (A plain integer index already counts from the end.)
+                // This index is computed: a plain negative integer already counts from the end.
                 if *index < 0 && *index >= -(*size as i128) {
                     f.write_str("; write `index.from_end(size)` to count negative indices from the end")?;
                 }

@@ -6,7 +6,8 @@
 // `?Sized` in `impl<A: AsTensor + ?Sized> .. for A` makes rustc show the message of `AsTensor` when
 // a method is called on something that is not a tensor.
 #![allow(clippy::needless_maybe_sized)]
-// Without `std` there are no listeners for steps, and the code for them is unused.
+// Without `std` there are no listeners for steps, so some type parameters are unused, and some
+// values are `()`.
 #![cfg_attr(not(feature = "std"), allow(clippy::extra_unused_type_parameters, clippy::let_unit_value))]
 
 #[macro_use]

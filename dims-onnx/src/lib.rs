@@ -114,7 +114,8 @@ impl OnnxModel {
     ///
     /// # Errors
     ///
-    /// Returns an error if an input is not a tensor, or has sizes that no array can have.
+    /// Returns an error if an input is not a tensor, has elements of an unsupported type, has more
+    /// than [`MOST_AXES`] axes, or has sizes that no array can have.
     pub fn inputs(&self) -> Result<Vec<OnnxTensor>, OnnxError> {
         let graph = self.graph();
         let weights = graph.weights();
@@ -126,7 +127,8 @@ impl OnnxModel {
     ///
     /// # Errors
     ///
-    /// Returns an error if an output is not a tensor, or has sizes that no array can have.
+    /// Returns an error if an output is not a tensor, has elements of an unsupported type, has more
+    /// than [`MOST_AXES`] axes, or has sizes that no array can have.
     pub fn outputs(&self) -> Result<Vec<OnnxTensor>, OnnxError> {
         self.graph().output.iter().map(OnnxTensor::read).collect()
     }

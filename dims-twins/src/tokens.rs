@@ -28,8 +28,8 @@ pub fn is_sign(token: &TokenTree, sign: char) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == sign)
 }
 
-/// The position of the first such token outside angle brackets. The `>` of `->` does not count as a
-/// bracket.
+/// The position of the first token outside angle brackets for which `is` returns true. The `>` of
+/// `->` does not count as a bracket.
 pub fn outside_angles(tokens: &[TokenTree], is: impl Fn(&TokenTree) -> bool) -> Option<usize> {
     let (mut open, mut after_a_dash) = (0_usize, false);
     tokens.iter().position(|token| {

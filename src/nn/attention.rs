@@ -16,8 +16,9 @@ use crate::types::set::{DimsOfBoth, NameFor};
 use crate::types::size::Resizable;
 use core::marker::PhantomData;
 
-/// Multi-head attention: the output for a token is a weighted mean of the values of other tokens.
-/// The weights are the softmax of products of its query with their keys.
+/// Multi-head attention: the output for a token is computed from a weighted mean of the values of
+/// the tokens that it attends to. The weights are the softmax of products of its query with their
+/// keys.
 ///
 /// ```text
 /// query = query(x)        with the dims Q instead of W

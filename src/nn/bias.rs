@@ -112,7 +112,7 @@ kinds! {
         |bias, y| (y + bias).eval().same_set(),
         |x, dims, epsilon, weight| {
             // One pass. (`layer_norm_affine` would also need a bound that `x` has the weight's
-            // dims. The first bound already implies it.)
+            // dims. The layer's bound `D: DimsOf<X, Y>` already implies it.)
             unwrap(scaled_and_shifted(x, dims, element(epsilon), weight, bias)).same_set()
         };
     NoBias Projection NoBias,

@@ -32,8 +32,8 @@ pub type KernelOf<C, O, K> = <O as Union<<K as Union<C>>::Out>>::Out;
 /// assert_eq!(maps.dims(), [("Batch", 2), ("Channel", 8), ("Row", 4), ("Column", 4)]);
 /// ```
 ///
-/// Before a normalisation, a bias has no effect.
-/// `Conv<(Channel,), (Made,), (Kh, Kw), f32, NoBias>` has none.
+/// Before a [`BatchNorm`](crate::nn::norm::BatchNorm), which subtracts the mean of each channel, a
+/// bias has no effect. `Conv<(Channel,), (Made,), (Kh, Kw), f32, NoBias>` has none.
 #[derive(Clone, Parameters)]
 #[cfg_attr(feature = "safetensors", derive(Load))]
 pub struct Conv<C, O, K, T = f32, B = WithBias>
@@ -135,8 +135,8 @@ where
     ///
     /// # Panics
     ///
-    /// If the size of a dim in `x` differs from its size in the kernels, or if a kernel is longer
-    /// than the padded dim along which it slides.
+    /// If the size of a dim in `x` differs from its size in the kernels, or if a kernel, with its
+    /// dilation, spans more elements than the padded dim has.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X, P: DimsOf<X, S>, U, V, S: Dims, Y>(&self, x: &Named<T, X>, dims: P, steps: &Window) -> Named<T, Y> where C: DimsOfBoth<X, KernelOf<C, O, K>, U, V>, K: WindowOver<P, X>,

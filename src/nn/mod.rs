@@ -5,8 +5,8 @@
 //! `LayerNorm<(Width,)>`; all other dims pass through unchanged. The constructor of a layer takes
 //! dims with sizes, and a seed if the weights are random. The method `apply` applies the layer.
 //! Layers implement [`Parameters`](crate::grad::Parameters). Those with weights implement `Load`,
-//! with PyTorch's parameter names (feature `safetensors`). Most layers use only the public
-//! interface, so you can copy one as the start of your own.
+//! with the usual parameter names of PyTorch models (feature `safetensors`). Most layers use only
+//! the public interface, so you can copy one as the start of your own.
 //!
 //! The last type parameter of `LayerNorm`, `GroupNorm`, `Conv`, `ConvTranspose` and
 //! `MultiHeadAttention` states whether the layer has a bias. It has one unless you write

@@ -87,7 +87,8 @@ impl<D: LayerDims, T: Real, B: BiasKind> LayerNorm<D, T, B> {
     ///
     /// # Panics
     ///
-    /// If the size of a dim in `x` differs from its size in the weight.
+    /// If the size of a dim in `x` differs from its size in the weight, or if `epsilon` is negative
+    /// or NaN.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<A: Evaluable<Elem = T, Rank = Rank0, Dims = X>, X: Union<D, Out: Union<D>>, Y: Dims>(&self, x: A) -> Named<T, X> where D: DimsOf<X, Y> {
@@ -136,7 +137,8 @@ impl<D: LayerDims, T: Real> RmsNorm<D, T> {
     ///
     /// # Panics
     ///
-    /// If the size of a dim in `x` differs from its size in the weight.
+    /// If the size of a dim in `x` differs from its size in the weight, or if `epsilon` is negative
+    /// or NaN.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<A: Evaluable<Elem = T, Rank = Rank0, Dims = X>, X: Union<D>, Y: Dims>(&self, x: A) -> Named<T, X> where D: DimsOf<X, Y> {
@@ -287,8 +289,8 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     ///
     /// # Panics
     ///
-    /// If the size of a dim in `x` differs from its size in the weight, or if a channel has only
-    /// one value, so that its variance is 0.
+    /// If the size of a dim in `x` differs from its size in the weight, if `epsilon` is negative or
+    /// NaN, or if a channel has only one value, so that its variance is 0.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn train<X, D: DimsOf<X, Z>, Z: LeavesChannels<C> + AllPlay<DataChannel>>(&self, x: &Named<T, X>, dims: D) -> (Named<T, X>, ChannelMoments<C, T>)
@@ -420,8 +422,8 @@ impl<C: AnyDim, const GROUPS: usize, T: Real, B: BiasKind> GroupNorm<C, GROUPS, 
     ///
     /// # Panics
     ///
-    /// If the channels cannot be split into groups of equal size, or if their number in `x` differs
-    /// from the number in the weight.
+    /// If the channels cannot be split into groups of equal size, if their number in `x` differs
+    /// from the number in the weight, or if `epsilon` is negative or NaN.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X: Union<(C,)>, D: DimsOf<Y, Z>, Y: Dims, Z: Dims>(&self, x: &Named<T, X>, dims: D) -> Named<T, X> where C: DimRef + DimsOf<X, Y>, {

@@ -59,6 +59,7 @@ fn what_does_not_fit_is_an_error() {
     let two: Tensor<f32, (Row,)> = ones(Row.of(2));
     let found = error(x.slice_mut(Row, 0..3).try_assign(&two));
     assert!(found.contains("`Row`") && found.contains('3') && found.contains('2'), "{found}");
+    assert!(x.try_slice_mut(Row.of(1), 0..1).is_ok());
     let found = error(x.try_slice_mut(Row.of(5), 0..1).map(drop));
     assert!(found.contains("`Row`") && found.contains('5'), "{found}");
     assert_eq!(x, matrix());

@@ -143,12 +143,12 @@ impl AtMostOneEllipsis for Rank1 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// `Rank0` without an `Ellipsis`, `Rank1` with one or more. Several are reported elsewhere.
+/// `Rank0` without an `Ellipsis`, `Rank1` with one or more. [`AtMostOneEllipsis`] rejects several.
 type AnyEllipsis<N> = <<N as Rank>::Pred as Rank>::TakenFrom<N>;
 
-/// Binders that fit an array of rank `R` whose elements already have the dims `S`. The bound tensor
-/// has the dims `X`, the positional axes `Q`, and the computed indices `I`, which rustc infers; see
-/// [`DimsOf`].
+/// Binders that fit `R` axes of an array or tensor whose other axes already have the dims `S`. The
+/// bound tensor has the dims `X`, the positional axes `Q`, and the computed indices `I`. rustc
+/// infers all three; see [`DimsOf`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be bound to the axes of an array",
     label = "expected one binder for each axis: a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
@@ -224,8 +224,10 @@ pub trait At: Source {
     ///
     /// # Panics
     ///
-    /// If a dim already has a different size, an integer or a range is out of range, or a group
-    /// cannot split its axis.
+    /// If a dim already has a different size, an integer or a range is out of range, a group cannot
+    /// split its axis, [`UnitAxis`](super::UnitAxis) takes an axis of another size, the size of a
+    /// dim cannot be inferred from an index expression, or an array of dynamic rank has a different
+    /// number of axes.
     #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn try_at<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(
@@ -295,7 +297,8 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
 
 impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
     /// The tensor with one of its dims bound again, like an axis in [`At::at`]. With a tensor of
-    /// integers, this looks up elements; any other binder works too. Nothing is copied.
+    /// integers, this looks up elements; other binders work too, except those that leave or insert
+    /// a positional axis. Nothing is copied.
     ///
     /// ```text
     /// table.lookup(Word, &ids)        element [ids[batch, token], width] of the table, for all batch, token and width
@@ -318,7 +321,8 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
     ///
     /// # Panics
     ///
-    /// See [`At::at`]. An index that is out of range panics when the result is computed.
+    /// See [`At::at`]; also if `dim` is in a computed index of this tensor. A computed index that
+    /// is out of range panics when the result is computed.
     #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn try_lookup<'s, D, O, B, X, I>(

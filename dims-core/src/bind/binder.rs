@@ -43,12 +43,12 @@ pub struct UnitAxis;
 /// | [`Ellipsis`] | all remaining axes stay positional |
 /// | `NewAxis` | inserts a positional axis of size 1; takes no axis of the array |
 /// | [`UnitAxis`] | removes an axis of size 1 |
-/// | an integer `3`, `-1` | picks one element; a negative one counts from the end |
+/// | an integer `3`, `-1` | picks one position, and removes the axis; a negative one counts from the end |
 /// | a range `1..4` | the axis stays positional, sliced to the range |
 /// | a tuple `(h, w)` | splits the axis, last dim innermost; one size may be unknown |
 /// | [`Each((h, w))`](crate::types::dim::Each) | as `h, w`: one axis for each |
 /// | an index expression `2 * i + 1` | a strided view, if all indices are within the axis; otherwise each index is checked when it is used. One dim may have no size; it gets the largest that fits. If that dim is declared, another operand may give it a size, so its size is known only when the expression runs, and elements are looked up one by one. Write `I.of(n)` for a view. A dim may be shorter than the axis: `i + 0` reads the first elements, where `i` alone is an error |
-/// | a tensor of integers | selects the elements at these positions; each is checked when it is used |
+/// | a tensor of integers | selects the elements at these positions; each is checked when it is used, and a negative one is an error |
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be bound to an axis",
     label = "expected a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
@@ -62,7 +62,7 @@ pub trait Binder {
     /// The state after this binder, from the state `S` before it.
     #[doc(hidden)]
     type Reads<S: Reading>: Reading;
-    /// Binds the next axis.
+    /// Binds the axes that the binder takes.
     #[doc(hidden)]
     fn bind<S: Reading>(
         self,

@@ -56,8 +56,8 @@ impl<T: IndexInt, S: Dims, E: Expr<Elem = T>> Single for &Named<T, S, Rank0, E> 
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// Binds an axis to an index expression: by strides if it is affine and stays within the axis, else
-/// element by element.
+/// Binds an axis to an index expression: by strides if it is affine and stays within the axis,
+/// otherwise element by element.
 #[inline]
 fn computed<S: Dims, E: Expr, X: IndexExprs>(
     index: E,
@@ -126,8 +126,8 @@ pub(crate) fn bind_affine(
         for (dim, _) in &affine.terms {
             binding.name(dim.key(), Axis::new(dim.size().unwrap_or(UNSIZED), 0))?;
         }
-        // When the expression runs, a declared dim without a size gets it from another operand, or
-        // else the largest that fits.
+        // When the expression runs, a declared dim without a size gets that of another operand, or
+        // the largest that fits.
         let open = match declared[..] {
             [(dim, coefficient)] if open.is_none() => {
                 values.room(axis, coefficient).map(|size| (dim.key(), size))
@@ -195,8 +195,9 @@ impl IndexValues {
     }
 
     /// The largest size of a dim for which `coefficient` times its index, added to any of the
-    /// values, stays within an axis. It is 0 if index 0 is past the axis by at most `coefficient`
-    /// positions. `None` if index 0 misses the axis otherwise, or if every size fits.
+    /// values, stays within an axis. It is 0 if there are no values, or if index 0 is past the axis
+    /// by at most `coefficient` positions. `None` if index 0 misses the axis otherwise, or if
+    /// `coefficient` is 0.
     fn room(&self, axis: Axis, coefficient: isize) -> Option<usize> {
         if self.empty {
             return Some(0);

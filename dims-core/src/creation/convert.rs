@@ -149,8 +149,8 @@ pub(crate) fn contiguous<T, R, L: AxisDims<R>>(
 
 /// The elements of a tensor with exactly the dims `D`, and its sizes in the order of `D`. The
 /// elements are contiguous in that order or, with `by_columns`, in the reverse order. An owned
-/// tensor that is already stored in this way gives up its memory. Returns an error if the tensor is
-/// traced.
+/// tensor that is already stored in this way gives up its memory, unless a clone shares it. Returns
+/// an error if the tensor is traced.
 #[track_caller]
 pub(crate) fn elements_in<A, D, X>(
     tensor: A,

@@ -232,7 +232,7 @@ pub(super) fn volume<T>(sizes: &[(DimKey, usize)]) -> Result<usize, DimError> {
         .ok_or_else(|| DimError::TooLarge { dims: describe(sizes) })
 }
 
-/// Memory for the elements of a tensor with these sizes.
+/// Memory for the elements of a tensor with these sizes, and their number.
 pub(super) fn memory<T>(sizes: &[(DimKey, usize)]) -> Result<(Vec<T>, usize), DimError> {
     let len = volume::<T>(sizes)?;
     let data = reserve(len).map_err(|_| DimError::TooLarge { dims: describe(sizes) })?;
@@ -395,7 +395,7 @@ pub fn try_arange<T: Num, D: SizedDims + Written<Index = usize>>(
 where
     usize: CastTo<T::Acc>,
 {
-    // Computed in single precision if the type is too narrow for the indices.
+    // Half precisions are computed in `f32`, because they cannot represent all indices.
     let (start, step) = (start.to_acc(), step.to_acc());
     try_from_fn(dim, |i| T::from_acc(start.add(step.mul(CastTo::<T::Acc>::cast_to(i)))))
 }
@@ -413,7 +413,7 @@ pub fn try_linspace<T: Real, D: DimRef + SizedDims + Written<Index = usize>>(
     end: T,
 ) -> Result<Named<T, <D as Written>::Set>, DimError> {
     let last = dim.info().size().map_or(0, |size| size.saturating_sub(1));
-    // Computed in single precision if the type is too narrow for the indices.
+    // Half precisions are computed in `f32`, because they cannot represent all indices.
     let number = |i: usize| <T::Wide as num_traits::NumCast>::from(i).expect("a float can be any size");
     let (first, end) = (start.widen(), end.widen());
     let whole = end - first;
@@ -435,8 +435,8 @@ pub fn try_linspace<T: Real, D: DimRef + SizedDims + Written<Index = usize>>(
 ///
 /// # Panics
 ///
-/// If operands of the tensor have different sizes for one dim, or the result does not fit into
-/// memory.
+/// If the sizes of the tensor's operands conflict, a dim has no size, or the result does not fit
+/// into memory.
 #[panicking_twin]
 pub fn try_full_like<A: Computable>(tensor: A, value: A::Elem) -> Result<TensorOf<A>, DimError> {
     let shape = tensor.into_named().unified_shape()?;

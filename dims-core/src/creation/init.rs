@@ -30,7 +30,7 @@
 
 #[cfg(feature = "std")]
 use super::undrawn::undrawn;
-use crate::creation::create::{Chained, SizedDims, Written, sizes};
+use crate::creation::create::{Chained, SizedDims, Written, sizes, volume};
 use crate::creation::random::drawn;
 use crate::error::DimError;
 use crate::tensors::named::Named;
@@ -217,6 +217,7 @@ pub fn try_orthogonal<T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: 
         return Ok(undrawn);
     }
     let sizes = sizes(&dims)?;
+    volume::<T>(&sizes)?;
     let is_row = |at: usize| F::KEYS.as_slice().iter().any(|key| key.same(&sizes[at].0));
     let count = |row: bool| (0..sizes.len()).filter(|&at| is_row(at) == row).map(|at| sizes[at].1).product();
     let (rows, columns): (usize, usize) = (count(true), count(false));

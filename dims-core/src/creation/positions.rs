@@ -48,8 +48,9 @@ fn factor_of(name: &str, before: u64) -> u64 {
     mixed(hash.wrapping_add(before.wrapping_mul(0x9E37_79B9_7F4A_7C15))) | 1
 }
 
-/// The positions of the keys, innermost first: those of the named dims, then those of the dims
-/// behind a `Rest`, and so on. It is the order of axes in memory, reversed.
+/// The positions of the keys, innermost first: those of the named dims, then those of the dims in a
+/// `Rest`, then those in a `Rest` within it, and so on. It is the order of axes in memory,
+/// reversed.
 fn inside_out(keys: &[DimKey]) -> SmallVec<[usize; 16]> {
     let mut order: SmallVec<[usize; 16]> = (0..keys.len()).rev().collect();
     order.sort_by_key(|&at| keys[at].depth);

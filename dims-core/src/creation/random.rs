@@ -5,14 +5,16 @@
 //! recorded function that takes the seed as an input tensor draws from the seed of each call.
 //!
 //! The number that a seed gives at a position is a hash of both: it is the same on every machine
-//! and for any number of threads, and there is no generator state. [`rand()`], [`randn`] and
-//! [`permutation`] count positions in the order of the dims as written. Functions that draw for the
-//! elements of a tensor ([`rand_like`], [`randn_like`], [`bernoulli`], [`categorical`] and
-//! [`dropout`](crate::operators::nn::dropout::Dropout::dropout)) use the names of the dims and the
-//! indices along them. So every way of batching a function draws the same numbers: bound dims,
-//! `#[batched]`, [`batched`](crate::batch::batched), [`vmap`](crate::batch::vmap()) and
-//! [`map_each`](crate::batch::map_each). The hash is splitmix64: G. L. Steele, D. Lea, C. H. Flood,
-//! 2014, "Fast splittable pseudorandom number generators".
+//! and for any number of threads, and there is no generator state. (Distributions that are not
+//! uniform use functions such as `ln`, whose last bit may differ between platforms.)
+//!
+//! [`rand()`], [`randn`] and [`permutation`] count positions in the order of the dims as written.
+//! Functions that draw for the elements of a tensor ([`rand_like`], [`randn_like`], [`bernoulli`],
+//! [`categorical`] and [`dropout`](crate::operators::nn::dropout::Dropout::dropout)) use the names
+//! of the dims and the indices along them. So every way of batching a function draws the same
+//! numbers: bound dims, `#[batched]`, [`batched`](crate::batch::batched),
+//! [`vmap`](crate::batch::vmap()) and [`map_each`](crate::batch::map_each). The hash is splitmix64:
+//! G. L. Steele, D. Lea, C. H. Flood, 2014, "Fast splittable pseudorandom number generators".
 
 pub use crate::creation::seed::Seed;
 use twins::panicking_twin;
@@ -165,8 +167,8 @@ where
 ///
 /// # Panics
 ///
-/// If operands of the tensor have different sizes for one dim, or the result does not fit into
-/// memory.
+/// If the sizes of the tensor's operands conflict, a dim has no size, or the result does not fit
+/// into memory.
 #[panicking_twin]
 pub fn try_rand_like<A: Computable<Elem: Real>>(
     tensor: A,
@@ -179,8 +181,8 @@ pub fn try_rand_like<A: Computable<Elem: Real>>(
 ///
 /// # Panics
 ///
-/// If operands of the tensor have different sizes for one dim, or the result does not fit into
-/// memory.
+/// If the sizes of the tensor's operands conflict, a dim has no size, or the result does not fit
+/// into memory.
 #[panicking_twin]
 pub fn try_randn_like<A: Computable<Elem: Real>>(
     tensor: A,
@@ -218,8 +220,8 @@ fn drawn_like<A: Computable<Elem: Real>, Q: Distribution>(
 /// `u` are uniformly distributed between 0 and 1.
 ///
 /// Use it to sample the next token from the scores of a model. Divide the logits by a temperature
-/// to make the draw more or less random. An element of minus infinity is never drawn. (The method
-/// is Gumbel's: E. J. Gumbel, 1954, "Statistical theory of extreme values".)
+/// to make the draw more or less random. An element of minus infinity is never drawn, unless all
+/// are. (The method is Gumbel's: E. J. Gumbel, 1954, "Statistical theory of extreme values".)
 ///
 /// ```
 /// use typed_dims::creation::random::categorical;

@@ -22,7 +22,7 @@ const DRAWN: usize = 200;
 const CELL: usize = 16;
 
 /// Heat maps of tensors with two dims: one dim downwards, the other one to the right. Greater
-/// elements are darker.
+/// elements are darker in an SVG, and have denser characters in the terminal.
 ///
 /// The scale goes from the least finite element to the greatest. NaN is `??` in the terminal, and
 /// red in an SVG.
@@ -44,7 +44,8 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     ///
     /// # Panics
     ///
-    /// If the tensor is an expression that cannot be computed.
+    /// If a size given with a dim differs, if the tensor is an expression that cannot be computed,
+    /// or if a gradient or a recorded function traces it.
     #[panicking_twin]
     fn try_heat_map<I: DimRef, J: DimRef, X: Flat>(&self, down: I, right: J) -> Result<String, DimError>
     where
@@ -72,7 +73,8 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     ///
     /// # Panics
     ///
-    /// If the tensor is an expression that cannot be computed.
+    /// If a size given with a dim differs, if the tensor is an expression that cannot be computed,
+    /// or if a gradient or a recorded function traces it.
     #[panicking_twin]
     fn try_to_svg<I: DimRef, J: DimRef, X: Flat>(&self, down: I, right: J) -> Result<String, DimError>
     where
@@ -95,7 +97,7 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
                 svg.rect("cell", place, &colour(map.level(value)), &title);
             }
         }
-        // The least values have the colour of the page.
+        // The least values have nearly the colour of the page.
         svg.rect("frame", [left, top, CELL * map.shown(1), CELL * map.shown(0)], "", "");
         Ok(svg.finish(&map.title()))
     }
@@ -175,7 +177,8 @@ impl HeatMap {
         }
     }
 
-    /// An element with the fewest digits that distinguish it from all other values of its type.
+    /// An element with the fewest digits that distinguish it: from other `f32`s for floats of at
+    /// most this precision, otherwise from other `f64`s.
     fn digits(&self, value: f64) -> String {
         if self.is_single { (value as f32).to_string() } else { value.to_string() }
     }
@@ -205,8 +208,7 @@ fn is_single<T: 'static>() -> bool {
     id == TypeId::of::<f32>()
 }
 
-/// The colour of a level, from nearly white through blue to nearly black, perceptually uniform.
-/// `None` (NaN) is red.
+/// The colour of a level, from nearly white through blue to nearly black. `None` (NaN) is red.
 fn colour(level: Option<f64>) -> String {
     const STOPS: [[f64; 3]; 4] =
         [[247.0, 251.0, 255.0], [158.0, 202.0, 225.0], [33.0, 113.0, 181.0], [8.0, 29.0, 68.0]];

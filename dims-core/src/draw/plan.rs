@@ -10,7 +10,7 @@ use kernels::loops::steps::PlanStep;
 use kernels::trace::Listing;
 use num_traits::Float;
 
-/// The text of a step is cut to this length.
+/// The maximum number of characters in a line.
 const WIDEST: usize = 100;
 
 impl Plan {
@@ -57,8 +57,8 @@ pub(crate) fn program(listing: &Listing) -> String {
     svg.finish("program")
 }
 
-/// Draws boxes from (`left`, `top`) downwards and returns the bottom. `gradient` returns the source
-/// location for a step of a gradient, or `None`.
+/// Draws boxes from (`left`, `top`) downwards and returns the top of the next box. `gradient`
+/// returns the source location of a step that computes a gradient, and `None` for other steps.
 fn steps(
     svg: &mut Svg,
     (steps, gradient): (&[PlanStep], &dyn Fn(usize) -> Option<String>),

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt::{Display, Write};
 
-/// Height of a line of text.
+/// The height of a line of text.
 pub const LINE: usize = 18;
 /// The approximate width of a character.
 pub const CHARACTER: usize = 8;
@@ -24,8 +24,8 @@ impl Svg {
         self.height = self.height.max(y);
     }
 
-    /// A rectangle of a CSS class. `fill` overrides the style of the class, and `title` is the
-    /// tooltip.
+    /// A rectangle with a CSS class. `fill` is its colour, if the class does not set one, and
+    /// `title` is the tooltip.
     pub fn rect(&mut self, class: &str, [x, y, width, height]: [usize; 4], fill: &str, title: &str) {
         self.reach(x + width, y + height);
         let class = if class.is_empty() { String::new() } else { format!(r#" class="{class}""#) };
@@ -51,8 +51,8 @@ impl Svg {
         self.body += &format!("<polyline points=\"{points}\"/>\n");
     }
 
-    /// The complete document. `name` is its accessible label. Its styles do not affect a page that
-    /// embeds it.
+    /// The complete document. `name` is its accessible label. The document's styles do not affect a
+    /// page that embeds it.
     pub fn finish(self, name: &str) -> String {
         let Svg { body, width, height } = self;
         let (width, height) = (width + 8, height + 8);
@@ -81,7 +81,7 @@ impl Display for Escaped<'_> {
                 '<' => f.write_str("&lt;")?,
                 '>' => f.write_str("&gt;")?,
                 '"' => f.write_str("&quot;")?,
-                // XML does not allow other control characters, not even escaped.
+                // XML does not allow most other control characters, not even escaped.
                 '\n' | '\t' => f.write_char(char)?,
                 char if char.is_control() => f.write_char('\u{fffd}')?,
                 char => f.write_char(char)?,

@@ -6,8 +6,9 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The gaps between neighbouring operands, and between a product and its factors.
+/// The horizontal gap between neighbouring nodes.
 const GAP: usize = 16;
+/// The vertical distance between the tops of neighbouring levels.
 const DOWN: usize = 64;
 
 /// An operand or a product.

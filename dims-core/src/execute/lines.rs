@@ -59,7 +59,7 @@ impl<S: Dims, R: Rank, D: DimList> LineAxes<S, R, D> {
 
 impl<T: Element> Lines<T> {
     /// Computes a tensor with its dims `D` innermost, for operations without a derivative.
-    /// Returns an error if an operand is recorded.
+    /// Returns an error if an operand is traced.
     #[track_caller]
     pub(crate) fn of<A: Computable<Elem = T>, D: DimList>(
         tensor: A,
@@ -213,8 +213,8 @@ pub(crate) fn along_lines<A: Computable, D: DimList, W: LineOp<A::Elem> + 'stati
 /// Standardises each line over the dims `D` of a tensor, then multiplies by a gain and adds a bias.
 /// The result has all dims of the three, `U`.
 ///
-/// If gain and bias only have dims of a line, this is one pass. If one of the three is traced, it
-/// is one pass for the lines and one for gain and bias, each with a derivative.
+/// If gain and bias only have dims of a line, and none of the three is traced, this is one pass.
+/// Otherwise it is one pass for the lines and one for gain and bias, each with a derivative.
 #[track_caller]
 pub(crate) fn standardized_affine<A, D, G, B, U>(
     tensor: A,

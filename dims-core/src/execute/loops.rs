@@ -81,8 +81,8 @@ pub(crate) fn mapped<A: LoopOperand>(
     Ok(step.map(data, order))
 }
 
-/// Like [`mapped`] on the [fast path](short_way): from elements in memory, one by one if they are
-/// `few`.
+/// Like [`mapped`], on the [fast path](short_way), for elements in memory. They are copied one by
+/// one if there are few.
 #[inline]
 #[track_caller]
 pub(crate) fn mapped_short<A: LoopOperand>(

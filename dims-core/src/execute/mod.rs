@@ -8,7 +8,7 @@
 //! * An *expression* is `evaluate`d (`expr::evaluate`): the result is its elements. `evaluate`
 //!   records a step of a program. `evaluate_tensor` does the same, but returns the elements as the
 //!   storage of a tensor. `evaluate_unrecorded` records no step. `evaluate_for` is for operations
-//!   without a derivative: it returns an error if the elements are recorded.
+//!   without a derivative: it returns an error if the elements are traced.
 //! * A *step* of an operator is `execute`d (`step::execute`), which returns the step's results.
 
 pub mod assign;

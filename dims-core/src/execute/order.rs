@@ -65,8 +65,8 @@ pub trait OrderExt: AsTensor {
     ///
     /// # Panics
     ///
-    /// If operands have different sizes for one dim, an index is out of range, or the result does
-    /// not fit into memory.
+    /// If operands have different sizes for one dim, an index is out of range, the result does not
+    /// fit into memory, or a gradient is taken through the tensor and the result is an array.
     #[track_caller]
     #[cfg_attr(not(unoptimized), inline(always))]
     #[rustfmt::skip] // rustc quotes the line
@@ -103,8 +103,8 @@ pub trait OrderExt: AsTensor {
     ///
     /// # Panics
     ///
-    /// If the shape of `out` differs, operands have different sizes for one dim, or an index is out
-    /// of range.
+    /// If the shape of `out` differs, operands have different sizes for one dim, an index is out of
+    /// range, or a gradient is taken through the tensor.
     #[panicking_twin]
     #[inline]
     fn try_order_into<L: OrderOf<Self::Dims, X>, X: NoneLeft, O>(
@@ -179,8 +179,8 @@ pub trait OrderExt: AsTensor {
     ///
     /// # Panics
     ///
-    /// If the shape of `out` differs, operands have different sizes for one dim, or an index is out
-    /// of range.
+    /// If the shape of `out` differs, operands have different sizes for one dim, an index is out of
+    /// range, or a gradient is taken through the tensor.
     #[panicking_twin(
         but = "size mismatches are errors. If an index is out of range, some sums may already be written"
     )]

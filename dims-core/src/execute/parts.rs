@@ -120,8 +120,8 @@ impl<T: Element> JoinedArrays<T> {
         Ok(JoinedArrays { out: InParts::of(len)?, row, start: 0 })
     }
 
-    /// Copies an array. At each position of the first `before` axes, its elements along the others
-    /// are contiguous in the result.
+    /// Copies an array. At each position of the first `before` axes, its elements along the other
+    /// axes are contiguous in the result.
     pub(crate) fn push(&mut self, elements: Elements<'_, T>, axes: &[Axis], before: usize) {
         let block: usize = axes[before..].iter().map(|axis| axis.size).product();
         let rows: usize = axes[..before].iter().map(|axis| axis.size).product();

@@ -214,9 +214,9 @@ pub trait Reductions: AsTensor {
         /// The smallest element; NaN if one of them is NaN. It is an error if there are no
         /// elements.
         try_min [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] Self::Elem, reducers::Min, Empty::Refused("min");
-        /// The index of the largest element, or of the first one if several are equal; for a tuple
-        /// of dims, the index into all of them together, the last dim fastest. It is an error if
-        /// there are no elements.
+        /// The index of the largest element: of the first one if several are equal, and of the
+        /// first NaN if there is any; for a tuple of dims, the index into all of them together,
+        /// the last dim fastest. It is an error if there are no elements.
         try_argmax [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<true>, Empty::Refused("argmax");
         /// The index of the smallest element, as for `argmax`.
         try_argmin [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<false>, Empty::Refused("argmin");

@@ -42,7 +42,7 @@ pub(crate) fn evaluate_for<S: Dims, R: Rank, E: Expr>(
     taken(evaluate::<S, R, E>(expr, shape, order)?, operation)
 }
 
-/// The elements of an expression, contiguous in an order of all its loop axes.
+/// The elements of an expression, contiguous in this order of all its loop axes.
 #[inline]
 #[track_caller]
 pub(crate) fn evaluate<S: Dims, R: Rank, E: Expr>(
@@ -401,8 +401,8 @@ pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(
     Ok(elementwise::collect(parts, |nest| expr.kernel::<W>(&mut nest.operands()), to)?)
 }
 
-/// The elements of an expression that owns some: written over those, if they have the layout of the
-/// result, else into new memory.
+/// The elements of an expression that owns some: written over those if they have the layout of the
+/// result, otherwise into new memory.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn in_place<U: Dims, R: Rank, W: StrideKind, E: Expr>(

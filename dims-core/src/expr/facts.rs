@@ -11,7 +11,8 @@ pub struct Facts {
     pub factors: usize,
     /// A bit for each factor: whether its elements are in memory.
     pub factors_in_memory: u64,
-    /// The dims, if the expression is a tensor in memory without positional axes.
+    /// The dims, if the expression is a tensor in memory without positional axes or computed
+    /// indices.
     pub memory: Option<&'static Keys>,
     /// The dims and layouts of both factors, if the expression is a product of two tensors that
     /// have [`memory`](Facts::memory).

@@ -3,7 +3,7 @@
 //!
 //! A kernel is instantiated in the crate that runs the expression, so its loops are optimized only
 //! if that crate is. With `[profile.dev.package."*"] opt-level = 3`, a development build has
-//! optimized kernels but debug assertions in the user's crate. There an expression
+//! optimized kernels, but the user's crate is not optimized. There an expression
 //! [writes](Expr::write) a program for the interpreter, which runs over the same nest with the same
 //! results. Expressions that programs do not compute bit for bit still run as kernels, for example
 //! closures, computed indices, half precisions, and divisions of integers.
@@ -14,7 +14,7 @@ use kernels::ops::BinaryOp;
 use kernels::program::lowered::LoweredProgram;
 use kernels::scalar::Element;
 
-/// Whether this build runs programs instead of kernels. (If false, the code behind it is not
+/// Whether this build can run programs instead of kernels. (If not, the code that it guards is not
 /// instantiated.)
 pub(crate) const LOWERS: bool = cfg!(all(feature = "std", debug_assertions));
 

@@ -427,7 +427,7 @@ impl WrittenExpr {
 
 /// The field of an expression, traced or not, over the loops of a shape. An expression that
 /// programs cannot represent is computed along the loops `axes`, the only ones along which it
-/// varies; if it is traced, that is an error.
+/// varies. It is an error if that would lose a gradient, or if the expression is recorded.
 #[cfg(feature = "std")]
 #[track_caller]
 pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(

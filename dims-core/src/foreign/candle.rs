@@ -1,9 +1,11 @@
 //! candle's tensors (feature `candle`).
 //!
 //! [`t.to_tensor((Batch, Feat))`](ToTensor::to_tensor) converts from candle, and
-//! [`x.into_candle((Batch, Feat))`](super::IntoForeign::into_candle) converts to candle. candle
-//! checks the element type, the number of axes and the device at run time, so these can be errors.
-//! Gradients do not pass through: candle's tensor has no graph.
+//! [`x.into_candle((Batch, Feat))`](super::IntoForeign::into_candle) converts to candle. The
+//! element type, the number of axes and the device of a candle tensor are known only at run time,
+//! so a mismatch is an error then. Gradients do not pass through: `into_candle` is an error for a
+//! tensor that a gradient is taken through, and the result of `to_tensor` is not part of candle's
+//! graph.
 //!
 //! The element types are `f32`, `f64`, `f16`, `bf16`, `u8`, `u32`, `i64`, and any other [`Element`]
 //! that is also candle's `WithDType`.

@@ -4,7 +4,7 @@
 //! rows and columns. Bind images like arrays, `picture.at((y, x, colour))`.
 //! [`into_tensor`](IntoTensor) converts an owned image, and
 //! [`into_image`](super::IntoForeign::into_image) converts back. Elements are only copied if a
-//! tensor has another order of axes.
+//! tensor has another order of axes, or shares its elements with a clone.
 //!
 //! The feature enables no file formats. Enable those that you need in your own dependency,
 //! `image = { features = ["png"] }`.

@@ -2,8 +2,9 @@
 //!
 //! Bind arrays and views like those of ndarray, `m.at((i, j))`. [`into_tensor`](IntoTensor)
 //! converts an owned array, and [`into_mdarray`](super::IntoForeign::into_mdarray) converts back.
-//! Arrays whose sizes are all static store their elements inline, so these are copied. Other
-//! elements are only copied if a tensor has another order of axes.
+//! Arrays whose sizes are all static store their elements inline, so these are copied. The elements
+//! of other arrays are only copied if a tensor has another order of axes, or shares its elements
+//! with a clone.
 
 use crate::bind::source::RankDyn;
 use crate::creation::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};

@@ -25,8 +25,8 @@ use twins::panicking_twin;
 pub trait IntoForeign: Computable<Rank = Rank0> {
     /// Converts to a candle tensor on the CPU, with the dims as its axes in this order.
     ///
-    /// If the tensor owns elements in this order, they are not copied. An expression is computed in
-    /// this order.
+    /// If the tensor owns elements in this order, and no clone shares them, they are not copied. An
+    /// expression is computed in this order.
     ///
     /// ```text
     /// let scores: candle_core::Tensor = (&x * 2.0).into_candle((Feat, Batch));
@@ -34,7 +34,8 @@ pub trait IntoForeign: Computable<Rank = Rank0> {
     ///
     /// # Panics
     ///
-    /// If the tensor is an expression that cannot be computed.
+    /// If a size given in `dims` differs, if the tensor is an expression that cannot be computed,
+    /// or if a gradient or a recorded function traces it.
     #[cfg(feature = "candle")]
     #[panicking_twin]
     fn try_into_candle<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
@@ -51,7 +52,8 @@ pub trait IntoForeign: Computable<Rank = Rank0> {
     /// channels.
     ///
     /// The channel `c` of pixel (`x`, `y`) is `tensor[y, x, c]`. If the tensor owns elements in
-    /// this order, they are not copied. An expression is computed in this order.
+    /// this order, and no clone shares them, they are not copied. An expression is computed in this
+    /// order.
     ///
     /// ```text
     /// let picture = RgbImage::from_pixel(4, 2, Rgb([10, 20, 30]));
@@ -62,8 +64,9 @@ pub trait IntoForeign: Computable<Rank = Rank0> {
     ///
     /// # Panics
     ///
-    /// If the size of the last dim is not the number of channels, if there are more than 2^32 - 1
-    /// rows or columns, or if the tensor is an expression that cannot be computed.
+    /// If the size of the third dim is not the number of channels, if there are more than 2^32 - 1
+    /// rows or columns, if a size given in `dims` differs, if the tensor is an expression that
+    /// cannot be computed, or if a gradient or a recorded function traces it.
     #[cfg(feature = "image")]
     #[panicking_twin]
     fn try_into_image<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Result<M, DimError>
@@ -76,8 +79,9 @@ pub trait IntoForeign: Computable<Rank = Rank0> {
     /// Converts to an array of mdarray with the dims as its axes, in this order:
     /// `m[[i, j]] = x[i, j]`.
     ///
-    /// If the tensor owns elements in this order, they are not copied. An expression is computed in
-    /// this order. The array's sizes may be static.
+    /// If the tensor owns elements in this order, and no clone shares them, they are not copied. An
+    /// expression is computed in this order. The array's sizes may be static; if all are, the array
+    /// stores its elements inline, and they are copied.
     ///
     /// ```text
     /// dims!(i, j);
@@ -87,8 +91,8 @@ pub trait IntoForeign: Computable<Rank = Rank0> {
     ///
     /// # Panics
     ///
-    /// If the array's static sizes differ, or if the tensor is an expression that cannot be
-    /// computed.
+    /// If the array's static sizes or a size given in `dims` differ, if the tensor is an expression
+    /// that cannot be computed, or if a gradient or a recorded function traces it.
     #[cfg(feature = "mdarray")]
     #[panicking_twin]
     fn try_into_mdarray<S: mdarray::ShapeOf<CountOf<D>>, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
@@ -102,7 +106,8 @@ pub trait IntoForeign: Computable<Rank = Rank0> {
     /// along one dim.
     ///
     /// `m[(i, j)] = x[i, j]`. If the tensor owns column-major elements, for example from a matrix,
-    /// they are not copied. An expression is computed in this order.
+    /// and no clone shares them, they are not copied, except into an `SMatrix` or `SVector`. An
+    /// expression is computed in this order.
     ///
     /// ```text
     /// dims!(i = 2, j = 3);
@@ -112,8 +117,8 @@ pub trait IntoForeign: Computable<Rank = Rank0> {
     ///
     /// # Panics
     ///
-    /// If the matrix's static sizes differ, or if the tensor is an expression that cannot be
-    /// computed.
+    /// If the matrix's static sizes or a size given in `dims` differ, if the tensor is an
+    /// expression that cannot be computed, or if a gradient or a recorded function traces it.
     #[cfg(feature = "nalgebra")]
     #[panicking_twin]
     fn try_into_matrix<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Result<M, DimError>

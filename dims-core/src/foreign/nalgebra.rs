@@ -20,8 +20,8 @@ use alloc::vec::Vec;
 use core::panic::Location;
 use typenum::{IsEqual, U1};
 
-/// A number of columns in nalgebra's types. With one static column there is one axis, else there
-/// are two.
+/// A number of columns in nalgebra's types. With one static column there is one axis, otherwise
+/// there are two.
 pub trait Columns: Dim {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

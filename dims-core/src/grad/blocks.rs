@@ -53,7 +53,7 @@ pub trait JacobianInputs<T: Real, O: Dims>: Inputs {
 /// | inputs | Hessian |
 /// |---|---|
 /// | `&Tensor<T, S>` | `Tensor<T, (S.., Prime<S>..)>` |
-/// | a tuple of up to 12 references to tensors | a tuple with one row for each, which is a tuple of blocks |
+/// | a tuple of up to 12 references to tensors | a tuple with a row for each tensor; each row is a tuple of blocks |
 /// | a reference to a struct with `#[derive(Parameters)]`, or to a `Vec`, an `Option`, an array or a tuple of parameters | [`HessianBlocks`] |
 #[diagnostic::on_unimplemented(
     message = "no Hessian with respect to `{Self}`",

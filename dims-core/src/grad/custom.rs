@@ -57,8 +57,8 @@ use twins::panicking_twin;
 ///
 /// # Panics
 ///
-/// If [`try_custom_vjp`] returns an error, and in the backward pass if the gradient and the inputs
-/// have different sizes.
+/// If [`try_custom_vjp`] returns an error. The backward pass fails if the gradient and the inputs
+/// have different sizes, or the gradient depends on a traced tensor that `pull_back` captures.
 ///
 /// # Errors
 ///

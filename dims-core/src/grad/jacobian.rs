@@ -87,7 +87,7 @@ fn jacobian_of<P: JacobianInputs<T, O>, T: Real, O: Dims>(
     P::blocks(&traced, &mut ComputedBlocks::new(shape.sizes(), blocks))
 }
 
-/// All second derivatives of a loss: `out[i', i] = d^2 f / d by[i'] d by[i]`, along each dim of the
+/// All second derivatives of a loss: `out[i, i'] = d^2 f / d by[i] d by[i']`, along each dim of the
 /// input and along its [prime](crate::types::prime).
 ///
 /// ```
@@ -100,7 +100,7 @@ fn jacobian_of<P: JacobianInputs<T, O>, T: Real, O: Dims>(
 /// assert_eq!(h.order((In, prime(In))), ndarray::array![[6.0, 0.0], [0.0, 12.0]]);
 /// ```
 ///
-/// [`hessian`] lets you name other dims for the second axes.
+/// [`hessian`] lets you name other dims for the rows.
 ///
 /// With respect to a tuple of references to tensors, the Hessian is a tuple with a row for each,
 /// and each row is a tuple of blocks. With respect to a reference to a struct of parameters, it is
@@ -124,7 +124,7 @@ fn jacobian_of<P: JacobianInputs<T, O>, T: Real, O: Dims>(
 /// # Errors
 ///
 /// If the loss does not depend on a parameter, the parameters of a struct do not have the element
-/// type of the loss, or the result does not fit into memory.
+/// type of the loss, no parameter has floats, or the result does not fit into memory.
 #[panicking_twin]
 #[rustfmt::skip] // rustc quotes the line
 pub fn try_hessian_primed<P: HessianInputs<L::Elem, Twice = W>, L: ScalarLoss, W: MaybeDim<IsMissing: OncePerDimOfHessian<W>>>(

@@ -66,8 +66,8 @@ impl<'t, T, S: Dims, R: Rank> Lend<'t> for Named<T, S, R> {
     }
 }
 
-/// A view can be passed like a reference. The function gets an owned copy. `#[batched]` passes
-/// views to a function's body.
+/// A view can be passed like a reference. The function gets a reference to an owned copy.
+/// `#[batched]` passes views to a function's body.
 impl<T, S: Dims, R: Rank> Referring for Named<T, S, R, View<'_, T, S, R>> {
     type Value = Named<T, S, R>;
 }

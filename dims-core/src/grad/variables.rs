@@ -69,12 +69,12 @@ impl Elements {
         Elements { held, sizes: self.sizes.clone(), place: self.place.clone() }
     }
 
-    /// Its elements along its axes.
+    /// The elements along the axes.
     pub(super) fn field(&self) -> Field {
         Field::held(&self.sizes, &self.held, self.place.clone())
     }
 
-    /// Its elements in the memory layout of another tensor with the same sizes.
+    /// The elements in the memory layout of another tensor with the same sizes.
     pub(super) fn lying_as(&self, other: &Elements) -> Result<Arc<dyn Held>, DimError> {
         let field = Field::held(&self.sizes, &self.held, self.place.clone());
         let dtype = other.held.dtype().expect("floats are known");
@@ -83,7 +83,7 @@ impl Elements {
     }
 }
 
-/// Makes variables of all floats. Dropping it ends their call.
+/// Makes variables of all floats. Dropping this ends their gradient call.
 #[derive(Default)]
 pub struct Variables {
     pub(super) call: Arc<GradientCall>,
@@ -211,7 +211,7 @@ impl<P: Parameters> Drop for InPlace<'_, P> {
     fn drop(&mut self) {
         if let Some(first) = self.marking.first {
             // Only a user's implementation can return an error. Tensors that it has not visited
-            // stay variables of a finished call, which others treat as constants.
+            // stay variables of a finished call, which other calls treat as constants.
             let _ = P::visit([&mut *self.value], [], &mut Path::new(), &mut Ending(first));
         }
     }

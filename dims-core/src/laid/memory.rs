@@ -95,7 +95,7 @@ impl<T: Element> Memory for Vec<T> {
         tensor.into_vec()
     }
 
-    /// (A recorded program may refer to the memory, so it is not replaced.)
+    /// Keeps the memory, because a recorded program may refer to it.
     #[inline]
     #[track_caller]
     fn with_axes<S: Dims, N: Dims>(
@@ -252,7 +252,7 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
-        // (`W` fixes the innermost stride at 1 only if `Facts::layout` does.)
+        // `W` fixes the innermost stride at 1 only if `Facts::layout` does.
         strided(self.borrowed(), operands.next_row(), ())
     }
 

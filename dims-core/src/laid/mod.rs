@@ -115,13 +115,15 @@ const fn order_of<D: DimList, S: Dims>() -> AxisList {
 pub trait Lay: Computable<Rank = Rank0> {
     /// The tensor with its elements contiguous in the order of `dims`, which must be all its dims.
     ///
-    /// If the tensor owns elements that are already in this order, they are not copied, and
-    /// [`explain`](crate::plan::explain::explain) shows no step. An expression is computed in this
-    /// order. Otherwise elements are copied, which is a step of the plan.
+    /// If the tensor owns elements that are already in this order, they are not copied, unless a
+    /// clone shares them, and [`explain`](crate::plan::explain::explain) shows no step. An
+    /// expression is computed in this order. Otherwise elements are copied, which is a step of the
+    /// plan.
     ///
     /// # Panics
     ///
-    /// If the tensor is an expression that cannot be computed, or does not fit into memory.
+    /// If a size given in `dims` differs, or if the tensor is an expression that cannot be computed
+    /// or does not fit into memory.
     #[panicking_twin]
     fn try_laid<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
         self,
@@ -231,7 +233,11 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         unwrap(check_taken(M::elements(&self.0.expr), operation));
     }
 
-    /// The elements in memory order, mutably.
+    /// The elements in memory order, mutably. If a clone shares them, they are copied first.
+    ///
+    /// # Panics
+    ///
+    /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
     #[track_caller]
     pub fn as_mut_slice(&mut self) -> &mut [T]
     where
@@ -321,7 +327,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
 pub type NdOfList<L> = <<ListOf<L> as NestedPairs>::Count as Rank>::Nd;
 
 impl<T: Element, L: SetOf + Dims> Laid<T, L> {
-    /// The elements in memory order. Nothing is copied.
+    /// The elements in memory order. Nothing is copied, unless a clone shares the elements.
     ///
     /// # Panics
     ///
@@ -332,7 +338,8 @@ impl<T: Element, L: SetOf + Dims> Laid<T, L> {
         Vec::release::<L::Set>(self.0.expr)
     }
 
-    /// The elements as an ndarray array with the same axes in standard layout. Nothing is copied.
+    /// The elements as an ndarray array with the same axes in standard layout. Nothing is copied,
+    /// unless a clone shares the elements.
     ///
     /// # Panics
     ///

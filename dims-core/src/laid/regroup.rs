@@ -26,7 +26,8 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// # Panics
     ///
-    /// If `whole` has a different size, or the product of the sizes overflows.
+    /// If `whole` has a different size, a size given in `parts` differs, or the product of the
+    /// sizes overflows.
     #[panicking_twin]
     pub fn try_flatten<P: Neighbours<L>, W: UnionOf<P, L>>(
         self,
@@ -55,7 +56,8 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// # Panics
     ///
-    /// If the product of the sizes is not the size of `whole`.
+    /// If the product of the sizes is not the size of `whole`, a given size of `whole` differs, or
+    /// more than one size is unknown.
     #[panicking_twin]
     pub fn try_unflatten<W: AxisOf<L>, P: PartsOf<W> + InPlaceOf<W, L> + RolesUnflatten<W>>(
         self,

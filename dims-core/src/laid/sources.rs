@@ -121,7 +121,7 @@ arrays! {
 
 /// Why the elements of an array do not have the required layout.
 enum NotSo {
-    /// They are not in the order of its axes.
+    /// They are not in the order of the array's axes.
     InOrder,
     /// They are only part of their vector, because the array was sliced.
     Alone,

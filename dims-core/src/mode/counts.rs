@@ -30,10 +30,10 @@ impl StepCount {
 /// returns it. It prints as a table.
 ///
 /// For products and attention, each multiplication and addition is an operation; for other steps,
-/// each element counts as one, however many functions are applied to it: `(x * 2 + 1).exp()` over
-/// 10 elements is one step of 10 operations. Copies count no operations. Bytes are those of all
-/// results, including copies made within an operation. In a loop of calls, the steps of each call
-/// are counted too.
+/// each element that they process counts as one, however many functions are applied to it:
+/// `(x * 2 + 1).exp()` over 10 elements is one step of 10 operations. Copies count no operations.
+/// Bytes are those of all results, including copies made within an operation. In a loop of calls,
+/// the steps of each call are counted too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts(BTreeMap<(bool, &'static str), StepCount>);
 

@@ -37,8 +37,8 @@
 //! * **A step is one pass of a kernel**, or one group of matrix products, as `explain` lists them.
 //!   Several elementwise operations can be one step, and one operation can be several steps: a
 //!   product may copy an operand first.
-//! * **Order.** A mode is called after each step, in the order in which they run, and before
-//!   operands that are not needed afterwards are freed.
+//! * **Order.** A mode is called after each step, in the order in which they run. Freed operands
+//!   are reported after the step that read them.
 //! * **Nesting.** Modes can be nested: each is called for each step, the outermost one first.
 //! * **Gradients.** A mode is called for the steps of gradients too. [`Ran::place`] is then the
 //!   location of the step that they differentiate. Some cotangents, such as that of softmax, are

@@ -78,9 +78,8 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
         range: P,
     ) -> Result<Place<'_, T, S, R>, DimError> {
         let (shape, info) = (self.unified_shape()?, dim.info());
-        shape.check_given(&info)?;
         let (start, _, len) = within(&shape, info, range)?;
-        // A local dim keeps its own size.
+        // A given size is the size of the range. A local dim keeps the size of the whole dim.
         info.resized().unify(len, None)?;
         Ok(self.as_place().part(position(&shape, info), start, len))
     }

@@ -351,8 +351,8 @@ where
     I: DimRef + 'a,
     J: DimRef + 'a,
 {
-    // Clamped, so that adding an index to the offset does not overflow. No index exceeds half the
-    // range of `isize`.
+    // Clamped, so that adding an index to the offset does not overflow. In practice, no index
+    // exceeds `isize::MAX / 2`.
     let offset = offset.clamp(isize::MIN / 2, isize::MAX / 2);
     let row = Binary { op: ops::Offset, a: Iota::new(rows), b: Scalar(offset) };
     Select { cond: Binary { op, a: Iota::new(columns), b: row }, a: expr, b: Scalar(zero) }

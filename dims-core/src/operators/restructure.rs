@@ -1,5 +1,5 @@
 //! Operations that change the dims of a tensor, but not its elements: `rename`, `index`, `slice`,
-//! `flatten`, `unflatten`, `split`.
+//! `split`, `expand`, `flatten`, `unflatten` and others.
 
 pub mod names;
 pub mod pieces;
@@ -314,7 +314,7 @@ pub trait Restructure: Computable {
     }
 
     /// Cuts the tensor along the dim `whole` into consecutive pieces, one for each of the dims
-    /// `parts`. In each piece, its own dim replaces `whole`, as in torchdim's
+    /// `parts`. In each piece, that dim replaces `whole`, as in torchdim's
     /// `x.split(whole, (a, b))`. At most one size may be unknown; that piece gets the rest. rustc
     /// checks the sum of static sizes. The pieces are views, so call it on a reference if the
     /// tensor owns its elements.
@@ -347,7 +347,7 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If `count` is 0, or operands of the tensor have different sizes for one dim.
+    /// If `count` is 0, or the sizes of the tensor's operands conflict.
     #[panicking_twin]
     fn try_chunk<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
@@ -375,7 +375,7 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If operands of the tensor have different sizes for one dim.
+    /// If the sizes of the tensor's operands conflict.
     #[track_caller]
     fn unbind<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Vec<Remapped<Self, X>>
     where

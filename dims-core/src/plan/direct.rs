@@ -144,9 +144,9 @@ enum AxisRole {
     None,
     /// Both operands have it.
     Batch,
-    /// The left operand has it.
+    /// Only the left operand has it.
     Row,
-    /// The right operand has it.
+    /// Only the right operand has it.
     Column,
 }
 
@@ -242,8 +242,8 @@ const fn position(list: &[usize], number: usize) -> Option<usize> {
 impl Roles {
     /// The roles in the product of `a` and `b`, summed over the dims `reduced`. The result has the
     /// remaining dims of `all`. `None` unless the sum is a single axis, there are columns, there
-    /// are rows or a batch axis that can serve as rows, and the axes of each role are adjacent in
-    /// the result.
+    /// are rows or a batch axis that can serve as rows, the axes of each role are adjacent in the
+    /// result, and the result has at most `MOST` axes.
     ///
     /// `order` is the order of the axes of `all` in memory.
     pub const fn of(
@@ -283,8 +283,8 @@ impl Roles {
         }
     }
 
-    /// Like [`of`](Roles::of), for axes given by number: each operand has each number once, and the
-    /// result has some of them.
+    /// Like [`of`](Roles::of), for axes given by number. An operand has each number at most once,
+    /// and the result has some of these numbers.
     pub const fn of_axes(a: &[usize], b: &[usize], result: &[usize]) -> Option<Roles> {
         let mut found = Finding::NONE;
         let mut i = 0;

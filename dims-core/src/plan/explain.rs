@@ -48,7 +48,7 @@ impl Plan {
         self.steps.iter().map(PlanStep::bytes).sum()
     }
 
-    /// The source location of a step, appended to it.
+    /// The suffix of a printed step that shows its source location.
     pub(crate) fn place(&self, step: usize) -> StepSuffix {
         let is_backward = self.backward.get(step).copied().unwrap_or(false);
         StepSuffix { place: self.places.get(step).copied().flatten(), is_backward }

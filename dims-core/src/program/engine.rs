@@ -185,7 +185,7 @@ impl<In, Out: Parameters> Program<In, Out> {
     ///
     /// # Errors
     ///
-    /// See [`Parameters::walk`].
+    /// Returns an error if the elements of a tensor have a type that programs do not know.
     pub fn result_without_elements(&self) -> Result<Out, DimError> {
         without_elements(&self.result)
     }
@@ -195,7 +195,7 @@ impl<In, Out: Parameters> Program<In, Out> {
 ///
 /// # Errors
 ///
-/// See [`Parameters::walk`].
+/// Returns an error if the elements of a tensor have a type that programs do not know.
 pub fn without_elements<P: Parameters>(value: &P) -> Result<P, DimError> {
     P::walk([value], &mut Path::new(), &mut FoundTensors::default())
 }
@@ -234,7 +234,7 @@ impl EngineSetting {
 ///
 /// # Errors
 ///
-/// See [`Parameters::walk`].
+/// Returns an error if the elements of a tensor have a type that programs do not know.
 pub fn settings_of<P: Parameters>(value: &P) -> Result<Vec<EngineSetting>, DimError> {
     let mut found = InputSignature::default();
     P::walk([value], &mut Path::new(), &mut found)?;

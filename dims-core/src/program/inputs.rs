@@ -112,7 +112,7 @@ impl<'t, P: Parameters> Hand<'t> for &P {
     }
 }
 
-/// A view can be passed like a reference. The function gets an owned copy.
+/// A view can be passed like a reference. The function gets a reference to an owned tensor.
 #[diagnostic::do_not_recommend]
 impl<T: Element, S: Dims, R: Rank> RecordInputs for Named<T, S, R, View<'_, T, S, R>> {
     type Value = Named<T, S, R>;

@@ -31,7 +31,7 @@ struct Recorded<In, Out> {
     recorder: Mutex<Option<ThreadId>>,
 }
 
-/// Marks this thread as the recorder until it is dropped.
+/// Marks the thread that created this value as the recorder, until the value is dropped.
 struct Recorder<'r>(&'r Mutex<Option<ThreadId>>);
 
 impl<'r> Recorder<'r> {
@@ -130,8 +130,8 @@ where
     ///
     /// # Errors
     ///
-    /// Returns an error if a step cannot be run again, if an index is out of range, or if memory
-    /// runs out.
+    /// Returns an error if the function cannot be recorded (see [`record`](super::record())), if an
+    /// index is out of range, or if memory runs out.
     #[panicking_twin(but = "returns errors instead of panicking")]
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         // Most calls have the same signature as the previous call.
@@ -173,7 +173,7 @@ where
         Ok(())
     }
 
-    /// Calls the program for the inputs, or records it first.
+    /// Calls the program for the inputs, and records it first if there is none.
     fn call_first<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         let mut signature = InputSignature::default();
         let value = inputs.walk(&mut Path::new(), &mut signature)?;

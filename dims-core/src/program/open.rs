@@ -28,10 +28,12 @@ std::thread_local! {
 
 /// A dim whose size may differ from call to call, for [`spec`](super::spec).
 ///
-/// The function is recorded several times, at sizes near 500. Each number in its steps must be a
-/// product or a sum of sizes, times constants, or a fraction such as `1.0 / x.size(Row) as f32`. A
-/// number that depends on a size in any other way causes an error that names the step. A branch on
-/// a size (`if x.size(Row) > 100`) is taken as at the recorded sizes.
+/// The function is recorded several times, at sizes near 500. Each number in its steps that depends
+/// on dynamic sizes must be a product of at most three of them, a sum of two such products (in both
+/// cases with constant factors and a constant summand), or a fraction such as
+/// `1.0 / x.size(Row) as f32`. A number that depends on a size in any other way causes an error
+/// that names the step. A branch on a size (`if x.size(Row) > 100`) is taken as at the recorded
+/// sizes.
 ///
 /// The first call for a size prepares the program for it. The programs for the last 16 sizes are
 /// kept. A size of 0 is an error. Sums may be rounded differently than in the function itself,

@@ -221,8 +221,8 @@ impl<In, Out: Parameters> Program<In, Out> {
 }
 
 impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
-    /// Computes the result of the function for other inputs. They must have the sizes of the
-    /// recorded inputs.
+    /// Computes the result of the function for other inputs. Except along
+    /// [dynamic](super::dynamic) dims, they must have the sizes of the recorded inputs.
     ///
     /// On the same number of threads, the result has the same bits as that of the function if the
     /// axes of the inputs are stored in the recorded order. The exceptions are some sums of
@@ -280,7 +280,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     }
 
     /// The inputs, constants, steps and results as data, each with its element type, dims and
-    /// sizes. Printing the program shows the same.
+    /// sizes. Printing the program shows the listing as text.
     ///
     /// Steps are listed as they were recorded, each with its number of scalar operations and the
     /// bytes of its result.
@@ -313,7 +313,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     }
 }
 
-/// Writes one line for each input, constant and step.
+/// Writes one line for each input, constant and step, and one for the results.
 ///
 /// ```
 /// use typed_dims::prelude::*;

@@ -27,8 +27,8 @@ use kernels::trace::{Listing, Numeral, SavedRecording};
 
 /// A program as plain data, to be saved with `serde` (feature `serde`): see [`Program::to_saved`].
 ///
-/// Two saved programs are equal if they have the same inputs, steps, constants and results. Source
-/// locations do not count.
+/// Two saved programs are equal if they have the same inputs, steps, constants, settings and
+/// results. Source locations do not count.
 #[derive(Clone, Debug)]
 pub struct SavedProgram {
     /// The program for its sizes, or for the recorded sizes if some dims are dynamic.
@@ -333,8 +333,8 @@ struct ResultsLike<'s> {
     layouts: alloc::vec::IntoIter<(ResultLayout, DType)>,
     settings: core::slice::Iter<'s, SavedSetting>,
     found: Vec<ResultLayout>,
-    /// Whether the tensors must have the saved sizes. Optimizers store the sizes of their state
-    /// separately, so they cannot change.
+    /// Whether the tensors must have the saved sizes. (Optimizers store the sizes of their state
+    /// separately, and a walk does not change those.)
     sized: bool,
 }
 

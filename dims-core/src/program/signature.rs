@@ -287,7 +287,7 @@ impl<'p> GivenInputs<'p> {
         GivenInputs { reorders: false, ..GivenInputs::new(expected) }
     }
 
-    /// The memory of all inputs. It is an error if some are missing.
+    /// The memory of all inputs. It is an error if inputs or settings are missing.
     pub(super) fn finish(mut self) -> Result<Vec<Arc<dyn Held>>, DimError> {
         let what = match (self.expected.next(), self.settings.next()) {
             (Some(missing), _) => format!("there is no input `{}`", missing.path),

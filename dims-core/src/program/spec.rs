@@ -73,7 +73,7 @@ pub trait SpecOf<P, M> {
     #[doc(hidden)]
     #[track_caller]
     fn value(&self) -> P;
-    /// The dims that are open in it.
+    /// The open dims of the value.
     #[doc(hidden)]
     fn open(&self) -> Vec<DimKey> {
         Vec::new()

@@ -32,8 +32,8 @@ fn assert_counted(sizes: &[usize], len: usize) {
     assert_eq!(volume(sizes.iter().copied(), 1), Some(len), "the sizes are the shape of the data");
 }
 
-/// The elements as an array view along these axes, each a size and a stride. Every axis must move
-/// along the elements' own axes.
+/// The elements as an array view along these axes, each a size and a stride. Each position of these
+/// axes must be a position of the elements' own axes.
 pub(crate) fn view<'a, T, D: Dimension>(
     elements: Elements<'a, T>,
     axes: &[(usize, isize)],
@@ -50,8 +50,9 @@ pub(crate) fn view<'a, T, D: Dimension>(
     for (at, &(size, stride)) in axes.iter().enumerate() {
         (sizes[at], strides[at]) = (size, if empty { 0 } else { stride.unsigned_abs() });
     }
-    // SAFETY: the axes move along those of the elements, which are borrowed for `'a`. From the
-    // element at the far end of the reversed axes, all others are at nonnegative offsets.
+    // SAFETY: each position of the axes is one of the elements' own axes, and the elements are
+    // borrowed for `'a`. From the element at the far end of the reversed axes, all others are at
+    // nonnegative offsets.
     let mut view = unsafe { RawArrayView::from_shape_ptr(sizes.strides(strides), first).deref_into_view() };
     for (at, _) in axes.iter().enumerate().filter(|(_, (_, stride))| *stride < 0) {
         view.invert_axis(Axis(at));

@@ -123,7 +123,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         Evaluated { data, start: 0, named, positional, origin, marker: PhantomData }
     }
 
-    /// The same elements with another origin of the sizes: another tensor, or `None` for a file.
+    /// The same elements with another origin of the sizes: that of another tensor, or `None` for a
+    /// file.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn with_origin(self, origin: Origin) -> Self {
         Evaluated { origin, ..self }
@@ -156,7 +157,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     ///
     /// # Panics
     ///
-    /// If the number of elements is not the size of the axis.
+    /// If there are fewer elements than the size of the axis.
     #[track_caller]
     pub(crate) fn along(data: Vec<T>, axis: usize, sizes: &[usize]) -> Self {
         let own = |at: usize| Axis::new(sizes[at], if at == axis { 1 } else { 0 });
@@ -409,7 +410,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     }
 
     /// The elements, if they are contiguous in this order of axes (dims first, then positional
-    /// axes) and there are no others.
+    /// axes), there are no others, and they are not traced.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn into_contiguous(self, order: &[usize]) -> Result<Vec<T>, Self>
     where

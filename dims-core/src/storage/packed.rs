@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 /// Elements `E` that are contiguous in the order of the dims `L`, and have no other dims.
 ///
 /// If all operands of an expression are packed in one order, and the result is stored in that order
-/// or reduced along its lines, rustc knows the loops except for their lengths.
+/// or reduced along lines of the operands, rustc knows the loops except for their lengths.
 #[repr(transparent)]
 pub struct Packed<E, L>(pub(crate) E, PhantomData<fn() -> L>);
 

@@ -12,8 +12,8 @@ use kernels::memory::buffer::Buffer;
 
 /// Elements in shared memory, with a size and a stride for each axis.
 ///
-/// Invariant: if no axis is empty, then for every position the element at `start` plus the strides
-/// is an element of `data`.
+/// Invariant: if no axis is empty, then every position of the axes, offset from `start` by the
+/// strides, is an element of `data`.
 #[derive(Clone)]
 pub(crate) struct SharedElements<T> {
     data: Arc<Buffer<T>>,

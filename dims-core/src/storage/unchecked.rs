@@ -9,7 +9,7 @@
 //!    [`Shape`](crate::plan::shape::Shape) unifies the sizes of all operands' axes: a different
 //!    size is an error before anything runs. [`Expr::rows`](crate::expr::Expr::rows) writes, for
 //!    each operand, the stride of each axis at the loop that the axis was unified with, and 0 at
-//!    the others. Both are methods of sealed traits, so no other crate implements them.
+//!    the others. `Expr` is sealed, so no other crate implements it.
 //! 3. *A nest keeps them.* [`Nest`] merges, splits and orders loops, and never exceeds their sizes.
 //!    [`Expr::kernel`](crate::expr::Expr::kernel) is called with the rows of the nest over which
 //!    the kernel runs.

@@ -67,7 +67,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         work: W,
     ) -> Result<Self, DimError> {
         self.check_given(&axis)?;
-        // The dims of the tensor are stored in the order of the axes.
+        // The dims of the tensor are in the order of the axes.
         let order: Order = (0..self.data.axes().len()).collect();
         let out = along_axes(self.in_memory(), &order, &[Self::position(axis)], work)?;
         let out = Stream::evaluate(out)?;

@@ -11,16 +11,16 @@
 //! |---|---|---|
 //! | pointwise: `&x + &y`, [`relu`](Stream::relu), [`map`](Stream::map), functions of tensors by [`pointwise`](Stream::pointwise) | `[a b! c] (*) [a b! c] -> [a b! c]` | compute |
 //! | [`slice`](Stream::slice) on the data dimension | `[a b c!][:, :, :n] -> [a b n!]` | compute |
-//! | `slice` on another | `[a b! c][:, :, :n] -> [a b! n]` | free |
+//! | `slice` on another dim | `[a b! c][:, :, :n] -> [a b! n]` | free |
 //! | [`new_axis_before`](Stream::new_axis_before), [`new_axis_after`](Stream::new_axis_after) | `[a! b] -> [1 a! b]` | free |
 //! | [`broadcast`](Stream::broadcast) | `[1 b!] -> [n b!]` | free |
 //! | `broadcast` of the data dimension | `[a 1!] -> [a n!]` | close to free |
 //! | [`concat`](Stream::concat), [`repeat`](Stream::repeat) along the data dimension | `[a! b c] -> [(a * n)! b c]` | compute |
-//! | `concat`, `repeat` along another, [`stack_before`](Stream::stack_before) | `[a! b c] -> [a! (b * n) c]` | free |
+//! | `concat`, `repeat` along another dim, [`stack_before`](Stream::stack_before) | `[a! b c] -> [a! (b * n) c]` | free |
 //! | [`sum_keepdim`](Stream::sum_keepdim), .. along the data dimension | `[a! b] -> [1! b]` | compute |
-//! | [`sum`](Stream::sum), `sum_keepdim`, .. along another | `[a! b] -> [a!]` | slower |
+//! | [`sum`](Stream::sum), `sum_keepdim`, .. along another dim | `[a! b] -> [a!]` | slower |
 //! | [`softmax`](Stream::softmax), [`cumsum`](Stream::cumsum) along the data dimension | `[a! b] -> [a! b]` | compute |
-//! | `softmax`, `cumsum` along another | `[a! b] -> [a! b]` | slower |
+//! | `softmax`, `cumsum` along another dim | `[a! b] -> [a! b]` | slower |
 //! | [`contract`](Stream::contract) of the data dimension with a constant | `[b i j] @ [b j! k] -> [b i! k]` | compute |
 //! | of another dim ([`allow_dynamic_weights`](Stream::allow_dynamic_weights)) | `[b i j] @ [b j k!] -> [b i k!]` | slower |
 //! | of two streams (`allow_dynamic_weights`) | `[b! i j] @ [b j! k] -> [b! i k]` | slower |
@@ -341,7 +341,8 @@ pub trait Streamed: Computable<Rank = Rank0> {
     ///
     /// # Panics
     ///
-    /// If the tensor is an expression that cannot be computed, or does not fit into memory.
+    /// If the tensor is an expression that cannot be computed, it does not fit into memory, or a
+    /// size given with a dim is not the size in the tensor.
     #[panicking_twin]
     fn try_stream<O: DimsOf<Self::Dims, X>, X: StreamedWhole<O>, A: DataOf<O>>(
         self,

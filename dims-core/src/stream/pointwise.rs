@@ -330,8 +330,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
 // (Bounds are written with each operation, because rustc quotes their line.)
 macro_rules! unary {
     ($($(#[$doc:meta])* $name:ident $op:ident [$($bound:tt)*];)*) => {
-        /// Operations on each element; compute. For others, use [`map`](Stream::map) with a
-        /// closure.
+        /// Operations on each element; compute. For other functions, use [`map`](Stream::map) with
+        /// a closure.
         impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {$(
             $(#[$doc])*
             ///

@@ -312,7 +312,8 @@ type StaticStride<L, D> = <<<L as Dims>::List as DividesInto<D, ()>>::Behind as 
 type OtherStride<L, D> = <<<L as Dims>::List as DividesInto<D, ()>>::Behind as SizesTogether>::Unsized;
 
 condition! {
-    /// The condition that the products of the static sizes of `P` and `L` are equal.
+    /// The condition that the products of the sizes of `P` and `L` are equal, or one of them is not
+    /// static.
     #[diagnostic::on_unimplemented(
         message = "`{P}` and `{L}` do not have the same number of elements",
         label = "a reshape keeps the number of elements"

@@ -90,7 +90,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     ///
     /// # Panics
     ///
-    /// If operands of the tensor have different sizes for one dim, or `dim` has a different size.
+    /// If the sizes of operands conflict, a dim has no size, or `dim` has a different size.
     #[track_caller]
     pub fn size<D: DimRef + DimsOf<S, X>, X: Dims>(&self, dim: D) -> usize {
         let shape = unwrap(self.unified_shape());
@@ -102,7 +102,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     ///
     /// # Panics
     ///
-    /// If operands of the tensor have different sizes for one dim.
+    /// If the sizes of operands conflict, or a dim has no size.
     #[track_caller]
     pub fn dims(&self) -> Vec<(&'static str, usize)> {
         let shape = unwrap(self.unified_shape());
@@ -114,7 +114,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     ///
     /// # Panics
     ///
-    /// If operands of the tensor have different sizes for one dim.
+    /// If the sizes of operands conflict, or a dim has no size.
     #[track_caller]
     pub fn positional_sizes(&self) -> Vec<usize> {
         let shape = unwrap(self.unified_shape());
@@ -141,7 +141,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     ///
     /// # Panics
     ///
-    /// If operands of the tensor have different sizes for one dim, or the number overflows.
+    /// If the sizes of operands conflict, a dim has no size, or the number overflows.
     #[track_caller]
     pub fn len(&self) -> usize {
         let shape = unwrap(self.unified_shape());

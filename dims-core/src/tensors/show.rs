@@ -104,8 +104,9 @@ fn check_compared<T: Element, S: Dims, R: Rank, E1: Expr<Elem = T>, E2: Expr<Ele
     unwrap(check_unrecorded(&b.expr, operation));
 }
 
-/// Two tensors are equal if their sizes and all their elements are. In a function that is
-/// [recorded](crate::program::record), comparing a tensor that depends on the inputs panics.
+/// Two tensors are equal if their sizes and all their elements are equal. An expression that cannot
+/// be computed is equal to no tensor. In a function that is [recorded](crate::program::record),
+/// comparing a tensor that depends on the inputs panics.
 impl<T, S, R, E1, E2> PartialEq<Named<T, S, R, E2>> for Named<T, S, R, E1>
 where
     T: Element + PartialEq,

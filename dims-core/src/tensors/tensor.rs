@@ -28,8 +28,8 @@ pub trait AsTensor: Sized {
     type Dims: Dims;
     /// The positional axes.
     type Rank: Rank;
-    /// The source of the elements: an [`Expr`]. (Operations that compute the tensor have that
-    /// bound.)
+    /// The source of the elements: an [`Expr`], though only operations that compute the tensor
+    /// require this bound.
     type Expr;
     /// The tensor.
     #[doc(hidden)]
@@ -58,9 +58,9 @@ impl<E> Deref for BorrowedExpr<'_, E> {
     }
 }
 
-/// A tensor whose elements can be computed. Every [`AsTensor`] is one. It is a separate bound,
-/// because otherwise rustc would prove it again at every operation, down to the leaves of the
-/// expression.
+/// A tensor whose elements can be computed: every [`AsTensor`] whose expression is an [`Expr`]. It
+/// is a separate bound, because otherwise rustc would prove it again at every operation, down to
+/// the leaves of the expression.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor",
     label = "a tensor is expected here",
@@ -110,7 +110,7 @@ type OpenOf<A> = <<A as AsTensor>::Expr as Expr>::Open;
 /// The first dim without a size, or [`Nothing`](crate::types::set::Nothing).
 type Unsized<A> = <OpenOf<A> as Without<<A as AsTensor>::Expr>>::First;
 
-/// The tensor, after checking that sizes carried by `dims` are its own: see
+/// The tensor, after checking that sizes carried by `dims` are the tensor's: see
 /// [`Of`](crate::types::dim::Of).
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn checked<A: Computable, D: DimList>(tensor: A, dims: &D) -> Result<NamedOf<A>, DimError> {

@@ -37,8 +37,8 @@
 //!
 //! The metadata has the names of a tensor's dims under `dims of <tensor>`. For each optimizer, it
 //! has the kind and moments under `state of <optimizer>`, and the number of steps under
-//! `steps of <optimizer>`. A parameter that was frozen for a time has its own number of steps,
-//! under `steps in <optimizer> of <parameter>`. In Python:
+//! `steps of <optimizer>`. A parameter that has taken fewer steps, because it was frozen or added
+//! later, has its own number under `steps in <optimizer> of <parameter>`. In Python:
 //!
 //! ```text
 //! with safetensors.safe_open("network.safetensors", "np") as file:
@@ -94,8 +94,8 @@ impl Checkpoint {
         Self::default()
     }
 
-    /// Adds all tensors of a value. Their names start with `name`; if it is `""`, they have no
-    /// prefix.
+    /// Adds all tensors of a value, except fields with `#[parameters(constant)]` or
+    /// `#[parameters(state)]`. Their names start with `name`; if it is `""`, they have no prefix.
     ///
     /// # Errors
     ///
@@ -120,8 +120,8 @@ impl Checkpoint {
     }
 
     /// Adds the state of an optimizer under a name: its kind, its moments and master weights, and
-    /// the number of its steps. For parameters that were frozen for a time, it also adds their own
-    /// numbers of steps.
+    /// the number of its steps. For parameters that have taken fewer steps, because they were
+    /// frozen or added later, it also adds their numbers of steps.
     ///
     /// The state is that of the parameters of the last step. If you have added or removed some
     /// since then, call [`prepare`](Optimizer::prepare) first; otherwise
@@ -280,7 +280,8 @@ impl<B: AsRef<[u8]>> Saved<B> {
         self.file.note(name)
     }
 
-    /// Replaces all tensors of a value with those stored under the name.
+    /// Replaces the tensors of a value with those stored under the name. Fields with
+    /// `#[parameters(constant)]` or `#[parameters(state)]` are kept.
     ///
     /// # Errors
     ///

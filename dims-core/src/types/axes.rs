@@ -57,7 +57,7 @@ unsafe impl<const N: usize> AxisBlock for [Axis; N] {
 #[repr(C)]
 pub struct Cons<H, T>(H, T);
 
-// SAFETY: `repr(C)` puts `T` directly behind `H`: both have the alignment of `Axis` (or are empty
+// SAFETY: `repr(C)` puts `T` directly after `H`: both have the alignment of `Axis` (or are empty
 // and no more aligned), whose size is a multiple of it, so there is no padding.
 unsafe impl<H: AxisBlock, T: AxisBlock> AxisBlock for Cons<H, T> {
     const LEN: usize = H::LEN + T::LEN;

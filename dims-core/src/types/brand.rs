@@ -108,7 +108,7 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A dim that sorts before the dim `O`: it is declared earlier in the same `dims!`.
+/// A dim that sorts before the dim `O`, such as one declared earlier in the same `dims!`.
 ///
 /// A set of dims is sorted, so a tensor with two generic dims needs their order, stated for both
 /// dims:
@@ -419,7 +419,7 @@ pub struct DimInfo<'a> {
     pub cell: Option<&'a DimCell>,
 }
 
-/// The digits to base 16 as types, each followed by the rest of its key, and their comparison
+/// The base 16 digits as types, each followed by the rest of its key, and their comparison
 /// table.
 ///
 /// The table compares whole keys, so that a digit is one step for rustc. The base is small, because

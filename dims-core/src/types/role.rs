@@ -31,9 +31,9 @@
 //! | operation | expects |
 //! |---|---|
 //! | pooling along dims | [`DataFeature`] |
-//! | `conv`, along dims | [`DataFeature`] |
-//! | `conv`, its channels | [`AnyChannel`]: [`DataChannel`] or [`FilterInChannel`] |
-//! | `conv`, positions in the window | [`FilterSpatial`] |
+//! | `conv` and `conv_transpose`, along dims | [`DataFeature`] |
+//! | `conv` and `conv_transpose`, their channels | [`AnyChannel`]: [`DataChannel`] or [`FilterInChannel`] |
+//! | `conv` and `conv_transpose`, positions in the window | [`FilterSpatial`] |
 //! | `batch_norm`, the other dims | [`DataChannel`] |
 //! | [`scan`](crate::operators::scan::scan) over a dim | [`DataTime`] |
 //!

@@ -1,7 +1,7 @@
 //! Sizes of dims: static, or known only at run time.
 //!
-//! Messages show [`Static<N>`]. Where a static size must be a product or a sum of others, typenum
-//! does the arithmetic.
+//! Messages show [`Static<N>`]. Where a static size must be a product or a sum of other sizes,
+//! typenum does the arithmetic.
 
 use crate::types::brand::Brand;
 use crate::types::condition::condition;

@@ -291,8 +291,8 @@ fn gelu64(x: f64) -> f64 {
     x * normal_below64(x)
 }
 
-/// Functions of the standard library or `libm`, for one element at a time, and the vectorised
-/// functions of this file.
+/// Elementary functions: the vectorised ones of this file where they exist for the type, otherwise
+/// those of the standard library or `libm`, for one element at a time.
 pub trait Math: Sized {
     /// `e^x`
     fn exp_in<I: Isa>(self) -> Self;

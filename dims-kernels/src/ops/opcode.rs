@@ -417,8 +417,8 @@ macro_rules! binary_codes {
             pub(crate) fn integers<I: Isa>(self, a: &[isize], b: &[isize], out: &mut [isize]) {
                 #[allow(unreachable_patterns)] // operations that are written out above
                 match self {
-                    // A quotient by 0 is 0. During the recording it was not used, or it would have
-                    // panicked.
+                    // A quotient by 0 is 0, because programs also compute quotients that a `select`
+                    // does not take.
                     BinaryOpcode::Div => both(a, b, out, |a, b| if b == 0 { 0 } else { a.wrapping_div(b) }),
                     BinaryOpcode::Rem => both(a, b, out, |a, b| if b == 0 { 0 } else { a.wrapping_rem(b) }),
                     BinaryOpcode::Remainder => both(a, b, out, |a, b| if b == 0 { 0 } else { special::remainder(a, b) }),

@@ -44,7 +44,7 @@ pub fn mish<I: Isa, T: Real>(x: T) -> T {
     bounded(x) * Analytic::tanh::<I>(softplus::<I, T>(x))
 }
 
-/// `ln(1 + x)` for `x >= -1` that are not large, with the vectorised logarithm and W. Kahan's
+/// `ln(1 + x)` for `x >= -1` that is not large, with the vectorised logarithm and W. Kahan's
 /// correction for the rounding of `1 + x`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn ln_of_1_and<I: Isa, T: Real>(x: T) -> T {
@@ -52,8 +52,8 @@ fn ln_of_1_and<I: Isa, T: Real>(x: T) -> T {
     if sum == T::one() { x } else { Analytic::ln::<I>(sum) * (x / (sum - T::one())) }
 }
 
-/// `ln(x / (1 - x))`. From 1/4 to 3/4 it is computed as `ln(1 + r)` with a small `r`, which keeps
-/// the precision.
+/// `ln(x / (1 - x))`. From 1/4 to 3/4 it is computed as `ln(1 + r)` with `r = (2x - 1) / (1 - x)`,
+/// which is precise near 1/2.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn logit<I: Isa, T: Real>(x: T) -> T {
     let rest = T::one() - x;
@@ -108,7 +108,7 @@ pub fn tanh_shrink<I: Isa, T: Real>(x: T) -> T {
     if num_traits::Float::abs(x) < constant(1.25) { near } else { x - Analytic::tanh::<I>(x) }
 }
 
-/// The divisor. It must not be 0 for integers.
+/// The divisor. Panics if it is 0 and the elements are integers.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn divisor<T: Num>(operation: &str, b: T) -> T {
     if !T::DIVIDES_BY_ZERO && b == T::ZERO {
@@ -246,7 +246,8 @@ fn sinc_slope_f64(n: u32, x: f64) -> f64 {
         }
         return sum;
     }
-    // From `(x sinc(x))' = cos(pi x)`: `x f_n + n f_(n - 1)` is a derivative of `sin(pi x) / pi`.
+    // From `(x sinc(x))' = cos(pi x)`: `x f_n + n f_(n - 1)` is the `n`th derivative of
+    // `sin(pi x) / pi`.
     let (sin, cos) = (sin_pi(x), sin_pi(0.5 - num_traits::Float::abs(x % 2.0)));
     let (mut slope, mut scale) = (sin / (PI * x), 1.0);
     for order in 1..=n {
@@ -333,7 +334,7 @@ pub fn floor_div<T: Ordered>(a: T, b: T) -> T {
     if rest != T::ZERO && (rest < T::ZERO) != (b < T::ZERO) { quotient.sub(T::ONE) } else { quotient }
 }
 
-/// `(a - b)^2`, rounded once.
+/// `(a - b)^2`, computed in the accumulator type.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn squared_error<T: Num>(a: T, b: T) -> T {
     let difference = a.to_acc().sub(b.to_acc());
@@ -371,7 +372,7 @@ pub fn heaviside<T: Ordered>(a: T, b: T) -> T {
     }
 }
 
-/// The cross entropy of two events, with the predicted probability `p` and the target `y`.
+/// The binary cross entropy of the predicted probability `p` and the target `y`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn bce<I: Isa, T: Real>(p: T, y: T) -> T {
     let least = constant::<T>(-100.0);

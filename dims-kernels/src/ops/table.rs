@@ -44,8 +44,8 @@ macro_rules! unary_operations {
             }
             /// `!x`
             Not not(x: Logic) -> T, elsewhere, wraps { value: x.not() }
-            /// `|x|`, for complex numbers the real magnitude. The least integer wraps around to
-            /// itself.
+            /// `|x|`, for complex numbers the magnitude as a real number. The least integer wraps
+            /// around to itself.
             Abs abs(x: Magnitude) -> (T::Abs), wraps {
                 value: x.magnitude(), slope(_): x.signum(), on: -3.0..3.0
             }
@@ -233,8 +233,8 @@ macro_rules! unary_operations {
                 value: if num_traits::Float::abs(x) <= lambda { T::zero() } else { x },
                 slope(_): outside(x, lambda), on: -3.0..3.0
             }
-            /// `x` moved towards 0 by `lambda`, or 0 if `|x| <= lambda`. `lambda` must be 0 or more:
-            /// this is not checked, and a negative one moves `x` away from 0.
+            /// `x` moved towards 0 by `lambda`, or 0 if `|x| <= lambda`. `lambda` must be 0 or
+            /// more: this is not checked, and a negative one moves `x` away from 0.
             SoftShrink soft_shrink(x: Real, lambda = 1.0) -> T {
                 value: special::soft_shrink(x, lambda), slope(_): outside(x, lambda), on: -3.0..3.0
             }
@@ -358,7 +358,8 @@ macro_rules! binary_operations {
                 value: special::xlogy::<I, T>(x, y),
                 slopes(_): [xlogy_by_factor(x, y), xlogy_by_argument(x, y)], on: [-3.0..3.0, 0.4..3.0]
             }
-            /// 0 where `x` is negative, `y` where it is 0, 1 where it is positive, NaN where it is NaN.
+            /// 0 where `x` is negative, `y` where it is 0, 1 where it is positive, NaN where it is
+            /// NaN.
             Heaviside heaviside(x, y: Ordered) -> T {
                 value: special::heaviside(x, y),
                 slopes(_): [zero(), x.choose(x.eq(0.0), 1.0, 0.0)], on: [-3.0..3.0, -2.0..2.0]
@@ -405,7 +406,7 @@ macro_rules! binary_operations {
             Ne ne(x, y: Equality) -> bool { value: x != y }
         }
         constants {
-            /// `(x - y)^2 / 2` where `|x - y| <= delta`, else `delta * (|x - y| - delta / 2)`.
+            /// `(x - y)^2 / 2` where `|x - y| <= delta`, otherwise `delta * (|x - y| - delta / 2)`.
             Huber huber_loss(x, y: Real, delta = 1.37) -> T, elsewhere {
                 value: special::huber(x - y, delta),
                 slopes(_): [(x - y).clamp(-delta, delta), -(x - y).clamp(-delta, delta)],

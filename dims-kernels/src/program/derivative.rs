@@ -335,7 +335,7 @@ fn mish_slope(x: Symbol<'_>) -> Symbol<'_> {
     tanh + tanh_slope(softplus).chain(x.sigmoid().chain(x))
 }
 
-/// 0 below -3, 1 above 3, else `(2x + 3) / 6`.
+/// 0 up to -3, 1 from 3 on, and `(2x + 3) / 6` in between.
 fn hard_swish_slope(x: Symbol<'_>) -> Symbol<'_> {
     let middle = (x * 2.0 + 3.0) * (1.0 / 6.0);
     let (above, below) = (x.ge(3.0), x.le(-3.0));
@@ -396,7 +396,7 @@ fn powf_by_exponent<'b>(x: Symbol<'b>, y: Symbol<'b>, z: Symbol<'b>) -> Symbol<'
 }
 
 /// `side / (x^2 + y^2)`, where `side` is `x` or `y`; 0 at the origin and at infinite points. The
-/// squares could overflow or be 0, so they are not computed.
+/// squares could overflow or underflow, so they are not computed.
 fn slope_of_angle<'b>(x: Symbol<'b>, y: Symbol<'b>, side: Symbol<'b>) -> Symbol<'b> {
     let length = x.hypot(y);
     let slope = side / length / length;

@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 pub trait ProgramOutput: Element {
     /// The kind of register that the result is in.
     const KIND: RegisterKind;
-    /// Takes a result from its register, if it is stored there unchanged.
+    /// The results in their register; null if the register does not hold them unchanged.
     fn take(line: RegisterLine) -> *const Self;
     /// Converts a float to this type.
     fn of(value: f64) -> Self;
@@ -628,8 +628,8 @@ impl SpanOperand<'_> {
         RegisterLine(place.cast())
     }
 
-    /// Loads the elements of a span into a register. If they are contiguous and have the register's
-    /// type, the register points to them.
+    /// Loads the elements of a span into a register. If they are contiguous, and floats or `bool`s
+    /// of the register's type, the register points to them.
     fn load(&mut self, span: &Span<'_>, kind: RegisterKind, place: *mut u64) -> RegisterLine {
         let mut steps = OperandSteps::of(&self.row, span.at);
         let mut table = self.source.table.zip(self.table).map(|(start, row)| {

@@ -289,7 +289,7 @@ impl Builder {
     }
 
     /// The result of an operation on elements of a type, wrapped around or rounded to that type.
-    /// `leaves_type` tells whether the result can be out of range for the type.
+    /// `leaves_type` tells whether the result may be a value that the type does not have.
     fn wrapped(&mut self, result: Register, dtype: Option<DType>, leaves_type: bool) -> Register {
         match dtype {
             Some(dtype) if self.kind(result) == dtype.kind() => {

@@ -116,7 +116,7 @@ pub(super) type HollowResults = fn(&dyn Any) -> Option<Result<StepResults, Error
 #[cfg(feature = "std")]
 pub(super) static HOLLOW: OnceLock<HollowResults> = OnceLock::new();
 
-/// The results of a step without elements, if an operand has none. Steps that call the user's
+/// The results of a step, without elements, if an operand has none. Steps that call the user's
 /// functions run anyway: memory without elements reads as zeros.
 #[cfg(feature = "std")]
 #[cold]

@@ -78,7 +78,8 @@ impl<T: Element, W: LineOp<T> + 'static> StepKind for WorkLines<T, W> {
 /// Operands: `lines` lines of `len` elements, one line of gains, and one line of biases. Result:
 /// `lines` lines of `len` elements.
 ///
-/// It has no derivative. If one is needed, three steps are used instead.
+/// It has no derivative. If one is needed, the operator normalizes the lines in one step, and
+/// applies the gain and the bias as an expression.
 #[derive(Clone, Copy, Debug)]
 pub struct StandardizeAffineLines<T> {
     /// The number of lines.

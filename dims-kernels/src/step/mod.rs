@@ -6,7 +6,7 @@
 //! for derivatives.
 //!
 //! ```text
-//! operator  ->  StepKind + operands  ->  execute: threads -> kernel -> plan -> derivative  ->  results
+//! operator -> StepKind, operands -> execute (threads, kernel, plan, derivative) -> results
 //! ```
 //!
 //! Related kinds share a file, or the folder `linalg`, with their kernels and their derivatives.
@@ -63,7 +63,7 @@ pub trait StepKind: Send + Sync + 'static {
     /// The name in plans and messages.
     fn name(&self) -> &'static str;
 
-    /// The number of lines in the results, and the number of elements per line, for plans.
+    /// The number of lines, and the number of elements per line, for plans.
     fn lines(&self) -> [usize; 2];
 
     /// The plan of a run on `threads` threads with results of `bytes` bytes.
@@ -72,7 +72,7 @@ pub trait StepKind: Send + Sync + 'static {
         PlanStep::Lines { work: self.name(), lines, len, bytes, threads }
     }
 
-    /// The number of elements to work on if several threads can share them; else 0.
+    /// The number of elements to work on if several threads can share them, otherwise 0.
     fn parallel(&self) -> usize {
         0
     }
@@ -116,7 +116,7 @@ pub trait Step {
     /// run.
     fn plan(&self, bytes: usize, threads: usize) -> Option<PlanStep>;
 
-    /// The number of elements to work on if several threads can share them; else 0.
+    /// The number of elements to work on if several threads can share them, otherwise 0.
     fn parallel(&self) -> usize {
         0
     }
@@ -170,7 +170,7 @@ impl<K: StepKind + Clone> Step for K {
     }
 }
 
-/// The derivative of a step that ran, kept if a gradient may be needed.
+/// The part of a step that a recorded program keeps: its derivative, and how to run it again.
 #[cfg(feature = "std")]
 pub trait StepDerivative: Send + Sync {
     /// The name of the step.

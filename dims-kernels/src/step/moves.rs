@@ -181,7 +181,7 @@ fn runs(sources: &[Option<usize>]) -> Option<SmallVec<[SourceRun; 4]>> {
     Some(runs)
 }
 
-/// Splits pairs of rows into runs in which both numbers grow by constant steps.
+/// Splits pairs of rows into runs in which both numbers change by constant steps.
 #[cfg(feature = "std")]
 fn pair_runs(pairs: &[(usize, usize)]) -> Vec<&[(usize, usize)]> {
     let (mut runs, mut rest) = (Vec::new(), pairs);

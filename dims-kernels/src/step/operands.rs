@@ -138,7 +138,7 @@ impl StepOperands<'_, '_> {
     ///
     /// # Panics
     ///
-    /// If they are of another type.
+    /// If the elements are of another type.
     pub fn take<T: Element>(&mut self, number: usize) -> Vec<T> {
         let buffer = self.buffers[number].as_any().downcast_mut::<Buffer<T>>().expect(TYPED);
         core::mem::replace(buffer, Buffer::from(Vec::new())).into_vec()

@@ -263,7 +263,7 @@ mod tests {
         };
         let own = windows([4, 100, 3], [300, 2, 1]);
         assert_eq!((&own.order()[..], own.lines()), (&[0, 2, 1][..], 4));
-        // Windows that do not overlap are copied.
+        // Windows that do not overlap share no destinations.
         let own = windows([4, 100, 3], [300, 3, 1]);
         assert_eq!((&own.order()[..], own.lines()), (&[0, 1, 2][..], 1200));
     }

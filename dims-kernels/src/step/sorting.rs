@@ -312,7 +312,7 @@ impl<T: Ordered> StepKind for TopK<T> {
     }
 }
 
-/// The quantile `q` of each line, from 0 to 1, interpolated linearly between two elements.
+/// The quantile `q` of each line, interpolated linearly between two elements.
 #[derive(Clone, Debug)]
 pub struct Quantile<T> {
     /// The name in plans: `median` or `quantile`.
@@ -321,7 +321,7 @@ pub struct Quantile<T> {
     pub lines: usize,
     /// The number of elements of a line: at least one, if there are lines.
     pub len: usize,
-    /// The quantile.
+    /// The quantile, from 0 to 1.
     pub q: T,
 }
 

@@ -11,13 +11,14 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// The gradients with respect to some nodes. Nodes that the outputs do not depend on have none.
+/// The gradients with respect to some nodes. A node to whose gradient no step adds has none: its
+/// gradient is 0.
 pub struct Gradients {
     found: BTreeMap<u64, Arc<dyn Held>>,
 }
 
 impl Gradients {
-    /// The gradient with respect to a node; `None` if no output depends on it.
+    /// The gradient with respect to a node; `None` if no step adds to it.
     pub fn take(&mut self, node: &Node) -> Option<Arc<dyn Held>> {
         self.found.remove(&node.id)
     }
@@ -25,13 +26,12 @@ impl Gradients {
 
 /// The gradients of outputs, each with its cotangent, with respect to the nodes `by`.
 ///
-/// They are recorded as steps, so that gradients of them can be taken, in three cases: if
+/// They are recorded as steps, to be differentiated or run again, in three cases: if
 /// `always_record` is set, if a cotangent is traced, or if the outputs depend on variables of calls
-/// that have not ended. `own` are the caller's own calls, which do not count.
+/// that have not ended. The calls in `own`, which are the caller's, do not count.
 ///
-/// The outputs are dropped at the start, and each step once its operands have their gradients. If
-/// nothing else holds the program, the values that a step has read are freed during the backward
-/// pass.
+/// The outputs are dropped at the start, and each step after its pull-back. If nothing else holds
+/// the program, the values that a step has read are freed during the backward pass.
 pub fn gradients(
     outputs: Vec<(Arc<dyn Held>, Arc<dyn Held>)>,
     by: &[Arc<Node>],

@@ -65,7 +65,7 @@ pub(crate) fn kept(place: &StridedPlace, sizes: &[usize]) -> Order {
     order
 }
 
-/// Whether a place covers each of `len` elements once, in the order of its loops.
+/// Whether the loops along which a place varies go over `len` elements, each of them once.
 pub(super) fn covers(place: &StridedPlace, sizes: &[usize], len: usize) -> bool {
     if place.table.is_some() || place.offset != 0 {
         return false;

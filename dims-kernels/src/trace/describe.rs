@@ -1,4 +1,4 @@
-//! Programs as text, for plans.
+//! Programs as text, for plans and listings.
 
 use crate::ops::code::Number;
 use crate::program::{Instruction, Register, ScalarProgram};

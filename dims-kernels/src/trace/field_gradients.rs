@@ -73,10 +73,10 @@ impl FieldGradients {
     pub(crate) fn shared(self, recorded: bool) -> Result<Vec<(Arc<Node>, Part)>, Error> {
         let sizes = &self.field.sizes[..];
         let is_load = |value| matches!(self.field.program.instruction(value), Instruction::Load(_));
-        // The loops in the memory order of the first value that has an element for each position.
         let whole = |place: &StridedPlace| {
             place.table.is_none() && (0..sizes.len()).all(|axis| sizes[axis] == 1 || place.strides[axis] != 0)
         };
+        // The first computed value that has an element for each position gives the memory order.
         let Some((_, _, place)) =
             self.pulled.iter().find(|(_, value, place)| whole(place) && !is_load(*value))
         else {

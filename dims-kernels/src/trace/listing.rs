@@ -204,7 +204,7 @@ struct Lister {
     listing: Listing,
     /// The number of each value that was listed.
     numbers: BTreeMap<u64, usize>,
-    /// The number of each constant, by the address of its elements.
+    /// The number of each constant, by the address of its owner.
     constants: BTreeMap<usize, usize>,
 }
 

@@ -180,8 +180,8 @@ impl Table {
     }
 
     /// Offsets that are indices into `size` elements, contiguous in an order of some of the loops.
-    /// The index does not vary along others. If the index is recorded to run again, each run
-    /// computes the offsets again.
+    /// The index does not vary along the other loops. If the index is recorded to run again, each
+    /// run computes the offsets again.
     ///
     /// # Panics
     ///
@@ -311,8 +311,8 @@ impl StridedPlace {
         (self.offset + along(&self.strides) + table) as usize
     }
 
-    /// The index of the line that each element is on, if the loops step through lines evenly. Lines
-    /// have `len` elements. A table may give the position on the line.
+    /// The index of each element's line, for lines of `len` elements, if the loops only move by
+    /// whole lines. A table may move elements within their line.
     fn of_lines(&self, sizes: &[usize], len: usize) -> Option<StridedPlace> {
         let len = isize::try_from(len).ok()?;
         let (line, at) = (self.offset.div_euclid(len), self.offset.rem_euclid(len));
@@ -496,7 +496,8 @@ pub trait Rule: Send + Sync {
     }
 }
 
-/// A call that takes gradients. Values that depend on its variables are traced until the call ends.
+/// A call that takes gradients, or that records a function. Values that depend on its variables are
+/// traced until the call ends.
 #[derive(Debug, Default)]
 pub struct GradientCall {
     has_ended: AtomicBool,

@@ -89,11 +89,12 @@ impl PlannedContraction {
     }
 
     /// Computes the sums for factors that start at these addresses. Returns them if `to` is new
-    /// memory, else an empty vector.
+    /// memory, otherwise an empty vector.
     ///
     /// # Safety
     ///
-    /// The plan was made for this type. Each start is the address of the elements of its operand.
+    /// The plan was made for this type. Each start is the address of the operand's element at the
+    /// origin of the loops, and each position along the operand's strides is an element.
     pub(super) unsafe fn run<T: Real>(
         &self,
         starts: [*const T; 2],
@@ -166,7 +167,7 @@ impl ProductOfFields<'_> {
             build.select(is_zero, zero, one)
         });
         let sums = self.of::<T>(&finite)?;
-        // The number of products that are not finite and have no factor of 0.
+        // Greater than 0 if a product has a factor that is not finite, and no factor of 0.
         let unscaled = ProductOfFields { scale: 1.0, ..*self };
         let mut others = filled::<T>(data.len())?;
         for at in 0..fields.len() {

@@ -70,7 +70,7 @@ pub struct Writer<'w> {
     recorded: bool,
     /// Whether `opaque` is a user's operation.
     own: bool,
-    /// Whether the program replaces the kernel of the expression, rather than being differentiated.
+    /// Whether the program replaces the kernel of the expression, instead of becoming a step.
     exact: bool,
 }
 
@@ -157,7 +157,7 @@ impl<'w> Writer<'w> {
     }
 
     /// An empty program to run again. It computes the same bits as the expression: `x + 0` is not
-    /// simplified, because it is 0 for -0.
+    /// simplified, because `-0 + 0` is 0.
     pub fn repeatable() -> Self {
         Writer { build: Builder::exact(), ..Writer::default() }
     }
@@ -197,9 +197,9 @@ impl<'w> Writer<'w> {
             node.note_read();
             self.recorded |= node.is_recorded();
         }
+        let is_recorded = held.as_ref().and_then(|held| held.node()).is_some_and(|node| node.is_recorded());
         // A program that held memory of a call that has ended would keep all steps of that call
         // alive.
-        let is_recorded = held.as_ref().and_then(|held| held.node()).is_some_and(|node| node.is_recorded());
         let memory = match held.filter(|held| held.node().is_none() || held.is_traced()) {
             Some(held) => {
                 self.traced |= held.is_traced();

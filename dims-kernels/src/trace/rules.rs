@@ -1,4 +1,5 @@
-//! Steps with their own gradients: reductions other than sums, work along lines, and attention.
+//! Steps with their own gradients, such as reductions other than sums, work along lines, and
+//! attention.
 
 pub(in crate::trace) mod attention;
 mod detached;
@@ -37,8 +38,8 @@ pub(super) type NodeParts = Vec<(Arc<Node>, Part)>;
 
 type RulePullBack<R> = fn(&R, &Arc<dyn Held>, Arc<dyn Held>, bool) -> Result<NodeParts, Error>;
 
-/// The pull-backs of these rules, which are only linked into programs with gradients: see
-/// [`link`](super::link).
+/// The code of these rules that is only linked into programs with gradients or recorded functions:
+/// see [`link`](super::link).
 struct RulePullBacks {
     reduced: RulePullBack<ReductionRule>,
     product_again: fn(&ReductionRule, &Arc<dyn Held>, &Arc<dyn Held>) -> Result<NodeParts, Error>,
@@ -342,7 +343,7 @@ impl ReductionRule {
                     build.select(same, share, other)
                 })
             }
-            // Recomputed values may be infinite.
+            // The values of a later call may be infinite.
             ReductionKind::LogSumExp if field.is_recorded() || has(&y, f64::INFINITY)? => {
                 // If the result is infinite, the infinite elements share the slope, like equal
                 // maxima.

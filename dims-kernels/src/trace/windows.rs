@@ -68,7 +68,8 @@ fn support(field: &Field) -> Order {
 }
 
 /// A product that is added into windows, as a part that sums over the windows instead. One factor
-/// must have an element for each position, and the others must not depend on positions.
+/// must vary with the position but not with the offset within a window, and the others must not
+/// vary with the position.
 ///
 /// The zeros around the positions are multiplied by the other factors, so these must be finite.
 pub(super) fn gathered<T: ProgramOutput + Real>(part: &Part) -> Result<Option<Part>, Error> {

@@ -180,7 +180,7 @@ pub fn axis(number: i64, axes: usize) -> Result<usize, String> {
         .ok_or_else(|| format!("there is no axis {number} in {}", counted(axes)))
 }
 
-/// The axes with these numbers, which must be distinct.
+/// A mask of the axes with these numbers, which must be distinct.
 pub fn axes_of(numbers: &[i64], axes: usize) -> Result<Vec<bool>, String> {
     let mut chosen = vec![false; axes];
     for &number in numbers {

@@ -96,8 +96,8 @@ pub struct WrongAxis {
     pub found: String,
     /// The expected meaning.
     pub expected: String,
-    /// The axis that it should agree with, such as ``axis 1 of `bias` ``. `None` if the operator
-    /// itself expects the meaning.
+    /// What the axis should agree with: another axis, such as ``axis 1 of `bias` ``, or the model's
+    /// declaration of the value. `None` if the operator itself expects the meaning.
     pub like: Option<String>,
 }
 

@@ -39,8 +39,8 @@ where
 {
 }
 
-/// The second dim of the features of a cell from the features `I` to the features `H`: another dim
-/// than these.
+/// The second dim of the features of a cell from the features `I` to the features `H`. It must
+/// differ from both.
 pub trait SecondOf<I, H>: AnyDim {}
 
 impl<I: AnyDim, H: AnyDim, N: AnyDim> SecondOf<I, H> for N

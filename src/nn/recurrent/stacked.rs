@@ -25,7 +25,7 @@ fn first_states<R>(states: Option<Vec<R>>, layers: usize) -> impl Iterator<Item 
 
 macro_rules! networks {
     ($($cell:ident $gate:ident $state:ident $both:ident $stack:ident $both_stack:ident $network:literal;)*) => {$(
-        #[doc = concat!("Two of [`", stringify!($cell), "`] cells: one reads a sequence from its start, the other from its end. `B` has the features of the first cell, then those of the second.")]
+        #[doc = concat!("Two [`", stringify!($cell), "`] cells: one reads a sequence from its start, the other from its end. `B` has the features of the first cell, then those of the second.")]
         ///
         /// ```
         #[doc = concat!("use typed_dims::nn::recurrent::", stringify!($both), ";")]
@@ -97,7 +97,7 @@ macro_rules! networks {
             apply_padded(lengths: &Named<usize, L>,) { L: LengthsFor<S> } WithinLengths(lengths)
         }
 
-        #[doc = concat!("Several of [`", stringify!($cell), "`] layers; the input of each is the output of the layer below. The same as PyTorch's `", $network, "(num_layers)`.")]
+        #[doc = concat!("Several [`", stringify!($cell), "`] layers; the input of each is the output of the layer below. The same as PyTorch's `", $network, "(num_layers)`.")]
         ///
         /// ```
         #[doc = concat!("use typed_dims::nn::recurrent::", stringify!($stack), ";")]
@@ -166,7 +166,7 @@ macro_rules! networks {
             apply_padded(lengths: &Named<usize, L>,) { L: LengthsFor<S> } WithinLengths(lengths)
         }
 
-        #[doc = concat!("Several of [`", stringify!($both), "`] layers; the input of each is the output of the layer below. The same as PyTorch's `", $network, "(num_layers, bidirectional=True)`.")]
+        #[doc = concat!("Several [`", stringify!($both), "`] layers; the input of each is the output of the layer below. The same as PyTorch's `", $network, "(num_layers, bidirectional=True)`.")]
         ///
         /// ```
         #[doc = concat!("use typed_dims::nn::recurrent::", stringify!($both_stack), ";")]

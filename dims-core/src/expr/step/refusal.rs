@@ -109,7 +109,7 @@ fn taken_out(node: Option<&Arc<Node>>, operation: &'static str) -> DimError {
     no_derivative(operation, &names_of_variables(node))
 }
 
-/// Converts the error of a writer that met an operation it does not know.
+/// Converts the error of a writer: an operation that it does not know, or a lack of memory.
 #[cfg(feature = "std")]
 #[track_caller]
 pub(crate) fn finished<F>(field: Result<F, Unrecorded>) -> Result<F, DimError> {

@@ -88,7 +88,7 @@ pub type ElementPairs<A, B> = Named<
     Binary<Pair, <A as AsTensor>::Expr, <B as AsTensor>::Expr>,
 >;
 
-/// Pairs of elements, for closures that take several.
+/// Pairs of elements, for closures that take several elements.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn pairs<A, B>(a: A, b: B) -> ElementPairs<A, B>
 where
@@ -169,7 +169,7 @@ pub trait SizedOperands {
         dim.try_set_size(axes[at].size)
     }
 
-    /// Gives the only loop variable of `index` without a size the greatest size for which `index`
+    /// Gives the one loop variable of `index` that has no size the greatest size for which `index`
     /// stays within axis `at`.
     #[panicking_twin]
     fn try_fit<S: Dims, E: Expr>(

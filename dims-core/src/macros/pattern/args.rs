@@ -174,7 +174,7 @@ pub trait ValueList<T: Element> {
     /// Copies each list into one array.
     fn settle(&mut self) -> Result<(), DimError>;
 
-    /// Both operands, if there are two, and both are borrowed memory.
+    /// The first two operands, if both are borrowed memory.
     fn pair(&self) -> Option<(direct::ElementsAlong<'_, T>, direct::ElementsAlong<'_, T>)> {
         None
     }

@@ -45,7 +45,7 @@ impl Pattern {
     ///
     /// If an operand or the result has an axis that is not in `axes`, or has `...` twice; if the
     /// result has an axis twice; if a piece is of an operand that does not exist; or if `loops` are
-    /// not the axes of the result in its order and all others, or are given for a pattern with
+    /// not the axes of the result in its order and all other axes, or are given for a pattern with
     /// `...`, sums, or more than [`MOST`] axes. (In a constant, these are compile errors.)
     pub const fn new(
         text: &'static str,
@@ -142,8 +142,8 @@ const fn names_all(slots: &[Slot]) -> bool {
     true
 }
 
-/// Whether `kept` are the axes of the result in its order, and `reduced` all others of `axes` axes,
-/// each once.
+/// Whether `kept` are the axes of the result in its order, and `reduced` the remaining ones of
+/// `axes` axes, each once.
 const fn are_loops(loops: &PatternLoops, output: &[Slot], axes: usize) -> bool {
     let PatternLoops { kept, reduced } = loops;
     if !names_all(output) || kept.len() + reduced.len() != axes {
@@ -174,7 +174,8 @@ const fn are_loops(loops: &PatternLoops, output: &[Slot], axes: usize) -> bool {
     found == kept.len()
 }
 
-/// The axes of an array. `None` if it has groups, a repeated axis, or more than [`MOST`] axes.
+/// The axes of an array. `None` if it has groups, `...`, a repeated axis, or more than [`MOST`]
+/// axes.
 const fn numbers(slots: &[Slot]) -> Option<Numbers> {
     let mut list = Numbers { len: 0, axes: [0; MOST] };
     if slots.len() > MOST {

@@ -52,7 +52,7 @@ where
         && [a.1.len(), b.1.len()] == [pattern.inputs[0].len(), pattern.inputs[1].len()]
         && let Some(result) = unchecked::product(roles, a, b, || product_dims(pattern))
     {
-        // (They own nothing. Dropping them would still cost a check.)
+        // (The values own nothing, but dropping them would cost a check.)
         forget(values);
         let (data, sizes) = result?;
         told_as::<L::Dims, _>(&data);
@@ -83,9 +83,9 @@ fn product_dims(pattern: &'static Pattern) -> ProductDims {
     }
 }
 
-/// The elements and the sizes of the result, planned. (It does not build the result. Otherwise the
-/// result could share a stack slot with the result of a small product, which would be written there
-/// in smaller pieces than it is read.)
+/// Plans the sum of products. Returns the elements and the sizes of the result. (This function does
+/// not build the result. Otherwise the result could share a stack slot with the result of a small
+/// product, which would be written there in smaller pieces than it is read.)
 #[inline(never)]
 #[track_caller]
 fn planned<T: Num, U: Dims>(

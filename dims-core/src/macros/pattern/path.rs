@@ -13,7 +13,7 @@ use kernels::contract::path::path;
 use kernels::loops::axes::AxisSet;
 use kernels::scalar::Num;
 
-/// The sequence of pairwise products of an einsum, and their costs. It prints as a table.
+/// The sequence of pairwise products of an einsum, and their costs. Printing it lists the steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EinsumPath {
     /// The pattern.
@@ -24,7 +24,7 @@ pub struct EinsumPath {
     pub naive_flops: f64,
     /// Multiplications and additions of all steps.
     pub flops: f64,
-    /// Elements of the largest intermediate result.
+    /// Elements of the largest product, which may be the final result.
     pub largest: f64,
 }
 
@@ -42,7 +42,7 @@ pub struct PathStep {
     pub size: f64,
 }
 
-/// The path of an einsum over these operands, whose elements are not read.
+/// The path of an einsum over these operands. No product is computed.
 pub fn einsum_path<T: Num, L: Args<T>>(
     pattern: &'static Pattern,
     operands: L,

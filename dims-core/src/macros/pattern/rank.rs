@@ -112,8 +112,8 @@ impl<N: Rank, Rest: AnyRank> OutRank<Rest> for Spread<N> {
     type Rank = Rest::With<N>;
 }
 
-/// The type of a result with the dims `S` and `Self` positional axes: without dims an ndarray array
-/// or its only element, else a tensor.
+/// The type of a result with the dims `S` and `Self` positional axes. With dims, this is a tensor.
+/// Without dims, it is an ndarray array, or a single element if there are no axes.
 #[diagnostic::on_unimplemented(
     message = "a tensor with dims `{S}` cannot have a dynamic number of further axes",
     label = "bind the array's axes, or convert it to a static rank first: `a.into_dimensionality::<Ix3>()`"

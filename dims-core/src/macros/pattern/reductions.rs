@@ -62,7 +62,7 @@ reductions! {
     argmin [Ordered] usize, reducers::ArgExtremum<false> = reducers::ArgExtremum, true;
     /// The population variance.
     var [Real] T, reducers::Variance<T> = reducers::Variance { ddof: T::ZERO, root: false }, false;
-    /// The standard deviation.
+    /// The population standard deviation.
     std [Real] T, reducers::Variance<T> = reducers::Variance { ddof: T::ZERO, root: true }, false;
     /// The Euclidean norm.
     norm [Magnitude<Abs: Real>] T::Abs, reducers::Norm = reducers::Norm, false;

@@ -184,7 +184,8 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Infers the sizes of an axis's parts from its size. Returns whether all are known and fit.
+    /// Infers the sizes of an axis's parts from its size. Returns false if more than one is
+    /// unknown. It is an error if the sizes do not fit.
     fn group(&mut self, slot: &Slot, size: usize, operand: usize) -> Result<bool, DimError> {
         let groups: &[&[Term]] = match slot {
             Slot::Group(terms) => &[terms],

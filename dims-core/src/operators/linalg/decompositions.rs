@@ -112,9 +112,9 @@ pub trait Decompositions: Computable {
     /// non-negative and in descending order.
     ///
     /// The sign of singular vectors is arbitrary, and so is the basis that they form for equal
-    /// singular values. As in PyTorch, gradients with respect to them are defined for functions
-    /// that do not depend on these choices; for others, equal singular values make the gradient
-    /// infinite or NaN. The gradient with respect to `s` is always defined. (J. Townsend, 2016.)
+    /// singular values. As in PyTorch, gradients through them are defined for functions that do not
+    /// depend on these choices; for others, equal singular values make the gradient infinite or
+    /// NaN. The gradient through `s` is always defined. (J. Townsend, 2016.)
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -186,9 +186,9 @@ pub trait Decompositions: Computable {
     ///
     /// The decomposed matrix is `(a + a^H) / 2`, so the gradient is symmetric. The sign of
     /// eigenvectors is arbitrary, and so is the basis that they form for equal eigenvalues. As in
-    /// PyTorch, gradients with respect to them are defined for functions that do not depend on
-    /// these choices; for others, equal eigenvalues make the gradient infinite or NaN. The gradient
-    /// with respect to `w` is always defined.
+    /// PyTorch, gradients through them are defined for functions that do not depend on these
+    /// choices; for others, equal eigenvalues make the gradient infinite or NaN. The gradient
+    /// through `w` is always defined.
     ///
     /// ```
     /// use typed_dims::prelude::*;

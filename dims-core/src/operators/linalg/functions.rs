@@ -45,8 +45,8 @@ pub trait MatrixFunctions: Computable {
     /// and N. Higham, 2009.)
     ///
     /// The result may lose digits: about as many as the norm of the matrix has. For a triangular
-    /// matrix it loses few, even if the rows and columns are in another order. Elements that are
-    /// too large for the type are infinite or NaN.
+    /// matrix it loses few, even if its rows and columns are permuted. Elements that are too large
+    /// for the type are infinite or NaN.
     ///
     /// ```
     /// use typed_dims::prelude::*;

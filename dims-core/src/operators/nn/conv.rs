@@ -141,7 +141,7 @@ convolutions! {
     #[doc(alias = "conv1d")]
     #[doc(alias = "conv2d")]
     #[doc(alias = "conv3d")]
-    #[panicking_twin("so is a window that is longer than the dim along which it slides")]
+    #[panicking_twin("so is a window that spans more elements than the padded dim has")]
     try_conv convolve [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOfBoth<A::Dims, W::Dims, U, V> + Plays<AnyChannel>, P: DimsOf<A::Dims, S> + Plays<DataFeature>, K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>, S: Dims, U: Dims, V: Dims, X: Dims];
 
     /// The transpose of a convolution: every element is spread over a window, and overlapping
@@ -154,7 +154,7 @@ convolutions! {
     /// The arguments are those of [`conv`]; `channels` are summed over. Along a dim of `n`
     /// elements, with a window of `k`, the result has
     /// `(n - 1) * stride + (k - 1) * dilation + 1 - 2 * padding + output_padding` elements.
-    #[panicking_twin("so are a step of 0, and padding that leaves nothing")]
+    #[panicking_twin("so are a step of 0, `padding_same`, a dim of size 0, and padding that leaves nothing")]
     try_conv_transpose spread [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOfBoth<A::Dims, W::Dims, U, V> + Plays<AnyChannel>, P: DimsOf<A::Dims, S> + Plays<DataFeature>, K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>, S: Dims, U: Dims, V: Dims, X: Dims];
 }
 

@@ -155,7 +155,7 @@ pub struct WeightedLosses<T: Element, X: Dims, R: Rank = Rank0> {
 }
 
 impl<T: Real, X: Dims, R: Rank> WeightedLosses<T, X, R> {
-    /// The loss of each prediction, times the weight of its class: PyTorch's `reduction='none'`.
+    /// The weighted loss of each prediction: PyTorch's `reduction='none'`.
     pub fn each(&self) -> &Named<T, X, R> {
         &self.each
     }

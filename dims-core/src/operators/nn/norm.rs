@@ -1,4 +1,4 @@
-//! Normalisation to mean 0 and variance 1 over some dims.
+//! Normalisations over some dims: layer norm, RMS norm, group norm, batch norm.
 
 use crate::error::DimError;
 use crate::execute::lines::{Lines, along_lines, standardized_affine};
@@ -170,7 +170,7 @@ pub trait Normalization: AsTensor {
 
     /// Like [`layer_norm`](Normalization::layer_norm), and also returns the mean and the variance.
     /// This is batch normalisation in training, over the batch and all dims except the channels.
-    #[panicking_twin("so are a negative `eps`, and one value for each channel")]
+    #[panicking_twin("so are a negative `eps`, and a single value for each channel")]
     fn try_batch_norm<D: DimsOf<Self::Dims, X>, X: AllPlay<DataChannel>>(
         self,
         dims: D,

@@ -45,7 +45,7 @@ pub trait Pooling: Computable {
     /// The greatest element of each window:
     /// `out[h] = max over kh of x[h * stride + kh * dilation - padding]`.
     #[panicking_twin(
-        "so are a window that is longer than the dim along which it slides, and a window that holds only padding"
+        "so are a window that spans more elements than the padded dim has, padding of more than half a window, and a window of only padding"
     )]
     fn try_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
@@ -61,7 +61,9 @@ pub trait Pooling: Computable {
 
     /// The mean of each window, with the padding counted as zeros:
     /// `out[h] = mean over kh of x[h * stride + kh * dilation - padding]`.
-    #[panicking_twin("so are a window longer than the dim, and padding of more than half a window")]
+    #[panicking_twin(
+        "so are a window that spans more elements than the padded dim has, and padding of more than half a window"
+    )]
     fn try_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
@@ -91,7 +93,7 @@ pub trait Pooling: Computable {
     /// assert_eq!((&x).avg_pool_without_padding(H, 2, &steps).order(H), ndarray::array![2.0, 3.0, 5.0, 6.0]);
     /// ```
     #[panicking_twin(
-        "so are a window that is longer than the dim along which it slides, and a window that holds only padding"
+        "so are a window that spans more elements than the padded dim has, padding of more than half a window, and a window of only padding"
     )]
     #[doc(alias = "count_include_pad")]
     fn try_avg_pool_without_padding<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
@@ -111,7 +113,9 @@ pub trait Pooling: Computable {
 
     /// The Euclidean norm of each window:
     /// `out[h] = sqrt(sum over kh of x[h * stride + kh * dilation - padding]^2)`.
-    #[panicking_twin("so are a window longer than the dim, and padding of more than half a window")]
+    #[panicking_twin(
+        "so are a window that spans more elements than the padded dim has, and padding of more than half a window"
+    )]
     #[doc(alias = "lp_pool")]
     fn try_norm_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,

@@ -56,7 +56,7 @@ impl<'de> Deserialize<'de> for SavedProgram {
     }
 }
 
-/// Writes the version of the format, the program, and a result of it. Dims of the result that have
+/// Writes the version of the format, the program, and a result of it. Axes of the result that have
 /// no static size are written with size 0.
 ///
 /// If the results do not implement the traits of `serde`, as layers and optimizers do not, save

@@ -55,8 +55,9 @@ use kernels::trace::sum_of_squares;
 ///
 /// * A parameter is factored over its two largest dims, as in optax, whatever their order. If dims
 ///   have the same size, those that are later in the tensor's type count as larger. The largest dim
-///   is `j`. PyTorch instead factors over the last two axes of each parameter that has two.
-/// * A parameter whose second largest dim is smaller than
+///   is `j`. PyTorch instead factors over the last two axes of each parameter that has at least
+///   two.
+/// * A parameter that has fewer than two dims, or whose second largest dim is smaller than
 ///   [`min_dim_size_to_factor`](Adafactor::min_dim_size_to_factor), 128, is not factored:
 ///   `square = (1 - fresh) * square + fresh * (g^2 + epsilon)`, and `u = g / sqrt(square)`.
 /// * With [`relative_step`](Adafactor::relative_step), `min(rate, 1 / sqrt(t))` replaces the rate
@@ -113,7 +114,7 @@ pub(super) struct AdafactorSettings {
 
 impl<P> Adafactor<P> {
     /// Makes an optimizer with a learning rate: a number, or a [`Schedule`]. PyTorch's default is
-    /// 0.01. Where optax has no learning rate, pass 1.
+    /// 0.01. For optax's default, which is no learning rate, pass 1.
     #[rustfmt::skip] // rustc quotes the line
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         let settings = AdafactorSettings {

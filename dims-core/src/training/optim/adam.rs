@@ -91,7 +91,7 @@ adam! {
     /// `m = beta1 * m + (1 - beta1) * g`, `v = beta2 * v + (1 - beta2) * g^2`, then
     /// `p -= rate * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)` at step `t`, counted
     /// from 1, where `g` is the gradient. This is `torch.optim.Adam`. For a parameter that was
-    /// frozen, `t` counts only its own steps.
+    /// frozen or added later, `t` counts only its own steps.
     ///
     /// (D. P. Kingma, J. Ba, 2015, "Adam: A method for stochastic optimization".)
     ///

@@ -101,7 +101,8 @@ pub(crate) struct ByPath {
 #[derive(Clone, Debug)]
 pub struct ParameterState {
     pub(super) path: Path,
-    /// The number of steps for which the parameter was frozen. `None` if it never was.
+    /// The number of steps that the parameter has missed, because it was frozen or added later.
+    /// `None` if there are none.
     pub(super) missed: Option<StepsTaken>,
     pub(super) axes: StateAxes,
     /// The settings of its groups. `None` until a step is prepared.
@@ -194,7 +195,7 @@ impl ParameterState {
         self.master.as_ref()
     }
 
-    /// The number of steps for which the parameter was frozen.
+    /// The number of steps that the parameter has missed.
     pub(super) fn missed(&self) -> u64 {
         self.missed.as_ref().map_or(0, StepsTaken::get)
     }
@@ -463,7 +464,7 @@ impl<'s> StateWalk<'s> {
     }
 
     /// Prepares the state of the next parameter for a step with these moments. A parameter that
-    /// `stays` unchanged gets none.
+    /// `stays` unchanged gets no new moments and no new master weights.
     pub(super) fn prepare<T: Element, S: Dims, R: Rank>(
         &mut self,
         path: &Path,

@@ -268,7 +268,7 @@ impl ParameterGroups {
 
 #[cold]
 fn no_member(pattern: &str, names: &[String]) -> DimError {
-    error(format!("no parameter is in the group `{pattern}`: the names are {}", listed(names)))
+    error(format!("the group `{pattern}` matches no parameter: the names are {}", listed(names)))
 }
 
 /// The first names of a list, for messages.

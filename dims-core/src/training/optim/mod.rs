@@ -38,7 +38,8 @@
 //!   because they compute norms and means first. Memory for the [`State`] is allocated at the first
 //!   step. Later steps allocate in two cases: a clone shares the parameter's elements, which are
 //!   then copied, or the axes of the gradient are in a different memory order than those of its
-//!   parameter. [`Adafactor`] also allocates the direction of one parameter at a time.
+//!   parameter. [`Adafactor`] also allocates the direction of one parameter at a time, and [`Lamb`]
+//!   an `f32` copy of a parameter in half precision without master weights.
 //! * Tensors that are not learned are unchanged: see [`Parameters`].
 //! * The state of a parameter in half precision (`f16`, `bf16`) is in `f32`. It includes *master
 //!   weights*, a copy of the parameter that takes the steps. After each step, the parameter is the
@@ -119,7 +120,7 @@ pub trait Optimizer<P: Parameters> {
     /// The state belongs to the names of the parameters. A parameter that the last step did not
     /// have, as after `push` to a `Vec`, starts with a new state and counts its own steps. The
     /// state of a parameter that is gone, as after `pop`, is dropped. The name of an element of a
-    /// `Vec` is its position, so after `insert` or `remove` the elements behind it continue with
+    /// `Vec` is its position, so after `insert` or `remove` the elements after it continue with
     /// the state of their new positions.
     ///
     /// ```
@@ -147,7 +148,7 @@ pub trait Optimizer<P: Parameters> {
     ///
     /// If a setting is out of range, such as the learning rate of this step; if the parameters and
     /// the gradient differ in the length of a `Vec`, in whether an `Option` is `None`, or in the
-    /// size of a dim; if the state of a parameter has other sizes; if a frozen name or the pattern
+    /// size of a dim; if the state of a parameter does not fit it; if a frozen name or the pattern
     /// of a group matches no parameter; or if the state does not fit into memory. On an error,
     /// nothing is changed.
     #[panicking_twin(but = "settings and sizes that do not match are an error")]
@@ -172,8 +173,8 @@ pub trait Optimizer<P: Parameters> {
     ///
     /// # Panics
     ///
-    /// Panics if the state does not fit into memory, if the optimizer has state for a parameter of
-    /// other sizes, or if the pattern of a group matches no parameter.
+    /// Panics if the state does not fit into memory, if the optimizer has state that does not fit a
+    /// parameter, or if the pattern of a group matches no parameter.
     #[track_caller]
     fn prepare(&mut self, parameters: &P) {
         let moments = self.moment_layout();
@@ -207,7 +208,7 @@ pub trait Optimizer<P: Parameters> {
     }
 
     /// The number of steps taken, read from the [tensor](State::step_count) that counts them. A
-    /// parameter that was frozen has taken fewer: see [`State::steps_of`].
+    /// parameter that was frozen or added later has taken fewer: see [`State::steps_of`].
     #[track_caller]
     fn steps(&self) -> u64 {
         self.state().steps()

@@ -95,7 +95,7 @@ impl Plateau {
     }
 
     /// Sets an absolute threshold: a value is better if it is less than `best - threshold`, or with
-    /// [`maximize`](Plateau::maximize) greater than `best + threshold`.
+    /// [`maximize`](Plateau::maximize) greater than `best + threshold`. 0 or more.
     #[must_use]
     pub fn absolute_threshold(mut self, threshold: f64) -> Self {
         (self.settings.threshold, self.settings.absolute) = (threshold, true);

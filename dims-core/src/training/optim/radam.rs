@@ -13,7 +13,7 @@ use kernels::map::formula::{Formula, Quantity};
 /// and `v`, `most = 2 / (1 - beta2) - 1` and `long = most - 2 * t * beta2^t / (1 - beta2^t)` at
 /// step `t`, counted from 1: where `long > 5`,
 /// `p -= rate * m / (1 - beta1^t) * r * sqrt(1 - beta2^t) / (sqrt(v) + epsilon)` with
-/// `r = sqrt((long - 4) * (long - 2) * most / ((most - 4) * (most - 2) * long))`, else
+/// `r = sqrt((long - 4) * (long - 2) * most / ((most - 4) * (most - 2) * long))`, otherwise
 /// `p -= rate * m / (1 - beta1^t)`. This is `torch.optim.RAdam`.
 ///
 /// (L. Liu and others, 2020, "On the variance of the adaptive learning rate and beyond".)

@@ -69,7 +69,8 @@ impl<P: Parameters> State<P> {
         self.schedule.rate(self.step_count())
     }
 
-    /// The number of steps that a parameter has taken, without those for which it was frozen.
+    /// The number of steps that a parameter has taken. Steps while it was frozen, or before it was
+    /// added, do not count.
     ///
     /// ```
     /// use typed_dims::optim::{Adam, Optimizer};

@@ -1,4 +1,4 @@
-//! A step of an optimizer, with the state that earlier steps left.
+//! A step of an optimizer, after a number of earlier steps.
 
 use super::State;
 use super::groups::GroupSettings;
@@ -12,7 +12,7 @@ use crate::operators::elementwise::Elementwise;
 use crate::tensors::named::Named;
 use kernels::map::in_place::Passes;
 
-/// An optimizer step, with the state that earlier steps left.
+/// An optimizer step: its formula, its learning rate, and the number of steps before it.
 pub(super) struct StepAfter<C, const K: usize> {
     /// The formula with the settings of the optimizer.
     optimizer: C,

@@ -1,7 +1,7 @@
 //! Lists of dims in the order of axes: finding and replacing elements.
 //!
 //! As with sets of dims, nothing here fails: a mistake yields a type-level boolean, and a trait
-//! with a message is implemented only for `True`.
+//! with a message is implemented only for `True`, or only for `False`.
 
 use super::list::{List, NestedPairs};
 use super::{Bool, Bound, Dims, False, MaybeDim, NamedOnce, NoDim, NotYetBound, Nothing, Satisfies, True};

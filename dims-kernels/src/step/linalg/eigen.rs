@@ -168,7 +168,8 @@ fn replace_missing<T: RealMatrixElement>(
 
 /// The unit vector `x` for which `|(a - value) x|` is least.
 ///
-/// For a complex value, the matrix of real numbers is `[[re, -im], [im, re]]`.
+/// For a complex value, it is computed with `[[re, -im], [im, re]]`, where `re` and `im` are the
+/// real and the imaginary part of `a - value`.
 fn least_vector<T: RealMatrixElement>(a: &[T], value: Complex<T>) -> Result<Vec<Complex<T>>, Failure> {
     let size = a.len().isqrt();
     let is_real = value.im == T::ZERO;

@@ -1,8 +1,9 @@
 //! The exponential of one square matrix, by scaling and squaring.
 //!
-//! The matrix is balanced, norms of its powers decide how often it is halved, and the elements on
-//! the diagonal and beside it are computed from scalars if it is triangular. (A. H. Al-Mohy and N.
-//! J. Higham, A new scaling and squaring algorithm for the matrix exponential, 2009.)
+//! Norms of its powers decide how often the matrix is halved. If it is triangular, the elements on
+//! the diagonal and beside it are computed from scalars, otherwise it is first balanced. (A. H.
+//! Al-Mohy and N. J. Higham, A new scaling and squaring algorithm for the matrix exponential,
+//! 2009.)
 
 use super::functions::product;
 use super::pade::{PADE, PADE_NORM};
@@ -90,7 +91,7 @@ fn balanced<T: MatrixElement>(a: &[T], size: usize) -> Result<Vec<i64>, Failure>
     if (0..size).all(is_small) {
         return Ok(exponents);
     }
-    // (It takes a few rounds; each reduces a norm by 5 %.)
+    // (It takes a few rounds; each reduces a norm by at least 5 %.)
     for _ in 0..100 {
         let mut is_done = true;
         for at in 0..size {
@@ -157,7 +158,7 @@ fn scaled_and_squared<T: MatrixElement>(
         };
         match found {
             Ok(()) => break,
-            // Powers are out of range.
+            // Powers were out of range.
             Err(Failure::Matrix(_)) if count < most => count = most,
             Err(failure) => return Err(failure),
         }
@@ -169,7 +170,7 @@ fn scaled_and_squared<T: MatrixElement>(
     for left in (0..count).rev() {
         product(out, out, size, &mut squared, par);
         if check_finite(&squared).is_err() {
-            // Results are out of range. They must not spread to others.
+            // Elements are out of range. They must not spread to other elements.
             let paths = match &paths {
                 Some(paths) => paths,
                 None => &*paths.insert(paths_of(a, size)?),

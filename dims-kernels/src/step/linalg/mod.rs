@@ -5,8 +5,9 @@
 //! contiguous and row-major, one matrix after another.
 //!
 //! ```text
-//! MatrixStep  ->  threads: matrices of the batch, or within a large one  ->  lanes: several small matrices at once
-//!                                                                       ->  solving, spectral, functions, exponential: one matrix, by `faer`
+//! MatrixStep  ->  threads: matrices of the batch, or within a large one
+//!             ->  lanes: several small matrices at once
+//!             or  solving, spectral, functions, exponential: one matrix, by `faer`
 //! ```
 //!
 //! [`MatrixWork`] defines the operands and results, `pull` and `algebra` the derivatives.

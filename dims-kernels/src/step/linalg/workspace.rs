@@ -59,7 +59,7 @@ impl<T: MatrixElement> ReusedElements<T> {
     }
 }
 
-/// These elements, at most `len`, in memory of their own. (The pool of memory is for results.)
+/// These elements, at most `len`, in memory that is not from the pool, which is for results.
 pub(super) fn collected<T>(len: usize, elements: impl IntoIterator<Item = T>) -> Result<Vec<T>, Failure> {
     let mut all = Vec::new();
     all.try_reserve_exact(len).map_err(|_| Error::TooLarge { elements: len })?;
@@ -67,12 +67,12 @@ pub(super) fn collected<T>(len: usize, elements: impl IntoIterator<Item = T>) ->
     Ok(all)
 }
 
-/// A copy in memory of its own.
+/// A copy, in memory that is not from the pool.
 pub(super) fn copied<T: Copy>(elements: &[T]) -> Result<Vec<T>, Failure> {
     collected(elements.len(), elements.iter().copied())
 }
 
-/// `len` zeros in memory of their own.
+/// `len` zeros, in memory that is not from the pool.
 pub(super) fn zeros<T: Num>(len: usize) -> Result<Vec<T>, Failure> {
     collected(len, core::iter::repeat_n(T::ZERO, len))
 }

@@ -49,8 +49,8 @@ impl Meaning {
     }
 }
 
-/// Results of at most this many bytes are kept for equal steps. Larger ones may be computed twice
-/// on purpose: `checkpoint` frees them to save memory.
+/// Results of at most this many bytes are kept for equal steps. Larger ones are shared only while
+/// they are read anyway: `checkpoint` frees them and computes them again to save memory.
 const SMALL: usize = 32 << 10;
 
 impl Node {

@@ -3,8 +3,9 @@
 //! A map is a step with an element for each position of its loops, contiguous in the order of the
 //! loops. It joins a group of maps with the same number of elements if each of its operands is
 //! either computed before the group runs, or computed by a member of the group and read at the same
-//! position. Nothing is computed twice. No operation is added, removed or reordered, so the results
-//! have the same bits as if the steps ran one by one.
+//! position. Equal operations become one, so nothing is computed twice. Apart from that, no
+//! operation is added, removed or reordered, so the results have the same bits as if the steps ran
+//! one by one.
 //!
 //! A sum over all loops of a group joins the group if it adds elements that members compute, or
 //! shares at least half of its operations and all of its operands with them. The loops then run in
@@ -379,7 +380,7 @@ impl<'n> MapStep<'n> {
 }
 
 /// A part as a summand of a map, and its loops in the order of the elements; `None` if it does not
-/// have one element for each of the node's.
+/// have one element for each of the node's, or a group cannot compute it.
 fn map_part<'n>(part: &'n Part, node: &Node, draft: &Draft) -> Option<(Vec<usize>, MapPart<'n>)> {
     let Part { field, place } = part;
     if field.sizes.contains(&0) || !covers(place, &field.sizes, node.len) {

@@ -163,7 +163,8 @@ impl FusedLoops {
     /// Lets results overwrite operands: the values of `slots`, which are not read after these
     /// loops. A result overwrites a value that it is computed from.
     pub(super) fn overwrite(&mut self, mut slots: Vec<usize>) {
-        // A result that is an unchanged element would be read after it was overwritten.
+        // The elements of a result that is an unchanged operand would be read after they were
+        // overwritten.
         for FusedResult { value, .. } in &self.results {
             if let Instruction::Load(number) = self.program.instruction(*value) {
                 let own = self.operands[number as usize].memory.slot();

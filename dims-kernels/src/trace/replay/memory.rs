@@ -135,8 +135,8 @@ pub(super) fn start_of_free(held: &mut Arc<dyn Held>) -> *mut u8 {
     Arc::get_mut(held).and_then(|own| own.start_mut()).expect("nothing else holds free memory")
 }
 
-/// The elements that `write` computes, in the cell's memory if it is [free](free_memory), else in
-/// new memory.
+/// The elements that `write` computes, in the cell's memory if it is [free](free_memory), otherwise
+/// in new memory.
 pub(super) fn written<T: Element>(
     cell: Option<Arc<dyn Held>>,
     len: usize,

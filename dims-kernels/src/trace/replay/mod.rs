@@ -9,8 +9,8 @@
 //!            steps      loops         plans of sums
 //! ```
 //!
-//! A call binds the memory of its inputs and runs a flat list of steps. Everything else is
-//! prepared: the loops of maps ([`loops`]), and the kernel and the strides of each product and sum
+//! A call binds the memory of its inputs and runs a flat list of steps. The loops of maps
+//! ([`loops`]) are prepared, and so are the kernels and the strides of most products and sums
 //! ([`sums`]). Small results are written into the memory of values that are not read again, and
 //! calls leave that memory to later calls ([`memory`]). Large results are allocated from the pool
 //! and returned to it.

@@ -129,8 +129,7 @@ impl Field {
         Ok(field)
     }
 
-    /// The elements in the type of a node, contiguous in an order of all loops along which they
-    /// vary.
+    /// The elements as `dtype`, contiguous in an order of all loops along which they vary.
     pub fn computed(&self, order: &[usize], dtype: DType) -> Result<Arc<dyn Held>, Error> {
         fn of<T: ProgramOutput>(field: &Field, order: &[usize]) -> Result<Arc<dyn Held>, Error> {
             Ok(Buffer::from(mapped::<T>(field, order)?).held())

@@ -23,7 +23,7 @@ pub(super) struct Prepared {
     slots: usize,
     /// The number of cells for the memory of values that are not read again.
     cells: usize,
-    /// The locations of the values of recorded steps.
+    /// The locations of the values of inputs and recorded steps.
     places: BTreeMap<u64, ValuePlace>,
     outputs: Vec<PreparedOutput>,
     memories: CallMemories,
@@ -178,7 +178,7 @@ impl Prepared {
             ValuePlace::Constant(held) => Arc::clone(held),
         };
         let outputs = self.outputs.iter().map(value).collect();
-        // Unused memory of the caller is returned.
+        // Memory of the caller that was not used is released, not kept for later calls.
         self.outputs.iter().filter_map(|own| own.cell).for_each(|cell| call.cells[cell] = None);
         self.memories.keep(call);
         Ok(outputs)
@@ -253,8 +253,8 @@ impl Prepared {
         }
     }
 
-    /// The operands of a rule. Nothing else then holds the values that are not read later, so the
-    /// rule may overwrite them.
+    /// The operands of a rule. Nothing else then holds the values that are not read later and have
+    /// no cell, so the rule may overwrite them.
     fn operands_of(
         &self,
         rule: &dyn Rule,
@@ -269,8 +269,8 @@ impl Prepared {
     }
 }
 
-/// Values of at least this many bytes have no cells. Their memory goes to the pool, which all
-/// programs share.
+/// Values of at least this many bytes have no cells, unless they are outputs. Their memory goes to
+/// the pool, which all programs share.
 const LARGE: usize = 256 << 10;
 
 /// Assigns cells to results. A result reuses the memory of a value with the same type and length

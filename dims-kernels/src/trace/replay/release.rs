@@ -62,8 +62,8 @@ impl Held for Placeholder {
 }
 
 impl Recording {
-    /// Frees the memory of inputs and of all values that depend on them, because each call has its
-    /// own. Memory that others still hold stays allocated.
+    /// Frees the memory of the inputs and of all values that depend on them: each call has its own
+    /// values. Memory that is still held elsewhere stays allocated.
     pub fn release(&mut self) {
         let mut values: Placeholders =
             self.inputs.iter().map(|node| (node.id, Placeholder::of(node))).collect();

@@ -33,7 +33,8 @@ use core::any::Any;
 /// `out = sum over keys of softmax(scale * (sum over features of q * k) + bias) * v`, where the
 /// mask is true.
 ///
-/// A recorded gradient stores all scores in memory. Otherwise [some](TILE) are computed at a time.
+/// A gradient that is recorded step by step stores all scores in memory. Otherwise [some](TILE) are
+/// computed at a time.
 pub struct Attention {
     /// Queries, keys and values, over the same loops.
     pub operands: [Field; 3],
@@ -176,7 +177,7 @@ impl QueryTile {
         }
     }
 
-    /// The range of keys that count for any of the queries; `None` if it is the whole loop.
+    /// The range of keys that count for any of the queries; `None` stands for all keys.
     fn keys(&self, over: &[usize]) -> Result<Option<Slice>, Error> {
         let (&[axis], Some(mask)) = (over, &self.mask) else { return Ok(None) };
         let varies = |axis: usize| mask.operands.iter().any(|own| own.place.varies(axis));
@@ -342,7 +343,7 @@ fn repeated<T: ProgramOutput + Real>(
     let bias = attention.bias.as_ref().map(|_| next());
     let sizes = &fields[0].sizes[..];
     let len = kept.iter().map(|&axis| sizes[axis]).product();
-    // Features may have size 0: all keys then have the same weight.
+    // Features may have size 0: the products of queries and keys are then 0.
     if over.iter().chain(kept).any(|&axis| sizes[axis] == 0) {
         // A mean over no keys is 0.
         return Ok(Buffer::from(filled::<T>(len)?).held());

@@ -512,7 +512,7 @@ impl Composed<'_> {
         }))
     }
 
-    /// `(dy - y sum(y dy)) / length` if the length is more than `eps`, else `dy / eps`
+    /// `(dy - y sum(y dy)) / length` if the length is more than `eps`, otherwise `dy / eps`
     fn unit_length(&self, eps: f64) -> Result<Field, Error> {
         let squares = self.total(self.squares(1.0))?;
         let part = self.total(self.products(1.0))?;
@@ -621,7 +621,8 @@ impl LineRule {
 }
 
 /// The positions of the elements that running extremes choose, in the order of the result: an
-/// element's own position if the element equals the result, else the position chosen before.
+/// element's own position if the element is NaN or equals the result, otherwise the position chosen
+/// before.
 pub(in crate::trace) struct BestOf {
     pub(in crate::trace) x: Field,
     pub(in crate::trace) y: Field,

@@ -12,11 +12,11 @@ use alloc::vec::Vec;
 pub enum Numeral<'n> {
     /// A size, a number of elements, or the number of a value.
     Unsigned(&'n mut usize),
-    /// A stride or an offset.
+    /// A stride, an offset, or an integer constant of a program.
     Signed(&'n mut isize),
     /// A seed, or a start or a factor in a stream of random numbers.
     Word(&'n mut u64),
-    /// A float, by its bits.
+    /// A float, or a constant of an operation, by its bits.
     Float(&'n mut u64),
     /// The number of elements of a constant whose elements are all equal. It is at least 1.
     Count(&'n mut usize),

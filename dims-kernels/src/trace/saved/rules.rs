@@ -418,7 +418,8 @@ impl RecordingReader<'_> {
             "operands of attention have different loops",
         )?;
         let loops = sizes.len();
-        // Without features, all scores are 0, but values are still read.
+        // Without features, the products of queries and keys are 0, but the values, the mask and
+        // the bias are still read.
         let is_run = |sizes: &[usize]| !over.iter().chain(kept).any(|&axis| sizes.get(axis) == Some(&0));
         if sizes.contains(&0) && is_run(sizes) {
             for own in [Some(v), mask_saved, bias_saved].into_iter().flatten() {

@@ -37,8 +37,8 @@ pub(crate) struct RecordingWriter {
     refused: Option<Error>,
 }
 
-/// The number of the first constant while a recording is written. Constants are renumbered at the
-/// end, when it is known how many there are.
+/// The number of the first constant while a recording is written. Constants and steps are
+/// renumbered at the end, when it is known how many constants there are.
 const CONSTANTS: usize = usize::MAX / 2;
 
 impl RecordingWriter {
@@ -206,7 +206,7 @@ fn not_saved(operation: &str) -> Error {
     Error::Saved { what: format!("`{operation}` cannot be saved, because it calls a function of the user") }
 }
 
-/// The axes and the origin of a recorded value.
+/// The axes, the operation and the origin of a recorded value.
 #[derive(Clone, Debug)]
 pub struct DescribedValue {
     /// The axes of the elements, from the outermost in memory to the innermost, if they are known.

@@ -66,7 +66,7 @@ fn without_elements() {
 }
 
 /// Many threads trace, look up and drop at the same time. Each finds its own memory, and memory
-/// that others sent.
+/// that other threads sent.
 #[test]
 fn on_many_threads() {
     const THREADS: usize = 8;

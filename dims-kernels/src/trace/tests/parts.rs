@@ -20,7 +20,7 @@ struct Lying {
     table: Option<(Vec<usize>, u64)>,
 }
 
-/// A function of three operands.
+/// A function of three operands and a position.
 #[derive(Clone, Copy, Debug)]
 enum Formula {
     First,

@@ -42,8 +42,8 @@ fn update_column<V: Lane>(
     }
 }
 
-/// The lower factor of the symmetric part, with zeros above it. Returns whether all matrices are
-/// positive definite.
+/// The lower factor of the symmetric part, with zeros above the diagonal. Returns whether all
+/// matrices are positive definite.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn cholesky<V: Lane>(a: &mut MatrixTile<'_, V>) -> bool {
     symmetric_part(a);
@@ -79,7 +79,7 @@ pub(super) fn symmetric_part<V: Lane>(a: &mut MatrixTile<'_, V>) {
 pub(super) struct Eliminated<V> {
     /// The products of the pivots, with the signs of the exchanges.
     pub(super) det: V,
-    /// -1 where the number of exchanges is odd, else 1.
+    /// -1 where the number of exchanges is odd, otherwise 1.
     pub(super) sign: V,
     /// Whether all pivots are finite and not 0.
     pub(super) is_regular: bool,

@@ -48,7 +48,7 @@ pub(in crate::step::linalg) trait Lane: Copy {
     /// Where `self == other`.
     fn equal(self, other: Self) -> Self;
 
-    /// `then` where the mask holds, else `otherwise`.
+    /// `then` where the mask holds, `otherwise` elsewhere.
     fn choose(self, then: Self, otherwise: Self) -> Self;
 
     /// Where both masks hold.
@@ -95,7 +95,7 @@ pub(super) fn signed<V: Lane>(magnitude: V, sign: V) -> V {
 /// Whether all numbers are finite.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn are_finite<V: Lane>(all: &[V]) -> bool {
-    // A product with 0 is 0 for finite numbers, else NaN.
+    // A product with 0 is 0 for finite numbers, otherwise NaN.
     let zero = zero::<V>();
     let sum = all.iter().fold(zero, |sum, own| sum.add_product(*own, zero));
     holds_everywhere(sum.equal(zero))
@@ -136,7 +136,7 @@ pub(super) fn set_number<V: Lane>(own: &mut V, matrix: usize, value: V::Elem) {
     numbers_mut(core::slice::from_mut(own))[matrix] = value;
 }
 
-/// A lane without explicit vector instructions. A mask is -1 where it holds, else 0.
+/// A lane without explicit vector instructions. A mask is -1 where it holds, otherwise 0.
 #[derive(Clone, Copy)]
 pub(in crate::step::linalg) struct ArrayLane<T, const L: usize>([T; L]);
 

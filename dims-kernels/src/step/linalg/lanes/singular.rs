@@ -1,6 +1,6 @@
 //! Singular values and vectors of a tile of matrices: rotations make the vectors of each matrix
 //! orthogonal. (M. Hestenes, Inversion of matrices by biorthogonalization and related results,
-//! 1958.) The greater vectors come first. (P. de Rijk, A one-sided Jacobi algorithm for computing
+//! 1958.) The longer vectors come first. (P. de Rijk, A one-sided Jacobi algorithm for computing
 //! the singular value decomposition on a vector computer, 1989.)
 
 use super::lane::{Lane, are_finite, count_lane, number, one, signed, zero};

@@ -106,7 +106,7 @@ impl<'t, V: Lane> MatrixTile<'t, V> {
         self.data.fill(value);
     }
 
-    /// Ones on the diagonal, else zeros.
+    /// Sets ones on the diagonal, and zeros elsewhere.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(super) fn set_identity(&mut self) {
         self.fill(zero());

@@ -183,7 +183,8 @@ fn assert_pseudoinverse<T: TestElement>(p: &TestMatrix<T>, a: &TestMatrix<T>, wh
     other.h().assert_near(&other, what);
 }
 
-/// Pseudoinverses and least-squares solutions of matrices without full rank, which come from singular values at every size.
+/// Pseudoinverses and least-squares solutions of matrices without full rank, which come from
+/// singular values at every size.
 fn low_ranks<T: TestElement>() {
     for (rows, columns, rank) in [(33, 20, 0), (33, 20, 7), (20, 33, 19), (24, 24, 23), (18, 2, 1)] {
         let (own, data) = all::<T>(2, |random| {

@@ -62,7 +62,8 @@ impl Rule for AttentionPullBack {
 }
 
 impl Attention {
-    /// The gradient as one step that can run again, if all gradients have the same type.
+    /// The gradient as one step that can run again, if all gradients have elements, and the same
+    /// accumulator type.
     pub(in crate::trace::rules) fn pull_back_again(
         &self,
         cotangent: &Arc<dyn Held>,

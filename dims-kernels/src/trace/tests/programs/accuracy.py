@@ -1,7 +1,7 @@
 """Scalar operations and their first derivatives at many points, with mpmath: `python accuracy.py > accuracy.txt`.
 
-A line has the operation, its operands, the value, and the derivative by each operand. Operands are 32-bit or 64-bit floats. An optional argument sets the number of
-points in each range; the file in the repository was written with the default.
+A line has the operation, its operands, the value, and the derivative with respect to each operand. Operands are 32-bit or 64-bit floats. An optional argument scales
+the number of points in each range (default 4); the file in the repository was written with the default.
 
 The formulas are independent of the library. A test fails if a float operation of the library has no formula here.
 """

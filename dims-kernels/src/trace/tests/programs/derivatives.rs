@@ -299,7 +299,7 @@ fn of_casts_and_of_operands_that_are_read_twice() {
         let product = build.binary(BinaryOpcode::Mul, wide, whole);
         build.binary(BinaryOpcode::Add, product, a)
     });
-    // a^2 trunc(a) + a, whose whole part is a constant.
+    // a^2 trunc(a) + a, where trunc(a) counts as a constant.
     assert_eq!(slope_at(&program, 0, [2.5, 0.0]), 2.0 * 2.5 * 2.0 + 1.0);
     let integers: fn(&mut Builder) -> Register = |build| {
         let a = build.load(0, DType::F64);

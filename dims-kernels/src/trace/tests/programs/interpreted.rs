@@ -1,5 +1,5 @@
-//! Compares the interpreter with the operations of the table: every operation, element type, and
-//! line length.
+//! Compares the interpreter with the operations of the table: every operation and element type, and
+//! several line lengths.
 
 use super::{Random, held, run, written};
 use crate::machine::isa::{Isa, Task, dispatch};

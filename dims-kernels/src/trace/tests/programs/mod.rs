@@ -89,7 +89,7 @@ fn held<T: Element>(data: &[T]) -> Arc<dyn Held> {
     Buffer::from(data.to_vec()).held()
 }
 
-/// The program along a line, over operands that are contiguous.
+/// The results of the program along a line of contiguous operands.
 fn run<T: ProgramOutput>(program: &ScalarProgram, operands: &[Arc<dyn Held>], len: usize) -> Vec<T> {
     let operand = |memory: &Arc<dyn Held>| FieldOperand {
         source: FieldSource::Memory(Arc::clone(memory)),
