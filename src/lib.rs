@@ -85,7 +85,7 @@
 //! `(x * w).sum(In)` also compiles if only one operand has `In`, and then sums only that operand.
 //!
 //! A result is contiguous. Its axes are in the order that you passed to `order`, otherwise in the
-//! order in which the dims were declared, with [primes](types::prime) after all others. In a
+//! order in which one `dims!` declares the dims, with [primes](types::prime) after all others. In a
 //! batched product, shared dims become outermost if the last dim is shared, so that each product is
 //! contiguous; softmax and scans keep that order. The memory order never changes the result.
 //!
@@ -141,7 +141,8 @@
 //! * `gemm` (on by default): matrix products use the crate `gemm`, which is 15 to 45 % faster than
 //!   `matrixmultiply` for most shapes with AVX-512, and takes longer to build.
 //! * `rayon` (on by default): large results are computed on several threads. Results do not depend
-//!   on the number of threads, except for the rounding of matrix products.
+//!   on the number of threads, except for the rounding of matrix products and of decompositions of
+//!   large matrices.
 //! * `blas`: matrix products use a BLAS that the program links and installs: [`blas`].
 //! * `std` (on by default): kernels are chosen at run time for the processor's instructions, large
 //!   results come from a memory pool (`storage::memory`), and there are gradients, recorded

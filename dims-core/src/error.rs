@@ -362,7 +362,7 @@ impl fmt::Display for DimError {
             }
             DimError::NoFloats { origin } => write!(
                 f,
-                "all inputs of the gradient are integers or `bool`s{}: only floats have gradients",
+                "no input of the gradient has float elements{}: only floats have gradients",
                 OriginSuffix(*origin)
             ),
             DimError::Matrix { operation, failure, place, .. } if place.is_empty() => {

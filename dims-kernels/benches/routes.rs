@@ -1,9 +1,10 @@
 //! Compares the routes of the dispatcher of matrix products: the time of each shape by each route
 //! that can compute it.
 //!
-//! `cargo bench -p typed-dims-kernels --bench routes` prints a line for each shape: microseconds of
-//! one product by each route, with the dispatcher's choice marked by `*`, and its time divided by
-//! that of the fastest route. An argument selects shapes whose line contains it.
+//! `cargo bench -p typed-dims-kernels --bench routes` prints a line for each shape and element
+//! type: microseconds of one product by each route, with the dispatcher's choice marked by `*`, and
+//! its time divided by that of the fastest route. An argument selects the lines whose label
+//! contains it.
 //!
 //! The routes take short turns, and the time of a route is that of its fastest turn: other programs
 //! slow all routes down alike, and rarely all turns of one route.
@@ -134,7 +135,7 @@ fn main() {
     }
 }
 
-/// Prints the line of a shape.
+/// Prints the line of a shape and an element type.
 fn line<T: Num>(elements: &str, shape: &Shape, filter: &str, element: fn(f32) -> T) {
     let &Shape { class, count, sizes: [m, k, n], lies: [a, b, c] } = shape;
     let name = format!("{class}: {count} {elements} {m}x{k} by {k}x{n} {a:?} {b:?} {c:?}");

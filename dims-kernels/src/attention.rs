@@ -1,5 +1,5 @@
-//! Attention in tiles. A tile has the scores of a block of queries and a block of keys, which never
-//! leave the cache. Each query has a running maximum and sum.
+//! Attention in tiles. A tile holds the scores of a block of queries and a block of keys. The
+//! scores never leave the cache. Each query has a running maximum and sum.
 
 mod scores;
 
@@ -488,7 +488,7 @@ impl<T: Real> Task for Fold<'_, T> {
             } else {
                 weights::<I, T, false>(scores, scale, shift)
             };
-            // NaN stays NaN.
+            // A sum that is NaN stays NaN, even times 0.
             let shrink = if before == T::LOWEST { T::ZERO } else { (before - greatest).exp_down::<I>() };
             scratch.greatest[row] = greatest;
             scratch.sums[row] = scratch.sums[row] * shrink + sum;

@@ -169,8 +169,8 @@ pub unsafe fn copy_between<T: Copy + 'static>(
         ($($word:ty, $copy:ident;)*) => {$(
             if const { is_like::<T, $word>() } {
                 // SAFETY: the words have the size of the elements and at most their alignment, and
-                // may be uninitialised where the elements have padding, which numbers have not. No
-                // loop is empty. The rest is the caller's promise.
+                // may be uninitialised where the elements have padding, which numbers do not have.
+                // No loop is empty. The rest is the caller's promise.
                 return unsafe { $copy(source.cast(), strides, target.cast(), result, sizes, are_numbers) };
             }
         )*};

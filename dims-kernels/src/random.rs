@@ -49,7 +49,7 @@ pub fn unit(stream: RandomStream, seed: u64, at: u64) -> f64 {
 pub struct DrawNumbers {
     /// The position for the index 0 along all axes.
     start: u64,
-    /// The size and the factor of each axis, in memory order.
+    /// The size and the factor of each axis whose size is not 1, in memory order.
     axes: SmallVec<[(usize, u64); 8]>,
 }
 
@@ -59,7 +59,7 @@ impl DrawNumbers {
         DrawNumbers { start, axes: axes.into_iter().filter(|&(size, _)| size != 1).collect() }
     }
 
-    /// The start, and the size and the factor of each axis.
+    /// The start, and the size and the factor of each axis whose size is not 1.
     #[cfg(feature = "std")]
     pub(crate) fn parts(&self) -> (u64, &[(usize, u64)]) {
         (self.start, &self.axes)

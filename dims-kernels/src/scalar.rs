@@ -53,7 +53,7 @@ pub trait Num: Element + PartialEq {
     /// `self / other`. Integers: rounded towards zero; panics if `other` is 0, as Rust does.
     /// (Operations on tensors name the operation in the panic.)
     fn div(self, other: Self) -> Self;
-    /// `self + x * y`; floats round once where the machine has an instruction for it.
+    /// `self + x * y`; `f32` and `f64` round once where the machine has an instruction for it.
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn add_product<I: Isa>(self, x: Self, y: Self) -> Self {

@@ -1,9 +1,9 @@
-//! Elements as integers in the same order: one routine sorts elements of all types.
+//! Elements as integers in the same order, so that one routine sorts elements of many types.
 
 use alloc::vec::Vec;
 
-/// How to sort elements of a type: by integers, or by comparisons. Users' types have the default,
-/// [`COMPARED`](SortKey::COMPARED); no other value can be constructed for them.
+/// How to sort elements of a type: by integers, or by comparisons. Integers of 128 bits and users'
+/// types have the default, [`COMPARED`](SortKey::COMPARED); users cannot construct another value.
 pub struct SortKey<T> {
     /// Equal for equal elements, and greater for greater ones. All NaNs are equal and the greatest.
     key: Option<fn(T) -> u64>,
@@ -65,7 +65,7 @@ impl<T: Copy> SortKey<T> {
 pub(crate) struct KeyMemory {
     /// For lines that are [short](SortKey::is_short_line).
     pub(crate) short: Vec<u64>,
-    /// For others.
+    /// For all other lines.
     pub(crate) long: Vec<u128>,
 }
 

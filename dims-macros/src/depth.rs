@@ -28,7 +28,7 @@ pub fn check(tokens: TokenStream) -> syn::Result<()> {
     match deepest(tokens) {
         None => Ok(()),
         Some(place) => {
-            let what = "brackets and operators are nested too deep here for a macro to read: compute a part first, and name it with `let`";
+            let what = "brackets and operators are nested too deeply here for a macro to read: compute a part first, and name it with `let`";
             Err(syn::Error::new(place, what))
         }
     }

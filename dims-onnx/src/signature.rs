@@ -173,7 +173,7 @@ impl OnnxAxis {
             Some(DimensionValue::DimParam(name)) if name.is_empty() => OnnxSize::Unknown,
             Some(DimensionValue::DimParam(name)) => OnnxSize::Param(name.clone()),
             Some(DimensionValue::DimValue(value)) => {
-                OnnxSize::Fixed(usize::try_from(*value).map_err(|_| format!("of the size {value}"))?)
+                OnnxSize::Fixed(usize::try_from(*value).map_err(|_| format!("of size {value}"))?)
             }
         };
         let denotation = dim.meaning().map(str::to_owned);

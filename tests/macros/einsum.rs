@@ -6,7 +6,7 @@ use crate::reference::patterns::{IntoDynamic, einsum as oracle, random};
 use ndarray::{Array2, Array3, ArrayD, array, s};
 use num_complex::Complex;
 use typed_dims::einsum_path;
-use typed_dims::pipeline::plan::explain::PlanStep;
+use typed_dims::pipeline::plan::explain::{Plan, PlanStep, ProductDims};
 use typed_dims::prelude::*;
 
 /// A test for each table of patterns and operand shapes: in `f64`, and with operands of dynamic
@@ -599,6 +599,14 @@ fn twenty_six_axes_and_more() {
     assert_eq!(chain, array![[1, 25], [0, 1]]);
 }
 
+/// The names of the axes of a product in a plan: of the operands, and of the result.
+fn dims_of(plan: &Plan) -> [&[&'static str]; 3] {
+    let [PlanStep::Product { dims: Some(ProductDims { left, right, result }), .. }] = &plan.steps[..] else {
+        panic!("one product with names: {plan}")
+    };
+    [left, right, result]
+}
+
 #[test]
 fn products_are_matrix_products() {
     let (a, b) = (Array2::<f32>::ones((100, 80)), Array2::<f32>::ones((80, 90)));
@@ -610,6 +618,10 @@ fn products_are_matrix_products() {
     let (x, w) = (Array3::<f32>::ones((4, 50, 64)), Array2::<f32>::ones((64, 32)));
     let (_, plan) = explain(|| einsum!("...c,cd->...d", x, w));
     assert!(matches!(plan.steps[..], [PlanStep::Product { m: 200, k: 64, n: 32, .. }]), "{plan}");
+    assert_eq!(dims_of(&plan), [&["..", "..", "c"][..], &["c", "d"], &["..", "..", "d"]]);
+    dims!(b);
+    let (_, plan) = explain(|| einsum!("ik,kj->ij", x.at((b, .., ..)), w.at((.., ..))));
+    assert_eq!(dims_of(&plan), [&["b", "i", "k"][..], &["k", "j"], &["b", "i", "j"]]);
     let (_, plan) = explain(|| einsum!("ij,jk,kl->il", a, b, a.slice(s![..90, ..])));
     assert_eq!(plan.steps.len(), 2, "{plan}");
     let (_, plan) = explain(|| einsum!("i,i->", a.row(0), a.row(1)));

@@ -36,7 +36,7 @@ mod one {
         neg [f32 i32 f16] (x), -x, if x == T::default() { x } else { -x }, "neg" "lax.neg" "negative";
         /// `!x`: of integers, each bit
         not [bool u8] (x), !x, !x, "logical_not, bitwise_not" "lax.bitwise_not" "invert";
-        /// `|x|`, for complex numbers the real magnitude
+        /// `|x|`, for complex numbers the magnitude as a real number
         abs [f32 i32 f16] (x), x.abs(), x.abs(), "abs" "lax.abs" "abs";
         /// `e^x`
         exp [f32 f64 half] (x), x.exp(), x.exp(), "exp" "lax.exp" "exp";

@@ -89,7 +89,7 @@ fn groups_that_make_no_sense_are_refused() {
     }
     assert_eq!(
         refused(AdamW::new(0.1).group("*.bais", |group| group.weight_decay(0.0))),
-        "no parameter is in the group `*.bais`: the names are `embedding`, `layers.0.weight`, `layers.1.weight`, `layers.1.bias`, `layers.2.weight`, \
+        "the group `*.bais` matches no parameter: the names are `embedding`, `layers.0.weight`, `layers.1.weight`, `layers.1.bias`, `layers.2.weight`, \
          `layers.2.bias`"
     );
     assert_eq!(

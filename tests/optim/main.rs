@@ -219,7 +219,7 @@ fn a_group_without_parameters_is_refused_after_a_parameter_is_gone() {
     value.pop();
     for _ in 0..2 {
         let error = optimizer.try_step(&mut value, &of(1)).unwrap_err();
-        assert_eq!(error.to_string(), "no parameter is in the group `1`: the names are `0`");
+        assert_eq!(error.to_string(), "the group `1` matches no parameter: the names are `0`");
     }
 }
 
@@ -339,7 +339,7 @@ fn settings_out_of_their_range_are_refused() {
         ),
         (
             step_refused(Sgd::new(0.1).momentum(0.9).dampening(0.1).nesterov()),
-            "`Sgd` with `nesterov` has a dampening: remove one of both",
+            "`Sgd` with `nesterov` has `dampening`: remove one of the two",
         ),
         (
             step_refused(RmsProp::new(0.1).alpha(1.0)),

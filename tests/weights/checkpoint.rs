@@ -659,3 +659,31 @@ struct Layer16 {
     weight: Tensor<half::f16, (In, Hidden)>,
     bias: Tensor<half::f16, (Hidden,)>,
 }
+
+/// Running moments are not learned, but they are part of the model.
+#[test]
+fn state_is_saved() {
+    use typed_dims::nn::norm::BatchNorm;
+
+    #[derive(Parameters, Clone)]
+    struct Model {
+        norm: BatchNorm<(Hidden,)>,
+        #[parameters(state)]
+        calls: Vec<Tensor<u64, (Token,)>>,
+    }
+
+    let x = randn::<f32, _>((Example.of(8), Hidden.of(3)), 1);
+    let model = || Model { norm: BatchNorm::new(Hidden.of(3)), calls: vec![zeros(Token.of(2))] };
+    let mut trained = model();
+    let (_, moments) = trained.norm.train(&x, (Example,));
+    trained.norm.remember(&moments);
+    trained.calls[0] = full(Token.of(2), 3);
+    let bytes = Checkpoint::new().put("model", &trained).unwrap().to_bytes().unwrap();
+    let mut loaded = model();
+    Saved::new(&bytes[..]).unwrap().load("model", &mut loaded).unwrap();
+    assert_eq!(loaded.norm.running_mean, trained.norm.running_mean);
+    assert_eq!(loaded.norm.running_var, trained.norm.running_var);
+    assert_eq!(loaded.calls[0], trained.calls[0]);
+    assert_ne!(loaded.norm.running_mean, model().norm.running_mean);
+    assert_eq!(trained.names(), ["norm.weight", "norm.bias"]);
+}

@@ -47,7 +47,7 @@ use kernels::scalar::Element;
 #[diagnostic::on_unimplemented(
     message = "this function takes `{P}`, not one example of `{Self}`",
     label = "the parameter's type is not that of one example",
-    note = "one example has the dims of the argument without the mapped ones, and owns its elements"
+    note = "one example owns its elements, and has all dims of the argument except the mapped ones"
 )]
 pub trait Given<P, D, M: Dims>: Sized {
     #[doc(hidden)]
@@ -336,9 +336,9 @@ const APART: &str = "parameters that see all examples and those that see one are
 
 /// A function with the parameters of the tuple `P` and the result `Y`.
 #[diagnostic::on_unimplemented(
-    message = "this is not a function of up to 6 tensors or numbers",
-    label = "expected a function of `Tensor<..>`, `&Tensor<..>` or numbers, one parameter for each tensor; not of arrays, and not of a tuple",
-    note = "a closure names the types: `|x: &Tensor<f32, (Seq,)>, y: &Tensor<f32, (Seq,)>| ..`; `batched` takes a closure of one tuple, `|(x, y)| ..`"
+    message = "expected a function of 1 to 6 tensors or numbers",
+    label = "each parameter must be a `Tensor<..>`, a `&Tensor<..>` or a number, not an array or a tuple",
+    note = "write the types of a closure's parameters: `|x: &Tensor<f32, (Seq,)>, y: &Tensor<f32, (Seq,)>| ..`; for a closure of one tuple, `|(x, y)| ..`, use `batched`"
 )]
 pub trait Callee<P, Y> {
     #[doc(hidden)]
@@ -351,8 +351,8 @@ pub trait Callee<P, Y> {
 /// mapped over; the caller gets `O`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed to a mapped function of `{P}`",
-    label = "this function takes other tensors",
-    note = "bind an array to make it a tensor, `a.at((n, ..))`; pass several tensors as a tuple; one example of each must have the parameter's type; all parameters for mapped tensors have a `Rest`, or none"
+    label = "these tensors do not fit the parameters of this function",
+    note = "to pass an array, bind it: `a.at((n, ..))`; pass several tensors as a tuple; each parameter must have the type of one example; either all parameters for mapped tensors have a `Rest`, or none of them has"
 )]
 pub trait Maps<D, P, Y, O> {
     #[doc(hidden)]
@@ -370,7 +370,7 @@ pub trait Maps<D, P, Y, O> {
 /// that it does not see.
 #[diagnostic::on_unimplemented(
     message = "a mapped function cannot return `{Y}`",
-    label = "a tensor or a number, or a tuple of up to 6 of these, is expected here, without the mapped dims"
+    label = "expected a number, a tensor without the mapped dims, or a tuple of up to 6 of these"
 )]
 pub trait Runs<X, P, D, M, Y> {
     #[doc(hidden)]
@@ -551,8 +551,9 @@ macro_rules! tuples {
     };
 }
 
-/// How many calls of a function of numbers are one loop: so many that the loop is vectorized where
-/// that is possible, so few that copies of their numbers stay in the first-level cache.
+/// The number of calls of a function of numbers in one loop: enough for the loop to be vectorized
+/// where that is possible, and few enough for copies of their numbers to stay in the first-level
+/// cache.
 const NUMBERS_AT_ONCE: usize = 256;
 
 macro_rules! several {

@@ -13,7 +13,7 @@ pub trait EndsInRest {
     type Visible;
     /// The dims that the rest stands for; empty if there is none.
     type Behind: Dims;
-    /// The set of only the rest.
+    /// The set of only the rest; empty if there is none.
     type Rest: Dims;
     /// Whether there is a rest.
     type HasRest: Bool;

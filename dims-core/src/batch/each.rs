@@ -24,11 +24,11 @@ use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
 
-/// Calls `f` once for each example, that is, each position of the dims behind `Rest`. The results
-/// are one tensor with those dims.
+/// Calls `f` once for each example, that is, for each position of the dims in the `Rest`. The
+/// results are one tensor with those dims.
 ///
 /// ```text
-/// map_each(&x, f)          for n, m, .. behind the rest of x { out at (n, m, ..) = f(x at (n, m, ..)) }
+/// map_each(&x, f)          for n, m, .. in the rest of x { out at (n, m, ..) = f(x at (n, m, ..)) }
 /// ```
 ///
 /// Functions made of tensor operations do not need this loop: they run for all examples together.
@@ -65,9 +65,8 @@ pub fn map_each<X: Apiece, Y: Computable>(
 /// # Errors
 ///
 /// The first error of `f`. It is also an error if the results of `f` differ in size, or if the
-/// tensors differ in size along the dims behind their rest. If there are no examples, the result
-/// must not have positional axes, and each of its dims must have a static size, or a size in the
-/// tensors.
+/// tensors differ in size along the dims in their rest. If there are no examples, the result must
+/// not have positional axes, and each of its dims must have a static size or be a dim of an example.
 #[track_caller]
 pub fn try_map_each<X: Apiece, Y: Computable>(
     tensors: X,
@@ -112,8 +111,8 @@ pub(super) fn number_of_examples<M: Dims>(sizes: &[usize]) -> Result<usize, DimE
     })
 }
 
-/// The result of a single call, and of all calls: a tensor, or a tuple of tensors. There is an
-/// example for each position of the dims `B`.
+/// The result of a single call: a tensor or a number, or a tuple of these. There is a call for each
+/// position of the dims `B`.
 #[diagnostic::on_unimplemented(
     message = "a function that is called for each example cannot return `{Self}`",
     label = "a tensor or a number, or a tuple of up to 6 of these, is expected here"
@@ -253,7 +252,7 @@ fn sizes_of_none(
 pub trait Apiece {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The dims behind the rest.
+    /// The dims in the rest.
     type Rest: Dims;
     /// One example of each tensor.
     type One;
@@ -266,7 +265,7 @@ pub trait Apiece {
     fn size(&self, id: u64) -> Option<usize>;
 }
 
-/// A set whose axes are those that a function sees, then those behind its rest.
+/// A set whose axes are those that a function sees, then those in its rest.
 struct Sealed<'x> {
     keys: &'static Keys,
     axes: &'x [Axis],

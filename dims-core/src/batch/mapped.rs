@@ -296,9 +296,9 @@ pub trait Unmapped {
     const SEAL: crate::seal::Seal;
     /// The tensor in memory, without a rest.
     type Out;
-    /// The first dim that the rest has too, or [`Nothing`](crate::types::set::Nothing).
+    /// The first dim that is also in the rest, or [`Nothing`](crate::types::set::Nothing).
     type Clash: MaybeDim;
-    /// If it is computed here, its sizes have the origin `place`.
+    /// If the result is computed here, its sizes have the origin `place`.
     #[doc(hidden)]
     fn try_open(self, place: Origin) -> Result<Self::Out, DimError>;
 }
@@ -333,8 +333,8 @@ tuples!(A 0 B 1 C 2 G 3 H 4 I 5 J 6 K 7 L 8 M 9);
 tuples!(A 0 B 1 C 2 G 3 H 4 I 5 J 6 K 7 L 8 M 9 N 10);
 tuples!(A 0 B 1 C 2 G 3 H 4 I 5 J 6 K 7 L 8 M 9 N 10 P 11);
 
-/// The origin of the sizes of a tensor with the dims `S`: its own if it is in memory, or `place`,
-/// where it is computed.
+/// The origin of the sizes of a tensor with the dims `S`: its own origin if it is in memory, or
+/// `place`, where it is computed.
 pub(super) fn origin_of<S: Dims>(expr: &impl Expr, place: Origin) -> Origin {
     expr.in_memory::<S>().map_or(place, |raw| raw.origin)
 }

@@ -1,8 +1,8 @@
 //! Batching: functions that are written for one example, and called with tensors that have extra
 //! dims.
 //!
-//! `Rest<B>` stands for the dims of the caller. A call of a batched function has three steps, which
-//! copy no elements:
+//! `Rest<B>` stands for the dims of the caller. A call of a batched function has three steps.
+//! Sealing and unsealing copy no elements.
 //!
 //! ```text
 //! seal      (n, Seq, Feat)  becomes  (Seq, Feat, Rest<(n,)>)      for each argument

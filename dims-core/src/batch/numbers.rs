@@ -1,4 +1,4 @@
-//! Numbers as parameters and results of mapped functions: such a function is called for each
+//! Numbers as parameters and results of mapped functions: such a function is called once for each
 //! element.
 
 use super::applies::{ByValue, Given, one_after_the_other};
@@ -31,7 +31,7 @@ pub struct NumberLine<T> {
     data: Buffer<T>,
     start: usize,
     axes: SmallVec<[Axis; 8]>,
-    /// Whether the numbers are all elements, in memory order.
+    /// Whether the numbers are all elements of `data`, in memory order.
     is_whole: bool,
 }
 
@@ -91,7 +91,7 @@ impl<T: Element> NumberLine<T> {
     }
 }
 
-/// Converts a sealed tensor `X` to numbers of `T`. `Self` says whether it has a mapped dim.
+/// Converts a sealed tensor `X` to numbers of type `T`. `Self` says whether it has a mapped dim.
 pub trait HandsNumbers<X, T> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

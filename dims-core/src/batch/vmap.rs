@@ -23,8 +23,8 @@ use core::panic::Location;
 ///
 /// # Panics
 ///
-/// If the tensors have different sizes for one of the dims, if no tensor gives the size of one of
-/// them, or if the closure panics.
+/// If the sizes of one of the dims differ, in the tensors or as given in `dims` (`n.of(7)`), or if
+/// the closure panics.
 #[track_caller]
 pub fn batched<D, X, F, Y>(dims: D, tensors: X, f: F) -> Y::Out
 where
@@ -56,13 +56,13 @@ where
 /// |---|---|
 /// | `Tensor<f32, (Seq, Rest<B>)>`, in a closure `Tensor<f32, (Seq, Rest<_>)>` | one call of `f`, on all examples together |
 /// | `Tensor<f32, (Seq,)>` | a loop of calls, one for each example; [`explain`](crate::plan::explain::explain) shows the loop |
-/// | `f32`, a number | a loop over the elements, as in `map`, if all parameters are numbers |
+/// | `f32`, a number | a loop over the elements, as in `map`, if all parameters and results are numbers; otherwise a loop of calls |
 /// | `Named<f32, S>`, generic over its set `S: Dims` | one call, in a closure: `batched(n, x, \|x\| f(&x))` |
 ///
 /// `f` has up to 6 parameters. (For up to 12 tensors, use [`batched`].) Parameters are numbers,
-/// tensors or references to tensors, `&Tensor<f32, (Seq,)>`. Each argument is computed or copied
-/// once. In a loop, the examples and the tensors that are not mapped share that memory until the
-/// function modifies them. The parameter types of a function of one example fix its dims, so the
+/// tensors or references to tensors, `&Tensor<f32, (Seq,)>`. Each argument is computed or copied at
+/// most once. In a loop, the examples and the tensors that are not mapped share that memory until
+/// the function modifies them. The parameter types of a function of one example fix its dims, so the
 /// loop cannot become a single call. To avoid the loop, make the function generic over extra dims,
 /// `fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, ..)`, or put `#[batched]` before it. A function
 /// of arrays, `fn(&Array2<f32>, ..)`, cannot be mapped, because it binds their axes itself.
@@ -100,8 +100,8 @@ where
 ///
 /// # Panics
 ///
-/// The returned function panics if the tensors have different sizes for one of the dims, if no
-/// tensor gives the size of one of them, or if `f` panics. A loop of calls also panics if the
+/// The returned function panics if the sizes of one of the dims differ, in the tensors or as given
+/// in `dims` (`n.of(7)`), if no tensor gives the size of one of them, or if `f` panics. A loop of calls also panics if the
 /// results of single examples differ in size. Without examples, the sizes of a result's dims come
 /// from the tensors or are static. The loop panics if neither gives a size, or if the result has
 /// positional axes. The message has the line of the call of `vmap`.

@@ -6,7 +6,7 @@ pub struct Together;
 pub struct OneByOne;
 /// The argument is the same for all examples.
 pub struct Alike;
-/// One parameter takes all examples, another one a single example: such a call cannot run.
+/// One parameter takes all examples, another one a single example: such a call does not compile.
 pub struct Mixed;
 
 /// How the function must be called for a parameter.

@@ -137,8 +137,10 @@ impl FileError {
 }
 
 /// Element types between which `cast` converts. The message suggests `cast` only for these.
-const NUMBERS: [&str; 14] =
-    ["bool", "u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize", "f32", "f64", "f16"];
+const NUMBERS: [&str; 15] = [
+    "bool", "u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize", "f32", "f64", "f16",
+    "bf16",
+];
 
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -89,7 +89,8 @@ pub fn try_custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
 ///
 /// The gradient equals the gradient of `f`. As for [`custom_vjp`], all tensors through which a
 /// gradient flows must be among the inputs, `f` must be `'static`, and dims must be declared. `f`
-/// must return the same value each time, so draw random numbers from a seed.
+/// must return the same value each time, so draw random numbers from a seed. While a function is
+/// being [recorded](crate::program), `checkpoint` only calls `f`, and so saves no memory.
 ///
 /// ```
 /// use typed_dims::grad::{checkpoint, grad};

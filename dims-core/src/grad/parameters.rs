@@ -50,8 +50,9 @@ use path::values_at;
 ///   differently. Mark the field `#[parameters(constant)]` to exclude them from walks.
 /// * Fields with `#[parameters(constant)]` are not visited. A new value gets a clone of them.
 /// * Fields with `#[parameters(state)]` are tensors that change but are not learned, such as
-///   running means. [Recorded functions](crate::program) take and return them. Everything else
-///   treats them as constants.
+///   running means. [Recorded functions](crate::program) take and return them, and
+///   [checkpoints](crate::training::checkpoint) contain them. Everything else treats them as
+///   constants.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -422,6 +423,9 @@ pub trait Walk<const N: usize> {
 pub trait Visitor<const M: usize, const N: usize> {
     /// The error that ends a visit early.
     type Error: From<DimError>;
+
+    /// Whether the visit includes fields with `#[parameters(state)]`.
+    const STATE: bool = false;
 
     /// Changes the tensors of the first values. All sizes may differ.
     fn tensor<T: Element, S: Dims, R: Rank>(

@@ -125,7 +125,8 @@ impl<In, Out: Parameters> Program<In, Out> {
         In: RecordInputs,
     {
         if self.open.is_some() {
-            let what = "engines do not run programs with dynamic dims: record it for one size".into();
+            let what =
+                "engines do not run programs with dynamic dims: record the function for one size".into();
             return Err(DimError::Shape { what });
         }
         let recording = self.recording.saved()?;
@@ -336,7 +337,7 @@ impl Walk<1> for GivenElements {
         let sizes: Vec<usize> = tensor.expr.axes().map(|axis| axis.size).collect();
         let data: Option<Vec<T>> = self.0.next().and_then(|bytes| saved::elements_of_bytes(&bytes));
         let Some(data) = data.filter(|data| data.len() == sizes.iter().product::<usize>()) else {
-            let what = format!("`{}` has other elements than its type and sizes say", InputPath::new(path));
+            let what = format!("`{}` got too many, too few or invalid elements", InputPath::new(path));
             return Err(DimError::Shape { what });
         };
         let change =

@@ -23,7 +23,7 @@ use kernels::scalar::Element;
 /// by reference.
 #[diagnostic::on_unimplemented(
     message = "a recorded function cannot take `{Self}`",
-    label = "expected a tensor, a struct with `#[derive(Parameters)]` or an optimizer, by value or by reference; or a tuple of up to 12 such",
+    label = "expected a tensor, a struct with `#[derive(Parameters)]` or an optimizer, by value or by reference; or a tuple of up to 12 of these",
     note = "a number that changes from call to call is a tensor without dims, `full((), x)`; other values are captured by the function"
 )]
 pub trait RecordInputs: Sized {
@@ -60,7 +60,7 @@ pub trait RecordInputs: Sized {
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a recorded function cannot take `{Self}`",
-    label = "expected a tensor, a struct with `#[derive(Parameters)]` or an optimizer, by value or by reference; or a tuple of up to 12 such",
+    label = "expected a tensor, a struct with `#[derive(Parameters)]` or an optimizer, by value or by reference; or a tuple of up to 12 of these",
     note = "a number that changes from call to call is a tensor without dims, `full((), x)`; other values are captured by the function"
 )]
 pub trait Hand<'t, Lives = &'t Self>: RecordInputs {

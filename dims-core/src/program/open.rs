@@ -234,7 +234,7 @@ fn opened(
     let mut finder = OpenFinder::new(sizes);
     if !finder.add(content.each_mut(), SavedContent::sizes) {
         let what = format!(
-            "the inputs or results of the recorded function depend on the size of {}, but not as products or sums of sizes",
+            "the inputs or results of the recorded function depend on the size of {}, but are not products of at most three sizes, or sums of two such products",
             names()
         );
         return Err(DimError::Shape { what });
@@ -245,7 +245,7 @@ fn opened(
             Some(step) => {
                 let at = step.value.origin.as_ref().map_or(String::new(), |place| format!(" (at {place})"));
                 format!(
-                    "a number of the step `{}`{at} depends on the size of {}, but not as a product or a sum of sizes: compute it with tensors, as `mean` does, or record for one size",
+                    "a number of the step `{}`{at} depends on the size of {}, but is not a product of at most three sizes, or a sum of two such products: compute it with tensors, as `mean` does, or record for one size",
                     step.operation,
                     names()
                 )

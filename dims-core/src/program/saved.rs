@@ -310,7 +310,9 @@ impl SavedProgram {
         };
         let result = Out::walk([like], &mut Path::new(), &mut like_results)?;
         if like_results.layouts.next().is_some() || like_results.settings.next().is_some() {
-            return Err(DimError::Shape { what: "the saved program has more results".into() });
+            return Err(DimError::Shape {
+                what: "the saved program has more results or settings than the given value".into(),
+            });
         }
         Ok(Program {
             recording,

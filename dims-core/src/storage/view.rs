@@ -182,7 +182,8 @@ impl<'a, T, S: Dims, R: Rank> View<'a, T, S, R> {
         let mut start = self.start;
         for (axis, &at) in last.iter().zip(at) {
             assert!(at < axis.size, "the position is within its axis");
-            start = start.wrapping_offset(at as isize * axis.stride);
+            // (As in `Evaluated::at_last`, the product may wrap.)
+            start = start.wrapping_offset((at as isize).wrapping_mul(axis.stride));
         }
         let mut named = X::Axes::filled(Axis::default());
         named.as_mut_slice().copy_from_slice(kept);

@@ -319,7 +319,7 @@ type InBoth<L, W, J> = <<<L as Dims>::List as DividesInto<<J as DimRef>::Brand, 
 condition! {
     /// The condition that the dim `J` is the data dimension `D` of a stream of `L`.
     #[diagnostic::on_unimplemented(
-        message = "`{J}` is not the data dimension of this stream of `{L}`, which is `{D}`",
+        message = "`{J}` is not the data dimension of this stream of `{L}`; that is `{D}`",
         label = "contracting another dim needs dynamic weights",
         note = "they can take more time and memory; to use them: `x.allow_dynamic_weights().contract(..)`"
     )]
@@ -340,7 +340,7 @@ condition! {
     /// The condition that `J` is the data dimension of exactly one of two streams, whose data
     /// dimensions are `D` and `E`.
     #[diagnostic::on_unimplemented(
-        message = "`{J}` must be the data dimension of exactly one stream: those of the two are `{D}` and `{E}`",
+        message = "`{J}` must be the data dimension of exactly one of the two streams, whose data dimensions are `{D}` and `{E}`",
         label = "contract two streams along the data dimension of one of them"
     )]
     pub trait DataOfOneSide<J, D, E> for True;

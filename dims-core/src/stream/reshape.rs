@@ -326,8 +326,8 @@ condition! {
     /// axes `L`.
     #[diagnostic::on_unimplemented(
         message = "no axis of `{P}` has the stride that the data dimension `{D}` has in `{L}`",
-        label = "a reshape keeps the stride of the data dimension: the product of the sizes behind it",
-        note = "of dims without a static size, rustc compares only those that stay; use `flatten` and `unflatten` for others"
+        label = "a reshape keeps the stride of the data dimension: the product of the sizes after it",
+        note = "rustc compares a dim without a static size only if it stays; use `flatten` and `unflatten` for others"
     )]
     pub trait KeepsStride<P, L, D> for True;
 }

@@ -94,8 +94,8 @@ impl Checkpoint {
         Self::default()
     }
 
-    /// Adds all tensors of a value, except fields with `#[parameters(constant)]` or
-    /// `#[parameters(state)]`. Their names start with `name`; if it is `""`, they have no prefix.
+    /// Adds all tensors of a value, except those of fields with `#[parameters(constant)]`. Their
+    /// names start with `name`; if it is `""`, they have no prefix.
     ///
     /// # Errors
     ///
@@ -281,7 +281,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
     }
 
     /// Replaces the tensors of a value with those stored under the name. Fields with
-    /// `#[parameters(constant)]` or `#[parameters(state)]` are kept.
+    /// `#[parameters(constant)]` are kept.
     ///
     /// # Errors
     ///

@@ -91,7 +91,7 @@ compiled! {
     ///
     /// # Panics
     ///
-    /// Panics if the programs do not yield `bool`s and elements of the register type `T`.
+    /// If the programs do not yield `bool`s and elements of the register type `T`.
     pub unsafe fn lowered_scores<'k, 'r, T: Real>(
         mask: &'k LoweredProgram<'k>,
         bias: Option<&'k LoweredProgram<'k>>,

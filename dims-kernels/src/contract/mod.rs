@@ -85,9 +85,9 @@ pub fn is_worthwhile(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> b
 /// product with a vector, which then has its own kernel.
 const FAR: usize = 1 << 16;
 
-/// Whether this is a large matrix times a vector, and the matrix is in memory. `at_hand` has a bit
-/// for each factor that is in memory. Such a product shares no work, but it is common, and its
-/// kernel reads memory faster than a fused loop would.
+/// Whether this is a large matrix times a vector, the matrix is in memory, and sums have the type
+/// of the elements. `at_hand` has a bit for each factor that is in memory. Such a product shares no
+/// work, but it is common, and its kernel reads memory faster than a fused loop would.
 #[inline]
 pub fn is_matrix_vector<T: Num>(supports: &[AxisSet], at_hand: u64, sizes: &[usize], kept: &[usize]) -> bool {
     TypeId::of::<T>() == TypeId::of::<T::Acc>() && has_axes_of_matrix_vector(supports, at_hand, sizes, kept)
@@ -221,8 +221,8 @@ compiled! {
     for f32 f64:
 
     /// The product of two operands as one fused loop. The result is contiguous in the order of the
-    /// first of the `axes`, and summed over the second. Axes may be empty, and the operands may be
-    /// constant along them. `describe` names the expression in plans.
+    /// first list of `axes`, and summed over the axes of the second. Axes may be empty, and the
+    /// operands may be constant along them. `describe` names the expression in plans.
     #[track_caller]
     pub fn sum_of_pair<'a, T: Num>(
         operands: [&'a ContractionFactor<'a, T>; 2],

@@ -50,7 +50,7 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
     ///
     /// # Panics
     ///
-    /// Panics if the number of elements is not the number of positions.
+    /// If the number of elements is not the number of positions.
     pub fn owned(data: Vec<T>, order: &[usize], sizes: &[usize]) -> Self {
         let positions: usize = order.iter().map(|&axis| sizes[axis]).product();
         assert_eq!(data.len(), positions, "one element for each position");

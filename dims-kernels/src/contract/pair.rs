@@ -1,5 +1,5 @@
-//! The product of two operands: a matrix product if there are rows, columns and a sum, otherwise
-//! one fused loop.
+//! The product of two operands: a matrix product if there are rows, columns and a sum, or if there
+//! is a kernel for a vector times a matrix of this size; otherwise one fused loop.
 
 use crate::contract::LoopAxes;
 use crate::contract::operand::{ContractionFactor, axes_of};
@@ -80,7 +80,7 @@ pub(super) fn pair<T: Num>(
 }
 
 /// How to compute the product of two operands. Each axis that only one operand has is in the
-/// result. The plan depends only on sizes and strides.
+/// result. The plan does not depend on the values of the elements.
 pub(super) enum PairPlan {
     /// Products of matrices.
     Products(Products),
@@ -310,8 +310,8 @@ pub(super) unsafe fn sum_loop<T: Num>(
 }
 
 /// The operands of a product whose rows, columns or sums are several loops. An operand is packed if
-/// packing leaves fewer loops, does not multiply the operand's memory (as for overlapping windows),
-/// and pays off because the elements are used often.
+/// packing leaves fewer loops, does not multiply the operand's memory (as it would for overlapping
+/// windows), and pays off because the elements are used often.
 #[track_caller]
 fn packed_pair<'a, 'b, T: Num>(
     mut a: ContractionFactor<'a, T>,

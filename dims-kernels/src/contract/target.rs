@@ -117,8 +117,9 @@ impl<'a, T: Num> Target<'a, T> {
         }
     }
 
-    /// Accepts a result that was computed elsewhere, contiguous in the order of the axes. New
-    /// memory is returned as it is. Otherwise the elements are copied to the caller's memory.
+    /// Accepts a result that was computed elsewhere, contiguous in the order of the axes. If the
+    /// target is new memory, returns `data` as it is. Otherwise copies the elements to the caller's
+    /// memory.
     #[track_caller]
     pub fn take(&mut self, data: Vec<T>, sizes: &[usize]) -> Vec<T> {
         let Some(places) = &mut self.places else { return data };
@@ -141,8 +142,8 @@ impl<'a, T: Num> Target<'a, T> {
         Vec::new()
     }
 
-    /// Multiplies the elements of the result: those of `data` if the memory is new, else those in
-    /// the caller's memory.
+    /// Multiplies the elements of the result: those of `data` if the memory is new, otherwise those
+    /// in the caller's memory.
     pub fn scale(&mut self, data: &mut [T], factor: T, sizes: &[usize]) -> Result<(), Error> {
         let Some(places) = &mut self.places else {
             #[cfg(feature = "std")]

@@ -12,8 +12,8 @@ use smallvec::SmallVec;
 /// before all of it is written.
 const STREAMED: usize = 8 << 20;
 
-/// Whether the elements are numbers of 4 or 8 bytes, so that all their bytes are initialised.
-/// [`stream`] and the transposition in registers require it.
+/// Whether the elements are numbers of 4 or 8 bytes, so that all their bytes are initialised, and
+/// the target guarantees SSE2. [`stream`] and the transposition in registers require it.
 pub(super) fn is_number<T: 'static>() -> bool {
     let own = TypeId::of::<T>();
     cfg!(all(target_arch = "x86_64", target_feature = "sse2"))

@@ -29,7 +29,7 @@ pub enum Route {
     SkinnyRows,
     /// The right matrix is packed in micro-panels; lists of offsets give rows, columns and sums.
     Panels,
-    /// The crate `gemm`, or `matrixmultiply` without that feature.
+    /// The crate `gemm`, or `matrixmultiply` without the feature `gemm`.
     Library,
     /// Rows of the result as sums of rows of the right matrix, for any element type.
     RowLoops,
@@ -79,7 +79,7 @@ impl ElementClass {
 pub struct KnownLayout {
     /// Whether the result is column-major, so that the transposed product is computed.
     pub transposed: bool,
-    /// Whether the right matrix is then row-major.
+    /// Whether the right matrix of the product that is computed is row-major.
     pub row_major_b: bool,
 }
 
@@ -362,7 +362,8 @@ pub fn is_skinny<T: 'static>(m: usize, n: usize, k: usize) -> bool {
         && has_vector_kernels::<T>()
 }
 
-/// Whether the `k` x `n` matrix has at least `least` bytes, and `m` rows of sums fit in registers.
+/// Whether the `k` x `n` matrix has at least `least` bytes, neither `k` nor `n` is small, and `m`
+/// rows of sums fit in registers.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn is_large_by_few_rows<T>(m: usize, n: usize, k: usize, least: usize) -> bool {
     m <= params::skinny::MAX_ROWS

@@ -4,6 +4,7 @@ use crate::copy::copy_between;
 use crate::gemm::dispatch::library_rows;
 use crate::gemm::{Matrix, Product};
 use crate::loops::nest::Row;
+use crate::machine::params::PAGE;
 use crate::scalar::Num;
 use alloc::vec::Vec;
 use gemm::Parallelism;
@@ -24,10 +25,6 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
         }
     }
 }
-
-/// Bytes of a page. If columns are a page apart, each costs a TLB entry and they share few sets of
-/// the data cache.
-const PAGE: usize = 4096;
 
 /// Elements of the right matrix packed at once: they fit into the second-level cache.
 const BLOCK_ELEMENTS: usize = 1 << 16;
@@ -61,7 +58,8 @@ unsafe fn run_packed<T: Num>(product: &Product<T>) {
             let strides = [b.row, b.col];
             let result = [width as isize, 1];
             // SAFETY: the block is in the right matrix; `lines` has room for it, and is read
-            // after the copy. Each column block's sums start with its first rows.
+            // after the copy. For each block of columns, the first block of rows writes the results
+            // that later blocks add to.
             unsafe {
                 copy_between(from, Row::new(&strides), lines.as_mut_ptr(), &result, &[height, width]);
                 run(&Product {

@@ -109,7 +109,8 @@ impl<T> Product<T> {
         }
     }
 
-    /// The product, or its transpose, whichever has a row-major right matrix.
+    /// The product, or its transpose, whichever has a row-major right matrix; the product itself if
+    /// neither has one.
     #[inline]
     pub fn with_row_major_b(&self) -> Self {
         if self.needs_transpose_for_b() { self.transposed() } else { *self }

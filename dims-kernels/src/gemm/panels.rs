@@ -1,12 +1,13 @@
 //! Matrix products whose rows, columns and sums may each run over several loops: lists of offsets
 //! give the elements of each role.
 //!
-//! A register tile of the result, a micro-panel, has MR rows and NR columns; NR is two vectors. Its
-//! sums stay in registers from the first to the last element. The right matrix is packed in strips
-//! as wide as a vector. A strip whose columns are already adjacent is not packed if few rows read
-//! it, as in most windows of a convolution. The left matrix is not packed if its rows and sums have
-//! one stride each. So windows, attention heads and transposed matrices are multiplied without a
-//! copy of the whole operand.
+//! A register tile of the result has MR rows and NR columns; NR is two vectors. Its sums stay in
+//! registers from the first to the last element of a block. The columns of the right matrix that a
+//! tile reads are a micro-panel: two strips, each as wide as a vector and packed separately. A
+//! strip whose columns are already adjacent is not packed if few rows read it, as in most windows
+//! of a convolution. The left matrix is not packed if its rows and sums have one stride each. So
+//! windows, attention heads and transposed matrices are multiplied without a copy of the whole
+//! operand.
 //!
 //! The blocking follows Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication,
 //! 2008). The lists of offsets follow Matthews (High-Performance Tensor Contraction without
@@ -106,7 +107,7 @@ pub unsafe fn multiply_strided<T: 'static>(product: &Product<T>) {
     unsafe { multiply(&panels, &[[0; 3]], a.start, b.start, c) };
 }
 
-/// [`multiply`], with AVX-512 vectors if `wide`, else AVX2.
+/// [`multiply`], with AVX-512 vectors if `wide`, otherwise with those of AVX2.
 ///
 /// # Safety
 ///

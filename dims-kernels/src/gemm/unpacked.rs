@@ -265,7 +265,7 @@ impl<T: Copy> DirectTile<T> {
                 };
             }
             // Four rows of the right matrix per advance of the pointers. This saves instructions,
-            // because two threads of a core share the decoder.
+            // which matters because two threads of a core share the decoder.
             if const { W == 2 } && a_step == 1 {
                 while done + 4 <= depth {
                     line!(0);

@@ -173,7 +173,7 @@ fn write_part<I: Isa, K: Kernel>(
         return;
     }
     if K::LONG || K::IN_PARTS {
-        // Such kernels do not wait for memory, or prefetch themselves.
+        // Such kernels do not wait for memory, or do their own prefetching.
         return kernel.write_line::<I>(at, places, faults);
     }
     let next = next.take(MOST_PREFETCHED);

@@ -181,7 +181,7 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
 ///
 /// # Safety
 ///
-/// There are elements at `start`, and each `stride` further.
+/// There are `len` elements, the first at `start` and each other one `stride` after the previous.
 #[inline(never)]
 unsafe fn copy_line<T: Copy>(buffer: &mut Vec<T>, start: *const T, stride: isize, len: usize) {
     buffer.clear();

@@ -135,7 +135,8 @@ impl Nest {
 
     /// Loops over `kept`. Each element of the result reduces the loops over `reduced`.
     ///
-    /// The innermost loop is the one along which more operands are contiguous.
+    /// The innermost loop is the last kept or the last reduced loop, usually the one along which
+    /// more operands are contiguous.
     pub fn reduce(sizes: &[usize], kept: &[usize], reduced: &[usize], rows: &Rows) -> Self {
         // The number of operands that are contiguous along the loop, times its size. Beyond 64, the
         // size does not matter.
@@ -316,7 +317,7 @@ impl Nest {
     }
 
     /// Splits a reduction's nest along its outermost kept loop, into one part for each thread that
-    /// this much work keeps busy.
+    /// this much work keeps busy. A nest without kept loops is not split.
     pub fn for_threads(&self, work: usize) -> NestParts {
         let parts = threads::parts(work);
         match (self.outer, self.inner_kept) {
@@ -502,7 +503,7 @@ impl<'s> Odometer<'s> {
         self.done
     }
 
-    /// Moves to the next position. If only the last loop advances, by 1, returns its index.
+    /// Moves to the next position. If only the last loop advances, returns that loop's number.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn advance(&mut self, at: &mut [usize]) -> Option<usize> {
         let last = self.sizes.len().wrapping_sub(1);

@@ -222,8 +222,8 @@ impl PlanStep {
 
     /// The amount of computation: for products and attention the number of multiplications and
     /// additions, for other steps the number of elements that they process, regardless of the
-    /// operation. A copy counts as 0. So does a loop of calls, whose steps are counted on their
-    /// own.
+    /// operation. A copy and a warning count as 0. So does a loop of calls, whose steps are counted
+    /// separately.
     pub fn operations(&self) -> usize {
         match self {
             PlanStep::Elementwise { loops, .. } | PlanStep::Reduce { loops, .. } => {

@@ -62,9 +62,9 @@ pub mod unpacked {
     /// one may come from memory, where hardware prefetchers do not follow the strides between
     /// lines.
     pub const MAX_RIGHT_BYTES: usize = 1 << 18;
-    /// Bytes of a row that a tile spans: two vectors. Lines of 128 bytes, 256 of them, by 1, 2 and
-    /// 4 rows, in GB/s: 43, 43 and 34; with the crate `gemm` 26, 32 and 27. Lines of 512 bytes, 128
-    /// of them: 14, 10 and 12; 22, 12 and 19.
+    /// Bytes of a row that a tile spans: two vectors of AVX-512. Lines of 128 bytes, 256 of them,
+    /// by 1, 2 and 4 rows, in GB/s: 43, 43 and 34; with the crate `gemm` 26, 32 and 27. Lines of
+    /// 512 bytes, 128 of them: 14, 10 and 12; with `gemm` 22, 12 and 19.
     pub const TILE_BYTES: usize = 128;
     /// From this many rows of the left matrix, which share each load of the right matrix, it does
     /// not matter which cache the load comes from.

@@ -1,7 +1,8 @@
 //! Work on several threads: rayon's pool, if the feature `rayon` is on and there is enough work.
 //!
-//! Parts of a result are independent, so results do not depend on the number of threads. The
-//! rounding of matrix products may: they choose the kernel by the size of a thread's share.
+//! Parts of a result are independent, so results do not depend on the number of threads, except for
+//! the rounding of matrix products, where the size of a thread's share decides which kernel runs,
+//! and of decompositions of large matrices, which `faer` runs on several threads.
 
 use crate::error::Error;
 use alloc::boxed::Box;

@@ -17,8 +17,8 @@ use core::mem::MaybeUninit;
 use core::slice::from_raw_parts_mut;
 use smallvec::SmallVec;
 
-/// The elements of a loop nest, in its order. The nest is split into `parts`, which are computed on
-/// separate threads, each by a kernel that `lower` makes for it.
+/// The elements of a loop nest, in its order. The nest is split into `parts`, which may be computed
+/// on different threads, each by a kernel that `lower` makes for it.
 pub fn collect<'n, K: Kernel<Elem: Send> + 'n>(
     parts: &'n [Nest],
     lower: impl Fn(&'n Nest) -> K,

@@ -109,7 +109,7 @@ impl<T: Real + Quantity, P: Formula<K, M, N>, const K: usize, const M: usize, co
     }
 }
 
-/// The number of independent sums, which the compiler updates with one vector instruction.
+/// The number of independent sums, which the compiler updates with vector instructions.
 const LANES: usize = 8;
 
 /// A sum of squares, in `f64`, of elements that are added in parts.

@@ -14,8 +14,8 @@ use core::slice::from_raw_parts_mut;
 pub enum Destination<'d, T> {
     /// New memory for this number of elements.
     New(usize),
-    /// New memory for this number of elements. Real numbers and `bool`s are not computed: see
-    /// [`hollow`].
+    /// New memory for this number of elements. `bool`s and real numbers of at most 64 bits are not
+    /// computed: see [`hollow`].
     #[cfg(feature = "std")]
     Hollow(usize),
     /// Memory of the caller, which is overwritten.
@@ -58,8 +58,8 @@ impl<T> Destination<'_, T> {
 impl<T: Copy + 'static> Destination<'_, T> {
     /// Calls `write` with a pointer to the first of the [`len`](Destination::len) slots.
     ///
-    /// For [hollow](Destination::Hollow) memory of real numbers or `bool`s, `write` is not called,
-    /// so it must have no other effects that matter.
+    /// For [hollow](Destination::Hollow) memory of elements that are not computed, `write` is not
+    /// called, so it must have no other effects that matter.
     ///
     /// # Safety
     ///

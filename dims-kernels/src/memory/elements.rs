@@ -1,4 +1,5 @@
-//! Borrowed elements, as plans and kernels get them: a pointer to the first element.
+//! Borrowed elements, as plans and kernels get them: a pointer to the origin, which is the element
+//! with index 0 along every axis.
 //!
 //! A plan gets the sizes and strides of each operand's axes, and derives one row of strides along
 //! its loops from them. A kernel reads the operand along that row. The invariant of all plans is

@@ -63,7 +63,7 @@ fn of_thread() -> bool {
     HOLLOW.get()
 }
 
-/// Whether all-zero bytes are a value of the type, because it is a real number or `bool`.
+/// Whether the type is `bool` or a real number of at most 64 bits. Then all-zero bytes are a value.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn has_zero<T: 'static>() -> bool {
     let own = TypeId::of::<T>();
@@ -77,7 +77,8 @@ pub(crate) fn has_zero<T: 'static>() -> bool {
     is_one_of!(f32 f64 i8 i16 i32 i64 isize u8 u16 u32 u64 usize bool)
 }
 
-/// Hollow memory for `len` elements; `None` if they are neither real numbers nor `bool`.
+/// Hollow memory for `len` elements; `None` if they are neither `bool`s nor real numbers of at most
+/// 64 bits.
 pub fn reserved<T: 'static>(len: usize) -> Result<Option<Vec<T>>, Error> {
     if has_zero::<T>() { zeros(len).map(Some) } else { Ok(None) }
 }
@@ -86,7 +87,7 @@ pub fn reserved<T: 'static>(len: usize) -> Result<Option<Vec<T>>, Error> {
 ///
 /// # Panics
 ///
-/// If the elements are neither real numbers nor `bool`.
+/// If the elements are neither `bool`s nor real numbers of at most 64 bits.
 #[cold]
 #[inline(never)]
 pub(crate) fn zeros<T: 'static>(len: usize) -> Result<Vec<T>, Error> {

@@ -55,8 +55,8 @@ pub unsafe fn sum_products<T: Num>(
     unsafe { to.fill(fill) }
 }
 
-/// Whether the innermost loop is reduced and not short, and both operands of the nest are
-/// contiguous along it.
+/// Whether an outer loop is kept, the innermost loop is reduced and not short, and both operands of
+/// the nest are contiguous along it.
 pub fn are_lines(nest: &Nest) -> bool {
     let last = nest.depth() - 1;
     // A single sum is split into parts elsewhere.

@@ -47,7 +47,7 @@ impl<'a, T> ReduceInput<'a, T> {
     ///
     /// # Safety
     ///
-    /// Each position of the nest is, along its row, a position of the elements' axes.
+    /// The row maps each position of the nest to a position of the elements' axes.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn new(elements: Elements<'a, T>, nest: &'a Nest, work: usize, count: usize) -> Self {
         ReduceInput { elements: InputElements::Memory(elements), nest, work, count }
@@ -58,8 +58,8 @@ impl<'a, T> ReduceInput<'a, T> {
     ///
     /// # Safety
     ///
-    /// The nest has a row for each operand of the program, and each position of it is, along that
-    /// row, one of the operand's elements.
+    /// The nest has a row for each operand of the program. The row maps each position of the nest
+    /// to one of the operand's elements.
     pub unsafe fn of_program(
         program: &'a LoweredProgram<'a>,
         nest: &'a Nest,

@@ -517,7 +517,7 @@ fn across_block<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
 /// The prefetch distance of elements at computed indices, in tiles.
 const PREFETCH_GATHERED: usize = 3;
 
-/// Prefetches the row that comes some steps later, for this element of the result or the next.
+/// Prefetches the row that is added some steps later, to this row of the result or to the next.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn prefetch_gathered<I: Isa, K: Kernel>(
     kernel: &mut K,

@@ -441,7 +441,8 @@ impl<T: Real> Reducer<T> for NormP<T> {
     }
 }
 
-/// The cosine of the angle between two vectors, given pair by pair. Each norm is at least `eps`.
+/// The cosine of the angle between two vectors, given pair by pair. The field is the least value of
+/// a norm: smaller norms are replaced by it.
 #[derive(Clone, Copy)]
 pub struct Cosine<T>(pub T);
 
@@ -497,8 +498,8 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
         let greatest = a.0.maximum(b.0);
-        // Infinite elements would give `inf - inf`. The result depends only on the greatest
-        // element.
+        // `inf - inf` is NaN. But if the greatest element is infinite, it is the result, whatever
+        // the sum is.
         let part = |(top, sum): Self::Acc| {
             if top == greatest { sum } else { sum * Analytic::exp::<I>(top - greatest) }
         };
@@ -519,6 +520,7 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
     }
     reduces_memory_by!(logsumexp_memory);
 }
+
 /// `count * value`, the sum of `count` equal elements.
 pub fn times<T: Num>(value: T, count: usize) -> T {
     // Converts the count to an element: ones are added and doubled.

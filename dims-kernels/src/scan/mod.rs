@@ -171,8 +171,8 @@ pub fn collect<'n, K: Kernel<Elem: Send>, W: LineOp<K::Elem>>(
     )
 }
 
-/// Each of `parts` runs on a separate thread, and writes as many elements as it has positions, or
-/// returns an error.
+/// Calls `run` with each of `parts` on all available threads. Each call writes as many elements as
+/// the part has positions, or returns an error.
 fn in_parts<T: Copy + Send + 'static, P>(
     to: Destination<'_, T>,
     parts: impl ExactSizeIterator<Item = P>,
@@ -320,8 +320,8 @@ impl<K: Kernel> Task for Scan<'_, K> {
     }
 }
 
-/// The number of elements computed per block before the line-wise operation: whole blocks, which
-/// stay in the first-level cache if they are short.
+/// The number of elements computed before the operation along their lines: whole blocks, which stay
+/// in the first-level cache if they are short.
 fn some_blocks(block: usize) -> usize {
     block * (TILE / block.max(1)).max(1)
 }
@@ -363,8 +363,8 @@ fn are_lines<K: Kernel>(kernel: &K, nest: &Nest) -> bool {
     nest.depth() == nest.outer + 1 && matches!(kernel.steps(&origin, nest.outer), Some((_, 1)))
 }
 
-/// Like [`Scan`], for slots that the kernel may read from, at the same positions: results are
-/// buffered, and written together.
+/// Like [`Scan`], for slots that the kernel may read from, at the same positions: each tile is
+/// computed into a buffer before it is written.
 struct ReplacingScan<'n, K: Kernel> {
     kernel: K,
     nest: &'n Nest,

@@ -76,7 +76,7 @@ impl<T: Real> Task for PullBackTask<'_, '_, T> {
                 }
                 LineWork::Softmax { log: true } => {
                     let total = sum::<T>(dy);
-                    // The shares are positive, and at most 1.
+                    // The shares are at most 1, so their logarithms are at most 0.
                     replace(dy, y, |y, dy| dy - total * y.exp_down::<I>());
                 }
                 LineWork::Standardize { eps: own } => {

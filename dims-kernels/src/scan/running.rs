@@ -54,7 +54,7 @@ fn settle<A: Num>(before: &mut A, recent: &mut A) {
     *recent = if rest == rest { rest } else { A::ZERO };
 }
 
-/// Running sums of floats, as accurate as ordinary sums.
+/// Running sums of floats or complex numbers, as accurate as ordinary sums.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn running_sums<T: Num>(block: &mut [T], inner: usize) {
     let (first, rest) = block.split_at_mut(inner.min(block.len()));
@@ -208,7 +208,7 @@ impl<A: Real> LogOfSum<A> {
             self.recent = self.recent + Analytic::exp::<I>(above);
         }
         let others = self.before + self.recent;
-        // The library's logarithm is faster, if adding 1 loses no precision.
+        // This crate's logarithm is faster than `ln_1p`, but adding 1 must not lose precision.
         let ln = if others >= A::one() { Analytic::ln::<I>(A::one() + others) } else { others.ln_1p() };
         self.pivot + ln
     }

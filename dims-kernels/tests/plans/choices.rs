@@ -51,7 +51,7 @@ impl<'b> Choices<'b> {
         numbers
     }
 
-    /// Sizes of axes, at most `most` each, and often 0 or 1. The axes have at most `positions`
+    /// Sizes of axes, at most `most` each, and sometimes 0 or 1. The axes have at most `positions`
     /// positions.
     pub fn sizes(&mut self, axes: usize, most: usize, positions: usize) -> Vec<usize> {
         let mut left = positions;

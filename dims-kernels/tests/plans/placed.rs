@@ -147,7 +147,7 @@ impl<T: Value> Placed<T> {
         T: Element,
     {
         // SAFETY: each position of the loops is a position of the axes, because all callers make
-        // their nests so.
+        // their nests from axes of these sizes.
         unsafe { Strided::new(self.elements(), operands.next_row(), ()) }
     }
 

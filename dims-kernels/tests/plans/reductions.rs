@@ -98,7 +98,7 @@ fn reduction<T: Ordered + Value>(choices: &mut Choices<'_>) {
                 };
                 (0..group.len()).fold(None, better).unwrap_or(usize::MAX)
             };
-            // (The index of an element is that along a single reduced axis.)
+            // (The result is a position along one axis, so there must not be several.)
             if axes.reduced.len() <= 1 {
                 check(&axes, &x, ArgExtremum::<true>, first);
             }
@@ -106,8 +106,8 @@ fn reduction<T: Ordered + Value>(choices: &mut Choices<'_>) {
     }
 }
 
-/// Compares a reduction with one of lists. The reducer that is compiled for the type must give the
-/// same result.
+/// Compares a reduction with `expected` of the values of each result. The function that is compiled
+/// for the type must give the same results.
 #[track_caller]
 fn check<T, R>(axes: &Axes, x: &Placed<T>, reducer: R, expected: impl Fn(&[T]) -> R::Out)
 where

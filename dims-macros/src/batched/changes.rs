@@ -17,7 +17,7 @@ pub fn check(block: &Block, names: &BodyNames<'_>, params: &HashMap<String, Stri
         let what = if clones { "`clone` copies the view" } else { "`mut` does not change that" };
         let new = &local.pat.ident;
         let what = format!(
-            "`{name}` is a view of the caller's tensor here, and {what}: write `let mut {new} = {name}.eval();`, or the parameter `mut {name}: {ty}`"
+            "`{name}` is a view of the caller's tensor here, and {what}: write `let mut {new} = {name}.eval();`, or declare the parameter `mut {name}: {ty}`"
         );
         errors.span(local.init.map_or_else(|| new.span(), Spanned::span), what);
     }
@@ -50,7 +50,7 @@ impl Changes<'_> {
             && self.names.count(name) == 0
         {
             let what = format!(
-                "`{name}` is a view of the caller's tensor here, and cannot be changed: write the parameter `mut {name}: {ty}`"
+                "`{name}` is a view of the caller's tensor here, and cannot be changed: declare the parameter `mut {name}: {ty}`"
             );
             self.errors.span(place.span(), what);
         }

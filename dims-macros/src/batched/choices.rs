@@ -59,10 +59,13 @@ struct Conditions<'e> {
 impl Visit<'_> for Conditions<'_> {
     fn visit_expr_if(&mut self, choice: &syn::ExprIf) {
         if let Some((place, name, compares)) = self.condition(&choice.cond) {
-            let with =
-                if compares { format!(", with `{name}.gt(0.0)` for `{name} > 0.0`") } else { String::new() };
+            let with = if compares {
+                format!(", with `{name}.gt(0.0)` instead of `{name} > 0.0`")
+            } else {
+                String::new()
+            };
             let what = format!(
-                "`if` runs once for all examples, and cannot choose by the values of `{name}`: `condition.select(a, b)` chooses for each{with}"
+                "this `if` runs once for all examples, so it cannot depend on the values of `{name}`: to choose for each example, write `condition.select(a, b)`{with}"
             );
             self.errors.span(place, what);
         }
@@ -72,7 +75,7 @@ impl Visit<'_> for Conditions<'_> {
     fn visit_expr_while(&mut self, choice: &syn::ExprWhile) {
         if let Some((place, name, _)) = self.condition(&choice.cond) {
             let what = format!(
-                "`while` runs as often for all examples, and cannot end by the values of `{name}`: write a loop over a range, with `condition.select(a, b)` in it"
+                "this `while` runs the same number of times for all examples, so it cannot depend on the values of `{name}`: write a loop over a range, with `condition.select(a, b)` in it"
             );
             self.errors.span(place, what);
         }
@@ -86,11 +89,11 @@ impl Visit<'_> for Conditions<'_> {
             && let Some(name) = self.value(&init.expr)
         {
             let instead = match number.as_str() {
-                "bool" => "`condition.select(a, b)` chooses for each",
+                "bool" => "to choose for each example, write `condition.select(a, b)`",
                 _ => "leave out the type to compute with the tensor",
             };
             let what = format!(
-                "one `{number}` cannot stand for all examples, which have other values of `{name}`: {instead}"
+                "one `{number}` cannot stand for all examples, because the values of `{name}` differ between them: {instead}"
             );
             self.errors.span(pat.ty.span(), what);
         }

@@ -62,7 +62,7 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
         errors.span(token.span, "an `unsafe` function cannot be batched");
     }
     if let Some(abi) = &sig.abi {
-        errors.span(abi.span(), "a function with another ABI cannot be batched");
+        errors.span(abi.span(), "an `extern` function cannot be batched");
     }
     let named = row_names(sig);
     let explicit = !named.is_empty();
@@ -86,11 +86,11 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
     {
         let (written, pat) = (shown(&array.ty), shown(&array.pat));
         let what = format!(
-            "a batched function takes tensors, and `{written}` is an array, which has no dims: write `{pat}: {tensor}`"
+            "a batched function takes tensors, but `{written}` is an array, which has no dims: write `{pat}: {tensor}`"
         );
         errors.span(array.ty.span(), what);
     } else if no_tensor {
-        let what = "a batched function takes at least one tensor, written out: `x: Tensor<f32, (Seq,)>`, or `&Tensor<..>`";
+        let what = "a batched function needs a parameter whose type is written as a tensor: `x: Tensor<f32, (Seq,)>`, or `x: &Tensor<..>`";
         errors.span(sig.ident.span(), what);
     }
     if let Some(row) = rows.iter().enumerate().find(|(at, _)| explicit && !in_params(&params, *at)) {
@@ -109,7 +109,7 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
         && let Some(tensor) = as_tensor(ty)
     {
         let what = format!(
-            "a batched function returns tensors, and `{}` is an array, which cannot have extra dims: write `{tensor}`",
+            "a batched function returns tensors, but `{}` is an array, which cannot have extra dims: write `{tensor}`",
             shown(ty)
         );
         errors.span(ty.span(), what);
@@ -230,14 +230,18 @@ fn param(pat: &Pat, ty: &Type, named: &[Ident], errors: &mut Errors) -> Param {
     if tensor.is_some()
         && !matches!(pat, Pat::Ident(PatIdent { by_ref: None, subpat: None, .. }) | Pat::Wild(_))
     {
-        errors.span(pat.span(), "a tensor that is batched needs a name here");
+        errors
+            .span(pat.span(), "a tensor parameter of a batched function must be a name, not another pattern");
     }
     Param { pat: pat.clone(), ty: ty.clone(), tensor }
 }
 
 fn output(ty: &Type, named: &[Ident], errors: &mut Errors) -> Output {
     if let Type::ImplTrait(_) = ty {
-        errors.span(ty.span(), "a batched function needs a result with a name: `Tensor<f32, (Seq,)>`");
+        errors.span(
+            ty.span(),
+            "a batched function cannot return `impl ..`: write the type, `Tensor<f32, (Seq,)>`",
+        );
     }
     if let Type::Reference(_) = ty
         && mentions_tensor(ty)

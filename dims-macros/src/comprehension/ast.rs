@@ -57,10 +57,10 @@ pub fn parse(input: TokenStream, notation: LoopNotation) -> Result<Comprehension
     let axes = ResultAxis::list.parse2(brackets.stream()).map_err(|error| within(error, &brackets))?;
     let body = without_comma(body, LoopNotation::Einsum);
     let Some(last) = body.last() else {
-        let side = if notation == LoopNotation::Tensor { "behind" } else { "before" };
+        let side = if notation == LoopNotation::Tensor { "after" } else { "before" };
         return Err(Error::new_spanned(
             &brackets,
-            format!("there is nothing to compute {side} the `=>`: {}", expected(notation)),
+            format!("expected an expression {side} the `=>`: {}", example(notation)),
         ));
     };
     let end = last.span();
@@ -72,14 +72,18 @@ pub fn parse(input: TokenStream, notation: LoopNotation) -> Result<Comprehension
     Ok(ComprehensionCall { axes, body })
 }
 
-fn expected(notation: LoopNotation) -> &'static str {
+fn expected(notation: LoopNotation) -> String {
+    let what = match notation {
+        LoopNotation::Tensor => "expected loops and an expression",
+        LoopNotation::Einsum => "expected an expression and the indices of its result",
+    };
+    format!("{what}: {}", example(notation))
+}
+
+fn example(notation: LoopNotation) -> &'static str {
     match notation {
-        LoopNotation::Tensor => {
-            "expected loops and what is computed in them: `tensor!([i, j] => a[i, j] + b[j])`"
-        }
-        LoopNotation::Einsum => {
-            "expected an expression and the indices of its result: `einsum!(a[i, k] * b[k, j] => [i, j])`"
-        }
+        LoopNotation::Tensor => "`tensor!([i, j] => a[i, j] + b[j])`",
+        LoopNotation::Einsum => "`einsum!(a[i, k] * b[k, j] => [i, j])`",
     }
 }
 
@@ -114,17 +118,13 @@ fn without_arrow(tokens: &[TokenTree], notation: LoopNotation) -> Error {
             return Error::new(first.span(), what);
         }
         (LoopNotation::Einsum, [first, rest @ ..]) if rest.iter().any(|token| is(token, ',')) => {
-            let what = "a pattern is a string literal: `einsum!(\"ik,kj->ij\", a, b)`; without it, write indices at the operands: `einsum!(a[i, k] * b[k, j] => [i, j])`";
+            let what = "write the pattern as a string, `einsum!(\"ik,kj->ij\", a, b)`, or index the operands, `einsum!(a[i, k] * b[k, j] => [i, j])`";
             return Error::new(first.span(), what);
         }
         (LoopNotation::Einsum, [.., last]) => return Error::new(last.span(), expected(notation)),
         _ => return Error::new(proc_macro2::Span::call_site(), expected(notation)),
     };
-    let example = match notation {
-        LoopNotation::Tensor => "`tensor!([i, j] => a[i, j] + b[j])`",
-        LoopNotation::Einsum => "`einsum!(a[i, k] * b[k, j] => [i, j])`",
-    };
-    Error::new(at.span(), format!("expected `=>`, found `{sign}`: {example}"))
+    Error::new(at.span(), format!("expected `=>`, found `{sign}`: {}", example(notation)))
 }
 
 /// The position of the `=>` outside of groups. The arms of a `match` are in braces.
@@ -195,12 +195,12 @@ impl Parse for LoopRef {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let dollar: Option<Token![$]> = input.parse()?;
         if input.peek(Token![_]) {
-            return Err(input.error("a loop needs a name of its own"));
+            return Err(input.error("a loop needs a name, not `_`"));
         }
         if !input.peek(Ident::peek_any) {
-            return Err(input.error(
-                "expected the name of a loop: `i`, `i in 0..n`, or `$i` for a dim that exists already",
-            ));
+            return Err(
+                input.error("expected the name of a loop: `i`, `i in 0..n`, or `$i` for an existing dim")
+            );
         }
         let name: Ident = input.parse()?;
         let mut range = None;

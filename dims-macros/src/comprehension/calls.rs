@@ -94,14 +94,16 @@ impl Checker {
         if !REDUCTIONS.contains(&text.as_str()) {
             let hint = match nearest(&text, REDUCTIONS) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("there are {}", REDUCTIONS.map(|name| format!("`{name}`")).join(", ")),
+                None => {
+                    format!("the reductions are {}", REDUCTIONS.map(|name| format!("`{name}`")).join(", "))
+                }
             };
             return self.error(Error::new(name.span(), format!("there is no reduction `{text}`: {hint}")));
         }
         let loops = match wrapped(&index.index).map(ast::loops) {
             Some(Ok(loops)) => loops,
             Some(Err(error)) => return self.error(error),
-            None => unreachable!("brackets behind a name are wrapped"),
+            None => unreachable!("brackets after a name are wrapped"),
         };
         if loops.is_empty() {
             return self.error(Error::new(

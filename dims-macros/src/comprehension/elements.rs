@@ -30,7 +30,7 @@ impl Checker {
                 Some(Err(error)) => return self.error(error),
                 // Anything may follow braces, so brackets after them were not wrapped.
                 None => {
-                    let what = "write an operand with braces in parentheses: `({ a })[i]`";
+                    let what = "put parentheses around an operand that has braces: `({ a })[i]`";
                     return self.error(Error::new(brackets.index.span(), what));
                 }
             }
@@ -45,17 +45,17 @@ impl Checker {
 
     fn index(&mut self, expr: &Expr) -> Node {
         if let Expr::Range(range) = expr {
-            let message = "an index picks one element; the range of a loop stands in its list: `[i in 1..n]`";
+            let message = "an index picks one element: write a range after the name of a loop, `[i in 1..n]`";
             return self.error(Error::new_spanned(range.limits, message));
         }
         match expr {
             Expr::Lit(ExprLit { lit: Lit::Int(_), .. }) => {}
-            Expr::Lit(literal) => return self.error(Error::new_spanned(literal, "an index is an integer")),
+            Expr::Lit(literal) => {
+                return self.error(Error::new_spanned(literal, "an index must be an integer"));
+            }
             Expr::Tuple(tuple) => {
-                return self.error(Error::new_spanned(
-                    tuple,
-                    "write an index for each axis without parentheses: `a[i, j]`",
-                ));
+                return self
+                    .error(Error::new_spanned(tuple, "write the indices without parentheses: `a[i, j]`"));
             }
             Expr::Array(array) => {
                 let message = "write all indices in one pair of brackets: `a[i, j]`";

@@ -17,7 +17,7 @@ pub fn expand(program: &Program, fallible: bool) -> Result<TokenStream> {
     let steps: Vec<TokenStream> = program.sizes.iter().map(|step| size(step, &names, &mut lower)).collect();
     let value = lower.whole(&program.body);
     if let Some(place) = lower.too_deep {
-        let what = "operations are nested too deep in a branch: compute a part of them in a separate `tensor!` before this one";
+        let what = "operations are nested too deeply in a branch: compute a part of them in a separate `tensor!` before this one";
         return Err(Error::new(place, what));
     }
     let (fixed, stmts) = lower.finish();

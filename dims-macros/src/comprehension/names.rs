@@ -90,11 +90,11 @@ pub fn check_einsum(program: &Program, listed: LoopId, summed: &[LoopId], mistak
         let others: Vec<String> = (0..summed.first().copied().unwrap_or(listed)).map(name).collect();
         let hint = match nearest(&text, others.iter().map(String::as_str)) {
             Some(near) if text.len() > 1 => {
-                format!("did you mean `{near}`? Else reduce it with `sum[{text}](..)`")
+                format!("did you mean `{near}`? Otherwise reduce it with `sum[{text}](..)`")
             }
             _ => format!("reduce it with `sum[{text}](..)`, or add it to the output"),
         };
-        mistakes.at(ident, format!("the index `{text}` occurs once, and not in the output: {hint}"));
+        mistakes.at(ident, format!("the index `{text}` occurs only once and is not in the output: {hint}"));
     }
     for id in (0..listed).filter(|&id| places[id] == 0) {
         let known = &program.loops[id];
@@ -107,8 +107,7 @@ pub fn check_einsum(program: &Program, listed: LoopId, summed: &[LoopId], mistak
             Some(near) if text.len() > 1 => format!("; did you mean `{near}`?"),
             _ => String::new(),
         };
-        mistakes
-            .at(&known.name, format!("the index `{text}` of the output is in none of the operands{hint}"));
+        mistakes.at(&known.name, format!("the index `{text}` of the output is in no operand{hint}"));
     }
 }
 

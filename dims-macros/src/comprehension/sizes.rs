@@ -1,9 +1,9 @@
 //! The size of each loop.
 //!
 //! A loop with a range takes its size from it. Any other loop takes the size of the first axis that
-//! it indexes alone. If it indexes no axis alone, it must be in an index like `2 * i + k`, where the
-//! sizes of all other loops are known. Then `i` gets the greatest size for which the index stays
-//! within the axis.
+//! it indexes alone. If it indexes no axis alone, it must be in an index like `2 * i + k`, where
+//! the sizes of all other loops are known. Then `i` gets the greatest size for which the index
+//! stays within the axis.
 
 use super::errors::Mistakes;
 use super::node::{Element, LoopId, Node, Program, Step};
@@ -63,8 +63,8 @@ pub fn steps(program: &Program) -> Result<Vec<Step>> {
         }
         let why = match (among, single) {
             (Some(text), _) if !reported.insert(text) => continue,
-            (Some(text), _) => format!("`{text}` does not tell the size of each loop"),
-            (None, Some(text)) => format!("it cannot be told from `{text}`"),
+            (Some(text), _) => format!("`{text}` does not determine the size of each loop"),
+            (None, Some(text)) => format!("it cannot be inferred from `{text}`"),
             (None, None) => {
                 nowhere.push(&one.name);
                 continue;

@@ -107,20 +107,22 @@ impl Checker {
             if let Some(range) = &one.range {
                 self.mistakes.at(
                     unwrap(quote!(#range)),
-                    format!("`${name}` is a dim of the surrounding scope, which has its size already"),
+                    format!(
+                        "`${name}` is a dim of the surrounding scope, which sets its size: remove the range"
+                    ),
                 );
             }
             return Some(self.outer(name));
         }
         if name == "_" {
-            self.mistakes.at(name, "a loop needs a name of its own");
+            self.mistakes.at(name, "a loop needs a name, not `_`");
             return None;
         }
         match self.meaning(name) {
             Some(Meaning::Loop(_)) if list == "the output" => {
                 self.mistakes.at(
                     name,
-                    format!("the loop `{name}` is named twice in the output; a diagonal is `[i] => a[i, i]`"),
+                    format!("the loop `{name}` is named twice in the output: name it once; `a[{name}, {name}]` reads a diagonal"),
                 );
                 None
             }
@@ -128,7 +130,7 @@ impl Checker {
                 self.mistakes.at(
                     name,
                     format!(
-                        "`{name}` is a loop already, and cannot be reduced here: give this one another name"
+                        "`{name}` is already a loop, so it cannot be reduced here: give this loop another name"
                     ),
                 );
                 None
@@ -152,8 +154,10 @@ impl Checker {
             .len()
             >= MOST_LOOPS
         {
-            self.mistakes
-                .at(&name, format!("a comprehension can have at most {MOST_LOOPS} loops of different names"));
+            self.mistakes.at(
+                &name,
+                format!("a comprehension can have at most {MOST_LOOPS} loops with different names"),
+            );
         }
         self.scope.push((name.unraw().to_string(), Meaning::Loop(id)));
         self.loops.push(Loop { name, outer: false, range });
@@ -198,7 +202,7 @@ impl Checker {
                     (op, Node::Rust(code)) => Node::Rust(quote!(#op #code)),
                     (UnOp::Neg(minus), node) => Node::Neg(*minus, Box::new(node)),
                     (UnOp::Not(bang), node) => Node::Not(*bang, Box::new(node)),
-                    (op, _) => self.error(Error::new(op.span(), "an element is a value: there is nothing to dereference")),
+                    (op, _) => self.error(Error::new(op.span(), "an element is a value, not a reference: remove the `*`")),
                 }
             }
             Expr::Binary(binary) => self.binary(expr, &binary.left, binary.op, &binary.right),
@@ -215,7 +219,7 @@ impl Checker {
                     return self.error(Error::new_spanned(&branch.cond, "`if let` cannot be part of a comprehension: compare with `==`, `<` and so on"));
                 }
                 let Some((_, otherwise)) = &branch.else_branch else {
-                    return self.error(Error::new_spanned(branch.if_token, "an `if` needs an `else`: every element has a value"));
+                    return self.error(Error::new_spanned(branch.if_token, "an `if` needs an `else`: every element needs a value"));
                 };
                 let parts = [self.node(&branch.cond), self.block(&branch.then_branch), self.node(otherwise)];
                 Node::If(branch.if_token, Box::new(parts))
@@ -244,10 +248,10 @@ impl Checker {
                 let bound: HashSet<String> = names::bound(&closure.inputs);
                 Node::Rust(self.rust_but(expr, "a closure", &bound))
             }
-            Expr::Assign(assign) => self.error(Error::new(assign.eq_token.span(), "a comprehension has no assignments: `==` compares, `let` gives a name")),
-            Expr::Range(range) => self.error(Error::new_spanned(range.limits, "a range can be in a list of loops, as in `[i in 0..n]`, but not an element")),
+            Expr::Assign(assign) => self.error(Error::new(assign.eq_token.span(), "a comprehension cannot contain assignments: compare with `==`, or name a value with `let`")),
+            Expr::Range(range) => self.error(Error::new_spanned(range.limits, "a range cannot be an element: write it after the name of a loop, `[i in 0..n]`")),
             Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_) => {
-                self.error(Error::new_spanned(unwrap(quote!(#expr)), "a comprehension has no statements that loop: its loops are those of the list and of reductions, `sum[k](..)`"))
+                self.error(Error::new_spanned(unwrap(quote!(#expr)), "a comprehension cannot contain `for`, `while` or `loop`: name its loops in the list, or in a reduction, `sum[k](..)`"))
             }
             _ => Node::Rust(self.rust(expr, "this")),
         }
@@ -264,8 +268,10 @@ impl Checker {
 
     fn binary(&mut self, expr: &Expr, left: &Expr, op: BinOp, right: &Expr) -> Node {
         if names::is_assignment(expr) {
-            return self
-                .error(Error::new_spanned(op, "a comprehension has no assignments: sum with `sum[k](..)`"));
+            return self.error(Error::new_spanned(
+                op,
+                "a comprehension cannot contain assignments: to sum, write `sum[k](..)`",
+            ));
         }
         if let BinOp::Shl(_) | BinOp::Shr(_) = op {
             return self.closure(expr);
@@ -278,7 +284,7 @@ impl Checker {
                         (one, other)
                     {
                         let message = format!(
-                            "`{name}` is an integer: `{name} as f32` can be combined with `{literal}`"
+                            "`{name}` is an integer: write `{name} as f32` to combine it with `{literal}`"
                         );
                         self.mistakes.at(literal, message);
                     }
@@ -322,7 +328,7 @@ impl Checker {
                 let (Pat::Ident(pat), Some(init)) = (pat, &stmt.init) else {
                     return self.error(Error::new_spanned(
                         &stmt.pat,
-                        "`let` gives one name to one value here: `let x = a[i];`",
+                        "expected a `let` with one name and a value: `let x = a[i];`",
                     ));
                 };
                 if pat.mutability.is_some()
@@ -332,13 +338,13 @@ impl Checker {
                 {
                     return self.error(Error::new_spanned(
                         &stmt.pat,
-                        "`let` gives one name to one value here: `let x = a[i];`",
+                        "expected a `let` with one name and a value: `let x = a[i];`",
                     ));
                 }
                 if let Some(Meaning::Loop(_)) = self.meaning(&pat.ident) {
                     let name = &pat.ident;
                     self.mistakes
-                        .at(name, format!("`{name}` is a loop already: give the value another name"));
+                        .at(name, format!("`{name}` is already a loop: give the value another name"));
                 }
                 let value = self.node(&init.expr);
                 let name = self.named(&pat.ident, !value.is_rust());
@@ -352,7 +358,8 @@ impl Checker {
                 Node::Let(Box::new(Let { name, ty, local, value, rest }))
             }
             other => {
-                let message = "a block is `let` statements and one expression at its end, without `;`";
+                let message =
+                    "a block consists of `let` statements, and an expression without `;` at its end";
                 self.error(Error::new_spanned(unwrap(quote!(#other)), message))
             }
         }

@@ -4,7 +4,7 @@ use super::EinsumCall;
 use crate::pattern::axes::{Numbered, Rules, Slot, Table, number, solvable};
 use crate::pattern::call::given;
 use crate::pattern::errors::Errors;
-use crate::pattern::near::hint;
+use crate::pattern::near::{counted, hint};
 use crate::pattern::parse::{Array, Axis, AxisKind, Sides, parse};
 use crate::pattern::words::Notation;
 use syn::Expr;
@@ -17,7 +17,7 @@ pub struct ValidEinsum {
     pub given: Vec<(usize, Expr)>,
 }
 
-const GROUPED_DOTS: &str = "`...` cannot be split off from a group: which sizes it has would be unknown";
+const GROUPED_DOTS: &str = "`...` cannot be in a group here: the sizes of its axes would be unknown";
 
 /// Checks a call. Use the result only if there are no errors.
 pub fn check(call: &EinsumCall, notation: Notation, errors: &mut Errors) -> ValidEinsum {
@@ -29,20 +29,20 @@ pub fn check(call: &EinsumCall, notation: Notation, errors: &mut Errors) -> Vali
         && well_formed
         && is_of_letters(&left, right.as_ref().map(|(right, _)| &right[..]));
     if letters {
-        let what = "after its operands, a pattern has whole names with spaces between them; a pattern of letters comes first";
+        let what = "a pattern after its operands consists of names with spaces between them; a pattern of letters comes first";
         let example = "`einsum!(\"ik,kj->ij\", a, b)`";
         errors.at(words, &left[0].place, format!("{what}: {example}"));
     }
     let numbers = match notation {
-        Notation::Letters => Some("an index is a letter"),
+        Notation::Letters => Some("an index must be a letter"),
         Notation::Names | Notation::Coordinates => {
-            Some("an axis of a number would be summed unseen: give it a name")
+            Some("an axis given as a number would be summed silently: give it a name")
         }
     };
     let rules = Rules {
         numbers,
         dots_in_groups: Some(GROUPED_DOTS),
-        sums: Some("the operands of an einsum have no sums of axes: split them by `rearrange!` first"),
+        sums: Some("`einsum!` cannot join or split arrays with `+`: use `rearrange!`"),
         ..Rules::USUAL
     };
     let inputs: Vec<Numbered> =
@@ -50,7 +50,7 @@ pub fn check(call: &EinsumCall, notation: Notation, errors: &mut Errors) -> Vali
     if inputs.len() != call.operands.len() && well_formed {
         let (arrays, operands) = (inputs.len(), call.operands.len());
         let is_are = if operands == 1 { "is" } else { "are" };
-        let what = format!("the pattern has {arrays} operand(s), but {operands} {is_are} given");
+        let what = format!("the pattern has {}, but {operands} {is_are} given", counted(arrays, "operand"));
         errors.span(call.span, format!("{what}\n  {}", words.shown()));
     }
     // If words or operands are wrong or missing, the result may seem to have axes that no operand
@@ -65,11 +65,9 @@ pub fn check(call: &EinsumCall, notation: Notation, errors: &mut Errors) -> Vali
             }
             let known = table.entries.len();
             let rules = Rules {
-                numbers: Some("einsums cannot fill a new axis of the result: use `repeat!`"),
+                numbers: Some("an einsum cannot add an axis to the result: use `repeat!`"),
                 dots_in_groups: None,
-                twice: Some(
-                    "is in the result twice; once is enough: an einsum cannot make a diagonal matrix",
-                ),
+                twice: Some("is in the result twice: name it once; an einsum cannot make a diagonal matrix"),
                 ..rules
             };
             let output = number(&outputs[0], &rules, &mut table, words, errors);
@@ -89,7 +87,7 @@ pub fn check(call: &EinsumCall, notation: Notation, errors: &mut Errors) -> Vali
             }
             if inputs.iter().any(Numbered::has_rest) && !output.has_rest() && well_formed {
                 let place = if output.slots.is_empty() { &arrow } else { &output.place };
-                errors.at(words, place, "`...` is in an operand, but not in the result: the axes that it stands for would be summed unseen");
+                errors.at(words, place, "`...` is in an operand, but not in the result: the axes that it stands for would be summed silently");
             }
             output
         }

@@ -105,7 +105,7 @@ fn axes(tokens: TokenStream, end: Span, errors: &mut Errors) -> Words {
             let words = lex::tokens(tokens, Notation::Coordinates, end, errors);
             for dim in &words.outer {
                 let what = format!(
-                    "a dim cannot be in `gather!`: give the size of the axis, `{dim} = {dim}.size()`"
+                    "`gather!` does not support `${dim}`: write `{dim}`, and give its size, `{dim} = {dim}.size()`"
                 );
                 errors.span(dim.span(), what);
             }
@@ -129,15 +129,15 @@ struct ValidGather {
 fn check(call: &GatherCall, errors: &mut Errors) -> ValidGather {
     let mut table = Table::default();
     let rules = Rules {
-        numbers: Some("an axis of a number cannot be in `gather!`: give it a name"),
+        numbers: Some("an axis of `gather!` cannot be a number: give it a name"),
         dots_in_groups: Some("`...` stands for whole axes: it cannot be a part of a group"),
-        sums: Some("`gather!` joins no arrays: use `rearrange!`"),
+        sums: Some("`gather!` cannot join arrays: use `rearrange!`"),
         ..Rules::USUAL
     };
     let source = Rules { under: None, ..rules };
     let index = Rules {
         under: Some(
-            "`_` is an axis to gather from, and only the first array has any: these are positions along them",
+            "only the first array can have an axis `_` to gather from: this array contains the positions",
         ),
         ..rules
     };
@@ -191,7 +191,7 @@ fn check_source(
         }
     }
     for (_, place) in coordinates_of(numbered, table) {
-        errors.at(words, place, "an axis of coordinates stands in an array of positions, which follow: `gather!(x[_ _ c], yx[p [2]] => p c)`");
+        errors.at(words, place, "only an array of positions, after the first array, can have an axis of coordinates: `gather!(x[_ _ c], yx[p [2]] => p c)`");
     }
 }
 
@@ -204,7 +204,7 @@ fn check_index(numbered: &Numbered, table: &Table, words: &Words, errors: &mut E
         errors.at(
             words,
             place,
-            "an array of positions has at most one axis of coordinates, and not in a group",
+            "an array of positions can have only one axis of coordinates, which cannot be in a group",
         );
     }
     own.first().and_then(|(axis, _)| count(table, (*axis)?))
@@ -218,10 +218,10 @@ fn check_positions(call: &GatherCall, gathered: usize, coordinates: &[Option<usi
     }
     let what = if coordinates.iter().all(Option::is_none) {
         format!(
-            "the first array has {gathered} axes `_` to gather from, and {indices} arrays of positions follow: {EXAMPLE}"
+            "the first array needs one `_` for each array of positions, but has {gathered} for {indices}: {EXAMPLE}"
         )
     } else {
-        format!("the first array has {gathered} axes `_` to gather from, and {indices} coordinates follow")
+        format!("the first array needs one `_` for each coordinate, but has {gathered} for {indices}")
     };
     errors.at(&call.operands[0].words, &call.operands[0].words.end, what);
 }
@@ -248,15 +248,19 @@ fn check_result(
     }
     match output.places.iter().find(|(axis, _)| axis.is_none()) {
         Some((_, place)) if !from_dots => {
-            errors.at(words, place, "`...` is in no array: it stands for axes of the first one");
+            errors.at(words, place, "`...` is missing in the first array, whose axes it stands for");
         }
         Some((_, place)) if output.slots.last() != Some(&Slot::Rest) => errors.at(
             words,
             place,
-            "`...` stands at the end of the result of `gather!`; `rearrange!` moves axes",
+            "`...` must be the last axis of the result of `gather!`: to move axes, use `rearrange!`",
         ),
         None if from_dots => {
-            errors.at(words, &words.end, "`...` is missing in the result: `gather!` keeps all axes but `_`");
+            errors.at(
+                words,
+                &words.end,
+                "`...` is missing in the result: `gather!` keeps all axes except `_`",
+            );
         }
         _ => {}
     }
@@ -272,7 +276,7 @@ fn check_result(
         if !output.has(axis) {
             let name = &table.entries[axis].name;
             let what =
-                format!("the axis `{name}` is missing in the result: `gather!` keeps all axes but `_`");
+                format!("the axis `{name}` is missing in the result: `gather!` keeps all axes except `_`");
             errors.at(words, &words.end, what);
         }
     }
@@ -291,18 +295,14 @@ fn one_array(words: &Words, errors: &mut Errors) -> Array {
     }
     let mut arrays = sides.left;
     if let Some(second) = arrays.get(1) {
-        errors.at(words, &second.place, "axes have spaces between them, and no commas");
+        errors.at(words, &second.place, "separate axes with spaces, not commas");
     }
     arrays.remove(0)
 }
 
 fn no_dots(array: &Array, words: &Words, errors: &mut Errors) {
     for axis in array.axes.iter().filter(|axis| matches!(axis.kind, AxisKind::Dots)) {
-        errors.at(
-            words,
-            &axis.place,
-            "`...` stands for axes of the first array alone: name those of the positions",
-        );
+        errors.at(words, &axis.place, "only the first array can have `...`: name the axes of the positions");
     }
 }
 

@@ -61,7 +61,7 @@ fn part(member: Member, field: Field, ident: &Ident, generics: &Generics) -> Res
     if let Some(layout) = &options.layout
         && last_name(&field.ty).is_some_and(|name| name == "TensorView")
     {
-        let message = "a `TensorView` borrows its elements, in the layout of the file: only a `Tensor` can have a layout";
+        let message = "a `TensorView` borrows its elements, so it has the layout of the file: use a `Tensor` for another layout";
         return Err(Error::new(layout.span(), message));
     }
     if let Some(value) = options.default {
@@ -105,7 +105,7 @@ fn axes(axes: Type, is_generic: &dyn Fn(&Type) -> bool) -> Result<Type> {
     if matches!(axes, Type::Tuple(_)) || is_generic(&axes) {
         return Ok(axes);
     }
-    let message = "expected a tuple with a dim for each axis, or a tuple of dims for one that is split: `((Head, HeadDim), Width)`";
+    let message = "expected a tuple with a dim for each axis, or with a tuple of dims for an axis that is split: `((Head, HeadDim), Width)`";
     Err(Error::new(axes.span(), message))
 }
 

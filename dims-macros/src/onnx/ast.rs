@@ -76,14 +76,17 @@ impl Parse for OnnxCall {
             if input.peek2(Token![=]) {
                 let size: FreeSize = input.parse()?;
                 if sizes.iter().any(|other| other.axes == size.axes) {
-                    return Err(Error::new(size.span, format!("axes with {} get a size twice", size.axes)));
+                    return Err(Error::new(
+                        size.span,
+                        format!("the size of the axes with {} is given twice", size.axes),
+                    ));
                 }
                 sizes.push(size);
                 continue;
             }
             let tensor: Tensor = input.parse()?;
             if tensors.iter().any(|other| other.name.value() == tensor.name.value()) {
-                let what = format!("the axes of `{}` are named twice", tensor.name.value());
+                let what = format!("the axes of `{}` are listed twice", tensor.name.value());
                 return Err(Error::new(tensor.name.span(), what));
             }
             tensors.push(tensor);
@@ -101,7 +104,7 @@ impl Parse for FreeSize {
             let role: Ident = input.parse()?;
             let Some(denotation) = roles::denotation(&role) else {
                 let what = format!(
-                    "`{role}` is no role of ONNX, which are {}; the name that a model gives to a size is a string: `\"{role}\" = 4`",
+                    "`{role}` is not an ONNX role; the roles are {}. If `{role}` is the model's name for a size, put it in quotation marks: `\"{role}\" = 4`",
                     roles::list()
                 );
                 return Err(Error::new(role.span(), what));
@@ -110,7 +113,7 @@ impl Parse for FreeSize {
         };
         input.parse::<Token![=]>()?;
         let size: LitInt = input.parse().map_err(|error| {
-            Error::new(error.span(), format!("expected the size of all axes with {axes}, a number"))
+            Error::new(error.span(), format!("expected a number, the size of all axes with {axes}"))
         })?;
         Ok(FreeSize { axes, size: size.base10_parse()?, span })
     }
@@ -147,10 +150,7 @@ impl Parse for AxisRequest {
             return Ok(AxisRequest::Existing(input.call(Path::parse_mod_style)?));
         }
         let name = input.parse().map_err(|error| {
-            Error::new(
-                error.span(),
-                "expected the name of a new dim, `use` and a dim that is declared elsewhere, or `_`",
-            )
+            Error::new(error.span(), "expected the name of a new dim, `use` and an existing dim, or `_`")
         })?;
         Ok(AxisRequest::New(name))
     }

@@ -19,14 +19,14 @@ pub fn expand(call: &OnnxCall, model: &Model, signature: &Signature) -> TokenStr
     let written = call.path.value();
     let inputs = tensors(
         "Inputs",
-        &format!("What the model `{written}` takes."),
+        &format!("The inputs of the model `{written}`."),
         &signature.inputs,
         &signature.aliases,
         call,
     );
     let outputs = tensors(
         "Outputs",
-        &format!("What the model `{written}` yields."),
+        &format!("The outputs of the model `{written}`."),
         &signature.outputs,
         &signature.aliases,
         call,
@@ -70,13 +70,14 @@ fn check(check: &Check) -> TokenStream {
     let name = dim.to_token_stream().to_string().replace(' ', "");
     let mut all = TokenStream::new();
     if let Some(size) = size {
-        let what = format!("`{name}` does not have the static size {size}, which {place} has in the model");
+        let what = format!("`{name}` does not have the static size {size} that {place} has in the model");
         all.extend(quote_spanned! {dim.span()=>
             const _: () = ::core::assert!(::typed_dims::__private::onnx::has_size::<#dim>(#size), #what);
         });
     }
     if let Some(denotation) = denotation.as_deref().filter(|&denotation| role(Some(denotation)).is_some()) {
-        let what = format!("`{name}` has another role than {denotation}, which {place} has in the model");
+        let what =
+            format!("the role of `{name}` is not {denotation}, the denotation of {place} in the model");
         all.extend(quote_spanned! {dim.span()=>
             const _: () = ::core::assert!(::typed_dims::__private::onnx::has_role::<#dim>(#denotation), #what);
         });

@@ -43,23 +43,29 @@ impl Model {
         let model = OnnxModel::open(&file).map_err(|error| {
             wrong(match error {
                 OnnxError::Unreadable { error, .. } => format!(
-                    "the model `{written}` cannot be read: {error}\n\nThe path starts at the folder of the crate's Cargo.toml."
+                    "the model `{written}` cannot be read: {error}\n\nThe path is relative to the folder of the crate's Cargo.toml."
                 ),
                 error => format!("the model `{written}` cannot be read: {error}"),
             })
         })?;
         let report = model.check_denotations();
         if let Some(found) = mismatches(&report) {
-            return Err(wrong(format!("`{written}` is mistaken about what its axes mean\n{found}")));
+            return Err(wrong(format!(
+                "the denotations in the model `{written}` do not fit its operators\n{found}"
+            )));
         }
         let (inputs, outputs) = match (model.inputs(), model.outputs()) {
             (Ok(inputs), Ok(outputs)) => (inputs, outputs),
             (Err(error), _) | (_, Err(error)) => {
-                return Err(wrong(format!("`{written}` has a signature that no structs can have: {error}")));
+                return Err(wrong(format!(
+                    "the inputs and outputs of the model `{written}` cannot be fields of structs: {error}"
+                )));
             }
         };
-        let file =
-            file.to_str().ok_or_else(|| wrong("the path of the crate is not UTF-8".to_owned()))?.to_owned();
+        let file = file
+            .to_str()
+            .ok_or_else(|| wrong("the path of the crate is not valid UTF-8".to_owned()))?
+            .to_owned();
         Ok(Model { file, inputs, outputs })
     }
 }
@@ -72,7 +78,7 @@ fn mismatches(report: &DenotationReport) -> Option<String> {
     let all = &report.mismatches;
     let mut lines: Vec<String> = all.iter().take(LISTED).map(|mismatch| format!("{mismatch:#}")).collect();
     if all.len() > LISTED {
-        lines.push(format!("and {} more, which `OnnxModel::check_denotations` lists", all.len() - LISTED));
+        lines.push(format!("and {} more: `OnnxModel::check_denotations` lists them all", all.len() - LISTED));
     }
     (!all.is_empty()).then(|| lines.join("\n"))
 }

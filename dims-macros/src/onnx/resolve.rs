@@ -109,7 +109,10 @@ pub fn signature(call: &OnnxCall, model: &Model) -> Result<Signature> {
     if resolver.dims.len() > MOST {
         resolver.error(
             call.path.span(),
-            format!("the model has {} dims; {MOST} are the most", resolver.dims.len()),
+            format!(
+                "the model has {} dims, but one `onnx_dims!` can make at most {MOST}",
+                resolver.dims.len()
+            ),
         );
     }
     match resolver.errors {
@@ -214,7 +217,7 @@ impl Resolver<'_> {
                 let other = self.sizes.insert(param.clone(), given.size);
                 if let Some(other) = other.filter(|&other| other != given.size) {
                     let what = format!(
-                        "axes with the name `{param}` have the size {other} by another entry of this call"
+                        "another entry of this call gives axes with the name `{param}` the size {other}"
                     );
                     self.error(given.span, what);
                     break;
@@ -223,7 +226,7 @@ impl Resolver<'_> {
             if !any {
                 let all: Vec<String> = tensors().map(ToString::to_string).collect();
                 let what = format!(
-                    "no axis with {} is without a size\n\ninputs and outputs:\n    {}",
+                    "the model has no axis with {} whose size it leaves open\n\ninputs and outputs:\n    {}",
                     given.axes,
                     all.join("\n    ")
                 );
@@ -265,7 +268,7 @@ impl Resolver<'_> {
             match self.params.get(param) {
                 Some(other) if other.shown() != naming.shown() => {
                     let what = format!(
-                        "this axis has the size `{param}` in the model, as the one that is `{}`: they are one dim",
+                        "in the model, this axis has the same size `{param}` as the axis named `{0}`, so both are one dim: name it `{0}` too",
                         other.shown()
                     );
                     clashes.push((naming.span(), what));
@@ -333,7 +336,7 @@ impl Resolver<'_> {
             }
             if let Some(twice) = dims.iter().position(|other| other.shown() == naming.shown()) {
                 let what = format!(
-                    "axes {twice} and {at} of `{}` are both `{}`, but a tensor has a dim once: name one of them, `{}`",
+                    "axes {twice} and {at} of `{}` are both `{}`, but a tensor cannot repeat a dim: give one of them another name, `{}`",
                     tensor.name,
                     naming.shown(),
                     example(tensor, &axes, twice),
@@ -360,7 +363,7 @@ impl Resolver<'_> {
                     |check: &&Check| last(&check.dim) == last(dim) && shown_path(&check.dim) != shown;
                 if let Some(other) = self.checks.iter().find(namesake) {
                     let what = format!(
-                        "`{shown}` and `{}` have one name: errors could not tell them apart",
+                        "`{shown}` and `{}` have the same name, so errors could not tell them apart: rename one of them",
                         shown_path(&other.dim)
                     );
                     self.error(naming.span(), what);
@@ -371,7 +374,9 @@ impl Resolver<'_> {
             Naming::New { name, by_user } => (name, *by_user),
         };
         if name == "Inputs" || name == "Outputs" {
-            let what = format!("`{name}` is the name of a struct: give {place} another one");
+            let what = format!(
+                "`{name}` is the name of a struct that `onnx_dims!` makes: give {place} another name"
+            );
             self.error(name.span(), what);
             return;
         }
@@ -385,7 +390,7 @@ impl Resolver<'_> {
             }
             _ => match (&dim.denotation, &denotation) {
                 (Some(first), Some(second)) if first != second => Some(format!(
-                    "`{name}` is {first} as {}, but {second} as {place}: give one of them another name",
+                    "`{name}` has the denotation {first} as {}, but {second} as {place}: give one of them another name",
                     dim.place
                 )),
                 _ if !by_user && dim.param != param => Some(format!(

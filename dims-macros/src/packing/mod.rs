@@ -89,7 +89,7 @@ fn is_open(size: &Expr) -> bool {
 fn check_sizes(operand: &Expr, errors: &mut Errors) {
     let sizes = listed_sizes(operand).into_iter().flatten().flat_map(|part| &part.elems);
     for second in sizes.filter(|size| is_open(size)).skip(1) {
-        errors.span(second.span(), "`-1` is the size that the others leave: use it only once");
+        errors.span(second.span(), "`-1` stands for the size that remains: use it only once");
     }
 }
 
@@ -166,8 +166,8 @@ fn check(words: &Words, form: &Form, errors: &mut Errors) -> ValidPacking {
         errors.at(words, arrow, what);
     }
     if let [_, second, ..] = &left[..] {
-        let list = if form.name == "pack" { "; the arrays stand in a list, `[x0, x1]`" } else { "" };
-        let what = format!("the pattern of `{}!` is that of one array{list}", form.name);
+        let list = if form.name == "pack" { "; write the arrays as a list, `[x0, x1]`" } else { "" };
+        let what = format!("the pattern of `{}!` describes one array{list}", form.name);
         errors.at(words, &second.place, what);
     }
     let Array { axes, place } = &left[0];
@@ -187,12 +187,14 @@ fn check(words: &Words, form: &Form, errors: &mut Errors) -> ValidPacking {
                 side.push(name.clone());
                 continue;
             }
-            AxisKind::Star if star => "`*` occurs twice: which axes each of them leaves would be unclear",
+            AxisKind::Star if star => {
+                "a pattern can have only one `*`: with two, it would be unclear which axes each stands for"
+            }
             AxisKind::Star => {
                 star = true;
                 continue;
             }
-            AxisKind::Dots => "`...` cannot be used with `*`, which is any number of axes",
+            AxisKind::Dots => "`...` cannot be used with `*`, which already stands for any number of axes",
             AxisKind::Under => "`_` is not allowed here: the axes around `*` need names",
             AxisKind::Number(_) => "a number is not allowed here: the axes around `*` need names",
             AxisKind::Group(_) => "a group is not allowed here: `rearrange!` the arrays first",

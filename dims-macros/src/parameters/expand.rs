@@ -44,7 +44,7 @@ fn implementation(input: &DeriveInput, parts: &[ParameterField]) -> TokenStream 
     let members = parts.iter().map(|part| &part.member);
     let values = parts.iter().map(value);
     let walk = quote!(::core::result::Result::Ok(#ident { #(#members: #values),* }));
-    let visits = parts.iter().filter(|part| part.kind == FieldKind::Learned).map(visited);
+    let visits = parts.iter().filter(|part| part.kind != FieldKind::Constant).map(visited);
     let visit = quote!(#(#visits)* ::core::result::Result::Ok(()));
     // A constant that depended on the struct itself would be cyclic.
     let tensors = parts.iter().filter(|part| part.kind != FieldKind::Constant);
@@ -199,13 +199,19 @@ fn borrows(ty: TokenStream) -> bool {
     })
 }
 
-fn visited(ParameterField { member, ty, .. }: &ParameterField) -> TokenStream {
+fn visited(ParameterField { member, ty, kind }: &ParameterField) -> TokenStream {
     let name = name(member);
-    quote_spanned! {at(ty)=>
+    let visit = quote_spanned! {at(ty)=>
         <#ty as ::typed_dims::__private::grad::parameters::ParameterField>::visit_field(
             ::typed_dims::__private::grad::parameters::each_part_mut(&mut changed, |of| &mut of.#member),
             ::typed_dims::__private::grad::parameters::each_part(read, |of| &of.#member),
             #name, path, visit,
         )?;
+    };
+    match kind {
+        FieldKind::State => quote_spanned! {at(ty)=>
+            if <ParametersVisit as ::typed_dims::__private::grad::parameters::Visitor<PARAMETERS_CHANGED, PARAMETERS_READ>>::STATE { #visit }
+        },
+        _ => visit,
     }
 }

@@ -92,9 +92,9 @@ impl Rules {
     pub const USUAL: Rules = Rules {
         numbers: None,
         dots_in_groups: None,
-        under: Some("`_` is an axis that a pattern only matches: here it would be lost, so give it a name"),
+        under: Some("`_` matches an axis without naming it, so the axis would be lost here: give it a name"),
         star: Some(
-            "`*` stands for the axes that `pack!` and `unpack!` join; here, `...` stands for any number of axes, and `(h w)` puts axes together",
+            "`*` is only for `pack!` and `unpack!`: write `...` for any number of axes, or `(h w)` for a group of axes",
         ),
         groups: None,
         sums: None,
@@ -206,8 +206,7 @@ impl Numberer<'_> {
             match &axis.kind {
                 AxisKind::Group(inner) if inner.len() == 1 => terms.extend(self.terms(&inner[0])),
                 AxisKind::Group(groups) => {
-                    let what =
-                        "`+` joins the parts of a whole axis: `(w1 + w2)` cannot be a part of another group";
+                    let what = "`(w1 + w2)` must be a whole axis: it cannot be part of another group";
                     self.errors.at(self.words, &axis.place, what);
                     for group in groups {
                         terms.extend(self.terms(group));
@@ -247,7 +246,11 @@ impl Numberer<'_> {
             }
             AxisKind::Number(1) => return None,
             AxisKind::Number(0) => {
-                self.errors.at(self.words, place, "an axis of a pattern has at least one element, not `0`");
+                self.errors.at(
+                    self.words,
+                    place,
+                    "an axis of a pattern must have at least one element, not `0`",
+                );
                 return None;
             }
             AxisKind::Number(number) => {
@@ -314,7 +317,10 @@ pub fn solvable(
         distinct.dedup();
         let place = input.places.iter().find(|(own, _)| *own == Some(last)).map(|(_, place)| place);
         let what = if distinct.len() == 1 {
-            format!("the size of `{0}` cannot be found, as it occurs twice: give it, `{0} = 2`", names[0])
+            format!(
+                "the size of `{0}` cannot be inferred, because `{0}` occurs twice in a group: give it, `{0} = 2`",
+                names[0]
+            )
         } else {
             format!(
                 "the sizes of {} are unknown, and only one can be inferred: give the others, `{} = 2`",

@@ -130,7 +130,7 @@ fn bare(input: ParseStream<'_>, form: &Form, errors: &mut Errors) -> Result<(Wor
         // The parameters of a closure may have types.
         let closure = tokens.iter().any(|token| matches!(token, TokenTree::Punct(p) if p.as_char() == '|'));
         if let Some((name, colon)) = colon_follows(input).filter(|_| !closure) {
-            let what = format!("the size of an axis is written with `=`: `{name} = 2`");
+            let what = format!("write the size of an axis with `=`: `{name} = 2`");
             return Err(syn::Error::new(colon, what));
         }
         tokens.push(input.parse()?);

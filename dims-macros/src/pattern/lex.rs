@@ -60,7 +60,7 @@ fn read(tokens: TokenStream, notation: Notation, words: &mut Words, errors: &mut
                     continue;
                 }
                 Delimiter::Bracket | Delimiter::Brace => {
-                    errors.at(words, &place, "axes are grouped by parentheses: `(h w)`");
+                    errors.at(words, &place, "group axes with parentheses: `(h w)`");
                     continue;
                 }
             },
@@ -111,13 +111,13 @@ fn read(tokens: TokenStream, notation: Notation, words: &mut Words, errors: &mut
                     if !joint(punct) || !second.is_some_and(|second| joint(&second)) || third.is_none() {
                         errors.at(words, &place, "expected `...`: three dots stand for any number of axes");
                     }
-                    let behind = match tokens.peek() {
+                    let after = match tokens.peek() {
                         Some(next @ (TokenTree::Ident(_) | TokenTree::Literal(_))) => Some(next.span()),
                         _ => None,
                     };
                     let end = third.map_or(place.span, |third| third.span());
                     if before.is_some_and(|before| touch(before, place.span))
-                        || behind.is_some_and(|behind| touch(end, behind))
+                        || after.is_some_and(|after| touch(end, after))
                     {
                         errors.at(words, &place, DOTS_IN_A_NAME);
                     }
@@ -240,7 +240,7 @@ pub fn string(literal: &LitStr, notation: Notation, errors: &mut Errors) -> Word
     {
         let name: String = chars[start..end].iter().collect();
         let what = format!(
-            "here each letter of `{name}` would be an axis: a pattern of names comes after its operands, `einsum!(a, b, \"row inner, inner col -> row col\")`"
+            "each letter of `{name}` would be an index here: a pattern of names comes after its operands, `einsum!(a, b, \"row inner, inner col -> row col\")`"
         );
         errors.at(&words, &place(start, end), what);
     }
@@ -253,12 +253,12 @@ fn name_among_names(chars: &[char]) -> Option<(usize, usize)> {
     let is_letter = |at: usize| chars.get(at).is_some_and(|&c| is_xid_continue(c));
     let mut at = 0;
     while at < chars.len() {
-        let end = (at..=chars.len()).find(|&end| !is_letter(end)).expect("there is nothing behind the end");
+        let end = (at..=chars.len()).find(|&end| !is_letter(end)).expect("there is no letter after the end");
         let before =
             chars[..at].iter().rposition(|&c| c != ' ').is_some_and(|last| last + 1 < at && is_letter(last));
-        let behind =
+        let after =
             chars[end..].iter().position(|&c| c != ' ').is_some_and(|next| next > 0 && is_letter(end + next));
-        if end - at >= 3 && (before || behind) {
+        if end - at >= 3 && (before || after) {
             return Some((at, end));
         }
         at = end + 1;
@@ -269,14 +269,14 @@ fn name_among_names(chars: &[char]) -> Option<(usize, usize)> {
 /// As in einops, a name must not start or end with `_`: `_` stands for an unused axis.
 fn named(name: &str, words: &Words, place: &Place, errors: &mut Errors) -> Word {
     if name.starts_with('_') || name.ends_with('_') {
-        errors.at(words, place, format!("the axis name `{name}` starts or ends with `_`"));
+        errors.at(words, place, format!("the name of an axis cannot start or end with `_`: rename `{name}`"));
     }
     Word::Name(name.to_owned())
 }
 
-const COORDINATES: &str = "brackets have the number of coordinates in them: `yx[p [2]]` has two for each `p`";
+const COORDINATES: &str = "brackets contain the number of coordinates: in `yx[p [2]]`, each `p` has two";
 
-const DOTS_IN_A_NAME: &str = "`...` and the name beside it are two axes: write a space between them";
+const DOTS_IN_A_NAME: &str = "put a space between `...` and the axis next to it";
 
 /// Whether two tokens are adjacent. Always `false` outside of rustc, which has no positions.
 fn touch(first: Span, second: Span) -> bool {
@@ -287,28 +287,28 @@ fn touch(first: Span, second: Span) -> bool {
     (end.line(), end.column()) == (start.line(), start.column())
 }
 
-const SPACED_ARROW: &str = "expected `->` between both sides of the pattern, without a space in it";
+const SPACED_ARROW: &str = "expected `->` between the two sides of the pattern, without a space in the arrow";
 
 /// The number of characters after the `-` of an arrow that contains spaces.
-fn spaced_arrow(behind_minus: &[char]) -> Option<usize> {
-    let at = behind_minus.iter().position(|&c| c != ' ')?;
-    (behind_minus[at] == '>').then_some(at + 1)
+fn spaced_arrow(after_minus: &[char]) -> Option<usize> {
+    let at = after_minus.iter().position(|&c| c != ' ')?;
+    (after_minus[at] == '>').then_some(at + 1)
 }
 
-const WRONG_ARROW: &str = "expected `->` between both sides of the pattern, found `=>`";
+const WRONG_ARROW: &str = "expected `->` between the two sides of the pattern, found `=>`";
 
 fn malformed(text: &str) -> String {
     format!(
-        "`{text}` is neither a name nor a number of elements: names start with a letter, and numbers are whole"
+        "`{text}` is neither the name nor the size of an axis: names start with a letter, and sizes are whole numbers"
     )
 }
 
 fn unexpected(c: char) -> String {
     match c {
-        '-' | '>' => "expected `->` between both sides of the pattern".into(),
-        ';' => "arrays have commas between them, and axes spaces, found `;`".into(),
+        '-' | '>' => "expected `->` between the two sides of the pattern".into(),
+        ';' => "expected a comma between arrays or a space between axes, found `;`".into(),
         '=' => "expected an axis, found `=`: sizes follow the pattern, `, h = 2`".into(),
-        '[' | ']' | '{' | '}' => "axes are grouped by parentheses: `(h w)`".into(),
+        '[' | ']' | '{' | '}' => "group axes with parentheses: `(h w)`".into(),
         c => format!("expected an axis (a name, a number, `...`, or a group in parentheses), found `{c}`"),
     }
 }

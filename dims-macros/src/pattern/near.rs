@@ -36,6 +36,11 @@ pub fn hint<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> St
     nearest(name, candidates).map_or(String::new(), |near| format!("; did you mean `{near}`?"))
 }
 
+/// A number of things: `1 operand`, `2 operands`.
+pub fn counted(count: usize, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+}
+
 /// Names as a list: `` `a`, `b` and `c` ``.
 pub fn list(names: &[String]) -> String {
     match names {

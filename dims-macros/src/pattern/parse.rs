@@ -55,7 +55,7 @@ pub fn parse(words: &Words, errors: &mut Errors) -> Sides {
         ("arrays", MOST_ARRAYS, count(&|word| *word == Word::Comma, MOST_ARRAYS - 1)),
     ] {
         let Some(place) = found else { continue };
-        errors.at(words, place, format!("a pattern can name at most {most} {what}"));
+        errors.at(words, place, format!("a pattern can have at most {most} {what}"));
         return Sides { left: vec![Array { axes: Vec::new(), place: place.clone() }], right: None };
     }
     let mut reader = Reader { words, at: 0, open: 0, errors };
@@ -68,11 +68,11 @@ pub fn parse(words: &Words, errors: &mut Errors) -> Sides {
                 sides.right = Some((right, place));
             }
             Word::Arrow => {
-                reader.errors.at(words, &place, "a pattern has one `->`");
+                reader.errors.at(words, &place, "a pattern can have only one `->`");
                 reader.arrays();
             }
-            Word::Close => reader.errors.at(words, &place, "`)` closes nothing: its `(` is missing"),
-            _ => reader.errors.at(words, &place, "`+` joins groups within parentheses: `(w1 + w2)`"),
+            Word::Close => reader.errors.at(words, &place, "this `)` has no matching `(`"),
+            _ => reader.errors.at(words, &place, "put `+` and its groups in parentheses: `(w1 + w2)`"),
         }
     }
     sides
@@ -117,8 +117,8 @@ impl Reader<'_, '_> {
         while let Some(Word::Close | Word::Plus) = self.peek() {
             let (word, place) = self.next().expect("a word was seen");
             let what = match word {
-                Word::Close => "`)` closes nothing: its `(` is missing",
-                _ => "`+` joins groups within parentheses: `(w1 + w2)`",
+                Word::Close => "this `)` has no matching `(`",
+                _ => "put `+` and its groups in parentheses: `(w1 + w2)`",
             };
             self.errors.at(self.words, &place, what);
             axes.extend(self.axes());
@@ -193,7 +193,7 @@ impl Reader<'_, '_> {
                     let (_, place) = self.next().expect("a word was seen");
                     commas += 1;
                     if commas == 1 {
-                        let what = "the parts of a group have spaces between them, and no commas: `(h w)`";
+                        let what = "separate the axes of a group with spaces, not commas: `(h w)`";
                         self.errors.at(self.words, &place, what);
                     }
                     let more = self.axes();
@@ -203,8 +203,8 @@ impl Reader<'_, '_> {
                     // The groups around it end here too.
                     let what = match self.open {
                         0 => return groups,
-                        1 => "`(` is not closed: its `)` is missing".to_owned(),
-                        open => format!("{open} groups are not closed, this one and those around it"),
+                        1 => "this `(` has no matching `)`".to_owned(),
+                        open => format!("{open} groups are not closed: this one and those around it"),
                     };
                     self.errors.at(self.words, open, what);
                     self.open = 0;

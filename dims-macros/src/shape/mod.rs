@@ -30,13 +30,13 @@ pub fn expand(input: TokenStream, fallible: bool) -> TokenStream {
         errors.at(words, arrow, format!("the pattern of a shape has one side: `{}`", FORM.example));
     }
     if let [_, second, ..] = &left[..] {
-        errors.at(words, &second.place, "the pattern of a shape is that of one array");
+        errors.at(words, &second.place, "the pattern of a shape describes one array");
     }
     let mut table = Table::default();
     let rules = Rules {
         under: None,
-        dots_in_groups: Some("`...` cannot be split off from a group: which sizes it has would be unknown"),
-        sums: Some("a shape has no sums of axes"),
+        dots_in_groups: Some("`...` cannot be in a group here: the sizes of its axes would be unknown"),
+        sums: Some("`+` cannot be used in the pattern of a shape"),
         twice: Some("is named twice: each axis needs its own name"),
         ..Rules::USUAL
     };

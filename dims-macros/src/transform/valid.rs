@@ -5,7 +5,7 @@ use super::pieces::{self, Part};
 use crate::pattern::axes::{Numbered, Rules, Table, number, solvable};
 use crate::pattern::call::{Call, given};
 use crate::pattern::errors::Errors;
-use crate::pattern::near::{hint, list, nearest};
+use crate::pattern::near::{counted, hint, list, nearest};
 use crate::pattern::parse::{Sides, parse};
 use crate::pattern::words::Words;
 use syn::spanned::Spanned;
@@ -56,17 +56,16 @@ const ALIASES: &[(&str, &str)] = &[
     ("count_nonzero", "count"),
 ];
 
-const GROUPED_DOTS: &str =
-    "`...` in a group on the left cannot be split off: which sizes it has would be unknown";
+const GROUPED_DOTS: &str = "`...` cannot be in a group on the left: the sizes of its axes would be unknown";
 
 impl TransformKind {
     fn left(self) -> Rules {
         let numbers = match self {
             TransformKind::Rearrange | TransformKind::View => Some(
-                "an axis of a number is on one side only, but `rearrange!` keeps all axes: give it a name",
+                "an axis given as a number is on one side only, but `rearrange!` keeps all axes: give it a name",
             ),
             TransformKind::Repeat => {
-                Some("an axis of a number would be lost, and `repeat!` keeps all axes: give it a name")
+                Some("an axis given as a number would be lost, but `repeat!` keeps all axes: give it a name")
             }
             TransformKind::Reduce => None,
         };
@@ -75,11 +74,11 @@ impl TransformKind {
 
     fn right(self) -> Rules {
         let numbers = match self {
-            TransformKind::Rearrange | TransformKind::View => {
-                Some("an axis of a number would be new, and `rearrange!` makes no axes: use `repeat!`")
-            }
+            TransformKind::Rearrange | TransformKind::View => Some(
+                "an axis given as a number would be new, but `rearrange!` cannot add axes: use `repeat!`",
+            ),
             TransformKind::Reduce => {
-                Some("an axis of a number would be new, and `reduce!` makes no axes: use `repeat!`")
+                Some("an axis given as a number would be new, but `reduce!` cannot add axes: use `repeat!`")
             }
             TransformKind::Repeat => None,
         };
@@ -91,10 +90,10 @@ impl TransformKind {
         match self {
             TransformKind::Rearrange => None,
             TransformKind::View => {
-                Some("a view cannot move elements: to join or to split arrays, use `rearrange!`")
+                Some("a view cannot move elements: to join or split arrays, use `rearrange!`")
             }
             TransformKind::Reduce | TransformKind::Repeat => {
-                Some("only `rearrange!` joins and splits arrays by `+`")
+                Some("only `rearrange!` can join and split arrays with `+`")
             }
         }
     }
@@ -129,9 +128,12 @@ pub fn check(call: &Call, kind: TransformKind, errors: &mut Errors) -> ValidTran
     if inputs.len() != call.operands.len() && errors.is_empty() {
         let (arrays, operands) = (inputs.len(), call.operands.len());
         let commas =
-            if arrays > operands { "; axes have spaces between them, and arrays commas" } else { "" };
+            if arrays > operands { "; separate axes with spaces, and arrays with commas" } else { "" };
+        let is_are = if operands == 1 { "is" } else { "are" };
         let what = format!(
-            "the pattern has {arrays} array(s) on the left, but {operands} operand(s) are given{commas}"
+            "the pattern has {} on the left, but {} {is_are} given{commas}",
+            counted(arrays, "array"),
+            counted(operands, "operand"),
         );
         errors.at(words, &inputs.last().expect("there is one at least").place, what);
     }
@@ -168,9 +170,8 @@ pub fn check(call: &Call, kind: TransformKind, errors: &mut Errors) -> ValidTran
             };
             let names: Vec<String> = OPS.iter().map(|name| (*name).to_owned()).collect();
             let hint = if hint.is_empty() { "." } else { &hint };
-            let what = format!("`{}` is not a reduction{hint} There are {}", op.name, list(&names));
-            errors
-                .span(op.span, format!("{what}; a function is written as a closure, `|part| median(part)`"));
+            let what = format!("`{}` is not a reduction{hint} The reductions are {}", op.name, list(&names));
+            errors.span(op.span, format!("{what}; write any other as a closure, `|part| median(part)`"));
         }
         known.copied()
     });
@@ -247,8 +248,8 @@ fn sides(
                 continue;
             }
             let what = match kind {
-                TransformKind::Repeat => "and `repeat!` keeps all axes",
-                _ => "and `rearrange!` keeps all axes; `reduce!` combines the elements along some",
+                TransformKind::Repeat => "but `repeat!` keeps all axes",
+                _ => "but `rearrange!` keeps all axes: to reduce it, use `reduce!`",
             };
             errors.at(words, place, format!("the axis `{name}` is missing on the right, {what}"));
         }
@@ -258,8 +259,8 @@ fn sides(
             let Some(axis) = of_name(axis).filter(|&axis| axis >= known) else { continue };
             let name = &table.entries[axis].name;
             let hint = hint(name, left_names());
-            let what = format!("`{}!` makes no new axes; `repeat!` does", kind.form().name);
-            errors.at(words, place, format!("the axis `{name}` is missing on the left, and {what}{hint}"));
+            let what = format!("`{}!` cannot add axes: use `repeat!`", kind.form().name);
+            errors.at(words, place, format!("the axis `{name}` is missing on the left, but {what}{hint}"));
         }
     }
     let spread = |arrays: &[Numbered]| {
@@ -272,7 +273,7 @@ fn sides(
             errors.at(
                 words,
                 &place,
-                "`...` is missing on the right: the axes that it stands for would get lost",
+                "`...` is missing on the right: the axes that it stands for would be lost",
             );
         }
         (None, Some(place)) => {

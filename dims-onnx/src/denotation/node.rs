@@ -134,7 +134,7 @@ impl<'a> Call<'a> {
     /// Reports the wrong axes of an input.
     fn report(&mut self, input: usize, wrong: Vec<WrongAxis>, expected: Vec<Meaning>) {
         let Some(axes) = self.axes(input) else { return };
-        if wrong.is_empty() || self.mismatches.len() > MOST_MISMATCHES {
+        if wrong.is_empty() || self.mismatches.len() >= MOST_MISMATCHES {
             return;
         }
         let mut quiet = axes.to_vec();

@@ -2,6 +2,7 @@
 //! order, so leading and trailing axes of equal size stay. Between them, a run of axes becomes a
 //! run of axes with the same product.
 
+use super::node::counted;
 use super::value::Size;
 
 /// The origin of an axis of the result.
@@ -36,9 +37,9 @@ pub fn regroup(axes: &[Size], wanted: &[Wanted]) -> Result<Vec<(From, Size)>, St
         out.push(match wanted {
             Wanted::Size(size) => (From::New, size.clone()),
             Wanted::Copied => {
-                let size = axes
-                    .get(at)
-                    .ok_or_else(|| format!("axis {at} is copied from an input of {} axes", axes.len()))?;
+                let size = axes.get(at).ok_or_else(|| {
+                    format!("axis {at} is copied from an input with {}", counted(axes.len()))
+                })?;
                 (From::New, size.clone())
             }
         });
@@ -225,7 +226,7 @@ mod tests {
             ("2 6 4", "4 3 4", "_ _ 2"),
             ("2 3", "7", "6 elements are reshaped into 7"),
             ("0 3", "0 5", "0 1"),
-            ("2", "= =", "axis 1 is copied from an input of 1 axes"),
+            ("2", "= =", "axis 1 is copied from an input with 1 axis"),
             ("", "1 1", "_ _"),
             ("1 1", "", ""),
             ("9223372036854775807 9223372036854775807 9223372036854775807", "2", "0+1+2"),

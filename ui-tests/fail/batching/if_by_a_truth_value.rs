@@ -1,4 +1,4 @@
-//~ words: cannot choose by the values of `missing`
+//~ words: cannot depend on the values of `missing`
 use typed_dims::prelude::*;
 
 dims! { pub struct State; }

@@ -1,4 +1,4 @@
-//~ words: cannot choose by the values of `x` | `condition.select(a, b)`
+//~ words: cannot depend on the values of `x` | `condition.select(a, b)`
 use typed_dims::prelude::*;
 
 #[batched]

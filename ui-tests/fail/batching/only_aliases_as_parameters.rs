@@ -1,4 +1,4 @@
-//~ words: at least one tensor | written out
+//~ words: needs a parameter | written as a tensor
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,4 +1,4 @@
-//~ words: one parameter for each tensor | |(x, y)|
+//~ words: not an array or a tuple | |(x, y)|
 use typed_dims::prelude::*;
 
 dims! { pub struct Batch; pub struct Seq; }

@@ -1,4 +1,4 @@
-//~ words: function of up to 6 tensors
+//~ words: function of 1 to 6 tensors
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,4 +1,4 @@
-//~ words: cannot end by the values of `x`
+//~ words: cannot depend on the values of `x`
 use typed_dims::prelude::*;
 
 #[batched]

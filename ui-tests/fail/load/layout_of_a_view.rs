@@ -1,4 +1,4 @@
-//~ words: only a `Tensor` can have a layout
+//~ words: use a `Tensor` for another layout
 use typed_dims::prelude::*;
 
 dims! {

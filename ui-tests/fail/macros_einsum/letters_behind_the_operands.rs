@@ -1,4 +1,4 @@
-//~ words: whole names | comes first
+//~ words: consists of names | comes first
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: each letter of `batch` would be an axis
+//~ words: each letter of `batch` would be an index
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: would be summed unseen
+//~ words: would be summed silently
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: 2 operand(s) | 1 is given
+//~ words: 2 operands | 1 is given
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: 1 operand(s) | 2 are given
+//~ words: 1 operand, | 2 are given
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: `)` closes nothing
+//~ words: `)` has no matching `(`
 use typed_dims::prelude::*;
 
 fn main() {

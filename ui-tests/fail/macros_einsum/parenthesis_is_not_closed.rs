@@ -1,4 +1,4 @@
-//~ words: `(` is not closed
+//~ words: `(` has no matching `)`
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: string literal
+//~ words: write the pattern as a string
 use typed_dims::prelude::*;
 
 fn main() {

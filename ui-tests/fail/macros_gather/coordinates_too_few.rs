@@ -1,4 +1,4 @@
-//~ words: 3 axes `_` | 2 coordinates
+//~ words: one `_` for each coordinate | 3 for 2
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: at the end of the result
+//~ words: the last axis of the result
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: axes of the first array alone
+//~ words: only the first array
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: 0 arrays of positions
+//~ words: 1 for 0
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: 1 axes
+//~ words: 1 for 2
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: the arrays stand in a list
+//~ words: write the arrays as a list
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: `*` occurs twice
+//~ words: only one `*`
 use typed_dims::prelude::*;
 
 fn main() {

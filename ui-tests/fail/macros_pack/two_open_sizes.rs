@@ -1,4 +1,4 @@
-//~ words: `-1` is the size that the others leave
+//~ words: `-1` stands for the size that remains
 use typed_dims::prelude::*;
 
 fn main() {

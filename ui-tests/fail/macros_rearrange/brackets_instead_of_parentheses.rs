@@ -1,4 +1,4 @@
-//~ words: grouped by parentheses
+//~ words: group axes with parentheses
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: axes have spaces between them
+//~ words: separate axes with spaces
 use typed_dims::prelude::*;
 
 fn main() {

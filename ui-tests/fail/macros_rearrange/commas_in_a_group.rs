@@ -1,4 +1,4 @@
-//~ words: no commas
+//~ words: not commas
 use typed_dims::prelude::*;
 
 fn main() {

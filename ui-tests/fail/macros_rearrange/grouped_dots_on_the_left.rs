@@ -1,4 +1,4 @@
-//~ words: on the left cannot be split off
+//~ words: cannot be in a group on the left
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: a space between them
+//~ words: put a space between
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: `2w` is neither a name nor a number
+//~ words: `2w` is neither the name nor the size
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: within parentheses
+//~ words: in parentheses
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: written with `=`
+//~ words: write the size of an axis with `=`
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: starts or ends with `_`
+//~ words: cannot start or end with `_`
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: only `rearrange!` joins
+//~ words: only `rearrange!` can join
 use typed_dims::prelude::*;
 
 fn main() {

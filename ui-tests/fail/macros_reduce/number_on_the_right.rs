@@ -1,4 +1,4 @@
-//~ words: makes no axes
+//~ words: cannot add axes
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: no assignments | sum[k](..)
+//~ words: cannot contain assignments | sum[k](..)
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: no assignments
+//~ words: cannot contain assignments
 use typed_dims::prelude::*;
 
 fn main() {

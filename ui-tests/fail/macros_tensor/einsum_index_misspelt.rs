@@ -1,4 +1,4 @@
-//~ words: occurs once | did you mean `chan`
+//~ words: occurs only once | did you mean `chan`
 use typed_dims::prelude::*;
 
 fn main() {

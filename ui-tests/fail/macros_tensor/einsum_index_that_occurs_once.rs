@@ -1,4 +1,4 @@
-//~ words: occurs once | sum[l](..)
+//~ words: occurs only once | sum[l](..)
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: nothing to compute
+//~ words: expected an expression before the `=>`
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: `m` of the output | none of the operands
+//~ words: `m` of the output | in no operand
 use typed_dims::prelude::*;
 
 fn main() {

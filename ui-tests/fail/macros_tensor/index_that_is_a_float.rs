@@ -1,4 +1,4 @@
-//~ words: an index is an integer
+//~ words: an index must be an integer
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: there is nothing to compute
+//~ words: expected an expression after the `=>`
 use typed_dims::prelude::*;
 
 fn main() {

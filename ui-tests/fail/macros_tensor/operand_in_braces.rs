@@ -1,4 +1,4 @@
-//~ words: in parentheses
+//~ words: parentheses around
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: has its size already
+//~ words: sets its size
 use typed_dims::prelude::*;
 
 fn main() {

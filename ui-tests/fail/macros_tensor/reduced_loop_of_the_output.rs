@@ -1,4 +1,4 @@
-//~ words: `i` is a loop already
+//~ words: `i` is already a loop
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: `i` has no size | cannot be told
+//~ words: `i` has no size | cannot be inferred
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: no statements that loop
+//~ words: cannot contain `for`, `while` or `loop`
 use typed_dims::prelude::*;
 
 fn main() {

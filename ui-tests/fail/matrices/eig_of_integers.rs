@@ -1,4 +1,4 @@
-//~ words: matrices of `i32` | no eigenvalues | cast
+//~ words: matrices of `i32` | cannot be computed | cast
 use typed_dims::prelude::*;
 
 dims! {

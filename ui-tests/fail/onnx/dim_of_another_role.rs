@@ -1,4 +1,4 @@
-//~ words: `Word` has another role than DATA_FEATURE | axis 2 of `image`
+//~ words: the role of `Word` is not DATA_FEATURE | axis 2 of `image`
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,4 +1,4 @@
-//~ words: `Batch` is DATA_TIME | DATA_BATCH
+//~ words: `Batch` has the denotation DATA_TIME | DATA_BATCH
 typed_dims::onnx_dims!("models/roles.onnx", steps: [Batch, _], rows: [Batch, _]);
 
 fn main() {}

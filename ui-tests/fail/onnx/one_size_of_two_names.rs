@@ -1,4 +1,4 @@
-//~ words: has the size `N` in the model | `Picture`
+//~ words: has the same size `N` | `Picture`
 typed_dims::onnx_dims!("models/classifier.onnx", image: [Picture, _, _, _], logits: [Row, _]);
 
 fn main() {}

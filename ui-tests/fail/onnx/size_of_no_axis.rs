@@ -1,4 +1,4 @@
-//~ words: no axis with the denotation DATA_TIME is without a size
+//~ words: the model has no axis with the denotation DATA_TIME whose size it leaves open
 typed_dims::onnx_dims!("models/classifier.onnx", DataTime = 4);
 
 fn main() {}

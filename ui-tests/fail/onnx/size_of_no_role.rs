@@ -1,4 +1,4 @@
-//~ words: `N` is no role of ONNX | `"N" = 4`
+//~ words: `N` is not an ONNX role | `"N" = 4`
 typed_dims::onnx_dims!("models/classifier.onnx", N = 4);
 
 fn main() {}

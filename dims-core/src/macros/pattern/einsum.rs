@@ -62,9 +62,13 @@ where
     <O::Rank as ResultOf<T, L::Dims>>::build_of(data, &sizes, "einsum!")
 }
 
-/// The name of an axis, for plans. Axes that are not in the pattern are shown as `..`.
-fn axis_name(pattern: &'static Pattern, axis: usize) -> &'static str {
-    pattern.axes.get(axis).copied().unwrap_or("..")
+/// The name of a loop over the dims `U` and the axes of a pattern, for plans. Axes that `...` stands
+/// for are shown as `..`.
+fn loop_name<U: Dims>(layout: &PatternLayout, at: usize) -> &'static str {
+    match at.checked_sub(layout.axis(0)) {
+        Some(axis) => layout.pattern.axes[axis],
+        None => U::KEYS.as_slice().get(at).map_or("..", |key| key.name),
+    }
 }
 
 /// A product of two operands whose axes all have names, for plans.
@@ -129,7 +133,7 @@ fn direct<T: Num>(
         return Some((data, bound.shape(pattern.output)));
     }
     let result = bound.result(len, bound.volume(bound.loops.reduced, 1));
-    let name = |axis| axis_name(pattern, axis);
+    let name = |axis: usize| pattern.axes[axis];
     let data = summed_short(&product, memories, bound.run(), result, &name)?;
     Some((data, bound.shape(pattern.output)))
 }
@@ -158,7 +162,7 @@ fn run<T: Num, U: Dims>(
         is_product.then_some(factors),
         RunLoops { sizes: &layout.sizes, rows: &rows },
         KeptLoops { kept: &kept, reduced: &reduced, len, count },
-        &|axis| axis_name(pattern, axis),
+        &|at| loop_name::<U>(&layout, at),
     );
     Ok((data.map_err(|error| named(error, pattern, &sizes))?, sizes))
 }

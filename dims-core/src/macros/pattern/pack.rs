@@ -325,7 +325,7 @@ impl<A> Unpacked<A> for Many {
 /// The shape of packed arrays.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the shape of packed arrays",
-    label = "expected the `PackedShape` that `pack!` returns beside the packed array"
+    label = "expected the `PackedShape` that `pack!` returns with the packed array"
 )]
 pub trait AsPackedShape {
     /// The number of axes of `*`.

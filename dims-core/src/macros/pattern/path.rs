@@ -101,7 +101,7 @@ impl fmt::Display for EinsumPath {
         writeln!(f, "  one loop over all indices: {:.3e} flops", self.naive_flops)?;
         writeln!(
             f,
-            "  along the path:            {:.3e} flops, largest intermediate {:.3e} elements",
+            "  along the path:            {:.3e} flops, largest product {:.3e} elements",
             self.flops, self.largest
         )?;
         for (at, step) in self.steps.iter().enumerate() {

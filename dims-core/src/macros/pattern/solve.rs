@@ -174,7 +174,7 @@ impl Solver<'_> {
                 return Err(DimError::AxisConflict {
                     axis: "...",
                     first: *own,
-                    first_place: format!("along axis {from_right} from the right before"),
+                    first_place: format!("in an earlier operand, along axis {from_right} from the right"),
                     second: size,
                     second_place: format!("in operand {}", operand + 1),
                     pattern: self.pattern.text,

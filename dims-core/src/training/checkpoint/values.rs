@@ -86,6 +86,7 @@ pub(super) struct Writing<'w> {
 
 impl Visitor<0, 1> for Writing<'_> {
     type Error = FileError;
+    const STATE: bool = true;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
         &mut self,
@@ -154,6 +155,7 @@ pub(super) struct TensorReader<'r, B> {
 
 impl<B: AsRef<[u8]>> Walk<1> for TensorReader<'_, B> {
     type Error = DimError;
+    const STATE: bool = true;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
         &mut self,

@@ -77,7 +77,7 @@ impl SgdSettings {
             return Err(error("`Sgd` with `nesterov` has no momentum: set `momentum` to more than 0".into()));
         }
         if nesterov && dampening != 0.0 {
-            return Err(error("`Sgd` with `nesterov` has a dampening: remove one of both".into()));
+            return Err(error("`Sgd` with `nesterov` has `dampening`: remove one of the two".into()));
         }
         Ok(())
     }

@@ -339,7 +339,7 @@ impl StateTensor {
     /// The error for a state with another element type.
     #[cold]
     pub(super) fn of_other_elements() -> DimError {
-        DimError::Shape { what: "the state of a parameter is that of one with other elements".into() }
+        DimError::Shape { what: "the state of a parameter has another element type".into() }
     }
 
     /// Whether the elements depend on inputs of a recorded function.

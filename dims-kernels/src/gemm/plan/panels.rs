@@ -1,5 +1,5 @@
-//! Selects the products that run in [panels](crate::gemm::panels), and the loops behind their lists
-//! of offsets.
+//! Selects the products that run in [panels](crate::gemm::panels), and the loops that give their
+//! lists of offsets.
 
 use crate::gemm::dispatch::{
     fills_panels, has_blas, has_vector_kernels, is_skinny, is_small_product, library_rows,

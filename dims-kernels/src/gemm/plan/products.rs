@@ -1,4 +1,4 @@
-//! The matrix products of a pair of operands, as strided loops around library products;
+//! The matrix products of a pair of operands, as strided loops around products of two matrices;
 //! [`run`](crate::gemm::products::run) runs them.
 
 use crate::gemm::dispatch::{is_skinny, is_small_product};

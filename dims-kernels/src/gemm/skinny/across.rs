@@ -95,7 +95,7 @@ struct RowBlock<T> {
     b_row: isize,
     /// Columns.
     count: usize,
-    /// The distance in elements to the prefetched ones.
+    /// The prefetch distance, in elements.
     prefetch_distance: usize,
     /// Rows of sums, `width` apart, each with room for the columns rounded up to pairs of vectors.
     sums: *mut T,

@@ -358,7 +358,7 @@ impl RecordingReader<'_> {
         let needs_elements = matches!(reduction, ArgMax | ArgMin | Max | Min);
         check(
             !needs_elements || volume(&field, reduced) > 0 || volume(&field, kept) == 0,
-            "no elements have no maximum or minimum",
+            "a maximum or minimum needs at least one element",
         )?;
         check_result(of, *dtype, volume(&field, kept))?;
         Ok(ReductionRule { field, kept: kept.clone(), reduced: reduced.clone(), reduction, dtype: *dtype })

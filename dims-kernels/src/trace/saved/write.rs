@@ -203,7 +203,7 @@ impl RecordingWriter {
 }
 
 fn not_saved(operation: &str) -> Error {
-    Error::Saved { what: format!("`{operation}` cannot be saved, because it calls a function of the user") }
+    Error::Saved { what: format!("`{operation}` cannot be saved, because it calls a user's function") }
 }
 
 /// The axes, the operation and the origin of a recorded value.
