@@ -13,9 +13,9 @@
 //! innermost loop, or one matrix product of a family. Elements are the positions of all loops, or
 //! the multiplications. The three constants of each kind are measured on steps of the library with
 //! synthetic operands: one short run, many short ones, and many long ones. Nothing is fitted to the
-//! programs. A plan costs the sum of its steps, and each batched call the constant `call`. The
-//! predicted factor is 64 times the cost of the plan for one example, divided by the cost of the
-//! plan for all.
+//! programs. A plan costs the sum of its steps, plus the constant `call` for the call of the
+//! batched function. The predicted factor is 64 times the cost of the plan for one example, divided
+//! by the cost of the plan for all.
 //!
 //! The model covers what batching gains: fixed costs are paid once, short runs become long ones,
 //! and matrix-vector products become matrix products where extra dims merge with others. It does

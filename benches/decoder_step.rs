@@ -25,7 +25,7 @@ dims! {
 
 const MODEL: usize = 768;
 const FFN: usize = 6826;
-/// 16 layers of 20 MB exceed last-level caches.
+/// 16 layers of 20 MiB exceed last-level caches.
 const LAYERS: usize = 16;
 
 type Activations = Tensor<f32, (Batch, Model)>;

@@ -1,6 +1,6 @@
 //! Counts the instructions of one call on arrays of a few elements, compared with the same
-//! computation in ndarray. This shows how much work it takes to find rows, columns and sums at run
-//! time.
+//! computation in ndarray. This shows how much work it takes to look up and compare sizes and
+//! strides at run time.
 //!
 //! `cargo bench --bench instructions` counts instructions with `perf stat`, or with valgrind if the
 //! processor's counters are not available. It runs each case twice, the second time with twice as

@@ -1,5 +1,5 @@
 //! Linear algebra compared with `faer` and `nalgebra` called directly, on square matrices of 4, 16,
-//! 64 and 512 rows, in batches of 100,000, 10,000, 1,000 and 1.
+//! 64 and 512 rows (`f32`: up to 64), in batches of 100,000, 10,000, 1,000 and 1.
 //!
 //! ```sh
 //! taskset -c 0 cargo bench --features linalg,nalgebra --bench linalg -- [ROUNDS [FILTER]]
@@ -43,7 +43,7 @@ const COMPARED: usize = 64;
 /// The element types.
 trait BenchElement: MatrixElement<Part = Self> + Real + nalgebra::RealField {
     const NAME: &'static str;
-    /// How far results may differ, relative to the mean magnitude.
+    /// How far a result may differ, relative to its magnitude plus the mean magnitude.
     const TOLERANCE: f64;
 }
 impl BenchElement for f32 {
@@ -484,7 +484,7 @@ const CASES: [&str; 11] =
 
 fn race_all<T: BenchElement>(rounds: usize, filter: &str) {
     for (rows, batch) in SIZES {
-        // Determinants of 512 rows are too small for `f32`.
+        // `f32` has no cases of 512 rows: the determinants would underflow.
         let has_case = |case: &str| {
             (rows < 512 || T::NAME == "f64") && format!("{} {case} {rows} {batch}", T::NAME).contains(filter)
         };

@@ -12,8 +12,8 @@ use typed_dims::prelude::*;
 
 /// Pairs of measurements for each case.
 const ROUNDS: usize = 401;
-/// The duration of one measurement. It is short, so that most end before another program gets the
-/// processor.
+/// The duration of one measurement. It is short, so that most measurements end before another
+/// program gets the processor.
 const SLICE: Duration = Duration::from_micros(250);
 
 /// Nanoseconds per call. Neither form is inlined into the loop, because inlining only one of them

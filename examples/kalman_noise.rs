@@ -35,7 +35,8 @@ struct Noise {
     drift: Tensor<f64, ()>,
 }
 
-/// The negative logarithm of the likelihood, averaged over all observations.
+/// The negative logarithm of the likelihood, without a constant term, averaged over all
+/// observations.
 ///
 /// The covariance has no `Track`: it does not depend on the observations.
 fn loss(noise: &Noise, seen: &Seen) -> Tensor<f64, ()> {
@@ -62,7 +63,7 @@ fn loss(noise: &Noise, seen: &Seen) -> Tensor<f64, ()> {
     (stack(Time, surprises) * 0.5).mean((Time, Track))
 }
 
-/// Tracks with these variances, and their observations.
+/// The observations of random tracks with these variances.
 fn simulate(times: usize, tracks: usize, noise: f64, drift: f64) -> Seen {
     let (errors, changes) =
         (randn((Time.of(times), Track.of(tracks)), 1), randn((Time.of(times), Track.of(tracks)), 2));

@@ -86,8 +86,8 @@ impl Belief {
         }
     }
 
-    /// The belief that also takes later observations into account. `next` is the state that this
-    /// belief predicts, and `later` is the belief about that state after all observations.
+    /// The belief that also takes later observations into account. `next` is what this belief
+    /// predicts about the next state, and `later` is the belief about it after all observations.
     fn smooth(&self, model: &Model, next: &Belief, later: &Belief) -> Belief {
         // The gain `self.cov motion^T next.cov^-1` from its transpose, the solution of a system.
         let across = model.motion.compose(&self.cov, State);

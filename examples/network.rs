@@ -14,14 +14,16 @@ use typed_dims::einsum_path;
 use typed_dims::prelude::*;
 
 /// The tensor of a site: `t[u, r, d, l] = sum over s of m[s, u] m[s, r] m[s, d] m[s, l]`, where `m`
-/// times its transpose holds the weights of two neighbours: `e^beta` if they agree, else `e^-beta`.
+/// times its transpose holds the weights of two neighbours: `e^beta` if they agree, otherwise
+/// `e^-beta`.
 fn place(beta: f64) -> Array4<f64> {
     let (same, other) = (beta.cosh().sqrt(), beta.sinh().sqrt());
     let m = ndarray::array![[same, other], [same, -other]];
     einsum!("su,sr,sd,sl->urdl", m, m, m, m)
 }
 
-/// Nine sites; rows share `a` to `i`, columns share `j` to `r`.
+/// Nine sites. Neighbours in a row share an index from `a` to `i`, neighbours in a column one from
+/// `j` to `r`.
 macro_rules! torus {
     ($run:ident, $t:ident) => {
         $run!("jbma,kcnb,laoc,mepd,nfqe,odrf,phjg,qikh,rgli->", $t, $t, $t, $t, $t, $t, $t, $t, $t)

@@ -5,8 +5,8 @@
 //! cargo run --example onnx_denotation -- model.onnx
 //! ```
 //!
-//! Exits with code 1 if there is a mismatch or an inconsistent node, and with 2 if the file is not
-//! a model.
+//! Exits with code 1 if there is a mismatch or an inconsistent node, and with 2 if the file cannot
+//! be read or is not a model.
 
 use clap::Parser;
 use std::path::PathBuf;

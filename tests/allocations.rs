@@ -1,4 +1,4 @@
-//! An operation allocates its result and nothing else.
+//! The memory that operations allocate. Most allocate only their results.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::RefCell;
@@ -158,7 +158,7 @@ fn tensors_side_by_side_are_copied_once() {
     dims!(i, j, k);
     let bytes = 4 * (x.len() + y.len());
     let (x, y) = (x.at((i, j)), y.at((i, j)));
-    // Views, and expressions that are computed in place.
+    // Views, and expressions that are computed directly into the result.
     assert_eq!(allocations(bytes / 4, || concat(j, [x, y])), [bytes]);
     assert_eq!(allocations(bytes / 4, || concat(i, [x + 1.0, y + 1.0])), [bytes]);
     assert_eq!(allocations(bytes / 4, || stack(k, [x, y])), [bytes]);
@@ -253,7 +253,7 @@ fn a_step_of_an_optimizer_allocates_its_state() {
     assert_eq!(found, [size_of::<f64>()], "the norm is a tensor");
 }
 
-/// Another token costs only its own keys and values, however many the cache has.
+/// While the cache has room, adding a token allocates no memory for keys or values.
 #[test]
 fn a_cache_of_keys_and_values_is_filled_in_place() {
     let _alone = alone();

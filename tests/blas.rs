@@ -1,7 +1,7 @@
-//! Products with a BLAS: the arguments of CBLAS calls, and the results. The BLAS consists of plain
-//! loops that check their arguments. With `TYPED_DIMS_CBLAS=/path/to/libopenblas.so` it is a real
-//! one. OpenBLAS' wheels on PyPI, `scipy-openblas32`, add the prefix `scipy_` to function names.
-//! The test looks for both names.
+//! Products with a BLAS: the arguments of CBLAS calls, and the results. By default, the BLAS is
+//! plain loops that check their arguments. Set `TYPED_DIMS_CBLAS=/path/to/libopenblas.so` to use a
+//! real one. OpenBLAS's wheels on PyPI, `scipy-openblas32`, add the prefix `scipy_` to function
+//! names. The test looks for both names.
 
 #![cfg(feature = "blas")]
 

@@ -1,5 +1,5 @@
-//! The programs of the contract, with their results: dims, binding, arithmetic, reductions, order,
-//! and dims as values.
+//! Small programs with known results: dims, binding, arithmetic, reductions, order, dims as values,
+//! and gradients.
 
 use ndarray::{Array3, ArrayView2, Axis, array, s};
 use typed_dims::prelude::*;

@@ -179,7 +179,7 @@ mod variants {
              `dims!(i = n)` if it is local"
         );
         // rustc refuses a declared dim without a size where it is the only operand. After a rename,
-        // rustc does not know which dim the value is.
+        // it cannot tell, so the error comes at run time.
         assert!(panic_of(|| Row.rename(Row, Col).eval()).contains("give it a size, `Col.of(n)`"));
         assert!(matches!(Row.rename(Row, Col).try_order(Col), Err(DimError::Unsized { .. })));
         assert!(matches!(a.try_at(i + j), Err(DimError::Unsized { .. })));
@@ -315,7 +315,7 @@ mod variants {
             "`max` over dim `Col` = 0 has no elements to choose from"
         );
         assert!(a.at((Row, Col)).try_argmin((Col, Row)).is_err());
-        // An empty result has no missing element.
+        // An empty result needs no maximum.
         assert_eq!(a.at((Row, Col)).max(Row).order(Col), Array1::<f32>::zeros(0));
     }
 
@@ -675,7 +675,7 @@ fn sizes_that_are_said() {
     assert_eq!(without_places(&error), "dim `Row` has size 7, but was also given size 2");
 }
 
-/// If nothing moves along an axis, its stride can be any number.
+/// The stride of an axis with one element can be any number.
 #[test]
 fn strides_that_cannot_be_added() {
     let data = [7.0, 8.0];

@@ -26,7 +26,7 @@ mod matrices {
             m.view_with_steps((0, 0), (2, 2), (0, 1)).at((k, l)).order((k, l)),
             array![[1.0, 3.0], [4.0, 6.0]]
         );
-        // A row is a matrix; a matrix type with one column is a vector.
+        // A row has two axes. A matrix type with one column has one axis.
         dims!(one, a);
         assert_eq!(fixed.row(1).at((one, a)).order((one, a)), array![[4.0, 5.0, 6.0]]);
         dims!(b, c, n, p);
@@ -53,7 +53,7 @@ mod matrices {
         assert_eq!(tensor.dims(), [("Row", 40), ("Col", 50)]);
         let (back, plan) = explain(|| -> DMatrix<f64> { tensor.into_matrix((Row, Col)) });
         assert_eq!((&back, back.as_ptr(), plan.steps.len()), (&copy, place, 0));
-        // The other order moves elements.
+        // Converting in the other order moves elements.
         let across: DMatrix<f64> = back.into_tensor((Row, Col)).into_matrix((Col, Row));
         assert_eq!(across, copy.transpose());
         let v = dvector![1, 2, 3];

@@ -120,7 +120,7 @@ impl Case {
         assert_eq!(flat(&grad(with_linear, (&mut own_x, &mut own_v))), copied, "variables in place");
         assert_eq!(flat(&(own_x, own_v)), flat(&(x.clone(), v.clone())), "variables in place, afterwards");
         let found = flat(&hvp(with_linear, (x, v), (dx, dv)));
-        // A loss that does not depend on a parameter has no gradient, but a pull-back.
+        // `grad` refuses a loss that does not depend on a parameter, but a pull-back does not.
         let gradient = |by: f64| {
             let (x, v) = ((x + dx * by).eval(), (v + dv * by).eval());
             let (_, pull) = vjp(loss, (&x, &v));

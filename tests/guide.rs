@@ -1,5 +1,5 @@
-//! Checks the pages beyond their programs, which are doc tests: links work, and quoted error
-//! messages are what rustc prints.
+//! Checks the pages of the guide, apart from their programs, which are doc tests: links work, and
+//! quoted error messages are what rustc prints.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -25,7 +25,7 @@ fn refused<T>(f: impl FnOnce() -> T) -> String {
     }
 }
 
-/// The shape of packed arrays that claims more than was packed.
+/// A shape of packed arrays that claims more than was packed.
 struct TooLong(&'static [usize]);
 
 impl AsPackedShape for TooLong {

@@ -296,7 +296,7 @@ fn a_broadcast_along_a_dim_is_a_stride_of_zero() {
     let (c, plan) = explain(|| (x.expand(j) * y.expand(i)).sum(k).order((i, j)));
     assert!(matches!(plan.steps[..], [PlanStep::Product { m: 20, k: 30, n: 40, .. }]), "{plan}");
     assert_eq!(c, a.dot(&b));
-    // The dim itself: summed, kept, and assigned.
+    // The expanded dim, summed and kept.
     let sums = x.expand(j).sum((j, k)).order(i);
     assert_eq!(sums, a.sum_axis(ndarray::Axis(1)) * 40.0);
     assert_eq!(x.index(k, 3).expand(j).order((j, i)), Array2::from_shape_fn((40, 20), |(_, i)| a[[i, 3]]));

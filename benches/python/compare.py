@@ -15,7 +15,7 @@ Then, for one and for two threads:
 
 Each case is measured first in Rust (benches/peers, which is built if necessary) and then here, on the inputs that the Rust program exports.
 Results are compared with those of the Rust program; a difference is an error. `--no-rust` only measures the Python libraries, and adds them
-to the results in the file. `--compile` adds torch.compile to the cases that are not products; it needs a C++ compiler.
+to the results in the file. `--compile` adds torch.compile to elementwise functions, softmax, layer norm and distances; it needs a C++ compiler.
 """
 
 import argparse
@@ -552,7 +552,7 @@ def measure(peers):
                 if slow and rounds >= ROUNDS_OF_SLOW:
                     continue
                 if not slow:
-                    peers[name]()  # the caches are those of another peer
+                    peers[name]()  # the caches hold another peer's data
                 if not long:
                     turn[name] = seconds_of(peers[name], calls[name])
                 else:

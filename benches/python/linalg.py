@@ -6,7 +6,7 @@
     taskset -c 0 venv/bin/python benches/python/linalg.py target/release/deps/linalg-... --turns 3
 
 Runs the Rust program and each Python library in turns, compares the results, and prints the least processor time of each in
-microseconds per matrix. A peer's ratio is the time of typed-dims divided by its own. JAX compiles each case with `jit`. NumPy has
+microseconds per matrix. A ratio is the time of typed-dims divided by the peer's. JAX compiles each case with `jit`. NumPy has
 no LU, triangular systems or exponential, so these are SciPy's, and least squares of a batch are a loop.
 """
 

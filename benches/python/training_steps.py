@@ -3,7 +3,7 @@
 
     venv/bin/python benches/python/training_steps.py [part of a name]     # one thread; least wall time of each in microseconds
 
-`--compiled` adds a column for `torch.compile`, which needs a C++ compiler. The last column is the peak memory that a step of eager PyTorch allocates.
+`--compiled` adds a column for `torch.compile`, which needs a C++ compiler. The column `MiB` is the peak memory that a step of eager PyTorch allocates.
 """
 
 import os

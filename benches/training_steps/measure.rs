@@ -32,7 +32,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// The peak memory of a step, without memory that was allocated before it. The memory pool is
-/// empty.
+/// turned off meanwhile.
 fn peak(step: &mut dyn FnMut()) -> usize {
     typed_dims::pipeline::storage::memory::set_pool_limit(0);
     let before = LIVE.load(Ordering::Relaxed);

@@ -46,7 +46,7 @@ struct Level {
     operand: bool,
     /// Constructs without brackets that are open here.
     open: Vec<Open>,
-    /// The positions of matching `<` and `>`, last first. All others are comparisons.
+    /// The positions of matching `<` and `>`, last first. All others are operators or arrows.
     angles: Vec<usize>,
     position: usize,
 }
@@ -206,7 +206,7 @@ fn deepest(tokens: TokenStream) -> Option<Span> {
     None
 }
 
-/// Whether an expression, not an operator, follows this word.
+/// Whether an expression, a type or a pattern follows this word, not an operator.
 fn is_keyword(word: &str) -> bool {
     const WORDS: [&str; 16] = [
         "as", "async", "break", "const", "dyn", "else", "for", "if", "impl", "let", "loop", "match", "move",

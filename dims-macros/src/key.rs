@@ -87,8 +87,8 @@ fn from_here(file: &Path, package: &Path) -> PathBuf {
 /// here.
 pub const MOST_ROLES: usize = 0xf0;
 
-/// The number of the `macro_rules!` expansion that produced a token: two expansions share file,
-/// line and column.
+/// The number of the `macro_rules!` expansion that produced a token: two expansions of one macro
+/// share file, line and column.
 ///
 /// Only the debug text of a span shows it (`#12 bytes(..)`). Tokens outside of any expansion have
 /// `#0`.

@@ -33,7 +33,8 @@ fn read(input: Tokens, expand: impl FnOnce(Tokens) -> syn::Result<Tokens>) -> To
     expansion.map_or_else(syn::Error::into_compile_error, found).into()
 }
 
-/// Like `read`, for macros that are called within other code and report their errors themselves.
+/// Like `read`, for macros that put their errors into the expansion. Expressions that come from
+/// `macro_rules!` macros are kept in one piece.
 fn call(input: TokenStream, expand: impl FnOnce(Tokens) -> Tokens) -> TokenStream {
     read(input.into(), |input| Ok(expand(visible(input))))
 }

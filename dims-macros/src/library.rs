@@ -64,7 +64,8 @@ fn is_key(manifest: &str) -> bool {
 
 /// `::name::..` instead of `::typed_dims::..`.
 fn renamed(tokens: TokenStream, name: &str) -> TokenStream {
-    // How many colons precede a token, and whether it continues a path.
+    // The number of colons before a token, and whether it continues a path or is the name of a
+    // lifetime.
     let (mut colons, mut in_path, mut tick) = (0, false, false);
     let rename = |token: TokenTree| match token {
         TokenTree::Group(group) => {
@@ -75,7 +76,7 @@ fn renamed(tokens: TokenStream, name: &str) -> TokenStream {
         }
         TokenTree::Ident(ident) => {
             let from_root = colons == 2 && !in_path;
-            // Apart from these, no path continues after a keyword.
+            // The only keywords that a path can continue after are the four below.
             let text = ident.to_string();
             let segment = !std::mem::take(&mut tick) && syn::parse_str::<Ident>(&text).is_ok();
             (colons, in_path) = (0, segment || ["crate", "self", "super", "Self"].contains(&&*text));

@@ -53,7 +53,7 @@ fn refines_itself(roles: &[DeclaredRole], role: &DeclaredRole) -> bool {
         let name = role.refined.as_ref()?.get_ident()?;
         roles.iter().find(|other| other.name == *name)
     };
-    // As many steps as there are roles visit all of them.
+    // A cycle has at most as many steps as there are roles.
     core::iter::successors(refined(role), |&role| refined(role))
         .take(roles.len())
         .any(|other| other.name == role.name)

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 /// ```
 /// use typed_dims_xla::XlaError;
 ///
-/// let error = XlaError::Xla { function: "PJRT_Client_Compile", code: 3, message: "no such operation".to_owned() };
+/// let message = "no such operation".to_owned();
+/// let error = XlaError::Xla { function: "PJRT_Client_Compile", code: 3, message };
 /// assert_eq!(error.code_name(), Some("INVALID_ARGUMENT"));
 /// assert_eq!(
 ///     error.to_string(),
@@ -21,7 +22,7 @@ use std::path::PathBuf;
 pub enum XlaError {
     /// No PJRT plugin was found, or none of those found could be used.
     PluginNotFound {
-        /// The files that were tried.
+        /// The paths that were tried. `*` stands for any part of a name.
         searched: Vec<PathBuf>,
         /// The plugins that exist but could not be used, each with the reason.
         failed: Vec<(PathBuf, String)>,
@@ -30,7 +31,7 @@ pub enum XlaError {
     PluginNotLoaded {
         /// The file.
         path: PathBuf,
-        /// The reason, from the operating system's loader.
+        /// The reason, often from the operating system's loader.
         reason: String,
     },
     /// The plugin has a version of the PJRT interface that this crate cannot use.
@@ -55,7 +56,17 @@ pub enum XlaError {
         /// XLA's text.
         message: String,
     },
-    /// An argument does not fit, or the plugin returned a value that this crate cannot use.
+    /// A function of the plugin reported no error, but returned a value that this crate cannot use.
+    Unexpected {
+        /// The name of the function in `pjrt_c_api.h`.
+        function: &'static str,
+        /// What this crate expects.
+        expected: String,
+        /// What the function returned.
+        found: String,
+    },
+    /// An argument does not fit, or an output of a program has a type that this crate does not
+    /// support.
     Arguments {
         /// The value and the reason.
         message: String,
@@ -69,9 +80,10 @@ pub enum XlaError {
         /// Its location in the user's program.
         origin: Option<&'static std::panic::Location<'static>>,
     },
-    /// A check of a call failed: an index or a probability was out of range, or a matrix had no
-    /// factor or solution.
+    /// A check of a call failed.
     Check {
+        /// What is wrong, such as "an index is out of range".
+        what: &'static str,
         /// The operation.
         operation: &'static str,
         /// Its location in the user's program.
@@ -82,7 +94,7 @@ pub enum XlaError {
         /// The value, dims and mesh axis.
         message: String,
     },
-    /// A program or a value of this library reported an error.
+    /// `typed-dims` returned an error for a program or a value.
     Program {
         /// The error.
         error: Box<typed_dims::DimError>,
@@ -126,6 +138,15 @@ impl XlaError {
     pub(crate) fn arguments(message: impl Into<String>) -> XlaError {
         XlaError::Arguments { message: message.into() }
     }
+
+    #[cfg(feature = "pjrt")]
+    pub(crate) fn unexpected(
+        function: &'static str,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) -> XlaError {
+        XlaError::Unexpected { function, expected: expected.into(), found: found.into() }
+    }
 }
 
 impl fmt::Display for XlaError {
@@ -147,6 +168,12 @@ impl fmt::Display for XlaError {
                     message.trim_end()
                 )
             }
+            XlaError::Unexpected { function, expected, found } => {
+                write!(
+                    f,
+                    "`{function}` of the PJRT plugin returned {found}, but this crate expects {expected}"
+                )
+            }
             XlaError::Arguments { message } => f.write_str(message),
             XlaError::NotLowered { what, operation, origin } => {
                 write!(f, "XLA cannot run `{operation}`")?;
@@ -155,12 +182,12 @@ impl fmt::Display for XlaError {
                 }
                 write!(f, ": {what}")
             }
-            XlaError::Check { operation, origin } => {
-                write!(f, "an index or a probability of `{operation}`")?;
+            XlaError::Check { what, operation, origin } => {
+                write!(f, "`{operation}`")?;
                 if let Some(origin) = origin {
                     write!(f, " at {origin}")?;
                 }
-                f.write_str(" is out of range")
+                write!(f, ": {what}")
             }
             XlaError::Sharding { message } => f.write_str(message),
             XlaError::Program { error } => error.fmt(f),
@@ -208,5 +235,23 @@ impl Error for XlaError {
 impl From<typed_dims::DimError> for XlaError {
     fn from(error: typed_dims::DimError) -> Self {
         XlaError::Program { error: Box::new(error) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages() {
+        let what = "a matrix is not positive definite";
+        let error = XlaError::Check { what, operation: "cholesky", origin: None };
+        assert_eq!(error.to_string(), "`cholesky`: a matrix is not positive definite");
+        let (expected, found) = ("16 bytes".to_owned(), "20 bytes".to_owned());
+        let error = XlaError::Unexpected { function: "PJRT_Buffer_ToHostBuffer", expected, found };
+        assert_eq!(
+            error.to_string(),
+            "`PJRT_Buffer_ToHostBuffer` of the PJRT plugin returned 20 bytes, but this crate expects 16 bytes"
+        );
     }
 }

@@ -317,7 +317,10 @@ fn arguments_that_are_wrong_are_errors() {
         &message(pjrt.compile_text(&add(3, false), &CompileOptions::new().partitions(99))),
         &["needs 99 devices"],
     );
-    message(pjrt.compile_text(&add(3, false), &CompileOptions::new().partitions(0)));
+    assert_contains(
+        &message(pjrt.compile_text(&add(3, false), &CompileOptions::new().partitions(0))),
+        &["needs at least one device"],
+    );
     message(pjrt.compile_text(&add(3, false), &CompileOptions::new().devices([99])));
     message(Pjrt::load_with(pjrt.path(), PjrtOptions::new().cpu_devices(0)));
     // The client still works after these errors.
@@ -478,7 +481,39 @@ fn an_executable_is_serialised_and_loaded() {
         message(pjrt.load_executable(&serialised[..position]));
     }
     let four = pjrt!(4);
-    assert_contains(&message(four.load_executable(&serialised)), &["another kind of device"]);
+    assert_contains(&message(four.load_executable(&serialised)), &["for other devices"]);
+}
+
+/// The file with an executable of another plugin.
+const EXECUTABLE: &str = "TYPED_DIMS_XLA_EXECUTABLE";
+
+#[test]
+fn an_executable_of_another_plugin_is_refused() {
+    let pjrt = pjrt!();
+    if pjrt.platform_name() != "cpu" {
+        // A copy of the plugin would not find the libraries that it needs.
+        return;
+    }
+    let folder = Folder::new("other-plugin");
+    let program = pjrt.compile_text(&add(3, false), &CompileOptions::new()).unwrap();
+    let executable = folder.0.join("executable");
+    fs::write(&executable, program.serialize().unwrap()).unwrap();
+    // The loader does not read the additional byte.
+    let mut plugin = fs::read(pjrt.path()).unwrap();
+    plugin.push(0);
+    let other = folder.0.join("other_cpu.so");
+    fs::write(&other, plugin).unwrap();
+    child("an_executable_of_another_plugin_is_refused_by_a_child", |command| {
+        command.env("TYPED_DIMS_PJRT_PLUGIN", &other).env(EXECUTABLE, &executable);
+    });
+}
+
+#[test]
+fn an_executable_of_another_plugin_is_refused_by_a_child() {
+    let Some(executable) = env::var_os(EXECUTABLE) else { return };
+    let pjrt = find(PjrtOptions::new().cpu_devices(1)).unwrap();
+    let error = message(pjrt.load_executable(&fs::read(executable).unwrap()));
+    assert_contains(&error, &["another plugin"]);
 }
 
 #[test]

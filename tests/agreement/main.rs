@@ -46,8 +46,8 @@ impl Reference {
         all.iter().map(|number| number.as_f64().unwrap()).collect()
     }
 
-    /// Compares a function with the case of its name. `inputs` makes the inputs from their
-    /// elements, in the axis order of `reference.py`, and `output` the output.
+    /// Compares a function with the case of this name. `inputs` makes the inputs from their
+    /// elements, in the axis order of `reference.py`, and `output` makes the output.
     #[track_caller]
     fn check<P: Parameters, Y: Parameters>(
         &self,

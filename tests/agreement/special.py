@@ -2,10 +2,11 @@
 
 Functions of one number, at the numbers of `POINTS`: the value and three derivatives.
 
-Functions of two numbers, at all pairs of `PAIRS`: the value, the derivatives by a and b, then by aa, ab, bb, aaa, aab, abb, bbb.
+Functions of two numbers a and b, at all pairs of numbers from `PAIRS`: the value, and the derivatives with respect to a, b, aa, ab, bb, aaa,
+aab, abb, bbb.
 
-Functions of a line of numbers, at the lines of `LINES`: the value; the gradient of `<c, f(x)>`, where both sides use the same numbers `c`; its derivative in the direction
-`v`; and the derivative of that in the same direction.
+Functions of a line of numbers, at the lines of `LINES`: the value; the gradient of `<c, f(x)>`, where `c` is `WEIGHTS`; its derivative in the direction
+`DIRECTION`; and the derivative of that in the same direction.
 
 Numbers that JSON cannot represent are strings.
 """

@@ -1,8 +1,9 @@
 //! Functions at special points, up to the third derivative, compared with JAX. `special.py` writes
 //! the numbers of JAX to `special.json`.
 //!
-//! `DIFFERENCES` gives the reason for each intended difference, as does the guide's page on special
-//! values. `special_own.json` has the differing numbers of this library; `UPDATE=1` rewrites it.
+//! `reason` and `DIFFERENCES` give the reason for each intended difference. The guide's page on
+//! special values lists the main ones. `special_own.json` has the differing numbers of this
+//! library; `UPDATE=1` rewrites it.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -287,7 +288,7 @@ fn reason(operands: &[f64], found: f64, expected: f64) -> Option<&'static str> {
     }
 }
 
-/// Functions that differ for other reasons, in the order of the page on special values.
+/// Functions that differ for other reasons than those of `reason`.
 const DIFFERENCES: &[(&str, &str)] = &[
     ("one:abs", "0 at 0, as in PyTorch"),
     ("two:l1_loss", "0 for equal operands, as in PyTorch; NaN where the value is"),

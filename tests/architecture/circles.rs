@@ -1,7 +1,7 @@
-//! Imports between files have no cycles.
+//! Imports between files have no cycles, except those listed in `EXCEPTIONS`.
 //!
-//! A file may use names that the files of enclosing modules declare, although those also import it:
-//! a `mod.rs` declares the common terms of its folder.
+//! A file may use names that the files of enclosing modules declare, although those files also
+//! import it: a `mod.rs` declares the common terms of its folder.
 
 use crate::source::{Reader, Used, files, from_root, is_for_tests, module_of, used};
 use proc_macro2::{TokenStream, TokenTree};

@@ -12,7 +12,7 @@ use std::fmt::Write;
 struct Crate {
     name: &'static str,
     layers: &'static [&'static [&'static str]],
-    /// Modules that no other module of the crate imports.
+    /// Modules that no other module of the crate imports, except those in `above_leaves`.
     leaves: &'static [&'static str],
     /// Leaves that may import other leaves.
     above_leaves: &'static [&'static str],

@@ -9,7 +9,7 @@ const OPERATORS: [&str; 4] = ["operators/", "macros/", "laid/", "batch/"];
 
 /// The tasks that are left to `execute`, with the names that they use. Three names have exceptions:
 /// `record::Writer`, to which expressions write themselves, is allowed. `step` counts only as
-/// `expr::step`, and `note` only as a call.
+/// `expr::step`, and `note` only as a call of a function, not of a method.
 const LEFT_TO_EXECUTE: [(&str, &[&str]); 4] = [
     ("recording", &["record", "step", "ExprStep", "StepOfParts"]),
     ("memory of results", &["reserve", "InParts", "allocate"]),
@@ -54,7 +54,7 @@ fn is_left(words: &[String], at: usize) -> bool {
 }
 
 /// All words of a piece of code, including signs and opening brackets, without comments and
-/// strings.
+/// literals.
 fn words_of(tokens: TokenStream, words: &mut Vec<String>) {
     for token in tokens {
         match token {

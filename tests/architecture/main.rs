@@ -1,6 +1,6 @@
-//! Checks the order of layers and files, the tasks that operators leave to `execute`, that type
-//! names are unique, which traits are open, and the number of names in the prelude. See
-//! `ARCHITECTURE.md`.
+//! Checks the order of layers and files, where `unsafe` occurs, the tasks that operators leave to
+//! `execute`, that type names are unique, which traits are open, and the number of names in the
+//! prelude. See `ARCHITECTURE.md`.
 
 mod circles;
 mod layers;

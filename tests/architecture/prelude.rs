@@ -1,4 +1,4 @@
-//! The number of names in the prelude.
+//! The number of names in the prelude, and of modules at the root.
 
 use crate::source::used;
 use std::collections::BTreeSet;
@@ -69,7 +69,7 @@ fn is_doc_hidden(attribute: &syn::Attribute) -> bool {
     matches!(&attribute.meta, syn::Meta::List(list) if list.path.is_ident("doc") && list.tokens.to_string() == "hidden")
 }
 
-/// Whether it needs a feature that is not `std`.
+/// Whether an item with these attributes needs a feature other than `std`.
 fn is_optional(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         syn::Meta::List(cfg) if cfg.path.is_ident("cfg") => {

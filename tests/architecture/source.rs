@@ -96,9 +96,10 @@ pub struct Reader {
     module: Vec<String>,
     /// The paths that it uses, from the root of the crate.
     pub paths: BTreeSet<Vec<String>>,
-    /// The paths that it re-exports, from the root of the crate, or the names of other crates.
+    /// The paths that it re-exports, from the root of the crate. Those that do not start explicitly
+    /// in this crate come after the path of the module.
     pub re_exports: BTreeSet<Vec<String>>,
-    /// Names in scope that it uses, after the path of their module.
+    /// The paths that it uses and that start at a name in scope, after the path of the module.
     pub in_scope: BTreeSet<Vec<String>>,
 }
 
@@ -228,14 +229,14 @@ pub fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
 }
 
 /// Whether the item is for tests, or replaces an item of the same name that needs a feature or a
-/// target: `#[cfg(not(..))]`. Two unrelated items with the same name would also pass.
+/// target: `#[cfg(not(..))]`. An unrelated item with such a condition counts, too.
 pub fn is_stand_in(attributes: &[syn::Attribute]) -> bool {
     asks_for(attributes, |condition| {
         ["test", "doctest", "not"].iter().any(|meant| condition.path().is_ident(meant))
     })
 }
 
-/// Finds the files whose modules are declared as [stand-ins](is_stand_in).
+/// Finds the modules that are declared as [stand-ins](is_stand_in).
 pub struct StandIns<'a> {
     pub module: Vec<String>,
     pub into: &'a mut BTreeSet<Vec<String>>,

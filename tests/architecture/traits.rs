@@ -83,8 +83,8 @@ fn traits_are_sealed() {
     );
 }
 
-/// The public traits of a file that other crates can implement: those without an item whose type
-/// only `dims-core` can name. Traits written by `condition!` are sealed.
+/// The public traits of a file that other crates can implement without `unsafe`: those without an
+/// item whose type only `dims-core` can name. Traits written by `condition!` are sealed.
 #[derive(Default)]
 struct Traits {
     open: Vec<String>,

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use syn::visit::{self, Visit};
 
-/// Crates that must not have two types with the same name, so that a name stands for one concept.
-/// The macros and the ONNX models have their own notions of tensors and axes.
+/// Groups of crates. A group must not have two types with the same name, so that a name stands for
+/// one concept. The macros and the ONNX models have their own notions of tensors and axes.
 const NAMESPACES: [&[&str]; 5] =
     [&["dims-kernels", "dims-core", "."], &["dims-macros"], &["dims-twins"], &["dims-onnx"], &["dims-xla"]];
 

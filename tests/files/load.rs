@@ -1,4 +1,4 @@
-//! `#[derive(Load)]`: matching fields with tensors in a file, and all possible errors.
+//! `#[derive(Load)]`: matching fields with tensors in a file, and the errors.
 
 use super::*;
 use typed_dims::file::safetensors::{SafetensorsReader, SafetensorsWriter};

@@ -6,7 +6,7 @@ mod elsewhere {
     typed_dims::dims! {
         /// Another dim with this name.
         pub struct Out;
-        /// The dim with this name, without its static size.
+        /// Another dim with this name, without a static size.
         pub struct In;
     }
 }

@@ -145,7 +145,7 @@ fn misaligned_elements_are_copied_but_not_viewed() {
     assert_eq!(back.order((Out, In)), counted(2).order((Out, In)));
 }
 
-/// Files that NumPy writes on other machines, and in Fortran order.
+/// Files that NumPy writes on big-endian machines, and in Fortran order.
 #[test]
 fn orders_of_bytes_and_of_axes() {
     let header = |descr: &str, fortran: &str| {
@@ -220,7 +220,7 @@ fn arrays_have_no_names() {
     }
 }
 
-/// Floats of eight bits are loaded as bytes. The element type has its name from the file.
+/// Floats of eight bits are loaded as bytes. `element_type` returns the name in the file.
 #[test]
 fn floats_of_eight_bits_are_bytes() {
     use ::safetensors::Dtype;

@@ -11,7 +11,7 @@ use typed_dims::file::{FileError, MappedFile, npy, npz};
 use typed_dims::optim::checkpoint::{Checkpoint, Saved};
 use typed_dims::prelude::*;
 
-/// All functions that save. Each saves a tensor with this number of rows.
+/// The functions that save a file. Each saves a tensor with the given number of rows.
 const SAVERS: [fn(&Path, usize) -> Result<(), FileError>; 5] = [
     |path, rows| npy::save(path, counted(rows)),
     |path, rows| {

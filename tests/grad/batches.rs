@@ -105,7 +105,7 @@ mod per_example {
         jvp(|x| (x.sin() * x.sum(Feat)).eval(), x, x)
     }
 
-    /// The gradient, computed by a pull-back.
+    /// The value, pulled back.
     #[batched]
     fn pulled(x: &Tensor<f64, (Feat,)>) -> Tensor<f64, (Feat,)> {
         let (y, pull) = vjp(|x| (x.sin() * x.sum(Feat)).eval(), x);
@@ -245,7 +245,7 @@ mod losses {
         let first = |y: &Y| y.square().sum((Example, Out));
         let second = |y: &Y| y.sin().sum((Example, Out));
         let layer = |w: &W| (&x * w).sum(Feat).tanh().eval();
-        // The function runs once, and is pulled back twice.
+        // The function runs once, and several cotangents are pulled back.
         let (values, pull) = vjp(
             |w| {
                 let y = layer(w);
@@ -264,8 +264,8 @@ mod losses {
 
     #[test]
     fn one_within_another() {
-        // The inner gradient is with respect to a constant of the outer one, but its loss is still
-        // a number.
+        // The inner gradient is with respect to `x`, a constant of the outer one. The inner loss
+        // depends on `x` and on `w`.
         let (x, w) = (x(), w());
         let loss =
             |w: &W| grad(|x| (x * w).sum(Feat).tanh().sum((Example, Out)), &x).square().sum((Example, Feat));

@@ -1,4 +1,4 @@
-"""Jacobians and Hessians by several arrays that JAX computes in double precision, as JSON: `python blocks.py > blocks.json`."""
+"""Jacobians and Hessians with respect to several arrays, which JAX computes in double precision, as JSON: `python blocks.py > blocks.json`."""
 
 import json
 

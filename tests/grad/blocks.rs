@@ -1,4 +1,4 @@
-//! Jacobians and Hessians by several tensors.
+//! Jacobians and Hessians with respect to several tensors.
 
 use serde_json::Value;
 use typed_dims::creation::create::SizedDims;
@@ -89,8 +89,8 @@ fn a_tuple_has_the_blocks_of_jax() {
     near(bb.order((Out, prime(Out))), expected[3].clone(), 1e-13);
 }
 
-/// Each column of the Jacobian equals a finite difference, and the derivative in the direction of
-/// one parameter.
+/// Each column of the Jacobian equals a finite difference. For elements of `w`, it also equals the
+/// directional derivative.
 #[test]
 fn a_tuple_has_the_differences_as_blocks() {
     let (w, b) = (layer().weight, bias(&layer()).clone());
@@ -127,7 +127,7 @@ fn a_struct_has_the_blocks_of_its_tensors() {
         error.to_string(),
         "the derivatives are with respect to `weight`, `extra.1`: the closure must return one of these"
     );
-    // A tuple with a struct, and a struct by mutable reference.
+    // A tuple with a struct, which is passed by mutable reference.
     let (mut other, x) = (layer.clone(), array(4, (Example.of(4), Out.of(2))));
     let f = |(layer, x): (&Layer, &Scores)| (scores(&layer.weight, bias(layer)) * x).eval();
     let (blocks, by_x) = jacobian(f, (&mut other, &x));
@@ -172,7 +172,7 @@ fn a_list_has_a_block_for_each_element() {
     assert_eq!(blocks.0.1.order((In, prime(In))), Array2::<f64>::eye(2));
 }
 
-/// The primes of such a matrix are taken, so the rows get other dims.
+/// The matrix already has the primes of its dims, so the rows get other dims.
 #[test]
 fn the_hessian_by_a_matrix_of_primes_has_other_rows() {
     let p = array(1, (In.of(2), prime(In.of(2))));

@@ -203,7 +203,7 @@ fn a_parameter_that_is_not_used() {
     assert!(text.starts_with("the loss does not depend on the parameter, so it has"), "{text}");
     let (text, _) = panic_of(|| hvp(|_: &X| full((), 1.0), &x(), &x()));
     assert!(text.starts_with("the loss does not depend on the parameter, so it has"), "{text}");
-    // The derivative of a value is 0.
+    // `vjp` returns zeros instead.
     let model = model();
     let (_, pull) = vjp(loss, &model);
     let [first, second] = pull(&full((), 1.0)).layers.try_into().ok().unwrap();
@@ -223,7 +223,7 @@ fn parameters_that_an_operation_depends_on() {
     assert_eq!(line, line!() - 4);
     assert!(text.starts_with("no gradient can be taken through `order` (at "), "{text}");
     assert!(text.contains("), which depends on `layers.0.weight`: use operations"), "{text}");
-    // Reports all of them, whatever operations are in between.
+    // Counts all of them, whatever operations are in between.
     let both = |model: &Model| {
         let product = scores(&model.layers[0]) * scores(&model.layers[1]) * model.scale.as_ref().unwrap();
         product.map(|x: f64| x.fract()).sum(Class)

@@ -138,7 +138,7 @@ mod patterns {
 mod batching {
     use super::*;
 
-    /// Sums of products of adjacent elements, for one example.
+    /// The sum of `x tanh(x)`, for one example.
     #[batched]
     fn energy(x: &Tensor<f64, (J,)>) -> Tensor<f64, ()> {
         (x * x.tanh()).sum(J)
@@ -217,7 +217,7 @@ mod batching {
         );
     }
 
-    /// `ln(1 + exp(-y x.w))`, for one example.
+    /// `ln(1 + exp(-x.w))`, for one example.
     fn logistic(w: &Tensor<f64, (J,)>, x: &Tensor<f64, (J,)>) -> Tensor<f64, ()> {
         (-(w * x).sum(J)).exp().ln_1p().eval()
     }
@@ -289,8 +289,8 @@ mod batching {
     }
 }
 
-/// The gradients with respect to all operands of a fused expression are computed in one pass. A sum
-/// of one of them reads its result.
+/// The gradients with respect to all operands of a fused expression are computed in one pass. The
+/// gradient of a broadcast operand is summed from the result of that pass.
 #[test]
 fn gradients_of_several_operands_are_one_pass() {
     type Three = (Matrix, Matrix, Matrix);
@@ -309,7 +309,8 @@ fn gradients_of_several_operands_are_one_pass() {
     let passes =
         |plan: Plan| plan.steps.iter().filter(|step| matches!(step, PlanStep::Elementwise { .. })).count();
     assert_eq!(passes(explain(|| grad(fused, &three)).1), 1);
-    // One pass forward, one for the square, and one for the sum of the matrix and the bias.
+    // One pass forward, one for the gradient of the square, and one for that of the matrix plus the
+    // bias.
     assert_eq!(passes(explain(|| grad(biased, &two)).1), 3);
 }
 
@@ -353,7 +354,7 @@ mod layouts {
 mod operations {
     use super::*;
 
-    /// `x^n`. Each derivative is another `Power` with a factor.
+    /// `factor x^n`. Its derivative is another `Power`.
     #[derive(Clone, Copy)]
     struct Power {
         n: i32,
@@ -643,7 +644,7 @@ mod operations {
         }
     }
 
-    /// The index of the largest element. No pull-back is needed.
+    /// Whether each element is the largest. No pull-back is needed.
     struct IsLargest;
 
     impl ArrayOp<f64> for IsLargest {
@@ -698,7 +699,7 @@ mod cuts {
             grad(|x| (x.slice(J, 1..).detach().sum(J) * x).sum((I, J)) + x.clone().detach().sum((I, J)), x);
         let expected = x.slice(J, 1..).sum(J) + zeros::<f64, _>(J.of(4));
         assert_eq!(dx.order((I, J)), expected.order((I, J)));
-        // Without tracing, numbers can leave the program.
+        // Detached elements can be read as numbers.
         let dx = grad(
             |x| {
                 let sum: f64 = x.sum((I, J)).detach().order(());
@@ -724,7 +725,7 @@ mod cuts {
         let both = (matrix(3, 4), positive(&zeros(J.of(4)), 3));
         check(own, &both);
         check(|both: &Pair| (own(both) * &both.0).sum(J), &both);
-        // Several results, only one of them used.
+        // Several results. The second function uses only one of them.
         let two = |x: &Matrix| {
             custom_vjp(
                 |x| (x.sin().eval(), (x * x).sum(J)),
@@ -734,7 +735,7 @@ mod cuts {
         };
         check(two, &both.0);
         check(|x: &Matrix| two(x).1, &both.0);
-        // A gradient that differs from the function's own.
+        // A gradient that differs from that of the function.
         let dx =
             grad(|x| custom_vjp(|x| x.round().eval(), |_, _, dy| (dy * 3.0).eval(), x).sum((I, J)), &both.0);
         assert!(dx.order((I, J)).iter().all(|&dx| dx == 3.0));
@@ -857,7 +858,8 @@ mod in_place {
         }
     }
 
-    /// The tensors are constants: they can be modified, and no gradient flows through them.
+    /// Checks that the tensors are constants: they can be modified, and no gradient flows through
+    /// them.
     fn assert_is_constant(model: &mut Model) {
         let w: Tensor<f64, ()> = full((), 2.0);
         let loss = |w: &Tensor<f64, ()>| (w * model.weight.sum((I, J)) * model.loss()).eval();
@@ -966,7 +968,7 @@ mod in_place {
         assert_close("4 x", &found, &(4.0 * &start).eval());
     }
 
-    /// The inner variable depends on the outer one, even after its call.
+    /// The inner variable depends on the outer one, even after the inner call.
     #[test]
     fn gradients_within_gradients() {
         let x = matrix(2, 3);
@@ -981,7 +983,7 @@ mod in_place {
                 &x,
             )
         };
-        // 3 y^3 = 3 x^6
+        // The outer loss is 3 y^3 = 3 x^6.
         assert_close("18 x^5", &of(true), &(18.0 * x.view().powi(5)).eval());
         assert_eq!(of(true).order((I, J)), of(false).order((I, J)));
         // An outer gradient in place.

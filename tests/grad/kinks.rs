@@ -133,8 +133,8 @@ fn kinks_have_the_slopes_of_the_table() {
         flat(|x| x.clamp(0.0, 2.0).eval());
     }
     let second = |f: fn(&Line) -> Tensor<f64, ()>| hessian(f, &zeros(I.of(2)), (I,), (I2,)).order((I2, I));
-    // By convention, the derivative of a norm at 0 is 0. So are all higher derivatives, even those
-    // of its square, although the second derivative of the square is 2.
+    // By convention, all derivatives of a norm at 0 are 0. So the second derivative of its square
+    // is 0, too, although the exact one is 2.
     assert_eq!(grad(|x| x.norm(I), &zeros::<f64, _>(I.of(2))).order(I), array![0.0, 0.0]);
     let squares: [fn(&Line) -> Tensor<f64, ()>; 5] = [
         |x| x.norm(I).square().eval(),
@@ -197,7 +197,7 @@ fn slopes_at_nan() {
     for (at, f) in functions.into_iter().enumerate() {
         let found = slopes(f, &x);
         assert!(found[0].is_nan() && found[1].is_finite() && found[2].is_finite(), "{at}: {found:?}");
-        // Without a cotangent there is no slope.
+        // Where the cotangent is 0, so is the slope.
         let (_, pull) = vjp(f, &x);
         assert_eq!(pull(&line([0.0, 1.0, 1.0])).order(I)[0], 0.0, "{at}");
     }

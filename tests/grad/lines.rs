@@ -114,8 +114,8 @@ fn running_products() {
     assert_eq!(dx.order(I), ndarray::array![1.0, 8.0, 0.0, 0.0]);
 }
 
-/// The gradient multiplies in the same order as the function, so it overflows where the function
-/// does.
+/// The gradient multiplies in the same order as the function, so it overflows only where the
+/// function does.
 #[test]
 fn products_of_large_and_small_numbers_have_gradients() {
     let x: Tensor<f32, (I, J)> =
@@ -301,7 +301,7 @@ fn losses() {
     }
 }
 
-/// Few of many classes have a cotangent. It is not expanded with zeros.
+/// Only a few of many classes have a cotangent, which is not expanded with zeros.
 #[test]
 fn cross_entropies_of_many_classes() {
     for sizes in [[3, 40, 2], [1, 9, 4]] {

@@ -209,7 +209,8 @@ fn results_of_calls_that_have_ended_are_plain() {
     assert_plain(second(&x), &(3.0 * (&x).powi(3)).eval());
     assert_plain(jvp(|dy| pull(dy), &x, &x).1, &(3.0 * (&x).powi(3)).eval());
 
-    // A pull-back that leaves an outer call. It depends on the call while that runs.
+    // A pull-back that leaves an outer call. While that call runs, the pull-back depends on its
+    // variable.
     let mut kept = None;
     let outer = grad(
         |x: &Line| {
@@ -227,7 +228,8 @@ fn results_of_calls_that_have_ended_are_plain() {
     assert_plain(grad(|dy| pull(dy).sum(I), &x), &(2.0 * (&x).square()).eval());
 }
 
-/// A recorded program that solves with such a result has it as a constant, without its steps.
+/// A recorded program that solves with a result of an ended call has the result as a constant,
+/// without its steps.
 #[cfg(feature = "linalg")]
 #[test]
 fn matrices_of_calls_that_have_ended_are_constants() {

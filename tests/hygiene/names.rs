@@ -140,8 +140,8 @@ mod bare {
             + f.sum()
     }
 }
-/// Roles have an attribute that a module without a prelude does not know, so that module imports
-/// them.
+/// `roles!` writes an attribute that a module without a prelude does not know, so `bare_items`
+/// imports the role.
 mod speech {
     typed_dims::roles! {
         pub struct Speech;

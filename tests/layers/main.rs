@@ -372,7 +372,7 @@ fn gru() {
     );
 }
 
-/// Calls all layers from a function that is generic over the other dims of its argument.
+/// Calls several layers from a function that is generic over the other dims of its argument.
 #[test]
 fn layers_work_under_the_rest_of_the_dims() {
     struct Block {

@@ -31,7 +31,7 @@ def filled(layer, *names):
 
 
 def embedding_with_padding():
-    """The sum of the elements of the rows, and the derivatives by the table."""
+    """The sum of the elements of the rows, and the derivatives with respect to the table."""
     layer = filled(nn.Embedding(5, 4, padding_idx=1), "weight")
     out = layer(torch.tensor([[4, 0, 2], [1, 1, 3]]))
     (out * array(20, 2, 3, 4)).sum().backward()
@@ -93,7 +93,7 @@ def attention_without_biases():
 
 
 def neighbours(x, start):
-    """As in the paper: the features 2 p and 2 p + 1 are turned as complex numbers."""
+    """As in the paper on rotary embeddings: the features 2 p and 2 p + 1 are rotated as complex numbers."""
     planes = torch.view_as_complex(x.unflatten(-1, (-1, 2)))
     speed = 10_000.0 ** (-torch.arange(planes.shape[-1]) / planes.shape[-1])
     angle = torch.outer(start + torch.arange(x.shape[-2]), speed)

@@ -14,7 +14,7 @@ fn layer_norm_without_bias() {
     type Layer = LayerNorm<(Width,), f64, NoBias>;
     let layer: Layer = loaded(&[("weight", &[4])]);
     Expected::of("layer_norm_without_bias").is(0, layer.apply(&x()).order((Batch, Time, Width)));
-    // Also of an expression.
+    // The input can also be an expression.
     let twice = layer.apply(x() + x());
     assert!(
         (twice - layer.clone().with_epsilon(2.5e-6).apply(&x())).abs().max((Batch, Time, Width)).order(())
@@ -106,7 +106,7 @@ fn attention_with_dropout() {
     assert!((&noisy - written_out).abs().max((Batch, Time, Feat)).order(()) < 1e-12);
     // The first query has no key.
     assert_eq!((&noisy).index(Time, 0).abs().max((Batch, Feat)).order(()), 0.0);
-    // No weight is dropped, and all of them.
+    // With the probability 0 no weight is dropped, and with 1 all of them.
     let plain = settings().apply(&q, &k, &v);
     assert!(
         (settings().dropout(0.0, 7).apply(&q, &k, &v) - &plain).abs().max((Batch, Time, Feat)).order(())

@@ -19,7 +19,7 @@ fn image() -> Array3<f32> {
     Array3::from_shape_fn((2, 4, 3), |(h, w, c)| (h * 100 + w * 10 + c) as f32)
 }
 
-/// Takes pixels one by one.
+/// Needs an image whose pixels are contiguous.
 fn first_pixel(image: &Laid<f32, (H, W, C)>) -> &[f32] {
     &image.as_slice()[..3]
 }
@@ -131,7 +131,7 @@ fn equal_layouts_run_as_one_loop_that_rustc_knows() {
     assert_eq!((ordered, known(&plan)), (expected.clone(), vec![24]));
     let (laid, plan) = explain(|| (&x * 2.0 + &y).laid((H, W, C)));
     assert_eq!((laid.into_array(), known(&plan)), (expected.clone(), vec![24]));
-    // In place of an owned operand.
+    // In the memory of an owned operand.
     let own = (&a).laid((H, W, C));
     let start = own.as_slice().as_ptr();
     let (laid, plan) = explain(|| (own * 2.0 + &y).laid((H, W, C)));
@@ -262,7 +262,7 @@ fn rustc_knows_which_matrix_of_a_product_is_transposed() {
 }
 
 /// Full planning looks at strides: for large products, for sums over several dims or none, and for
-/// more factors.
+/// more than two factors.
 #[test]
 fn which_products_are_planned_when_they_run() {
     dims!(i, j, k, l);
@@ -307,10 +307,10 @@ fn several_axes_of_a_role_are_one_by_their_types() {
             (rows)(columns) true;
             (&(&x).laid((K, P, Q)))(&(&y).laid((R, S, K))) true;
             (&x)(columns) true;
-            // Their types do not say how far columns are apart.
+            // The types do not say how far apart the columns are.
             (rows)(&y) false;
         }
-        // Axes that are apart or in the reverse order are found at run time.
+        // Axes that are apart or in the reverse order are detected at run time.
         for product in [
             (rows * &(&y).laid((R, K, S))).sum(K).eval(),
             (rows * &(&y).laid((S, R, K))).sum(K).eval(),

@@ -64,7 +64,8 @@ fn a_declared_dim_in_an_index_gets_the_greatest_size_that_fits() {
     // A dim that two indices use gets the smaller of the two sizes.
     let shifted = signal.lookup(Token, Start + 2) - signal.lookup(Token, Start + 1);
     assert_eq!(shifted.order(Start), array![1, 1, 1, 1]);
-    // Two dims without a size, and windows longer than the signal, for which no size fits.
+    // Two dims without a size, a dim that the index does not depend on, and windows longer than the
+    // signal.
     assert!(matches!(signal.lookup(Token, Start + Lag).try_eval(), Err(DimError::Unsized { .. })));
     assert!(matches!(signal.lookup(Token, 0 * Start).try_eval(), Err(DimError::Unsized { .. })));
     assert!(signal.lookup(Token, Start + Lag.of(9)).try_eval().is_err());

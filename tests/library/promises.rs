@@ -102,7 +102,7 @@ mod views {
     fn of_views_go_into_products_as_they_are() {
         let (x, y) = (image(), Array2::from_shape_fn((7, 2), |(h, o)| (h + 2 * o) as f32));
         let whole = x.at((Batch, C, H, W));
-        // A slice of a slice, reversed, with every other window.
+        // A slice of a slice, reversed, of one channel.
         let view = whole.slice(H, 1..).slice(H, 1..).flip(H).index(C, 1);
         let (product, plan) = explain(|| view.dot(y.at((H, O)), H).order((Batch, O, W)));
         let expected = Array3::from_shape_fn((2, 2, 8), |(n, o, w)| {
@@ -162,7 +162,7 @@ mod sizes {
         let x = a.clone().into_tensor((Rows, Columns));
         let middle: Tensor<f32, (Pair, Columns)> = (&x).slice_to(Rows, 1..-1, Pair).eval();
         assert_eq!(middle.order((Pair, Columns)), a.slice(ndarray::s![1..3, ..]));
-        // The part is lazy, can have any size, and may take over the original dim.
+        // The part is lazy, can have any size, and may keep the original dim.
         assert_eq!((&x).slice_to(Rows, 3.., Part).size(Part), 1);
         assert_eq!(
             (&x).slice_to(Rows, 2.., Part).slice(Part, 1..).order((Part, Columns)),
@@ -708,8 +708,8 @@ mod edges {
         assert!(found.rows().into_iter().all(|row| row == found.row(0)));
     }
 
-    /// If counts differ between examples, rustc refuses extra dims. A closure for each example
-    /// creates a dim for each.
+    /// If counts differ between examples, rustc refuses extra dims. The closure of `map_each`
+    /// creates a dim for each example.
     #[test]
     fn dynamic_sizes_for_each_example() {
         #[batched]

@@ -40,7 +40,7 @@ impl Found<'_> {
         10.0 * self.case.rows.max(self.case.columns).max(1) as f64 * self.epsilon
     }
 
-    /// The condition number: the greatest singular value divided by the least that is not 0.
+    /// The condition number: the greatest singular value divided by the least nonzero one.
     fn condition(&self) -> f64 {
         let s = self.case.reals("singular_values").expect("all have these");
         let rank = self.case.real("rank").expect("all have a rank") as usize;
@@ -245,13 +245,14 @@ impl Found<'_> {
         // The largest change of the determinant if each singular value changes by the rounding.
         let error = self.rounding() * s[0];
         let own = s.iter().map(|s| s + error).product::<f64>() - s.iter().product::<f64>();
-        // NumPy computes it from its logarithm.
+        // NumPy computes the determinant from its logarithm.
         let size = expected[0].norm();
         let of_numpy = if size == 0.0 { 0.0 } else { size * 2.0 * f64::EPSILON * (1.0 + size.ln().abs()) };
         let tolerance = own + of_numpy;
         let [least, most] = self.range;
         let is_near = found == expected[0] || (found - expected[0]).norm() <= tolerance;
-        // Out of the range of floats, it is 0 or infinite; products of complex numbers are then NaN.
+        // Out of the range of floats, the determinant is 0 or infinite; products of complex numbers
+        // are then NaN.
         let is_too_small = expected[0].norm() < least && found.norm() <= least;
         let is_too_large = expected[0].norm() > most && !found.is_finite();
         let is_right = is_near || is_too_small || is_too_large;

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// A matrix in double precision.
 pub type Wide = Array2<Complex<f64>>;
 
-/// A matrix, and what NumPy and SciPy compute of it.
+/// A matrix, and what NumPy and SciPy compute from it.
 pub struct Case {
     pub matrix: String,
     pub rows: usize,
@@ -93,7 +93,7 @@ impl Case {
         }
     }
 
-    /// The greatest element of the matrices that are multiples of a power of two, else 1.
+    /// The greatest magnitude of an element if the matrix is scaled by a power of two, otherwise 1.
     pub fn scale(&self) -> f64 {
         exponent(&self.matrix).map_or(1.0, |_| self.a().iter().fold(0.0, |most: f64, x| most.max(x.norm())))
     }
@@ -122,7 +122,7 @@ impl Case {
         Some(self.results.get(name)?.as_array()?.iter().map(number).collect())
     }
 
-    /// Numbers of a result that is as complex as the matrix.
+    /// Numbers of a result that is complex if the matrix is. Eigenvalues are always complex.
     pub fn numbers(&self, name: &str) -> Option<Vec<Complex<f64>>> {
         let reals = self.reals(name)?;
         Some(match self.is_complex || name == "eig" {
@@ -168,7 +168,7 @@ pub fn adjoint(a: &Wide) -> Wide {
     a.t().mapv(|x| x.conj())
 }
 
-/// The Frobenius norm, in range for all elements.
+/// The Frobenius norm, computed without overflow of the squares.
 pub fn norm(a: &Wide) -> f64 {
     let most = a.iter().fold(0.0, |most: f64, x| most.max(x.re.abs()).max(x.im.abs()));
     if most == 0.0 || !most.is_finite() {
@@ -177,8 +177,8 @@ pub fn norm(a: &Wide) -> f64 {
     most * a.iter().map(|x| (x / most).norm_sqr()).sum::<f64>().sqrt()
 }
 
-/// A matrix times a vector, if it has more than 16 elements. Rows that are 8 apart are added. Also
-/// returns the largest factor by which this multiplies an error.
+/// Shortens a matrix with more than 16 elements: multiplies it by a vector, and adds rows that are
+/// 8 apart. Also returns the largest factor by which this multiplies an error.
 pub fn sketch(a: &Wide) -> (Vec<Complex<f64>>, f64) {
     if a.len() <= 16 {
         return (a.iter().copied().collect(), 1.0);

@@ -72,7 +72,7 @@ fn is_refused(case: &Case, operator: Operator) -> bool {
     case.refused(name).is_some()
 }
 
-/// Whether a matrix has a result of an operator, as far as the reference knows.
+/// Whether the reference has a result of the operator for this matrix, or says that there is none.
 fn is_known(case: &Case, operator: Operator) -> bool {
     let has = |name: &str| case.reals(name).is_some() || case.refused(name).is_some();
     match operator {
@@ -185,7 +185,7 @@ fn stacked<T: TestElement>(matrices: &[Wide], batch: &[usize]) -> ArrayD<T> {
     all.into_shape_with_order(IxDyn(&sizes)).expect("there are as many")
 }
 
-/// The results of one matrix of a batch, whose axes are `axes`.
+/// The results of the matrix `at` of a batch, whose axes have the sizes `batch`.
 fn results_at(results: &[ArrayD<Complex<f64>>], batch: &[usize], at: usize) -> Vec<Wide> {
     let of = |result: &ArrayD<Complex<f64>>| {
         let sizes: Vec<usize> =

@@ -3,7 +3,7 @@
     pip install numpy scipy
 
 Both sides make the matrices by the formulas of `MATRICES`. Their elements are exact in single precision, if `types` says so, so all element
-types have the same results. A result with more than 16 elements is stored as `sketch` of it.
+types have the same results. A result with more than 16 elements is stored as its `sketch`.
 """
 
 import json
@@ -61,7 +61,7 @@ def repeated(numbers, rows, columns, is_complex):
 
 
 def rotations(numbers, rows, columns, is_complex):
-    """Turns of planes by 90 degrees: orthogonal, with the eigenvalues i and -i."""
+    """Rotations of planes by 90 degrees: orthogonal, with the eigenvalues i and -i, and 1 for an odd size."""
     a = np.zeros((rows, rows))
     for at in range(0, rows - 1, 2):
         a[at, at + 1], a[at + 1, at] = -1, 1
@@ -76,7 +76,7 @@ def jordan(numbers, rows, columns, is_complex):
 
 
 def exchange(numbers, rows, columns, is_complex):
-    """Every pivot is in another row."""
+    """The pivots are on the antidiagonal."""
     return np.fliplr(np.diag(np.arange(1.0, rows + 1)))
 
 
@@ -135,7 +135,7 @@ def right_sides(rows, columns, is_complex):
 
 
 def sketch(a):
-    """A matrix times a vector. Rows that are 8 apart are added."""
+    """Multiplies a matrix with more than 16 elements by a vector, and adds rows that are 8 apart."""
     a = np.atleast_2d(np.asarray(a))
     if a.size <= 16:
         return a

@@ -21,7 +21,7 @@ dims! {
 pub trait TestElement: MatrixElement<Part: CastTo<f64>> {
     /// The difference between 1 and the next number.
     const EPSILON: f64;
-    /// The least and the greatest number, without subnormal numbers.
+    /// The least positive number that is not subnormal, and the greatest number.
     const RANGE: [f64; 2];
     const NAME: &'static str;
     fn of(value: Complex<f64>) -> Self;

@@ -134,7 +134,7 @@ fn graphs_that_are_nested() {
     };
     try_all(&nested(30));
     assert!(refused(&nested(40)).contains("recursion limit"));
-    // Far deeper, without the lengths of the content.
+    // Far deeper, with lengths that do not fit the content.
     let deep = |depth| {
         [0x3a, 0x7f]
             .into_iter()

@@ -51,7 +51,7 @@ fn dims_have_names_sizes_and_roles() {
     assert!(names::<decoder::Vocabulary>().is_empty());
 }
 
-/// Free sizes by denotation and by name, for all axes with the name and no others.
+/// Sizes of free axes, given by denotation and by name, for all axes with the name and no others.
 #[test]
 fn sizes_are_given_in_the_call() {
     use batch_of_four::{Channel, H, Inputs, N, Outputs, W};

@@ -54,7 +54,7 @@ const ZERO: &[&str] = &[
     "cast",
     "iota",
     "one_hot",
-    // Only reads shapes.
+    // Only read shapes, or count.
     "full_like",
     "norm_zero",
     "matrix_rank",

@@ -1,4 +1,4 @@
-//! Generates `docs/operators.md` from the entries, and the counts in this folder's README.
+//! Generates `docs/operators.md` from the entries, and the count in this folder's README.
 
 use crate::derivatives::{Derivative, derivative};
 use crate::families;

@@ -55,7 +55,7 @@ pub fn transpose<T: Copy>(x: &ArrayD<T>, axes: &[usize]) -> ArrayD<T> {
     x.view().permuted_axes(IxDyn(axes)).to_owned()
 }
 
-/// The error function, from its series: 60 terms are exact to rounding for arguments up to 3.
+/// The error function, from its series: 60 terms are enough for arguments up to 3.
 pub fn erf(x: f64) -> f64 {
     let (mut term, mut sum) = (x, x);
     for n in 1..60 {

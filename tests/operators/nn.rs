@@ -24,7 +24,7 @@ fn moments<'a, T: Copy + Into<f64> + 'a>(x: impl Iterator<Item = &'a T> + Clone)
     (mean, x.map(|&x| (x.into() - mean) * (x.into() - mean)).sum::<f64>() / n)
 }
 
-/// The windows of the two axes after the first.
+/// `f` of each window of the two axes after the first. Padding is `None`.
 fn pooled<T: Copy>(
     x: &ArrayD<T>,
     size: [usize; 2],
@@ -43,8 +43,7 @@ fn pooled<T: Copy>(
     })
 }
 
-/// The windows of the two axes after the first, with partial windows at the end. Positions beyond
-/// the padding are left out.
+/// Like `pooled`, with partial windows at the end. Positions beyond the padding are left out.
 fn ragged<T: Copy>(
     x: &ArrayD<T>,
     size: [usize; 2],
@@ -70,7 +69,7 @@ fn ragged<T: Copy>(
     })
 }
 
-/// Splits the two axes after the first into nearly equal parts.
+/// Splits the two axes after the first into nearly equal parts, and applies `f` to each part.
 fn adaptive<T: Copy>(x: &ArrayD<T>, sizes: [usize; 2], f: impl Fn(Vec<T>) -> T) -> ArrayD<T> {
     let part = |at: usize, n: usize, size: usize| at * n / size..((at + 1) * n).div_ceil(size);
     build(&[x.shape()[0], sizes[0], sizes[1]], |at| {

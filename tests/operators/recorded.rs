@@ -1,5 +1,5 @@
-//! Records every operator with one input and calls it with another. The result must equal that of
-//! the operator, also if its derivative is recorded.
+//! Records every operator, and its gradient, with one input, and calls both with another. The
+//! results must equal those of the operator and of its gradient.
 
 use crate::Flat;
 use crate::check::{Sizes, can_be_empty, free_dims};
@@ -223,7 +223,7 @@ pub(crate) fn gradient(call: &Call<'_>, cotangent: &Elements, memory: &Vec<Eleme
 pub fn check(operator: &Operator) {
     let name = operator.name;
     let Some(slopes) = recordable(operator) else {
-        // Programs only support these element types.
+        // Only complex numbers are not recorded.
         assert!(operator.cases.iter().all(|case| case.dtype.starts_with("Complex")), "{name} is not tested");
         assert!(refusal(operator).is_some(), "{name} is not on the list");
         return;

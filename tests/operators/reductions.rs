@@ -37,7 +37,7 @@ fn numbers<T: Copy + Into<f64>>(line: &[T]) -> Vec<f64> {
     line.iter().enumerate().filter(|&(at, _)| at != 2).map(|(_, &x)| x.into()).collect()
 }
 
-/// The position of the first element that is better than all others.
+/// The position of the best element; of equal ones, the first.
 fn best<T: Copy>(line: &[T], better: impl Fn(T, T) -> bool) -> usize {
     (1..line.len()).fold(0, |best, at| if better(line[at], line[best]) { at } else { best })
 }

@@ -1,4 +1,4 @@
-//! The entries of the database, and the macros that write them.
+//! The types of the database's entries, and the macros that write them.
 
 use crate::derivatives::{Given, Outcome};
 use crate::value::{Argument, Domain, Elements, Layout, Random};
@@ -83,8 +83,7 @@ pub struct Operator {
     pub out: &'static [&'static str],
     /// The dims that it treats specially. All others pass through.
     pub along: &'static [&'static str],
-    /// The dims in `along` whose size must not change: other sizes have another meaning, or are
-    /// errors.
+    /// The dims whose size must not change: other sizes have another meaning, or are errors.
     pub keep: &'static [&'static str],
     /// The names of the element types.
     pub dtypes: Vec<&'static str>,

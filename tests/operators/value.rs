@@ -41,7 +41,7 @@ pub trait Dtype: Copy + Default + std::fmt::Debug + 'static {
     fn wrap(array: ArrayD<Self>) -> Elements;
     /// Unwraps the array.
     fn unwrap(elements: &Elements) -> &ArrayD<Self>;
-    /// An element of the domain; `limit` is the size of the dim that positions lie along.
+    /// An element of the domain; positions are below `limit`.
     fn draw(random: &mut Random, domain: Domain, limit: usize) -> Self;
     /// Whether two results agree up to rounding.
     fn close(self, other: Self) -> bool;

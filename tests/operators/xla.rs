@@ -34,7 +34,7 @@ fn compare<Out: Parameters + RecordInputs<Value = Out>>(
     assert_near(&found, expected, TOLERANCE, what);
 }
 
-/// A result that is one value on devices.
+/// A result on devices, which can be read.
 trait Read<P> {
     fn read(self) -> Result<P, typed_dims_xla::XlaError>;
 }

@@ -60,7 +60,7 @@ fn near(found: &[(String, f32)], expected: [f32; 6]) {
     assert_eq!(found.len(), 6);
 }
 
-/// In the order `embedding`, `layers.0.weight`, `layers.1.weight`, `layers.1.bias`,
+/// The numbers are in the order `embedding`, `layers.0.weight`, `layers.1.weight`, `layers.1.bias`,
 /// `layers.2.weight`, `layers.2.bias`.
 #[test]
 fn each_setting_is_that_of_the_last_group_with_it() {

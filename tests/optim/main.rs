@@ -184,7 +184,7 @@ fn a_later_parameter_counts_from_its_own_first_step() {
     assert!((value[2].view().order(Row)[0] - (0.7 - 0.1)).abs() < 1e-7);
 }
 
-/// The state of a parameter that is gone is dropped: another one of its name starts at step 0.
+/// The state of a removed parameter is dropped: a new parameter of that name starts at step 0.
 #[test]
 fn the_state_of_a_parameter_that_is_gone_is_dropped() {
     fn check<O: Optimizer<Vec<Tensor<f64, (Row,)>>>>(mut optimizer: O) {
@@ -223,7 +223,7 @@ fn a_group_without_parameters_is_refused_after_a_parameter_is_gone() {
     }
 }
 
-/// Tensors of integers are not learned.
+/// Integer tensors are not changed.
 #[test]
 fn integers_take_no_step() {
     let (mut value, gradient) = (full(Row.of(2), 3usize), full(Row.of(2), 1usize));
@@ -232,8 +232,8 @@ fn integers_take_no_step() {
     assert_eq!((value.order(Row)[0], optimizer.steps()), (3, 1));
 }
 
-/// A checkpoint has the parameters of the last step. If others were added or removed since, loading
-/// names them; `prepare` brings the state up to date.
+/// A checkpoint has the parameters of the last step. If parameters were added or removed since
+/// then, loading names them; `prepare` brings the state up to date.
 #[test]
 fn a_checkpoint_after_parameters_were_added_or_removed() {
     use typed_dims::optim::checkpoint::{Checkpoint, Saved};
@@ -407,7 +407,7 @@ fn steps_are_counted_up_to_the_largest_number() {
     last(Lamb::new(Schedule::polynomial(0.1, 0.01, 10, 2.0)));
 }
 
-/// Compares all optimizers that PyTorch has.
+/// Compares the optimizers that PyTorch also has.
 fn compare_all<T: Real>(kind: &str, most: f64) {
     compare::<T>("sgd", kind, most, Sgd::new(0.05));
     let momentum = Sgd::new(0.05).momentum(0.9).weight_decay(0.02);
@@ -444,8 +444,8 @@ fn optimizers_agree_with_pytorch_in_double_precision() {
     compare_all::<f64>("f64", 1e-12);
 }
 
-/// Parameters that grow with each step. In single precision, PyTorch's own rounding errors
-/// accumulate.
+/// Parameters that grow with each step, in double precision only: in single precision, PyTorch's
+/// rounding errors accumulate.
 #[test]
 fn optimizers_that_maximize_agree_with_pytorch() {
     compare::<f64>("adam_maximize", "f64", 1e-12, Adam::new(0.03).weight_decay(0.1).maximize());
@@ -570,7 +570,7 @@ fn adafactor_keeps_factors() {
     Adafactor::new(0.1).min_dim_size_to_factor(0).step(&mut empty, &zeros((Row.of(0), Column.of(200))));
 }
 
-/// A parameter of 0 moves; a parameter without a direction does not.
+/// A parameter that is 0 moves; a parameter whose gradient is 0 does not.
 #[test]
 fn lamb_ignores_norms_of_zero() {
     let mut p = zeros::<f64, _>((Row.of(3), Column.of(4)));
@@ -725,7 +725,7 @@ fn parts_are_frozen_by_name() {
     );
 }
 
-/// Patterns are those of groups.
+/// Patterns are matched as in groups.
 #[test]
 fn parts_are_frozen_by_patterns() {
     let before = network(3);

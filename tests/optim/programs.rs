@@ -1,4 +1,5 @@
-//! Formulas as programs. The interpreter must return the same bits as the compiled loops.
+//! The optimizers' formulas as programs. The interpreter must return the same bits as the compiled
+//! loops.
 
 use super::{Row, noise};
 use typed_dims::optim::{

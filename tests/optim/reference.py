@@ -77,7 +77,7 @@ def by_optax(transform, shape=SHAPE):
 def adafactor(
     rate, least=128, exponent=0.8, scale=True, clipping=1.0, momentum=None, weight_decay=None, epsilon=1e-30
 ):
-    """`optax.adafactor`, which computes the decay rate and the momentum in single precision."""
+    """Like `optax.adafactor`, but with the decay rate and the momentum in double precision."""
     transforms = [
         optax.scale_by_factored_rms(
             min_dim_size_to_factor=least,

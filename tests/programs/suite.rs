@@ -57,19 +57,19 @@ pub fn scaled_attention(
     (scores.softmax(Key) * v).sum(Key)
 }
 
-/// The weights of a network with three layers.
+/// The parameters of a network with three layers.
 pub struct Mlp {
     /// The weights of the first layer.
     pub w1: Tensor<f32, (Feat, Hidden)>,
-    /// See `w1`.
+    /// The bias of the first layer.
     pub b1: Tensor<f32, (Hidden,)>,
     /// The weights of the second layer.
     pub w2: Tensor<f32, (Hidden, Hidden2)>,
-    /// See `w2`.
+    /// The bias of the second layer.
     pub b2: Tensor<f32, (Hidden2,)>,
     /// The weights of the third layer.
     pub w3: Tensor<f32, (Hidden2, Out)>,
-    /// See `w3`.
+    /// The bias of the third layer.
     pub b3: Tensor<f32, (Out,)>,
 }
 

@@ -89,7 +89,7 @@ arithmetic_at_once! {
     arithmetic_bf16 half::bf16, |a, b| a / b;
 }
 
-/// Operations that only integers have: remainder, logic, order.
+/// Operations that not all numbers have: remainder, logic, order.
 macro_rules! integers {
     ($($name:ident $t:ty;)*) => {$(
         fn $name(case: &Case) {

@@ -1,5 +1,5 @@
-//! Every operation equals the reference evaluator, for random sizes (including 0 and 1), layouts,
-//! dims and element types.
+//! Operations equal the reference evaluator, for random sizes (including 0 and 1), layouts, dims
+//! and element types.
 //!
 //! This file is also the root of the fuzz target.
 

@@ -132,9 +132,9 @@ fn assert_close(found: ArrayD<f64>, expected: ArrayD<f64>, bound: impl Fn(f64) -
     }
 }
 
-/// Statistics of fractions, in `f32` compared with `f64`. The magnitude of elements is below 4, and
-/// there are at most 125. So in any order the error of a sum is at most 125 roundings of sums of at
-/// most 125 * 4 (125 * 16 for squares). In practice it is far smaller.
+/// Statistics of fractions, in `f32` compared with `f64`. The magnitude of elements is at most 4,
+/// and there are at most 125. So in any order the error of a sum is at most 125 roundings of sums
+/// of at most 125 * 4 (125 * 16 for squares). In practice it is far smaller.
 fn statistics(case: &Case) {
     let mut random = case.random();
     let x = case.buffer(&mut random, &["A", "B", "C"], |r| (r.below(8001) as f32 - 4000.0) / 1000.0);

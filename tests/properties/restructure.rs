@@ -64,7 +64,7 @@ fn flattened(case: &Case) {
     assert_eq!(flat.size(E), reference.size("E"));
     assert_same!(&flat, [B E], reference);
     assert_same!((&flat).flatten((E, B), F), [F], reference.flatten(&["E", "B"], "F"));
-    // A dim can be flattened into one of its own parts, and split into a part with its name.
+    // Dims can be flattened into one of them.
     assert_same!(bound!(x[A B C]).flatten((B, C), B), [B A], rx.flatten(&["B", "C"], "W").rename("W", "B"));
     dims!(c = case.size("C"), a);
     if case.size("C") > 0 {

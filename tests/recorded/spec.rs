@@ -108,7 +108,7 @@ fn the_optimizer_is_recorded_from_sizes() {
     assert_eq!(found.weight, expected.weight);
 }
 
-/// 28 GB of parameters, and as much for their gradient.
+/// More than 28 GB of parameters, and as much for their gradient.
 #[test]
 #[cfg(target_os = "linux")]
 fn no_memory_is_touched() {
@@ -129,8 +129,8 @@ fn no_memory_is_touched() {
     assert!(touched < 1024, "{touched} MiB are touched");
 }
 
-/// Operations that depend only on a network's numbers are not part of a program recorded from
-/// sizes.
+/// A recording from sizes draws no random numbers: using a constant that consists of them is an
+/// error, and the steps that initialise parameters are not part of the program.
 #[test]
 fn numbers_that_were_not_drawn_are_not_read() {
     #[derive(Clone, Parameters)]

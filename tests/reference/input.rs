@@ -107,7 +107,8 @@ pub struct Buffer<T> {
 }
 
 impl<T: Clone> Buffer<T> {
-    /// An array of these sizes in a random layout, with elements from `f`.
+    /// An array of these sizes with elements from `f`, in a random layout, or in the standard one
+    /// if it is `plain`.
     pub fn new(
         sizes: &[usize],
         random: &mut Random,

@@ -6,7 +6,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use typed_dims_kernels::memory::hollow::is_reserving;
 
-/// The system's allocator, except for hollow memory.
+/// The system's allocator, except for hollow memory: that of results in recordings from sizes,
+/// which have no elements.
 pub struct Guarded;
 
 /// The size of the address range for hollow memory, in bytes. It uses no physical memory and is
@@ -35,7 +36,7 @@ fn start() -> usize {
         if room == MAP_FAILED {
             std::process::abort();
         }
-        // SAFETY: the handler only calls functions that are safe in one.
+        // SAFETY: the handler only calls functions that are safe in a signal handler.
         unsafe { libc::signal(SIGSEGV, was_read as *const () as usize) };
         room as usize
     })

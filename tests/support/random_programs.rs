@@ -204,7 +204,7 @@ impl Broadcast {
     }
 }
 
-/// Positions below `end`.
+/// `len` positions below `end`.
 fn ids(number: usize, len: usize, end: usize) -> Vec<usize> {
     let mut random = Random(number as u64);
     (0..len).map(|_| random.below(end)).collect()
@@ -256,7 +256,8 @@ impl Machine<'_> {
     fn other(&self, operation: Other, step: Step, x: View<'_>, y: View<'_>) -> Made {
         let (a, b, k) = (x.size(A), x.size(B), step.number);
         match operation {
-            // Reductions. Those with a kink at equal elements get distinct elements.
+            // Reductions. Those with a kink at equal elements get distinct elements, or record how
+            // close the elements are.
             Other::SumOfProduct => Made::Vector((x * y).sum(B).tanh().eval()),
             Other::Variance => Made::Vector(x.var(B)),
             Other::LogSumExp => Made::Vector((x + y * 0.3).logsumexp(B)),

@@ -960,7 +960,7 @@ mod drawing {
             let each = |x: Tensor<f32, (Group, Seq, Feat)>| vmap(one, Group)(x);
             let (twice, $x) = (vmap(each, Batch)(&declared), &declared);
             assert_eq!(twice.order((Batch, Group, Seq, $($order)?)), $body.order((Batch, Group, Seq, $($order)?)));
-            // A part of the tensor has the numbers for its own indices.
+            // Different examples have different numbers.
             assert_ne!(bound.index_axis(Axis(0), 0), bound.index_axis(Axis(0), 1));
             assert_ne!(bound.index_axis(Axis(1), 0), bound.index_axis(Axis(1), 1));
         }};

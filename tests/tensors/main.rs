@@ -1,4 +1,4 @@
-//! Tensors in programs: assignment, batching, and random numbers.
+//! Tensors in programs: assignment, batching, functions of numbers, pictures, and primes.
 
 mod assignment;
 mod batching;

@@ -74,7 +74,7 @@ fn numbers_and_tensors() {
     assert_eq!(vmap(filled, Row)(x.at(Row)).order((Row, Feat)), array![[1.0, 1.0], [2.0, 2.0]]);
 }
 
-/// A function of tensors without dims: of one, in a loop; with a rest, for all at once.
+/// A function of tensors without dims is called in a loop, or once for all if it has a rest.
 #[test]
 fn tensors_without_dims() {
     fn area<B: Dims>(x: &Tensor<f64, (Rest<B>,)>, y: &Tensor<f64, (Rest<B>,)>) -> Tensor<f64, (Rest<B>,)> {

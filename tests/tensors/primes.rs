@@ -11,7 +11,8 @@ dims! {
     pub struct Item;
     /// Features of an item.
     pub struct Feat;
-    /// Examples. Declared last: a prime that sorted next to its dim would come before this dim.
+    /// Examples. Declared after `Item`: a prime that sorted next to its dim would come before this
+    /// dim.
     pub struct Batch;
     /// A static size.
     pub struct Fixed = 3;
@@ -253,7 +254,7 @@ fn macros_take_primes_of_dims_around_them() {
     close(einsum!(a[n, k] * a[m, k] => [n, m]), (x * x.rename(i, prime(ip))).sum(ip).order((i, prime(ip))));
 }
 
-/// `out[n, n'] = exp(x[n, n']) / sum over n' of exp(x[n, n'])`, and its square.
+/// The square of the matrix `exp(x[n, n']) / sum over n' of exp(x[n, n'])`.
 #[batched]
 fn walk(x: &Tensor<f64, (Item, Prime<Item>)>) -> Tensor<f64, (Item, Prime<Item>)> {
     let step = x.softmax(prime(Item));

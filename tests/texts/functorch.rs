@@ -59,7 +59,7 @@ fn nested_closures() {
     close(both((x.at((n, Feat)), y.at((m, Feat)))).order((n, m)), expected);
 }
 
-/// Two functions that call each other, on halves.
+/// Two functions that call each other, and one that calls itself on halves.
 mod recursion {
     use super::*;
 

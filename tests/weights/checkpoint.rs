@@ -223,7 +223,7 @@ fn the_state_of_another_optimizer_is_refused() {
         refused(Sgd::new(0.1).momentum(0.9), Sgd::new(0.1)),
         ["`optimizer` cannot be read: it is the state of `Sgd: velocity`, not of `Sgd: no moments`"]
     );
-    // The moments of these two are the same.
+    // Adam and AdamW have the same moments.
     let mut adam = Adam::new(0.1);
     train(&mut network(5, 1), &mut adam, 2);
     let mut checkpoint = Checkpoint::new();

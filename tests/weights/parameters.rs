@@ -131,7 +131,7 @@ fn zeros_have_the_same_parts() {
 
 #[test]
 fn zeros_and_results_lie_as_the_tensor_does() {
-    /// Whether elements have to move for this order, and for the order of the set.
+    /// Whether elements have to move for the order `(Out, In, Hidden)`, and for that of the set.
     fn moves(x: Tensor<f32, (In, Hidden, Out)>) -> (bool, bool) {
         let own = explain(|| x.clone().laid((Out, In, Hidden))).1;
         let other = explain(|| x.laid((In, Hidden, Out))).1;

@@ -4,8 +4,8 @@
 pub const MOST_LINES: usize = 15;
 
 /// Longer messages, with their number of lines. In these, rustc explains how the closure of a
-/// thread captures the dim, suggests `&` and `&mut` in copies of the line, shows the user's struct,
-/// or shows the function of another crate that has the bound.
+/// thread captures the dim, suggests `&`, `&mut` or `.clone()` in copies of the line, shows the
+/// user's struct, or shows the function of another crate that has the bound.
 pub const LONGER: &[(&str, usize)] = &[
     ("fail/scopes/local_dim_in_a_detached_thread", 18),
     ("fail/scopes/local_dim_in_a_thread", 19),

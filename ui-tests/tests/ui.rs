@@ -12,7 +12,7 @@ use ui_tests::{budget, check, rustc};
 #[test]
 fn rustc_says() {
     if rustc::running() == rustc::golden() && std::env::var_os("UI_WORDS_ONLY").is_none() {
-        // trybuild generates its package there.
+        // trybuild generates its package in the target folder. The programs read the models there.
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it lies in the target folder");
         check::models(&target.join("tests/trybuild/ui-tests"));
         trybuild::TestCases::new().compile_fail("fail/*/*.rs");

@@ -49,7 +49,7 @@ struct Args {
     cache: Option<String>,
 }
 
-/// The median of single calls and the mean of queued ones, in microseconds.
+/// Prints the median time of single calls and the mean time of queued ones, in microseconds.
 fn time(
     name: &str,
     calls: usize,

@@ -1,6 +1,6 @@
 //! Sentences per second of examples/minilm, candle's BERT and PyTorch (transformers), on the same
-//! tokens. They take turns, each on one thread. The seconds are CPU time, which depends little on
-//! other load on the machine.
+//! tokens, each on one thread. The first two take turns; PyTorch runs after them. The seconds are
+//! CPU time, which depends little on other load on the machine.
 //!
 //! ```text
 //! RAYON_NUM_THREADS=1 cargo run --release -- --model DIR --file sentences.txt --python python3

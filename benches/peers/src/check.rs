@@ -7,7 +7,7 @@ use crate::cases::Case;
 /// approximate `erf`.
 const TOLERANCE: f64 = 2e-5;
 
-/// Compares the results of all peers with that of the last one, which is the simplest.
+/// Compares the results of all peers with that of the last one, the reference.
 pub fn agree(case: &Case, peers: &mut [Peer]) -> Result<(), String> {
     let Some((last, others)) = peers.split_last_mut() else {
         return Err(format!("{}: no peer has this name", case.name));

@@ -109,7 +109,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// The cases whose names start with one of these.
+/// For each name, the case of this name; if there is none, all cases whose names start with it.
 fn selected(names: &[String]) -> Result<Vec<&'static Case>, String> {
     if names.is_empty() {
         return Ok(CASES.iter().collect());

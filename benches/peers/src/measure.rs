@@ -65,7 +65,7 @@ impl Measured {
         Times { min: all[0], median, rounds: all.len() }
     }
 
-    /// The time of a peer in each round in which it ran.
+    /// The time of a peer in each round, or `None` if it did not run.
     pub fn turns(&self, peer: usize) -> Vec<Option<f64>> {
         self.rounds.iter().map(|round| round.times[peer]).collect()
     }
@@ -164,7 +164,7 @@ pub fn measure(peers: &mut [Peer], effort: Effort) -> Measured {
                     continue;
                 }
                 if !slow(at) {
-                    (peers[at].time)(1); // the caches are those of another peer
+                    (peers[at].time)(1); // the caches hold another peer's data
                 }
                 let turn = if !long {
                     (peers[at].time)(calls[at]).as_secs_f64() / calls[at] as f64

@@ -41,8 +41,8 @@ pub enum Bound {
     Memory,
 }
 
-/// Rounds of arithmetic, a tenth of a second in all, so that in some of them two threads both have
-/// a CPU all the time.
+/// Rounds of arithmetic, a fraction of a second in all, so that in some of them two threads both
+/// have a CPU all the time.
 const ROUNDS: usize = 800;
 
 /// The best rate over some rounds. In each round, all threads call `work`, which returns how much

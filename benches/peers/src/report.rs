@@ -33,8 +33,8 @@ pub struct Entry {
     pub min: f64,
     pub median: f64,
     pub rounds: usize,
-    /// Seconds per call in each round in which the peer ran. All peers of a language have the same
-    /// rounds.
+    /// Seconds per call in each round, or `None` if the peer did not run. All peers of a language
+    /// have the same rounds.
     #[serde(default)]
     pub turns: Vec<Option<f64>>,
     /// The share of its time that the probed limits account for, and which limit applies.
@@ -59,8 +59,8 @@ impl Entry {
         self.peer.starts_with("plain")
     }
 
-    /// The least time divided by another peer's, and the quartiles of this ratio over the rounds
-    /// that both share, or over all pairs of rounds if they share none.
+    /// The least time divided by another peer's, and the quartiles of this ratio over the rounds in
+    /// which both ran, or, for peers in different languages, over all pairs of rounds.
     fn ratio(&self, other: &Entry) -> String {
         let ratio = |(ours, other): (&Option<f64>, &Option<f64>)| Some((*ours)? / (*other)?);
         let mut ratios: Vec<f64> = if self.language == other.language {

@@ -367,7 +367,7 @@ pub trait Maps<D, P, Y, O> {
 }
 
 /// Runs a function with the parameters `P` and the result `Y` on the tuple `X`. `M` are the dims
-/// that it does not see.
+/// that the function does not see.
 #[diagnostic::on_unimplemented(
     message = "a mapped function cannot return `{Y}`",
     label = "expected a number, a tensor without the mapped dims, or a tuple of up to 6 of these"

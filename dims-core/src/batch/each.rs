@@ -66,7 +66,8 @@ pub fn map_each<X: Apiece, Y: Computable>(
 ///
 /// The first error of `f`. It is also an error if the results of `f` differ in size, or if the
 /// tensors differ in size along the dims in their rest. If there are no examples, the result must
-/// not have positional axes, and each of its dims must have a static size or be a dim of an example.
+/// not have positional axes, and each of its dims must have a static size, or a size in the
+/// tensors.
 #[track_caller]
 pub fn try_map_each<X: Apiece, Y: Computable>(
     tensors: X,

@@ -101,10 +101,10 @@ where
 /// # Panics
 ///
 /// The returned function panics if the sizes of one of the dims differ, in the tensors or as given
-/// in `dims` (`n.of(7)`), if no tensor gives the size of one of them, or if `f` panics. A loop of calls also panics if the
-/// results of single examples differ in size. Without examples, the sizes of a result's dims come
-/// from the tensors or are static. The loop panics if neither gives a size, or if the result has
-/// positional axes. The message has the line of the call of `vmap`.
+/// in `dims` (`n.of(7)`), if no tensor gives the size of one of them, or if `f` panics. A loop of
+/// calls also panics if the results of single examples differ in size. Without examples, the sizes
+/// of a result's dims come from the tensors or are static. The loop panics if neither gives a size,
+/// or if the result has positional axes. The message has the line of the call of `vmap`.
 #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of an unmet bound, so `DimsOf` is on the line of `fn`
 #[track_caller]
 pub fn vmap<'f, F: Callee<P, Y> + 'f, D: DimsOf<X::All, S>, X: Maps<D, P, Y, O>, P, Y, S, O>(

@@ -102,7 +102,8 @@ impl Visit<'_> for Conditions<'_> {
 }
 
 impl Conditions<'_> {
-    /// If a condition is on a tensor: its span, the tensor, and whether an operator compares it.
+    /// If a condition is on a tensor: the span for the error, the tensor's name, and whether an
+    /// operator compares the tensor.
     fn condition(&self, condition: &Expr) -> Option<(Span, String, bool)> {
         match condition {
             Expr::Paren(inner) => self.condition(&inner.expr),

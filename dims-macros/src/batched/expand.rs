@@ -30,8 +30,8 @@ pub fn function(batched: &Batched) -> TokenStream {
 }
 
 impl Batched {
-    /// Whether the inner function must stay next to its caller because it mentions `self` or
-    /// `Self`.
+    /// Whether the inner function must be next to its caller, not inside it: it mentions `self` or
+    /// `Self`, or is a trait method without a body.
     fn is_method(&self) -> bool {
         if self.receiver.is_some() || self.function.block.is_none() {
             return true;
@@ -98,7 +98,7 @@ impl Batched {
     }
 }
 
-/// The function as written, with a rest in each tensor.
+/// The function as written, with a rest in its tensors.
 fn inner(batched: &Batched) -> TokenStream {
     let function = &batched.function;
     let (name, mut generics) = (batched.inner_name(), function.sig.generics.clone());
@@ -200,7 +200,8 @@ fn finished(batched: &Batched, block: &Block) -> TokenStream {
         let stmts = &block.stmts[..block.stmts.len() - 1];
         return quote!(#(#stmts)* #value);
     }
-    // Without a value at its end, the body returns earlier or never.
+    // The value at the end already has the declared type. Or there is none: the body returns
+    // earlier or never.
     block.to_token_stream()
 }
 

@@ -1,7 +1,7 @@
 //! `#[batched]`: a function that is written for one example, and can be called with tensors that
 //! have extra dims.
 //!
-//! It expands to two functions: the one that was written, with a rest in each tensor, and a caller,
+//! It expands to two functions: the one that was written, with a rest in its tensors, and a caller,
 //! which seals the arguments, calls it, and unseals the results. `typed_dims_core::batch` has the
 //! traits that connect them; this module only writes names and bounds.
 

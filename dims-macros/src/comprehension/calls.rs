@@ -14,7 +14,7 @@ use syn::{Error, Expr, ExprIndex, ExprMethodCall};
 /// The element types that have a method.
 #[derive(Clone, Copy)]
 pub enum Having {
-    /// Every type. If it lacks the method, rustc's own message is short.
+    /// Not checked: rustc's own message about a type that lacks the method is short.
     Any,
     /// Floats and complex numbers.
     Smooth,
@@ -24,7 +24,8 @@ pub enum Having {
 
 use Having::{Any, Floats, Smooth};
 
-/// The elementwise methods of the library. All others are Rust methods, called in a closure.
+/// Elementwise methods of the library that are fused. All others are Rust methods, called in a
+/// closure.
 const METHODS: [(&str, Having); 52] = [
     ("abs", Any),
     ("exp", Smooth),

@@ -16,7 +16,8 @@ use syn::{BinOp, Expr, ExprLit, ExprUnary, Lit, LitInt, Type, UnOp};
 enum ValueKind {
     /// One value.
     Rust,
-    /// Indices: a tensor of `isize`, which takes the integer type of its other operands.
+    /// Indices: a tensor of `isize`, which takes the integer type of the elements that it is
+    /// combined with.
     Index,
     /// Elements: any other tensor.
     Element,
@@ -565,7 +566,7 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// Whether code can return from the function around it.
+/// Whether code may leave the function or the iteration around it. It cannot run in a closure then.
 fn leaves(code: TokenStream) -> bool {
     code.into_iter().any(|token| match token {
         TokenTree::Group(group) => leaves(group.stream()),

@@ -2,9 +2,10 @@
 //! typed operations.
 //!
 //! [`tokens`] wraps brackets so that syn can parse several indices, and [`ast`] parses the call.
-//! [`valid`] finds the loops ([`names`]) and builds the tree of [`node`]s; [`elements`], [`calls`]
-//! and [`captured`] handle the Rust code in it. [`sizes`] finds the size of each loop. [`expand`]
-//! writes the result: [`lower`] the nodes, [`loop_dims`] the dims, and [`library`] the paths.
+//! [`valid`] finds the loops ([`names`]) and builds the tree of [`node`]s, with the help of
+//! [`elements`], [`calls`] and [`captured`] (code without loops). [`sizes`] finds the size of each
+//! loop. [`expand`] writes the result: [`lower`] the nodes, [`loop_dims`] the dims, and [`library`]
+//! the paths.
 
 pub mod ast;
 mod calls;

@@ -19,7 +19,7 @@ pub struct Program {
     /// The axes of the result, each made of one or more loops.
     pub axes: Vec<Vec<LoopId>>,
     pub body: Node,
-    /// How loops get their sizes, if binding the operands in order does not determine them.
+    /// How loops get their sizes. Empty if binding the operands determines all sizes.
     pub sizes: Vec<Step>,
 }
 
@@ -133,7 +133,8 @@ impl Node {
         }
     }
 
-    /// Calls `visit` with this node and its descendants, except the values of locals.
+    /// Calls `visit` with this node and its descendants. The value of a `let` is visited at the
+    /// `let`, not where its name is used.
     pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Node)) {
         visit(self);
         for part in self.parts() {

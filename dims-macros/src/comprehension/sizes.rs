@@ -1,9 +1,9 @@
 //! The size of each loop.
 //!
-//! A loop with a range takes its size from it. Any other loop takes the size of the first axis that
-//! it indexes alone. If it indexes no axis alone, it must be in an index like `2 * i + k`, where
-//! the sizes of all other loops are known. Then `i` gets the greatest size for which the index
-//! stays within the axis.
+//! A loop with a range takes its size from the range, and `$i` takes the size of the dim. Any other
+//! loop takes the size of the first axis that it indexes alone. If it indexes no axis alone, it
+//! must be in an index like `2 * i + k`, where the sizes of all other loops are known. Then `i`
+//! gets the greatest size for which the index stays within the axis.
 
 use super::errors::Mistakes;
 use super::node::{Element, LoopId, Node, Program, Step};
@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use syn::ext::IdentExt;
 use syn::{BinOp, Result};
 
-/// The steps for all loops. Empty if binding the operands in any order determines all sizes.
+/// The steps for all loops. Empty if binding the operands determines all sizes.
 pub fn steps(program: &Program) -> Result<Vec<Step>> {
     let mut known: Vec<bool> = program.loops.iter().map(|one| one.outer || one.range.is_some()).collect();
     let elements = program.elements();
@@ -99,7 +99,7 @@ fn axes<'a>(elements: &'a [&'a Element]) -> impl Iterator<Item = (&'a Element, u
         .flat_map(|element| element.indices.iter().enumerate().map(|(at, index)| (*element, at, index)))
 }
 
-/// Whether a loop occurs only once in the program.
+/// Whether a loop occurs only once in a program without `let`s.
 fn stands_once(program: &Program, id: LoopId) -> bool {
     let mut count = 0;
     program.body.walk(&mut |node| count += usize::from(matches!(node, Node::Loop(own, _) if *own == id)));
@@ -130,7 +130,8 @@ fn linear(program: &Program, index: &Node) -> Option<Vec<LoopId>> {
     }
 }
 
-/// Whether every loop is a whole axis. Then binding the operands determines all sizes.
+/// Whether loops other than `$i` occur only as whole indices. Then binding the operands determines
+/// all sizes.
 fn is_simple(program: &Program, node: &Node) -> bool {
     match node {
         Node::Loop(id, _) => program.loops[*id].outer,

@@ -1,5 +1,5 @@
 //! Rewrites brackets after an operand before syn parses them: syn cannot parse `a[i, k]`, but it
-//! can parse `a[indices!{i, k}]`.
+//! can parse `a[__indices!{i, k}]`.
 
 use proc_macro2::{Delimiter, Group, Ident, Punct, Spacing, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
@@ -105,8 +105,8 @@ pub fn unwrap(tokens: TokenStream) -> TokenStream {
     out
 }
 
-/// The source of every operand that is followed by an index bracket, for calls that cannot be
-/// parsed. Excludes names that the call itself binds.
+/// The source of every operand that is followed by an index bracket, for calls with errors.
+/// Excludes names that the call itself binds.
 pub fn bases(tokens: TokenStream) -> Vec<TokenStream> {
     let (mut found, mut own) = (Vec::new(), HashSet::new());
     collect_own(tokens.clone(), &mut own);
@@ -118,7 +118,7 @@ pub fn bases(tokens: TokenStream) -> Vec<TokenStream> {
     found
 }
 
-/// Collects the names bound by `let`, and those that are alone in brackets, such as loops.
+/// Collects the names bound by `let`, and those that are whole entries of brackets, such as loops.
 fn collect_own(tokens: TokenStream, own: &mut HashSet<String>) {
     let is = |token: Option<&TokenTree>, char| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == char);
     let word =

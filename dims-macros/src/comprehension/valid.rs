@@ -16,7 +16,7 @@ use syn::{BinOp, Block, Error, Expr, ExprLit, Lit, Pat, Result, Stmt, UnOp};
 /// The maximum number of loops of a call: a tensor cannot have many more dims.
 const MOST_LOOPS: usize = 31;
 
-/// The most `let`s of a call: each is a level of the tree.
+/// The maximum number of `let`s of a call: each is a level of the tree.
 const MOST_LETS: usize = 500;
 
 /// The meaning of a name.
@@ -368,7 +368,8 @@ impl Checker {
 
 impl Checker {
     /// A name for a `let` in the expansion. The `let`s of several blocks become statements of one
-    /// block, so each gets a unique name.
+    /// block, so each gets a unique name: here if its value has no loops, otherwise when it is
+    /// lowered.
     fn named(&mut self, name: &Ident, loops: bool) -> Ident {
         let mut own = own(name);
         if loops {

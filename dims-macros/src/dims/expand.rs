@@ -20,7 +20,7 @@ pub fn expand(input: &DimsInput) -> TokenStream {
     }
 }
 
-/// A unit struct that implements [`Brand`] and is its own value. Its tokens have the user's spans,
+/// A unit struct that implements `Brand` and is its own value. Its tokens have the user's spans,
 /// so that rustc points at them.
 fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream {
     let Declared { attrs, vis, token, name, role, size, end } = dim;
@@ -83,9 +83,9 @@ fn number(size: &Expr, krate: &TokenStream) -> TokenStream {
 
 /// A type with an invariant lifetime, and a reference to the dim's only value.
 ///
-/// The anchor and the value have the dim's name, each shadowing the previous one, so that rustc's
-/// messages about a dim that leaves its scope mention the dim. To rustc, a variable with the
-/// macro's hygiene is a nameless temporary.
+/// The value and the reference both have the dim's name (the reference shadows the value), so that
+/// rustc's messages about a dim that leaves its scope mention the dim. To rustc, a variable with
+/// the macro's hygiene is a nameless temporary.
 fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
     let name = &dim.name;
     let role = role_or_none(dim.role.as_ref(), krate);

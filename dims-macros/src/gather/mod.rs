@@ -116,9 +116,9 @@ fn axes(tokens: TokenStream, end: Span, errors: &mut Errors) -> Words {
 
 struct ValidGather {
     table: Table,
-    /// The axes of each array. The gathered axes of the first array are not in the table.
+    /// The axes of each array.
     arrays: Vec<Vec<Slot>>,
-    /// The indices of the axes `_`.
+    /// The indices of the axes `_` in the table.
     gathered: Vec<usize>,
     /// For each array of positions: the number of coordinates along its axis `[n]`, if it has one.
     coordinates: Vec<Option<usize>>,
@@ -210,7 +210,7 @@ fn check_index(numbered: &Numbered, table: &Table, words: &Words, errors: &mut E
     own.first().and_then(|(axis, _)| count(table, (*axis)?))
 }
 
-/// Checks that there is one axis `_` for each position or coordinate.
+/// Checks that there is one axis `_` for each array of positions, or for each of its coordinates.
 fn check_positions(call: &GatherCall, gathered: usize, coordinates: &[Option<usize>], errors: &mut Errors) {
     let indices: usize = coordinates.iter().map(|count| count.unwrap_or(1)).sum();
     if !errors.is_empty() || gathered == indices {
@@ -314,7 +314,7 @@ fn place_of(array: &Array, terms: &[Term], gathered: &[usize]) -> Option<Place> 
 
 impl ValidGather {
     /// The array of positions for the axis `_` with this number, and the coordinate, if the array
-    /// has several.
+    /// has a coordinate axis.
     fn position(&self, number: usize) -> (usize, Option<usize>) {
         let mut before = 0;
         for (array, count) in self.coordinates.iter().enumerate() {
@@ -349,15 +349,15 @@ fn tuple(binders: TokenStream, operand: &Operand) -> Group {
     tuple
 }
 
-/// The expansion: each axis gets a dim. The arrays of positions are bound to their dims, and index
-/// the axes `_` of the first array.
+/// The expansion: each axis except `_` gets a dim. The arrays of positions are bound to their dims,
+/// and index the axes `_` of the first array.
 fn written(call: &GatherCall, valid: &ValidGather, fallible: bool) -> TokenStream {
     let dim = |axis: usize| {
         let name = match count(&valid.table, axis) {
             Some(count) => format!("coordinates{count}"),
             None => valid.table.entries[axis].name.clone(),
         };
-        // The number tells it apart from a user's axis with this name.
+        // The number tells a coordinate axis apart from a user's axis with this name.
         loop_name(&name, if count(&valid.table, axis).is_some() { 2 } else { 1 }, Span::mixed_site())
     };
     let of_terms = |terms: &[Term]| {

@@ -125,7 +125,7 @@ fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &On
             pub const NAMES: [&'static ::core::primitive::str; #count] = [#(#names),*];
 
             /// The tensors as arrays, with axes in the model's order. Copies only if the elements
-            /// are not stored in that order.
+            /// are not stored in that order, or share their memory with another tensor.
             ///
             /// # Panics
             ///
@@ -139,7 +139,7 @@ fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &On
             ///
             /// # Errors
             ///
-            /// If a dim has different sizes in different tensors.
+            /// If axes that have the same dim, or the same name in the model, differ in size.
             pub fn try_into_arrays(self) -> ::core::result::Result<(#(#arrays,)*), #error> {
                 self.unify_sizes()?;
                 let Self { #(#idents: #values,)* } = self;
@@ -160,8 +160,8 @@ fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &On
             ///
             /// # Errors
             ///
-            /// If an axis does not have the static size of its dim, or a dim has different sizes in
-            /// different arrays.
+            /// If an axis does not have the static size of its dim, or if axes that have the same
+            /// dim, or the same name in the model, differ in size.
             pub fn try_from_arrays((#(#values,)*): (#(#arrays,)*)) -> ::core::result::Result<Self, #error> {
                 let tensors = Self { #(#idents: #from_arrays,)* };
                 tensors.unify_sizes()?;

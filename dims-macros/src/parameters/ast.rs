@@ -16,8 +16,8 @@ pub struct ParameterField {
 pub enum FieldKind {
     /// A field without an attribute is learned.
     Learned,
-    /// `#[parameters(state)]`: tensors that recorded functions take and return, and that everything
-    /// else treats as constants.
+    /// `#[parameters(state)]`: tensors that recorded functions take and return, and that
+    /// checkpoints contain. Everything else treats them as constants.
     State,
     /// `#[parameters(constant)]`
     Constant,
@@ -38,7 +38,7 @@ pub fn parts(input: &DeriveInput) -> Result<Vec<ParameterField>> {
     }
 }
 
-/// Refuses the attribute anywhere but on fields.
+/// Refuses the attribute on the struct itself.
 fn misplaced(attrs: &[Attribute]) -> Result<()> {
     match attrs.iter().find(|attr| attr.path().is_ident("parameters")) {
         Some(attr) => Err(Error::new(attr.span(), "`#[parameters(..)]` is for fields")),

@@ -46,7 +46,7 @@ fn implementation(input: &DeriveInput, parts: &[ParameterField]) -> TokenStream 
     let walk = quote!(::core::result::Result::Ok(#ident { #(#members: #values),* }));
     let visits = parts.iter().filter(|part| part.kind != FieldKind::Constant).map(visited);
     let visit = quote!(#(#visits)* ::core::result::Result::Ok(()));
-    // A constant that depended on the struct itself would be cyclic.
+    // `TENSORS` would be cyclic if it depended on the struct itself.
     let tensors = parts.iter().filter(|part| part.kind != FieldKind::Constant);
     let tensors = tensors.filter(|part| !names(part.ty.to_token_stream(), ident)).map(|part| &part.ty);
     let tensors: Vec<TokenStream> = tensors
@@ -57,8 +57,8 @@ fn implementation(input: &DeriveInput, parts: &[ParameterField]) -> TokenStream 
     implemented(input, &generics, &quote!(#(#tensors),*), &walk, &visit)
 }
 
-/// The impls of `Parameters` and of the traits of `grad::lent`. The generic parameters of the
-/// methods have long names, to avoid those of the struct.
+/// The impls of `DerivedParameters` and of the traits of `grad::lent` and `program`. The generic
+/// parameters of the methods have long names, to avoid those of the struct.
 fn implemented(
     input: &DeriveInput,
     generics: &Generics,
@@ -170,7 +170,7 @@ fn value(ParameterField { member, ty, kind }: &ParameterField) -> TokenStream {
             if <ParametersWalk as ::typed_dims::__private::grad::parameters::Walk<PARAMETERS_OF>>::STATE { #walked } else { #clone }
         },
         // Both traits have a method `tell`. rustc picks the first whose bounds hold, so recorded
-        // functions compare numbers and ignore other types.
+        // functions compare numbers and other plain values, and ignore all other types.
         FieldKind::Constant if borrows(ty.to_token_stream()) => clone,
         FieldKind::Constant => quote_spanned! {at(ty)=> {
             #[allow(unused_imports)] // Only one of them is used.

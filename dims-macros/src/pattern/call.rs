@@ -1,4 +1,4 @@
-//! Parses the arguments of a call: operands, a pattern, and sizes.
+//! Parses the arguments of a call: operands, a pattern, a reduction, and sizes.
 
 use super::axes::Table;
 use super::errors::Errors;

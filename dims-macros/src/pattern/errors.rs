@@ -23,7 +23,7 @@ fn around(text: &str, at: usize) -> (String, usize) {
     (format!("{before}{part}{after}"), at - first + before.chars().count())
 }
 
-/// Collects errors. Keeps only the first error for each place.
+/// Collects errors. Keeps only the first error at each word of a pattern.
 #[derive(Default)]
 pub struct Errors {
     list: Vec<(Span, String)>,

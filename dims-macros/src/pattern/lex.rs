@@ -84,7 +84,7 @@ fn read(tokens: TokenStream, notation: Notation, words: &mut Words, errors: &mut
             TokenTree::Punct(punct) => match punct.as_char() {
                 ',' => Word::Comma,
                 '+' => Word::Plus,
-                // The name after it is an ordinary axis.
+                // The name after `$` is an ordinary axis.
                 '$' => match tokens.peek() {
                     Some(TokenTree::Ident(dim)) => {
                         words.outer.push(dim.clone());
@@ -278,7 +278,8 @@ const COORDINATES: &str = "brackets contain the number of coordinates: in `yx[p 
 
 const DOTS_IN_A_NAME: &str = "put a space between `...` and the axis next to it";
 
-/// Whether two tokens are adjacent. Always `false` outside of rustc, which has no positions.
+/// Whether two tokens are adjacent. Always `false` outside of rustc, where tokens have no
+/// positions.
 fn touch(first: Span, second: Span) -> bool {
     if !proc_macro::is_available() {
         return false;

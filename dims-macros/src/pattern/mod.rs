@@ -4,7 +4,7 @@
 //! pattern := arrays [ "->" arrays ]
 //! arrays  := array { "," array }
 //! array   := { axis }
-//! axis    := name | number | "..." | "_" | "*" | "(" group { "+" group } ")"
+//! axis    := name | "$" dim | number | "..." | "_" | "*" | "(" group { "+" group } ")"
 //! group   := { axis }
 //! ```
 //!

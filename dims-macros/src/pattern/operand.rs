@@ -5,8 +5,8 @@ use quote::{quote, quote_spanned};
 use syn::Expr;
 use syn::spanned::Spanned;
 
-/// A reference to an operand. For a bracketed list, a list of references to its elements, which may
-/// have different types.
+/// A reference to an operand. For a bracketed list, except one of only numbers, a list of
+/// references to its elements, which may have different types.
 pub fn reference(operand: &Expr) -> TokenStream {
     let Expr::Array(list) = operand else { return plain_reference(operand) };
     let span = Span::mixed_site().located_at(list.span());

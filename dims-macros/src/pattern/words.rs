@@ -29,13 +29,13 @@ pub struct Words {
     pub words: Vec<(Word, Place)>,
     /// The text, if the pattern is a string literal.
     pub text: Option<String>,
-    /// The place after the last word.
+    /// The place for errors about missing words: after the text of a literal, or the last token.
     pub end: Place,
     /// The axes `$n`, whose size is that of the dim `n` in the surrounding scope.
     pub outer: Vec<Ident>,
 }
 
-/// How a string is split into words.
+/// How a pattern is split into words.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Notation {
     /// Names of any length, separated by spaces, as in einops.

@@ -71,9 +71,9 @@ pub fn find(
     parts
 }
 
-/// The part of an operand for the axes of `target`: an unused part with exactly these axes, else
-/// any part with exactly these axes, else the unused part with the most of these axes and no
-/// others.
+/// The part of an operand for the axes of `target`: an unused part with exactly these axes,
+/// otherwise any part with exactly these axes, otherwise the unused part with the most of these
+/// axes and no others.
 fn source_of(target: &Choice, sources: &[Choice], used: &[bool]) -> Option<usize> {
     let same = |source: &Choice| source.terms.len() == target.terms.len() && within(source, target);
     let mut exact = (0..sources.len()).filter(|&at| same(&sources[at]));

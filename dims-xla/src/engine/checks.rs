@@ -44,11 +44,11 @@ pub(super) struct Dependence {
 impl Dependence {
     /// Waits for the call, and returns an error if a check failed.
     pub(super) fn check(&self) -> Result<(), XlaError> {
-        let Some(Check { operation, origin }) = self.call.outcome()? else { return Ok(()) };
+        let Some(Check { what, operation, origin }) = self.call.outcome()? else { return Ok(()) };
         if self.call.is_reported.swap(true, Ordering::Relaxed) && self.is_kept {
             return Ok(());
         }
-        Err(XlaError::Check { operation, origin })
+        Err(XlaError::Check { what, operation, origin })
     }
 
     /// Whether no failure remains to be reported.

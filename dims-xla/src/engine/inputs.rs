@@ -23,11 +23,16 @@ pub struct Given<'r> {
     pub(super) pending: VecDeque<Dependence>,
 }
 
+/// An input in messages, by its path.
+fn input(path: &str) -> String {
+    if path.is_empty() { "the input".to_owned() } else { format!("the input `{path}`") }
+}
+
 impl Given<'_> {
     fn add(&mut self, own: DeviceTensor) -> Result<(), XlaError> {
         let number = self.tensors.len();
         let message = match self.expected.get(number) {
-            None => format!("`{}` was not recorded as an input", own.tensor.path),
+            None => format!("{} was not recorded", input(&own.tensor.path)),
             Some(EngineInput { tensor, .. }) => {
                 let named = |of: &EngineTensor| {
                     let axes = of.axes.iter().map(|axis| (axis.dim.map_or("..", |dim| dim.name), axis.size));
@@ -36,15 +41,15 @@ impl Given<'_> {
                 };
                 if (tensor.dtype, tensor.sizes()) != (own.tensor.dtype, own.tensor.sizes()) {
                     format!(
-                        "the input `{}` is {}, but the program was recorded for {}",
-                        tensor.path,
+                        "{} is {}, but the program was recorded for {}",
+                        input(&tensor.path),
                         named(&own.tensor),
                         named(tensor)
                     )
                 } else if own.mesh != *self.mesh || own.split != self.splits[number] {
                     format!(
-                        "the input `{}` is split differently from the program: copy it with `put_sharded` and the program's sharding",
-                        tensor.path
+                        "{} is split differently from the program: copy it with `put_sharded` and the program's sharding",
+                        input(&tensor.path)
                     )
                 } else {
                     self.tensors.push(own);
@@ -62,10 +67,13 @@ impl Given<'_> {
             let message = match self.settings.next() {
                 Some(recorded) if (&recorded.name, &recorded.value) == (&own.name, &own.value) => continue,
                 Some(recorded) if recorded.name == own.name => format!(
-                    "`{}` of input `{}` is {}, but the program was recorded for {}: record it again",
-                    own.name, recorded.path, own.value, recorded.value
+                    "`{}` of {} is {}, but the program was recorded for {}: record it again",
+                    own.name,
+                    input(&recorded.path),
+                    own.value,
+                    recorded.value
                 ),
-                _ => format!("the setting `{}` of `{}` was not recorded", own.name, own.path),
+                _ => format!("the setting `{}` of {} was not recorded", own.name, input(&own.path)),
             };
             return Err(XlaError::Arguments { message });
         }

@@ -73,8 +73,9 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// Returns an error if XLA reports one, or if a step cannot be expressed in XLA. The latter
-    /// error has the location of the step.
+    /// Returns an error if a step cannot be expressed in StableHLO; the error has the location of
+    /// the step. Also returns an error if a step calls a user-defined function, if dims are
+    /// dynamic, or if XLA reports an error.
     pub fn compile<In, Out>(&self, program: &Program<In, Out>) -> Result<Run<In, Out>, XlaError>
     where
         In: RecordInputs,
@@ -106,8 +107,8 @@ impl Pjrt {
     /// # Errors
     ///
     /// See [`compile`](Pjrt::compile). Also returns an error if two dims of a value are split along
-    /// one axis of the mesh, or if the number of devices along an axis does not divide the size of
-    /// a dim that it splits.
+    /// one axis of the mesh, if the number of devices along an axis does not divide the size of a
+    /// dim that it splits, or if the client has fewer devices than the mesh.
     pub fn compile_sharded<In, Out, R>(
         &self,
         program: &Program<In, Out>,
@@ -247,7 +248,7 @@ impl<In, Out> Run<In, Out> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the plugin does not expose that program.
+    /// Returns an error if the plugin does not expose that program as HLO.
     pub fn collectives(&self) -> Result<Vec<Collective>, XlaError> {
         self.executable.collectives()
     }
@@ -272,7 +273,7 @@ impl<In, Out> Run<In, Out> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the plugin does not expose the optimized program.
+    /// Returns an error if the plugin does not expose the optimized program as HLO.
     pub fn compare(&self, plan: &Plan) -> Result<Comparison, XlaError> {
         Ok(Comparison::of(plan, &self.collectives()?, &self.mesh))
     }
@@ -318,6 +319,14 @@ where
             .map(|device| tensors.iter().chain(&self.captured).map(|own| &*own.shards[device]).collect())
             .collect();
         let outputs = self.executable.execute(&arguments)?;
+        let expected = self.results.len() + usize::from(!self.checks.is_empty());
+        if let Some(list) = outputs.iter().find(|list| list.len() < expected) {
+            return Err(XlaError::unexpected(
+                "PJRT_LoadedExecutable_Execute",
+                format!("{expected} on each device"),
+                format!("{} outputs", list.len()),
+            ));
+        }
         drop(arguments);
         drop(tensors);
         // The virtual devices of a CPU share a pool of threads. Calls that are queued can take the
@@ -331,9 +340,6 @@ where
         for (tensor, split) in self.results.iter().zip(&self.result_splits) {
             let shards: Vec<Arc<DeviceBuffer>> =
                 outputs.iter_mut().filter_map(Iterator::next).map(Arc::new).collect();
-            if shards.len() != devices {
-                return Err(XlaError::Arguments { message: "the plugin returned too few results".into() });
-            }
             results.push(DeviceTensor {
                 tensor: tensor.clone(),
                 shards,

@@ -62,8 +62,8 @@ impl<P: Parameters> OnDevice<P> {
     ///
     /// # Errors
     ///
-    /// Returns an error if a check failed in a call that the value depends on, such as that an
-    /// index is in range, or if XLA reports an error.
+    /// Returns an error if XLA reports one, or if a check failed in a call that the value depends
+    /// on: for example, an index was out of range.
     ///
     /// A call with a failed check leaves the state that was moved into it unchanged. After the
     /// error has been returned once, the state can be read or passed to further calls.
@@ -151,8 +151,8 @@ impl Pjrt {
     /// # Errors
     ///
     /// Returns an error if two dims of a tensor are split along one axis of the mesh, if the number
-    /// of devices along an axis does not divide the size of a dim that it splits, or if a device has
-    /// too little memory.
+    /// of devices along an axis does not divide the size of a dim that it splits, if the client has
+    /// fewer devices than the mesh, or if a device has too little memory.
     pub fn put_sharded<P: Parameters, R: ShardRules>(
         &self,
         value: &P,

@@ -26,7 +26,8 @@ struct Rule {
 /// mesh! { pub struct Data; pub struct Model; }
 /// dims! { pub struct Example; pub struct Hidden; pub struct Pixel; }
 ///
-/// // Each device works on half of the examples and half of the hidden units. Weights are stored in halves of the pixels, too.
+/// // Each device works on half of the examples and half of the hidden units. Weights are also
+/// // stored in halves along the pixels.
 /// let sharding = Sharding::new(Mesh::of((Data.of(2), Model.of(2))))
 ///     .shard(Example, Data)
 ///     .shard(Hidden, Model)
@@ -166,8 +167,9 @@ impl Placement {
         let rule = Rule { dim: (D::ID, D::NAME), axis: A::NAME, at_rest };
         assert!(
             !self.rules.iter().any(|own| (own.dim.0, own.at_rest) == (rule.dim.0, at_rest)),
-            "the dim `{}` is split already",
-            D::NAME
+            "the dim `{}` is split{} already",
+            D::NAME,
+            if at_rest { " at rest" } else { "" }
         );
         self.rules.push(rule);
         self

@@ -5,7 +5,7 @@
 
 use crate::XlaError;
 use std::fs::{self, File};
-use std::hash::{DefaultHasher, Hasher};
+use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process;
@@ -76,7 +76,7 @@ pub(super) fn unpack<'a>(bytes: &'a [u8], key: &Key) -> Result<&'a [u8], &'stati
     }
     if found != key.0 {
         return Err(
-            "the executable was compiled by another plugin, or for another kind of device; compile the program again",
+            "the executable was compiled by another plugin, for other devices, or with other flags in `XLA_FLAGS` or `LIBTPU_INIT_ARGS`; compile the program again",
         );
     }
     Ok(executable)
@@ -147,14 +147,14 @@ impl Store {
         }
     }
 
-    /// The hash of the plugin's file. It is stored in the folder, so that later processes need not
-    /// read the large file.
-    pub(super) fn file_hash(&self, path: &Path) -> u128 {
-        let Some(state) = file_state(path) else { return 0 };
+    /// [`hash_file`] for the plugin's file. The hash is stored in the folder, so that later
+    /// processes need not read the large file.
+    pub(super) fn hash_file(&self, path: &Path) -> u128 {
+        let Some(state) = file_state(path) else { return hash_file(path) };
         let note = self.folder.join(format!("{:032x}.plugin", Hash::of(&state.0)));
         let known = fs::read(&note).ok().and_then(|bytes| bytes.try_into().ok()).map(u128::from_le_bytes);
         known.unwrap_or_else(|| {
-            let hash = hash_file(path).unwrap_or_else(|_| Hash::of(&state.0));
+            let hash = hash_file(path);
             self.replace(&note, &hash.to_le_bytes());
             hash
         })
@@ -181,16 +181,21 @@ fn file_state(path: &Path) -> Option<Key> {
     Some(state)
 }
 
-fn hash_file(path: &Path) -> std::io::Result<u128> {
-    let mut file = File::open(path)?;
-    let mut hash = Hash::new();
-    let mut buffer = vec![0; 1 << 20];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hash.finish()),
-            count => hash.write(&buffer[..count]),
+/// The hash of a file's contents. For a file that cannot be read, it is a random number, so that
+/// the file does not count as equal to another one.
+pub(super) fn hash_file(path: &Path) -> u128 {
+    let read = || -> std::io::Result<u128> {
+        let mut file = File::open(path)?;
+        let mut hash = Hash::new();
+        let mut buffer = vec![0; 1 << 20];
+        loop {
+            match file.read(&mut buffer)? {
+                0 => return Ok(hash.finish()),
+                count => hash.write(&buffer[..count]),
+            }
         }
-    }
+    };
+    read().unwrap_or_else(|_| RandomState::new().hash_one(0_u8).into())
 }
 
 #[cfg(test)]

@@ -1,28 +1,30 @@
 //! Compiled programs.
 
 use super::cache::{self, Key};
-use super::{ArrayType, Collective, DeviceBuffer, ElementType, ProgramMemory, ffi, proto};
+use super::{ArrayType, Collective, DeviceBuffer, ElementType, Pjrt, ProgramMemory, ffi, proto};
 use crate::XlaError;
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// A compiled program.
 ///
-/// [`Pjrt::compile_text`](super::Pjrt::compile_text) returns it. It only takes buffers of the
-/// client that compiled it.
+/// [`Pjrt::compile_text`] returns it. It only takes buffers of the client that compiled it.
 pub struct Executable {
     inner: ffi::RawExecutable,
     inputs: Option<Vec<ArrayType>>,
+    pjrt: Pjrt,
+    /// The [identity](Pjrt::identity) of the client when the program was compiled.
     identity: Key,
 }
 
 impl Executable {
-    pub(super) fn new(inner: ffi::RawExecutable, identity: Key) -> Result<Executable, XlaError> {
+    /// The executable that a client has just compiled or loaded.
+    pub(super) fn new(inner: ffi::RawExecutable, pjrt: &Pjrt) -> Executable {
         let inputs = match inner.optimized_program() {
             Ok((format, program)) => proto::Hlo::new(&format, &program).and_then(|hlo| hlo.parameters()),
             Err(_) => None,
         };
-        Ok(Executable { inner, inputs, identity })
+        Executable { inner, inputs, pjrt: pjrt.clone(), identity: pjrt.identity() }
     }
 
     /// Queues the program on one device, and returns its outputs.
@@ -72,7 +74,7 @@ impl Executable {
         Ok(outputs.into_iter().map(|list| list.into_iter().map(DeviceBuffer::new).collect()).collect())
     }
 
-    /// The devices of the program, as positions in [`Pjrt::devices`](super::Pjrt::devices).
+    /// The devices of the program, as positions in [`Pjrt::devices`].
     #[must_use]
     pub fn devices(&self) -> &[usize] {
         self.inner.devices()
@@ -112,18 +114,19 @@ impl Executable {
         types.collect()
     }
 
-    /// The executable as bytes, for [`Pjrt::load_executable`](super::Pjrt::load_executable) with
-    /// the same plugin, platform and kind of device.
+    /// The executable as bytes, for [`Pjrt::load_executable`] with the same plugin, devices and
+    /// flags.
     ///
     /// # Errors
     ///
     /// Returns an error if the plugin cannot serialize executables.
     pub fn serialize(&self) -> Result<Vec<u8>, XlaError> {
-        Ok(cache::pack(&self.identity, &self.inner.serialize()?))
+        let executable = self.inner.serialize()?;
+        Ok(cache::pack(&self.pjrt.serialized_key(self.identity.clone()), &executable))
     }
 
-    /// XLA's optimized program: a Protocol Buffers message. The first value is PJRT's name of the
-    /// format: `hlo` for an `HloModuleProto`, or `hlo_with_config` for an
+    /// XLA's optimized program: usually a Protocol Buffers message. The first value is PJRT's name
+    /// of the format, such as `hlo` for an `HloModuleProto` and `hlo_with_config` for an
     /// `HloModuleProtoWithConfig`.
     ///
     /// # Errors
@@ -149,7 +152,7 @@ impl Executable {
     ///
     /// # Errors
     ///
-    /// Returns an error if the plugin does not expose the optimized program.
+    /// Returns an error if the plugin does not expose the optimized program as HLO.
     pub fn collectives(&self) -> Result<Vec<Collective>, XlaError> {
         self.hlo(|hlo| hlo.collectives())
     }
@@ -159,15 +162,20 @@ impl Executable {
     ///
     /// # Errors
     ///
-    /// Returns an error if the plugin does not expose the optimized program.
+    /// Returns an error if the plugin does not expose the optimized program as HLO.
     pub fn instruction_counts(&self) -> Result<BTreeMap<String, usize>, XlaError> {
         self.hlo(|hlo| hlo.opcodes())
     }
 
     fn hlo<T>(&self, read: impl FnOnce(&proto::Hlo<'_>) -> T) -> Result<T, XlaError> {
         let (format, program) = self.optimized_program()?;
-        let hlo = proto::Hlo::new(&format, &program)
-            .ok_or(XlaError::Unsupported { function: "PJRT_Executable_OptimizedProgram as HLO" })?;
+        let hlo = proto::Hlo::new(&format, &program).ok_or_else(|| {
+            XlaError::unexpected(
+                "PJRT_Executable_OptimizedProgram",
+                "a program of the format `hlo` or `hlo_with_config`",
+                format!("{} bytes of the format `{format}`", program.len()),
+            )
+        })?;
         Ok(read(&hlo))
     }
 

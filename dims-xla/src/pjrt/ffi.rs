@@ -26,7 +26,7 @@ use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// An object of the plugin with unknown contents.
 #[repr(C)]
@@ -273,15 +273,18 @@ struct TableHead {
 pub(super) struct Api {
     slots: Box<[Option<Function>]>,
     version: (i32, i32),
+    /// The hash of the plugin's file. It is set when it is first needed.
+    pub(super) file_hash: OnceLock<u128>,
 }
 
 impl Api {
-    /// Loads a plugin, unless it is loaded already.
+    /// Loads and initializes a plugin, unless that has been done already, even by another path.
     ///
     /// `before` lists libraries that the plugin needs. Those that can be loaded are loaded into the
     /// global scope first.
     pub(super) fn load(path: &Path, before: &[PathBuf], quiet: bool) -> Result<&'static Api, XlaError> {
-        static LOADED: Mutex<Option<HashMap<PathBuf, &'static Api>>> = Mutex::new(None);
+        /// The initialized plugins, by the addresses of their tables.
+        static LOADED: Mutex<Option<HashMap<usize, &'static Api>>> = Mutex::new(None);
         let failed = |reason: String| XlaError::PluginNotLoaded { path: path.to_owned(), reason };
         let file = path.canonicalize().map_err(|error| failed(error.to_string()))?;
         if !file.is_file() {
@@ -289,9 +292,6 @@ impl Api {
         }
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         let loaded = loaded.get_or_insert_default();
-        if let Some(api) = loaded.get(&file) {
-            return Ok(api);
-        }
         super::elf::check(&file).map_err(failed)?;
         if quiet {
             library::quiet();
@@ -306,6 +306,11 @@ impl Api {
             let get = std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> *const TableHead>(symbol);
             get()
         };
+        // The loader maps a file once, whatever path it is given, so links to a plugin share a
+        // table.
+        if let Some(api) = loaded.get(&table.addr()) {
+            return Ok(api);
+        }
         // SAFETY: A plugin returns null or its table, which lives as long as the library and starts
         // with its size.
         let api = unsafe { Api::read(table, path)? };
@@ -313,7 +318,7 @@ impl Api {
         // called, and `LOADED` prevents a second initialization once this one has succeeded.
         unsafe { api.call(&mut PluginInitialize::new())? };
         let api: &'static Api = Box::leak(Box::new(api));
-        loaded.insert(file, api);
+        loaded.insert(table.addr(), api);
         Ok(api)
     }
 
@@ -352,7 +357,7 @@ impl Api {
                 version.0, version.1
             )));
         }
-        Ok(Api { slots, version })
+        Ok(Api { slots, version, file_hash: OnceLock::new() })
     }
 
     pub(super) fn version(&self) -> (i32, i32) {
@@ -482,11 +487,7 @@ unsafe fn copy_slice<T: Copy>(start: *const T, size: usize) -> Vec<T> {
 
 /// A pointer that the plugin must have set.
 fn given(pointer: Raw, function: &'static str) -> Result<Handle, XlaError> {
-    NonNull::new(pointer).ok_or_else(|| XlaError::Xla {
-        function,
-        code: 13,
-        message: "the plugin reported success but returned nothing".to_owned(),
-    })
+    NonNull::new(pointer).ok_or_else(|| XlaError::unexpected(function, "an object", "a null pointer"))
 }
 
 // --------------------------------------------------------------------------------------------------------------------------------
@@ -587,11 +588,8 @@ impl Client {
             handles(list.devices, list.num_devices)
         };
         if client.devices.is_empty() {
-            return Err(XlaError::Xla {
-                function: ClientAddressableDevices::FUNCTION,
-                code: 5,
-                message: "the client has no devices".to_owned(),
-            });
+            let function = ClientAddressableDevices::FUNCTION;
+            return Err(XlaError::unexpected(function, "at least one", "no devices"));
         }
         Ok(client)
     }
@@ -759,8 +757,8 @@ impl Client {
         arguments.serialized = bytes.as_ptr().cast();
         arguments.serialized_size = bytes.len();
         // SAFETY: The client is valid. The bytes are only read during the call. The caller has
-        // verified by a checksum that they are undamaged, and by a key that they come from a plugin
-        // of this version; a forged executable is like a forged shared library.
+        // verified by a checksum that they are undamaged, and by a key that they come from this
+        // plugin; a forged executable is like a forged shared library.
         unsafe { self.api.call(&mut arguments)? };
         let loaded = given(arguments.loaded, DeserializeAndLoad::FUNCTION)?;
         // SAFETY: The client has just loaded it, and nothing else owns it.
@@ -937,17 +935,11 @@ impl Buffer {
         unsafe { self.call(&mut arguments)? };
         drop(NonNull::new(arguments.event).map(|raw| Event { api: self.client.api, raw }));
         if arguments.dst_size != target.len() {
-            return Err(XlaError::Xla {
-                function: BufferToHostBuffer::FUNCTION,
-                code: 13,
-                message: format!(
-                    "the plugin wants to copy {} bytes for {}{:?}, which has {}",
-                    arguments.dst_size,
-                    self.element_type,
-                    self.sizes,
-                    target.len()
-                ),
-            });
+            return Err(XlaError::unexpected(
+                BufferToHostBuffer::FUNCTION,
+                format!("{} bytes for {}{:?}", target.len(), self.element_type, self.sizes),
+                format!("a size of {} bytes", arguments.dst_size),
+            ));
         }
         if target.is_empty() {
             return self.ready();
@@ -1021,11 +1013,10 @@ impl RawExecutable {
         };
         this.outputs = outputs.num_outputs;
         let index = |device: &Handle| this.client.devices.iter().position(|known| known == device);
-        let devices: Option<Vec<usize>> = devices.iter().map(index).collect();
-        this.devices = devices.filter(|devices| !devices.is_empty()).ok_or_else(|| XlaError::Xla {
-            function: LoadedAddressableDevices::FUNCTION,
-            code: 13,
-            message: "the executable has no devices of this client".to_owned(),
+        let indices: Option<Vec<usize>> = devices.iter().map(index).collect();
+        this.devices = indices.filter(|indices| !indices.is_empty()).ok_or_else(|| {
+            let found = if devices.is_empty() { "no devices" } else { "a device of another client" };
+            XlaError::unexpected(LoadedAddressableDevices::FUNCTION, "devices of the client", found)
         })?;
         Ok(this)
     }
@@ -1056,7 +1047,8 @@ impl RawExecutable {
         for (list, &device) in arguments.iter().zip(&self.devices) {
             if list.len() != count {
                 return Err(XlaError::arguments(format!(
-                    "device 0 has {count} arguments, and another has {}",
+                    "device {} is given {count} arguments, but device {device} is given {}",
+                    self.devices[0],
                     list.len()
                 )));
             }
@@ -1419,6 +1411,12 @@ mod tests {
             Err(XlaError::Unsupported { function: "PJRT_Executable_GetCompiledMemoryStats" })
         );
         assert!(beyond.is_none());
+    }
+
+    #[test]
+    fn null_in_place_of_an_object_is_an_error() {
+        let error = given(ptr::null_mut(), ClientCreate::FUNCTION).unwrap_err();
+        assert_eq!(error, XlaError::unexpected("PJRT_Client_Create", "an object", "a null pointer"));
     }
 
     #[test]

@@ -68,7 +68,7 @@ use crate::XlaError;
 use cache::{Key, Store};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A client of a PJRT plugin: its devices and its compiler.
 ///
@@ -87,7 +87,6 @@ struct Inner {
     platform_version: String,
     devices: Vec<Device>,
     skipped: Vec<(PathBuf, String)>,
-    plugin_hash: OnceLock<u128>,
 }
 
 impl Pjrt {
@@ -164,7 +163,6 @@ impl Pjrt {
             path: path.to_owned(),
             client,
             skipped: Vec::new(),
-            plugin_hash: OnceLock::new(),
         };
         Ok(Pjrt { inner: Arc::new(inner) })
     }
@@ -353,7 +351,10 @@ impl Pjrt {
             (Some(chosen), _) => chosen.len(),
             (None, partitions) => partitions.unwrap_or(1),
         };
-        if partitions == 0 || partitions > devices {
+        if partitions == 0 {
+            return Err(XlaError::arguments("a program needs at least one device"));
+        }
+        if partitions > devices {
             return Err(XlaError::arguments(format!(
                 "the program needs {partitions} devices, and the client has {devices}"
             )));
@@ -373,26 +374,27 @@ impl Pjrt {
         let ids = options.devices.is_some().then_some(&ids[..]);
         let proto = proto::compile_options(partitions, ids, &options.flags);
         let compile = || self.inner.client.compile(text, &proto);
-        let Some(folder) = &options.cache else {
-            return Executable::new(compile()?, self.identity());
-        };
+        let Some(folder) = &options.cache else { return Ok(Executable::new(compile()?, self)) };
         let store = Store::open(folder)?;
-        let plugin_hash = *self.inner.plugin_hash.get_or_init(|| store.file_hash(&self.inner.path));
-        let key = self.identity().with(&plugin_hash.to_le_bytes()).with(&proto).with(text.as_bytes());
+        let plugin = self.file_hash(|path| store.hash_file(path));
+        let key = self.identity().with(&plugin).with(&proto).with(text.as_bytes());
         if let Some(bytes) = store.read(&key)
             && let Ok(executable) = self.inner.client.deserialize(&bytes)
         {
-            return Executable::new(executable, self.identity());
+            return Ok(Executable::new(executable, self));
         }
         let executable = compile()?;
         if let Ok(bytes) = executable.serialize() {
             store.write(&key, &bytes);
         }
-        Executable::new(executable, self.identity())
+        Ok(Executable::new(executable, self))
     }
 
     /// Loads an executable that [`Executable::serialize`] returned. This is much faster than
     /// compiling the program again.
+    ///
+    /// The first call in a process reads the whole file of the plugin, to compare its hash with
+    /// that of the plugin that compiled the executable.
     ///
     /// ```no_run
     /// # use typed_dims_xla::pjrt::{Executable, Pjrt};
@@ -405,14 +407,28 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// Returns an error if the bytes are damaged, or come from another plugin, platform or kind of
-    /// device.
+    /// Returns an error if the bytes are damaged. Also returns an error if another plugin, or
+    /// another version of this one, compiled the executable, or if it was compiled for other
+    /// devices, or with other flags in the environment variables `XLA_FLAGS` and
+    /// `LIBTPU_INIT_ARGS`.
     pub fn load_executable(&self, bytes: &[u8]) -> Result<Executable, XlaError> {
-        let payload = cache::unpack(bytes, &self.identity()).map_err(XlaError::arguments)?;
-        Executable::new(self.inner.client.deserialize(payload)?, self.identity())
+        let key = self.serialized_key(self.identity());
+        let payload = cache::unpack(bytes, &key).map_err(XlaError::arguments)?;
+        Ok(Executable::new(self.inner.client.deserialize(payload)?, self))
     }
 
-    /// The platform, plugin, devices and environment variables that an executable depends on.
+    /// The key of a serialized executable that was compiled with this [identity](Self::identity).
+    fn serialized_key(&self, identity: Key) -> Key {
+        identity.with(&self.file_hash(cache::hash_file))
+    }
+
+    /// The hash of the plugin's file. If it is not known yet, `hash` computes it.
+    fn file_hash(&self, hash: impl FnOnce(&Path) -> u128) -> [u8; 16] {
+        self.inner.api.file_hash.get_or_init(|| hash(&self.inner.path)).to_le_bytes()
+    }
+
+    /// What an executable depends on, except for the plugin's file: the platform, versions, devices
+    /// and environment variables.
     fn identity(&self) -> Key {
         let (major, minor) = self.api_version();
         let mut key = Key::default()
@@ -523,4 +539,23 @@ pub struct MemoryStats {
     pub allocations: Option<u64>,
     /// The largest allocation so far.
     pub largest_allocation: Option<u64>,
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// Without a plugin for the CPU, or if it cannot be linked, this test does nothing.
+    #[test]
+    fn links_to_a_plugin_are_one_plugin() {
+        let Ok(pjrt) = Pjrt::find_with(PjrtOptions::new().platform("cpu")) else { return };
+        let file = pjrt.path().canonicalize().unwrap();
+        let link = std::env::temp_dir().join(format!("typed-dims-xla-{}_cpu.so", std::process::id()));
+        if std::fs::hard_link(&file, &link).is_err() {
+            return;
+        }
+        let other = Pjrt::load(&link);
+        std::fs::remove_file(&link).unwrap();
+        assert!(std::ptr::eq(pjrt.inner.api, other.unwrap().inner.api));
+    }
 }

@@ -60,7 +60,8 @@ impl PjrtOptions {
     }
 
     /// The platform that [`Pjrt::find_with`](super::Pjrt::find_with) looks for: `cuda`, `rocm`,
-    /// `tpu`, `oneapi` or `cpu`. By default, the first usable one in this order is taken.
+    /// `tpu`, `oneapi` or `cpu`. By default, the first usable one in this order is taken. If the
+    /// environment variable `TYPED_DIMS_PJRT_PLUGIN` names a plugin, this option is ignored.
     #[must_use]
     pub fn platform(mut self, platform: impl Into<String>) -> PjrtOptions {
         self.platform = Some(platform.into());
@@ -121,8 +122,8 @@ impl CompileOptions {
     /// compiling the program again.
     ///
     /// The folder is created if it does not exist. A file is only used for the same text, options,
-    /// devices and plugin. If a file is damaged, the program is compiled again and the file is
-    /// replaced. An executable that cannot be written is still returned.
+    /// devices, plugin, and flags in the environment. If a file is damaged, the program is compiled
+    /// again and the file is replaced. An executable that cannot be written is still returned.
     ///
     /// Executables contain machine code. Use a folder that only trusted users can write to.
     #[must_use]

@@ -50,8 +50,8 @@ pub struct Collective {
     /// The arrays that the instruction returns.
     pub outputs: Vec<ArrayType>,
     /// The devices among which data moves, as positions in
-    /// [`Executable::devices`](super::Executable::devices): a list for each group. Empty if all
-    /// devices are one group.
+    /// [`Executable::devices`](super::Executable::devices): a list for each group. Without groups,
+    /// all devices are one group. A group is empty if its devices are not known.
     pub groups: Vec<Vec<usize>>,
 }
 

@@ -9,6 +9,10 @@ use crate::error::XlaError;
 use typed_dims_kernels::program::code::DType;
 use typed_dims_kernels::trace::saved::{SavedAttention, SavedField, SavedInstruction};
 
+/// Why a gradient of attention has no lowering.
+const COMPUTED: &str =
+    "its gradient needs queries, keys and values that are tensors: call `eval` on them first";
+
 impl Lower<'_> {
     /// A field as a factor, with an axis for each loop along which the field varies.
     fn varied_factor(&mut self, field: &SavedField) -> Result<Factor, XlaError> {
@@ -235,15 +239,12 @@ impl Lower<'_> {
                         (Some(factor), _) => (at, scale) = (*b, scale * factor),
                         (_, Some(factor)) => (at, scale) = (*a, scale * factor),
                         _ => {
-                            return Err(self
-                                .refused("the gradient of attention over computed queries, keys or values"));
+                            return Err(self.refused(COMPUTED));
                         }
                     }
                 }
                 _ => {
-                    return Err(
-                        self.refused("the gradient of attention over computed queries, keys or values")
-                    );
+                    return Err(self.refused(COMPUTED));
                 }
             }
         }

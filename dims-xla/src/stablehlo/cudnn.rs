@@ -19,9 +19,9 @@ pub enum AttentionKernel {
     /// By cuDNN, if it supports the attention. Use this only with CUDA: other plugins do not have
     /// cuDNN's kernels. cuDNN needs a single device, `f16` or `bf16`, and one dim each for queries,
     /// keys and features. The head size must be the same for keys and values, a multiple of 8, and
-    /// at most 128. The numbers of queries and keys must be even. There may be no bias, and no mask
-    /// except a causal one over as many keys as queries. All other attention is computed as
-    /// products and a softmax.
+    /// at most 128. The numbers of queries and keys must be even. Queries, keys and values must have
+    /// the same other dims. There may be no bias, and no mask except a causal one over as many keys
+    /// as queries. All other attention is computed as products and a softmax.
     Cudnn,
 }
 

@@ -295,7 +295,7 @@ impl Lower<'_> {
             );
             let axes: Vec<usize> = (0..inside.rank()).collect();
             let all = self.body.reduce(&inside, &self.body.truth(true), &axes, "and");
-            self.check(all);
+            self.check(all, "an index is out of range");
         }
         let found = self.body.max(&found, &low);
         Ok(self.body.min(&found, &high))

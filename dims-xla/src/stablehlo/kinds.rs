@@ -1,4 +1,5 @@
-//! Steps of operators that are not expressions: moved rows, pooling, random numbers and sorting.
+//! Steps of operators that are not expressions: moved rows, pooling, random numbers, sorting and
+//! others.
 
 use super::Lower;
 use super::scalar::{is_float, register};
@@ -162,7 +163,7 @@ impl Lower<'_> {
                     &self.body.compare("LE", &p, &high),
                 );
                 let all = self.body.reduce(&inside, &self.body.truth(true), &[0], "and");
-                self.check(all);
+                self.check(all, "a probability is not between 0 and 1");
                 let seed = self.body.reshape(&own[1], &[]);
                 let drawn = self.unit(stream::BERNOULLI, &seed, &self.numbers(numbers, *count));
                 Ok(self.body.compare("LT", &drawn, &p))

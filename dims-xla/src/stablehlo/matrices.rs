@@ -16,7 +16,9 @@ impl Lower<'_> {
     ) -> Result<Value, XlaError> {
         let MatrixSizes { batch, rows, columns, right } = sizes;
         let a = self.body.reshape(&operands[0], &[batch, rows, columns]);
-        let found = match work {
+        // Where the host returns an error, the result has elements that are not finite. The second
+        // value says why.
+        let (found, what) = match work {
             MatrixWork::Cholesky => {
                 let sum = self.body.add(&a, &self.body.transpose(&a, &[0, 2, 1]));
                 let half = self.body.mul(&sum, &self.body.like(&sum, 0.5));
@@ -24,20 +26,25 @@ impl Lower<'_> {
                 // StableHLO does not specify the elements above the diagonal.
                 let [row, column] = [1, 2].map(|axis| self.body.iota(DType::I32, &factor.shape, axis));
                 let is_lower = self.body.compare("GE", &row, &column);
-                self.body.select(&is_lower, &factor, &self.body.like(&factor, 0.0))
+                (
+                    self.body.select(&is_lower, &factor, &self.body.like(&factor, 0.0)),
+                    "a matrix is not positive definite, or has an element that is infinite or NaN",
+                )
             }
             MatrixWork::SolveTriangular(triangle) => {
                 let b = self.body.reshape(&operands[1], &[batch, rows, right]);
-                self.body.triangular_solve(&a, &b, triangle)
+                (
+                    self.body.triangular_solve(&a, &b, triangle),
+                    "a matrix is singular, or an element, a right-hand side or a result is infinite or NaN",
+                )
             }
             work => {
                 return Err(self.refused(format!("StableHLO has no `{}`: run it on the host", work.name())));
             }
         };
-        // The host returns an error for a matrix without a factor or a solution.
         let is_finite = self.body.is_finite(&found);
         let all = self.body.reduce(&is_finite, &self.body.truth(true), &[0, 1, 2], "and");
-        self.check(all);
+        self.check(all, what);
         Ok(self.body.reshape(&found, &[found.len()]))
     }
 }

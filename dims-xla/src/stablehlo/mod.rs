@@ -40,7 +40,7 @@ use view::Loop;
 /// Options for lowering a program.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// The precision of products of floats.
+    /// The precision of products of `f32`.
     pub precision: Precision,
     /// The implementation of attention.
     pub attention: AttentionKernel,
@@ -60,10 +60,11 @@ pub struct Module {
     pub donated: Vec<(usize, usize)>,
 }
 
-/// A check that computed indices or probabilities are in range, or that a matrix has a factor or a
-/// solution.
+/// A condition for the results of a module, such as that computed indices are in range.
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
+    /// What is wrong if the condition is false, such as "an index is out of range".
+    pub what: &'static str,
     /// The operation.
     pub operation: &'static str,
     /// Its location in the user's program.
@@ -280,10 +281,11 @@ impl Lower<'_> {
         }
     }
 
-    /// Adds a check: the results of the module are only valid if the condition is true.
-    fn check(&mut self, condition: Value) {
+    /// Adds a check: the results of the module are only valid if the condition is true. `what` says
+    /// what is wrong if it is false.
+    fn check(&mut self, condition: Value, what: &'static str) {
         let value = &self.program.values[self.step];
-        self.checks.push((condition, Check { operation: value.operation, origin: value.origin }));
+        self.checks.push((condition, Check { what, operation: value.operation, origin: value.origin }));
     }
 
     /// The index of the first check that failed, and whether none did.

@@ -74,17 +74,18 @@ pub(super) fn sizes(of: &[usize]) -> String {
     array(of.iter().map(|&own| own as i64))
 }
 
-/// The precision of products of floats.
+/// The precision of products of `f32`: of matrices, and in convolutions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Precision {
-    /// Exact, in the type of the elements.
+    /// Factors are not rounded.
     #[default]
     Exact,
-    /// Factors of `f32` are rounded to TF32, with a 10-bit mantissa, if the device supports it.
-    /// Errors are about 3e-4 of the greatest element.
+    /// XLA's default for the device. A GPU that supports TF32 rounds factors to it, that is, to a
+    /// 10-bit mantissa. Errors are then about 3e-4 of the greatest element. TPUs round factors to
+    /// `bf16`, and CPUs do not round them.
     Tf32,
-    /// Factors of `f32` are rounded to `bf16`, with a 7-bit mantissa. Convolutions are computed as
-    /// for [`Tf32`](Precision::Tf32).
+    /// In products of matrices, factors are rounded to `bf16`, with a 7-bit mantissa. Convolutions
+    /// are computed as for [`Tf32`](Precision::Tf32).
     Bf16,
 }
 
@@ -535,7 +536,11 @@ impl Body {
         let spatial = axes.join(", ");
         let spatial = if spatial.is_empty() { String::new() } else { format!(", {spatial}") };
         let padding: Vec<String> = how.padding.iter().map(|(low, high)| format!("[{low}, {high}]")).collect();
-        let precision = if self.precision == Precision::Exact { "HIGHEST" } else { "DEFAULT" };
+        let precision = match self.precision {
+            Precision::Exact => "HIGHEST",
+            // The factors stay `f32`: see `Precision::Bf16`.
+            Precision::Tf32 | Precision::Bf16 => "DEFAULT",
+        };
         let attributes = format!(
             "batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, f{spatial}]x[o, i{spatial}]->[b, f{spatial}]>, feature_group_count = {} : i64, \
              window_strides = {}, padding = dense<[{}]> : tensor<{}x2xi64>, lhs_dilation = {}, rhs_dilation = {}, \

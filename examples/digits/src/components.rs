@@ -67,7 +67,8 @@ fn stamp(
     image.view().order(Pixel).iter().enumerate().map(pixel).collect()
 }
 
-/// Draws the plane of the first two components; below it are the mean image and the components.
+/// Draws the plane of the first two components. Below it are the mean image and the first seven
+/// components.
 fn draw(path: &Path, found: &Components, images: &Images, labels: &Labels) -> Result<(), Box<dyn Error>> {
     let area = SVGBackend::new(path, (800, 900)).into_drawing_area();
     area.fill(&WHITE)?;

@@ -76,7 +76,7 @@ pub struct Attention {
 }
 
 impl Attention {
-    /// Attention within a whole text.
+    /// Causal attention within whole texts.
     fn whole(&self, x: &Features, rope: &Rope<Token, Feat>) -> Features {
         let query = rope.apply(&self.query.apply(x), 0);
         let key = rope.apply(&self.key.apply(x), 0).rename(Token, Key);
@@ -84,8 +84,8 @@ impl Attention {
         self.out.apply(&attention(&query, key, value, Feat, Key, scale(&query), Key.le(Token)))
     }
 
-    /// Attention of new tokens to the tokens in the cache and to each other. Adds the new tokens to
-    /// the cache.
+    /// Causal attention of new tokens to the tokens in the cache and to each other. Adds the new
+    /// tokens to the cache.
     fn cached(&self, x: &Features, rope: &Rope<Token, Feat>, past: &mut Past) -> Features {
         let start = past.len();
         let query = rope.apply(&self.query.apply(x), start);
@@ -136,8 +136,8 @@ impl Gpt {
     pub fn random(sizes: Sizes, seed: u64) -> Self {
         let (width, head, inner) = (Width.of(sizes.width), Head.of(sizes.heads), Inner.of(sizes.inner));
         let feat = Feat.of(sizes.width / sizes.heads);
-        // Weights of residual branches are smaller, so that the variance of the features does not
-        // grow with the number of layers.
+        // The last weights of each residual branch are smaller, so that the variance of the
+        // features does not grow with the number of layers.
         let added = DEVIATION / (2.0 * sizes.layers as f32).sqrt();
         let mut seeds = (seed << 16)..;
         let mut seed = move || seeds.next().expect("there are more seeds than weights");

@@ -21,7 +21,8 @@ pub struct Options {
 /// Calls `report` with the new characters of each step, one for each text.
 ///
 /// Each step computes one token per text, since a cache holds the keys and values of earlier
-/// tokens. When the cache is full, it is refilled from the last half of the context.
+/// tokens. At the start, and whenever the cache is full, the cache is filled from the last
+/// `context / 2` characters.
 ///
 /// # Panics
 ///

@@ -15,7 +15,8 @@ pub fn with_margin(images: &Images) -> Maps {
     maps.into_tensor((Example, Channel, Row, Column)).pad((Row, Column), 1, 1, Pad::Constant(0.0)).eval()
 }
 
-/// Moves each image by at most one pixel in each direction. Only pixels of the margin are lost.
+/// Moves each image by at most one pixel in each direction. Only white pixels of the margin wrap
+/// around.
 pub fn varied(images: &Maps, rng: &mut impl Rng) -> Maps {
     let moved = |at: usize| {
         let image = images.view().index(Example, at as isize);

@@ -17,7 +17,7 @@ macro_rules! added {
         for term in [$($term),*] {
             steps = &steps + &a * term;
         }
-        // Equal to the bit: each term is added to the sum of the previous ones.
+        // Bitwise equal: each term is added to the sum of the previous ones.
         (sums, steps)
     }};
 }

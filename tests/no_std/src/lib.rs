@@ -1,4 +1,4 @@
-//! Each macro, and a little of everything else, in a crate without the standard library. It is
+//! The main macros, and a little of everything else, in a crate without the standard library. It is
 //! built for a target that has none. Its tests run on a target that has one, with the library's
 //! `no_std` build.
 //!
@@ -33,7 +33,7 @@ roles! {
     pub struct Time;
 }
 
-/// `softmax(q k / sqrt(width)) v` for each head, over the keys up to the token's own.
+/// `softmax(q k / 2) v` for each head, over the keys up to the token's own.
 pub fn causal_attention(
     q: &Tensor<f32, (Token, Head, Width)>,
     k: &Tensor<f32, (Key, Head, Width)>,

@@ -1,4 +1,4 @@
-//! Calls each macro in a package that imports the library as `td`.
+//! Calls each macro, without the `try_` forms, in a package that imports the library as `td`.
 
 #![deny(warnings)]
 #![cfg(all(test, feature = "all"))]

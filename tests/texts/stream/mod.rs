@@ -25,9 +25,9 @@
 //! | | "along the contracted dimension of the runtime tensor" | | `contraction_not_along_the_data_dim` |
 //! | | "along the \"replaced\" index" | `contraction::with_a_constant_that_has_no_dims_of_its_own_or_several` | `contraction_with_nothing_in_its_place`, `contraction_with_two_dims_in_its_place` |
 //! | | "[b i j] @ [b j k!] -> [b i k!]", "allow_dynamic_weights", "preserved" | `contraction::with_a_constant_not_along_the_data_dimension` | `contraction_keeps_a_data_dim_that_is_not_contracted` |
-//! | | "[i! j] @ [j! k] -> [i! k]" | `contraction::of_two_streams` | `contraction_of_two_streams_without_opting_in`, `contraction_of_two_streams_flows_along_the_other` |
+//! | | "[i! j] @ [j! k] -> [i! k]" | `contraction::of_two_streams` | `contraction_of_two_streams_without_opting_in` |
 //! | | "the data dimension of exactly one of the input tensors" | | `contraction_along_both_data_dims`, `contraction_along_neither_data_dim` |
-//! | | "[b! i j] @ [b j! k] -> [b! i k]" | `contraction::of_two_streams_whose_result_flows_along_a_batch` | |
+//! | | "[b! i j] @ [b j! k] -> [b! i k]" | `contraction::of_two_streams_whose_result_flows_along_a_batch` | `contraction_of_two_streams_flows_along_the_other` |
 //! | Reshape | "a stride equal to the product of all dimensions to its right" | `reshape::strides_of_static_and_other_sizes` | `reshape_of_sizes_that_rustc_does_not_know`, `reshape_number_of_elements` |
 //! | | "[a! (b * c)] -> [a! b c]" | `reshape::behind_the_data_dimension` | `reshape_unflatten_into_an_axis_that_is_there`, `reshape_unflatten_into_one_dim_twice` |
 //! | | "[a b c!] -> [b a c!]" | `reshape::before_the_data_dimension` | |

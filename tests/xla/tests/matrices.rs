@@ -7,6 +7,7 @@ use typed_dims::grad::grad;
 use typed_dims::operators::linalg::systems::Triangular;
 use typed_dims::prelude::*;
 use typed_dims::program::record;
+use typed_dims_xla::stablehlo::{Options, lower};
 use xla_tests::{assert_near, plugin};
 
 dims! { pub struct Row; pub struct In; pub struct Class; }
@@ -106,4 +107,21 @@ fn the_inverse_is_refused() {
     let error = pjrt.compile(&record(|x: &Square| x.inverse(Row, prime(Row)), &square(3, 1)).unwrap());
     let error = error.map(drop).unwrap_err().to_string();
     assert!(error.contains("StableHLO has no `inverse`: run it on the host"), "{error}");
+}
+
+#[test]
+fn matrices_without_a_factor_are_errors() {
+    let (good, bad) = (definite(&square(3, 1)), (definite(&square(3, 1)) * -1.0).eval());
+    let program = record(|a: &Square| a.cholesky(Row, prime(Row)), &good).unwrap();
+    // Lowering needs no plugin.
+    let module = lower(&program.to_engine().unwrap(), Options::default(), &[]).unwrap();
+    let [check] = module.checks[..] else { panic!("{:?}", module.checks) };
+    assert_eq!(check.operation, "cholesky");
+    assert!(check.what.starts_with("a matrix is not positive definite"), "{}", check.what);
+    let Some(pjrt) = plugin(1) else { return };
+    let run = pjrt.compile(&program).unwrap();
+    assert!(run.call(&good).unwrap().to_host().is_ok());
+    let error = run.call(&bad).unwrap().to_host().unwrap_err().to_string();
+    assert!(error.starts_with("`cholesky` at ") && error.contains("matrices.rs"), "{error}");
+    assert!(error.contains(check.what), "{error}");
 }

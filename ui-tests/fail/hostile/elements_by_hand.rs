@@ -1,5 +1,5 @@
 //~ words: call to unsafe function
-// Reading the elements behind an expression is `unsafe`: nothing checks the offset.
+// Reading from the memory of an expression is `unsafe`: nothing checks the offset.
 
 use typed_dims::pipeline::expr::{Expr, Operand};
 use typed_dims::prelude::*;

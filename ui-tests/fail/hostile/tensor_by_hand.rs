@@ -8,7 +8,7 @@ dims! {
     struct A;
 }
 
-/// A tensor whose elements may be those of another one.
+/// A tensor whose elements may be those of another tensor.
 struct Liar(Tensor<f32, (A,)>);
 
 impl AsTensor for Liar {

@@ -1,5 +1,5 @@
 //~ words: node `pool` (AveragePool), input `t`: axis 1 is DATA_FEATURE, but DATA_CHANNEL is expected
-//! The example of the motivation, in a model: NCHW is transposed to NHCW, and then pooled.
+//! ONNX's motivating example, as a model: NCHW is transposed to NHCW, and then pooled.
 
 typed_dims::onnx_dims!("models/mistaken.onnx");
 

@@ -1,5 +1,5 @@
 //~ words: the role `Pixel` refines itself
-//! Refinements across several calls cannot form a cycle.
+//! A cycle that `roles!` cannot see, such as one across several calls, is also an error.
 
 use typed_dims::prelude::*;
 

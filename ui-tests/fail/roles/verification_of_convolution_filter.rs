@@ -1,5 +1,5 @@
 //~ words: `Rows` | DataFeature` | FilterSpatial` is expected
-//! The window dims of the filter have the role of image positions.
+//! The window dim of the filter has the role of an image position.
 
 use typed_dims::nn::conv::conv;
 use typed_dims::prelude::*;

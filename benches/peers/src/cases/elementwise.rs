@@ -151,7 +151,7 @@ pub fn layer_norm(bench: &mut Bench) {
                     .and(&*bias)
                     .for_each(|x, &gain, &bias| *x = *x * scale * gain + bias);
             };
-            // The arrays are only shared by reference within this call.
+            // On one thread, whatever `threads` is.
             out.rows_mut().into_iter().for_each(one);
             out
         });

@@ -61,7 +61,7 @@ impl Case {
     }
 
     /// The share of a call's time that the limits account for. `memory` is the time to read and
-    /// write each byte once.
+    /// write each byte once, divided by the call's time.
     pub fn of_limit(&self, limits: &Limits, seconds: f64, memory: f64) -> (f64, Bound) {
         let arithmetic = limits.seconds(self.flops, self.double) / seconds;
         let memory = memory * self.times;

@@ -73,7 +73,7 @@ pub fn lstm(bench: &mut Bench) {
         });
     }
     // For both libraries below, one product per step, as in their own layers, is faster than one
-    // for all steps: the gradient of each part of its result would be as large as the whole.
+    // product for all steps: the gradient of each slice would be as large as the whole.
     #[cfg(feature = "burn")]
     {
         use super::in_burn::{constant, gradients, variable};
