@@ -243,7 +243,7 @@ fn products<T: Element + Num>(known: bool, of: fn(i32) -> T) {
 #[test]
 fn products_run_there_if_they_lie_so() {
     if real_blas().is_none() {
-        eprintln!("TYPED_DIMS_CBLAS names no library: the BLAS of this test is one of plain loops");
+        eprintln!("TYPED_DIMS_CBLAS is not set, so this test uses plain loops as a BLAS");
     }
     let gemm = Gemm { sgemm: Some(sgemm), dgemm: Some(dgemm), cgemm: Some(cgemm), zgemm: Some(zgemm) };
     // SAFETY: they have the behaviour of the CBLAS functions.

@@ -253,7 +253,7 @@ mod variants {
             a.try_at(((i, j),)),
             a.at(((i, j),)),
             DimError::Split { size: 6, .. },
-            "an axis of size 6 cannot be split into `(i = 4, j)`: the known sizes do not divide it"
+            "an axis of size 6 cannot be split into `(i = 4, j)`: the product of the known sizes does not divide it"
         );
         assert!(a.try_at(((j, k),)).unwrap_err().to_string().contains("more are unknown"));
         assert!(a.try_at(((i, i),)).unwrap_err().to_string().contains("the product of the sizes differs"));
@@ -262,7 +262,7 @@ mod variants {
             a.at(Row).try_unflatten(Row, (i, k)),
             a.at(Row).unflatten(Row, (i, k)),
             DimError::Split { dim: Some("Row"), .. },
-            "dim `Row` of size 6 cannot be split into `(i = 4, k)`: the known sizes do not divide it"
+            "dim `Row` of size 6 cannot be split into `(i = 4, k)`: the product of the known sizes does not divide it"
         );
         dims!(big = usize::MAX / 2, bigger = usize::MAX / 2);
         assert!(matches!(a.try_at(((big, bigger),)), Err(DimError::Split { .. })));
@@ -327,14 +327,14 @@ mod variants {
             x.at(Row).try_order_into(&mut out, Row),
             x.at(Row).order_into(&mut out, Row),
             DimError::Shape { .. },
-            "dim `Row` = 3 do not fit into an array of shape [2]"
+            "dim `Row` = 3 does not fit into an array of shape [2]"
         );
         let y = array![[1, 2], [3, 4], [5, 6]];
         assert_fails!(
             (x.at(Row) * y.at((Row, Col))).try_sum_into(Col, &mut out, Row),
             (x.at(Row) * y.at((Row, Col))).sum_into(Col, &mut out, Row),
             DimError::Shape { .. },
-            "dim `Row` = 3 do not fit into an array of shape [2]"
+            "dim `Row` = 3 does not fit into an array of shape [2]"
         );
         // Matrix products have their own check.
         let mut out = Array2::<i32>::zeros((2, 3));

@@ -215,7 +215,10 @@ fn sizes_and_indices_beyond_all_others() {
     let error = try_rearrange!(x, (a b) -> a b, a = usize::MAX).unwrap_err();
     let text = error.to_string();
     assert!(
-        text.ends_with(&format!("into `(a = {}, b)`: the known sizes do not divide it", usize::MAX)),
+        text.ends_with(&format!(
+            "into `(a = {}, b)`: the product of the known sizes does not divide it",
+            usize::MAX
+        )),
         "{text}"
     );
     let last = ndarray::array![u128::MAX];

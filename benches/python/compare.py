@@ -611,7 +611,9 @@ def store(name, entries, quiet):
 
 
 def main():
-    known = [line.split()[0] for line in rust("list").splitlines()]
+    # Training steps have their own script, `training_steps.py`.
+    names = [line.split()[0] for line in rust("list").splitlines()]
+    known = [name for name in names if not name.startswith("step_")]
     missing = set(known) ^ set(CASES)
     if missing:
         raise SystemExit(f"cases on one side only: {sorted(missing)}")

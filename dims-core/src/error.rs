@@ -323,7 +323,8 @@ impl fmt::Display for DimError {
                 "positional axis {axis} from the right has size {first} in one operand and {second} in another"
             ),
             DimError::Length { dims, expected, found } => {
-                write!(f, "a tensor with {dims} has {expected} elements, but {found} were given")
+                let were = if *found == 1 { "was" } else { "were" };
+                write!(f, "a tensor with {dims} has {expected} elements, but {found} {were} given")
             }
             DimError::EmptyReduction { op, dims } => {
                 write!(f, "`{op}` over {dims} has no elements to choose from")

@@ -308,14 +308,14 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ("two:huber_loss", "NaN where the value is"),
     (
         "two:bce_with_logits_loss",
-        "of infinite logits and targets; higher derivatives of a target that is none",
+        "of infinite logits and targets; higher derivatives for targets outside of 0 to 1",
     ),
     ("line:prod", "second derivatives of infinite products: the finite factors are added up first"),
     (
         "two:logaddexp",
-        "equal infinities have half each; JAX takes +inf for 0, and equal large operands for one",
+        "of equal infinities, each gets half; JAX counts +inf as 0, and gives one of two equal large operands all of the derivative",
     ),
-    ("line:logcumsumexp", "what is infinite has all of the derivative; JAX takes +inf for 0"),
+    ("line:logcumsumexp", "infinite elements get all of the derivative; JAX counts +inf as 0"),
     ("one:sinc", "JAX cuts the series near 0"),
     ("line:attention", "JAX loses digits of scores of a million"),
     ("line:causal_attention", "JAX loses digits of scores of a million"),

@@ -1,8 +1,9 @@
 //! Checks the order of layers and files, where `unsafe` occurs, the tasks that operators leave to
-//! `execute`, that type names are unique, which traits are open, and the number of names in the
-//! prelude. See `ARCHITECTURE.md`.
+//! `execute`, that type names are unique, which traits are open, the number of names in the
+//! prelude, and the methods that `tensor!` knows. See `ARCHITECTURE.md`.
 
 mod circles;
+mod comprehensions;
 mod layers;
 mod left_to_execute;
 mod prelude;

@@ -20,7 +20,7 @@ fn the_prelude_is_short() {
     });
     let mut names = BTreeSet::new();
     for item in &prelude.expect("there is a prelude").1 {
-        let syn::Item::Use(item) = item else { panic!("the prelude has nothing but `use` lines") };
+        let syn::Item::Use(item) = item else { panic!("the prelude has only `use` lines") };
         if !is_optional(&item.attrs) {
             names.extend(used(&item.tree).into_iter().map(|used| used.name).filter(|name| name != "_"));
         }

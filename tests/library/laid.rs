@@ -387,7 +387,7 @@ fn borrowed_memory_is_laid_without_a_copy() {
     let error = data.as_slice().try_into_laid((H.of(5), W, C)).unwrap_err();
     assert!(
         error.to_string().contains(
-            "24 elements cannot be laid out as `(H = 5, W, C = 3)`: the known sizes do not divide it"
+            "24 elements cannot be laid out as `(H = 5, W, C = 3)`: the product of the known sizes does not divide it"
         ),
         "{error}"
     );

@@ -511,7 +511,7 @@ fn sizes_that_do_not_fit_are_errors() {
     let text = |result: Result<ArrayD<i32>, DimError>| result.unwrap_err().to_string();
     assert_eq!(
         text(try_rearrange!(x, (a b) c -> a b c, a = 3).map(Array::into_dyn)),
-        "an axis of size 4 cannot be split into `(a = 3, b)`: the known sizes do not divide it"
+        "an axis of size 4 cannot be split into `(a = 3, b)`: the product of the known sizes does not divide it"
     );
     assert_eq!(
         text(try_rearrange!(x, (a b) c -> a b c, a = 3, b = 2).map(Array::into_dyn)),

@@ -7,7 +7,7 @@ use crate::table::Family;
 pub fn family() -> Family {
     Family {
         title: "Elementwise",
-        about: "Lazy and fused: to compute the result, call `eval` or `order`, reduce it, or assign it. It has the dims of the tensor.",
+        about: "Lazy and fused: to compute the result, call `eval` or `order`, reduce it, or assign it. The result has the dims of the tensor.",
         operators: one::entries(),
     }
 }

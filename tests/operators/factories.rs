@@ -77,7 +77,7 @@ crate::operators! {
         loops: build(&[2, 2], |at| (1 + 2 * at[1] + at[0]) as T),
         along: [], keep: [],
         errors: [typed_dims::creation::create::try_from_vec((I.of(2), J.of(2)), vec![1.0f32])
-            => "a tensor with dims `I` = 2, `J` = 2 has 4 elements, but 1 were given"],
+            => "a tensor with dims `I` = 2, `J` = 2 has 4 elements, but 1 was given"],
         names: "tensor" "numpy.asarray" "array";
     /// Uniform random numbers from 0 to 1, from a seed
     rand_of [f32 f64] () -> [I J],

@@ -191,13 +191,13 @@ crate::operators! {
                 => "windows along dim `H`: they span 2 elements, but there are 1",
         ],
         names: "nn.functional.fold" "" "";
-    /// Splits a dim into a number of pieces of nearly equal sizes
+    /// Splits a dim into at most a number of pieces of equal sizes; the last one may be smaller
     chunk [f32 i32] (x: T [I J]) -> [J I],
         call: shown!(x.chunk(J, 3); then |parts| concat(J, parts.into_iter().rev())),
         loops: build(&[x.shape()[1], x.shape()[0]], |at| x[[at[1], (at[0] + 2) % 4]]),
         along: [J], keep: [J],
         errors: [two_by_four().at((I, J)).try_chunk(J, 0).map(|_| ()) => "dim `J` cannot be cut into 0 pieces"],
-        names: "chunk" "numpy.array_split" "array_split";
+        names: "chunk" "" "";
     /// The tensors at all positions along a dim
     unbind [f32 i32] (x: T [I J]) -> [I K],
         call: shown!(x.unbind(J); then |parts| stack(K, parts.into_iter().rev())),

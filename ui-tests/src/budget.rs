@@ -65,13 +65,13 @@ pub fn complaints(case: &str, message: &str) -> Vec<String> {
         complaints.push(format!("{errors} errors, there must be one"));
     }
     if message.lines().any(|line| line.starts_with("warning")) {
-        complaints.push("a warning beside the error".to_owned());
+        complaints.push("a warning in addition to the error".to_owned());
     }
     // A program that implements an internal trait names it itself.
     let names_it_itself = case.starts_with("fail/hostile/");
     for internal in INTERNALS {
         if message.contains(internal) && !names_it_itself {
-            complaints.push(format!("speaks of `{internal}`"));
+            complaints.push(format!("contains `{internal}`"));
         }
     }
     complaints

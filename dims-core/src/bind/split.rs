@@ -91,7 +91,7 @@ fn solve(dims: &[(Option<usize>, &str)], size: usize, origin: Origin) -> Result<
         0 if known != size => fail("the product of the sizes differs"),
         0 => Ok(0),
         1 if known == 0 => fail("the other sizes multiply to 0, so the unknown one cannot be found"),
-        1 if !size.is_multiple_of(known) => fail("the known sizes do not divide it"),
+        1 if !size.is_multiple_of(known) => fail("the product of the known sizes does not divide it"),
         1 => Ok(size / known),
         _ => fail("only one size can be inferred, but more are unknown"),
     }

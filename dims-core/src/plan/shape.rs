@@ -277,6 +277,7 @@ impl Shape {
 #[cold]
 pub fn misfit(axes: &[Axis], order: &[usize], shape: &Shape) -> DimError {
     let found: Vec<_> = axes.iter().map(|axis| axis.size).collect();
-    let what = format!("{} do not fit into an array of shape {found:?}", shape.describe(order));
+    let fit = if order.len() == 1 { "does not fit" } else { "do not fit" };
+    let what = format!("{} {fit} into an array of shape {found:?}", shape.describe(order));
     DimError::Shape { what }
 }

@@ -494,7 +494,9 @@ fn written(batched: &Batched) -> String {
     let sig =
         sig.replace(" < ", "<").replace(" >", ">").replace(" ,", ",").replace(" :", ":").replace("& ", "&");
     let sig = sig.replace(" (", "(").replace("( ", "(").replace(" )", ")");
-    format!(
-        "\n\nWritten for one example; each tensor can have extra dims, and the result has those of all:\n\n```text\n{sig}\n```"
-    )
+    let extra = match batched.rows.iter().any(|row| row.added) {
+        true => "each tensor can have extra dims, and the result has those of all",
+        false => "tensors with a `Rest` can have extra dims",
+    };
+    format!("\n\nWritten for one example; {extra}:\n\n```text\n{sig}\n```")
 }

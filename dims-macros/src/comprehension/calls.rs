@@ -24,9 +24,9 @@ pub enum Having {
 
 use Having::{Any, Floats, Smooth};
 
-/// Elementwise methods of the library that are fused. All others are Rust methods, called in a
-/// closure.
-const METHODS: [(&str, Having); 52] = [
+/// Elementwise methods of the library with one operand. They are fused; methods of other names are
+/// Rust methods, called in a closure.
+const UNARY: [(&str, Having); 67] = [
     ("abs", Any),
     ("exp", Smooth),
     ("exp_m1", Floats),
@@ -58,36 +58,80 @@ const METHODS: [(&str, Having); 52] = [
     ("gelu", Floats),
     ("silu", Floats),
     ("softplus", Floats),
+    ("erfc", Floats),
+    ("ln_gamma", Floats),
+    ("logit", Floats),
+    ("ln_sigmoid", Floats),
+    ("relu6", Any),
+    ("selu", Floats),
+    ("mish", Floats),
+    ("hard_sigmoid", Floats),
+    ("hard_swish", Floats),
+    ("softsign", Floats),
+    ("tanh_shrink", Floats),
+    ("gelu_tanh", Floats),
+    ("sinc", Floats),
+    ("to_degrees", Floats),
+    ("to_radians", Floats),
     ("floor", Floats),
     ("ceil", Floats),
     ("round", Floats),
+    ("round_ties_even", Floats),
     ("trunc", Floats),
     ("fract", Floats),
     ("signum", Any),
     ("is_nan", Any),
     ("is_finite", Floats),
+    ("is_infinite", Floats),
+    ("signbit", Floats),
+    ("leaky_relu", Any),
+    ("elu", Floats),
+    ("celu", Floats),
+    ("hard_shrink", Floats),
+    ("soft_shrink", Floats),
+    ("nan_to", Floats),
+    ("powi", Smooth),
+    ("clamp", Any),
+    ("cast", Any),
+    ("map", Any),
+];
+
+/// Elementwise methods of the library with two operands, of which either may be a number. They are
+/// fused too, and so are `max` and `min`, which stand for the first two.
+const BINARY: [(&str, Having); 20] = [
     ("maximum", Any),
     ("minimum", Any),
     ("powf", Floats),
     ("atan2", Floats),
     ("hypot", Floats),
-    ("powi", Smooth),
-    ("clamp", Any),
-    ("cast", Any),
-    ("map", Any),
-    ("max", Any),
-    ("min", Any),
+    ("remainder", Any),
+    ("floor_div", Any),
+    ("copysign", Floats),
+    ("fmax", Any),
+    ("fmin", Any),
+    ("logaddexp", Floats),
+    ("xlogy", Floats),
+    ("heaviside", Any),
     ("lt", Any),
     ("le", Any),
+    ("gt", Any),
+    ("ge", Any),
+    ("eq", Any),
+    ("ne", Any),
+    ("lerp", Floats),
 ];
 
 /// The element types of the library's method with this name, if there is one.
 pub fn having(name: &Ident) -> Option<Having> {
-    METHODS.iter().find(|(method, _)| name == method).map(|&(_, having)| having)
+    let stand_ins = [("max", Any), ("min", Any)];
+    let mut all = UNARY.iter().chain(&BINARY).chain(&stand_ins);
+    all.find(|(method, _)| name == method).map(|&(_, having)| having)
 }
 
-/// The methods that take tensors as arguments. The first two stand for `max` and `min`.
-pub const BROADCASTING: [&str; 5] = ["maximum", "minimum", "powf", "atan2", "hypot"];
+/// Whether a method of the library takes a tensor as its first argument.
+pub fn takes_tensor(name: &str) -> bool {
+    BINARY.iter().any(|&(method, _)| name == method)
+}
 
 impl Checker {
     pub(super) fn reduction(&mut self, name: &Ident, index: &ExprIndex, call: &syn::ExprCall) -> Node {
@@ -152,10 +196,9 @@ impl Checker {
         if receiver.is_rust() && arguments.iter().all(Node::is_rust) {
             return Node::Rust(self.rust(expr, "this"));
         }
-        let broadcasts = ["max", "min"].contains(&name.as_str()) || BROADCASTING.contains(&name.as_str());
-        if (receiver.is_rust() || arguments.iter().any(|argument| !argument.is_rust()))
-            && !(broadcasts && arguments.len() == 1)
-        {
+        let broadcasts = ["max", "min"].contains(&name.as_str()) || takes_tensor(&name);
+        let numbers = if broadcasts { arguments.get(1..).unwrap_or_default() } else { &arguments };
+        if receiver.is_rust() && !broadcasts || numbers.iter().any(|argument| !argument.is_rust()) {
             return self.closure(expr);
         }
         let name = match name.as_str() {

@@ -1,6 +1,6 @@
 //! Lowers nodes to typed operations of the library.
 
-use super::calls::{BROADCASTING, Having, having};
+use super::calls::{Having, having, takes_tensor};
 use super::library::{krate, path};
 use super::loop_dims::{Names, order};
 use super::node::*;
@@ -546,16 +546,17 @@ impl<'a> Lower<'a> {
         if let Some(function) = function {
             code = called(function, name.span(), &code);
         }
-        if BROADCASTING.iter().any(|known| name == known)
-            && let [argument] = &arguments[..]
+        if takes_tensor(&name.to_string())
+            && let [argument, numbers @ ..] = &arguments[..]
             && argument.kind == Rust
         {
             let (x, y) = (own("x"), own("y"));
             let (both, place) = (path("combined", argument.code.span()), code.span());
             let argument = &argument.code;
+            let numbers = numbers.iter().map(|number| &number.code);
             return lowered(
                 Element,
-                quote_spanned!(place=> match #both(#code, #argument) { (#x, #y) => #x.#name #turbofish(#y) }),
+                quote_spanned!(place=> match #both(#code, #argument) { (#x, #y) => #x.#name #turbofish(#y #(, #numbers)*) }),
             );
         }
         let arguments: Vec<TokenStream> = arguments

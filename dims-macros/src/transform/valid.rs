@@ -61,8 +61,11 @@ const GROUPED_DOTS: &str = "`...` cannot be in a group on the left: the sizes of
 impl TransformKind {
     fn left(self) -> Rules {
         let numbers = match self {
-            TransformKind::Rearrange | TransformKind::View => Some(
+            TransformKind::Rearrange => Some(
                 "an axis given as a number is on one side only, but `rearrange!` keeps all axes: give it a name",
+            ),
+            TransformKind::View => Some(
+                "an axis given as a number is on one side only, but `rearrange_view!` keeps all axes: give it a name",
             ),
             TransformKind::Repeat => {
                 Some("an axis given as a number would be lost, but `repeat!` keeps all axes: give it a name")
@@ -74,8 +77,11 @@ impl TransformKind {
 
     fn right(self) -> Rules {
         let numbers = match self {
-            TransformKind::Rearrange | TransformKind::View => Some(
+            TransformKind::Rearrange => Some(
                 "an axis given as a number would be new, but `rearrange!` cannot add axes: use `repeat!`",
+            ),
+            TransformKind::View => Some(
+                "an axis given as a number would be new, but `rearrange_view!` cannot add axes: use `repeat!`",
             ),
             TransformKind::Reduce => {
                 Some("an axis given as a number would be new, but `reduce!` cannot add axes: use `repeat!`")
@@ -248,8 +254,10 @@ fn sides(
                 continue;
             }
             let what = match kind {
-                TransformKind::Repeat => "but `repeat!` keeps all axes",
-                _ => "but `rearrange!` keeps all axes: to reduce it, use `reduce!`",
+                TransformKind::Repeat => "but `repeat!` keeps all axes".to_owned(),
+                kind => {
+                    format!("but `{}!` keeps all axes: to reduce it, use `reduce!`", kind.form().name)
+                }
             };
             errors.at(words, place, format!("the axis `{name}` is missing on the right, {what}"));
         }

@@ -181,7 +181,7 @@ impl StepLoss {
     }
 }
 
-const LOST: &str = "the step before returned an error";
+const LOST: &str = "an earlier step returned an error";
 
 impl<S, X, Y> Trainer<S, X, Y>
 where

@@ -120,12 +120,12 @@ def main(folder, losses, share=None):
         if second:
             beside = abs(second.step(at, *batch) - value)
             drift = max(drift, beside)
-            text += f"; of the second training {beside:.1e}"
+            text += f"; the second run differs by {beside:.1e}"
         if at in (0, 1, 9) or (at + 1) % 50 == 0:
             print(text, flush=True)
     print(f"greatest difference of {steps} steps: {greatest:.1e}")
     if second:
-        print(f"of the two trainings in PyTorch: {drift:.1e}")
+        print(f"greatest difference of two runs in PyTorch: {drift:.1e}")
 
 
 if __name__ == "__main__":

@@ -121,7 +121,10 @@ fn checkpoint(out: &Path) -> PathBuf {
 
 fn checked(args: &Train) -> Result<(), String> {
     if args.heads == 0 || args.width == 0 || !args.width.is_multiple_of(2 * args.heads) {
-        return Err(format!("a width of {} is no multiple of twice {} heads", args.width, args.heads));
+        return Err(format!(
+            "the width {} is not a multiple of twice the number of heads, {}",
+            args.width, args.heads
+        ));
     }
     if args.layers == 0 || args.context == 0 || args.batch == 0 {
         return Err("layers, context and batch are at least 1".into());

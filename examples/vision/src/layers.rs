@@ -54,6 +54,6 @@ impl NormalConv {
     /// Updates the running moments with the next moments of a batch. Call it on the layers in the
     /// order in which [`apply`](NormalConv::apply) was called.
     pub fn remember(&mut self, moments: &mut impl Iterator<Item = Moments>) {
-        self.norm.remember(&moments.next().expect("each layer has put down its moments"));
+        self.norm.remember(&moments.next().expect("each layer has recorded its moments"));
     }
 }

@@ -50,6 +50,25 @@ fn the_same_matrix_product() {
 }
 
 #[test]
+fn the_methods_of_tensors_are_fused() {
+    let (a, b) = (array![0.3, -0.7, 2.5], array![0.5, -2.0, 1.5]);
+    let n = array![7, -7, 9];
+    dims!(i);
+    let (x, y) = (a.at(i), b.at(i));
+    let (found, plan) = explain(|| tensor!([i] => a[i].selu() + a[i].leaky_relu(0.1) * b[i].relu6()));
+    assert!(matches!(plan.steps[..], [PlanStep::Elementwise { .. }]), "{plan}");
+    assert_eq!(found, (x.selu() + x.leaky_relu(0.1) * y.relu6()).order(i));
+    assert_eq!(tensor!([i] => a[i].remainder(b[i])), x.remainder(y).order(i));
+    assert_eq!(tensor!([i] => a[i].logaddexp(0.5)), x.logaddexp(0.5).order(i));
+    let half = 0.5;
+    assert_eq!(tensor!([i] => half.copysign(b[i])), array![0.5, -0.5, 0.5]);
+    assert_eq!(tensor!([i] => a[i].lerp(b[i], 0.25)), x.lerp(y, 0.25).order(i));
+    assert_eq!(tensor!([i] => half.lerp(b[i], half)), array![0.5, -0.75, 1.0]);
+    assert_eq!(tensor!([i] => a[i].gt(b[i])), array![false, true, true]);
+    assert_eq!(tensor!([i] => n[i].floor_div(2)), array![3, -4, 4]);
+}
+
+#[test]
 fn branches_that_are_not_taken_are_not_read() {
     let a = array![3, 1, 4];
     let shifted = tensor!([i] => if i > 0 { a[i - 1] } else { a[i] });

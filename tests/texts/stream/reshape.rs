@@ -101,7 +101,7 @@ fn sizes_are_checked() {
     let error = x.try_unflatten(A, (N.of(3), AB)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "dim `A` of size 2 cannot be split into `(N = 3, AB)`: the known sizes do not divide it"
+        "dim `A` of size 2 cannot be split into `(N = 3, AB)`: the product of the known sizes does not divide it"
     );
     assert!(x.try_flatten((A, B), AB.of(7)).is_err());
     let reshaped = |result: Result<(), DimError>| result.unwrap_err().to_string();

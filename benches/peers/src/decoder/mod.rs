@@ -128,8 +128,8 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
 fn agree(decoders: &mut [Box<dyn Decoder>]) -> Result<(), String> {
     let close = |what: &str, name: &str, found: f32, expected: f32, most: f32| {
         let error = (found - expected).abs() / expected.abs();
-        eprintln!("{name}: {what} {found}, by {error:.1e} from ours");
-        if error <= most { Ok(()) } else { Err(format!("{name}: {what} is {found}, and {expected} by ours")) }
+        eprintln!("{name}: {what} {found}, which differs from ours by {error:.1e}");
+        if error <= most { Ok(()) } else { Err(format!("{name}: {what} is {found}, ours is {expected}")) }
     };
     let first: Vec<f32> = decoders.iter().map(|decoder| decoder.loss()).collect();
     for (decoder, &loss) in decoders.iter().zip(&first) {
@@ -142,12 +142,12 @@ fn agree(decoders: &mut [Box<dyn Decoder>]) -> Result<(), String> {
         for decoder in &decoders[1..] {
             let (name, found) = (decoder.name(), decoder.scores(texts));
             if found.len() != expected.len() {
-                return Err(format!("{name}: {} scores, and {} by ours", found.len(), expected.len()));
+                return Err(format!("{name}: {} scores, ours has {}", found.len(), expected.len()));
             }
             let errors = found.iter().zip(&expected).map(|(found, expected)| (found - expected).abs());
             // Keeps NaN, which `f32::max` would drop.
             let error = errors.fold(0.0_f32, |most, error| if error <= most { most } else { error }) / scale;
-            eprintln!("{name}: scores of {count} text(s) by the cache, by {error:.1e} from ours");
+            eprintln!("{name}: scores of {count} text(s) with the cache differ from ours by {error:.1e}");
             if error.is_nan() || error > OF_SCORES {
                 return Err(format!("{name}: scores of {count} text(s) differ by {error} of the largest"));
             }

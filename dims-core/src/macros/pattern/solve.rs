@@ -223,7 +223,7 @@ impl Solver<'_> {
                 Err(self.split(slot, size, operand, why))
             }
             Some((_, known)) if !left.is_multiple_of(known) => {
-                Err(self.split(slot, size, operand, "the known sizes do not divide it"))
+                Err(self.split(slot, size, operand, "the product of the known sizes does not divide it"))
             }
             Some((axis, known)) => self.unify(axis, left / known, operand).map(|()| true),
         }
