@@ -129,12 +129,12 @@ impl OnnxTensor {
         let value = info.r#type.as_ref().and_then(|ty| ty.value.as_ref());
         let tensor = match value {
             Some(TypeValue::Tensor(tensor)) => tensor,
-            Some(TypeValue::Sequence(_)) => return Err(wrong("is a sequence, not a tensor".to_owned())),
-            Some(TypeValue::Map(_)) => return Err(wrong("is a map, not a tensor".to_owned())),
+            Some(TypeValue::Sequence(_)) => return Err(wrong("has the type of a sequence, which is not supported".to_owned())),
+            Some(TypeValue::Map(_)) => return Err(wrong("has the type of a map, which is not supported".to_owned())),
             Some(TypeValue::Sparse(_)) => {
                 return Err(wrong("is sparse, which is not supported".to_owned()));
             }
-            Some(TypeValue::Optional(_)) => return Err(wrong("is optional, not a tensor".to_owned())),
+            Some(TypeValue::Optional(_)) => return Err(wrong("has an optional type, which is not supported".to_owned())),
             None => return Err(wrong("has no type in the model".to_owned())),
         };
         let elem = OnnxElem::numbered(tensor.elem_type).map_err(wrong)?;
@@ -150,10 +150,10 @@ impl OnnxTensor {
         let mut axes = Vec::new();
         let mut elements = Some(1usize);
         for (at, dim) in shape.dim.iter().enumerate() {
-            let axis = OnnxAxis::read(dim).map_err(|why| wrong(format!("has an axis {at} {why}")))?;
+            let axis = OnnxAxis::read(dim).map_err(|why| wrong(format!("has {why} along axis {at}")))?;
             if let OnnxSize::Fixed(size) = axis.size {
-                // A size of 0 does not count, because arrays also limit the product of the other
-                // sizes.
+                // A size of 0 is left out of the product: even for empty arrays, ndarray limits the
+                // product of the sizes that are not 0.
                 elements = elements.and_then(|elements| elements.checked_mul(size.max(1)));
             }
             axes.push(axis);
@@ -173,7 +173,7 @@ impl OnnxAxis {
             Some(DimensionValue::DimParam(name)) if name.is_empty() => OnnxSize::Unknown,
             Some(DimensionValue::DimParam(name)) => OnnxSize::Param(name.clone()),
             Some(DimensionValue::DimValue(value)) => {
-                OnnxSize::Fixed(usize::try_from(*value).map_err(|_| format!("of size {value}"))?)
+                OnnxSize::Fixed(usize::try_from(*value).map_err(|_| format!("the size {value}"))?)
             }
         };
         let denotation = dim.meaning().map(str::to_owned);
@@ -185,7 +185,7 @@ impl fmt::Display for OnnxTensor {
     /// `image: f32[N: DATA_BATCH, 3: DATA_CHANNEL, ?]`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", shown(&self.name), self.elem.name())?;
-        let Some(axes) = &self.axes else { return f.write_str("[of any number of axes]") };
+        let Some(axes) = &self.axes else { return f.write_str("[any number of axes]") };
         let axes: Vec<String> = axes.iter().map(ToString::to_string).collect();
         write!(f, "[{}]", axes.join(", "))
     }

@@ -153,7 +153,7 @@ fn sizes_that_no_array_has() {
         model.inputs().map_err(|error| error.to_string())
     };
     for (axes, why) in [
-        (&[("-2", "")][..], "the tensor `x` has an axis 0 of size -2"),
+        (&[("-2", "")][..], "the tensor `x` has the size -2 along axis 0"),
         (&[("9223372036854775807", "")], "the tensor `x` has more elements than memory can hold"),
         (&[("4294967296", ""), ("4294967296", "")], "the tensor `x` has more elements than memory can hold"),
         (&[("0", ""), ("9223372036854775807", "")], "the tensor `x` has more elements than memory can hold"),

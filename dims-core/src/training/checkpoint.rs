@@ -47,7 +47,8 @@
 //! ```
 //!
 //! In a file without names of dims, for example from Python, the axes of each tensor must be in the
-//! order in which its dims were declared.
+//! order in which one `dims!` declares its dims. (Dims of different `dims!` calls have no fixed
+//! order, so a tensor with such dims needs their names.)
 //!
 //! With the feature `npy`, a checkpoint can also be an `.npz` archive. [`Checkpoint::save_npz`]
 //! writes it, and [`Saved::open`] reads both formats. The names of dims are in the headers of the
@@ -123,8 +124,8 @@ impl Checkpoint {
     /// the number of its steps. For parameters that have taken fewer steps, because they were
     /// frozen or added later, it also adds their numbers of steps.
     ///
-    /// The state is that of the parameters of the last step. If you have added or removed some
-    /// since then, call [`prepare`](Optimizer::prepare) first; otherwise
+    /// The state covers the parameters with which the last step was called. If you have added or
+    /// removed some since then, call [`prepare`](Optimizer::prepare) first; otherwise
     /// [`load_optimizer`](Saved::load_optimizer) reports what is missing or not used.
     ///
     /// # Errors
@@ -240,7 +241,7 @@ impl Checkpoint {
 /// A checkpoint to read.
 pub struct Saved<B = AlignedBytes> {
     file: File<B>,
-    /// The file, if it was opened by its path.
+    /// The path of the file, if it was opened by its path.
     path: Option<PathBuf>,
     converting: bool,
 }
@@ -475,9 +476,9 @@ fn steps_of(optimizer: &str) -> String {
     format!("steps of {optimizer}")
 }
 
-/// The key starts with `steps in`, so that it differs from every key of [`steps_of`]. A
-/// [joined](below) name alone could be that of an optimizer: a tensor that is a whole value has the
-/// name `""`, and another optimizer can have the name of a part.
+/// The key starts with `steps in`, so that it differs from every key of [`steps_of`]. With
+/// `steps of` and a [joined](below) name, it could be the key of an optimizer: of this one for a
+/// parameter with the name `""`, or of another one whose name is, for example, `optimizer.weight`.
 fn steps_in(optimizer: &str, parameter: &str) -> String {
     format!("steps in {optimizer} of {parameter}")
 }
