@@ -114,7 +114,7 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
     /// The cumulative distribution function of the standard normal distribution.
     #[doc(hidden)]
     fn normal_below<I: Isa>(self) -> Self;
-    /// `e^x` for `x <= 0` or NaN.
+    /// `e^x` for `x <= 0`; NaN for NaN.
     #[doc(hidden)]
     fn exp_down<I: Isa>(self) -> Self;
     /// Like `exp_down`, times an unspecified power of two that is the same for all `x`. It cancels

@@ -315,7 +315,7 @@ pub trait Restructure: Computable {
 
     /// Cuts the tensor along the dim `whole` into consecutive pieces, one for each of the dims
     /// `parts`. In each piece, that dim replaces `whole`, as in torchdim's
-    /// `x.split(whole, (a, b))`. At most one size may be unknown; that piece gets the rest. rustc
+    /// `x.split((a, b), whole)`. At most one size may be unknown; that piece gets the rest. rustc
     /// checks the sum of static sizes. The pieces are views, so call it on a reference if the
     /// tensor owns its elements.
     ///

@@ -76,7 +76,7 @@ pub trait Reducer<T>: Copy {
     const AT_ONCE: bool = false;
     /// Whether reductions across distant rows in memory run in [separate loops](rows). These loops
     /// are most of the code of a reduction, so they are not compiled for reductions that take
-    /// longer to compute than to read.
+    /// longer to compute than their elements take to read.
     const BY_ROWS: bool = true;
     /// Whether reductions across rows in memory run in [separate loops](rows) even if the elements
     /// are in near caches. The other loops keep their states in memory, where a step that compares
@@ -346,7 +346,7 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     let last = nest.depth() - 1;
     let inner = nest.sizes[last];
     if inner == 0 {
-        // The outer loops may be long, although there are no elements.
+        // The other loops may be long, although there are no elements.
         return reducer.start();
     }
     let mut lanes = Lanes::new::<K::Elem, R>(reducer);
