@@ -129,12 +129,18 @@ impl OnnxTensor {
         let value = info.r#type.as_ref().and_then(|ty| ty.value.as_ref());
         let tensor = match value {
             Some(TypeValue::Tensor(tensor)) => tensor,
-            Some(TypeValue::Sequence(_)) => return Err(wrong("has the type of a sequence, which is not supported".to_owned())),
-            Some(TypeValue::Map(_)) => return Err(wrong("has the type of a map, which is not supported".to_owned())),
+            Some(TypeValue::Sequence(_)) => {
+                return Err(wrong("has the type of a sequence, which is not supported".to_owned()));
+            }
+            Some(TypeValue::Map(_)) => {
+                return Err(wrong("has the type of a map, which is not supported".to_owned()));
+            }
             Some(TypeValue::Sparse(_)) => {
                 return Err(wrong("is sparse, which is not supported".to_owned()));
             }
-            Some(TypeValue::Optional(_)) => return Err(wrong("has an optional type, which is not supported".to_owned())),
+            Some(TypeValue::Optional(_)) => {
+                return Err(wrong("has an optional type, which is not supported".to_owned()));
+            }
             None => return Err(wrong("has no type in the model".to_owned())),
         };
         let elem = OnnxElem::numbered(tensor.elem_type).map_err(wrong)?;
