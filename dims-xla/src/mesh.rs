@@ -89,9 +89,9 @@ pub struct SizedAxis<A> {
 /// use typed_dims_xla::{Mesh, MeshAxis as _, mesh};
 ///
 /// mesh! {
-///     /// Devices that work on other examples.
+///     /// Devices that work on different examples.
 ///     pub struct Data;
-///     /// Devices that hold other parts of the model.
+///     /// Devices that hold different parts of the model.
 ///     pub struct Model;
 /// }
 /// let mesh = Mesh::of((Data.of(4), Model.of(2)));
@@ -204,7 +204,7 @@ impl Mesh {
         fits.then(|| axes.map(|axis| self.axes[axis].0).collect())
     }
 
-    /// `sdy.mesh`
+    /// The mesh as an `sdy.mesh` operation.
     pub(crate) fn text(&self) -> String {
         let axes: Vec<String> = self.axes.iter().map(|(name, size)| format!("\"{name}\"={size}")).collect();
         format!(

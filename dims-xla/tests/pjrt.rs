@@ -370,7 +370,7 @@ fn a_donated_buffer_is_an_error() {
 // ----------------------------------------------------------------------------------------------------------------------
 // Several devices
 
-/// The sum over `4xN` elements. Each of four devices has one row.
+/// The sum of the rows of a 4x3 array, and the array doubled. Each of four devices has one row.
 const SHARDED: &str = r#"
 "builtin.module"() ({
   "sdy.mesh"() {mesh = #sdy.mesh<["data"=4]>, sym_name = "mesh"} : () -> ()
@@ -455,7 +455,7 @@ fn a_program_runs_on_the_chosen_device() {
 }
 
 // ------------------------------------------------------------------------------------------------------------------
-// Serialised programs
+// Serialized programs
 
 #[test]
 fn an_executable_is_serialised_and_loaded() {
@@ -484,7 +484,7 @@ fn an_executable_is_serialised_and_loaded() {
     assert_contains(&message(four.load_executable(&serialised)), &["for other devices"]);
 }
 
-/// The file with an executable of another plugin.
+/// The environment variable that names a file with an executable of another plugin.
 const EXECUTABLE: &str = "TYPED_DIMS_XLA_EXECUTABLE";
 
 #[test]
@@ -732,7 +732,7 @@ fn buffers_and_programs_outlive_the_handle_of_their_client() {
         if round % 3 > 0 {
             assert_eq!(floats(&outputs[0]), [3.0; 1000]);
         }
-        // Otherwise the client would be destroyed while the program may still be running.
+        // In the other rounds, the client is destroyed while the program may still be running.
     }
     // Everything is dropped while large programs are queued.
     for _ in 0..5 {
@@ -884,7 +884,7 @@ fn nothing_leaks() {
     let before = resident();
     (0..1000).for_each(|_| round());
     let grown = resident().saturating_sub(before);
-    // A leak of one of the arrays would be 256 MiB.
+    // A leak of one of the arrays would be 250 MiB.
     assert!(grown < 32 << 20, "{grown} bytes");
 
     // Errors of XLA, and programs.

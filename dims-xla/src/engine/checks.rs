@@ -6,11 +6,11 @@ use crate::stablehlo::Check;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// The checks of a call whose outcome has not been read yet.
+/// The checks of a call, and their outcome once it has been read.
 pub(super) struct Pending {
     pub(super) failed: DeviceBuffer,
     pub(super) checks: Arc<[Check]>,
-    /// The check that failed, if one did. Set once the call has ended.
+    /// The check that failed, if one did. Set when the outcome is first read.
     pub(super) outcome: OnceLock<Option<Check>>,
     pub(super) is_reported: AtomicBool,
 }

@@ -28,7 +28,8 @@ pub struct ComparedCollectives {
     /// The bytes on each device, as planned.
     pub planned: usize,
     /// The bytes on each device, in XLA's optimized program. The bytes of an all-reduce that
-    /// replaces a reduce-scatter are not counted here, but in the row of the reduce-scatter.
+    /// replaces a reduce-scatter are not counted here, but in `as_all_reduce` of the
+    /// reduce-scatter's row.
     pub found: usize,
     /// The planned bytes of reduce-scatters that XLA replaced by all-reduces, after which each
     /// device keeps a part of the sum. 0 for other kinds.

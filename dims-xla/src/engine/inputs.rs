@@ -23,7 +23,7 @@ pub struct Given<'r> {
     pub(super) pending: VecDeque<Dependence>,
 }
 
-/// An input in messages, by its path.
+/// Names an input in a message, by its path.
 fn input(path: &str) -> String {
     if path.is_empty() { "the input".to_owned() } else { format!("the input `{path}`") }
 }

@@ -141,7 +141,8 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// Returns an error if the device has too little memory.
+    /// Returns an error if elements have a type that programs do not support, or if the device has
+    /// too little memory.
     pub fn put<P: Parameters>(&self, value: &P) -> Result<OnDevice<P>, XlaError> {
         self.put_parts(value, &Mesh::default(), &mut |tensor| Ok(vec![None; tensor.axes.len()]))
     }
@@ -150,9 +151,9 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// Returns an error if two dims of a tensor are split along one axis of the mesh, if the number
-    /// of devices along an axis does not divide the size of a dim that it splits, if the client has
-    /// fewer devices than the mesh, or if a device has too little memory.
+    /// See [`put`](Pjrt::put). Also returns an error if two dims of a tensor are split along one
+    /// axis of the mesh, if the number of devices along an axis does not divide the size of a dim
+    /// that it splits, or if the client has fewer devices than the mesh.
     pub fn put_sharded<P: Parameters, R: ShardRules>(
         &self,
         value: &P,

@@ -5,11 +5,11 @@ use typed_dims::program::engine::EngineProgram;
 use typed_dims_kernels::trace::NodeAxis;
 use typed_dims_kernels::trace::saved::{SavedPlace, SavedTable};
 
-/// A tensor in the memory of a value. Most values have one; the gradient of an attention has one
-/// for each operand.
+/// A tensor in the memory of a value. Most values have one; the gradients of attention have one for
+/// each tensor that the operands read.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
-    /// Its first element.
+    /// The offset of its first element.
     pub(crate) start: usize,
     /// Its axes, from the outermost in memory to the innermost.
     pub(crate) axes: Vec<DimAxis>,

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! stored split  --read-->  split of an operand  --step-->  made split  -->  stored split
-//!               all-gather                      all-reduce             (a slice, or a reduce-scatter)
+//!             all-gather,                      all-reduce            slice or reduce-scatter
+//!             all-to-all
 //! ```
 
 use super::Placement;
@@ -76,8 +77,9 @@ pub(crate) struct Flow {
 pub(super) struct FlowValue {
     pub(super) pieces: Vec<Piece>,
     pub(super) dtype: DType,
-    /// The split as an operand of steps that compute, then the split as stored.
+    /// The split of each piece by the rules of `shard` alone.
     computed: Vec<Split>,
+    /// The split of each piece as stored.
     pub(super) stored: Vec<Split>,
 }
 
@@ -278,7 +280,8 @@ impl<'p> Tracer<'p> {
         }
     }
 
-    /// The split that a result requires of its value, if the result is the whole value.
+    /// The split that a result requires of a piece of its value, if the result starts at the
+    /// piece's first element and each axis of the result is a whole axis of the piece.
     pub(super) fn result_split(&self, result: usize, value: usize, piece: usize) -> Option<Split> {
         let own = &self.program.results[result];
         let piece = &self.values[value].pieces[piece];
@@ -309,7 +312,7 @@ impl<'p> Tracer<'p> {
         };
         let is_state = self.values[value].stored != self.values[value].computed;
         let mut made = self.values[value].stored.clone();
-        // Axes that no loop runs through one position at a time are computed as a whole.
+        // An axis is computed as a whole unless a loop that can be split runs through all of it.
         for job in jobs {
             for (piece, axes) in &job.results {
                 for (axis, own) in axes.iter().enumerate() {
@@ -341,7 +344,7 @@ impl<'p> Tracer<'p> {
                 of.filter(|own| *own.0 == AxisUse::Whole(axis)).filter_map(|own| *own.1).collect()
             };
             let mut loops: Vec<Option<usize>> = vec![None; job.sizes.len()];
-            // The loops of the results.
+            // The loops of the results are split like the results.
             for (piece, axes) in &job.results {
                 for (axis, own) in axes.iter().enumerate() {
                     if let AxisUse::Whole(own) = own
@@ -360,8 +363,8 @@ impl<'p> Tracer<'p> {
                 for mesh_axis in split_loops(axis) {
                     match loops.iter().position(|own| *own == Some(mesh_axis)) {
                         None => loops[axis] = Some(mesh_axis),
-                        // If no operand is split along a loop of the result, the result is split
-                        // along this loop after the sum.
+                        // The mesh axis splits a loop of the result, but no operand is split along
+                        // that loop. Split the sum instead, and the result after the sum.
                         Some(other) if !split_loops(other).contains(&mesh_axis) => {
                             (loops[other], loops[axis]) = (None, Some(mesh_axis));
                             for (piece, axes) in &job.results {
@@ -456,7 +459,7 @@ impl<'p> Tracer<'p> {
         self.flow.reads.resize(steps, Vec::new());
     }
 
-    /// Reads a piece in a split other than the stored one.
+    /// Adds a read of a piece and its transfers, unless the piece is stored in this split.
     fn read(
         &mut self,
         number: usize,
@@ -476,7 +479,7 @@ impl<'p> Tracer<'p> {
     }
 }
 
-/// The values that a step reads.
+/// The values that a step without jobs reads.
 fn operands_of(work: &SavedWork) -> Vec<usize> {
     let fields: Vec<_> = match work {
         SavedWork::Parts(parts) => parts.iter().map(|own| &own.field).collect(),

@@ -29,7 +29,8 @@ pub(crate) struct Job<'p> {
 pub(crate) struct JobOperand<'p> {
     pub(crate) value: usize,
     pub(crate) place: &'p SavedPlace,
-    /// For an index in a table: the job's loop for each loop of the index.
+    /// For an operand of an index: the sizes of the index's loops, and for each of them the job's
+    /// loop, if there is one.
     pub(crate) index: Option<(&'p [usize], Vec<Option<usize>>)>,
 }
 

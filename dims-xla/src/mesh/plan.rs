@@ -136,7 +136,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// Writes rows of cells as a table. Some columns are aligned to the right.
+/// Writes rows of cells as a table. The columns in `right` are aligned to the right.
 pub(crate) fn write_table<const N: usize>(
     f: &mut fmt::Formatter<'_>,
     rows: &[[String; N]],

@@ -9,7 +9,7 @@ use typed_dims_kernels::trace::saved::{
 };
 use typed_dims_kernels::trace::{NodeAxes, NodeAxis};
 
-/// Moves of rows with more runs than this stay one step.
+/// A move of rows with more runs than this is not rewritten.
 const RUNS: usize = 32;
 
 /// Rewrites the steps of a program.

@@ -110,8 +110,8 @@ impl<R> Sharding<R> {
     /// as the parameters of a network and its optimizer. Within the program they are whole along
     /// this dim, unless [`shard`](Sharding::shard) splits it.
     ///
-    /// A tensor with a dim that `shard` splits along the same axis is not split further. So
-    /// parameters can be stored along the axis that splits the batch.
+    /// A tensor that `shard` or an earlier `at_rest` splits along the same axis is not split along
+    /// that axis again. So parameters can be stored along the axis that splits the batch.
     ///
     /// # Panics
     ///
@@ -191,8 +191,8 @@ impl Placement {
             if rest && !at_rest {
                 continue;
             }
-            // Rules for state apply in their order, so that the order of axes in memory does not
-            // matter.
+            // Rules apply in the order of the calls that added them, whatever the order of the axes
+            // in memory.
             for rule in self.rules.iter().filter(|rule| rule.at_rest == rest) {
                 let Some(at) = axes.iter().position(|axis| axis.0 == Some(rule.dim.0)) else { continue };
                 let (axis, number) = (&axes[at], self.axis(rule.axis));

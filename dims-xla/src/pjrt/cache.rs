@@ -88,7 +88,8 @@ fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     bytes.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)
 }
 
-/// The processor's model and features. Machine code for one may not run on another.
+/// The processor's architecture, and its model and features if `/proc/cpuinfo` lists them. Machine
+/// code for one processor may not run on another.
 pub(super) fn processor() -> &'static str {
     static PROCESSOR: OnceLock<String> = OnceLock::new();
     PROCESSOR.get_or_init(|| {

@@ -91,7 +91,8 @@ elements! {
 }
 
 impl ElementType {
-    /// The number of bytes of an array of these sizes. `None` if it does not fit into `usize`.
+    /// The number of bytes of an array of these sizes. `None` if it exceeds `isize::MAX`, which is
+    /// the limit of a slice.
     #[must_use]
     pub fn bytes(self, sizes: &[usize]) -> Option<usize> {
         if sizes.contains(&0) {

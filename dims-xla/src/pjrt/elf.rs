@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// Returns the reason as an error if the file is a truncated 64-bit little-endian ELF library.
-/// Other files are left to the loader.
+/// Returns the reason as an error if the file cannot be opened, or is a 64-bit little-endian ELF
+/// library that is truncated or has a damaged header. Other files are left to the loader.
 pub(super) fn check(path: &Path) -> Result<(), String> {
     let mut file = File::open(path).map_err(|error| error.to_string())?;
     let length = file.metadata().map_err(|error| error.to_string())?.len();

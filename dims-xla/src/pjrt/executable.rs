@@ -8,12 +8,13 @@ use std::fmt;
 
 /// A compiled program.
 ///
-/// [`Pjrt::compile_text`] returns it. It only takes buffers of the client that compiled it.
+/// [`Pjrt::compile_text`] and [`Pjrt::load_executable`] return it. It only takes buffers of the
+/// same client.
 pub struct Executable {
     inner: ffi::RawExecutable,
     inputs: Option<Vec<ArrayType>>,
     pjrt: Pjrt,
-    /// The [identity](Pjrt::identity) of the client when the program was compiled.
+    /// The [identity](Pjrt::identity) of the client when the program was compiled or loaded.
     identity: Key,
 }
 

@@ -278,7 +278,7 @@ pub(super) struct Api {
 }
 
 impl Api {
-    /// Loads and initializes a plugin, unless that has been done already, even by another path.
+    /// Loads and initializes a plugin, unless that has been done already, even under another path.
     ///
     /// `before` lists libraries that the plugin needs. Those that can be loaded are loaded into the
     /// global scope first.
@@ -792,8 +792,8 @@ fn dims(sizes: &[usize]) -> Result<Vec<i64>, XlaError> {
     dims.ok_or_else(|| XlaError::arguments(format!("the sizes {sizes:?} are too large")))
 }
 
-/// The number of bytes, from the first one on, that the elements at these strides reach. `None` if
-/// a stride is negative or the number is too large.
+/// The number of bytes from the start of the first element to the end of the last one at these
+/// strides. `None` if a stride is negative or the number is too large.
 fn reach(sizes: &[usize], strides: &[i64], element: usize) -> Option<usize> {
     if sizes.contains(&0) {
         return Some(0);
@@ -872,7 +872,7 @@ impl Buffer {
         unsafe { self.client.api.call(&mut arguments) }.is_ok() && arguments.is_deleted != 0
     }
 
-    /// Calls a function that reads the array. It is an error if its memory was donated.
+    /// Calls a function that reads the array. Returns an error if the array was donated.
     ///
     /// # Safety
     ///
@@ -1136,8 +1136,8 @@ impl RawExecutable {
         arguments.executable = self.raw();
         // SAFETY: The executable is valid.
         unsafe { self.client.api.call(&mut arguments)? };
-        // SAFETY: The bytes live until the deleter is called, which is once, after they have been
-        // copied.
+        // SAFETY: The bytes live until the deleter is called. It is called once, after they have
+        // been copied.
         unsafe {
             let bytes = copy_slice(arguments.serialized_bytes.cast::<u8>(), arguments.serialized_bytes_size);
             if let (Some(delete), false) = (arguments.deleter, arguments.serialized_executable.is_null()) {
@@ -1147,7 +1147,7 @@ impl RawExecutable {
         }
     }
 
-    /// XLA's optimized program, and its format: `hlo` or `hlo_with_config`.
+    /// The format of XLA's optimized program, such as `hlo_with_config`, and the program.
     pub(super) fn optimized_program(&self) -> Result<(String, Vec<u8>), XlaError> {
         let mut program = Program {
             struct_size: PROGRAM_SIZE,
@@ -1295,7 +1295,7 @@ mod library {
         }
     }
 
-    /// Sets `TF_CPP_MIN_LOG_LEVEL` so that XLA logs nothing, unless it is set already.
+    /// Unless `TF_CPP_MIN_LOG_LEVEL` is set, sets it so that XLA logs only fatal errors.
     ///
     /// XLA reads the variable when it logs for the first time, and has no other switch. The caller
     /// holds a lock, so calls do not overlap.
@@ -1373,14 +1373,14 @@ mod tests {
 
     fn read(table: &Table) -> Result<Api, String> {
         let table = ptr::from_ref(table).cast();
-        // SAFETY: the table has as many bytes as it says, or is refused before that matters.
+        // SAFETY: The table has as many bytes as it says, or is refused before that matters.
         unsafe { Api::read(table, Path::new("plugin.so")) }.map_err(|error| error.to_string())
     }
 
     #[test]
     fn tables_that_do_not_fit_are_refused() {
         assert!(read(&table()).is_ok_and(|api| api.version() == (0, 81) && api.slots.len() == 120));
-        // SAFETY: null is allowed.
+        // SAFETY: Null is allowed.
         assert!(unsafe { Api::read(ptr::null(), Path::new("")) }.is_err());
         for size in [0, 8, 39, 40, 48, 40 + 8 * 70] {
             let mut table = table();

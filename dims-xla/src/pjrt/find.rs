@@ -134,7 +134,7 @@ fn site_packages() -> Vec<PathBuf> {
     folders
 }
 
-/// `python3.*/site-packages` in a folder.
+/// `python3*/site-packages` in a folder.
 fn folders_of(lib: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> =
         entries(lib).into_iter().filter(|path| fits(path.file_name(), "python3*")).collect();

@@ -118,7 +118,8 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// As for [`load`](Self::load).
+    /// As for [`load`](Self::load). Also returns an error if the plugin cannot offer the requested
+    /// number of CPU devices.
     pub fn load_with(path: impl AsRef<Path>, options: PjrtOptions) -> Result<Pjrt, XlaError> {
         let path = path.as_ref();
         let kind = find::Kind::of(path);
@@ -171,8 +172,8 @@ impl Pjrt {
     ///
     /// If the environment variable `TYPED_DIMS_PJRT_PLUGIN` is set, it is the path of the plugin.
     /// Otherwise this looks for the plugins of JAX and others in the `site-packages` of the active
-    /// virtual environment, and of the Python on the `PATH`. Plugins that are found but cannot be
-    /// used, such as the CUDA plugin on a machine without a GPU, are skipped: see
+    /// virtual or Conda environment, and of the Python on the `PATH`. Plugins that are found but
+    /// cannot be used, such as the CUDA plugin on a machine without a GPU, are skipped: see
     /// [`skipped`](Self::skipped).
     ///
     /// ```no_run
@@ -188,8 +189,8 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// Returns an error if no plugin can be used. The error lists the paths that were tried, and
-    /// how to install plugins.
+    /// Returns an error if no plugin can be used. Unless `TYPED_DIMS_PJRT_PLUGIN` is set, the error
+    /// lists the paths that were tried, and how to install plugins.
     pub fn find() -> Result<Pjrt, XlaError> {
         Pjrt::find_with(PjrtOptions::new())
     }
@@ -337,8 +338,9 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// Returns an error if XLA cannot compile the program, if there are not enough devices, or if
-    /// the folder of the cache cannot be created.
+    /// Returns an error if XLA cannot compile the program, if the client does not have the devices
+    /// in the options, if the options are contradictory, or if the folder of the cache cannot be
+    /// created.
     pub fn compile_text(&self, text: &str, options: &CompileOptions) -> Result<Executable, XlaError> {
         let devices = self.devices().len();
         let partitions = match (&options.devices, options.partitions) {
@@ -427,8 +429,8 @@ impl Pjrt {
         self.inner.api.file_hash.get_or_init(|| hash(&self.inner.path)).to_le_bytes()
     }
 
-    /// What an executable depends on, except for the plugin's file: the platform, versions, devices
-    /// and environment variables.
+    /// What an executable depends on, except for the plugin's file: the platform, versions,
+    /// devices, environment variables and, on CPUs, the processor.
     fn identity(&self) -> Key {
         let (major, minor) = self.api_version();
         let mut key = Key::default()

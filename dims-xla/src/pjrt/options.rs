@@ -27,8 +27,8 @@ impl PjrtOptions {
     }
 
     /// The number of devices that a CPU plugin offers, from 1 to 1,024; one by default. The devices
-    /// share the cores of the machine, so you can test sharded programs without accelerators. Other
-    /// plugins ignore this option.
+    /// share the cores of the machine, so you can test sharded programs without accelerators.
+    /// Plugins whose file name names another platform ignore this option.
     #[must_use]
     pub fn cpu_devices(mut self, count: usize) -> PjrtOptions {
         self.cpu_devices = Some(count);

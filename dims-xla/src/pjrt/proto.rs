@@ -1,7 +1,8 @@
 //! The Protocol Buffers messages that XLA takes and returns: compile options are written, optimized
 //! programs are read.
 //!
-//! Field numbers come from `compile_options.proto` and `hlo.proto` in XLA's repository.
+//! Field numbers come from `compile_options.proto`, `hlo.proto` and `xla_data.proto` in XLA's
+//! repository.
 
 use super::{ArrayType, ElementType};
 

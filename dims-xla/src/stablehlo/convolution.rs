@@ -44,7 +44,7 @@ impl Roles {
         (!is_sum).then_some(Roles { windows, batch, groups, features, outputs })
     }
 
-    /// A convolution without strides, padding or dilation.
+    /// A convolution with these groups. The caller adds the windows.
     fn convolution(&self, sizes: &[usize]) -> Convolution {
         let groups = volume(sizes, &self.groups);
         Convolution { strides: vec![], padding: vec![], lhs_dilation: vec![], rhs_dilation: vec![], groups }
@@ -242,7 +242,8 @@ impl Lower<'_> {
 }
 
 /// The windows of a place: pairs of loops along one axis. `fits` checks whether loops can be the
-/// positions and the taps of a window. `None` if there is no window, or if a pair does not fit.
+/// positions and the taps of a window. `None` if there is no window, if a pair does not fit, or if
+/// the place uses an axis in any other way.
 fn windows(
     place: &SavedPlace,
     shape: &[usize],

@@ -19,9 +19,10 @@ pub enum AttentionKernel {
     /// By cuDNN, if it supports the attention. Use this only with CUDA: other plugins do not have
     /// cuDNN's kernels. cuDNN needs a single device, `f16` or `bf16`, and one dim each for queries,
     /// keys and features. The head size must be the same for keys and values, a multiple of 8, and
-    /// at most 128. The numbers of queries and keys must be even. Queries, keys and values must have
-    /// the same other dims. There may be no bias, and no mask except a causal one over as many keys
-    /// as queries. All other attention is computed as products and a softmax.
+    /// at most 128. The numbers of queries and keys must be even. Queries, keys and values must be
+    /// tensors, not unevaluated expressions, and must have the same other dims. There may be no
+    /// bias, and no mask except a causal one over as many keys as queries. All other attention is
+    /// computed as products and a softmax.
     Cudnn,
 }
 
@@ -40,7 +41,7 @@ struct AttentionLoops {
 }
 
 impl AttentionLoops {
-    /// The loops of queries or results, in the order batch, sequence, heads, features.
+    /// The loops of an operand or the result, in the order batch, sequence, heads, features.
     fn order(&self, sequence: usize, feature: usize) -> Vec<usize> {
         let (outer, heads) = self.batch.split_at(self.batch.len().min(1));
         outer.iter().copied().chain([sequence]).chain(heads.iter().copied()).chain([feature]).collect()
@@ -53,7 +54,7 @@ impl AttentionLoops {
     }
 }
 
-/// The one element of a list.
+/// The element of a list that has exactly one.
 fn only(of: Vec<usize>) -> Option<usize> {
     match of[..] {
         [one] => Some(one),
@@ -287,7 +288,7 @@ impl Lower<'_> {
     }
 }
 
-/// Whether a mask keeps the keys whose positions are not greater than the query's.
+/// Whether a mask keeps exactly the keys whose positions are not greater than the query's.
 fn is_causal(mask: &SavedField, query: usize, key: usize) -> bool {
     let position = |of: u32| match &mask.program.instructions[of as usize].0 {
         SavedInstruction::Position(operand) => {

@@ -80,7 +80,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether a register holds the bits of an unsigned integer.
+    /// Whether a register holds the bits of a `u64` or `usize`.
     pub(super) fn is_unsigned(&self, field: &SavedField, of: u32) -> bool {
         let is_word = |dtype: DType| matches!(dtype, DType::U64 | DType::Usize);
         match &field.program.instructions[of as usize].0 {

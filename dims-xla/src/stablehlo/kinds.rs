@@ -302,7 +302,7 @@ impl Lower<'_> {
         body.concat(&parts, 1)
     }
 
-    /// The numbers of the seed's stream that the elements draw.
+    /// For each element, the position in the seed's stream of the number that it draws.
     fn numbers(&self, numbers: &SavedNumbers, count: usize) -> Value {
         let body = &self.body;
         let sizes: Vec<usize> = numbers.axes.iter().map(|own| own.0).collect();
@@ -332,7 +332,7 @@ impl Lower<'_> {
         fold(&z, 31)
     }
 
-    /// The numbers of a seed.
+    /// The random bits at positions of a seed's stream.
     fn random_bits(&self, stream: u64, seed: &Value, at: &Value) -> Value {
         let body = &self.body;
         let c = |value: u64| body.broadcast(&body.int(value as i64, DType::U64), &at.shape, &[]);
@@ -342,7 +342,7 @@ impl Lower<'_> {
         self.mixed(&body.add(&start, &next))
     }
 
-    /// The numbers of a seed, uniform in `[0, 1)`.
+    /// The numbers at positions of a seed's stream, uniform in `[0, 1)`.
     fn unit(&self, stream: u64, seed: &Value, at: &Value) -> Value {
         let body = &self.body;
         let bits = self.random_bits(stream, seed, at);

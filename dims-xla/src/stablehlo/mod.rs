@@ -253,7 +253,7 @@ struct Lower<'p> {
     attention: AttentionKernel,
     /// The values so far: of inputs, constants and steps.
     values: Vec<Value>,
-    /// For values that consist of several tensors: the first element of each, and the tensor.
+    /// For values that consist of several tensors: the offset of each, and the tensor.
     pieces: HashMap<usize, Vec<(usize, Value)>>,
     /// The computed offsets of tables.
     tables: HashMap<usize, Value>,
@@ -261,7 +261,7 @@ struct Lower<'p> {
     checked: HashSet<(usize, usize)>,
     /// The conditions of the checks, such as that indices are in range.
     checks: Vec<(Value, Check)>,
-    /// The number of the step among the described values.
+    /// The index of the step's result in `program.values`.
     step: usize,
     /// Whether the program runs on a mesh.
     is_sharded: bool,
@@ -328,7 +328,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Replaces operands of a step by their splits for reading. Returns the stored ones.
+    /// Replaces the operands that a step reads in a split other than the stored one. Returns the
+    /// stored operands.
     fn split_operands(
         &mut self,
         sharded: &Sharded<'_>,

@@ -42,7 +42,7 @@ impl Lower<'_> {
         }
     }
 
-    /// A mean over axes, or NaN if they are empty.
+    /// A mean over axes; NaN if there are no elements.
     pub(super) fn mean(&self, value: &Value, axes: &[usize]) -> Value {
         let count: usize = axes.iter().map(|&axis| value.shape[axis]).product();
         let sum = self.body.sum(value, axes);
@@ -55,7 +55,7 @@ impl Lower<'_> {
         self.body.broadcast(value, shape, &axes)
     }
 
-    /// The greatest or least element over axes; NaN if one element is NaN.
+    /// The greatest or least element over axes; NaN if any element is NaN.
     fn extreme(&self, value: &Value, axes: &[usize], greatest: bool) -> Value {
         let start = match is_float(value.dtype) {
             true => self.body.float(if greatest { f64::NEG_INFINITY } else { f64::INFINITY }, value.dtype),

@@ -202,7 +202,7 @@ impl Body {
             "Asin" => self.chlo("asin", &[a]),
             "Acos" => self.chlo("acos", &[a]),
             "Atan" => {
-                // With a constant 1, some CPU plugins computed wrong numbers.
+                // With a constant 1, some CPU plugins compute wrong numbers.
                 let one = self.barrier(&c(1.0));
                 self.binary("atan2", a, &one)
             }

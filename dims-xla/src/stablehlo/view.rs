@@ -1,5 +1,5 @@
-//! Strided places as operations of StableHLO: views of a value along loops, and the transpose,
-//! which puts elements of loops at places of a value.
+//! Strided places as operations of StableHLO: views of a value along loops, and the adjoint, which
+//! adds elements along loops into zeros.
 //!
 //! Recorded steps read memory by an offset and a stride for each loop. If the strides match the
 //! axes of the value, a view is a slice and a transpose. If they split or merge axes, a reshape
@@ -132,8 +132,7 @@ impl Body {
             return self.transpose(&sliced, &order);
         }
         if overlapping(loops) {
-            // Of the overlapping loops, the one with the fewest positions becomes a slice for each
-            // position.
+            // The loop with the fewest positions becomes a slice for each position.
             let few = (0..loops.len()).filter(|&at| loops[at].1 <= FEW).min_by_key(|&at| loops[at].1);
             if let Some(at) = few {
                 let mut others = loops.to_vec();

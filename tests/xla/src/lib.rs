@@ -75,7 +75,7 @@ fn half(bytes: &[u8], mantissa: u32) -> Vec<f64> {
 }
 
 /// Panics unless the numbers of two values are close. `tolerance` is relative to the greatest
-/// number of a tensor, or to 1.
+/// expected number of a tensor, or to 1 if that is greater.
 pub fn assert_near<P: Parameters>(found: &P, expected: &P, tolerance: f64, what: &str) {
     let (found, expected) = (numbers(found), numbers(expected));
     assert_eq!(found.len(), expected.len(), "{what}: the values have the same tensors");

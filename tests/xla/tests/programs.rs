@@ -69,8 +69,7 @@ fn sizes_are_enough() {
     assert_near(&found.to_host().unwrap(), &x.softmax(In), 1e-6, "a softmax");
 }
 
-/// Integers, booleans, bytes and half precision: reductions, positions, orders, casts, running
-/// sums, lookups.
+/// Integers: sorting, reductions, positions, running sums, arithmetic, casts and comparisons.
 macro_rules! of_integers {
     ($($name:ident $t:ty;)*) => {$(
         #[test]
@@ -147,7 +146,7 @@ fn bad_indices_are_errors_that_keep_the_state() {
         "the next call",
     );
     drop(state);
-    // The first read reports it.
+    // The first read of the state reports the error. Each read of the other result does.
     let (state, rows) = run.call((pjrt.put(&table).unwrap(), &ids([-1, 0]))).unwrap();
     assert!(state.to_host().is_err());
     assert!(state.to_host().is_ok() && rows.to_host().is_err());

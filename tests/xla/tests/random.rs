@@ -24,7 +24,7 @@ const MARGIN: f64 = 1e-6;
 const TOLERANCE: f64 = 1e-9;
 
 /// Compiles the value and the gradient for one input, and calls both with another. Returns `false`
-/// if a function cannot be recorded.
+/// if a function cannot be recorded, or if the other input is too close to a kink.
 fn check(case: &Case) -> bool {
     let pjrt = PLUGIN.as_ref().expect("there is a plugin");
     let mut random = Random(case.seed ^ 0x5DEE_CE66);

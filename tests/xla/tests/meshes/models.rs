@@ -1,5 +1,5 @@
-//! Models on meshes: a training step of a decoder, and a sentence encoder. The numbers must equal
-//! those of one device, and devices must send the data that the plan says.
+//! Models on meshes: training steps of a decoder, and a sentence encoder. The numbers must equal
+//! those of the library without XLA, and devices must send the data that the plan says.
 
 use gpt::model::{Batch, Gpt, Head, Inner, Sizes, Texts, Token, Width};
 use minilm::model::{Encoder, Tokens};
@@ -36,7 +36,8 @@ fn text(seed: u32) -> Texts {
     from_vec((Batch.of(4), Token.of(6)), (0..24).map(|at: u32| (at * 7 + seed) % 16).collect())
 }
 
-/// Trains two steps on a mesh. Returns the size of the state on all devices together, in bytes.
+/// Trains two steps on a mesh. Returns the size of the state on all devices together, in bytes, or
+/// `None` if there is no plugin.
 fn train<R: ShardRules>(sharding: Sharding<R>, what: &str) -> Option<usize> {
     let pjrt = plugin(4)?;
     let (x, y) = (text(1), text(3));
@@ -106,7 +107,7 @@ fn a_decoder_with_parameters_along_two_axes() {
     train(sharding, "parameters at rest along two axes");
 }
 
-/// The weights of an encoder by name: sizes and elements.
+/// A `safetensors` file with random weights of an encoder.
 fn weights() -> Vec<u8> {
     const WIDTH: usize = 8;
     let mut arrays: BTreeMap<String, Vec<usize>> = BTreeMap::new();
