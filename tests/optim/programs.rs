@@ -249,6 +249,32 @@ fn programs_of_half_precision_compute_what_loops_do() {
     all_of::<half::bf16>();
 }
 
+/// All results of an update are rounded to the asked type, not only the first.
+#[cfg(feature = "half")]
+#[test]
+fn each_result_is_rounded() {
+    fn rounded<T: Parameter<State = f32> + ProgramOutput>() {
+        let dtype = DType::of::<T>().unwrap();
+        let update = Adam::<Line<T>>::new(0.1).programs(dtype).unwrap().update;
+        let first = drawn::<T>(1);
+        let (state, gradient) = (Changed::new(&first, 2).state, drawn::<T>(2));
+        let numbers = scalars(&Adam::<Line<T>>::new(0.1).programs(dtype).unwrap().scalars, &[0.1, 1.0]);
+        let mut operands: Vec<UpdateOperand<'_>> =
+            numbers.iter().map(|&scalar| UpdateOperand::Scalar(scalar)).collect();
+        operands.extend(state.iter().map(|line| UpdateOperand::F32(line)));
+        operands.extend([T::operand(&gradient), T::operand(&first)]);
+        let exact = update.run::<f32>(&operands, LEN).unwrap();
+        let found = update.run::<T>(&operands, LEN).unwrap();
+        assert_eq!(found.len(), 3);
+        for (found, exact) in found.iter().zip(&exact) {
+            let expected: Vec<T> = exact.iter().map(|&a| T::of_state(a)).collect();
+            assert_same(found, &expected, "rounded");
+        }
+    }
+    rounded::<half::f16>();
+    rounded::<half::bf16>();
+}
+
 /// Settings are constants of a program; values that change from step to step are operands.
 #[test]
 fn numbers_of_a_step_are_operands() {

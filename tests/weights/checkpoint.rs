@@ -5,7 +5,7 @@ use typed_dims::file::safetensors;
 use typed_dims::grad::value_and_grad;
 use typed_dims::optim::checkpoint::{Checkpoint, Saved};
 use typed_dims::optim::{
-    Adafactor, Adagrad, Adam, AdamW, Lamb, Lion, NAdam, Optimizer, RAdam, RmsProp, Schedule, Sgd,
+    Adafactor, Adagrad, Adam, AdamW, Average, Lamb, Lion, NAdam, Optimizer, RAdam, RmsProp, Schedule, Sgd,
 };
 use typed_dims::prelude::*;
 
@@ -686,4 +686,12 @@ fn state_is_saved() {
     assert_eq!(loaded.calls[0], trained.calls[0]);
     assert_ne!(loaded.norm.running_mean, model().norm.running_mean);
     assert_eq!(trained.names(), ["norm.weight", "norm.bias"]);
+
+    // An average of the parameters has the state of its last update.
+    let mut average = Average::new(0.75);
+    average.update(&model());
+    average.update(&trained);
+    let value = average.value().unwrap();
+    assert_eq!(value.norm.running_mean, trained.norm.running_mean);
+    assert_eq!(value.calls[0], trained.calls[0]);
 }

@@ -75,7 +75,7 @@ use crate::grad::Parameters;
 use crate::grad::parameters::Path;
 use crate::training::checkpoint::file::File;
 use crate::training::checkpoint::state::{StateKind, StateReader};
-use crate::training::checkpoint::values::{StoredFloats, TensorReader, Which, Writing, positional_axes};
+use crate::training::checkpoint::values::{StoredFloats, TensorReader, Writing, positional_axes};
 use crate::training::optim::by_path::{ByPath, StateWalk};
 use crate::training::optim::{Optimizer, StateTensor};
 use alloc::string::{String, ToString};
@@ -101,9 +101,10 @@ impl Checkpoint {
     /// # Errors
     ///
     /// If a tensor has positional axes, two dims with the same name, or an element type that the
-    /// format lacks, or if there already is a tensor with its name.
+    /// format lacks, or if there already is a tensor with its name. The state of an optimizer has
+    /// positional axes: [`put_optimizer`](Checkpoint::put_optimizer) adds it.
     pub fn put<P: Parameters>(&mut self, name: &str, parameters: &P) -> Result<&mut Self, FileError> {
-        self.put_where(name, parameters, Which { floats: StoredFloats::Same })?;
+        self.put_where(name, parameters, StoredFloats::Same)?;
         Ok(self)
     }
 
@@ -111,12 +112,15 @@ impl Checkpoint {
     /// inference in half the space or less. [`Saved::converting_floats`] reads them as any float
     /// type.
     ///
+    /// The greatest `f16` is 65,504: above that, a float is stored as infinity. Running variances can
+    /// be that large; [`put_bf16`](Checkpoint::put_bf16) has the range of `f32`.
+    ///
     /// # Errors
     ///
     /// As for [`put`](Checkpoint::put).
     #[cfg(feature = "half")]
     pub fn put_f16<P: Parameters>(&mut self, name: &str, parameters: &P) -> Result<&mut Self, FileError> {
-        self.put_where(name, parameters, Which { floats: StoredFloats::F16 })?;
+        self.put_where(name, parameters, StoredFloats::F16)?;
         Ok(self)
     }
 
@@ -167,7 +171,7 @@ impl Checkpoint {
     /// As for [`put`](Checkpoint::put).
     #[cfg(feature = "half")]
     pub fn put_bf16<P: Parameters>(&mut self, name: &str, parameters: &P) -> Result<&mut Self, FileError> {
-        self.put_where(name, parameters, Which { floats: StoredFloats::Bf16 })?;
+        self.put_where(name, parameters, StoredFloats::Bf16)?;
         Ok(self)
     }
 
@@ -183,8 +187,13 @@ impl Checkpoint {
         self.file.put_elements(name, tensor.keys(), tensor.sizes(), &data)
     }
 
-    fn put_where<P: Parameters>(&mut self, name: &str, value: &P, which: Which) -> Result<(), FileError> {
-        P::visit([], [value], &mut Path::new(), &mut Writing { file: &mut self.file, name, which })
+    fn put_where<P: Parameters>(
+        &mut self,
+        name: &str,
+        value: &P,
+        floats: StoredFloats,
+    ) -> Result<(), FileError> {
+        P::visit([], [value], &mut Path::new(), &mut Writing { file: &mut self.file, name, floats })
     }
 
     /// Adds an entry to the metadata: text under a name, such as the training options.

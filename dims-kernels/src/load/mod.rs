@@ -259,7 +259,8 @@ pub fn write_tiles<I: Isa, K: Kernel>(
         if faults.any() {
             break;
         }
-        tiles::fill_tile::<I, K>(kernel, out);
+        // SAFETY: the tile was just loaded, without a mask and without a fault.
+        unsafe { tiles::fill_tile::<I, K>(kernel, out) };
         at[last] += out.len();
     }
     at[last] = start;
@@ -268,10 +269,17 @@ pub fn write_tiles<I: Isa, K: Kernel>(
 /// The value of a monotone kernel at the start of a tile that was loaded without a mask, and the
 /// position among the next `len` elements where it changes (`len` if it does not). The search
 /// starts at `guess`, which is set to the position found.
+///
+/// # Safety
+///
+/// The kernel is [monotone](Kernel::MONOTONE), and has loaded a tile. `len` is not 0.
 #[cfg_attr(not(unoptimized), inline(always))]
-pub fn change<I: Isa, K: Kernel<Elem = bool>>(kernel: &K, len: usize, guess: &mut usize) -> (bool, usize) {
-    // SAFETY: the elements are in the tile, which has at least one, or past its end, where its
-    // operands continue in equal steps.
+pub unsafe fn change<I: Isa, K: Kernel<Elem = bool>>(
+    kernel: &K,
+    len: usize,
+    guess: &mut usize,
+) -> (bool, usize) {
+    // SAFETY: a monotone kernel has elements in the tile and past its end.
     let value = |x: usize| unsafe { kernel.get::<I>(x) };
     let first = value(0);
     if value(len - 1) == first {

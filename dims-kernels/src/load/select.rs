@@ -42,7 +42,8 @@ unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
         self.cond.load::<I>(tile, faults);
         if C::MONOTONE {
-            let (first, until) = change::<I, C>(&self.cond, tile.len, &mut self.guess);
+            // SAFETY: the tile was just loaded, and is not empty.
+            let (first, until) = unsafe { change::<I, C>(&self.cond, tile.len, &mut self.guess) };
             (self.until, self.flip) = (until as i32, if first { 0 } else { -1 });
         }
         if !self.a.can_fault() && !self.b.can_fault() {
@@ -98,7 +99,8 @@ unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel
             return write_tiles::<I, Self>(self, at, out, faults);
         }
         self.cond.load::<I>(&Tile { at, len: 1, mask: None, moved: None }, faults);
-        let (first, until) = change::<I, C>(&self.cond, out.len(), &mut self.guess);
+        // SAFETY: a tile was just loaded, and lines are not empty.
+        let (first, until) = unsafe { change::<I, C>(&self.cond, out.len(), &mut self.guess) };
         if first {
             write_parts::<I, A, B>((&mut self.a, &mut self.b), until, at, out, faults);
         } else {
@@ -187,7 +189,8 @@ fn write_part<I: Isa, K: Kernel>(
         }
         let output = PrefetchStream::from(places.as_ptr().cast());
         let prefetch = TilePrefetch { output, input: own.skip(done), next: next.skip(done) };
-        fill_tile_with_prefetch::<I, K>(kernel, places, prefetch);
+        // SAFETY: the tile was just loaded, without a mask and without a fault.
+        unsafe { fill_tile_with_prefetch::<I, K>(kernel, places, prefetch) };
         at[last] += places.len();
         done += places.len();
         moved = Some((last, places.len()));

@@ -7,14 +7,24 @@ use crate::machine::isa::Isa;
 use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
+/// Writes the first elements of a tile, one for each slot.
+///
+/// # Safety
+///
+/// As for [`fill_from`].
 #[cfg_attr(not(unoptimized), inline(always))]
-pub fn fill_tile<I: Isa, K: Kernel>(kernel: &K, out: &mut [MaybeUninit<K::Elem>]) {
-    fill_from::<I, K>(kernel, 0, out);
+pub unsafe fn fill_tile<I: Isa, K: Kernel>(kernel: &K, out: &mut [MaybeUninit<K::Elem>]) {
+    // SAFETY: the caller's promise.
+    unsafe { fill_from::<I, K>(kernel, 0, out) };
 }
 
 /// Like [`fill_tile`], a few cache lines at a time, with a prefetch before each.
+///
+/// # Safety
+///
+/// As for [`fill_from`].
 #[cfg_attr(not(unoptimized), inline(always))]
-pub fn fill_tile_with_prefetch<I: Isa, K: Kernel>(
+pub unsafe fn fill_tile_with_prefetch<I: Isa, K: Kernel>(
     kernel: &K,
     out: &mut [MaybeUninit<K::Elem>],
     prefetch: TilePrefetch<K::Elem>,
@@ -22,16 +32,21 @@ pub fn fill_tile_with_prefetch<I: Isa, K: Kernel>(
     let mut start = 0;
     for piece in out.chunks_mut(prefetch.piece()) {
         prefetch.prefetch(start, piece.len());
-        fill_from::<I, K>(kernel, start, piece);
+        // SAFETY: the caller's promise.
+        unsafe { fill_from::<I, K>(kernel, start, piece) };
         start += piece.len();
     }
 }
 
-/// Writes the elements of a tile from its `start`th on.
+/// Writes the elements of a tile from its `start`th on, one for each slot.
+///
+/// # Safety
+///
+/// The kernel has loaded a tile with these elements, without a mask and without a fault.
 #[cfg_attr(not(unoptimized), inline(always))]
-pub fn fill_from<I: Isa, K: Kernel>(kernel: &K, start: usize, out: &mut [MaybeUninit<K::Elem>]) {
+pub unsafe fn fill_from<I: Isa, K: Kernel>(kernel: &K, start: usize, out: &mut [MaybeUninit<K::Elem>]) {
     for (x, out) in out.iter_mut().enumerate() {
-        // SAFETY: the caller has just loaded a tile that has these elements, without a mask.
+        // SAFETY: the caller's promise.
         out.write(unsafe { kernel.get::<I>(start + x) });
     }
 }

@@ -384,7 +384,8 @@ impl UpdateProgram {
             .collect();
         let parts = nest.split(0, threads::parts(len));
         let kernel = |nest| {
-            // SAFETY: the last row has the strides of a result of `len` elements, for which each
+            // SAFETY: it was asserted that the operands have the types that the program loads. Each
+            // has a row. The last row has the strides of a result of `len` elements, for which each
             // target has room. Parts of the nest have separate slots, and nothing reads them before
             // the pass is over.
             unsafe {

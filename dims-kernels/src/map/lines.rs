@@ -103,7 +103,8 @@ impl<K: Kernel> TileRows<'_, K> {
                     return;
                 }
                 let prefetch = TilePrefetch::of(large, kernel, tiles.at, out);
-                fill_tile_with_prefetch::<I, K>(kernel, out, prefetch);
+                // SAFETY: the tile was just loaded, without a mask and without a fault.
+                unsafe { fill_tile_with_prefetch::<I, K>(kernel, out, prefetch) };
                 tiles.advance(out.len());
             }
             tiles.next_row();

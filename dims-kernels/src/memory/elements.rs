@@ -390,10 +390,10 @@ impl<'a, T: Copy> OutputSlots<'a, T> {
     /// If there are not enough slots.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn put(&mut self, first: usize, values: &[T]) {
-        self.count(values.len());
         // SAFETY: `MaybeUninit<T>` has the layout of `T`, and initialised values are valid for it.
-        let values = unsafe { &*(core::ptr::from_ref(values) as *const [MaybeUninit<T>]) };
-        self.all[first..][..values.len()].copy_from_slice(values);
+        let slots = unsafe { &*(core::ptr::from_ref(values) as *const [MaybeUninit<T>]) };
+        self.all[first..][..values.len()].copy_from_slice(slots);
+        self.count(values.len());
     }
 
     /// A pointer to the origin of loops over slots, `offset` slots after the first. The caller

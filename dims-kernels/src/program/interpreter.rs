@@ -16,24 +16,29 @@ use core::marker::PhantomData;
 use core::ops::Deref;
 use smallvec::SmallVec;
 
-/// Element types of a program's results.
-pub trait ProgramOutput: Element {
+/// Element types of a program's results. (The trait is sealed, because the interpreter reads
+/// registers as elements of this type.)
+pub trait ProgramOutput: Element + sealed::Output {
     /// The kind of register that the result is in.
     const KIND: RegisterKind;
-    /// The results in their register; null if the register does not hold them unchanged.
-    fn take(line: RegisterLine) -> *const Self;
+    /// Whether registers of this kind hold elements of this type, which need no conversion.
+    const IN_REGISTERS: bool;
     /// Converts a float to this type.
     fn of(value: f64) -> Self;
     /// Converts an integer to this type.
     fn of_int(value: isize) -> Self;
 }
 
+mod sealed {
+    pub trait Output {}
+}
+
 /// The values of a register along a line.
 #[derive(Clone, Copy)]
-pub struct RegisterLine(*const u8);
+pub(crate) struct RegisterLine(*const u8);
 
 impl RegisterLine {
-    /// The first value.
+    /// The address of the first value.
     pub(crate) fn start(self) -> *const u8 {
         self.0
     }
@@ -305,26 +310,36 @@ impl Slots {
 }
 
 impl<'k, T: ProgramOutput> Interpreted<'k, T> {
-    /// The program over a nest: `sources` has one entry for each operand, and `operands` has one
-    /// row for each operand and one more for each table.
-    pub fn new(
+    /// The program over a nest.
+    ///
+    /// # Safety
+    ///
+    /// `sources` has one entry for each operand of the program, and each operand that the program
+    /// loads has elements of the kind that it loads. The rows are those of these sources: one for
+    /// each, and one more for each table.
+    pub unsafe fn new(
         program: &'k ScalarProgram,
         sources: &[OperandSource],
-        operands: &mut OperandRows<'k>,
+        rows: &mut OperandRows<'k>,
     ) -> Self {
-        // SAFETY: only the result is written.
-        unsafe { Self::with_values(program, program.result(), &[], sources, operands) }
+        // SAFETY: the caller's promise. Only the result is written.
+        unsafe { Self::with_values(program, program.result(), &[], sources, rows) }
     }
 
     /// Like [`new`](Self::new), with slots that were made earlier for the program and its result.
+    ///
+    /// # Safety
+    ///
+    /// As for [`new`](Self::new).
     #[cfg(feature = "std")]
-    pub(crate) fn with_slots(
+    pub(crate) unsafe fn with_slots(
         program: &'k ScalarProgram,
         slots: &'k Slots,
         sources: &[OperandSource],
         rows: &mut OperandRows<'k>,
     ) -> Self {
-        let machine = Machine::with_slots(program, slots, sources, rows);
+        // SAFETY: the caller's promise.
+        let machine = unsafe { Machine::with_slots(program, slots, sources, rows) };
         Interpreted {
             machine,
             value: program.result(),
@@ -342,7 +357,7 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
     ///
     /// # Safety
     ///
-    /// While the kernel runs, each pointer of `beside`, offset by that row, can be written to for
+    /// As for [`new`](Self::new). While the kernel runs, each pointer of `beside`, offset by that row, can be written to for
     /// each position of the nest, and nothing else accesses this memory.
     pub unsafe fn with_values(
         program: &'k ScalarProgram,
@@ -352,7 +367,8 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
         rows: &mut OperandRows<'k>,
     ) -> Self {
         let results = beside.iter().map(|beside| beside.value).chain([value]);
-        let machine = Machine::new(program, results, sources, rows);
+        // SAFETY: the caller's promise.
+        let machine = unsafe { Machine::new(program, results, sources, rows) };
         let written = if beside.is_empty() { Row::new(&[]) } else { rows.next_row() };
         Interpreted {
             machine,
@@ -385,9 +401,8 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
     fn values(&mut self, value: Register, len: usize) -> *const T {
         let line = self.machine.line(value);
         let kind = self.machine.program.kind(value);
-        let stored = if kind == T::KIND { T::take(line) } else { core::ptr::null() };
-        if !stored.is_null() {
-            return stored;
+        if T::IN_REGISTERS && kind == T::KIND {
+            return line.start().cast();
         }
         self.result.clear();
         match kind {
@@ -415,9 +430,12 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
 }
 
 impl<'k> Machine<'k> {
-    /// A machine that computes these `results`. `sources` has one entry for each operand, and
-    /// `rows` has one row for each operand and one more for each table.
-    pub(crate) fn new(
+    /// A machine that computes these `results`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Interpreted::new`].
+    pub(crate) unsafe fn new(
         program: &'k ScalarProgram,
         results: impl Iterator<Item = Register>,
         sources: &[OperandSource],
@@ -427,8 +445,12 @@ impl<'k> Machine<'k> {
     }
 
     /// Like [`new`](Self::new), with slots that were made earlier for the program and its results.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Interpreted::new`].
     #[cfg(feature = "std")]
-    pub(crate) fn with_slots(
+    pub(crate) unsafe fn with_slots(
         program: &'k ScalarProgram,
         slots: &'k Slots,
         sources: &[OperandSource],
@@ -573,13 +595,11 @@ impl Task for SpanRun<'_, '_> {
 }
 
 macro_rules! outputs {
-    ($($t:ty, $kind:ident, |$line:ident| $take:expr;)*) => {$(
+    ($($t:ty, $kind:ident, $in_registers:literal;)*) => {$(
+        impl sealed::Output for $t {}
         impl ProgramOutput for $t {
             const KIND: RegisterKind = RegisterKind::$kind;
-            #[cfg_attr(not(unoptimized), inline(always))]
-            fn take($line: RegisterLine) -> *const Self {
-                $take
-            }
+            const IN_REGISTERS: bool = $in_registers;
             #[cfg_attr(not(unoptimized), inline(always))]
             fn of(value: f64) -> Self {
                 CastTo::cast_to(value)
@@ -593,24 +613,24 @@ macro_rules! outputs {
 }
 
 outputs! {
-    f32, F32, |line| line.0.cast();
-    f64, F64, |line| line.0.cast();
-    isize, Int, |line| line.0.cast();
-    bool, Bool, |line| line.0.cast();
-    i8, Int, |_line| core::ptr::null();
-    i16, Int, |_line| core::ptr::null();
-    i32, Int, |_line| core::ptr::null();
-    i64, Int, |_line| core::ptr::null();
-    u8, Int, |_line| core::ptr::null();
-    u16, Int, |_line| core::ptr::null();
-    u32, Int, |_line| core::ptr::null();
-    u64, Int, |_line| core::ptr::null();
-    usize, Int, |_line| core::ptr::null();
+    f32, F32, true;
+    f64, F64, true;
+    isize, Int, true;
+    bool, Bool, true;
+    i8, Int, false;
+    i16, Int, false;
+    i32, Int, false;
+    i64, Int, false;
+    u8, Int, false;
+    u16, Int, false;
+    u32, Int, false;
+    u64, Int, false;
+    usize, Int, false;
 }
 #[cfg(feature = "half")]
 outputs! {
-    half::f16, F32, |_line| core::ptr::null();
-    half::bf16, F32, |_line| core::ptr::null();
+    half::f16, F32, false;
+    half::bf16, F32, false;
 }
 
 impl SpanOperand<'_> {

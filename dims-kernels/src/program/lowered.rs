@@ -85,7 +85,9 @@ impl LoweredProgram<'_> {
     /// operand's elements, which are valid during the run.
     pub(crate) unsafe fn over<'k>(&'k self, rows: &mut OperandRows<'k>) -> LoweredRun<'k> {
         let results = core::iter::once(self.program.result());
-        LoweredRun { machine: Machine::new(&self.program, results, &self.sources, rows), dtype: self.dtype }
+        // SAFETY: the program was lowered with these sources, and the caller promises the rows.
+        let machine = unsafe { Machine::new(&self.program, results, &self.sources, rows) };
+        LoweredRun { machine, dtype: self.dtype }
     }
 
     /// The program as a kernel.

@@ -36,9 +36,13 @@ impl<A: Copy> Lanes<A> {
         Lanes { lanes: [reducer.start(); LANES], used: 0, tail: reducer.start(), steps: 0 }
     }
 
-    /// Adds a tile that was just loaded. Its first element is the `seen`th.
+    /// Adds the `len` elements of a tile. The first is the `seen`th of all.
+    ///
+    /// # Safety
+    ///
+    /// The kernel has loaded a tile of `len` elements, without a mask and without a fault.
     #[cfg_attr(not(unoptimized), inline(always))]
-    pub fn add<I: Isa, K: Kernel, R: Reducer<K::Elem, Acc = A>>(
+    pub unsafe fn add<I: Isa, K: Kernel, R: Reducer<K::Elem, Acc = A>>(
         &mut self,
         kernel: &K,
         len: usize,
@@ -52,8 +56,7 @@ impl<A: Copy> Lanes<A> {
                 for (lane, acc) in lanes.iter_mut().enumerate() {
                     for row in 0..UNROLL {
                         let x = x + row * LANES + lane;
-                        // SAFETY: the index is less than the length of the tile, which was loaded
-                        // without a mask.
+                        // SAFETY: the index is less than `len`.
                         *acc = reducer.step::<I>(*acc, unsafe { kernel.get::<I>(x) }, seen + x);
                     }
                 }
@@ -61,8 +64,7 @@ impl<A: Copy> Lanes<A> {
             }
             while x + LANES <= len {
                 for (lane, acc) in lanes.iter_mut().enumerate() {
-                    // SAFETY: the index is less than `len`, the length of the tile, which was
-                    // loaded without a mask.
+                    // SAFETY: the index is less than `len`.
                     *acc = reducer.step::<I>(*acc, unsafe { kernel.get::<I>(x + lane) }, seen + x + lane);
                 }
                 x += LANES;
@@ -76,8 +78,7 @@ impl<A: Copy> Lanes<A> {
             lanes.copy_from_slice(&self.lanes[..TAIL_LANES]);
             while x + TAIL_LANES <= len {
                 for (lane, acc) in lanes.iter_mut().enumerate() {
-                    // SAFETY: the index is less than `len`, the length of the tile, which was
-                    // loaded without a mask.
+                    // SAFETY: the index is less than `len`.
                     *acc = reducer.step::<I>(*acc, unsafe { kernel.get::<I>(x + lane) }, seen + x + lane);
                 }
                 x += TAIL_LANES;
@@ -88,8 +89,7 @@ impl<A: Copy> Lanes<A> {
         }
         self.steps += len - x;
         while x < len {
-            // SAFETY: the index is less than `len`, the length of the tile, which was loaded
-            // without a mask.
+            // SAFETY: the index is less than `len`.
             self.tail = reducer.step::<I>(self.tail, unsafe { kernel.get::<I>(x) }, seen + x);
             x += 1;
         }

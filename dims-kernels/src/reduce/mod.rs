@@ -358,9 +358,11 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
             return reducer.start();
         }
         if R::AT_ONCE {
-            return at_once::<I, K, R>(kernel, inner, seen, reducer);
+            // SAFETY: the tile was just loaded, without a mask and without a fault.
+            return unsafe { at_once::<I, K, R>(kernel, inner, seen, reducer) };
         }
-        lanes.add::<I, K, R>(kernel, inner, seen, reducer);
+        // SAFETY: the tile was just loaded, without a mask and without a fault.
+        unsafe { lanes.add::<I, K, R>(kernel, inner, seen, reducer) };
         return lanes.total::<I, K::Elem, R>(reducer);
     }
     let mut totals = SmallVec::new();
@@ -386,10 +388,12 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
             }
             if R::AT_ONCE {
                 blocks += 1;
-                let part = at_once::<I, K, R>(kernel, len, seen, reducer);
+                // SAFETY: the tile was just loaded, without a mask and without a fault.
+                let part = unsafe { at_once::<I, K, R>(kernel, len, seen, reducer) };
                 push::<I, K::Elem, R>(&mut totals, blocks, part, reducer);
             } else {
-                lanes.add::<I, K, R>(kernel, len, seen, reducer);
+                // SAFETY: the tile was just loaded, without a mask and without a fault.
+                unsafe { lanes.add::<I, K, R>(kernel, len, seen, reducer) };
             }
             if lanes.steps >= BLOCK {
                 blocks += 1;
@@ -408,9 +412,13 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     total::<I, K::Elem, R>(totals, rest, reducer)
 }
 
-/// The state of a tile that was just loaded, without a mask.
+/// The state after the `len` elements of a tile.
+///
+/// # Safety
+///
+/// The kernel has loaded a tile of `len` elements, without a mask and without a fault.
 #[cfg_attr(not(unoptimized), inline(always))]
-fn at_once<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
+unsafe fn at_once<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     kernel: &K,
     len: usize,
     seen: usize,
@@ -418,7 +426,8 @@ fn at_once<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
 ) -> R::Acc {
     let mut values = [const { MaybeUninit::uninit() }; TILE];
     let values = &mut values[..len];
-    fill_tile::<I, K>(kernel, values);
+    // SAFETY: the caller's promise.
+    unsafe { fill_tile::<I, K>(kernel, values) };
     // SAFETY: all of them were just written.
     let values = unsafe { core::slice::from_raw_parts(values.as_ptr().cast(), len) };
     reducer.line::<I>(values, seen)
@@ -502,7 +511,8 @@ fn across_block<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
             if faults.any() {
                 return;
             }
-            across_tile::<I, K, R>(kernel, accs, seen, reducer);
+            // SAFETY: the tile was just loaded, without a mask and without a fault.
+            unsafe { across_tile::<I, K, R>(kernel, accs, seen, reducer) };
             moved = Some((last, accs.len()));
         }
         seen += 1;
@@ -545,15 +555,20 @@ fn prefetch_gathered<I: Isa, K: Kernel>(
     at[loop_] = here;
 }
 
+/// Adds each element of a tile to the state of its position.
+///
+/// # Safety
+///
+/// The kernel has loaded a tile with an element for each state, without a mask and without a fault.
 #[cfg_attr(not(unoptimized), inline(always))]
-fn across_tile<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
+unsafe fn across_tile<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     kernel: &K,
     block: &mut [R::Acc],
     seen: usize,
     reducer: R,
 ) {
     for (x, acc) in block.iter_mut().enumerate() {
-        // SAFETY: `x` is less than the length of the tile that was just loaded, without a mask.
+        // SAFETY: the caller's promise.
         *acc = reducer.step::<I>(*acc, unsafe { kernel.get::<I>(x) }, seen);
     }
 }

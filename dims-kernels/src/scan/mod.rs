@@ -308,7 +308,8 @@ impl<K: Kernel> Task for Scan<'_, K> {
                 if faults.any() {
                     return faults.into_result();
                 }
-                fill_tile::<I, K>(&kernel, &mut blocks[done..done + tile.len]);
+                // SAFETY: the tile was just loaded, without a mask and without a fault.
+                unsafe { fill_tile::<I, K>(&kernel, &mut blocks[done..done + tile.len]) };
                 done += tile.len;
                 tiles.advance();
             }
@@ -392,7 +393,8 @@ impl<K: Kernel> Task for ReplacingScan<'_, K> {
             if faults.any() {
                 return faults.into_result();
             }
-            fill_tile::<I, K>(&kernel, &mut buffer[..tile.len]);
+            // SAFETY: the tile was just loaded, without a mask and without a fault.
+            unsafe { fill_tile::<I, K>(&kernel, &mut buffer[..tile.len]) };
             // SAFETY: these are slots from the caller of `replace`, as many as the nest has
             // positions. The kernel may read them, but not while they are written.
             unsafe { core::ptr::copy_nonoverlapping(buffer.as_ptr().cast(), place.add(done), tile.len) };

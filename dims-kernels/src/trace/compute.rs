@@ -278,7 +278,9 @@ pub(crate) fn mapped<T: ProgramOutput>(field: &Field, order: &[usize]) -> Result
         expression: field.program.describe(),
         loops: StepLoops::new::<T>(&nest, len, threads),
     });
-    let lower = |nest| Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest));
+    // SAFETY: the field's program loads its operands. The sources are their memory, and the nest
+    // has their rows.
+    let lower = |nest| unsafe { Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest)) };
     collect(&nest.split(0, threads), lower, Destination::New(len)).inspect(|data| told(data))
 }
 
@@ -322,9 +324,10 @@ pub(crate) fn together(
             .collect();
         let parts = nest.split(0, threads);
         let kernel = |nest| {
-            // SAFETY: the last row has the strides of a result of `len` elements, and each target
-            // has room for it. Parts of the nest write disjoint elements, and nothing reads them
-            // before the pass ends.
+            // SAFETY: the field's program loads its operands. The sources are their memory, and the
+            // nest has their rows. The last row has the strides of a result of `len` elements, and
+            // each target has room for it. Parts of the nest write disjoint elements, and nothing
+            // reads them before the pass ends.
             unsafe {
                 Interpreted::<T>::with_values(
                     &field.program,

@@ -153,7 +153,11 @@ fn summed<T: ProgramOutput + Real>(
     let work = len.saturating_mul(count);
     explain(&nest, work);
     let computed = |nest| {
-        AnyElements::computed(Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest)))
+        // SAFETY: the field's program loads its operands. The sources are their memory, and the
+        // nest has their rows.
+        AnyElements::computed(unsafe {
+            Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest))
+        })
     };
     reduce_any(&nest, &mut NestParts::new(), &computed, work, Destination::New(len), count, reducers::Sum)
 }

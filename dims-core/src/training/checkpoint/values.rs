@@ -59,13 +59,6 @@ macro_rules! stored_types {
     };
 }
 
-/// Options for writing.
-#[derive(Clone, Copy)]
-pub(super) struct Which {
-    #[cfg_attr(not(feature = "half"), allow(dead_code))]
-    pub(super) floats: StoredFloats,
-}
-
 /// The type to which `f32` and `f64` are converted.
 #[derive(Clone, Copy)]
 pub(super) enum StoredFloats {
@@ -81,7 +74,7 @@ pub(super) struct Writing<'w> {
     pub(super) file: &'w mut SafetensorsWriter,
     pub(super) name: &'w str,
     #[cfg_attr(not(feature = "half"), allow(dead_code))]
-    pub(super) which: Which,
+    pub(super) floats: StoredFloats,
 }
 
 impl Visitor<0, 1> for Writing<'_> {
@@ -104,7 +97,7 @@ impl Visitor<0, 1> for Writing<'_> {
         let data: &dyn Any = &data;
         let keys = S::KEYS.as_slice();
         #[cfg(feature = "half")]
-        match self.which.floats {
+        match self.floats {
             StoredFloats::Same => {}
             StoredFloats::F16 => {
                 if let Some(data) = nearest::<f16>(data) {

@@ -13,7 +13,7 @@ use crate::expr::step::check_taken;
 #[cfg(feature = "std")]
 use crate::expr::step::{is_heard, is_recorded};
 use crate::grad::Parameters;
-use crate::grad::parameters::{Path, Sides, Visitor, is_learned};
+use crate::grad::parameters::{Path, Sides, Visitor, Walk, is_learned};
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
 use crate::types::set::Dims;
@@ -210,7 +210,8 @@ impl<P: Parameters> Accumulator<P> {
 
 /// The exponential moving average of parameters: `average = decay * average + (1 - decay) * p` at
 /// each update. It starts with the first parameters. The average of parameters in half precision is
-/// kept in `f32`, and returned rounded.
+/// kept in `f32`, and returned rounded. Fields with `#[parameters(state)]`, such as the running
+/// moments of a `BatchNorm`, are not averaged: they are those of the last update.
 ///
 /// ```
 /// use typed_dims::optim::Average;
@@ -246,13 +247,17 @@ impl<P: Parameters> Average<P> {
     pub fn try_update(&mut self, parameters: &P) -> Result<(), DimError> {
         up_to_1("Average", "decay", self.decay)?;
         match &mut self.value {
-            Some(value) => summed(
-                value,
-                &mut self.exact,
-                [parameters],
-                ["the average", "the parameters"],
-                &mut WithScalars(Blend(self.decay), StepScalars::Numbers([])),
-            ),
+            Some(value) => {
+                summed(
+                    value,
+                    &mut self.exact,
+                    [parameters],
+                    ["the average", "the parameters"],
+                    &mut WithScalars(Blend(self.decay), StepScalars::Numbers([])),
+                )?;
+                *value = P::walk([parameters, &*value], &mut Path::new(), &mut Learned)?;
+                Ok(())
+            }
             None => {
                 // Copied now, so that the next step of the parameters need not copy.
                 self.value = Some(P::walk([parameters], &mut Path::new(), &mut Copied)?);
@@ -269,6 +274,21 @@ impl<P: Parameters> Average<P> {
     /// The average; `None` before the first update.
     pub fn into_value(self) -> Option<P> {
         self.value
+    }
+}
+
+/// The learned tensors of the second value, with the state of the first.
+struct Learned;
+
+impl Walk<2> for Learned {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        _: &Path,
+        [_, learned]: [&Named<T, S, R>; 2],
+    ) -> Result<Named<T, S, R>, DimError> {
+        Ok(learned.clone())
     }
 }
 

@@ -150,7 +150,7 @@ impl DerivedParameters for ByPath {
         walk: &mut W,
     ) -> Result<Self, W::Error> {
         let first = of[0].parameters();
-        if let Some(other) = of.iter().map(|own| own.parameters().len()).find(|&len| len != first.len()) {
+        if let Some(other) = other_length(of.iter().copied()) {
             return Err(walk.mismatch(path, Mismatch::Length { first: first.len(), other }));
         }
         let states = first.iter().enumerate().map(|(at, own)| {
@@ -165,13 +165,31 @@ impl DerivedParameters for ByPath {
     }
 
     fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
-        changed: [&mut Self; M],
+        mut changed: [&mut Self; M],
         read: [&Self; N],
         path: &mut Path,
         visit: &mut V,
     ) -> Result<(), V::Error> {
-        visit_slices(changed.map(|own| own.parameters_mut()), read.map(ByPath::parameters), path, visit)
+        let all = || changed.iter().map(|own| &**own).chain(read);
+        let paths = all().next().map(|own| own.parameters().iter().map(|own| own.path().clone()));
+        let paths: Vec<Path> = paths.into_iter().flatten().collect();
+        if let Some(other) = other_length(all()) {
+            return Err(visit.mismatch(path, Mismatch::Length { first: paths.len(), other }));
+        }
+        for (at, own) in paths.iter().enumerate() {
+            let changed = changed.each_mut().map(|own| &mut own.parameters_mut()[at]);
+            let read = read.map(|own| &own.parameters()[at]);
+            path.part(own, |path| Parameters::visit(changed, read, path, visit))?;
+        }
+        Ok(())
     }
+}
+
+/// A number of parameters that differs from the first one.
+fn other_length<'s>(of: impl Iterator<Item = &'s ByPath>) -> Option<usize> {
+    let mut lens = of.map(|own| own.parameters().len());
+    let first = lens.next()?;
+    lens.find(|&len| len != first)
 }
 
 /// Implements the walks of structs: fields are walked and settings are passed to the walk, both

@@ -371,9 +371,13 @@ impl FusedLoops {
         let SumOrder { nest, len, count, positions, .. } = &sum.order;
         sum.order.note::<T>(&|| self.program.describe_value(sum.value));
         let computed = |nest| {
+            // SAFETY: the program loads these sources, and the nest has their rows.
+            let machine = unsafe {
+                Machine::with_slots(&self.program, &self.slots, sources, &mut self.nest.operands())
+            };
             AnyElements::computed(SummedLoops::<T> {
                 loops: self,
-                machine: Machine::with_slots(&self.program, &self.slots, sources, &mut self.nest.operands()),
+                machine,
                 targets: *targets,
                 value: sum.value,
                 numbers: sum.order.numbers(nest),
@@ -393,7 +397,9 @@ impl FusedLoops {
     /// The positions of the nest are elements of the sources. At each of the targets there is room
     /// for the results of all parts.
     unsafe fn part(&self, nest: &Nest, sources: &[OperandSource], targets: &FusedTargets<'_>, from: usize) {
-        let mut machine = Machine::with_slots(&self.program, &self.slots, sources, &mut nest.operands());
+        // SAFETY: the program loads these sources, and the nest has their rows.
+        let mut machine =
+            unsafe { Machine::with_slots(&self.program, &self.slots, sources, &mut nest.operands()) };
         let mut done = from;
         for_each_run(nest, self.tile, &mut |run| {
             let span = Span { at: run.at, rows: run.rows, len: run.len };

@@ -246,7 +246,11 @@ where
     let nest = Nest::reduce(&field.sizes, order, reduced, &rows);
     let sources = memories.sources(field);
     let computed = |nest| {
-        AnyElements::computed(Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest)))
+        // SAFETY: the field's program loads its operands. The sources are their memory, and the
+        // nest has their rows.
+        AnyElements::computed(unsafe {
+            Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest))
+        })
     };
     let work = len.saturating_mul(count);
     reduce_any(&nest, &mut NestParts::new(), &computed, work, Destination::New(len), count, reducer)

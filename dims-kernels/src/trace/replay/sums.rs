@@ -303,7 +303,11 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOverLoops<T> {
                 self.note(work, &|| program.describe());
                 let computed = |nest| {
                     let mut rows = Nest::operands(nest);
-                    AnyElements::computed(Interpreted::<T>::with_slots(program, slots, &sources, &mut rows))
+                    // SAFETY: the program loads the operands of the sum. The sources are their
+                    // memory, and the nest has their rows.
+                    AnyElements::computed(unsafe {
+                        Interpreted::<T>::with_slots(program, slots, &sources, &mut rows)
+                    })
                 };
                 let mut parts = NestParts::new();
                 written(cell, len, |to| {

@@ -378,9 +378,14 @@ fn repeated<T: ProgramOutput + Real>(
         let mut rows = rows_of_change(&nest);
         let [mask, bias] = &changes;
         let (mask, _, sources) = mask.as_ref().expect("a step of attention has a mask");
-        let mask = Interpreted::<bool>::new(&mask.program, sources, &mut rows);
+        // SAFETY: the program of the mask loads the operands of the mask. The sources are their
+        // memory, and the nest has their rows. Then the rows of the bias follow.
+        let mask = unsafe { Interpreted::<bool>::new(&mask.program, sources, &mut rows) };
         let bias = bias.as_ref();
-        let bias = bias.map(|(bias, _, sources)| Interpreted::<T>::new(&bias.program, sources, &mut rows));
+        let bias = bias.map(|(bias, _, sources)| {
+            // SAFETY: as above.
+            unsafe { Interpreted::<T>::new(&bias.program, sources, &mut rows) }
+        });
         Box::new(LoweredScores { mask, bias })
     };
     // SAFETY: the memory of each operand has an element for each position of the loops, as
