@@ -109,7 +109,7 @@ impl Input {
         }
     }
 
-    /// The matrices of a batch. `make` gets their elements.
+    /// The matrices of a batch. `make` builds each one from a function that returns its elements.
     fn batch<T: BenchElement, M>(
         self,
         (rows, batch): (usize, usize),

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    /// What scikit-learn computes: see `reference.py`.
+    /// The numbers that scikit-learn computes: see `reference.py`.
     fn reference() -> Value {
         let all: Value = serde_json::from_str(include_str!("reference.json")).expect("JSON");
         all["gaussian_process"].clone()

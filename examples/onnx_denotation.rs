@@ -37,7 +37,7 @@ fn main() -> ExitCode {
 
 /// The report on a model, and whether it is clean.
 fn check(model: &OnnxModel) -> (String, bool) {
-    // An input that is not a tensor is listed as an error; the axes are checked all the same.
+    // If an input is not a tensor, an error replaces the list. The axes are still checked.
     let mut lines: Vec<String> = match model.inputs() {
         Ok(inputs) => inputs.iter().map(|input| format!("input {input}")).collect(),
         Err(error) => vec![format!("inputs: {error}")],

@@ -1,5 +1,5 @@
-//! The readers of files as a fuzz target: safetensors, npy, npz and ONNX. Any bytes must be read,
-//! or give an error with a reason.
+//! The readers of files as a fuzz target: safetensors, npy, npz and ONNX. For any bytes, a reader
+//! must return a value or an error with a reason.
 //!
 //! The first byte of an input says whether the others are a file, or changes to a valid one.
 
@@ -19,7 +19,7 @@ dims! {
     struct In = 3;
 }
 
-/// One file of each kind.
+/// Valid files: at least one of each kind.
 static FILES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let counted = || from_fn((Out.of(2), In), |(row, column)| (row * 3 + column) as f32);
     let mut many = safetensors::SafetensorsWriter::new();
@@ -52,8 +52,8 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// A file with changes of four bytes each: two for the position, one for the kind, and one for the
-/// value.
+/// Applies changes to a file. Each change is four bytes: two for the position, one for the kind of
+/// change, and one for the value.
 fn changed(file: &[u8], changes: &[u8]) -> Vec<u8> {
     let mut file = file.to_vec();
     for change in changes.chunks_exact(4) {

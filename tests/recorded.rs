@@ -404,7 +404,7 @@ fn inputs_are_those_that_were_recorded() {
     let error = |lists: &Lists| program.try_call(lists).expect_err("other inputs").to_string();
     let found = error(&(vec![floats(1)], vec![floats(2), floats(3)]));
     assert_eq!(found, "found input `1.0`, but `0.1` was recorded at this position");
-    assert_eq!(error(&(vec![floats(1), floats(2)], vec![])), "there is no input `1.0`");
+    assert_eq!(error(&(vec![floats(1), floats(2)], vec![])), "input `1.0` is missing");
     let program = record(|x: &Floats| (x * 2.0).eval(), &floats(1)).unwrap();
     let inner = caught(|| grad(|x: &Floats| program.call(x).sum((Batch, Width)), &floats(1)));
     let text =

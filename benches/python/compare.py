@@ -32,11 +32,11 @@ from pathlib import Path
 PEERS = Path(__file__).resolve().parent.parent / "peers"
 
 TURN = 0.002  # seconds that a turn of short calls lasts
-ALONE = 50e-6  # if no peer takes less, calls are timed one by one, as many of each, and the fastest of a turn counts
+ALONE = 50e-6  # if no peer takes less, calls are timed one by one, the same number for each peer, and the fastest of a turn counts
 MOST_ALONE = 8
 SLOW = 0.030  # calls that take longer, and ten times as long as the fastest, have few turns
 ROUNDS_OF_SLOW = 3
-QUIET = 0.1  # a round is quiet if other processes had less of one CPU
+QUIET = 0.1  # a round is quiet if other processes used less than this share of one CPU
 TOLERANCE = 2e-5  # of the largest element, as in benches/peers
 
 

@@ -43,15 +43,15 @@ pub enum DimError {
         /// Where the second size came from.
         second_origin: Origin,
     },
-    /// A dim with a static size was bound to an axis of another size.
+    /// A dim with a static size was bound to an axis of another size, or given another size.
     StaticSize {
         /// The dim's name.
         dim: &'static str,
         /// Its static size.
         fixed: usize,
-        /// The size of the axis.
+        /// The other size.
         found: usize,
-        /// Where it was bound.
+        /// Where the dim was bound or given the size.
         origin: Origin,
     },
     /// The size of a dim was needed, but nothing has given it one.
@@ -125,13 +125,13 @@ pub enum DimError {
         /// Whether the pattern has `...` for more.
         spread: bool,
     },
-    /// Two positional axes differ, and neither is of size 1.
+    /// Two positional axes have different sizes, and neither size is 1.
     Broadcast {
         /// The axis, counted from the right, from 0.
         axis: usize,
         /// The size in one operand.
         first: usize,
-        /// The size in another.
+        /// The size in another operand.
         second: usize,
     },
     /// The number of elements does not match the shape.
@@ -161,8 +161,8 @@ pub enum DimError {
         operation: &'static str,
         /// Where it ran.
         origin: Origin,
-        /// The names of the parameters it depends on. Parameters in a struct, a tuple or a list
-        /// have names.
+        /// The names of the parameters it depends on. Of more than four, only the first three are
+        /// named. Parameters in a struct, a tuple or a list have names.
         parameters: String,
     },
     /// A user-defined function has no derivative.
@@ -202,16 +202,16 @@ pub enum DimError {
     Matrix {
         /// The operation.
         operation: &'static str,
-        /// What is wrong with the matrix.
+        /// Why it failed, such as `is singular`.
         failure: String,
-        /// The number of the matrix among those of the batch of one call.
+        /// The index of the matrix in the batch of one call.
         at: usize,
         /// Its position in the batch, such as `b = 3, t = 7`; empty if there is only one matrix. In
         /// a loop of calls, such as `map_each`, the position of the example comes first.
         place: String,
     },
-    /// Any other error: sizes that do not fit together, an argument that is out of range, or an
-    /// operation that cannot be recorded.
+    /// Any other error. For example, sizes do not fit together, an argument is out of range, or an
+    /// operation cannot be recorded.
     Shape {
         /// The text of the error.
         what: String,
@@ -230,8 +230,8 @@ impl fmt::Display for OriginSuffix {
     }
 }
 
-/// The source location of a step, appended to its name. `is_backward` if the step computes a
-/// gradient.
+/// The source location of a step, appended to its name. `is_backward` is true if the step computes
+/// a gradient.
 pub(crate) struct StepSuffix {
     pub(crate) place: Origin,
     pub(crate) is_backward: bool,

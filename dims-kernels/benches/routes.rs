@@ -26,44 +26,44 @@ const HOPELESS: u32 = 8;
 
 /// The layout of a matrix: contiguous along its rows, along its columns, or neither.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Lies {
+enum OperandLayout {
     Rows,
     Columns,
     Apart,
 }
 
-impl Lies {
+impl OperandLayout {
     /// The strides of rows and columns, and the number of elements of the memory.
     fn strides(self, rows: usize, columns: usize) -> ([isize; 2], usize) {
         let (row, col) = match self {
-            Lies::Rows => (columns, 1),
-            Lies::Columns => (1, rows),
-            Lies::Apart => (2 * columns, 2),
+            OperandLayout::Rows => (columns, 1),
+            OperandLayout::Columns => (1, rows),
+            OperandLayout::Apart => (2 * columns, 2),
         };
-        ([row as isize, col as isize], rows * columns * if self == Lies::Apart { 2 } else { 1 })
+        ([row as isize, col as isize], rows * columns * if self == OperandLayout::Apart { 2 } else { 1 })
     }
 }
 
-use Lies::{Apart, Columns, Rows};
+use OperandLayout::{Apart, Columns, Rows};
 
 /// `count` products of one size and layout, each with separate memory.
 struct Shape {
     class: &'static str,
     count: usize,
     sizes: [usize; 3],
-    lies: [Lies; 3],
+    layouts: [OperandLayout; 3],
 }
 
-const fn shape(class: &'static str, count: usize, sizes: [usize; 3], lies: [Lies; 3]) -> Shape {
-    Shape { class, count, sizes, lies }
+const fn shape(class: &'static str, count: usize, sizes: [usize; 3], layouts: [OperandLayout; 3]) -> Shape {
+    Shape { class, count, sizes, layouts }
 }
 
 /// All row-major.
-const ROW_MAJOR: [Lies; 3] = [Rows, Rows, Rows];
+const ROW_MAJOR: [OperandLayout; 3] = [Rows, Rows, Rows];
 /// The right matrix is column-major.
-const TRANSPOSED_B: [Lies; 3] = [Rows, Columns, Rows];
+const TRANSPOSED_B: [OperandLayout; 3] = [Rows, Columns, Rows];
 /// The left matrix is column-major.
-const TRANSPOSED_A: [Lies; 3] = [Columns, Rows, Rows];
+const TRANSPOSED_A: [OperandLayout; 3] = [Columns, Rows, Rows];
 
 /// `m` x `k` by `k` x `n`.
 const SHAPES: &[Shape] = &[
@@ -137,13 +137,13 @@ fn main() {
 
 /// Prints the line of a shape and an element type.
 fn line<T: Num>(elements: &str, shape: &Shape, filter: &str, element: fn(f32) -> T) {
-    let &Shape { class, count, sizes: [m, k, n], lies: [a, b, c] } = shape;
+    let &Shape { class, count, sizes: [m, k, n], layouts: [a, b, c] } = shape;
     let name = format!("{class}: {count} {elements} {m}x{k} by {k}x{n} {a:?} {b:?} {c:?}");
     if !name.contains(filter) {
         return;
     }
-    let matrices = |lies: Lies, rows, columns| {
-        let (strides, len) = lies.strides(rows, columns);
+    let matrices = |layout: OperandLayout, rows, columns| {
+        let (strides, len) = layout.strides(rows, columns);
         let data: Vec<T> = (0..count * len).map(|at| element((at * 7 % 23) as f32 / 23.0 - 0.5)).collect();
         (data, strides, len as isize)
     };

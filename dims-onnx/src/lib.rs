@@ -6,8 +6,8 @@
 //! each axis its size (a number, or a name that ONNX calls *dim_param*) and its denotation. The
 //! macro `onnx_dims!` generates dims and structs from them.
 //!
-//! [`check_denotations`](OnnxModel::check_denotations) is the checker that ONNX proposed as
-//! *Dimension Denotation*: it propagates the meaning of axes from the inputs through the graph, and
+//! [`check_denotations`](OnnxModel::check_denotations) implements the check that ONNX proposed as
+//! *Dimension Denotation*. It propagates the meaning of axes from the inputs through the graph, and
 //! compares it with the meaning that each operator expects. See [`denotation`].
 //!
 //! ```
@@ -46,7 +46,7 @@ use prost::Message;
 use prost::bytes::Bytes;
 use std::path::Path;
 
-/// The greatest number of axes of a tensor. Real models have at most 8.
+/// The greatest number of axes of an input or an output. Real models have at most 8.
 pub const MOST_AXES: usize = 26;
 
 /// A model as read from its file.

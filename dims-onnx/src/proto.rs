@@ -125,10 +125,10 @@ pub struct TensorProto {
     /// The number of the element type.
     #[prost(int32, tag = "2")]
     pub data_type: i32,
-    /// The elements, if they are small integers.
+    /// The elements, if they are integers of at most 32 bits and are not in `raw_data`.
     #[prost(int32, repeated, tag = "5")]
     pub int32_data: Vec<i32>,
-    /// The elements, if they are integers.
+    /// The elements, if they are 64-bit integers and are not in `raw_data`.
     #[prost(int64, repeated, tag = "7")]
     pub int64_data: Vec<i64>,
     /// The name.

@@ -82,7 +82,7 @@ pub enum XlaError {
     },
     /// A check of a call failed.
     Check {
-        /// What is wrong, such as "an index is out of range".
+        /// The problem, such as "an index is out of range".
         what: &'static str,
         /// The operation.
         operation: &'static str,
@@ -91,7 +91,7 @@ pub enum XlaError {
     },
     /// A sharding does not fit a program or a value.
     Sharding {
-        /// The value, dims and mesh axis.
+        /// The reason, with the value, its dims and the mesh axis.
         message: String,
     },
     /// `typed-dims` returned an error for a program or a value.
@@ -109,8 +109,8 @@ pub enum XlaError {
 }
 
 impl XlaError {
-    /// The name of the code of an error that XLA reported, such as `INVALID_ARGUMENT`. `None` for
-    /// other errors.
+    /// The name of the code of an error that XLA reported, such as `INVALID_ARGUMENT`. Codes that
+    /// Abseil does not define are `UNKNOWN`. `None` for errors that XLA did not report.
     #[must_use]
     pub fn code_name(&self) -> Option<&'static str> {
         let XlaError::Xla { code, .. } = self else { return None };

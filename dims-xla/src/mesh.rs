@@ -6,7 +6,7 @@
 //!
 //! | step | collective |
 //! |---|---|
-//! | sums over a dim that is split | all-reduce |
+//! | reduces a dim that is split, by a sum, a maximum or a softmax for example | all-reduce |
 //! | sums over such a dim, and stores the sum in parts along the same mesh axis | reduce-scatter |
 //! | reads a whole value that is stored in parts | all-gather |
 //! | splits a value along another dim | all-to-all |
@@ -15,8 +15,8 @@
 //! Parameters that are stored in parts are gathered when they are first used. Their gradients, the
 //! moments of the optimizer and the new parameters stay in parts.
 //!
-//! A step that needs adjacent elements, such as a window, a slice, a sort or a running sum, gathers
-//! a split dim first.
+//! A step that needs adjacent elements or their order, such as a window, a slice, a sort, a running
+//! sum or an arg-max, gathers a split dim first.
 //!
 //! ```
 //! use typed_dims::grad::loss_and_grad;

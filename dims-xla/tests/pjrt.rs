@@ -299,8 +299,11 @@ fn arguments_that_are_wrong_are_errors() {
     );
     let foreign = upload(&other, &[1.0; 3]);
     assert_contains(&message(program.run(&[&a, &foreign])), &["argument 1 belongs to another client"]);
-    assert_contains(&message(program.execute(&[])), &["runs on 1 devices, and there are 0 lists"]);
-    assert_contains(&message(program.execute(&[vec![&a, &a], vec![&a, &a]])), &["there are 2 lists"]);
+    assert_contains(&message(program.execute(&[])), &["each of its devices: 1, not 0"]);
+    assert_contains(
+        &message(program.execute(&[vec![&a, &a], vec![&a, &a]])),
+        &["each of its devices: 1, not 2"],
+    );
 
     assert_contains(
         &message(pjrt.upload(&[0; 12], ElementType::F32, &[3], None, 99)),
@@ -416,7 +419,7 @@ fn a_sharded_program_on_four_devices() {
             assert_eq!((outputs[0].device(), outputs[1].sizes()), (device, &[1, 3][..]));
         }
     }
-    assert_contains(&message(program.run(&[&shards[0]])), &["runs on 4 devices, and there are 1 lists"]);
+    assert_contains(&message(program.run(&[&shards[0]])), &["each of its devices: 4, not 1"]);
     let swapped = [vec![&shards[1]], vec![&shards[0]], vec![&shards[2]], vec![&shards[3]]];
     assert_contains(
         &message(program.execute(&swapped)),

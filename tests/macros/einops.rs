@@ -456,7 +456,19 @@ fn conditions_and_positions() {
     assert_eq!(reduce!(empty, h w -> w, sum), array![0, 0, 0]);
     assert_eq!(
         try_reduce!(empty, h w -> w, max).unwrap_err().to_string(),
-        "`max` over axes `h` has no elements to choose from"
+        "`max` over axis `h` has no elements to choose from"
+    );
+    assert_eq!(
+        try_reduce!(empty, h w -> , max).unwrap_err().to_string(),
+        "`max` over axes `h`, `w` has no elements to choose from"
+    );
+    assert_eq!(
+        try_reduce!(empty, ... w -> w, min).unwrap_err().to_string(),
+        "`min` over the axes of `...` has no elements to choose from"
+    );
+    assert_eq!(
+        try_reduce!(empty, ... w -> , min).unwrap_err().to_string(),
+        "`min` over axis `w` and the axes of `...` has no elements to choose from"
     );
     assert_eq!(reduce!(empty, h w -> h, max).len(), 0);
 }

@@ -165,11 +165,11 @@ fn other_results_and_inputs_are_errors() {
     let saved = program.to_saved().expect("it is saved");
     let error = |error: Option<DimError>| error.expect("it is refused").to_string();
     let wrong = saved.restore::<&Matrix, Tensor<f64, (Row,)>>(&zeros(Row.of(4)));
-    assert!(error(wrong.err()).contains("has no result"));
+    assert!(error(wrong.err()).contains("the result of the saved program does not have"));
     let wrong = saved.restore::<&Matrix, (Line, Line)>(&(zeros(Row.of(4)), zeros(Row.of(4))));
-    assert!(error(wrong.err()).contains("has no result `1`"));
+    assert!(error(wrong.err()).contains("result `1` of the saved program"));
     let wrong = saved.restore::<&Matrix, Line>(&zeros(Row.of(5)));
-    assert!(error(wrong.err()).contains("with these dims and sizes"));
+    assert!(error(wrong.err()).contains("these dims and sizes"));
     let loaded: Program<&Line, Line> = saved.restore(&zeros(Row.of(4))).expect("inputs are checked by calls");
     assert!(error(loaded.try_call(&ones(Row.of(4))).err()).contains("the program was recorded for"));
 }

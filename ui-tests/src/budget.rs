@@ -3,9 +3,10 @@
 /// The maximum number of lines that a message may have.
 pub const MOST_LINES: usize = 15;
 
-/// Longer messages, with their number of lines. In these, rustc explains how the closure of a
-/// thread captures the dim, suggests `&`, `&mut` or `.clone()` in copies of the line, shows the
-/// user's struct, or shows the function of another crate that has the bound.
+/// The cases whose messages may be longer, with the maximum number of lines of each. In these,
+/// rustc explains how the closure of a thread captures the dim, suggests `&`, `&mut` or `.clone()`
+/// in copies of the line, shows the user's struct, or shows the function of another crate that has
+/// the bound.
 pub const LONGER: &[(&str, usize)] = &[
     ("fail/scopes/local_dim_in_a_detached_thread", 18),
     ("fail/scopes/local_dim_in_a_thread", 19),

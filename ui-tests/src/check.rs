@@ -45,11 +45,12 @@ pub fn messages(cases: &[Case], folder: &Path) -> HashMap<String, String> {
     messages
 }
 
-/// Copies the models that programs read at compile time into the generated package.
+/// Copies the models that programs read at compile time into the generated package, and adds two
+/// files that are not complete models.
 ///
 /// # Panics
 ///
-/// If they cannot be copied.
+/// If a file cannot be read or written.
 pub fn models(package: &Path) {
     let (from, to) = (home().join("../tests/onnx/models"), package.join("models"));
     fs::create_dir_all(&to).expect("the folder can be made");

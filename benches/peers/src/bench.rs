@@ -64,7 +64,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// The inputs depend only on the seed.
+    /// A case without inputs and peers. The inputs that are added depend only on the seed.
     pub fn new(threads: usize, seed: u64) -> Bench {
         Bench {
             threads,

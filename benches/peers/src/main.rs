@@ -109,7 +109,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// For each name, the case of this name; if there is none, all cases whose names start with it.
+/// For each name, the case with that name. If no case has it, all cases whose names start with it.
+/// All cases if no names are given.
 fn selected(names: &[String]) -> Result<Vec<&'static Case>, String> {
     if names.is_empty() {
         return Ok(CASES.iter().collect());

@@ -41,8 +41,8 @@ pub enum Bound {
     Memory,
 }
 
-/// Rounds of arithmetic, a fraction of a second in all, so that in some of them two threads both
-/// have a CPU all the time.
+/// Rounds of arithmetic. They take a fraction of a second in total, so in some of them each thread
+/// has a CPU the whole time.
 const ROUNDS: usize = 800;
 
 /// The best rate over some rounds. In each round, all threads call `work`, which returns how much

@@ -1,4 +1,4 @@
-//! Results as JSON, to which later runs add, and as tables.
+//! Results: a JSON file that later runs extend, and tables.
 
 use crate::probe::{Bound, Limits};
 use comfy_table::{CellAlignment, Table, presets};
@@ -34,7 +34,7 @@ pub struct Entry {
     pub median: f64,
     pub rounds: usize,
     /// Seconds per call in each round, or `None` if the peer did not run. All peers of a language
-    /// have the same rounds.
+    /// take turns in the same rounds.
     #[serde(default)]
     pub turns: Vec<Option<f64>>,
     /// The share of its time that the probed limits account for, and which limit applies.
@@ -212,7 +212,7 @@ pub fn table(header: &[&str], numbers: &[usize]) -> Table {
     table
 }
 
-/// Three significant digits.
+/// Seconds as milliseconds. Shorter times have more decimals.
 fn milliseconds(seconds: f64) -> String {
     let ms = 1e3 * seconds;
     match ms {

@@ -77,7 +77,7 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// `D` if it carries no size, or [`Nothing`].
+/// The dim if it is declared and has neither a static size nor one given by `of`, or [`Nothing`].
 type UnsizedOf<D> = <<D as DimRef>::Open as Open>::FirstUnsized;
 
 #[diagnostic::do_not_recommend]

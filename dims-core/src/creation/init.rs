@@ -43,7 +43,7 @@ use kernels::step::draw::{deviate, rounded};
 use num_traits::Float;
 use twins::panicking_twin;
 
-/// The product of the sizes of some of the dims.
+/// The product of the sizes of the dims `F`, which are among the dims `D`.
 fn fan<D: SizedDims, F: DimList>(dims: &D, _: &F) -> Result<f64, DimError> {
     let sizes = sizes(dims)?;
     let of = |key| sizes.iter().find(|(own, _)| own.same(key)).map_or(1, |&(_, size)| size);

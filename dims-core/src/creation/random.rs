@@ -13,7 +13,8 @@
 //! [`categorical`] and [`dropout`](crate::operators::nn::dropout::Dropout::dropout)) use the names
 //! of the dims and the indices along them. So every way of batching a function draws the same
 //! numbers: bound dims, `#[batched]`, [`batched`](crate::batch::batched),
-//! [`vmap`](crate::batch::vmap()) and [`map_each`](crate::batch::map_each). The hash is splitmix64:
+//! [`vmap`](crate::batch::vmap()) and [`map_each`](crate::batch::map_each). (Loops over examples,
+//! such as `map_each`, need the feature `std` for this.) The hash is splitmix64:
 //! G. L. Steele, D. Lea, C. H. Flood, 2014, "Fast splittable pseudorandom number generators".
 
 pub use crate::creation::seed::Seed;

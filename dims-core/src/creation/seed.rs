@@ -13,8 +13,9 @@ use kernels::step::draw::{SplitSeed, split};
 
 /// The seed of random numbers: a number, or a tensor without dims.
 ///
-/// Functions that draw take `impl Into<Seed>`: `rand(dims, 7)`, `rand(dims, &seed)`. A number and a
-/// tensor that holds it draw the same elements.
+/// Most functions that draw take `impl Into<Seed>`: `rand(dims, 7)`, `rand(dims, &seed)`. A number
+/// and a tensor that holds it draw the same elements. [`batches`](super::random::batches) and the
+/// functions in [`init`](super::init) take only numbers.
 ///
 /// They differ in [recorded](crate::program) functions. A number is a constant of the program, so
 /// every call draws the same elements. A tensor that is an input, or is computed from inputs, gives

@@ -59,7 +59,8 @@ pub(super) fn undrawn<T: Real, D: Written>(dims: &D) -> Result<Option<Named<T, D
     Ok(Some(build::<T, D>(&sizes, Buffer::traced(data, node))))
 }
 
-/// A tensor of zeros with these dims, in untouched memory. `size` may change the sizes.
+/// A tensor of zeros with these dims, in untouched memory if there is any for the element type.
+/// `size` may change the sizes.
 #[track_caller]
 pub(crate) fn without_elements<T: Element, D: Written>(
     dims: &D,

@@ -24,8 +24,8 @@ const CELL: usize = 16;
 /// Heat maps of tensors with two dims: one dim downwards, the other one to the right. Greater
 /// elements are darker in an SVG, and have denser characters in the terminal.
 ///
-/// The scale goes from the least finite element to the greatest. NaN is `??` in the terminal, and
-/// red in an SVG.
+/// The scale goes from the least finite element to the greatest, and infinities are drawn as the
+/// nearer end of the scale. NaN is `??` in the terminal, and red in an SVG.
 pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     /// A heat map for the terminal, with two characters for each element, in five shades.
     ///
@@ -97,7 +97,7 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
                 svg.rect("cell", place, &colour(map.level(value)), &title);
             }
         }
-        // The least values have nearly the colour of the page.
+        // A frame, because the least values have nearly the colour of the page.
         svg.rect("frame", [left, top, CELL * map.shown(1), CELL * map.shown(0)], "", "");
         Ok(svg.finish(&map.title()))
     }
@@ -177,8 +177,8 @@ impl HeatMap {
         }
     }
 
-    /// An element with the fewest digits that distinguish it: from other `f32`s for floats of at
-    /// most this precision, otherwise from other `f64`s.
+    /// Formats an element with the fewest digits that identify it: as an `f32` if the elements are
+    /// floats of at most this precision, otherwise as an `f64`.
     fn digits(&self, value: f64) -> String {
         if self.is_single { (value as f32).to_string() } else { value.to_string() }
     }

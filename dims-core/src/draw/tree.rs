@@ -23,7 +23,7 @@ struct TreeNode {
 
 impl EinsumPath {
     /// The path as an SVG document: a tree with the operands at its top and the result at its
-    /// bottom. Each product shows its pattern and the number of its multiplications and additions.
+    /// bottom. Each product shows its pattern, and its number of multiplications and additions.
     ///
     /// ```text
     /// std::fs::write("path.svg", einsum_path!("ij,jk,kl->il", a, b, c).to_svg())?;

@@ -126,7 +126,7 @@ impl<T: Element> JoinedArrays<T> {
         let block: usize = axes[before..].iter().map(|axis| axis.size).product();
         let rows: usize = axes[..before].iter().map(|axis| axis.size).product();
         if block > 0 && rows > 0 {
-            copy_blocks(elements, axes, self.out.places().behind(self.start), (self.row, before, block));
+            copy_blocks(elements, axes, self.out.places().starting_at(self.start), (self.row, before, block));
         }
         self.start += block;
     }

@@ -97,11 +97,13 @@ pub struct EngineAxis {
 
 impl EngineTensor {
     fn of<T: Element, S: Dims, R: Rank>(path: &Path, tensor: &Named<T, S, R>) -> Result<Self, DimError> {
-        let path = InputPath::new(path).to_string();
+        let path = InputPath::new(path);
         let Some(dtype) = DType::of::<T>() else {
-            let what = format!("`{path}`: programs do not know elements of `{}`", type_name::<T>());
+            let (tensor, name) = (path.named("tensor"), type_name::<T>());
+            let what = format!("{tensor}: programs do not know elements of `{name}`");
             return Err(DimError::Shape { what });
         };
+        let path = path.to_string();
         let dims = S::KEYS.as_slice().iter().copied().map(Some).chain(core::iter::repeat(None));
         let axes = dims.zip(tensor.expr.axes()).map(|(dim, axis)| EngineAxis { dim, size: axis.size });
         Ok(EngineTensor { path, dtype, axes: axes.collect(), origin: tensor.expr.origin() })
@@ -291,8 +293,8 @@ impl Walk<1> for FoundTensors {
         let mut own = EngineTensor::of(path, tensor)?;
         let held = match self.elements {
             true if tensor.expr.is_traced() => {
-                let path = &own.path;
-                let what = format!("`{path}` belongs to a gradient or to a function that is recorded");
+                let tensor = InputPath::new(path).named("tensor");
+                let what = format!("{tensor} belongs to a gradient or to a function that is recorded");
                 return Err(DimError::Shape { what });
             }
             true => {
@@ -337,7 +339,8 @@ impl Walk<1> for GivenElements {
         let sizes: Vec<usize> = tensor.expr.axes().map(|axis| axis.size).collect();
         let data: Option<Vec<T>> = self.0.next().and_then(|bytes| saved::elements_of_bytes(&bytes));
         let Some(data) = data.filter(|data| data.len() == sizes.iter().product::<usize>()) else {
-            let what = format!("`{}` got too many, too few or invalid elements", InputPath::new(path));
+            let tensor = InputPath::new(path).named("tensor");
+            let what = format!("{tensor} got too many, too few or invalid elements");
             return Err(DimError::Shape { what });
         };
         let change =

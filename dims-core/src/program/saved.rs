@@ -360,9 +360,9 @@ impl Walk<1> for ResultsLike<'_> {
                 && (!self.sized || tensor.expr.axes().map(|axis| axis.size).eq(layout.sizes.iter().copied()))
         });
         let Some((layout, _)) = found else {
-            let (path, name) = (InputPath::new(path), type_name::<T>());
+            let (result, name) = (InputPath::new(path).named("result"), type_name::<T>());
             let what = format!(
-                "the saved program has no result `{path}` of the element type `{name}` with these dims and sizes"
+                "{result} of the saved program does not have the element type `{name}`, these dims and sizes"
             );
             return Err(DimError::Shape { what });
         };
@@ -386,6 +386,6 @@ impl Walk<1> for ResultsLike<'_> {
             }
             _ => String::from("is not in the saved result"),
         };
-        Err(DimError::Shape { what: format!("the setting `{name}` of the result `{path}` {what}") })
+        Err(DimError::Shape { what: format!("the setting `{name}` of {} {what}", path.named("result")) })
     }
 }

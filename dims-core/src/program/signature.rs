@@ -79,6 +79,11 @@ impl InputPath {
         InputPath(path.segments().iter().map(segment).collect())
     }
 
+    /// Names the value in a message: `kind` is what it is.
+    pub(super) fn named(&self, kind: &str) -> String {
+        if self.0.is_empty() { format!("the {kind}") } else { format!("{kind} `{self}`") }
+    }
+
     /// Whether this equals `path`.
     fn is(&self, path: &Path) -> bool {
         let is_same = |(own, other): (&InputSegment, &Segment)| match (own, other) {
@@ -212,7 +217,7 @@ impl<X: PartialEq + Debug + Send + Sync + 'static> SettingValue for X {
 
 /// An input, for messages.
 fn input(path: &InputPath) -> String {
-    if path.0.is_empty() { "the input".into() } else { format!("input `{path}`") }
+    path.named("input")
 }
 
 /// The sizes of all axes, dims first.
@@ -290,7 +295,7 @@ impl<'p> GivenInputs<'p> {
     /// The memory of all inputs. It is an error if inputs or settings are missing.
     pub(super) fn finish(mut self) -> Result<Vec<Arc<dyn Held>>, DimError> {
         let what = match (self.expected.next(), self.settings.next()) {
-            (Some(missing), _) => format!("there is no input `{}`", missing.path),
+            (Some(missing), _) => format!("{} is missing", input(&missing.path)),
             (None, Some(InputSetting { path, name, .. })) => {
                 format!("{} has no setting `{name}`", input(path))
             }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 /// An array of these elements in standard layout.
 ///
-/// `Array::from_shape_vec` without its checks, for data known to fit. (The checks cost about as
+/// Like `Array::from_shape_vec`, but checks only the number of elements. (All checks cost about as
 /// much as a product of two 4 x 4 matrices.)
 ///
 /// # Panics

@@ -66,8 +66,8 @@ impl<T> IntoElements<T> for Buffer<T> {
 }
 
 impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
-    /// Contiguous elements in the order of results: see [`AxisList::in_memory`]. `sizes` is in that
-    /// order.
+    /// Contiguous elements in the default order of axes: see [`AxisList::in_memory`]. `sizes` is in
+    /// that order.
     ///
     /// Messages name the caller as the origin of the sizes: the line of the user's program, if all
     /// functions in between are `#[track_caller]`. Otherwise use
@@ -229,8 +229,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         self.tell_axes();
     }
 
-    /// Records the axes of the elements in the step that computed them, if any, unless the axes
-    /// have gaps or overlap.
+    /// Records the axes of the elements in the step that computed them, if any, and if the elements
+    /// are all of the memory and contiguous in some order of the axes.
     #[cfg(feature = "std")]
     fn tell_axes(&self) {
         let Some(mark) = self.data.mark() else { return };
@@ -308,7 +308,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         Evaluated { data, start, named, positional, origin, marker: PhantomData }
     }
 
-    /// The elements at the position `at` of the last dims. The first dims, `X`, stay.
+    /// The elements at the position `at` of the last dims. The first dims, `X`, remain.
     ///
     /// Nothing is copied: the part shares the elements, as a clone does.
     ///
@@ -535,7 +535,7 @@ impl<T: Clone + 'static, S: Dims, R: Rank> Evaluated<T, S, R> {
         Some(unsafe { Freed::of(&mut self.data[..]) })
     }
 
-    /// The elements written to the memory, if it is this tensor's.
+    /// The elements that were written to `place`, if that is this tensor's memory.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn into_freed<W: 'static>(self, place: &Freed<W>) -> Option<Vec<W>> {
         if self.data.as_ptr().cast() != place.start().cast_const() {

@@ -103,7 +103,7 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
         unsafe { Place::new(all.as_mut_ptr(), named, positional, indices, origin) }
     }
 
-    /// All elements of a slice, the axis `order[0]` of the dims outermost.
+    /// All elements of a slice. `order[0]` is the outermost axis.
     ///
     /// # Panics
     ///

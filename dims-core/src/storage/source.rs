@@ -93,7 +93,7 @@ pub(crate) fn elements_of_nested<A: Nested>(values: &[A]) -> (Elements<'_, A::El
     (elements, axes)
 }
 
-/// (A separate function, compiled once with this crate.)
+/// More than [`INLINE`] axes. (A separate function, compiled once with this crate.)
 #[cold]
 #[inline(never)]
 fn many_axes(sizes: &[usize], strides: &[isize]) -> Axes {
@@ -168,7 +168,7 @@ slices! {
     (T) Vec<T>, T;
 }
 
-/// Fixed-size arrays of numbers, nested to any depth.
+/// Numbers, and fixed-size arrays of them, nested to any depth.
 ///
 /// # Safety
 ///

@@ -3,8 +3,8 @@
 //! The strides stay within the elements for three reasons:
 //!
 //! 1. *Elements come with the axes that reach them.* The types that hold both (`Evaluated`, `View`,
-//!    `Place` and the operands of patterns) have private fields. Only functions of `storage` make
-//!    values of them, or functions that assert that the axes stay within the memory.
+//!    `Place` and the operands of patterns) have private fields. Their values are made only by
+//!    functions of `storage`, and by functions that assert that the axes stay within the memory.
 //! 2. *A row has the strides of those axes, at loops of their sizes.*
 //!    [`Shape`](crate::plan::shape::Shape) unifies the sizes of all operands' axes: a different
 //!    size is an error before anything runs. [`Expr::rows`](crate::expr::Expr::rows) writes, for
@@ -45,8 +45,8 @@ use kernels::scalar::{Element, Num, Real};
 use kernels::{reduce, scan};
 use smallvec::SmallVec;
 
-/// A position in an expression whose operands are each one line. Only [`each_in_line`] and
-/// [`each_into_line`] make one.
+/// A position in an expression whose operands are each one contiguous line. Only [`each_in_line`]
+/// and [`each_into_line`] make one.
 #[derive(Clone, Copy)]
 pub struct InLine(usize);
 
@@ -96,8 +96,8 @@ pub(crate) fn line<T>(
 
 // (The products of sizes below may wrap only if an axis is empty, and then the product is 0.)
 
-/// Copies elements with the axes `own` to places with the axes `axes`, if the sizes agree and both
-/// are contiguous in the order of their axes. Returns the number of elements.
+/// Copies elements with the axes `own` to places with the axes `axes`, if these axes are equal and
+/// contiguous in their order. Returns the number of elements, or `None` if nothing was copied.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn copy_line<'a, T: Copy>(
     elements: Elements<'_, T>,

@@ -78,7 +78,7 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
         unsafe { View::new(elements.as_ptr(), named, positional, indices, origin) }
     }
 
-    /// All elements of a slice, the axis `order[0]` of the dims outermost.
+    /// All elements of a slice. `order[0]` is the outermost axis.
     ///
     /// # Panics
     ///
@@ -129,7 +129,7 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
 
 impl<'a, T, S: Dims, R: Rank> View<'a, T, S, R> {
     /// Elements whose axes are `own`, with these axes in another order and possibly new broadcast
-    /// axes: see [`permuted`]. The positional axes stay.
+    /// axes: see [`permuted`]. The positional axes are `positional`.
     ///
     /// # Panics
     ///
@@ -171,7 +171,7 @@ impl<'a, T, S: Dims, R: Rank> View<'a, T, S, R> {
         View::permuted(self.elements(), own, from, sizes, self.origin)
     }
 
-    /// The elements at the position `at` of the last dims. The first dims, `X`, stay.
+    /// The elements at the position `at` of the last dims. The first dims, `X`, remain.
     ///
     /// # Panics
     ///

@@ -86,7 +86,8 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A dim of one element that can replace the axis `A` as in [`TakesPlaceOf`], and has its role.
+/// A dim that can have one element and can replace the axis `A` as in [`TakesPlaceOf`], and that
+/// [keeps its role](KeepsRole).
 pub trait KeptAs<A, L, D>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

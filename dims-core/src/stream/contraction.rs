@@ -165,7 +165,8 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
 pub trait StreamConstant<T>: Multiplier<T> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// [`ConstantOf`] the dims of the constant, without dynamic weights.
+    /// [`ConstantOf`] with the dims of the constant, which rejects contractions that need dynamic
+    /// weights.
     type Given;
 }
 
@@ -311,7 +312,7 @@ where
     const DYNAMIC: bool = true;
 }
 
-/// Whether both sets of axes have `J`. If not, only this is reported.
+/// Whether both sets of axes have `J`. If not, only that is reported.
 type InBoth<L, W, J> = <<<L as Dims>::List as DividesInto<<J as DimRef>::Brand, ()>>::Holds as Bool>::And<
     <<W as Dims>::List as DividesInto<<J as DimRef>::Brand, ()>>::Holds,
 >;

@@ -73,7 +73,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// If sizes differ, there are no parts, `new` already has a size other than the number of
-    /// parts, or the result does not fit into memory.
+    /// parts, a size given with `axis` is not its size, or the result does not fit into memory.
     #[panicking_twin]
     pub fn try_stack_before<'a, A: AxisOf<L>, N: NoAxisYet<L> + Beside<A, L>>(
         axis: A,

@@ -67,7 +67,8 @@ impl fmt::Display for StreamShape {
 pub struct LedgerEntry {
     /// The operation with the dims that it names: `sum(Time)`.
     pub operation: String,
-    /// The operands, including constants. For a concatenation or a stack, only the first part.
+    /// The operands, including constants but not single numbers. For a concatenation or a stack,
+    /// only the first part.
     pub operands: Vec<StreamShape>,
     /// The result.
     pub result: StreamShape,

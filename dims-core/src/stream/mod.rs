@@ -341,8 +341,9 @@ pub trait Streamed: Computable<Rank = Rank0> {
     ///
     /// # Panics
     ///
-    /// If the tensor is an expression that cannot be computed, it does not fit into memory, or a
-    /// size given with a dim is not the size in the tensor.
+    /// If the tensor is an expression that cannot be computed, it does not fit into memory, a size
+    /// given with a dim is not the size in the tensor, or a gradient or a recorded function traces
+    /// the tensor.
     #[panicking_twin]
     fn try_stream<O: DimsOf<Self::Dims, X>, X: StreamedWhole<O>, A: DataOf<O>>(
         self,
@@ -372,7 +373,7 @@ where
     X: Dims,
     O: DimList,
     (): Shares<O::Brands>,
-    // If a dim is named twice, only this is reported.
+    // If a dim is named twice, only that is reported.
     <NoDim<NamedTwice<O>> as Bool>::Implies<<X::List as NestedPairs>::IsEmpty>: NamesAll<X, O>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;

@@ -1,4 +1,4 @@
-//! Pointwise operations. The shapes and data dimensions of the operands must match.
+//! Pointwise operations. The shapes and data dimensions of two streams must match.
 //!
 //! Operators and functions of one operand panic if sizes differ or a result does not fit into
 //! memory. To get an error instead, use `try_map` and `try_zip_map`.
@@ -97,7 +97,8 @@ impl<A: Dims> AllAxes<A> for A {
 
 /// The right operand of a pointwise operation on a stream of `T` with the axes `L` along `D`. It is
 /// a stream of the same type or a reference to one, a single `T`, or a constant: a tensor whose
-/// dims are among the axes. A single value or a constant can also be the left operand.
+/// dims are among the axes. A number or a constant can also be the left operand of `+`, `-`, `*`
+/// and `/`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not match a stream of `{T}` with the axes `{L}` and the data dimension `{D}`",
     label = "expected a stream with these axes in this order and this data dimension, a constant over these axes, or one `{T}`",
@@ -222,7 +223,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Ok(out)
     }
 
-    /// Applies `f` to each element; compute.
+    /// Applies `f` to each element. The cost is compute.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -241,7 +242,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.unary("map", Map(f))
     }
 
-    /// Converts each element to another type, like Rust's `as`; compute.
+    /// Converts each element to another type, like Rust's `as`. The cost is compute.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -263,8 +264,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         unwrap(self.unary("cast", ops::Cast(PhantomData)))
     }
 
-    /// Applies `f` to each element and the other operand's element at the same position; compute.
-    /// Shapes and data dimensions must match.
+    /// Applies `f` to each element and the other operand's element at the same position. The cost
+    /// is compute. The shapes and data dimensions of two streams must match.
     ///
     /// ```text
     /// [a b! c] (*) [a b! c] -> [a b! c]
@@ -291,8 +292,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.binary("zip_map", Map(f), &other)
     }
 
-    /// The greater of the two elements at each position; compute. Shapes and data dimensions must
-    /// match, as in all pointwise operations.
+    /// The greater of the two elements at each position. The cost is compute. The shapes and data
+    /// dimensions of two streams must match, as in all pointwise operations.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -330,8 +331,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
 // (Bounds are written with each operation, because rustc quotes their line.)
 macro_rules! unary {
     ($($(#[$doc:meta])* $name:ident $op:ident [$($bound:tt)*];)*) => {
-        /// Operations on each element; compute. For other functions, use [`map`](Stream::map) with
-        /// a closure.
+        /// Operations on each element. The cost is compute. For other functions, use
+        /// [`map`](Stream::map) with a closure.
         impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {$(
             $(#[$doc])*
             ///

@@ -51,7 +51,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the product of the sizes is not the size of `whole`.
+    /// If the product of the sizes is not the size of `whole`, more than one of them is unknown, or
+    /// a size given with `whole` is not its size.
     #[panicking_twin]
     pub fn try_unflatten<W: AxisOf<L>, P: PartsOf<W> + TakesPlaceOf<W, L, D> + RolesUnflatten<W>>(
         &self,
@@ -88,7 +89,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If `whole` has a different size, or the product of the sizes overflows.
+    /// If `whole` has a different size, a size given with a part is not its size, or the product of
+    /// the sizes overflows.
     #[panicking_twin]
     pub fn try_flatten<P: UnitesIn<L, D>, W: UnitedOf<P, L, D>>(
         &self,
@@ -167,7 +169,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
                 return Err(refused("the other sizes multiply to 0, so the unknown one cannot be found"));
             }
             1 if elements % others != 0 => {
-                return Err(refused("the known sizes do not divide its number of elements"));
+                return Err(refused("the product of the known sizes does not divide its number of elements"));
             }
             1 => elements / others,
             _ => return Err(refused("only one size can be inferred, but more are unknown")),
@@ -230,7 +232,7 @@ impl<P, L, D> UnitesIn<L, D> for P
 where
     P: DimList<Brands: NestedPairs<IsEmpty: NamesSome<P>> + DividesInto<D, (), Behind: NestedPairs>>,
     L: Dims<List: MergesIn<P::Brands, Rest<()>, Holds: SideBySide<P, L>>>,
-    // If they are not adjacent, only this is reported.
+    // If the parts are not adjacent, only that is reported.
     <Flattening<P, L> as Bool>::Implies<<HasData<P, D> as Bool>::Implies<NoneBehind<P, D>>>:
         StrideStays<P, L, D>,
 {

@@ -34,7 +34,7 @@ where
     type Data = <HasVolume<T, S, Q> as Bool>::Pick<H, T::Data>;
 }
 
-/// Whether the volume of `T` equals the volume of `S` and `Q`.
+/// Whether the sizes of the dims `T` multiply to the static size `S` times the sizes of `Q`.
 type HasVolume<T, S, Q> = <<<T as SizesTogether>::Volume as SizeWith<S>>::MaySame as Bool>::And<
     SameDims<<T as SizesTogether>::Unsized, Q>,
 >;

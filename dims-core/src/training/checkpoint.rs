@@ -112,8 +112,9 @@ impl Checkpoint {
     /// inference in half the space or less. [`Saved::converting_floats`] reads them as any float
     /// type.
     ///
-    /// The greatest `f16` is 65,504: above that, a float is stored as infinity. Running variances can
-    /// be that large; [`put_bf16`](Checkpoint::put_bf16) has the range of `f32`.
+    /// The greatest finite `f16` is 65,504. Floats that round to more are stored as infinity.
+    /// Running variances can be that large; [`put_bf16`](Checkpoint::put_bf16) has the range of
+    /// `f32`.
     ///
     /// # Errors
     ///
@@ -305,16 +306,16 @@ impl<B: AsRef<[u8]>> Saved<B> {
     /// Replaces the state of an optimizer with the state stored under the name. `parameters` are
     /// the parameters that the optimizer updates.
     ///
+    /// Moments in half precision, as written by older versions, are converted. If the file has no
+    /// master weights, they start from the parameters.
+    ///
     /// # Errors
     ///
     /// As for [`load`](Saved::load). It is also an error if there is no number of steps under this
     /// name, or if the saved optimizer had other moments: Adam's state cannot be loaded into
     /// [`Lion`](crate::training::optim::Lion). [`Adam`](crate::training::optim::Adam) and
-    /// [`AdamW`](crate::training::optim::AdamW) have the same moments, so one can continue the
-    /// other.
-    ///
-    /// Moments in half precision, as written by older versions, are converted. If the file has no
-    /// master weights, they start from the parameters.
+    /// [`AdamW`](crate::training::optim::AdamW) have the same moments, so either can continue from
+    /// the state of the other.
     pub fn load_optimizer<P: Parameters, O: Optimizer<P>>(
         &self,
         name: &str,
@@ -407,8 +408,8 @@ impl<B: AsRef<[u8]>> Saved<B> {
             Some(there) => {
                 Some(format!("it is the state of `{}`, not of `{here}`", crate::file::shortened(there)))
             }
-            // Files of older versions do not name the optimizer. The state belongs to another one
-            // if it has moments that this one lacks.
+            // Files of older versions do not name the optimizer. The state belongs to another
+            // optimizer if it has moments that this one lacks.
             None => {
                 let mut others = MOMENTS.iter().filter(|moment| !optimizer.moments().contains(moment));
                 let tensors = self.file.tensors();

@@ -1,8 +1,8 @@
 //! Fixed-size blocks of axes, one block for each set of dims.
 //!
 //! The axes of a set with an unknown rest (`Rest<B>`) are those of the named dims followed by those
-//! of `B`. Their number is known once `B` is, so they stay on the stack. [`Cons`] puts one block
-//! after the other.
+//! of `B`. Their number is known once `B` is, so they are stored on the stack. [`Cons`] puts one
+//! block after the other.
 
 pub use kernels::memory::axes::Axis;
 

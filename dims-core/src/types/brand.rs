@@ -252,7 +252,7 @@ impl<K: Digits> CompareKeys<K> for Last {
     type Out = Greater;
 }
 
-/// The end of the key of a loop variable: equal to itself and less than any other.
+/// The end of the key of a loop variable: equal to itself and less than any digit.
 pub struct Inner;
 
 impl CompareKeys<Inner> for Inner {
@@ -268,8 +268,8 @@ macro_rules! loop_brand {
         /// Such a dim is gone before the macro returns. It only meets the dims of its own
         /// comprehension and of the operands, never those of another comprehension, so its key
         /// needs no hash: it is the position, then [`Inner`]. All comprehensions share the type, so
-        /// rustc does not check a new declaration for each. Its ID has a bit that those of other
-        /// dims lack: see `key.rs` of the macros.
+        /// rustc does not check a new declaration for each. Its ID has bit 63, which no other ID
+        /// has.
         pub enum LoopVar<const AT: usize, $(const $letter: char = '\0'),*> {}
 
         impl<const AT: usize, $(const $letter: char),*> LoopVar<AT, $($letter),*> {
@@ -419,11 +419,11 @@ pub struct DimInfo<'a> {
     pub cell: Option<&'a DimCell>,
 }
 
-/// The base 16 digits as types, each followed by the rest of its key, and their comparison
-/// table.
+/// The base 16 digits as types, and their comparison table. The parameter of a digit is the rest of
+/// the key.
 ///
-/// The table compares whole keys, so that a digit is one step for rustc. The base is small, because
-/// rustc tries each row of the table.
+/// The table compares whole keys, so that each digit costs rustc one step. The base is small,
+/// because rustc tries each row of the table.
 pub mod digits {
     use super::{CompareKeys, Digits, Greater, Inner, Last, Less};
     use core::marker::PhantomData;

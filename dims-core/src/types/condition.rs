@@ -120,7 +120,8 @@ pub struct Nothing;
 ///
 /// The traits that carry messages are implemented for [`True`], not for the dim or the set, for two
 /// reasons. If a failed bound has the same `Self` as the method's own bound, rustc reports the
-/// method's bound instead. And if a trait has only one impl, rustc infers its parameters from it.
+/// method's bound instead. And if a trait has only one impl, rustc infers the trait's parameters
+/// from that impl.
 pub trait MaybeDim {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -128,7 +129,7 @@ pub trait MaybeDim {
     type IsMissing: Bool;
     /// The dim itself, or else `Next`.
     type Or<Next: MaybeDim>: MaybeDim;
-    /// The role of the dim.
+    /// The role of the dim, or [`Undenoted`].
     type Role;
 }
 
@@ -157,9 +158,9 @@ impl<B> MaybeDim for Rest<B> {
 /// Whether no dim violates a condition.
 pub type NoDim<D> = <D as MaybeDim>::IsMissing;
 
-/// Whether a type satisfies the condition `C`. Conditions are types:
+/// Whether a type satisfies the condition `C`. Conditions are types. For example,
 /// [`Within`](super::set::remove::Within) and [`StaticSize`](super::size::StaticSize) apply to a
-/// brand, [`Refines`](super::role::Refines) to the roles on a path.
+/// brand, and [`Refines`](super::role::Refines) applies to the roles on a path.
 pub trait Satisfies<C> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -78,7 +78,8 @@ impl DimInfo<'_> {
         DimInfo { id: self.id, name: self.name, fixed: self.fixed, given: self.given, cell: None }
     }
 
-    /// Unifies the dim's size with an axis's size: the first call sets it, later ones must agree.
+    /// Unifies the dim's size with an axis's size. They must agree if the dim has a given or static
+    /// size. The first call for a local dim sets its size, and later calls must agree.
     #[inline]
     pub fn unify(&self, size: usize, origin: Origin) -> Result<(), DimError> {
         if let Some((first, first_origin)) = self.given
@@ -209,9 +210,10 @@ impl<B: Brand> fmt::Debug for Dim<B> {
 /// A declared dim together with a size, `Batch.of(2)`: for constructors and wherever a dim is used
 /// as a value.
 ///
-/// It can stand wherever a dim can. If the tensor has the dim, its size must match: otherwise you
-/// get a [`DimError::SizeConflict`] with both sizes and where they come from. Operations that
-/// change a size, such as `slice` and `concat`, use it as the size of the result.
+/// You can pass it wherever you can pass a dim. If the tensor has the dim, the sizes must be equal:
+/// otherwise you get a [`DimError::SizeConflict`] with both sizes and where they come from.
+/// Operations that change a size, such as `slice` and `concat`, compare it with the size in their
+/// result instead.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -275,7 +277,7 @@ pub trait DimRef: Copy {
     /// The dim's type.
     type Brand: Brand;
 
-    /// The dim if the value cannot have a size, else `()`.
+    /// [`NoSize`] of a declared dim without `of`. `()` for other values, which can have a size.
     #[doc(hidden)]
     type Open: Open;
 
@@ -509,7 +511,7 @@ impl<L: DimList> DimList for Each<L> {
     }
 }
 
-/// The dims of two lists, concatenated.
+/// A list that has only the [keys](DimList::KEYS) of two lists, concatenated.
 pub(crate) struct JoinedKeys<C, K>(PhantomData<(C, K)>);
 
 impl<C: DimList, K: DimList> DimList for JoinedKeys<C, K> {

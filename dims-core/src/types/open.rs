@@ -12,7 +12,7 @@ pub struct NoSize<D, T = ()>(PhantomData<(D, T)>);
 pub trait Open {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// These dims and others.
+    /// These dims, then the dims `O`.
     type And<O: Open>: Open;
     /// The first one that has no static size, or [`Nothing`].
     type FirstUnsized: MaybeDim;
@@ -31,5 +31,5 @@ impl<D: Brand, T: Open> Open for NoSize<D, T> {
         <<<<D::Size as Size>::IsStatic as Bool>::Not as Bool>::OrNothing<D> as MaybeDim>::Or<T::FirstUnsized>;
 }
 
-/// The dims of either list.
+/// The dims of `A`, then those of `B`.
 pub type OpenInEither<A, B> = <A as Open>::And<B>;

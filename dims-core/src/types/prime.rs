@@ -24,7 +24,7 @@
 //! | name | `Item'`, in errors, in files, and wherever tensors are shown |
 //! | size | the size of `Item`: its static size, the size of the local dim `i`, or, where a tensor or an expression has both dims, the size of either. Different sizes give a [`DimError::PrimeConflict`] |
 //! | role | the role of `Item` |
-//! | order | after all dims that are not primes; primes among themselves in the order of their dims. A `Rest` still comes last. So primes are the innermost axes in memory, unless `order` says otherwise |
+//! | order | after all dims that are not primes; primes among themselves in the order of their dims. A `Rest` still comes last. So primes are usually the innermost axes in memory |
 //!
 //! [`Priming`](crate::operators::priming::Priming) has the methods: `x.prime(Item)`,
 //! `x.unprime(Item)`, the transpose `x.transpose(Item)`, and the matrix product
@@ -111,8 +111,8 @@ impl<J, K: UnderPrime<J>> CompareKeys<K> for Primed<J> {
     type Out = K::Out;
 }
 
-/// A key that is compared with the key of a prime, [`Primed<J>`](Primed). The other key implements
-/// this trait, so that a generic dim can say that it sorts before its prime: see
+/// A key that can be compared with the key of a prime, [`Primed<J>`](Primed). The trait is on this
+/// key, so that the bounds of a generic dim can say that it sorts before its prime: see
 /// [`AnyDim`](crate::types::brand::AnyDim).
 pub trait UnderPrime<J> {
     #[doc(hidden)]

@@ -28,7 +28,7 @@ pub trait Rank: Copy + Default + core::fmt::Debug + Send + Sync + 'static {
     /// The dimension type of an ndarray array of this rank.
     #[doc(hidden)]
     type Nd: Dimension;
-    /// [`True`] if there are none.
+    /// [`True`] if there are no axes.
     #[doc(hidden)]
     type IsNone: Bool;
     /// `self + other`.
@@ -37,7 +37,7 @@ pub trait Rank: Copy + Default + core::fmt::Debug + Send + Sync + 'static {
     /// The larger of the two: positional axes broadcast to it.
     #[doc(hidden)]
     type Max<O: Rank>: Rank;
-    /// `other - self`, or `Rank0`.
+    /// `other - self`, or `Rank0` if that is negative.
     #[doc(hidden)]
     type TakenFrom<O: Rank>: Rank;
 }

@@ -8,13 +8,13 @@
 //! }
 //! ```
 //!
-//! **Definition** is on the dim. **Propagation** follows from the types: an operation may permute,
-//! reduce or create axes, but each dim of the result keeps the role it was declared with. Renaming
-//! must keep the meaning, and so must splitting and merging:
+//! **Definition**: a dim is declared with its role. **Propagation** follows from the types: an
+//! operation may permute, reduce or create axes, but each dim of the result keeps the role it was
+//! declared with. Renaming must keep the meaning, and so must splitting and merging:
 //!
 //! | operation | compiles if |
 //! |---|---|
-//! | `rename(old, new)` | `old` has the role of `new`, or one that refines it |
+//! | `rename(old, new)`, and methods that give a part or a result a new dim, such as `slice_to` | `old` has the role of `new`, or one that refines it |
 //! | `flatten(parts, whole)` | one of the parts has the role of `whole`, or one that refines it |
 //! | `unflatten(whole, parts)` | `whole` has the role of one of the parts, or one that refines it |
 //! | [`Stream::reshape`](crate::stream::Stream::reshape) | for each new dim, an old axis has its role, or one that refines it |

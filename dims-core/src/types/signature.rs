@@ -45,7 +45,7 @@ const fn same(a: &str, b: &str) -> bool {
 ///
 /// # Errors
 ///
-/// If two sizes differ; the error names the two tensors.
+/// If two sizes differ. The error names the two tensors, or the two dims of an alias.
 pub fn unify_sizes(
     tensors: &[(&str, Vec<(&'static str, usize)>)],
     aliases: &[(&str, &str, &str)],

@@ -1,6 +1,6 @@
-//! Macros that implement a trait for tuples of each length, up to 26.
+//! Macros that implement a trait for tuples of each length from 1 to 26.
 
-/// Like `each_tuple!`, up to a length of 12, for the inputs of functions.
+/// Like `each_tuple!`, but only up to a length of 12, for the inputs of functions.
 macro_rules! each_tuple_of_inputs {
     ($each:ident) => {
         $each! { D0 0 }

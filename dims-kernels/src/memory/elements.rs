@@ -379,7 +379,7 @@ impl<'a, T: Copy> OutputSlots<'a, T> {
     ///
     /// If there are fewer than `first` slots.
     #[cfg_attr(not(unoptimized), inline(always))]
-    pub fn behind(self, first: usize) -> Self {
+    pub fn starting_at(self, first: usize) -> Self {
         OutputSlots { all: &mut self.all[first..], given: self.given }
     }
 

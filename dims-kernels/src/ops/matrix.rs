@@ -55,7 +55,8 @@ pub enum MatrixWork {
     Lstsq,
     /// The number of singular values that do not count as 0, as in [`Pinv`](Self::Pinv).
     Rank,
-    /// The largest singular value divided by the smallest.
+    /// The largest singular value divided by the smallest: infinity if the smallest is 0, and 0 for
+    /// a matrix without elements.
     Cond,
     /// The power with an integer exponent.
     Power {

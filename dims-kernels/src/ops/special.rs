@@ -146,7 +146,7 @@ pub fn softsign<T: Real>(x: T) -> T {
 /// A constant as a `T`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn constant<T: Real>(value: f64) -> T {
-    T::from(value).expect("a float can be any float, rounded")
+    T::from(value).expect("an `f64` can be rounded to any float type")
 }
 
 /// A small integer as a `T`, for types without casts.

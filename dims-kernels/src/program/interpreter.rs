@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 
 /// Element types of a program's results. (The trait is sealed, because the interpreter reads
 /// registers as elements of this type.)
-pub trait ProgramOutput: Element + sealed::Output {
+pub trait ProgramOutput: Element + sealed::SealedOutput {
     /// The kind of register that the result is in.
     const KIND: RegisterKind;
     /// Whether registers of this kind hold elements of this type, which need no conversion.
@@ -30,7 +30,7 @@ pub trait ProgramOutput: Element + sealed::Output {
 }
 
 mod sealed {
-    pub trait Output {}
+    pub trait SealedOutput {}
 }
 
 /// The values of a register along a line.
@@ -596,7 +596,7 @@ impl Task for SpanRun<'_, '_> {
 
 macro_rules! outputs {
     ($($t:ty, $kind:ident, $in_registers:literal;)*) => {$(
-        impl sealed::Output for $t {}
+        impl sealed::SealedOutput for $t {}
         impl ProgramOutput for $t {
             const KIND: RegisterKind = RegisterKind::$kind;
             const IN_REGISTERS: bool = $in_registers;

@@ -78,7 +78,7 @@ fn gumbel(drawn: f64) -> f64 {
 /// Rounds a number to another float type.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn rounded<T: Real>(value: f64) -> T {
-    <T as num_traits::NumCast>::from(value).expect("a float can be any float, rounded")
+    <T as num_traits::NumCast>::from(value).expect("an `f64` can be rounded to any float type")
 }
 
 /// Number `at` of a seed's stream, from the normal distribution with mean 0 and variance 1.
@@ -89,10 +89,11 @@ pub fn deviate(stream: RandomStream, seed: u64, at: u64) -> f64 {
     Float::sqrt(-2.0 * Float::ln(u)) * Float::cos(core::f64::consts::TAU * v)
 }
 
-/// Shuffles elements. All orders have the same probability.
+/// Shuffles elements by the method of Fisher and Yates.
 pub fn shuffle<X>(elements: &mut [X], seed: u64) {
     for at in (1..elements.len()).rev() {
-        // The upper half of the product is uniform, up to an error of 2^-64 for each index.
+        // The upper half of the product is an index from 0 to `at`. The probability of each is
+        // uniform, up to an error of 2^-64.
         let below = u128::from(bits(RandomStream::Permutation, seed, at as u64)) * (at as u128 + 1);
         elements.swap(at, (below >> 64) as usize);
     }

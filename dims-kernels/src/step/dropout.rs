@@ -17,9 +17,9 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 /// Each element times `1 / (1 - p)`, or 0 with probability `p`. Operands: `count` elements, and the
-/// seed if it is an operand. Result: `count` elements.
+/// seed if `seed` is `None`. Result: `count` elements.
 ///
-/// Its derivative drops the same elements of the cotangent.
+/// Its derivative applies the same dropout to the cotangent.
 #[derive(Clone, Debug)]
 pub struct DropElements<T> {
     /// The number of elements.
@@ -52,7 +52,7 @@ impl<T: Real> StepKind for DropElements<T> {
         let seed = self.seed.unwrap_or_else(|| operands.of::<u64>(1)[0]);
         // With `p = 1` nothing is kept, so the scale is never used.
         let scale = <T::Wide as num_traits::NumCast>::from(1.0 / (1.0 - p))
-            .expect("a float can be any float, rounded");
+            .expect("an `f64` can be rounded to any float type");
         let mut data = operands.take::<T>(0);
         let each = data.len().div_ceil(threads).max(1);
         let parts: Vec<_> = data.chunks_mut(each).enumerate().collect();

@@ -47,7 +47,7 @@ pub fn execute(step: &dyn Step, operands: &mut [&mut dyn AnyBuffer]) -> Result<E
 }
 
 /// [`execute`] for a step of the backward pass, which has no location in the user's program.
-/// It is part of a program only if the pull-back is `recorded`.
+/// The step is part of a program only if the pull-back is `recorded`.
 #[cfg(feature = "std")]
 pub(super) fn execute_backward(
     step: &dyn Step,
@@ -108,16 +108,18 @@ fn run(step: &dyn Step, operands: &mut [&mut dyn AnyBuffer], keeps: bool) -> Res
     Ok(results)
 }
 
-/// Returns results without elements.
+/// Makes the results of a [kind](super::StepKind) without elements, if it can be saved.
 #[cfg(feature = "std")]
 pub(super) type HollowResults = fn(&dyn Any) -> Option<Result<StepResults, Error>>;
 
-/// Set by the first recording from sizes, so that other programs do not link the function.
+/// Set by the first recording from sizes. Binaries that never record from sizes do not link the
+/// function.
 #[cfg(feature = "std")]
 pub(super) static HOLLOW: OnceLock<HollowResults> = OnceLock::new();
 
-/// The results of a step, without elements, if an operand has none. Steps that call the user's
-/// functions run anyway: memory without elements reads as zeros.
+/// The results of a step without elements, if one of its operands has no elements. Some steps, such
+/// as those that call the user's functions, return `None` and run anyway: memory without elements
+/// reads as zeros.
 #[cfg(feature = "std")]
 #[cold]
 fn hollow_results(
@@ -131,7 +133,8 @@ fn hollow_results(
     step.hollow().or_else(|| HOLLOW.get()?(derivative.as_kind()?))
 }
 
-/// The derivative of a step and the memory of its operands, if a program knows one of them.
+/// The derivative of a step and the memory of its operands, if a program knows one of the operands.
+/// Returns an error if the program needs a derivative that the step lacks, or cannot run it again.
 #[cfg(feature = "std")]
 #[expect(clippy::type_complexity, reason = "it is used once")]
 fn known(
@@ -165,8 +168,8 @@ fn known(
     }
 }
 
-/// Records the results as steps of a program, and returns them. Only floats are recorded, unless
-/// the program is recorded to run again.
+/// Records the results as steps of a program, and returns them. Only results of floats are
+/// recorded, unless the program is recorded to run again.
 #[cfg(feature = "std")]
 #[cold]
 fn recorded(

@@ -2,8 +2,8 @@
 //!
 //! An operator that is not an expression describes its work with a [`StepKind`]: a plain value such
 //! as [`MoveRows`](moves::MoveRows) or [`SortLines`](sorting::SortLines) with sizes and settings
-//! but no memory. [`execute`] does the rest: threads, memory, the plan, the kernel, and the data
-//! for derivatives.
+//! but no memory. [`execute`] chooses the number of threads, runs the kernel, adds the step to the
+//! plan, and keeps what derivatives need.
 //!
 //! ```text
 //! operator -> StepKind, operands -> execute (threads, kernel, plan, derivative) -> results
@@ -72,7 +72,7 @@ pub trait StepKind: Send + Sync + 'static {
         PlanStep::Lines { work: self.name(), lines, len, bytes, threads }
     }
 
-    /// The number of elements to work on if several threads can share them, otherwise 0.
+    /// The amount of work that several threads can share, counted in elements; otherwise 0.
     fn parallel(&self) -> usize {
         0
     }
@@ -80,7 +80,8 @@ pub trait StepKind: Send + Sync + 'static {
     /// Computes the results.
     fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error>;
 
-    /// The results without elements, for kinds that programs record as something else.
+    /// The results without elements, for kinds that [`node_step`](Self::node_step) replaces by
+    /// another step. The results of other kinds are known from the form in which they are saved.
     #[cfg(feature = "std")]
     fn hollow(&self) -> Option<Result<StepResults, Error>> {
         None
@@ -92,8 +93,8 @@ pub trait StepKind: Send + Sync + 'static {
         true
     }
 
-    /// The step of a program for one of the results, if programs know its computation. Otherwise
-    /// the kind's own derivative is used.
+    /// The step that a program records for result `number`, if programs know its computation.
+    /// Otherwise the kind itself is recorded, and [`pull`](Self::pull) is its derivative.
     #[cfg(feature = "std")]
     fn node_step(&self, _operands: &[Field], _number: usize) -> Option<NodeStep> {
         None
@@ -112,11 +113,11 @@ pub trait Step {
     /// The name in plans and messages.
     fn name(&self) -> &'static str;
 
-    /// The plan of a run on `threads` threads with results of `bytes` bytes. It is called after the
-    /// run.
+    /// The plan of a run on `threads` threads with results of `bytes` bytes, or `None` to leave the
+    /// step out. It is called after the run.
     fn plan(&self, bytes: usize, threads: usize) -> Option<PlanStep>;
 
-    /// The number of elements to work on if several threads can share them, otherwise 0.
+    /// The amount of work that several threads can share, counted in elements; otherwise 0.
     fn parallel(&self) -> usize {
         0
     }
@@ -262,7 +263,7 @@ where
 /// A step during the backward pass.
 #[cfg(feature = "std")]
 pub struct Pulled<'s> {
-    /// The operands, each along one loop over its elements.
+    /// The operands: each along one loop over its elements, or the fields passed to [`rule_of`].
     pub operands: &'s [Field],
     /// The elements that the step kept for its derivative.
     pub kept: Option<&'s Arc<dyn Held>>,
@@ -290,8 +291,8 @@ impl Pulled<'_> {
         self.operands[number].nodes().next().filter(|node| (self.asked)(node.id))
     }
 
-    /// Records elements that the derivative computed from `operands` as a step. The step has its
-    /// own derivative, and no location in the user's program.
+    /// Records elements that this derivative computed from `operands` as a step whose own
+    /// derivative is `derivative`. The step has no location in the user's program.
     ///
     /// # Panics
     ///

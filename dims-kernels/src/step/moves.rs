@@ -140,7 +140,7 @@ fn assert_within(len: usize, offset: isize, sizes: &[usize], strides: &[isize]) 
     assert!(crate::memory::axes::is_within(len, offset as i128, axes), "the sources are rows of the operand");
 }
 
-/// The largest number of runs of rows that are copied, or are parts of a sum, one by one.
+/// The most runs of rows for which each run is copied alone, or is a separate part of a sum.
 const MOST_RUNS: usize = 8;
 
 /// Consecutive rows, beginning at `at`. Their sources begin at `first` and change by `step`.
@@ -152,7 +152,8 @@ struct SourceRun {
     step: isize,
 }
 
-/// The sources in runs, unless there are many: a copy is planned for each run.
+/// Splits the sources into runs. `None` if there are more than [`MOST_RUNS`], because a copy is
+/// planned for each run.
 fn runs(sources: &[Option<usize>]) -> Option<SmallVec<[SourceRun; 4]>> {
     let mut runs: SmallVec<[SourceRun; 4]> = SmallVec::new();
     for (at, &source) in sources.iter().enumerate() {

@@ -25,8 +25,8 @@ use core::cmp::Reverse;
 use core::marker::PhantomData;
 use smallvec::SmallVec;
 
-/// A result of zeros with elements added: for each operand,
-/// `out[start + sum of position x stride] += x[position]`. `f16` and `bf16` are added in `f32`, and
+/// A result of zeros with elements added: for each operand `x`,
+/// `out[start + sum of position * stride] += x[position]`. `f16` and `bf16` are added in `f32`, and
 /// each sum is rounded once.
 #[derive(Clone, Debug)]
 pub struct AddAtPlaces<T> {

@@ -11,7 +11,7 @@ pub(super) struct Restored {
     pub(super) kind: Arc<dyn StepDerivative>,
     pub(super) takes: SmallVec<[SavedType; 3]>,
     pub(super) yields: SmallVec<[SavedType; 3]>,
-    /// The values that it keeps for its derivative.
+    /// The type and length of the elements that it keeps for its derivative.
     pub(super) keeps: Option<SavedType>,
 }
 

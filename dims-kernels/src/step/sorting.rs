@@ -28,7 +28,7 @@ pub fn ascending<T: Ordered>(a: &T, b: &T) -> Ordering {
     }
 }
 
-/// The order for `min`: NaN is less than all others.
+/// The order for `min`: NaN is less than all other elements.
 fn ascending_nan_first<T: Ordered>(a: &T, b: &T) -> Ordering {
     match (a.is_nan_value(), b.is_nan_value()) {
         (false, false) => ascending(a, b),
@@ -74,7 +74,7 @@ fn inserted<T: Ordered>(line: &[T], descending: bool) -> [(T, u8); SHORT] {
 struct LineMemory {
     /// For types that have keys.
     keys: KeyMemory,
-    /// Positions, for types that have none.
+    /// Positions, for types without keys.
     order: Vec<usize>,
 }
 
@@ -93,7 +93,7 @@ impl LineMemory {
     }
 }
 
-/// The positions of the first `count` elements of a line, sorted by comparisons.
+/// The positions of the elements of a line that come first in order, sorted by comparisons.
 fn compared<'m, T: Ordered>(
     line: &[T],
     descending: bool,
@@ -102,7 +102,7 @@ fn compared<'m, T: Ordered>(
 ) -> &'m [usize] {
     order.clear();
     order.extend(0..line.len());
-    // All elements without bytes are the same.
+    // All values of a zero-sized type are equal.
     if size_of::<T>() > 0 {
         let by = |&a: &usize, &b: &usize| {
             let order = ascending(&line[a], &line[b]);
@@ -312,7 +312,8 @@ impl<T: Ordered> StepKind for TopK<T> {
     }
 }
 
-/// The quantile `q` of each line, interpolated linearly between two elements.
+/// The quantile `q` of each line, interpolated linearly between two elements. It is NaN if the line
+/// has a NaN.
 #[derive(Clone, Debug)]
 pub struct Quantile<T> {
     /// The name in plans: `median` or `quantile`.

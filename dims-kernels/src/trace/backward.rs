@@ -11,8 +11,8 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// The gradients with respect to some nodes. A node to whose gradient no step adds has none: its
-/// gradient is 0.
+/// The gradients with respect to some nodes. If no step adds to the gradient of a node, the node
+/// has no entry, and its gradient is 0.
 pub struct Gradients {
     found: BTreeMap<u64, Arc<dyn Held>>,
 }

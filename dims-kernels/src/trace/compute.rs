@@ -138,7 +138,7 @@ impl Field {
         })
     }
 
-    /// The operand, if the field only loads elements of type `T` without a table.
+    /// The operand and its number, if the field only loads elements of type `T` without a table.
     pub(super) fn plain<T: 'static>(&self) -> Option<(usize, &FieldOperand)> {
         let Instruction::Load(number) = self.program.instruction(self.program.result()) else { return None };
         let operand = &self.operands[number as usize];
@@ -184,7 +184,7 @@ impl HeldMemories {
         HeldMemories(memories.collect())
     }
 
-    /// The operands of a program.
+    /// The operands of the field's program.
     pub(super) fn sources(&self, field: &Field) -> SmallVec<[interpreter::OperandSource; 6]> {
         let sources = field.operands.iter().zip(&self.0).map(|(own, memory)| match memory {
             None => interpreter::OperandSource::position(),

@@ -5,7 +5,7 @@ use crate::program::{Instruction, Register, ScalarProgram};
 use alloc::string::String;
 
 impl ScalarProgram {
-    /// The program as text.
+    /// The program as text. Operations that are nested too deeply are written as `..`.
     pub fn describe(&self) -> String {
         self.describe_value(self.result())
     }

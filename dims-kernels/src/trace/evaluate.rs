@@ -41,8 +41,8 @@ fn held<T: ProgramOutput + Real>(parts: &[Part], len: usize, recorded: bool) -> 
     Ok(Buffer::from(data).held())
 }
 
-/// The sum. Half precisions are summed in single precision and rounded once, if several terms are
-/// added.
+/// The sum. Half precisions are summed in single precision and rounded once, unless a single part
+/// writes all elements.
 fn summed_up<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Result<Vec<T>, Error> {
     let is_half = size_of::<T>() < size_of::<f32>();
     if !is_half || matches!(parts, [part] if covers(&part.place, &part.field.sizes, len)) {

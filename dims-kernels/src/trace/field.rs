@@ -41,14 +41,14 @@ impl Field {
         })
     }
 
-    /// The same memory as a buffer of `T`.
+    /// The [memory](Field::memory) as a buffer, if its elements are of type `T`.
     pub fn buffer<T: Send + Sync + 'static>(&self) -> Option<Buffer<T>> {
         Buffer::of_held(self.memory()?)
     }
 }
 
 impl Field {
-    /// Elements in memory, unchanged.
+    /// The elements of a source, unchanged.
     pub fn of(sizes: &[usize], source: FieldSource, place: StridedPlace) -> Self {
         Field {
             sizes: PerLoop::from_slice(sizes),
@@ -291,7 +291,8 @@ impl Merged {
         self.finish_all(&[result]).0
     }
 
-    /// The field with these values, without unused operands, and their registers.
+    /// The field that computes these values, without unused operands, and the registers of the
+    /// values in its program.
     pub(super) fn finish_all(self, results: &[Register]) -> (Field, SmallVec<[Register; 4]>) {
         let (program, results) = self.build.finish_all(results);
         if (0..self.operands.len() as u32).all(|at| program.reads(at)) {
@@ -317,7 +318,7 @@ impl Merged {
 }
 
 impl FieldSource {
-    /// Whether two sources have the same elements.
+    /// Whether both sources are the same memory, or both are positions.
     fn is_same(&self, other: &FieldSource) -> bool {
         match (self, other) {
             (FieldSource::Memory(a), FieldSource::Memory(b)) => {

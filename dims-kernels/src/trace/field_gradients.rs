@@ -119,7 +119,7 @@ impl FieldGradients {
     }
 }
 
-/// The register kind that represents the elements of a node exactly.
+/// The register kind that represents the elements of a node exactly, if they are `f32` or `f64`.
 fn node_kind(node: &Node) -> Option<RegisterKind> {
     match node.dtype {
         DType::F32 => Some(RegisterKind::F32),

@@ -45,8 +45,8 @@ pub struct ListedValue {
     pub len: usize,
     /// The size of all elements in bytes.
     pub bytes: usize,
-    /// The source location in the user's program. For a constant, that of the step that captured
-    /// it.
+    /// The source location in the user's program. For a constant, the location of the first step
+    /// that reads it.
     pub origin: Option<ListedPlace>,
 }
 

@@ -118,7 +118,7 @@ fn link_gradients() {
 /// Sizes or strides of loops.
 pub type PerLoop<T> = SmallVec<[T; 6]>;
 
-/// The positions of elements along some loops: `offset + sum of position x stride`, plus an offset
+/// The positions of elements along some loops: `offset + sum of position * stride`, plus an offset
 /// from a table.
 #[derive(Default)]
 pub struct StridedPlace {
@@ -322,7 +322,7 @@ impl StridedPlace {
         (is_whole && at + least >= 0 && at + greatest < len).then(|| StridedPlace::strided(line, strides))
     }
 
-    /// Whether the elements differ along a loop.
+    /// Whether the positions of the elements differ along a loop.
     pub fn varies(&self, axis: usize) -> bool {
         self.strides[axis] != 0 || self.table.as_ref().is_some_and(|table| table.strides[axis] != 0)
     }
@@ -338,7 +338,7 @@ pub enum FieldSource {
 }
 
 impl FieldSource {
-    /// The step that computed the elements, if they are traced.
+    /// The step that computed the elements, if a program records or has recorded it.
     pub fn node(&self) -> Option<&Arc<Node>> {
         match self {
             FieldSource::Memory(held) => held.node(),

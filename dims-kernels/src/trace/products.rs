@@ -31,7 +31,7 @@ pub(super) fn contracted<T: ProgramOutput + Real>(
     Ok(Some(Dense { data, order: order.into() }))
 }
 
-/// The largest number of factors of a contraction. Intermediate products count as well.
+/// The most values that are visited to find the factors of a contraction.
 const MOST_FACTORS: usize = 128;
 
 /// The factors of a sum of products and its constant factor, if the sum is worth computing as a
@@ -145,7 +145,9 @@ struct ProductOfFields<'a> {
 }
 
 impl ProductOfFields<'_> {
-    /// Recomputes sums that are NaN. In the chain rule, 0 times anything is 0.
+    /// Recomputes the sums without the products that have a factor of 0: in the chain rule, 0 times
+    /// anything is 0. A sum keeps its value if another of its products has a factor that is not
+    /// finite.
     #[cold]
     fn skip_zeros<T: ProgramOutput + Real>(&self, fields: &[Field], data: &mut [T]) -> Result<(), Error> {
         let mapped = |f: &dyn Fn(&mut Builder, Register) -> Register| -> SmallVec<[Field; 4]> {
@@ -184,8 +186,8 @@ impl ProductOfFields<'_> {
         Ok(())
     }
 
-    /// The size of each loop. Loops that are neither kept nor reduced have one element, or nothing
-    /// varies along them.
+    /// The size of each loop; 1 for loops that are neither kept nor reduced, along which nothing
+    /// varies.
     fn sizes(&self) -> PerLoop<usize> {
         let is_run = |axis: usize| self.order.contains(&axis) || self.reduced.contains(&axis);
         let sizes = self.field.sizes.iter().enumerate();
@@ -259,8 +261,9 @@ impl ScalarProgram {
         false
     }
 
-    /// The factors of the result, and its constant factor. A product of more than [`MOST_FACTORS`]
-    /// counts as one factor, because a few nested squares would have millions.
+    /// The factors of the result, and its constant factor. If more than [`MOST_FACTORS`] values
+    /// would be visited, the result counts as one factor, because a few nested squares have
+    /// millions of factors.
     pub(super) fn factors(&self) -> (SmallVec<[Register; 4]>, f64) {
         let (mut factors, mut scale, mut visits) = (SmallVec::new(), 1.0, 0);
         let mut open: SmallVec<[Register; 8]> = SmallVec::from_slice(&[self.result()]);

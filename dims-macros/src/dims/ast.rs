@@ -57,7 +57,7 @@ impl Parse for DimsInput {
             while !input.is_empty() {
                 dims.push(input.parse()?);
             }
-            check(dims.iter().map(|dim| &dim.name))?;
+            check(dims.iter().map(|dim| &dim.name), &[])?;
             Ok(DimsInput::Declared(dims))
         } else {
             let (mut dims, mut lists) = (Vec::new(), Vec::new());
@@ -71,7 +71,7 @@ impl Parse for DimsInput {
                     }
                 }
             }
-            check(dims.iter().map(|dim| &dim.name).chain(lists.iter().map(|list| &list.name)))?;
+            check(dims.iter().map(|dim| &dim.name), &lists)?;
             Ok(DimsInput::Local(dims, lists))
         }
     }
@@ -162,11 +162,11 @@ fn size(input: ParseStream<'_>) -> Result<Option<Expr>> {
 }
 
 /// Checks that no name is used twice, and that keys can order all dims.
-fn check<'a>(names: impl Iterator<Item = &'a Ident>) -> Result<()> {
+fn check<'a>(dims: impl Iterator<Item = &'a Ident>, lists: &'a [Several]) -> Result<()> {
     let mut seen = HashMap::new();
     let (mut errors, mut count): (Option<Error>, usize) = (None, 0);
-    for (position, name) in names.enumerate() {
-        let too_many = position == MOST;
+    let dims = dims.enumerate().map(|(position, name)| (name, position == MOST));
+    for (name, too_many) in dims.chain(lists.iter().map(|list| (&list.name, false))) {
         let message = if too_many {
             format!("one `dims!` can make at most {MOST} dims")
         } else if seen.insert(name.to_string(), ()).is_some() {

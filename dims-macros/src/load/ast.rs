@@ -67,7 +67,14 @@ fn part(member: Member, field: Field, ident: &Ident, generics: &Generics) -> Res
     if let Some(value) = options.default {
         return Ok(LoadField { member, ty: field.ty, how: How::Default(value) });
     }
-    let how = match (options.axes, written_axes(&field.ty)?) {
+    let written = written_axes(&field.ty)?;
+    if let (Some(layout), None, Written::Nothing | Written::Other) =
+        (&options.layout, &options.axes, &written)
+    {
+        let message = "a `layout` is for the axes of a tensor, and this field's type does not show them: write `axes = (..)`, too";
+        return Err(Error::new(layout.span(), message));
+    }
+    let how = match (options.axes, written) {
         (Some(axes), _) => How::Tensor { name, axes: Box::new(axes), layout: options.layout.map(Box::new) },
         (None, Written::Dims(axes)) => How::Tensor { name, axes, layout: options.layout.map(Box::new) },
         (None, Written::Nothing) => How::Default(None),
@@ -96,6 +103,19 @@ fn options(field: &Field, is_generic: &dyn Fn(&Type) -> bool) -> Result<Options>
             }
             Ok(())
         })?;
+    }
+    if options.default.is_some() {
+        let given = [
+            options.name.as_ref().map(|name| ("name", name.span())),
+            options.axes.as_ref().map(|axes| ("axes", axes.span())),
+            options.layout.as_ref().map(|layout| ("layout", layout.span())),
+        ];
+        if let Some((option, span)) = given.into_iter().flatten().next() {
+            let message = format!(
+                "a field with `default` is not read from the file, so `{option}` has no effect: remove one of them"
+            );
+            return Err(Error::new(span, message));
+        }
     }
     Ok(options)
 }

@@ -73,6 +73,14 @@ impl Naming {
         shown_path(&self.path())
     }
 
+    /// The name as it is written in the macro.
+    fn written(&self) -> String {
+        match self {
+            Naming::New { .. } => self.shown(),
+            Naming::Existing(_) => format!("use {}", self.shown()),
+        }
+    }
+
     /// The name of the dim itself.
     fn last(&self) -> String {
         self.path().segments.last().map_or_else(String::new, |segment| segment.ident.to_string())
@@ -268,8 +276,9 @@ impl Resolver<'_> {
             match self.params.get(param) {
                 Some(other) if other.shown() != naming.shown() => {
                     let what = format!(
-                        "in the model, this axis has the same size `{param}` as the axis named `{0}`, so both are one dim: name it `{0}` too",
-                        other.shown()
+                        "in the model, this axis has the same size `{param}` as the axis named `{}`, so both are one dim: write `{}` here, too",
+                        other.shown(),
+                        other.written()
                     );
                     clashes.push((naming.span(), what));
                 }

@@ -262,7 +262,7 @@ fn differing_meanings(axes: &[Axis], said: &[Axis]) -> Vec<WrongAxis> {
     axes.iter().zip(said).enumerate().filter_map(wrong).collect()
 }
 
-/// The first axis whose size differs from the declared one.
+/// The first axis whose size and declared size are different numbers.
 fn differing_size(axes: &[Axis], said: &[Axis]) -> Option<usize> {
     axes.iter().zip(said).position(|(axis, said)| match (&axis.size, &said.size) {
         (Size::Fixed(found), Size::Fixed(said)) => found != said,

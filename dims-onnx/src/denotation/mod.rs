@@ -11,7 +11,7 @@
 //! | `Conv`, `ConvTranspose` and their integer forms | `[DATA_BATCH, DATA_CHANNEL, DATA_FEATURE, ..]` for the data, and `[FILTER_OUT_CHANNEL, FILTER_IN_CHANNEL, FILTER_SPATIAL, ..]` for the filter (in and out are swapped for the transpose) | `[.., DATA_CHANNEL, ..]` |
 //! | `BatchNormalization`, `GroupNormalization` | `[DATA_BATCH, DATA_CHANNEL, ..]` | the meaning of the input |
 //! | `RNN`, `GRU`, `LSTM` | `[DATA_TIME, DATA_BATCH, DATA_FEATURE]`, or batch first, depending on `layout` | the meaning of the input for all steps, without `DATA_TIME` for the final states |
-//! | `Scan` | `DATA_TIME` for the axes that it scans | `DATA_TIME` for the axes along which it stacks |
+//! | `Scan` | `DATA_TIME` for the axes that it scans | for the axes along which it stacks, `DATA_TIME` if a scanned axis has it |
 //! | elementwise, `Where`, `Concat` | operands agree axis by axis; except in `Concat`, an axis of size 1 agrees with any | the meaning that either operand gives |
 //! | `MatMul`, `Gemm`, `Einsum` | batch axes and contracted axes agree | the meaning of the remaining axes |
 //! | `Transpose` | | `out[i] = in[perm[i]]` |
@@ -19,12 +19,13 @@
 //! | reductions, `ArgMax`, `TopK`, `Gather`, `Slice`, `Pad`, `Resize`, softmax, casts, activations, .. | | the meaning of the remaining axes |
 //! | `If`, `Loop` | | the meaning of the inner graphs' outputs |
 //!
-//! Axes without a denotation are accepted everywhere. `DATA_CHANNEL`, `FILTER_IN_CHANNEL` and
-//! `FILTER_OUT_CHANNEL` agree with each other: ONNX defines them as identical in size. Results of
-//! an operator that is not in the table have no denotation, unless the model's `value_info` gives
-//! one; the report counts such operators. If the model gives denotations for a value that was
-//! computed, the given and the computed ones must agree. A reported axis passes no denotation on
-//! to the node's results, so that later nodes do not report the same mistake again.
+//! Axes without a denotation are accepted everywhere. Where axes of operands must agree,
+//! `DATA_CHANNEL`, `FILTER_IN_CHANNEL` and `FILTER_OUT_CHANNEL` agree with each other: ONNX defines
+//! them as identical in size. Results of an operator that is not in the table have no denotation,
+//! unless the model's `value_info` gives one; the report counts such operators. If the model gives
+//! denotations for a value that was computed, the given and the computed ones must agree. A
+//! reported axis passes no denotation on to the node's results, so that later nodes do not report
+//! the same mistake again.
 
 mod graph;
 mod node;

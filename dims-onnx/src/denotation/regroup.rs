@@ -1,6 +1,6 @@
 //! Matches the axes of a reshaped result with the axes of the operand. The elements keep their
-//! order, so leading and trailing axes of equal size stay. Between them, a run of axes becomes a
-//! run of axes with the same product.
+//! order, so leading and trailing axes of equal size remain the same. Between them, a run of axes
+//! becomes a run of axes with the same product.
 
 use super::node::counted;
 use super::value::Size;
@@ -29,8 +29,8 @@ pub enum Wanted {
 ///
 /// # Errors
 ///
-/// Returns an error if a copied axis does not exist, or if all sizes are known and the numbers of
-/// elements differ.
+/// Returns an error if a copied axis does not exist, or if all sizes are known, none is 0, and the
+/// numbers of elements differ.
 pub fn regroup(axes: &[Size], wanted: &[Wanted]) -> Result<Vec<(From, Size)>, String> {
     let mut out = Vec::new();
     for (at, wanted) in wanted.iter().enumerate() {

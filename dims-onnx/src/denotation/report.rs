@@ -7,13 +7,13 @@ use std::fmt;
 /// The findings of the checker in a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DenotationReport {
-    /// Axes that an operator does not expect, in the order of the nodes.
+    /// Inputs and results with axes of unexpected meaning, in the order of the nodes.
     pub mismatches: Vec<DenotationMismatch>,
     /// Nodes whose attributes and inputs are inconsistent.
     pub broken: Vec<BrokenNode>,
     /// Operators through which denotations are not propagated, with the number of nodes of each.
     pub opaque: BTreeMap<String, usize>,
-    /// The number of nodes.
+    /// The number of nodes, including those of inner graphs.
     pub nodes: usize,
     /// The computed meanings of the outputs' axes.
     pub outputs: Vec<DenotedOutput>,

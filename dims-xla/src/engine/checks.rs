@@ -1,4 +1,5 @@
-//! The checks of calls. Their outcome is read when a value is read.
+//! The checks of calls. A call does not wait for them: their outcome is read with a result, or when
+//! a result depends on too many unread checks.
 
 use crate::error::XlaError;
 use crate::pjrt::DeviceBuffer;
@@ -27,7 +28,7 @@ impl Pending {
         Ok(*self.outcome.get_or_init(|| failed.copied()))
     }
 
-    fn is_known_right(&self) -> bool {
+    pub(super) fn is_known_right(&self) -> bool {
         matches!(self.outcome.get(), Some(None))
     }
 }

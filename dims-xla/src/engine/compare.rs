@@ -21,9 +21,9 @@ pub struct Comparison {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ComparedCollectives {
-    /// The name in HLO.
+    /// The kind as HLO names it, such as `all-reduce`.
     pub kind: String,
-    /// The axes of the mesh; `None` if the groups of devices do not run along axes.
+    /// The axes of the mesh. `None` if the groups of devices do not run along axes.
     pub axes: Option<Vec<&'static str>>,
     /// The bytes on each device, as planned.
     pub planned: usize,

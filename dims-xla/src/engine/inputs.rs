@@ -24,7 +24,7 @@ pub struct Given<'r> {
 }
 
 /// Names an input in a message, by its path.
-fn input(path: &str) -> String {
+pub(super) fn input(path: &str) -> String {
     if path.is_empty() { "the input".to_owned() } else { format!("the input `{path}`") }
 }
 
@@ -60,8 +60,8 @@ impl Given<'_> {
         Err(XlaError::Arguments { message })
     }
 
-    /// Settings of an input must have their recorded values, because the program was compiled with
-    /// these.
+    /// Returns an error unless the settings of an input have their recorded values, which are part
+    /// of the compiled program.
     fn check_settings<P: Parameters>(&mut self, value: &P) -> Result<(), XlaError> {
         for own in engine::settings_of(value)? {
             let message = match self.settings.next() {

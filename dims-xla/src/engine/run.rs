@@ -2,7 +2,7 @@
 
 use super::checks::{Dependence, Pending, UNCHECKED};
 use super::compare::Comparison;
-use super::inputs::{DeviceInputs, Given};
+use super::inputs::{DeviceInputs, Given, input};
 use super::value::{DeviceTensor, OnDevice};
 use crate::error::XlaError;
 use crate::mesh::flow::Flow;
@@ -33,7 +33,7 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// Exact products, attention as operations, no flags, no cache.
+    /// The defaults: exact products, attention as operations, no flags, no cache.
     #[must_use]
     pub fn new() -> Self {
         RunOptions::default()
@@ -285,9 +285,9 @@ where
     Out: RecordInputs<Value = Out> + Parameters,
 {
     /// Runs the program. Inputs that the recorded function takes by reference are borrowed. They
-    /// can be on devices, or on the host, from where they are copied first. Inputs that the
-    /// function takes by value must be on devices. They are moved into the call, which may write
-    /// results into their memory.
+    /// can be on devices or on the host; those on the host are copied to the devices first. Inputs
+    /// that the function takes by value must be on devices. They are moved into the call, which may
+    /// write results into their memory.
     ///
     /// Returns without waiting for the devices, except on a mesh of virtual CPU devices. If a
     /// result depends on more than 64 calls whose checks have not been read, the call waits for the
@@ -296,7 +296,7 @@ where
     /// # Errors
     ///
     /// Returns an error if inputs have other types, sizes, settings or splits than the program, or
-    /// if a device has too little memory.
+    /// if XLA reports one, for example because a device has too little memory.
     pub fn call(&self, inputs: impl DeviceInputs<In>) -> Result<EngineParts<Out, DeviceParts>, XlaError> {
         let mut given = Given {
             pjrt: &self.pjrt,
@@ -311,7 +311,7 @@ where
         let Given { tensors, mut pending, .. } = given;
         if let Some(missing) = self.inputs.get(tensors.len()) {
             return Err(XlaError::Arguments {
-                message: format!("there is no input `{}`", missing.tensor.path),
+                message: format!("{} is missing", input(&missing.tensor.path)),
             });
         }
         let devices = self.mesh.devices();
@@ -323,8 +323,8 @@ where
         if let Some(list) = outputs.iter().find(|list| list.len() < expected) {
             return Err(XlaError::unexpected(
                 "PJRT_LoadedExecutable_Execute",
-                format!("{expected} on each device"),
-                format!("{} outputs", list.len()),
+                format!("at least {expected}"),
+                format!("{} of the outputs of a device", list.len()),
             ));
         }
         drop(arguments);
@@ -359,9 +359,11 @@ where
             };
             pending.push_back(Dependence { call: Arc::new(call), is_kept: false });
         }
-        while pending.len() > UNCHECKED && pending[0].call.outcome()?.is_none() {
-            pending.pop_front();
+        let excess = pending.len().saturating_sub(UNCHECKED);
+        for own in pending.iter().take(excess) {
+            own.call.outcome()?;
         }
+        pending.retain(|own| !own.call.is_known_right());
         let kept = self.module.donated.iter().map(|own| own.1).collect();
         let mut parts = DeviceParts {
             tensors: results.into_iter().enumerate(),
@@ -379,7 +381,7 @@ pub struct DeviceParts {
     tensors: std::iter::Enumerate<std::vec::IntoIter<DeviceTensor>>,
     /// The calls that the result depends on, ending with the call itself if it has checks.
     pending: VecDeque<Dependence>,
-    /// The numbers of results that are state.
+    /// The numbers of the results that are state: a failed check leaves them unchanged.
     kept: Vec<usize>,
     /// Whether the call itself has checks.
     has_checks: bool,

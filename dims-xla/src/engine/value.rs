@@ -84,7 +84,8 @@ impl DeviceTensor {
         let mut whole = vec![0; sizes.iter().product::<usize>() * width];
         for (device, shard) in self.shards.iter().enumerate() {
             let position = self.mesh.position(device);
-            // Of equal parts, only the first is copied.
+            // Along a mesh axis that does not split the tensor, all devices have the same part. It
+            // is copied from the first of them.
             let others = (0..position.len()).filter(|axis| !self.split.contains(&Some(*axis)));
             if { others }.any(|axis| position[axis] != 0) {
                 continue;
@@ -147,7 +148,7 @@ impl Pjrt {
         self.put_parts(value, &Mesh::default(), &mut |tensor| Ok(vec![None; tensor.axes.len()]))
     }
 
-    /// Copies a value to the devices of a mesh, split as the sharding stores values.
+    /// Copies a value to the devices of a mesh, split as the sharding stores inputs and results.
     ///
     /// # Errors
     ///

@@ -35,7 +35,7 @@ pub(crate) enum AxisUse {
 }
 
 /// How a place runs through the axes of a piece along loops of these sizes. The piece begins at the
-/// element `start`.
+/// element `start` of the value.
 pub(crate) fn uses(
     piece: &Piece,
     start: usize,
@@ -60,7 +60,7 @@ pub(crate) fn uses(
         let whole = (0..axes.len()).find(|&axis| steps[axis] == step && axes[axis] == size && stride > 0);
         match whole {
             Some(axis) => mark(axis, AxisUse::Whole(number)),
-            // All axes that the loop reaches.
+            // Otherwise, marks each axis that the loop reaches.
             None => {
                 let reach = step * (size - 1);
                 let touched =

@@ -207,7 +207,7 @@ impl<'p> Tracer<'p> {
         ]
     }
 
-    /// The piece of a value that a place reads.
+    /// The number of the piece that an offset in a value belongs to.
     pub(super) fn piece_at(&self, value: usize, offset: isize) -> usize {
         let pieces = &self.values[value].pieces;
         pieces.iter().rposition(|own| own.start as isize <= offset).unwrap_or(0)

@@ -11,17 +11,19 @@ use typed_dims_kernels::trace::saved::{
 pub(crate) struct Job<'p> {
     pub(crate) sizes: &'p [usize],
     pub(crate) operands: Vec<JobOperand<'p>>,
-    /// The pieces of the result, and how the loops run through their axes.
+    /// The numbers of the result's pieces that are written, and how the loops run through their
+    /// axes.
     pub(crate) results: Vec<(usize, Vec<AxisUse>)>,
     /// Loops that are computed as a whole on each device.
     pub(crate) whole: Vec<usize>,
     /// Values that are read as a whole.
     pub(crate) gathered: Vec<usize>,
-    /// The loops of lines, and the types of the sums along them.
+    /// For an operation along lines, such as softmax: the loops of a line, and the types of the
+    /// sums along it.
     pub(crate) lines: Option<(Vec<usize>, Vec<DType>)>,
-    /// The number of sums over loops that no result has.
+    /// The number of sums that the step computes over the loops that its result lacks.
     pub(crate) sums: usize,
-    /// The tables that the places read.
+    /// The numbers of the lookup tables that the places read.
     pub(crate) tables: Vec<usize>,
 }
 
@@ -29,8 +31,8 @@ pub(crate) struct Job<'p> {
 pub(crate) struct JobOperand<'p> {
     pub(crate) value: usize,
     pub(crate) place: &'p SavedPlace,
-    /// For an operand of an index: the sizes of the index's loops, and for each of them the job's
-    /// loop, if there is one.
+    /// For an operand of an index: the sizes of the index's loops, and the loop of the job that
+    /// each of them follows, if any.
     pub(crate) index: Option<(&'p [usize], Vec<Option<usize>>)>,
 }
 
@@ -148,7 +150,8 @@ fn line_sums(own: &SavedLines, backward: bool) -> Option<Vec<DType>> {
     Some(sums)
 }
 
-/// The last axes of a shape with this many positions.
+/// The fewest last axes of a shape that have `len` positions together. `None` if no number of last
+/// axes has.
 pub(crate) fn trailing(sizes: &[usize], len: usize) -> Option<std::ops::Range<usize>> {
     let first = (0..=sizes.len()).rev().find(|&at| sizes[at..].iter().product::<usize>() == len)?;
     Some(first..sizes.len())

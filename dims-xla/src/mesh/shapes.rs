@@ -1,4 +1,4 @@
-//! Rewrites steps so that each loop is an axis of the result, and can be split.
+//! Rewrites steps so that their loops run along single axes, which can be split.
 
 use super::access::{AxisUse, Piece, uses};
 use typed_dims::program::engine::EngineProgram;

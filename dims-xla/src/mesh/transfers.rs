@@ -74,7 +74,7 @@ impl Tracer<'_> {
             if !over.is_empty() {
                 let bytes = self.bytes(value, *piece, &made[*piece], dtype);
                 let stored = &self.values[value].stored[*piece];
-                // Each device keeps a part of the sum.
+                // Whether each device keeps only a part of the sum.
                 let is_scattered = over
                     .iter()
                     .all(|axis| stored.contains(&Some(*axis)) && !made[*piece].contains(&Some(*axis)));
@@ -139,7 +139,7 @@ impl Tracer<'_> {
     }
 }
 
-/// The type of the sums.
+/// The type in which elements of this type are summed.
 fn register(dtype: DType) -> DType {
     match dtype {
         DType::F16 | DType::Bf16 => DType::F32,

@@ -43,7 +43,8 @@ impl DeviceBuffer {
         self.inner.sizes()
     }
 
-    /// The number of bytes of its elements in row-major order, without padding.
+    /// The number of bytes of its elements in row-major order, without padding. `usize::MAX` if
+    /// they would not fit in a slice.
     #[must_use]
     pub fn len_bytes(&self) -> usize {
         self.element_type().bytes(self.sizes()).unwrap_or(usize::MAX)
@@ -76,7 +77,7 @@ impl DeviceBuffer {
     ///
     /// # Errors
     ///
-    /// As for [`ready`](Self::ready).
+    /// As for [`ready`](Self::ready). Also returns an error if the elements do not fit in memory.
     pub fn to_host(&self) -> Result<Vec<u8>, XlaError> {
         let bytes = self.element_type().bytes(self.sizes());
         let bytes = bytes.ok_or_else(|| XlaError::arguments(format!("{self:?} is too large for memory")))?;

@@ -6,7 +6,7 @@
 use crate::XlaError;
 use std::fs::{self, File};
 use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::OnceLock;
@@ -53,7 +53,7 @@ impl Hash {
 
 const MAGIC: &[u8] = b"typed-dims-xla executable 1\n";
 
-/// Magic, key, executable, checksum.
+/// The contents of a file: magic, key, executable, checksum.
 pub(super) fn pack(key: &Key, executable: &[u8]) -> Vec<u8> {
     let parts = Key(MAGIC.to_vec()).with(&key.0).with(executable);
     let mut bytes = parts.0;
@@ -61,7 +61,7 @@ pub(super) fn pack(key: &Key, executable: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The executable, if the bytes are undamaged and have this key.
+/// Returns the executable, or the reason as an error if the bytes are damaged or have another key.
 pub(super) fn unpack<'a>(bytes: &'a [u8], key: &Key) -> Result<&'a [u8], &'static str> {
     const DAMAGED: &str = "the bytes are not a serialized executable, or are damaged";
     let (bytes, checksum) = bytes.split_last_chunk::<16>().ok_or(DAMAGED)?;
@@ -76,7 +76,7 @@ pub(super) fn unpack<'a>(bytes: &'a [u8], key: &Key) -> Result<&'a [u8], &'stati
     }
     if found != key.0 {
         return Err(
-            "the executable was compiled by another plugin, for other devices, or with other flags in `XLA_FLAGS` or `LIBTPU_INIT_ARGS`; compile the program again",
+            "the executable was compiled by another plugin, for other devices or another processor, or with other flags in `XLA_FLAGS` or `LIBTPU_INIT_ARGS`; compile the program again",
         );
     }
     Ok(executable)
@@ -150,20 +150,22 @@ impl Store {
 
     /// [`hash_file`] for the plugin's file. The hash is stored in the folder, so that later
     /// processes need not read the large file.
-    pub(super) fn hash_file(&self, path: &Path) -> u128 {
+    pub(super) fn hash_file(&self, path: &Path) -> std::io::Result<u128> {
         let Some(state) = file_state(path) else { return hash_file(path) };
         let note = self.folder.join(format!("{:032x}.plugin", Hash::of(&state.0)));
         let known = fs::read(&note).ok().and_then(|bytes| bytes.try_into().ok()).map(u128::from_le_bytes);
-        known.unwrap_or_else(|| {
-            let hash = hash_file(path);
-            self.replace(&note, &hash.to_le_bytes());
-            hash
-        })
+        if let Some(hash) = known {
+            return Ok(hash);
+        }
+        let hash = hash_file(path)?;
+        self.replace(&note, &hash.to_le_bytes());
+        Ok(hash)
     }
 }
 
-/// Identifies a version of a file by its path, length and times.
-fn file_state(path: &Path) -> Option<Key> {
+/// Identifies a version of a file by its path, length and time of modification and, on Unix, its
+/// inode and the time of its last change.
+pub(super) fn file_state(path: &Path) -> Option<Key> {
     let path = path.canonicalize().ok()?;
     let data = path.metadata().ok()?;
     let modified = data.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
@@ -182,21 +184,25 @@ fn file_state(path: &Path) -> Option<Key> {
     Some(state)
 }
 
-/// The hash of a file's contents. For a file that cannot be read, it is a random number, so that
-/// the file does not count as equal to another one.
-pub(super) fn hash_file(path: &Path) -> u128 {
-    let read = || -> std::io::Result<u128> {
-        let mut file = File::open(path)?;
-        let mut hash = Hash::new();
-        let mut buffer = vec![0; 1 << 20];
-        loop {
-            match file.read(&mut buffer)? {
-                0 => return Ok(hash.finish()),
-                count => hash.write(&buffer[..count]),
-            }
+/// The hash of a file's contents.
+pub(super) fn hash_file(path: &Path) -> std::io::Result<u128> {
+    let mut file = File::open(path)?;
+    let mut hash = Hash::new();
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(hash.finish()),
+            Ok(count) => hash.write(&buffer[..count]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
-    };
-    read().unwrap_or_else(|_| RandomState::new().hash_one(0_u8).into())
+    }
+}
+
+/// A random number for a file whose hash is not known, so that the file does not count as equal to
+/// another one.
+pub(super) fn hash_of_none() -> u128 {
+    RandomState::new().hash_one(0_u8).into()
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@
 #![allow(unsafe_code)]
 
 use super::ElementType;
+use super::cache::{Key, file_state};
 use crate::XlaError;
 use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
@@ -273,6 +274,8 @@ struct TableHead {
 pub(super) struct Api {
     slots: Box<[Option<Function>]>,
     version: (i32, i32),
+    /// The plugin's file, and its state when it was loaded.
+    pub(super) file: (PathBuf, Option<Key>),
     /// The hash of the plugin's file. It is set when it is first needed.
     pub(super) file_hash: OnceLock<u128>,
 }
@@ -290,6 +293,7 @@ impl Api {
         if !file.is_file() {
             return Err(failed("it is not a file".to_owned()));
         }
+        let state = file_state(&file);
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         let loaded = loaded.get_or_insert_default();
         super::elf::check(&file).map_err(failed)?;
@@ -313,7 +317,8 @@ impl Api {
         }
         // SAFETY: A plugin returns null or its table, which lives as long as the library and starts
         // with its size.
-        let api = unsafe { Api::read(table, path)? };
+        let mut api = unsafe { Api::read(table, path)? };
+        api.file = (file, state);
         // SAFETY: The arguments contain no pointers. No other function of the table has been
         // called, and `LOADED` prevents a second initialization once this one has succeeded.
         unsafe { api.call(&mut PluginInitialize::new())? };
@@ -357,7 +362,7 @@ impl Api {
                 version.0, version.1
             )));
         }
-        Ok(Api { slots, version, file_hash: OnceLock::new() })
+        Ok(Api { slots, version, file: (path.to_owned(), None), file_hash: OnceLock::new() })
     }
 
     pub(super) fn version(&self) -> (i32, i32) {
@@ -841,14 +846,16 @@ impl Buffer {
             copy_slice(dims.dims, dims.num_dims)
         };
         buffer.element_type = ElementType::from_code(code.element_type).ok_or_else(|| {
-            XlaError::arguments(format!(
-                "an output of the program has the element type number {} of PJRT, which has no Rust type",
-                code.element_type
-            ))
+            XlaError::unexpected(
+                "PJRT_Buffer_ElementType",
+                "an element type that Rust has",
+                format!("the element type number {}", code.element_type),
+            )
         })?;
         let sizes: Option<Box<[usize]>> = sizes.iter().map(|&size| usize::try_from(size).ok()).collect();
-        buffer.sizes = sizes
-            .ok_or_else(|| XlaError::arguments("an output of the program has a size that is not known"))?;
+        buffer.sizes = sizes.ok_or_else(|| {
+            XlaError::unexpected("PJRT_Buffer_Dimensions", "the sizes of an output", "a negative size")
+        })?;
         Ok(buffer)
     }
 
@@ -1039,7 +1046,7 @@ impl RawExecutable {
         let count = arguments.first().map_or(0, Vec::len);
         if arguments.len() != self.devices.len() {
             return Err(XlaError::arguments(format!(
-                "the program runs on {} devices, and there are {} lists of arguments",
+                "the program needs a list of arguments for each of its devices: {}, not {}",
                 self.devices.len(),
                 arguments.len()
             )));

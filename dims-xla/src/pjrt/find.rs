@@ -54,7 +54,7 @@ const PLUGINS: [(&str, &str); 8] = [
     ("oneapi", "jax_plugins/intel_extension_for_openxla/pjrt_plugin_xpu.so"),
     ("cpu", "lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so"),
     ("cpu", "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"),
-    ("cpu", "fatastomstruct_xla_cpu/*cpu*.so"),
+    ("cpu", "fastatomstruct_xla_cpu/*cpu*.so"),
 ];
 
 /// The plugins that exist, and all paths that were tried.

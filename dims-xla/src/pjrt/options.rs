@@ -46,8 +46,8 @@ impl PjrtOptions {
         self
     }
 
-    /// Whether XLA logs to standard error. It does not by default; its errors are returned as
-    /// [`XlaError`](crate::XlaError).
+    /// Whether XLA logs to standard error. By default it logs only fatal errors; other errors are
+    /// returned as [`XlaError`](crate::XlaError).
     ///
     /// XLA reads its log level once, when it first logs, from the environment variable
     /// `TF_CPP_MIN_LOG_LEVEL`. Without this option, loading a plugin sets the variable for the

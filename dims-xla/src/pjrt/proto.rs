@@ -272,7 +272,8 @@ fn iota_groups(sizes: &[usize], order: &[usize], len: usize) -> Vec<Vec<usize>> 
 pub(super) struct Hlo<'a>(&'a [u8]);
 
 impl<'a> Hlo<'a> {
-    /// `format` is the format that the plugin reports for the bytes.
+    /// Reads a program in the format that the plugin reports. `None` unless that is `hlo` or
+    /// `hlo_with_config`.
     pub(super) fn new(format: &str, bytes: &'a [u8]) -> Option<Hlo<'a>> {
         match format {
             "hlo" => Some(Hlo(bytes)),
@@ -318,9 +319,12 @@ impl<'a> Hlo<'a> {
                 let mut outputs = Vec::new();
                 all(instruction, 3).for_each(|shape| arrays(shape, 0, &mut outputs));
                 let mut outputs: Vec<ArrayType> = outputs.into_iter().flatten().collect();
-                if kind == "all-gather" && opcode != kind {
-                    // The start of an all-gather returns its operands, too.
-                    outputs.drain(..outputs.len() / 2);
+                if opcode != kind && ["all-gather", "collective-permute"].contains(&kind) {
+                    // These starts return their operands, the results, and perhaps memory of the
+                    // device.
+                    let operands = numbers(instruction, 36).len().min(outputs.len());
+                    outputs.drain(..operands);
+                    outputs.truncate(operands);
                 }
                 let name = text(instruction, 1);
                 found.push(Collective { kind: kind.to_owned(), name, outputs, groups: groups(instruction) });
@@ -396,6 +400,29 @@ mod tests {
         config.bytes(1, &module);
         assert_eq!(Hlo::new("hlo_with_config", &config.finish()).unwrap().collectives().len(), 1);
         assert!(Hlo::new("text", &module).is_none());
+    }
+
+    /// The start of a collective-permute returns its operand, its result, and two numbers.
+    #[test]
+    fn operands_are_no_outputs() {
+        let mut array = Writer::default();
+        array.number(2, 11).bytes(3, &[3]);
+        let array = array.finish();
+        let mut number = Writer::default();
+        number.number(2, 8);
+        let number = number.finish();
+        let mut shape = Writer::default();
+        shape.number(2, 13).bytes(4, &array).bytes(4, &array).bytes(4, &number).bytes(4, &number);
+        let mut instruction = Writer::default();
+        instruction.bytes(2, b"collective-permute-start").bytes(3, &shape.finish()).bytes(36, &[7]);
+        let mut computation = Writer::default();
+        computation.bytes(2, &instruction.finish());
+        let mut module = Writer::default();
+        module.bytes(3, &computation.finish());
+        let module = module.finish();
+        let collectives = Hlo::new("hlo", &module).unwrap().collectives();
+        let outputs = vec![ArrayType { element_type: ElementType::F32, sizes: vec![3] }];
+        assert_eq!(collectives[0].outputs, outputs);
     }
 
     #[test]

@@ -6,8 +6,9 @@
 //! ```
 //!
 //! Arguments and results of the module are the tensors of a program's inputs and results, with axes
-//! in the order of their types. Steps compute the same values as on the CPU. Where XLA's semantics
-//! differ, as for an out-of-range index, the module adds a check: see [`Module::checks`].
+//! in the order of their types. Steps compute the values that this library computes, up to
+//! rounding. Where XLA's semantics differ, as for an out-of-range index, the module adds a check:
+//! see [`Module::checks`].
 
 mod attention;
 mod chosen;
@@ -63,7 +64,7 @@ pub struct Module {
 /// A condition for the results of a module, such as that computed indices are in range.
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
-    /// What is wrong if the condition is false, such as "an index is out of range".
+    /// The problem if the condition is false, such as "an index is out of range".
     pub what: &'static str,
     /// The operation.
     pub operation: &'static str,
@@ -281,14 +282,15 @@ impl Lower<'_> {
         }
     }
 
-    /// Adds a check: the results of the module are only valid if the condition is true. `what` says
-    /// what is wrong if it is false.
+    /// Adds a check: the results of the module are only valid if the condition is true. `what` is
+    /// the problem if it is false.
     fn check(&mut self, condition: Value, what: &'static str) {
         let value = &self.program.values[self.step];
         self.checks.push((condition, Check { what, operation: value.operation, origin: value.origin }));
     }
 
-    /// The index of the first check that failed, and whether none did.
+    /// The index of the first check that failed, and whether none did. `None` if there are no
+    /// checks.
     fn first_failure(&self) -> Option<(Value, Value)> {
         let body = &self.body;
         let count = body.int(self.checks.len() as i64, DType::I32);

@@ -203,7 +203,8 @@ impl Lower<'_> {
         Ok(self.body.sum(&elements, &axes))
     }
 
-    /// The registers whose product a field is, and the constant factor.
+    /// The registers and the constant factor whose product is the field. `None` if the field is not
+    /// a product of at least two floats.
     pub(super) fn factors(&self, field: &SavedField) -> Option<(Vec<u32>, f64)> {
         if !is_float(self.field_type(field)) {
             return None;

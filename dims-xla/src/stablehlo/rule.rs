@@ -248,8 +248,8 @@ impl Lower<'_> {
         body.mul(&body.sub(value, &mean), &factor)
     }
 
-    /// Running sums, products or extremes, by doubling: each step combines elements at twice the
-    /// distance.
+    /// Running sums, products, extremes or log-sum-exps, by doubling: each step combines elements
+    /// at twice the distance of the previous step.
     fn scanned(&self, name: &str, value: &Value, axes: &[usize]) -> Result<Value, XlaError> {
         let body = &self.body;
         let first = axes.first().copied().unwrap_or(0);

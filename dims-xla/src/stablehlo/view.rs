@@ -61,8 +61,8 @@ fn on_axes(
     Some((found, digits))
 }
 
-/// The loops of nonzero stride, all made to run forwards: number, size, stride. Also the offset of
-/// their origin, and the loops that ran backwards.
+/// The loops of nonzero stride and several positions, all made to run forwards: number, size,
+/// stride. Also the offset of their origin, and the loops that ran backwards.
 fn forwards(offset: isize, loops: &[Loop]) -> (usize, Vec<(usize, usize, usize)>, Vec<usize>) {
     let (mut offset, mut found, mut reversed) = (offset, Vec::new(), Vec::new());
     for (number, &Loop { size, stride }) in loops.iter().enumerate() {

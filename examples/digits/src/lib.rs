@@ -40,7 +40,8 @@ pub struct Digits {
 
 impl Digits {
     /// Reads a gzipped file of comma-separated lines with the pixels, 0 to 16, and the class, 0 to
-    /// 9, of an image. A file that unpacks to more than 64 MiB is an error.
+    /// 9, of an image. A file with fewer than two images, or that unpacks to more than 64 MiB, is
+    /// an error.
     pub fn read(path: &Path) -> Result<Self, BadFile> {
         let bad = |line, what: String| BadFile { path: path.into(), line, what };
         let file = File::open(path).map_err(|error| bad(None, error.to_string()))?;

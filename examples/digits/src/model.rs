@@ -21,7 +21,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Random weights, scaled as in He et al. (2015).
+    /// Random weights, scaled as in He et al. (2015). Biases are 0.
     pub fn random(hidden: usize, rng: &mut impl Rng) -> Self {
         let mut uniform = |fan_in: usize| {
             let bound = (6.0 / fan_in as f32).sqrt();

@@ -153,7 +153,7 @@ pub type Compiled<S, X, Y> = Run<(S, Spec<X>, Spec<Y>), (S, Loss)>;
 /// A step on the CPU.
 type OnCpu<S, X, Y> = Box<dyn Fn(S, &X, &Y) -> (S, Loss)>;
 
-/// The state is `None` during a call, and stays `None` if the call returns an error.
+/// The state is `None` during a call, and after a call that returned an error.
 enum Steps<S, X, Y> {
     Cpu { state: Option<S>, step: OnCpu<S, X, Y> },
     Xla { state: Option<OnDevice<S>>, run: Box<Compiled<S, X, Y>> },
@@ -224,7 +224,7 @@ where
         }
     }
 
-    /// Calls a function with the state, which is copied from the devices first.
+    /// Calls a function with the state. State on devices is copied to the host first.
     ///
     /// # Errors
     ///

@@ -107,7 +107,7 @@ fn sizes_are_checked() {
     let reshaped = |result: Result<(), DimError>| result.unwrap_err().to_string();
     assert_eq!(
         reshaped(x.try_reshape((A, N.of(2), NB, C)).map(drop)),
-        "[A=2 B!=3 C=4] cannot be reshaped to [A=2 N=2 NB C=4]: the known sizes do not divide its number of elements"
+        "[A=2 B!=3 C=4] cannot be reshaped to [A=2 N=2 NB C=4]: the product of the known sizes does not divide its number of elements"
     );
     assert_eq!(
         reshaped(x.try_reshape((N, NB, C)).map(drop)),

@@ -14,8 +14,8 @@ fn in_dims(matrices: &Matrices) -> Array2<f32> {
     (ab.at((a, b)) * bc.at((b, c)) * cd.at((c, d)) * de.at((d, e))).sum((b, c, d)).order((a, e))
 }
 
-/// All peers use the best order, except ndarray-einsum, which multiplies from left to right. The
-/// best order is `(ab bc) (cd de)` if `thin`, and `(ab (bc cd)) de` otherwise.
+/// All peers use the best order, except ndarray-einsum, which multiplies from left to right. For
+/// the matrices `a b c d`, the best order is `(a b) (c d)` if `thin`, and `(a (b c)) d` otherwise.
 fn chain(bench: &mut Bench, sizes: [usize; 5], thin: bool) {
     let threads = bench.threads;
     let names = ["a", "b", "c", "d"];

@@ -15,8 +15,8 @@ use kernels::ops::{Cast, Index, Map};
 use kernels::scalar::{Analytic, CastTo, Element, IndexInt, Num, Real};
 
 /// A second marker for a condition that does not hold. If a condition is implemented with [`True`]
-/// for a single type, rustc would choose the only other marker for all other types. With two
-/// others, it cannot choose.
+/// for a single type, rustc would choose the only other marker for all other types. With two other
+/// markers, it cannot choose.
 #[derive(Debug)]
 pub struct Other;
 
@@ -410,7 +410,7 @@ pub trait Castable<U: ?Sized, M> {
     const SEAL: crate::seal::Seal;
     /// The tensor cast to `U`.
     type Cast<A: AsTensor<Elem = Self>>;
-    /// Casts.
+    /// Casts the tensor.
     fn cast<A: AsTensor<Elem = Self>>(a: A) -> Self::Cast<A>;
 }
 
@@ -435,7 +435,7 @@ impl<T: Never, U: ?Sized> Castable<U, False> for T {
     }
 }
 
-/// `as U`
+/// Casts elements to `U`: `a[i] as U`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn cast<U: ?Sized, A: AsTensor<Elem: Castable<U, M>>, M>(a: A) -> <A::Elem as Castable<U, M>>::Cast<A> {
     <A::Elem as Castable<U, M>>::cast(a)
@@ -476,7 +476,7 @@ impl<U: Never> Yielded<False> for U {
     }
 }
 
-/// `f` of each element.
+/// Applies `f` to each element.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn mapped<A: AsTensor, F: Fn(A::Elem) -> U, U: Yielded<M>, M>(a: A, f: F) -> U::Mapped<A, F> {
     U::mapped(a, f)

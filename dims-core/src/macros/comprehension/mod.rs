@@ -27,7 +27,8 @@ mod conditions;
 pub use crate::error::unwrap;
 pub use conditions::*;
 
-/// The traits whose methods macros call. No name in here can shadow a user's.
+/// The traits whose methods macros call. They are imported as `_`, so they cannot shadow a name of
+/// the user.
 pub mod methods {
     pub use super::SizedOperands as _;
     pub use crate::bind::At as _;
@@ -169,8 +170,8 @@ pub trait SizedOperands {
         dim.try_set_size(axes[at].size)
     }
 
-    /// Gives the one loop variable of `index` that has no size the greatest size for which `index`
-    /// stays within axis `at`.
+    /// If `index` has exactly one loop variable without a size, gives it the greatest size for
+    /// which `index` is within axis `at`.
     #[panicking_twin]
     fn try_fit<S: Dims, E: Expr>(
         &self,

@@ -160,8 +160,9 @@ pub trait ValueList<T: Element> {
     /// The strides of each operand along the dims `U` and the operand's own axes.
     fn rows<U: Dims>(&self, shapes: &[Shape], each: &mut dyn FnMut(&Shape, &Rows));
 
-    /// The factors of each operand, with strides as in [`rows`](ValueList::rows). `each` is called
-    /// after the factors of each operand.
+    /// Appends the factors of each operand, with strides as in [`rows`](ValueList::rows). After the
+    /// factors of each operand, calls `each` with the number of factors before them and the
+    /// operand's shape.
     fn factors<'s, U: Dims>(
         &'s self,
         shapes: &[Shape],

@@ -25,7 +25,8 @@ pub struct Pattern {
     /// Which axes are loops of the result, and which are reduced. `None` if this depends on the
     /// operands (`...`) or on the part of the result (`w1 + w2`), or if there are too many axes.
     pub(crate) loops: Option<PatternLoops>,
-    /// The role of each axis in a matrix product, if the pattern has two operands.
+    /// The role of each axis in a matrix product. `None` unless there are two operands, and the
+    /// pattern has no groups, no `...`, and no axis twice in one array.
     pub(crate) roles: Option<Roles>,
 }
 
@@ -211,7 +212,7 @@ pub enum Slot {
     Rest,
     /// `i`: the axis of the pattern with this number.
     Axis(usize),
-    /// `(h w)`: an axis merged from these, the last one fastest. `()` and `1` are merged from none.
+    /// `(h w)`: an axis merged from these parts, the last one fastest. `()` and `1` have no parts.
     Group(&'static [Term]),
     /// `(w1 + w2)`: the concatenation of these groups.
     Sum(&'static [&'static [Term]]),

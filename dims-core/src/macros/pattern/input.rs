@@ -89,7 +89,7 @@ pub trait Values {
     /// The elements in the order of a loop nest.
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError>;
 
-    /// The factors whose product these elements are, with strides along the dims `U` and the
+    /// Appends factors whose product is these elements, with strides along the dims `U` and the
     /// positional axes.
     fn factors<'s, U: Dims>(
         &'s self,
@@ -504,7 +504,7 @@ impl<T: Element, S: Data<Elem = T>, D: crate::bind::source::NdRank<Rank: AnyRank
     }
 }
 
-/// Items of lists: arrays, fixed-size arrays of numbers, and numbers.
+/// Items of lists: arrays, fixed-size arrays of numbers, numbers, and pointers to these.
 #[diagnostic::on_unimplemented(
     message = "a list of `{Self}` cannot be an operand of a pattern",
     label = "expected a list of arrays, or of numbers"

@@ -56,8 +56,8 @@ pub fn joined<T: Element, U: Dims>(
     Ok(out.finish())
 }
 
-/// Like [`joined`], for a list of arrays with the same strides and a pattern that names all axes.
-/// `None` if the general path must handle them.
+/// Like [`joined`], for a list of arrays with the same sizes and strides and a pattern that names
+/// all axes. `None` if the general path must handle them.
 pub fn listed<T: Element>(
     pattern: &Pattern,
     bound: &mut BoundPattern,
@@ -79,7 +79,8 @@ pub fn listed<T: Element>(
         }
     };
     let within: Order = kept.iter().copied().filter(|axis| !list.contains(axis)).collect();
-    // Each position of the kept loops, which include the list's, has a distinct target.
+    // The kept loops include the loops along the list. Each of their positions has a distinct
+    // target.
     let parts = items.iter().enumerate().map(|(number, (held, _))| {
         let (mut index, mut source, mut target) = (number, 0, 0);
         for &axis in list.iter().rev() {

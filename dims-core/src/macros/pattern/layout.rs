@@ -80,8 +80,8 @@ impl PatternLayout {
         Ok(sizes)
     }
 
-    /// Computes the strides of an array along the loops from its strides along dims and axes, and
-    /// the offset of the chosen groups of sums.
+    /// Writes to `row` the strides of an array along the loops, given its strides along dims and
+    /// axes. `row` must be 0 before. Returns the offset of the chosen groups of sums.
     pub fn spread(
         &self,
         slots: &[Slot],

@@ -23,7 +23,7 @@ pub trait AnyRank: 'static {
     /// The dimension type of an ndarray array of this rank.
     #[doc(hidden)]
     type Nd: Dimension;
-    /// The greater of the two.
+    /// The greater of the two, or [`RankDyn`] if one of them is dynamic.
     type Or<O: AnyRank>: AnyRank;
     #[doc(hidden)]
     type OrStatic<O: Rank>: AnyRank;
@@ -47,7 +47,7 @@ impl AnyRank for RankDyn {
     type OrStatic<O: Rank> = RankDyn;
 }
 
-/// The operand has as many axes as the pattern names.
+/// The operand has as many axes as the pattern names. (A dynamic rank is checked at run time.)
 #[diagnostic::on_unimplemented(
     message = "the pattern has `{N}`, but this operand has `{Self}`",
     label = "has `{Self}`, where the pattern has `{N}`",

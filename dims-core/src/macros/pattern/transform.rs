@@ -18,6 +18,7 @@ use crate::execute::loops::{
 use crate::execute::order::told_as;
 use crate::plan::shape::volume;
 use crate::types::set::Dims;
+use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::loops::axes::Order;
 use kernels::loops::nest::Nest;
@@ -181,18 +182,27 @@ fn reduced<T: Element, U: Dims, V: Values<Elem = T>, R: Reducer<T, Out: Element>
     let count = volume(reduced.iter().map(|&axis| layout.sizes[axis]), 1)
         .ok_or_else(|| too_large(pattern, &layout.sizes))?;
     if needs_elements && count == 0 && len > 0 {
-        let dims = reduced.iter().filter_map(|&axis| axis.checked_sub(layout.axis(0)));
-        let dims: Vec<_> = dims.map(|axis| format!("`{}`", pattern.axes[axis])).collect();
-        return Err(DimError::EmptyReduction {
-            op: reducer.name(),
-            dims: format!("axes {}", dims.join(", ")),
-        });
+        let dims = names_of_axes(pattern, layout.axis(0), &reduced);
+        return Err(DimError::EmptyReduction { op: reducer.name(), dims });
     }
     let loops = RunLoops { sizes: &layout.sizes, rows: &rows };
     let result = KeptLoops { kept: &kept, reduced: &reduced, len, count: Some(count) };
     let data = loops::reduced(&OneOperand(&values.0), loops, result, reducer)
         .map_err(|error| named(error, pattern, &sizes))?;
     Ok((data, sizes))
+}
+
+/// Names loops in a message. The loops from `first` on are axes of the pattern; the others are those
+/// of `...`.
+fn names_of_axes(pattern: &Pattern, first: usize, loops: &[usize]) -> String {
+    let named = loops.iter().filter_map(|&axis| axis.checked_sub(first));
+    let named: Vec<String> = named.map(|axis| format!("`{}`", pattern.axes[axis])).collect();
+    let noun = if named.len() == 1 { "axis" } else { "axes" };
+    let mut names = if named.is_empty() { String::new() } else { format!("{noun} {}", named.join(", ")) };
+    if loops.iter().any(|&axis| axis < first) {
+        names.push_str(if named.is_empty() { "the axes of `...`" } else { " and the axes of `...`" });
+    }
+    names
 }
 
 /// Like [`reduce`], but calls `function` with the elements along the reduced axes, in the order of
@@ -212,7 +222,7 @@ where
 {
     let mut values = operands.values();
     values.settle()?;
-    check_operand_taken(&AllOperands::of(&values), "a function in `reduce!`")?;
+    check_operand_taken(&AllOperands::of(&values), "reduce!")?;
     let (elements, count, sizes) = gathered::<T, L::Dims, _>(pattern, given, &values)?;
     let parts = (0..volume(sizes.iter().copied(), size_of::<U>())
         .ok_or_else(|| too_large(pattern, &sizes))?)

@@ -58,7 +58,7 @@ use kernels::trace::sum_of_squares;
 ///   is `j`. PyTorch instead factors over the last two axes of each parameter that has at least
 ///   two.
 /// * A parameter that has fewer than two dims, or whose second largest dim is smaller than
-///   [`min_dim_size_to_factor`](Adafactor::min_dim_size_to_factor), 128, is not factored:
+///   [`min_dim_size_to_factor`](Adafactor::min_dim_size_to_factor) (128), is not factored:
 ///   `square = (1 - fresh) * square + fresh * (g^2 + epsilon)`, and `u = g / sqrt(square)`.
 /// * With [`relative_step`](Adafactor::relative_step), `min(rate, 1 / sqrt(t))` replaces the rate
 ///   in the formula for `p`.
@@ -68,11 +68,12 @@ use kernels::trace::sum_of_squares;
 ///   before the step. Here `rate` is the learning rate, even with `relative_step`.
 ///
 /// The defaults are those of `optax.adafactor`. For `torch.optim.Adafactor`, set
-/// `min_dim_size_to_factor(1)` and `relative_step()`.
+/// `min_dim_size_to_factor(1)` and `relative_step()`. PyTorch uses its epsilon as a lower bound
+/// instead of adding it.
 ///
 /// In the [`State`], the moment `square` of a factored parameter lacks the largest dim, and
 /// `columns` lacks the second largest. For other parameters, `square` has all dims, and `columns`
-/// is 0, without dims. A step allocates memory for `u` of one parameter at a time.
+/// is a scalar 0. A step allocates memory for `u` of one parameter at a time.
 ///
 /// (N. Shazeer, M. Stern, 2018, "Adafactor: Adaptive learning rates with sublinear memory cost".)
 ///
@@ -152,8 +153,8 @@ settings! { Adafactor, AdafactorSettings {
     /// At step `t`, new squares have the weight `t^-decay_exponent` in the second moment: 0 or
     /// more, default 0.8. optax calls it `decay_rate`; PyTorch's `beta2_decay` is its negative.
     decay_exponent,
-    /// The largest root mean square of `u`: more than 0, default 1. If that of `u` is larger, `u`
-    /// is scaled down to it. For no limit, set it to infinity.
+    /// The maximum of `rms(u)`: more than 0, default 1. If `rms(u)` is larger, `u` is scaled down
+    /// to this maximum. For no limit, set it to infinity.
     clipping_threshold,
     /// A step is multiplied by the scale of its parameter, `rms(p)`, but at least by this number: 0
     /// or more, default 1e-3.
@@ -285,9 +286,9 @@ impl Visitor<1, 1> for FactoredPass<'_> {
     }
 }
 
-// Dims for the elements of a parameter, in the order of its axes in memory: the axes outside of
-// both factored ones, a factored one, those between, the other one, those inside. `LargestAxis` and
-// `SecondAxis` may be swapped in memory.
+// Dims for the elements of a parameter, in the order of its axes in memory: the axes before both
+// factored axes, one factored axis, the axes between, the other factored axis, and the axes after.
+// `LargestAxis` and `SecondAxis` may be swapped in memory.
 type OuterAxes = LoopVar<0, 'o', 'u', 't', 'e', 'r'>;
 type LargestAxis = LoopVar<1, 'l', 'a', 'r', 'g', 'e', 's', 't'>;
 type AxesBetween = LoopVar<2, 'b', 'e', 't', 'w', 'e', 'e', 'n'>;

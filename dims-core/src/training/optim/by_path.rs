@@ -92,7 +92,7 @@ pub(crate) struct ByPath {
     missed: BTreeMap<String, u64>,
     /// Whether parameters of half precision have master weights.
     masters: bool,
-    /// Whether there are only master weights.
+    /// Whether the only state is master weights, of parameters of half precision.
     only_masters: bool,
     groups: ParameterGroups,
 }
@@ -102,10 +102,10 @@ pub(crate) struct ByPath {
 pub struct ParameterState {
     pub(super) path: Path,
     /// The number of steps that the parameter has missed, because it was frozen or added later.
-    /// `None` if there are none.
+    /// `None` stands for 0.
     pub(super) missed: Option<StepsTaken>,
     pub(super) axes: StateAxes,
-    /// The settings of its groups. `None` until a step is prepared.
+    /// The merged settings of its groups. `None` before a step looks them up.
     pub(super) settings: Option<GroupSettings>,
     /// Whether the elements of the state are `f64`.
     pub(super) double: bool,
@@ -130,7 +130,7 @@ impl ParameterState {
         }
     }
 
-    /// A tensor of zeros, with the axes in this order.
+    /// A tensor of zeros, with the axes in this memory order.
     fn zeros(&self, axes: &StateAxes, order: AxisNumbers) -> Result<StateTensor, DimError> {
         let zeros = if self.double {
             StateTensor::zeros::<f64>(axes, order)
@@ -205,7 +205,8 @@ impl ParameterState {
         (&mut self.moments, self.master.as_mut())
     }
 
-    /// Prepares the state for a step of a tensor: its moments, and a master if needed.
+    /// Prepares the state for a step of a tensor: its moments, and its master weights if `master`
+    /// is `true`.
     fn prepare<T: Element, S: Dims, R: Rank>(
         &mut self,
         tensor: &Named<T, S, R>,
@@ -255,7 +256,7 @@ fn is_half<T: Element>() -> bool {
     halves.contains(&TypeId::of::<T>())
 }
 
-/// A tensor of half precision converted to `f32`, with the same order of axes.
+/// A tensor of half precision converted to `f32`, with the same memory order of axes.
 #[cfg(feature = "half")]
 fn widened<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Result<Named<f32, S, R>, DimError> {
     #[cfg(feature = "std")]
@@ -316,7 +317,7 @@ impl ByPath {
         ByPath { parameters, missed: self.missed.clone(), groups: self.groups.clone(), ..*self }
     }
 
-    /// Replaces the state by another one, but keeps the settings.
+    /// Replaces the state of the parameters, but keeps the groups and the choice of master weights.
     pub(super) fn restore(&mut self, other: ByPath) {
         let (masters, groups) = (self.masters, core::mem::take(&mut self.groups));
         *self = ByPath { masters, groups, ..other };
@@ -326,7 +327,7 @@ impl ByPath {
         &self.groups
     }
 
-    /// The groups, for adding one. The settings of all parameters are reset.
+    /// The groups, to add one. Resets the settings of all parameters.
     pub(super) fn groups_mut(&mut self) -> &mut ParameterGroups {
         self.parameters.iter_mut().for_each(|parameter| parameter.settings = None);
         &mut self.groups
@@ -398,7 +399,8 @@ pub(crate) struct StateWalk<'s> {
 }
 
 impl<'s> StateWalk<'s> {
-    /// Starts at the first parameter, after this number of steps.
+    /// Starts at the first parameter. `steps` is the number of steps of the optimizer, which later
+    /// parameters have missed.
     pub(crate) fn new(by_path: &'s mut ByPath, steps: Option<&'s StepsTaken>) -> Self {
         let late = if by_path.parameters.is_empty() { None } else { steps };
         StateWalk { by_path, next: 0, found: 0, late }
@@ -409,11 +411,11 @@ impl<'s> StateWalk<'s> {
         self.found < self.by_path.parameters.len()
     }
 
-    /// The state of the next parameter.
+    /// The state of the next parameter. Adds a state without moments if there is no state yet.
     ///
     /// # Errors
     ///
-    /// If the sizes of the state are not those of `tensor`.
+    /// If the dims or sizes of the state are not those of `tensor`.
     pub(crate) fn next<T: Element, S: Dims, R: Rank>(
         &mut self,
         path: &Path,
@@ -447,8 +449,8 @@ impl<'s> StateWalk<'s> {
         &mut self.by_path.parameters[self.next - 1]
     }
 
-    /// The state of the next parameter with elements of `T`, which was
-    /// [prepared](StateWalk::prepare).
+    /// The [prepared](StateWalk::prepare) state of the next parameter. `None` if parameters with
+    /// elements of `T` have no state.
     pub(super) fn ready<T: Element>(&mut self, path: &Path) -> Option<&mut ParameterState> {
         if self.skips::<T>() {
             return None;

@@ -2,7 +2,9 @@
 
 use super::state_tensor::AxisNumbers;
 
-/// The axes of a parameter in blocks around the two factored ones.
+/// The axes of a parameter in five blocks: 0 for the axes before both factored axes in memory, 1
+/// for the largest axis, 2 for the axes between, 3 for the second largest axis, and 4 for the axes
+/// after both.
 pub(super) struct FactoredBlocks {
     /// The numbers of the blocks in memory order, and their sizes in that order.
     pub(super) order: [usize; 5],

@@ -32,7 +32,8 @@ use twins::panicking_twin;
 ///
 /// # Panics
 ///
-/// If a copy of a tensor whose elements are not contiguous does not fit into memory.
+/// If a copy of a tensor whose elements are not contiguous does not fit into memory, or if a
+/// gradient is being taken through the tensors.
 #[panicking_twin(but = "returns an error where that panics")]
 pub fn try_global_norm<P: Parameters>(of: &P) -> Result<Named<f64, ()>, DimError> {
     #[cfg(feature = "std")]
@@ -97,7 +98,7 @@ fn factor_within<Q: Quantity>(norm: Q, most: f64) -> Q {
     Q::choose(norm.is_at_most(most), norm.constant(1.0), most / norm)
 }
 
-/// Limits each element of the gradient to `-most ..= most`. NaN stays NaN.
+/// Limits each element of the gradient to `-most ..= most`. NaN is unchanged.
 ///
 /// # Panics
 ///
@@ -120,7 +121,7 @@ fn summed<P: Parameters, const K: usize, const N: usize>(
     update(step, value, read, sides, Some((exact, None)), &Unchanged::default())
 }
 
-/// A value that is not compared with another.
+/// The names for errors of a value that is not compared with another value.
 const ALONE: Sides = ["the value", "another"];
 
 /// The mean of the gradients of several batches, for one step. Gradients in half precision are
@@ -187,8 +188,8 @@ impl<P: Parameters> Accumulator<P> {
         Ok(())
     }
 
-    /// Returns the mean of the gradients, and resets the accumulator. `None` if there are no
-    /// gradients.
+    /// Returns the mean of the gradients, or `None` if no gradient was added, and resets the
+    /// accumulator.
     ///
     /// # Panics
     ///
@@ -211,7 +212,7 @@ impl<P: Parameters> Accumulator<P> {
 /// The exponential moving average of parameters: `average = decay * average + (1 - decay) * p` at
 /// each update. It starts with the first parameters. The average of parameters in half precision is
 /// kept in `f32`, and returned rounded. Fields with `#[parameters(state)]`, such as the running
-/// moments of a `BatchNorm`, are not averaged: they are those of the last update.
+/// moments of a `BatchNorm`, are not averaged, but copied from the parameters at each update.
 ///
 /// ```
 /// use typed_dims::optim::Average;
@@ -255,11 +256,11 @@ impl<P: Parameters> Average<P> {
                     ["the average", "the parameters"],
                     &mut WithScalars(Blend(self.decay), StepScalars::Numbers([])),
                 )?;
-                *value = P::walk([parameters, &*value], &mut Path::new(), &mut Learned)?;
+                *value = P::walk([parameters, &*value], &mut Path::new(), &mut WithNewState)?;
                 Ok(())
             }
             None => {
-                // Copied now, so that the next step of the parameters need not copy.
+                // Copied now, so that the next step need not copy the parameters.
                 self.value = Some(P::walk([parameters], &mut Path::new(), &mut Copied)?);
                 Ok(())
             }
@@ -277,10 +278,10 @@ impl<P: Parameters> Average<P> {
     }
 }
 
-/// The learned tensors of the second value, with the state of the first.
-struct Learned;
+/// The parameters of the second value, with the state and the constants of the first.
+struct WithNewState;
 
-impl Walk<2> for Learned {
+impl Walk<2> for WithNewState {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
@@ -318,7 +319,7 @@ impl Formula<0, 1, 0> for Limit {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<Q: Quantity>(&self, []: [Q; 0], [a]: [Q; 1], []: [Q; 0]) -> [Q; 1] {
         let most = a.constant(self.0);
-        // NaN compares false, and so stays.
+        // Comparisons with NaN are false, so NaN is unchanged.
         let at_least = Q::choose(a.is_less(-most), -most, a);
         [Q::choose(most.is_less(a), most, at_least)]
     }

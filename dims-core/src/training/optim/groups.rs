@@ -55,8 +55,8 @@ impl GroupSettings {
         GroupSettings { rate: Some(rate.into()), ..self }
     }
 
-    /// Sets a factor for the rate of the group, or for the optimizer's rate if the group has none.
-    /// It must be finite, and 0 or more.
+    /// Sets a factor for the group's rate, or for the optimizer's rate if the group does not set a
+    /// rate. It must be finite, and 0 or more.
     #[must_use]
     pub fn rate_factor(self, factor: f64) -> Self {
         GroupSettings { rate_factor: Some(factor), ..self }

@@ -86,7 +86,7 @@ impl Formula<1, 2, 1> for LionSettings {
         let number = |value: f64| p.constant(value);
         let mix = |beta: f64| number(1.0 - beta) * g + number(beta) * mean;
         let (direction, zero, one) = (mix(self.betas.0), number(0.0), number(1.0));
-        // 0 and NaN are neither less nor greater than 0, so they stay.
+        // 0 and NaN are neither less nor greater than 0, so they are unchanged.
         let below = Q::choose(direction.is_less(zero), number(-1.0), direction);
         let sign = Q::choose(zero.is_less(direction), one, below);
         [p - rate * (sign + number(self.weight_decay) * p), mix(self.betas.1)]

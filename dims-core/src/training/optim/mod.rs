@@ -36,18 +36,18 @@
 //!   rate or weight decay.
 //! * A step is one pass over each parameter, in place. [`Lamb`] and [`Adafactor`] need more passes,
 //!   because they compute norms and means first. Memory for the [`State`] is allocated at the first
-//!   step. Later steps allocate in two cases: a clone shares the parameter's elements, which are
-//!   then copied, or the axes of the gradient are in a different memory order than those of its
-//!   parameter. [`Adafactor`] also allocates the direction of one parameter at a time, and [`Lamb`]
-//!   an `f32` copy of a parameter in half precision without master weights.
+//!   step of each parameter. Later steps copy elements in two cases: a clone shares the elements of
+//!   the parameter, or the axes of the gradient are in a different memory order than those of its
+//!   parameter. [`Adafactor`] also allocates temporary tensors for one parameter at a time, and
+//!   [`Lamb`] an `f32` copy of a parameter in half precision without master weights.
 //! * Tensors that are not learned are unchanged: see [`Parameters`].
 //! * The state of a parameter in half precision (`f16`, `bf16`) is in `f32`. It includes *master
 //!   weights*, a copy of the parameter that takes the steps. After each step, the parameter is the
 //!   rounded copy, so that small steps add up. Turn this off with
 //!   [`master_weights(false)`](Optimizer::master_weights).
 //! * If you change a parameter between two steps, the optimizer continues from your values: an
-//!   element that differs from the rounded master replaces the master. If gradients in half
-//!   precision underflow, scale the loss.
+//!   element that differs from the rounded master weight replaces it.
+//! * If gradients in half precision underflow, scale the loss.
 //! * For weights that two layers share, use one field that both read. Its gradient is the sum of
 //!   the gradients from both layers, and it has one state. Clones of a tensor are separate
 //!   parameters (memory is copy on write).
@@ -117,11 +117,11 @@ pub trait Optimizer<P: Parameters> {
     /// Updates the parameters by one step against their gradient. Tensors of integers and of other
     /// elements that are not floats are not learned: a step leaves them as they are.
     ///
-    /// The state belongs to the names of the parameters. A parameter that the last step did not
-    /// have, as after `push` to a `Vec`, starts with a new state and counts its own steps. The
-    /// state of a parameter that is gone, as after `pop`, is dropped. The name of an element of a
-    /// `Vec` is its position, so after `insert` or `remove` the elements after it continue with
-    /// the state of their new positions.
+    /// State is stored by the name of the parameter. A parameter that the last step did not have,
+    /// as after `push` to a `Vec`, starts with a new state and counts its own steps. The state of a
+    /// parameter that is gone, as after `pop`, is dropped. The name of an element of a `Vec` is its
+    /// position, so after `insert` or `remove` the elements after it continue with the state of
+    /// their new positions.
     ///
     /// ```
     /// use typed_dims::optim::{Adam, Optimizer};
@@ -267,7 +267,7 @@ pub trait Optimizer<P: Parameters> {
     /// Overrides the optimizer's settings for the parameters with these names.
     ///
     /// `*` in a pattern matches any characters. A leading `*.` may match nothing: `*.bias`
-    /// matches `bias` as well as `layers.3.bias`. The name of a part matches all parameters in it:
+    /// matches both `bias` and `layers.3.bias`. The name of a part matches all parameters in it:
     /// `layers.*.norm` matches `layers.3.norm.weight`. If a parameter is in several groups, each
     /// setting comes from the last group that sets it.
     ///
@@ -294,8 +294,8 @@ pub trait Optimizer<P: Parameters> {
     }
 
     /// Like [`group`](Optimizer::group), for the parameters for which `is_member` returns `true`.
-    /// It is called once for each parameter, at the first step or in
-    /// [`prepare`](Optimizer::prepare).
+    /// It is called at the first step of each parameter or in [`prepare`](Optimizer::prepare).
+    /// Later steps use the same result, until a group is added or the state is loaded.
     ///
     /// ```
     /// use typed_dims::optim::Sgd;
@@ -346,9 +346,9 @@ pub trait Optimizer<P: Parameters> {
     }
 
     /// Freezes the parameter with this name, or all parameters in the part with this name. In the
-    /// name, `*` stands for any characters, as in [`group`](Optimizer::group): `*.bias`. Their
-    /// moments are frozen too, and they count no steps. If no parameter matches, each step is an
-    /// error.
+    /// name, `*` stands for any characters, as in [`group`](Optimizer::group): `*.bias`. The
+    /// moments of a frozen parameter are unchanged, and it counts no steps. If no parameter
+    /// matches, each step is an error.
     fn freeze(&mut self, name: &str)
     where
         Self: Sized,

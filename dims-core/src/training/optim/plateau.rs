@@ -136,7 +136,7 @@ impl Plateau {
     /// If the rate or a setting is out of range. On an error, nothing is changed.
     #[panicking_twin(but = "invalid settings are an error")]
     pub fn try_observe(&mut self, value: f64) -> Result<f64, DimError> {
-        /// Smaller falls are skipped.
+        /// The rate does not fall by this little or less. (PyTorch calls it `eps`.)
         const LEAST_FALL: f64 = 1e-8;
         let PlateauSettings { factor, patience, cooldown, least, .. } = self.settings;
         at_least_0("Plateau", "rate", self.rate())?;

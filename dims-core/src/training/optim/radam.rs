@@ -9,11 +9,11 @@ use crate::error::DimError;
 use crate::grad::Parameters;
 use kernels::map::formula::{Formula, Quantity};
 
-/// Adam that does not divide by the mean of squares until this mean is reliable. With Adam's `m`
-/// and `v`, `most = 2 / (1 - beta2) - 1` and `long = most - 2 * t * beta2^t / (1 - beta2^t)` at
-/// step `t`, counted from 1: where `long > 5`,
-/// `p -= rate * m / (1 - beta1^t) * r * sqrt(1 - beta2^t) / (sqrt(v) + epsilon)` with
-/// `r = sqrt((long - 4) * (long - 2) * most / ((most - 4) * (most - 2) * long))`, otherwise
+/// Adam that does not divide by the root of the mean of squares until this mean is reliable. With
+/// Adam's `m` and `v` at step `t`, counted from 1, let `most = 2 / (1 - beta2) - 1` and
+/// `long = most - 2 * t * beta2^t / (1 - beta2^t)`. If `long > 5`, then
+/// `p -= rate * m / (1 - beta1^t) * r * sqrt(1 - beta2^t) / (sqrt(v) + epsilon)`, where
+/// `r = sqrt((long - 4) * (long - 2) * most / ((most - 4) * (most - 2) * long))`. Otherwise
 /// `p -= rate * m / (1 - beta1^t)`. This is `torch.optim.RAdam`.
 ///
 /// (L. Liu and others, 2020, "On the variance of the adaptive learning rate and beyond".)

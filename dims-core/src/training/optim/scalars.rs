@@ -123,7 +123,7 @@ pub(super) fn formula_of_two_by_tensors<const I: usize, const J: usize, const K:
     formula(one, other).map(TensorQuantity::tensor)
 }
 
-/// Computes a formula of one number with tensor operations.
+/// Computes a formula of one integer with tensor operations.
 pub(super) fn by_tensors(
     number: &Named<u64, ()>,
     formula: impl for<'t> FnOnce(TensorQuantity<'t>) -> TensorQuantity<'t>,
@@ -132,7 +132,7 @@ pub(super) fn by_tensors(
     result
 }
 
-/// Like [`by_tensors`], for a rate.
+/// Like [`by_tensors`], for a learning rate instead of an integer.
 pub(super) fn by_rate(
     rate: &Named<f64, ()>,
     formula: impl for<'t> FnOnce(TensorQuantity<'t>) -> TensorQuantity<'t>,

@@ -70,7 +70,8 @@ impl<P: Parameters> State<P> {
     }
 
     /// The number of steps that a parameter has taken. Steps while it was frozen, or before it was
-    /// added, do not count.
+    /// added, do not count. For a name without a state, this is the number of steps of the
+    /// optimizer.
     ///
     /// ```
     /// use typed_dims::optim::{Adam, Optimizer};
@@ -96,12 +97,13 @@ impl<P: Parameters> State<P> {
         behind.map(|parameter| (parameter.name(), self.steps().saturating_sub(parameter.missed())))
     }
 
-    /// The state of each parameter. Empty before the first step, unless the optimizer was prepared.
+    /// The state of each parameter. Empty before the first step, unless the optimizer was prepared
+    /// or its state loaded.
     pub fn parameters(&self) -> &[ParameterState] {
         self.by_path.parameters()
     }
 
-    /// The state of the parameter with this name. `None` if there is none yet.
+    /// The state of the parameter with this name, or `None` if it has no state yet.
     pub fn parameter(&self, name: &str) -> Option<&ParameterState> {
         self.by_path.parameters().iter().find(|parameter| parameter.is_named(name))
     }
@@ -113,7 +115,7 @@ impl<P: Parameters> State<P> {
     }
 
     /// Sets the number of steps of the optimizer and of all parameters to `steps`, and the moments
-    /// to 0.
+    /// to 0. Master weights start again from the parameters.
     pub fn restore(&mut self, steps: u64) {
         self.restore_with(steps, ByPath::default());
     }
@@ -124,7 +126,8 @@ impl<P: Parameters> State<P> {
         self.by_path.restore(by_path);
     }
 
-    /// Sets the number of steps that a parameter has taken, at most the optimizer's.
+    /// Sets the number of steps that a parameter has taken, up to the number of the optimizer's
+    /// steps.
     pub fn restore_steps_of(&mut self, parameter: &str, steps: u64) {
         self.by_path.set_missed(parameter, self.steps().saturating_sub(steps));
     }

@@ -183,7 +183,7 @@ impl StateAxes {
         StateAxes { keys, sizes }
     }
 
-    /// Returns an error if a tensor has other sizes.
+    /// Returns an error if a tensor has other dims or sizes.
     pub(super) fn check<T: Element, S: Dims, R: Rank>(
         &self,
         path: &Path,

@@ -18,7 +18,7 @@ impl Unchanged {
     }
 }
 
-/// Whether a tensor is one of these parts, or belongs to one.
+/// Whether one of these patterns matches a tensor, or a part that contains it.
 fn is_any(parts: &[String], path: &Path) -> bool {
     if parts.is_empty() {
         return false;

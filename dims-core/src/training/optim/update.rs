@@ -104,8 +104,8 @@ impl StepPrograms {
 
 /// Changes the learned tensors of a value by a formula, except for frozen ones. The formula changes
 /// each tensor and its `M - 1` moments, which are in `kept`. If sizes differ, or a frozen name
-/// matches no parameter, this returns an error and changes no tensor. The error names the changed
-/// value and those in `read` as `sides` says.
+/// matches no parameter, this returns an error and changes no tensor. `sides` are the names of the
+/// changed value and of those in `read` for errors.
 pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usize>(
     step: &mut dyn ElementStep<K, M, N>,
     changed: &mut P,
@@ -122,7 +122,7 @@ pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usi
     P::visit([changed], read, &mut Path::new(), &mut UpdatePass { step, along, unchanged })
 }
 
-/// The values that a step of an optimizer compares.
+/// The names of the values that a step of an optimizer compares, for errors.
 pub(super) const WITH_GRADIENT: Sides = ["the parameters", "the gradient"];
 
 /// Checks that values have the same sizes, and that the names of frozen parameters exist.
@@ -150,8 +150,8 @@ pub(super) fn check_parameters<P: Parameters, const N: usize>(
     }
 }
 
-/// Makes the state of all parameters that a step changes, and drops that of parameters that are
-/// gone.
+/// Makes the state of all parameters that a step changes, and drops the state of parameters that
+/// are gone.
 pub(super) fn prepare<P: Parameters>(
     by_path: &mut ByPath,
     steps: Option<&StepsTaken>,
@@ -325,7 +325,7 @@ pub(super) fn apply<T: Element, S: Dims, R: Rank, const K: usize, const M: usize
     Ok(())
 }
 
-/// The state of one parameter: moments, and perhaps a master copy.
+/// The state of one parameter: its moments, and its master weights if there are any.
 pub(super) type KeptTensors<'k> = (&'k mut [StateTensor], Option<&'k mut StateTensor>);
 
 /// Whether an operand of a step depends on inputs of a recorded function.
@@ -369,7 +369,7 @@ fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const 
     let program = formula.program(dtype);
     let held = |tensor: &Named<T, S, R>| tensor.expr.buffer().held();
     let mut operands: SmallVec<[_; 8]> = scalars.held().into_iter().collect();
-    // Without a master copy, the step starts from the parameter, rounded or not.
+    // Without master weights, the step starts from the parameter, rounded or not.
     operands.push(master.as_ref().map_or_else(|| held(tensor), |master| master.held()));
     operands.extend(moments.iter().map(StateTensor::held));
     operands.extend(read.into_iter().map(held));

@@ -1,5 +1,5 @@
-//! Optimizers, sums and averages as [`Parameters`], so that recorded functions can take and return
-//! their tensors.
+//! Optimizers, accumulators, averages and [`Plateau`] as [`Parameters`], so that recorded functions
+//! can take and return their tensors.
 
 use super::by_path::{ByPath, ParameterState};
 use super::groups::GroupSettings;
@@ -185,7 +185,7 @@ impl DerivedParameters for ByPath {
     }
 }
 
-/// A number of parameters that differs from the first one.
+/// The first number of parameters that differs from that of the first state.
 fn other_length<'s>(of: impl Iterator<Item = &'s ByPath>) -> Option<usize> {
     let mut lens = of.map(|own| own.parameters().len());
     let first = lens.next()?;

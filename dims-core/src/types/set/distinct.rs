@@ -22,9 +22,9 @@ condition! {
     pub trait OneAxisEach<D, L> for True;
 }
 
-// This impl never applies. If a function's parameter violates the condition itself, rustc reports
-// it twice: for its type, and for the part that names the dims. If the violated bound is a bound of
-// an impl of the condition, rustc reports only the type.
+// This impl never applies. Without it, rustc reports a violation in a function's parameter twice:
+// for the type of the parameter, and for the part of the type that names the dims. With it, the
+// violated bound is `D: Never`, and rustc reports only the type.
 #[diagnostic::do_not_recommend]
 impl<D: Never, L> OneAxisEach<D, L> for False {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -105,8 +105,8 @@ where
     type Given<L: List> = T::Given<L>;
 }
 
-/// Inserts the element `H` into a sorted list. The list is `Self`, because rustc infers nothing
-/// through an impl for an element that it has yet to infer.
+/// Inserts the element `H` into a sorted list. `Self` is the list and not the element, because
+/// rustc selects no impl for a type that it has yet to infer.
 pub trait Insert<H> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

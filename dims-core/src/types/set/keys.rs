@@ -27,8 +27,8 @@ pub struct DimKey {
 impl DimKey {
     const BLANK: DimKey = DimKey { depth: 0, id: 0, name: "", fixed: None, roles: &[] };
 
-    /// The bits of [`id`](DimKey::id) that count the dim's primes. Ids from `dims!` are smaller,
-    /// and ids of loop variables have higher bits.
+    /// The bits of [`id`](DimKey::id) that count the dim's primes. Ids from `dims!` have only lower
+    /// bits. Ids of loop variables also have bit 63.
     const PRIMES: u64 = 0xff << 48;
 
     /// The key of the dim's prime, with the given name.

@@ -131,7 +131,7 @@ impl<S> SortedFrom<S> for S {
 }
 
 condition! {
-    /// No dim is missing in the set `S`; `D` is the first one that is, or [`Nothing`].
+    /// No dim is missing in the set `S`; `D` is the first missing dim, or [`Nothing`].
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` is not bound in a tensor with dims `{S}`",
         label = "`{D}` is not a dim of this tensor"
@@ -152,7 +152,7 @@ condition! {
 }
 
 condition! {
-    /// `D` is not yet a dim of the set.
+    /// A new dim is not yet in the set `S`; `D` is the dim if it is, or [`Nothing`].
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` is already bound in a tensor with dims `{S}`",
         label = "this tensor has `{D}` already: choose another name"

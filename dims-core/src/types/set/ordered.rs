@@ -37,7 +37,7 @@ where
     L: Dims<List: DividesInto<A::Brand, P::Brands> + DividesInto<A::Brand, ()>>,
     (): Shares<P::Brands>,
     Replaced<L, A, ()>: Shares<P::Brands>,
-    // If `A` is not an axis, only `AxisOf` reports it. If a dim is named twice, only this is
+    // If `A` is not an axis, only `AxisOf` reports it. If a dim is named twice, only that is
     // reported.
     AxisImplies<L, A, NoDim<NamedTwice<P>>>: NamedOnce<NamedTwice<P>, P>,
     AxisImplies<L, A, <NoDim<NamedTwice<P>> as Bool>::Implies<NoDim<AxisBeside<L, A, P>>>>:

@@ -14,7 +14,7 @@ use core::marker::PhantomData;
 /// A dim or a tuple of dims that a tensor with the dims `S` has: each is bound, and named once.
 /// `Others` are the other dims of `S`, which rustc infers.
 ///
-/// This is the bound of all methods that work along dims of a tensor, such as reductions, `softmax`
+/// This is the bound of methods that work along dims of one tensor, such as reductions, `softmax`
 /// and `index`. It is a bound on the dims passed to a method, not on the tensor, because rustc then
 /// reports it without quoting the method's signature. `Others` is a parameter rather than an
 /// associated type, so a method's result is a plain type and rustc evaluates the removal once for
@@ -99,7 +99,7 @@ pub trait Removal {
     const SEAL: crate::seal::Seal;
     /// The list that is left.
     type Left;
-    /// [`True`] if the list had them.
+    /// [`True`] if the list had all of them.
     type Had: Bool;
     /// The first brand that it did not have, or [`Nothing`].
     type Missing: MaybeDim;
@@ -204,8 +204,9 @@ pub trait RemoveAll<L, S> {
     type Out;
 }
 
-/// The result of removing several brands: `X` is the remaining list, `M` was missing, `W` was named
-/// twice.
+/// The result of removing several brands. `X` is the remaining list, `M` is the first missing brand
+/// and `W` the first one that was named twice; both can be [`Nothing`]. Of the brands after a
+/// missing one, none is reported as named twice.
 pub struct Removed<X, M, W>(PhantomData<(X, M, W)>);
 
 impl<X, M: MaybeDim, W: MaybeDim> Removal for Removed<X, M, W> {

@@ -137,9 +137,10 @@ fn eig<T: RealMatrixElement>(
     Ok(())
 }
 
-/// Replaces eigenvectors that are NaN. `faer` divides by differences of eigenvalues, which can
-/// overflow if an eigenvalue has too few eigenvectors. The new eigenvector is the unit vector `x`
-/// for which `|(a - value) x|` is least.
+/// Replaces eigenvectors that are not finite. `faer` divides by differences of eigenvalues, and the
+/// quotients can overflow if the matrix is defective. The new eigenvector is the unit vector `x`
+/// for which `|(a - value) x|` is least. The second vector of a conjugate pair is the conjugate of
+/// the first.
 fn replace_missing<T: RealMatrixElement>(
     a: &[T],
     values: &[Complex<T>],

@@ -57,8 +57,8 @@ pub trait MatrixElement: Num + ComplexField<Real = Self::Part> {
         false
     }
 
-    /// Computes matrices, several at once, after it clears their memory. Returns which of them have
-    /// no result.
+    /// Computes matrices, several at once, in memory that it clears first. Returns the ranges of
+    /// matrices that the caller must still compute one by one.
     #[doc(hidden)]
     fn run_lanes(job: LaneJob<'_, '_, Self, Self::Part>) -> Result<Vec<Range<usize>>, Error> {
         Ok(core::iter::once(0..job.count).collect())

@@ -1,9 +1,10 @@
 //! The exponential of one square matrix, by scaling and squaring.
 //!
-//! Norms of its powers decide how often the matrix is halved. If it is triangular, the elements on
-//! the diagonal and beside it are computed from scalars, otherwise it is first balanced. (A. H.
-//! Al-Mohy and N. J. Higham, A new scaling and squaring algorithm for the matrix exponential,
-//! 2009.)
+//! The matrix is halved until its Pade approximant is precise, which bounds on its powers tell, and
+//! the approximant is squared as often. (A. H. Al-Mohy and N. J. Higham, A new scaling and squaring
+//! algorithm for the matrix exponential, 2009.) If rows and columns can be reordered so that the
+//! matrix is upper triangular, each squaring is followed by computing the diagonal and the elements
+//! directly above it from exponentials of numbers. All other matrices are balanced first.
 
 use super::functions::product;
 use super::pade::{PADE, PADE_NORM};
@@ -59,7 +60,7 @@ fn triangular_order<T: MatrixElement>(a: &[T], size: usize) -> Option<Vec<usize>
     (done == size).then_some(order)
 }
 
-/// `e^a` of a matrix that is not triangular.
+/// `e^a` of a matrix that no reordering makes triangular.
 fn of_full<T: MatrixElement>(
     a: &[T],
     size: usize,
@@ -81,9 +82,10 @@ fn of_full<T: MatrixElement>(
     }
 }
 
-/// Exponents of powers of two: a column times its power, and the row divided by it, have similar
-/// norms. (B. N. Parlett and C. Reinsch, Balancing a matrix for calculation of eigenvalues and
-/// eigenvectors, 1969.) They are 0 if the norm is small.
+/// The powers of two that balance a matrix, as exponents: column `i` times `2^exponents[i]`, and
+/// row `i` divided by it, have similar norms. (B. N. Parlett and C. Reinsch, Balancing a matrix for
+/// calculation of eigenvalues and eigenvectors, 1969.) All exponents are 0 if the sums of the
+/// magnitudes in each column are at most [`PADE_NORM`].
 fn balanced<T: MatrixElement>(a: &[T], size: usize) -> Result<Vec<i64>, Failure> {
     let mut exponents = vec![0; size];
     let mut own = magnitudes(a)?;
@@ -91,7 +93,8 @@ fn balanced<T: MatrixElement>(a: &[T], size: usize) -> Result<Vec<i64>, Failure>
     if (0..size).all(is_small) {
         return Ok(exponents);
     }
-    // (It takes a few rounds; each reduces a norm by at least 5 %.)
+    // (A few rounds usually suffice. Each change reduces the sum of the norms of a row and a column
+    // by more than 5 %.)
     for _ in 0..100 {
         let mut is_done = true;
         for at in 0..size {
@@ -158,7 +161,7 @@ fn scaled_and_squared<T: MatrixElement>(
         };
         match found {
             Ok(()) => break,
-            // Powers were out of range.
+            // Powers of the matrix were out of range.
             Err(Failure::Matrix(_)) if count < most => count = most,
             Err(failure) => return Err(failure),
         }
@@ -170,7 +173,7 @@ fn scaled_and_squared<T: MatrixElement>(
     for left in (0..count).rev() {
         product(out, out, size, &mut squared, par);
         if check_finite(&squared).is_err() {
-            // Elements are out of range. They must not spread to other elements.
+            // Elements overflowed. Products of infinity and 0 must not make other elements NaN.
             let paths = match &paths {
                 Some(paths) => paths,
                 None => &*paths.insert(paths_of(a, size)?),
@@ -185,15 +188,17 @@ fn scaled_and_squared<T: MatrixElement>(
     Ok(())
 }
 
-/// How often to halve a matrix for a precise approximant, and how often until its norm is small.
+/// How often to halve a matrix for a precise approximant, and how often until its norm is at most
+/// [`PADE_NORM`].
 ///
-/// The error of the approximant is a sum of powers from the 27th on, and each of these exponents is
-/// a sum of numbers from 14 to 27. So the norms of these powers bound the error.
+/// The error of the approximant is a power series in the matrix that begins with the 27th power.
+/// Each exponent from 27 on is a sum of numbers from 14 to 27, so the norms of the 14th to the 27th
+/// power bound the error.
 fn halvings<T: MatrixElement>(a: &[T], size: usize) -> Result<(usize, usize), Failure> {
     let magnitudes = magnitudes(a)?;
     let count = |log: f64| libm::ceil(log - libm::log2(PADE_NORM)).max(0.0) as usize;
-    // The sums of the columns of a power of the magnitudes, times `2^-exponent`. The greatest is
-    // about `2^-64`, so that products with the largest elements are in range.
+    // The column sums of a power of the matrix of magnitudes, times `2^-exponent`. The greatest sum
+    // is about `2^-64`, so that products with the largest elements are in range.
     let (mut sums, mut exponent) = (vec![libm::exp2(-64.0); size], 64.0);
     let (mut least, mut most) = (0, 0);
     for power in 1..=27 {
@@ -225,9 +230,9 @@ fn halvings<T: MatrixElement>(a: &[T], size: usize) -> Result<(usize, usize), Fa
     Ok((least, most))
 }
 
-/// Whether all elements of `e^a` are 0 in the type of the elements. The norm of `e^a` is at most
-/// the exponential of the logarithmic norm, the greatest sum of a column that has the real part on
-/// the diagonal and magnitudes elsewhere.
+/// Whether a bound shows that all elements of `e^a` are 0 when rounded to their type. The 1-norm of
+/// `e^a` is at most `e^m`, where `m` is the logarithmic norm of `a`: the greatest column sum, in
+/// which the diagonal element counts with its real part, and the others with their magnitudes.
 fn vanishes<T: MatrixElement>(a: &[T], size: usize) -> bool {
     let number = |part: T::Part| part.to_f64().unwrap_or(f64::INFINITY);
     (0..size).all(|column| {
@@ -241,7 +246,7 @@ fn vanishes<T: MatrixElement>(a: &[T], size: usize) -> bool {
 }
 
 fn number<T: MatrixElement>(value: f64) -> T {
-    T::of_part(NumCast::from(value).expect("a float can be any float, rounded"))
+    T::of_part(NumCast::from(value).expect("an `f64` can be rounded to any float type"))
 }
 
 /// The numerator and the denominator of the Pade approximant of `e^a`.
@@ -281,7 +286,7 @@ fn approximant<T: MatrixElement>(a: &[T], size: usize, par: Par) -> Result<[Vec<
 }
 
 /// Sets the diagonal of the exponential of `2^-halvings a`, where `a` is upper triangular, and the
-/// elements next to it on the right. Those below the diagonal are 0.
+/// elements directly above the diagonal. Sets all elements below it to 0.
 fn set_bands<T: MatrixElement>(a: &[T], size: usize, halvings: usize, out: &mut [T]) {
     let own = |at: usize| times_power(a[at], -(halvings as i64));
     for row in 0..size {
@@ -294,7 +299,7 @@ fn set_bands<T: MatrixElement>(a: &[T], size: usize, halvings: usize, out: &mut 
     }
 }
 
-/// The element beside the diagonal of `e^[x, above; 0, y]`: `above (e^x - e^y) / (x - y)`.
+/// The upper right element of `e^[x, above; 0, y]`: `above (e^x - e^y) / (x - y)`.
 fn beside<T: MatrixElement>(above: T, [x, y]: [T; 2]) -> T {
     if above == T::ZERO {
         return T::ZERO;
@@ -316,7 +321,7 @@ fn beside<T: MatrixElement>(above: T, [x, y]: [T; 2]) -> T {
     Num::mul(Num::mul(Num::mul(above, share), root), root)
 }
 
-/// Where powers of a matrix can have elements that are not 0.
+/// Where powers of a matrix, the 0th included, can have elements that are not 0.
 fn paths_of<T: MatrixElement>(a: &[T], size: usize) -> Result<Vec<bool>, Failure> {
     let mut paths = collected(a.len(), a.iter().map(|&value| value != T::ZERO))?;
     (0..size).for_each(|at| paths[at * size + at] = true);
@@ -329,8 +334,8 @@ fn paths_of<T: MatrixElement>(a: &[T], size: usize) -> Result<Vec<bool>, Failure
     Ok(paths)
 }
 
-/// The square of a function of a matrix with these paths. Elements that are 0 for all such matrices
-/// count as 0 also in products with infinite ones.
+/// The square of `a`, which is a function of a matrix with these [paths](paths_of). Elements
+/// without a path are skipped: they are 0, and their products with infinite elements count as 0.
 fn square_along<T: MatrixElement>(a: &[T], size: usize, paths: &[bool], to: &mut [T]) {
     to.fill(T::ZERO);
     for (row, to) in to.chunks_exact_mut(size).enumerate() {

@@ -1,5 +1,4 @@
-//! The derivatives of factors that are not unique in general: QR, LU, eigenvectors and singular
-//! vectors.
+//! The derivatives of QR and LU factors, eigenvalues and singular values, and their vectors.
 
 use super::algebra::Matrices;
 use super::pulled::PulledMatrices;
@@ -19,7 +18,7 @@ fn over_gap(build: &mut Builder, x: Register, [row, column]: [Register; 2]) -> R
 }
 
 /// `(a + a^T) / 2 = v diag(w) v^T`: the symmetric part of `v (diag(g_w) + f * (v^T g_v)) v^T` with
-/// `f[i, j] = 1 / (w[j] - w[i])`.
+/// `f[i, j] = 1 / (w[j] - w[i])`, and 0 on the diagonal.
 pub(super) fn of_eigh<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let algebra = &pulled.algebra;
     let size = pulled.step.sizes.rows;
@@ -48,13 +47,13 @@ fn singular<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<[Mat
     Ok(pieces.try_into().unwrap_or_else(|_| unreachable!("there are three results")))
 }
 
-/// `a = u diag(s) v^T`, with `f[i, j] = 1 / (s[j]^2 - s[i]^2)` (J. Townsend, Differentiating the
-/// singular value decomposition, 2016):
+/// `a = u diag(s) v^T`, with `f[i, j] = 1 / (s[j]^2 - s[i]^2)`, and 0 on the diagonal (J. Townsend,
+/// Differentiating the singular value decomposition, 2016):
 ///
 /// ```text
 /// for s:  u diag(g) v^T
 /// for u:  u (f * (u^T g - g^T u)) diag(s) v^T + (1 - u u^T) g diag(1 / s) v^T
-/// for v:  the same of the transpose
+/// for v:  the same formula for `a^T = v diag(s) u^T`, transposed
 /// ```
 pub(super) fn of_svd<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let algebra = &pulled.algebra;

@@ -34,9 +34,10 @@ impl<T: MatrixElement> PulledMatrices<'_, '_, T> {
         Matrices::new(self.own.value, 0, shape)
     }
 
-    /// All results of an operation on the first operand: those that the step kept, if it kept any
-    /// and the derivative is not recorded. Otherwise they are computed again. If the derivative is
-    /// recorded, they can then be differentiated.
+    /// All results of an operation on the first operand, each as memory and the index of its first
+    /// element. These are the results that the step kept, if `work` is its operation and the
+    /// derivative is not recorded. Otherwise they are computed again. A recorded derivative can
+    /// then be differentiated.
     pub(super) fn results(&self, work: MatrixWork) -> Result<Vec<(Arc<dyn Held>, usize)>, Error> {
         let sizes = self.step.sizes;
         if let Some(kept) = self.own.kept

@@ -5,7 +5,7 @@ use super::MatrixElement;
 use crate::scalar::{Num, Real};
 use num_traits::Float;
 
-/// The exponent `e` of a positive number, which is at least `2^e` and less than `2^(e + 1)`.
+/// The `e` for which a positive number is at least `2^e` and less than `2^(e + 1)`.
 pub(super) fn exponent_of<P: Real>(value: P) -> i64 {
     let (mantissa, exponent, _) = Float::integer_decode(value);
     i64::from(exponent) + i64::from(mantissa.ilog2())
@@ -28,8 +28,8 @@ pub(super) fn times_power<T: MatrixElement>(mut value: T, exponent: i64) -> T {
 /// small that their products leave the range of floats. `None` for most matrices, which need no
 /// scaling.
 ///
-/// The limits are those of LAPACK: the root of the least number with all digits, divided by the
-/// precision, and its reciprocal.
+/// The limits are those of LAPACK: the square root of the least normal number, divided by the
+/// epsilon of the type, and the reciprocal of this quotient.
 pub(super) fn exponent_out_of_range<'a, T: MatrixElement>(a: impl IntoIterator<Item = &'a T>) -> Option<i64> {
     let most = a.into_iter().fold(T::Part::ZERO, |most, value| Float::max(most, value.size()));
     let least = Float::sqrt(<T::Part as Float>::min_positive_value());

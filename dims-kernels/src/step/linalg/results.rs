@@ -22,7 +22,7 @@ pub enum ResultElements<V, P, N> {
 /// The elements of one result, for all matrices.
 pub(super) type OwnedResult<T, P> = ResultElements<Vec<T>, Vec<P>, Vec<usize>>;
 
-/// The memory for one result of some matrices, which is not written yet.
+/// The uninitialized memory for one result of some matrices.
 pub type ResultPlaces<'r, T, P> =
     ResultElements<&'r mut [MaybeUninit<T>], &'r mut [MaybeUninit<P>], &'r mut [MaybeUninit<usize>]>;
 
@@ -51,7 +51,7 @@ impl<T: Num, P: Num> OwnedResult<T, P> {
         }
     }
 
-    /// Declares the first `len` elements written.
+    /// Declares that the first `len` elements are written.
     ///
     /// # Safety
     ///
@@ -110,7 +110,7 @@ impl<'r, T: Num, P: Num> ResultPlaces<'r, T, P> {
 }
 
 impl<'r, T: Num, P: Num> ResultSlice<'r, T, P> {
-    /// The same elements, borrowed.
+    /// The same elements, reborrowed.
     pub(super) fn as_mut(&mut self) -> ResultSlice<'_, T, P> {
         match self {
             ResultElements::Values(data) => ResultElements::Values(data),

@@ -8,7 +8,7 @@ use crate::trace::saved::{SavedKind, SavedType, check, checked_volume, refused};
 use core::any::Any;
 use smallvec::SmallVec;
 
-/// The step as data, if it is one on matrices.
+/// The step as data, if it is a step on matrices of `f32` or `f64`.
 pub(in crate::step) fn saved(kind: &dyn Any) -> Option<SavedKind> {
     fn of_type<T: MatrixElement>(kind: &dyn Any) -> Option<SavedKind> {
         let &MatrixStep { work, sizes, .. } = kind.downcast_ref::<MatrixStep<T>>()?;

@@ -89,8 +89,7 @@ pub(super) fn solve_triangular<T: MatrixElement>(
 }
 
 /// The LU factors of a column-major matrix, which overwrite it. The unit diagonal of the lower
-/// factor is not stored. The elements of a row-major matrix, read in column-major order, are its
-/// transpose.
+/// factor is not stored. A row-major matrix that is passed as it is counts as its transpose.
 struct LuFactors<'w, T> {
     factors: MatMut<'w, T>,
     order: Vec<usize>,
@@ -126,8 +125,8 @@ impl<'w, T: MatrixElement> LuFactors<'w, T> {
         (0..self.order.len()).map(|at| self.factors[(at, at)])
     }
 
-    /// Returns an error if a pivot is 0 or not finite. `a` has the elements of the matrix, in which
-    /// the cause is looked for.
+    /// Returns an error if a pivot is 0 or not finite. The elements `a` of the matrix decide
+    /// whether the error says that the matrix is singular or that it is not finite.
     fn check(&self, a: &[T]) -> Result<(), Failure> {
         match self.pivots().all(|pivot| pivot.is_number() && pivot != T::ZERO) {
             true => Ok(()),
@@ -152,8 +151,8 @@ impl<'w, T: MatrixElement> LuFactors<'w, T> {
     }
 }
 
-/// `first` times the factors, in case the product of some of them is out of range. Each factor is
-/// multiplied by a power of two that makes it about 1.
+/// `first` times the factors, for factors some of whose products are out of range. Each factor and
+/// each product is multiplied by a power of two that makes it about 1.
 fn scaled_product<T: MatrixElement>(first: T, factors: impl Iterator<Item = T>) -> T {
     let (mut product, mut exponent) = (first, 0);
     for factor in factors {

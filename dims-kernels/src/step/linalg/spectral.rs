@@ -248,7 +248,7 @@ struct FullRank<'w, T> {
 }
 
 impl<'w, T: MatrixElement> FullRank<'w, T> {
-    /// `None` unless the matrix has full rank beyond doubt.
+    /// `None` unless the matrix has full rank beyond doubt, and needs no scaling.
     fn of(
         a: &[T],
         sizes: MatrixSizes,
@@ -455,7 +455,8 @@ pub(super) fn rank<T: MatrixElement>(
     Ok(diagonal.iter().filter(|value| value.part() > least).count())
 }
 
-/// The largest singular value divided by the smallest; 0 for a matrix without elements.
+/// The largest singular value divided by the smallest: infinity if the smallest is 0, and 0 for a
+/// matrix without elements.
 pub(super) fn cond<T: MatrixElement>(
     a: &[T],
     sizes: MatrixSizes,
@@ -474,8 +475,8 @@ pub(super) fn cond<T: MatrixElement>(
     })
 }
 
-/// The cofactors: the determinant times the inverse, where that is accurate. Otherwise they are
-/// computed from the singular values.
+/// The cofactors: the determinant times the transposed inverse, if that is accurate. Otherwise they
+/// are computed from the singular values.
 pub(super) fn cofactors<T: MatrixElement>(
     a: &[T],
     size: usize,

@@ -59,7 +59,7 @@ impl<T: MatrixElement> ReusedElements<T> {
     }
 }
 
-/// These elements, at most `len`, in memory that is not from the pool, which is for results.
+/// These elements, at most `len`, in memory that is not from the pool. (The pool is for results.)
 pub(super) fn collected<T>(len: usize, elements: impl IntoIterator<Item = T>) -> Result<Vec<T>, Failure> {
     let mut all = Vec::new();
     all.try_reserve_exact(len).map_err(|_| Error::TooLarge { elements: len })?;
@@ -95,7 +95,8 @@ pub(super) fn hermitian<T: MatrixElement>(a: &[T], size: usize, to: &mut [T]) {
     }
 }
 
-/// Why a matrix has no factorization: an element is infinite or NaN, or else `else_`.
+/// Why a matrix has no factorization: `NotFinite` if an element is infinite or NaN, otherwise
+/// `else_`.
 #[cold]
 pub(super) fn cause<T: MatrixElement>(a: &[T], else_: MatrixFailure) -> Failure {
     match a.iter().all(|value| value.is_number()) {

@@ -99,7 +99,8 @@ impl Draft {
             && self.register_of(own, field).is_some()
     }
 
-    /// The register of a field in a sum.
+    /// The register that has the elements of a field, if the step is a sum whose program computes
+    /// them.
     fn sum_of(&self, node: &Node, field: &Field) -> Option<Register> {
         let NodeStep::Parts(parts) = &node.step else { return None };
         let [Part { field: own, place }] = &parts[..] else { return None };

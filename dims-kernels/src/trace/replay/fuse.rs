@@ -116,7 +116,7 @@ struct MapPart<'n> {
     is_whole: bool,
 }
 
-/// A group with more instructions takes no further maps.
+/// A group with more instructions takes no further maps or sums.
 const LONGEST: usize = 8192;
 
 /// A result of at least this many bytes is no longer in a cache once a few others have been
@@ -380,7 +380,7 @@ impl<'n> MapStep<'n> {
 }
 
 /// A part as a summand of a map, and its loops in the order of the elements; `None` if it does not
-/// have one element for each of the node's, or a group cannot compute it.
+/// have one element for each element of the node, or a group cannot compute it.
 fn map_part<'n>(part: &'n Part, node: &Node, draft: &Draft) -> Option<(Vec<usize>, MapPart<'n>)> {
     let Part { field, place } = part;
     if field.sizes.contains(&0) || !covers(place, &field.sizes, node.len) {

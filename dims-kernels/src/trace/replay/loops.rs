@@ -329,8 +329,8 @@ impl FusedLoops {
         threads::run(jobs)
     }
 
-    /// Calls `run` with spans that cover `len` positions, each with the number of its first
-    /// position.
+    /// Calls `run` with spans that cover `len` positions from number `from` on, each with the
+    /// number of its first position.
     fn spans(&self, from: usize, len: usize, run: &mut dyn FnMut(&Span<'_>, usize)) {
         let (&(inner, _), outer) = self.steps.split_last().expect("a nest has a loop");
         let mut done = 0;

@@ -60,8 +60,8 @@ impl OperandMemory {
 #[derive(Default)]
 pub(super) struct CallMemory {
     pub(super) values: Vec<Option<Arc<dyn Held>>>,
-    /// The memory of values that are not read again. A later result of the same type and length is
-    /// written into it.
+    /// The cells. Each has memory that a later result of the same type and length overwrites: the
+    /// memory of a value that is not read again, or memory from the caller for an output.
     pub(super) cells: Vec<Option<Arc<dyn Held>>>,
     /// Whether memory is reused. If a listener is set, memory is freed instead, so that the
     /// listener is notified.
@@ -80,8 +80,8 @@ impl CallMemory {
 }
 
 impl CallMemory {
-    /// Takes the value of a slot, if it has `len` elements of this type and nothing else holds its
-    /// memory.
+    /// Takes the value of a slot, so that a result can overwrite it. `None` unless memory is
+    /// reused, the value has `len` elements of this type, and nothing else holds its memory.
     pub(super) fn take_unshared(&mut self, slot: usize, dtype: DType, len: usize) -> Option<Arc<dyn Held>> {
         if !self.is_used_again {
             return None;
@@ -93,8 +93,8 @@ impl CallMemory {
     }
 }
 
-/// The memory of calls that have ended, for later calls: one entry for each call that ran at the
-/// same time.
+/// The memory of calls that have ended, which later calls reuse. Calls that run at the same time
+/// use different entries.
 #[derive(Default)]
 pub(super) struct CallMemories(Mutex<Vec<CallMemory>>);
 
@@ -109,7 +109,7 @@ impl CallMemories {
         memory
     }
 
-    /// Keeps the memory of a call for later calls.
+    /// Keeps the cells of a call for later calls, if memory is reused.
     pub(super) fn keep(&self, mut memory: CallMemory) {
         memory.values.clear();
         if memory.is_used_again {

@@ -60,7 +60,8 @@ pub struct NotRepeatable {
 }
 
 impl Recording {
-    /// The steps between inputs, which are variables, and outputs.
+    /// Records the steps between inputs, which are variables, and outputs. Returns an error if a
+    /// step cannot run again.
     pub fn new(inputs: Vec<Arc<Node>>, outputs: Vec<Arc<dyn Held>>) -> Result<Self, NotRepeatable> {
         let steps: Vec<Arc<Node>> = nodes_behind(&outputs)
             .into_values()
@@ -133,8 +134,8 @@ fn assert_fits(node: &Node, value: &Arc<dyn Held>) {
     );
 }
 
-/// The nodes that these values are computed from, by number. The number of a node is greater than
-/// the numbers of the nodes that it reads.
+/// The nodes of these values and of all values that they are computed from, by number. The number
+/// of a node is greater than the numbers of the nodes that it reads.
 pub(super) fn nodes_behind(values: &[Arc<dyn Held>]) -> BTreeMap<u64, Arc<Node>> {
     let mut found: BTreeMap<u64, Arc<Node>> = BTreeMap::new();
     let mut open: Vec<Arc<Node>> = values.iter().filter_map(|held| held.node().cloned()).collect();

@@ -21,7 +21,7 @@ pub(super) struct Prepared {
     steps: Vec<PreparedStep>,
     /// The number of slots. The first ones are for the inputs.
     slots: usize,
-    /// The number of cells for the memory of values that are not read again.
+    /// The number of cells for memory that results reuse.
     cells: usize,
     /// The locations of the values of inputs and recorded steps.
     places: BTreeMap<u64, ValuePlace>,

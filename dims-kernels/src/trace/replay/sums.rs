@@ -42,8 +42,8 @@ pub(super) trait PlannedSum: Send + Sync {
     ) -> Result<Option<Arc<dyn Held>>, Error>;
 }
 
-/// The plan of a step, if it is a sum of floats that covers all elements. `slot` returns the slot
-/// of a value.
+/// The plan of a step, if it is a sum of `f32` or `f64` that writes all elements and reads none at
+/// computed places. Some contractions have no plan, either. `slot` returns the slot of a value.
 pub(super) fn planned(
     node: &Node,
     draft: &Draft,
@@ -223,7 +223,7 @@ impl SumOperand {
         }
     }
 
-    /// The element at the origin of the loops.
+    /// The address of the element at the origin of the loops.
     fn start<T>(&self, values: &CallValues) -> *const T {
         let start = self.memory.start(values).expect("the operand is in memory");
         start.cast::<T>().wrapping_offset(self.offset)

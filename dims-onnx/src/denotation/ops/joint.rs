@@ -43,8 +43,8 @@ fn arithmetic(call: &Call<'_>) -> Option<Rc<[Size]>> {
     (0..count).map(one).collect()
 }
 
-/// The axis that results from broadcasting these axes, given as inputs and axes in them. Each must
-/// agree with the first one that has a meaning and a size other than 1.
+/// The axis that results from broadcasting these axes, which are pairs of an input and its axis.
+/// Each must agree with the first one that has a meaning and a size other than 1.
 pub fn meet_all(call: &mut Call<'_>, places: &[(usize, usize)]) -> Axis {
     let at = |call: &Call<'_>, (input, axis): (usize, usize)| call.axes(input).map(|axes| axes[axis].clone());
     let mut first: Option<(usize, usize)> = None;
@@ -62,8 +62,8 @@ pub fn meet_all(call: &mut Call<'_>, places: &[(usize, usize)]) -> Axis {
         .unwrap_or(Axis::UNKNOWN)
 }
 
-/// Broadcasts one axis along another. If one of them has size 1, the other's meaning, if any, is
-/// kept.
+/// Broadcasts one axis along another. If only one of them has size 1, the meaning of the other one
+/// takes precedence.
 fn broadcast(a: &Axis, b: &Axis) -> Axis {
     match (a.size.is_one(), b.size.is_one()) {
         (true, false) => with_meaning(b, a),

@@ -64,7 +64,7 @@ pub fn run(call: &mut Call<'_>) -> Option<Results> {
         "Shape" => shapes::shape(call),
         "Size" => shapes::size(),
         "Range" => shapes::range(),
-        // Axes that stay.
+        // Axes that are passed on.
         "Identity" | "Cast" => passing::as_it_is(call),
         _ if AS_THEY_ARE.split_whitespace().any(|name| name == operator) => passing::same(call, 1),
         "Dropout" => passing::same(call, 2),

@@ -13,7 +13,7 @@ pub fn same(call: &mut Call<'_>, count: usize) -> Results {
     Ok(vec![Value { integers: None, ..call.input(0) }; count])
 }
 
-/// `count` results with the axes of the input, of unknown sizes.
+/// `count` results with the axes of the input, but with unknown sizes.
 pub fn resized(call: &mut Call<'_>, count: usize) -> Results {
     let Some(axes) = call.axes(0) else { return Ok(Vec::new()) };
     let value = Value::with_axes(axes.iter().map(|axis| axis.resized(Size::Unknown)).collect());

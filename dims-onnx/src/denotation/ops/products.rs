@@ -32,7 +32,7 @@ pub fn matmul(call: &mut Call<'_>, a: usize, b: usize) -> Results {
     Ok(vec![Value::with_axes(out)])
 }
 
-/// `out[i, j] = sum over k of a[i, k] * b[k, j] + c[i, j]`, where either operand may be transposed.
+/// `out[i, j] = c[i, j] + sum over k of a[i, k] * b[k, j]`, where `a` and `b` may be transposed.
 pub fn gemm(call: &mut Call<'_>) -> Results {
     for input in 0..2 {
         if call.axes(input).is_some_and(|axes| axes.len() != 2) {

@@ -7,7 +7,7 @@ use super::super::{BATCH, CHANNEL, FEATURE, FILTER_IN, FILTER_OUT, SPATIAL, TIME
 /// `NCHW`, with any number of spatial axes.
 const IMAGE: [Option<&str>; 3] = [Some(BATCH), Some(CHANNEL), Some(FEATURE)];
 
-/// Pooling: fewer positions, or a single one.
+/// Pooling: the number of positions changes, or, if `global`, becomes 1.
 pub fn pool(call: &mut Call<'_>, global: bool) -> Results {
     call.expect(0, &IMAGE, true)?;
     let Some(axes) = call.axes(0) else { return Ok(Vec::new()) };
@@ -91,7 +91,7 @@ pub fn images_resized(call: &mut Call<'_>) -> Results {
 }
 
 /// Recurrent networks: `[time, directions, batch, features]`, and the last states without time.
-/// With `layout`, batches come first.
+/// With `layout` 1, batches come first.
 pub fn recurrent(call: &mut Call<'_>) -> Results {
     let batch_first = call.int("layout").unwrap_or(0) == 1;
     let (time, batch) = if batch_first { (1, 0) } else { (0, 1) };

@@ -6,8 +6,8 @@
 use super::lane::{Lane, are_finite, count_lane, holds_everywhere, number, one, zero};
 use super::tile::{MatrixTile, combine, less_dot};
 
-/// Updates a column from a row on: `a[row, column] -= sum over k < column of a[row, k] *
-/// factor(k)`.
+/// Updates a column from row `first` down:
+/// `a[row, column] -= sum over k < column of a[row, k] * factor(k)`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn update_column<V: Lane>(
     a: &mut MatrixTile<'_, V>,
@@ -42,8 +42,8 @@ fn update_column<V: Lane>(
     }
 }
 
-/// The lower factor of the symmetric part, with zeros above the diagonal. Returns whether all
-/// matrices are positive definite.
+/// Replaces matrices by the lower factors of their symmetric parts, with zeros above the diagonal.
+/// Returns whether all symmetric parts are positive definite.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn cholesky<V: Lane>(a: &mut MatrixTile<'_, V>) -> bool {
     symmetric_part(a);
@@ -63,7 +63,7 @@ pub(super) fn cholesky<V: Lane>(a: &mut MatrixTile<'_, V>) -> bool {
     is_right
 }
 
-/// Replaces the lower triangle by that of the symmetric part.
+/// Replaces the elements on and below the diagonal by those of the symmetric part.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn symmetric_part<V: Lane>(a: &mut MatrixTile<'_, V>) {
     let half = one::<V>().over(one::<V>().plus(one()));
@@ -77,19 +77,19 @@ pub(super) fn symmetric_part<V: Lane>(a: &mut MatrixTile<'_, V>) {
 
 /// The results of elimination, except for the factors.
 pub(super) struct Eliminated<V> {
-    /// The products of the pivots, with the signs of the exchanges.
+    /// The products of the pivots, times `sign`.
     pub(super) det: V,
     /// -1 where the number of exchanges is odd, otherwise 1.
     pub(super) sign: V,
     /// Whether all pivots are finite and not 0.
     pub(super) is_regular: bool,
-    /// Whether all determinants, and all products of some pivots, are normal numbers.
+    /// Whether the products of the first pivots, up to all of them, are normal numbers.
     pub(super) is_in_range: bool,
 }
 
-/// Exchanges rows, and replaces matrices by their factors: the lower one below the diagonal,
-/// without its ones on the diagonal, and the upper one. `shares` get the reciprocals of the pivots,
-/// or 0 for a pivot of 0. Rows of `other` are exchanged in the same way.
+/// Exchanges rows, and replaces matrices by their LU factors. The ones on the diagonal of the lower
+/// factor are not stored. `shares` receives the reciprocals of the pivots, or 0 for a pivot of 0.
+/// The rows of `other` are exchanged in the same way.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn eliminate<V: Lane>(
     a: &mut MatrixTile<'_, V>,
@@ -119,11 +119,10 @@ pub(super) fn eliminate<V: Lane>(
         }
     }
     found.det = found.det.times(found.sign);
-    // Further columns of wide matrices and further rows of tall ones are complete.
+    // The extra columns of wide matrices and the extra rows of tall ones are complete, too.
     found
 }
 
-/// Infinity.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn infinity<V: Lane>() -> V {
     V::all(num_traits::Float::infinity())
@@ -139,7 +138,8 @@ fn is_regular<V: Lane>(pivot: V) -> V {
 /// Up to this many rows, selections exchange the rows of all matrices at once.
 const SELECTED_ROWS: usize = 8;
 
-/// Exchanges row `k` of each matrix with the row of its greatest pivot.
+/// Exchanges row `k` of each matrix with the row at or below it whose element in column `k` has the
+/// greatest magnitude.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn pivot<V: Lane>(
     a: &mut MatrixTile<'_, V>,
@@ -186,7 +186,7 @@ fn exchange_selected<V: Lane>(a: &mut MatrixTile<'_, V>, k: usize, from: V) {
     }
 }
 
-/// Solves with the factors of [`eliminate`].
+/// Solves systems with the factors of [`eliminate`], which has exchanged the rows of `b`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn substitute<V: Lane>(factors: &MatrixTile<'_, V>, shares: &[V], b: &mut MatrixTile<'_, V>) {
     for row in 0..factors.rows {
@@ -198,7 +198,7 @@ pub(super) fn substitute<V: Lane>(factors: &MatrixTile<'_, V>, shares: &[V], b: 
     }
 }
 
-/// Subtracts the rows above, each times a factor, in some columns.
+/// Subtracts the rows above from a row, each times its factor, in the first columns.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn subtract_above<V: Lane>(factors: &[V], b: &mut MatrixTile<'_, V>, row: usize, columns: usize) {
     let stride = b.columns;
@@ -206,7 +206,7 @@ fn subtract_above<V: Lane>(factors: &[V], b: &mut MatrixTile<'_, V>, row: usize,
     combine::<V, false>(&mut own[..columns], factors, above, stride);
 }
 
-/// Subtracts the rows below, each times a factor.
+/// Subtracts the rows below from a row, each times its factor.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn subtract_below<V: Lane>(factors: &[V], b: &mut MatrixTile<'_, V>, row: usize) {
     let stride = b.columns;

@@ -6,8 +6,8 @@ use super::lane::{Lane, are_finite, count_lane, greatest, number, one, set_numbe
 use super::tile::{MatrixTile, combine};
 use crate::step::linalg::pade::{PADE, PADE_NORM};
 
-/// Each squaring can double the rounding errors. Matrices that the norm would halve more often than
-/// this are computed one by one, because other bounds may halve them less often.
+/// Each squaring can double the rounding errors. If the norm of a matrix asks for more halvings
+/// than this, the matrix is computed alone, with other bounds that may ask for fewer.
 const MOST_HALVINGS: f64 = 5.0;
 
 #[cfg_attr(not(unoptimized), inline(always))]
@@ -18,7 +18,8 @@ fn product<V: Lane>(a: &MatrixTile<'_, V>, b: &MatrixTile<'_, V>, to: &mut Matri
     }
 }
 
-/// The sum of tiles, each times a coefficient of the approximant.
+/// The sum of tiles, each times a coefficient of the approximant, plus one coefficient on the
+/// diagonal if `constant` is given.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn sum<V: Lane>(
     terms: [&MatrixTile<'_, V>; 3],
@@ -40,7 +41,7 @@ fn sum<V: Lane>(
     }
 }
 
-/// `e^a` in `out`. Returns whether all matrices have a result, and a precise one.
+/// `e^a` in `out`. Returns whether all matrices have a precise result.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn expm<V: Lane>(
     a: &mut MatrixTile<'_, V>,
@@ -73,7 +74,7 @@ pub(super) fn expm<V: Lane>(
         }
     }
     if most > 0 {
-        // The exponential of a triangular matrix is precise if computed alone.
+        // A triangular matrix is computed alone, where its exponential is more precise.
         let (mut below, mut above) = (zero::<V>(), zero::<V>());
         for (row, column) in (0..size).flat_map(|row| (0..row).map(move |column| (row, column))) {
             below = greatest(below, a.at(row, column).abs());

@@ -1,4 +1,4 @@
-//! Computes a batch tile by tile. A tile has [`Lane::COUNT`] matrices.
+//! Computes a batch tile by tile. A tile has up to [`Lane::COUNT`] matrices.
 
 use super::factors::{Lu, Qr};
 use super::lane::{ArrayLane, Lane, zero};
@@ -71,8 +71,8 @@ elements! {
     f64 __m256d 2;
 }
 
-/// Computes matrices, several at once, after it clears their memory. Returns which of them have no
-/// result.
+/// Computes matrices, several at once, in memory that it clears first. Returns the ranges of
+/// matrices that the caller must still compute one by one.
 pub(in crate::step::linalg) fn run<T: LaneElement>(
     job: LaneJob<'_, '_, T, T>,
 ) -> Result<Vec<Range<usize>>, Error> {
@@ -115,12 +115,12 @@ impl<T: LaneElement, W: TileWork<T>> Task for TileTask<'_, '_, T, W> {
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) -> Self::Out {
-        // On x86-64, these are the instructions of AVX2 and FMA.
+        // On x86-64, `FUSED` means that the machine has AVX2 and FMA.
         if const { I::FUSED && cfg!(x86_vectors) } {
             self.run_with::<T::Vectors>()
         } else if const { cfg!(x86_vectors) && !cfg!(unoptimized) } {
-            // Machines without these are rare. They compute the matrices one by one, so that there
-            // is one copy less to compile.
+            // Machines without them are rare, and compute the matrices one by one, so that there is
+            // one copy less to compile.
             Ok(core::iter::once(0..self.job.count).collect())
         } else {
             self.run_with::<ArrayLane<T, MOST_LANES>>()

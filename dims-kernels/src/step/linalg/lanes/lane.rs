@@ -74,13 +74,13 @@ pub(super) fn one<V: Lane>() -> V {
     V::all(<V::Elem as Num>::ONE)
 }
 
-/// A number of rows or columns.
+/// A count, such as the number of a row, for all matrices.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn count_lane<V: Lane>(count: usize) -> V {
     V::all(num_traits::NumCast::from(count).expect("a float can be any size"))
 }
 
-/// The greater numbers. NaN in `other` counts as less than all numbers.
+/// The greater number for each matrix. NaN in `other` is ignored, NaN in `own` remains.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn greatest<V: Lane>(own: V, other: V) -> V {
     other.greater(own).choose(other, own)

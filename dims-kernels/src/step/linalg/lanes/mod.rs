@@ -2,8 +2,8 @@
 //!
 //! A [tile](tile::MatrixTile) stores the same element of all its matrices in one
 //! [lane](lane::Lane), so each operation on a tile is a vector operation. If a matrix of a tile has
-//! no result, or squares of its elements are out of the range of the type, the caller computes the
-//! matrices of the tile one by one.
+//! no result, or might have an inaccurate one, the caller computes all matrices of the tile one by
+//! one.
 //!
 //! ```text
 //! job: the tiles of a batch  ->  systems, factors, spectra: load and store tiles

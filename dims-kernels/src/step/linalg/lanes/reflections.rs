@@ -4,7 +4,7 @@ use super::lane::{Lane, greatest, holds_everywhere, one, signed, zero};
 use super::tile::{MatrixTile, combine};
 use crate::scalar::Real;
 
-/// The range in which squares are exact to the precision of the type.
+/// The range in which sums of squares have the full precision of the type.
 pub(super) fn safe_squares<T: Real>() -> [T; 2] {
     let least: T = <T as num_traits::Float>::min_positive_value() / <T as num_traits::Float>::epsilon();
     [least, T::ONE / least]

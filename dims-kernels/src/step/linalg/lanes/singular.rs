@@ -10,10 +10,10 @@ use super::tile::{MatrixTile, dot};
 /// How many times all pairs of vectors may be rotated.
 const MOST_SWEEPS: usize = 40;
 
-/// Makes the rows of `a` orthogonal, and applies the rotations to those of `turned`, if it has any.
-/// `squares` become the squares of the singular values. The matrices are scaled so that their
-/// greatest elements are about 1. Returns the factor that scales the results back, or `None` if a
-/// matrix has no result.
+/// Makes the rows of `a` orthogonal, and applies the rotations to the rows of `turned`, if it has
+/// any. The matrices are [scaled](scales) first, and `squares` receives the squares of their
+/// singular values. Returns the factor that scales singular values back, or `None` if a matrix has
+/// no result.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn orthogonalize<V: Lane>(
     a: &mut MatrixTile<'_, V>,

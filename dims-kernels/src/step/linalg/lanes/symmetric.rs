@@ -12,8 +12,10 @@ use crate::scalar::Num;
 /// How many QL steps one eigenvalue may take.
 const MOST_STEPS: usize = 60;
 
-/// The factor that scales the greatest elements to about 1, and its reciprocal. Both are powers of
-/// two. `None` if an element is infinite or NaN, or a factor would be out of the range of the type.
+/// The factor that scales the greatest element of each matrix to about 1, and its reciprocal. Both
+/// are powers of two. They are 1 if the greatest elements of all matrices are 0 or between 1/256
+/// and 256. `None` if an element is infinite or NaN, or a factor would be out of the range of the
+/// type.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn scales<V: Lane>(all: &[V]) -> Option<[V; 2]> {
     if !are_finite(all) {
@@ -47,7 +49,7 @@ pub(super) struct Spectrum<'t, V> {
     pub(super) values: &'t mut [V],
     /// The elements beside the diagonal.
     pub(super) beside: &'t mut [V],
-    /// Two more vectors.
+    /// Scratch memory for two more vectors.
     pub(super) others: [&'t mut [V]; 2],
 }
 

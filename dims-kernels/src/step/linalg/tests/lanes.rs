@@ -90,7 +90,7 @@ fn sizes() -> impl Iterator<Item = usize> {
     (1..=16).filter(|size| !cfg!(unoptimized) || [1, 2, 4, 9].contains(size))
 }
 
-/// Operations whose results are unique if the matrices are regular.
+/// Operations whose results are alike in lanes and one by one if the matrices are regular.
 const UNIQUE: [MatrixWork; 10] = [
     MatrixWork::Inverse,
     MatrixWork::Cofactors,

@@ -1,0 +1,20 @@
+//~ words: `default` is not read from the file | `name` has no effect
+use typed_dims::prelude::*;
+
+dims! { struct Width; }
+
+#[derive(Load)]
+struct Model {
+    weight: Tensor<f32, (Width,)>,
+    #[load(default = 3, name = "the_depth")]
+    depth: usize,
+    #[load(layout = (Width,))]
+    nested: Nested,
+}
+
+#[derive(Load)]
+struct Nested {
+    bias: Tensor<f32, (Width,)>,
+}
+
+fn main() {}
