@@ -2,9 +2,10 @@
 //! [`from_vec`](crate::prelude::from_vec). They return a [`DimError`](crate::DimError); the short
 //! forms panic with its text.
 //!
-//! `use typed_dims::fallible::*;` imports those of the functions in the prelude, and some others.
-//! The rest are next to their short forms, such as `grad::try_grad`. The `try_` forms of methods
-//! (`a.try_at(..)`) and macros (`try_tensor!`) are in the prelude.
+//! `use typed_dims::fallible::*;` imports the `try_` forms of functions in the prelude, and some
+//! others. All other `try_` forms of functions are next to their short forms, such as
+//! `grad::try_grad`. The `try_` forms of methods (`a.try_at(..)`) and macros (`try_tensor!`) are in
+//! the prelude.
 //!
 //! ```
 //! use typed_dims::fallible::*;

@@ -87,7 +87,8 @@
 //! A result is contiguous. Its axes are in the order that you passed to `order`, otherwise in the
 //! order in which one `dims!` declares the dims, with [primes](types::prime) after all others. In a
 //! batched product, shared dims become outermost if the last dim is shared, so that each product is
-//! contiguous; softmax and scans keep that order. The memory order never changes the result.
+//! contiguous; softmax and scans keep that order. The memory order changes a result at most by
+//! rounding.
 //!
 //! [`attention`](operators::attention::attention) fuses the softmax with both products, and works
 //! tile by tile:
@@ -168,10 +169,10 @@
 //! # Without the standard library, and on other machines
 //!
 //! With `default-features = false` the crate is `no_std`, and its macros work in `no_std` crates.
-//! Expressions, kernels and errors are available, including those of failed allocations. Threads,
-//! files, gradients, recorded programs and modes need `std`.
-//! Kernels use the instructions that the target guarantees, so set `-C target-cpu`. Functions of
-//! floats come from the crate `libm`. (ndarray's `array!` needs `alloc::vec` in scope.)
+//! Expressions, kernels and errors are available, including errors of failed allocations. Threads,
+//! files, gradients, recorded programs and modes need `std`. Kernels use the instructions that the
+//! target guarantees, so set `-C target-cpu`. Functions of floats come from the crate `libm`.
+//! (ndarray's `array!` needs `alloc::vec` in scope.)
 //!
 //! The crate runs on x86-64 with and without AVX2 and AVX-512, on AArch64 (NEON), and on
 //! WebAssembly (with all features but `candle` and `blas`). On WebAssembly without threads, `rayon`

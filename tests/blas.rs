@@ -109,7 +109,7 @@ macro_rules! real {
 
 macro_rules! complex {
     ($name:ident $part:ty, $real:ident) => {
-        /// As above.
+        /// The same for complex numbers.
         unsafe extern "C" fn $name(
             layout: CBLAS_LAYOUT,
             ta: CBLAS_TRANSPOSE,

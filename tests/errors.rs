@@ -156,13 +156,13 @@ mod variants {
             a.try_at(Three),
             a.at(Three),
             DimError::StaticSize { dim: "Three", fixed: 3, found: 4, .. },
-            "dim `Three` has the static size 3, but its axis has size 4"
+            "dim `Three` has the static size 3, but was given size 4"
         );
         assert_fails!(
             vec![1].try_into_tensor(Two),
             vec![1].into_tensor(Two),
             DimError::StaticSize { dim: "Two", .. },
-            "dim `Two` has the static size 2, but its axis has size 1"
+            "dim `Two` has the static size 2, but was given size 1"
         );
         assert!(panic_of(|| Two.of(3)).contains("`Two`"));
     }

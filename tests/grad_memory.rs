@@ -70,7 +70,7 @@ fn cotangents_of_lines_become_gradients() {
     assert!(most < 5 * bytes / 2, "{most} bytes for scores of {bytes}");
 }
 
-/// Each factor has a gradient. The value that it was multiplied with is then freed.
+/// Once the gradient of a factor is computed, the value that it was multiplied by is freed.
 fn values_are_freed_when_they_have_been_read() {
     const FACTORS: usize = 12;
     let len = 50_000;

@@ -1,5 +1,6 @@
-//! Checks the pages of the guide, apart from their programs, which are doc tests: links work, and
-//! quoted error messages are what rustc prints.
+//! Checks the pages of the guide, apart from their programs, which are doc tests: links work, all
+//! pages are in the summary, quoted error messages are what rustc prints, and quoted code is in the
+//! sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};

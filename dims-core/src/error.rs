@@ -276,7 +276,7 @@ impl fmt::Display for DimError {
             DimError::StaticSize { dim, fixed, found, origin } => {
                 write!(
                     f,
-                    "dim `{dim}` has the static size {fixed}, but its axis has size {found}{}",
+                    "dim `{dim}` has the static size {fixed}, but was given size {found}{}",
                     OriginSuffix(*origin)
                 )
             }

@@ -8,7 +8,7 @@ use core::panic::Location;
 /// A location in the user's source code, if it is known.
 pub type Origin = Option<&'static Location<'static>>;
 
-/// What is wrong with a matrix.
+/// Why a step has no result for a matrix.
 #[cfg(feature = "linalg")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatrixFailure {
@@ -55,7 +55,7 @@ pub enum Error {
         index: i128,
         /// The size of the axis.
         size: usize,
-        /// Where the array was bound, or else where the failed step was called.
+        /// Where the array was bound or, if that is unknown, where the failed step was called.
         origin: Origin,
     },
     /// The memory for a result cannot be allocated.
@@ -101,7 +101,7 @@ pub enum Error {
     },
     /// A recorded function cannot be saved, or a saved one cannot be restored.
     Saved {
-        /// Why.
+        /// The message.
         what: String,
     },
     /// A matrix does not meet the requirements of a step.
@@ -109,7 +109,7 @@ pub enum Error {
     Matrix {
         /// The step.
         operation: &'static str,
-        /// What is wrong with the matrix.
+        /// Why the step has no result for the matrix.
         failure: MatrixFailure,
         /// The index of the matrix in the batch.
         at: usize,
@@ -118,7 +118,7 @@ pub enum Error {
     },
     /// A pull-back failed.
     PullBack {
-        /// Why.
+        /// The message.
         what: String,
     },
 }

@@ -54,7 +54,7 @@ pub struct DrawNumbers {
 }
 
 impl DrawNumbers {
-    /// For elements that are contiguous along axes with these sizes and factors.
+    /// The numbers for elements that are contiguous along axes with these sizes and factors.
     pub fn new(start: u64, axes: impl IntoIterator<Item = (usize, u64)>) -> Self {
         DrawNumbers { start, axes: axes.into_iter().filter(|&(size, _)| size != 1).collect() }
     }

@@ -110,7 +110,8 @@ impl KeyedLine<'_> {
         }
     }
 
-    /// The position of the `at`th element in order, and that of the one after it, if there is one.
+    /// The position of the `at`th element in order, and the position of the next one, if there is
+    /// one.
     #[inline(never)]
     pub(crate) fn neighbours(self, at: usize) -> (usize, Option<usize>) {
         match self {

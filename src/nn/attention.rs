@@ -219,7 +219,8 @@ where
 
     /// Attention for given queries, keys and values, for example rotated by
     /// [`Rope`](crate::nn::rope::Rope), or from a [`KeyValues`]:
-    /// `out(sum over `over` of softmax(queries * keys summed over F / sqrt(size of F)) * values)`
+    /// `out(sum over tokens of softmax(queries * keys summed over F / sqrt(size of F)) * values)`.
+    /// The tokens of keys and values are along the dim `over`.
     ///
     /// # Panics
     ///
@@ -321,7 +322,7 @@ impl<S: Dims, N: AnyDim + Resizable, T: Real> KeyValues<S, N, T> {
         self.keys.size(self.over)
     }
 
-    /// Removes all tokens. The capacity stays the same.
+    /// Removes all tokens. The capacity does not change.
     pub fn clear(&mut self) {
         self.len = 0;
     }

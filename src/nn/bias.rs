@@ -11,7 +11,7 @@ use typed_dims_core::error::unwrap;
 pub use typed_dims_core::operators::nn::bias::NoBias;
 use typed_dims_core::operators::nn::norm::scaled_and_shifted;
 
-/// A layer with a bias. This is the default; the other choice is [`NoBias`].
+/// Marks a layer with a bias. This is the default; the other choice is [`NoBias`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WithBias;
 

@@ -33,7 +33,8 @@ pub type KernelOf<C, O, K> = <O as Union<<K as Union<C>>::Out>>::Out;
 /// ```
 ///
 /// Before a [`BatchNorm`](crate::nn::norm::BatchNorm), which subtracts the mean of each channel, a
-/// bias has no effect. `Conv<(Channel,), (Made,), (Kh, Kw), f32, NoBias>` has none.
+/// bias has no effect. Use a layer without a bias there:
+/// `Conv<(Channel,), (Made,), (Kh, Kw), f32, NoBias>`.
 #[derive(Clone, Parameters)]
 #[cfg_attr(feature = "safetensors", derive(Load))]
 pub struct Conv<C, O, K, T = f32, B = WithBias>

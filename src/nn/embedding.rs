@@ -29,7 +29,8 @@ pub struct Embedding<V: AnyDim, D: LayerDims + Union<(V,)>, T = f32> {
     /// The table.
     #[cfg_attr(feature = "safetensors", load(axes = (V, D)))]
     pub weight: Named<T, <D as Union<(V,)>>::Out>,
-    /// The padding index, if there is one. Its row has no gradient.
+    /// The padding index, if there is one. [`apply`](Embedding::apply) passes no gradient to its
+    /// row.
     #[parameters(constant)]
     #[cfg_attr(feature = "safetensors", load(default))]
     pub padding: Option<usize>,
@@ -54,7 +55,8 @@ impl<V: AnyDim, D: LayerDims + Union<(V,)>, T: Real> Embedding<V, D, T> {
     }
 
     /// Makes `index` the padding index, for positions after the end of a short text. Its row is set
-    /// to 0 and has no gradient, so an optimizer never changes it.
+    /// to 0, and [`apply`](Embedding::apply) passes no gradient to it. So an optimizer does not
+    /// change the row, unless the table is also used elsewhere.
     ///
     /// ```
     /// use typed_dims::grad::grad;

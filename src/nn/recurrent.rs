@@ -171,7 +171,7 @@ where
     }
 
     /// Like [`apply`](Self::apply), for padded sequences of different lengths: `lengths` has the
-    /// length of each sequence. After its end the output is 0, and the state stays the same, as for
+    /// length of each sequence. After its end the output is 0, and the state does not change, as for
     /// PyTorch's packed sequences.
     ///
     /// # Panics
@@ -338,7 +338,7 @@ where
     }
 
     /// Like [`apply`](Self::apply), for padded sequences of different lengths: `lengths` has the
-    /// length of each sequence. After its end the output is 0, and the state stays the same, as for
+    /// length of each sequence. After its end the output is 0, and the state does not change, as for
     /// PyTorch's packed sequences.
     ///
     /// # Panics

@@ -96,10 +96,11 @@ pub struct Reader {
     module: Vec<String>,
     /// The paths that it uses, from the root of the crate.
     pub paths: BTreeSet<Vec<String>>,
-    /// The paths that it re-exports, from the root of the crate. Those that do not start explicitly
-    /// in this crate come after the path of the module.
+    /// The paths that it re-exports, from the root of the crate. The path of the module is put
+    /// before those that do not start explicitly in this crate.
     pub re_exports: BTreeSet<Vec<String>>,
-    /// The paths that it uses and that start at a name in scope, after the path of the module.
+    /// The paths that it uses and that start at a name in scope. The path of the module is put
+    /// before them.
     pub in_scope: BTreeSet<Vec<String>>,
 }
 

@@ -422,7 +422,7 @@ mod operations {
         check(|(x, w): &(Matrix, Tensor<f64, (J,)>)| (x * 2.0).apply_with(w, SinTimes).eval(), &both);
     }
 
-    /// Half precision and `f32` are computed in their own types.
+    /// `x^2`, computed in the type of the elements, such as `f32` or half precision.
     #[derive(Clone, Copy)]
     struct Square;
 

@@ -42,7 +42,7 @@ fn operands_on_the_right_that_are_the_same_along_a_row() {
         let (xt, yt, st, bt) = (x.at((i, j)), y.at((i, j)), scale.at(i), bias.at(i));
         let relu = |x: f32| if x < 0.0 { 0.0 } else { x };
         assert_elements(&(xt * st + bt).relu().order((i, j)), |a, b| relu(x[[a, b]] * scale[a] + bias[a]));
-        // Broadcast operands on the left, as both operands of an inner operation, beside a full
+        // Broadcast operands on the left, as both operands of an inner operation, next to a full
         // operand, and a position as an operand.
         assert_elements(&(st * xt - bt).order((i, j)), |a, b| scale[a] * x[[a, b]] - bias[a]);
         assert_elements(&(xt - st * bt).order((i, j)), |a, b| x[[a, b]] - scale[a] * bias[a]);
@@ -168,7 +168,7 @@ fn choices_by_position() {
     }
 }
 
-/// As above in large results, whose lines are written in parts. The position of the change can go
+/// The same for large results, whose lines are written in parts. The position of the change can go
 /// backwards or jump between lines; elements can have any size, be cast from smaller or larger
 /// ones, or be computed from two operands; and lines can be longer than the prefetch distance.
 #[test]
@@ -367,7 +367,8 @@ fn softmax_of_lines() {
     }
 }
 
-/// As above: means far from 0, far from the first element, and lines whose elements are all equal.
+/// Normalises such lines: with means far from 0, with means far from the first element, and with
+/// elements that are all equal.
 #[test]
 fn normalised_lines() {
     for len in [1, 2, 31, 33, 64, 100, 2049, 5000] {

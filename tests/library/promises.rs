@@ -170,7 +170,7 @@ mod sizes {
         );
         assert_eq!((&x).slice_to(Rows, .., Rows).order((Rows, Columns)), a);
         let error = (&x).try_slice_to(Rows, 1.., Pair).map(|_| ()).unwrap_err().to_string();
-        assert_eq!(error, "dim `Pair` has the static size 2, but its axis has size 3");
+        assert_eq!(error, "dim `Pair` has the static size 2, but was given size 3");
         assert!((&x).try_slice_to(Rows, ..5, Part).is_err());
         assert!((&x).try_slice_to(Rows, ..2, Part.of(3)).is_err());
         // Operations without a variant for a new dim need a dim without a static size.

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// A matrix in double precision.
 pub type Wide = Array2<Complex<f64>>;
 
-/// A matrix, and what NumPy and SciPy compute from it.
+/// A matrix, and the results that NumPy and SciPy compute from it.
 pub struct Case {
     pub matrix: String,
     pub rows: usize,
@@ -131,7 +131,7 @@ impl Case {
         })
     }
 
-    /// Why there is no result.
+    /// The reason why there is no result. `None` if there is one.
     pub fn refused(&self, name: &str) -> Option<&str> {
         self.results.get(name)?.as_str()
     }

@@ -48,7 +48,7 @@ fn operators(case: &Case) -> Vec<Operator> {
     square.iter().chain(&Operator::ANY).copied().collect()
 }
 
-/// What an operator takes for a matrix.
+/// The operand that an operator is called with for a matrix.
 fn operand(case: &Case, operator: Operator) -> Wide {
     match operator {
         Operator::Expm => case.exponent(),
@@ -72,7 +72,8 @@ fn is_refused(case: &Case, operator: Operator) -> bool {
     case.refused(name).is_some()
 }
 
-/// Whether the reference has a result of the operator for this matrix, or says that there is none.
+/// Whether the reference lists this operator for the matrix: its result, or the reason why there is
+/// none.
 fn is_known(case: &Case, operator: Operator) -> bool {
     let has = |name: &str| case.reals(name).is_some() || case.refused(name).is_some();
     match operator {

@@ -100,7 +100,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// Those for square matrices.
+    /// The operators for square matrices.
     pub const SQUARE: [Operator; 15] = [
         Operator::Cholesky,
         Operator::SolveTriangular(Triangular::Lower),
@@ -118,7 +118,7 @@ impl Operator {
         Operator::Power(-2),
         Operator::Expm,
     ];
-    /// Those for all matrices.
+    /// The operators for all matrices.
     pub const ANY: [Operator; 8] = [
         Operator::Lu,
         Operator::Qr,

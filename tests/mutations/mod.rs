@@ -4,7 +4,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::time::Instant;
 
-/// Every prefix of every sample.
+/// Reads every proper prefix of every sample.
 pub fn cut_off(samples: &[Vec<u8>], read: impl Fn(&[u8])) {
     for file in samples {
         for end in 0..file.len() {
@@ -13,7 +13,7 @@ pub fn cut_off(samples: &[Vec<u8>], read: impl Fn(&[u8])) {
     }
 }
 
-/// Every byte of every sample, replaced by the results of `changed`.
+/// Reads every sample with one byte replaced: every byte, by each result of `changed`.
 pub fn wrong_bytes<const N: usize>(
     samples: &[Vec<u8>],
     changed: impl Fn(u8) -> [u8; N],
@@ -31,8 +31,8 @@ pub fn wrong_bytes<const N: usize>(
     }
 }
 
-/// Random changes, as many as there is time for: `FUZZ_SECONDS=600` runs for ten minutes. `words`
-/// are elements of the format.
+/// Reads randomly changed samples for two seconds, or for ten minutes with `FUZZ_SECONDS=600`.
+/// `words` are elements of the format.
 pub fn random_changes(samples: &[Vec<u8>], words: &[&[u8]], read: impl Fn(&[u8])) {
     let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(2.0);
     let mut random = StdRng::seed_from_u64(1);

@@ -60,10 +60,7 @@ fn sizes_are_given_in_the_call() {
     assert_eq!(image.dim(), (4, 3, 8, 5));
     assert!(Outputs::try_from_arrays((Array2::zeros((4, 10)),)).is_ok());
     let error = Outputs::try_from_arrays((Array2::zeros((3, 10)),)).unwrap_err();
-    assert!(
-        error.to_string().starts_with("dim `N` has the static size 4, but its axis has size 3"),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("dim `N` has the static size 4, but was given size 3"), "{error}");
 }
 
 #[test]
@@ -89,7 +86,7 @@ fn outputs_come_in() {
     assert!(format!("{outputs:?}").contains("logits"));
     let error = Outputs::try_from_arrays((Array2::zeros((2, 11)),)).unwrap_err();
     assert!(
-        error.to_string().starts_with("dim `LogitsAxis1` has the static size 10, but its axis has size 11"),
+        error.to_string().starts_with("dim `LogitsAxis1` has the static size 10, but was given size 11"),
         "{error}"
     );
 }

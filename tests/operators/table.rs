@@ -55,7 +55,7 @@ pub type Slope = fn(&[Given<'_>]) -> Outcome;
 pub struct Slopes {
     /// Draws random arguments, as in [`Case`].
     pub draw: Vec<Draw>,
-    /// Which arguments are floats.
+    /// For each argument, whether it has floats.
     pub floats: Vec<bool>,
     /// The operator, with extra dims if it takes them.
     pub run: Slope,
@@ -73,7 +73,7 @@ pub type Refusal = fn() -> (Option<String>, &'static str);
 pub struct Operator {
     /// The name of the test.
     pub name: &'static str,
-    /// What it computes.
+    /// The doc comment of the entry, which describes the result.
     pub doc: &'static str,
     /// The call, as in the entry.
     pub call: &'static str,

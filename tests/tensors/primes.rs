@@ -205,7 +205,7 @@ fn a_dim_and_its_prime_have_one_size() {
     // Static sizes.
     let fixed: Tensor<f32, (Fixed, Prime<Fixed>)> = zeros((Fixed, prime(Fixed)));
     assert_eq!(fixed.dims(), [("Fixed", 3), ("Fixed'", 3)]);
-    let text = "dim `Fixed'` has the static size 3, but its axis has size 4";
+    let text = "dim `Fixed'` has the static size 3, but was given size 4";
     assert_eq!(error(a.try_at((Fixed, prime(Fixed)))), text);
 }
 

@@ -2,15 +2,15 @@
 //!
 //! The parameters of the function decide between the two. A parameter with a `Rest` takes all
 //! examples at once. A parameter without one takes a single example, so if its argument has a
-//! mapped dim, the function is called in a loop. Tensor parameters own their elements, or borrow a
-//! tensor that does. So an argument that does not own its elements is computed or copied: a bound
-//! array, a view, an expression.
+//! mapped dim, the function is called in a loop. A tensor parameter owns its elements, or is a
+//! reference to a tensor that owns them. So an argument that does not own its elements, such as a
+//! bound array, a view or an expression, is computed or copied.
 //!
 //! ```text
 //! argument             parameter        way
 //! has a mapped dim     with `Rest`      Together
 //! has a mapped dim     without          OneByOne
-//! has none             any              Alike: as it is, in each call
+//! no mapped dim        any              Alike: passed unchanged in each call
 //! ```
 //!
 //! If a parameter is generic over its whole set, both ways fit, and rustc cannot choose. `batched`

@@ -21,10 +21,10 @@ use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
 use smallvec::SmallVec;
 
-/// An argument for a parameter of type `W` of a batched function: it has the dims of `W` and any
-/// others.
+/// An argument for a parameter of type `W` of a batched function. It has the dims of `W`, and may
+/// have extra dims.
 ///
-/// `After` is the union of the others and the extra dims `Before` of the previous arguments.
+/// `After` is the union of these extra dims and those of the previous arguments, `Before`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor",
     label = "a tensor is expected here",
@@ -37,7 +37,7 @@ pub trait Argument<W: Example, Before: Dims, After: Dims>: Computable {
     #[doc(hidden)]
     fn seal<'h, U: Dims, B: Dims>(held: &'h HeldArgument<Self>, further: &Further<U>) -> Param<'h, W, B>;
 
-    /// The argument with the dims of `W`, if it has no others.
+    /// The argument with the dims of `W`, if it has no extra dims.
     #[doc(hidden)]
     fn alone(held: &HeldArgument<Self>) -> Alone<'_, W>;
 }

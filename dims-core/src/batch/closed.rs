@@ -11,9 +11,9 @@ pub trait EndsInRest {
     const SEAL: crate::seal::Seal;
     /// The other elements.
     type Visible;
-    /// The dims that the rest stands for; empty if there is none.
+    /// The dims that the rest stands for, or `()` without a rest.
     type Behind: Dims;
-    /// The set of only the rest; empty if there is none.
+    /// The set with the rest as its only element, or `()` without a rest.
     type Rest: Dims;
     /// Whether there is a rest.
     type HasRest: Bool;

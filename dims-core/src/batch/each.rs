@@ -32,15 +32,15 @@ use smallvec::SmallVec;
 /// ```
 ///
 /// Functions made of tensor operations do not need this loop: they run for all examples together.
-/// Use it for other functions: one of a crate that only knows arrays, or an iteration whose number
-/// of steps depends on the example. [`explain`](crate::plan::explain::explain) shows it as a loop
-/// of calls.
+/// Use it for other functions, such as a function of another crate that takes arrays, or an
+/// iteration whose number of steps depends on the example.
+/// [`explain`](crate::plan::explain::explain) shows a loop of calls.
 ///
 /// `f` gets a view of one example. Pass several tensors with the same rest as a tuple; values that
 /// are the same for all examples can be captured by the closure. Random operations (`dropout`,
-/// `rand_like`) draw the same numbers as in one call for all examples. The results must have the
-/// same sizes. Pack the dims into `Rest` with [`seal`](Named::seal), or call `map_each` in a
-/// function with `#[batched]`:
+/// `rand_like`) draw the same numbers as in one call for all examples; without the feature `std`,
+/// they draw the same numbers for each example. The results must have the same sizes. Pack the dims
+/// into `Rest` with [`seal`](Named::seal), or call `map_each` in a function with `#[batched]`:
 ///
 /// ```text
 /// #[batched]
@@ -204,7 +204,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
             None => sizes_of_none(S::KEYS, R::N, size)?,
         };
         // The results are stored in the order of the calls. `arranged` only reorders them if the
-        // examples are those of several nested rests.
+        // rest contains another rest.
         let (named, further) = (S::KEYS.as_slice().len(), counts.len());
         let own_axes = AxisList::in_memory_of::<S, R>().as_slice().iter().copied();
         let (order, sizes): (Order, Sizes) = (named..named + further)

@@ -6,11 +6,11 @@
 //!
 //! ```text
 //! seal      (n, Seq, Feat)  becomes  (Seq, Feat, Rest<(n,)>)      for each argument
-//! call      the function, whose dims cannot clash with the caller's, which it cannot name
+//! call      the function, which cannot name the caller's dims, so its own dims cannot clash
 //! unseal    (Seq, Rest<(n,)>)  becomes  (n, Seq)                  for the result
 //! ```
 //!
-//! If an argument lacks an extra dim that another one has, it is broadcast along that dim with
+//! If an argument lacks an extra dim that another argument has, it is broadcast along that dim with
 //! stride 0.
 //!
 //! | file | subject |
@@ -21,7 +21,7 @@
 //! | `closed` | the rest that a function sees, and dims that clash |
 //! | `seal` | `seal` and `unseal`, for functions that name `Rest<B>` themselves |
 //! | `applies` | `vmap`: one call, or a loop of calls |
-//! | `way` | which of the two a parameter needs |
+//! | `way` | whether a parameter needs one call or a loop |
 //! | `each` | `map_each`: a loop of calls, one for each example |
 //! | `numbers` | functions of numbers |
 //! | `mapped` | the tensors that `batched` and `vmap` map over, and the function's result |

@@ -49,8 +49,8 @@ impl<T: Element> NumberLine<T> {
         self.data[self.start.wrapping_add_signed(offsets.sum())]
     }
 
-    /// The numbers at these row-major indices of the mapped dims. Numbers that do not follow each
-    /// other in memory are copied to `copies`.
+    /// The numbers at these row-major indices of the mapped dims. They are copied to `copies`
+    /// unless all numbers are contiguous in memory.
     fn numbers<'l>(&'l self, indices: Range<usize>, copies: &'l mut Vec<T>) -> &'l [T] {
         if self.is_whole {
             return &self.data[self.start..][indices];

@@ -151,7 +151,7 @@ impl<T> Returns<T> for T {
     }
 }
 
-/// The declared number of positional axes is that of the body's value.
+/// The declared result has as many positional axes as the body's value.
 #[diagnostic::on_unimplemented(
     message = "this function declares a result with positional axes of `{Self}`, but its body yields `{R}`",
     label = "this has positional axes of `{R}`",
@@ -211,7 +211,7 @@ where
     }
 }
 
-/// The axes of the dims `X` as positions among those of `K`, then those of `U`.
+/// The positions of the dims `X` among the dims `K`, followed by the dims `U`.
 pub(super) struct OpenedAxes<K, U, X>(PhantomData<(K, U, X)>);
 
 impl<K: Dims, U: Dims, X: Dims> OpenedAxes<K, U, X> {

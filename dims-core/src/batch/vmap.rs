@@ -40,9 +40,10 @@ where
 /// Converts the function `f`, written for one example, to a function of tensors with the extra dims
 /// `dims`. This is the `vmap` of JAX and PyTorch, with dims in place of axis numbers.
 ///
-/// Like `f`, the returned function takes a tensor or a tuple of up to 6: bound arrays, tensors,
-/// references to tensors, or expressions, which are computed. Dims choose the mapped axes: bind `n`
-/// to the axis to map over, and name `n` in `order` where you want it in the result.
+/// The returned function takes an argument for each parameter of `f`, several as a tuple: bound
+/// arrays, tensors, references to tensors, or expressions, which are computed. Dims choose the
+/// mapped axes: bind `n` to the axis to map over, and name `n` in `order` where you want it in the
+/// result.
 ///
 /// ```text
 /// JAX                                          here

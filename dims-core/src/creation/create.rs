@@ -344,7 +344,7 @@ pub fn try_ones<T: Num, D: SizedDims>(dims: D) -> Result<Named<T, D::Set>, DimEr
     try_full(dims, T::ONE)
 }
 
-/// 1 where the indices along both dims are equal, else 0.
+/// 1 where the indices along both dims are equal, otherwise 0.
 ///
 /// # Panics
 ///
@@ -360,8 +360,8 @@ where
     try_from_fn((rows, columns), |(i, j)| if i == j { T::ONE } else { T::ZERO })
 }
 
-/// 1 where the index along `columns` is at most that along `rows` plus `offset`, else 0: a lower
-/// triangle.
+/// 1 where the index along `columns` is at most that along `rows` plus `offset`, otherwise 0: a
+/// lower triangle.
 ///
 /// # Panics
 ///

@@ -268,7 +268,7 @@ type Noisy<'a, A> = Named<
     Binary<ops::Add, &'a <A as AsTensor>::Expr, &'a <TensorOf<A> as AsTensor>::Expr>,
 >;
 
-/// `true` with the probability `p` at each position, else `false`.
+/// `true` with the probability `p` at each position, otherwise `false`.
 ///
 /// The result depends on the seed, the names of the dims and the indices along them, including
 /// extra dims of the caller (`Rest<B>`).

@@ -30,7 +30,7 @@ impl<A: Computable<Rank = Rank0, Elem: Stored>> Storable for A {
 
 /// The contents of a file for a tensor or an array.
 pub(super) struct Contents<T> {
-    /// The dims in the order of the axes, if these have names.
+    /// The dims in the order of the axes, if the axes have names.
     pub keys: Option<Vec<DimKey>>,
     pub sizes: Vec<usize>,
     /// The elements, with the last axis fastest.

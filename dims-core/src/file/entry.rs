@@ -21,8 +21,9 @@ pub struct Entry<'f> {
     pub(super) tensor: String,
     /// The file, if it was opened by its path.
     pub(super) path: Option<&'f Path>,
-    /// The element type, and its name in the file.
+    /// The element type. `None` if the library cannot read it.
     pub(super) kind: Option<ElementKind>,
+    /// The name of the element type in the file.
     pub(super) called: String,
     /// Whether elements are read as raw bytes.
     pub(super) is_raw: bool,
@@ -57,6 +58,8 @@ impl<'f> Entry<'f> {
     ///
     /// [`FileError::Dims`] if the file has no names or other names, or if the size or the role of
     /// an axis does not fit its dim. [`FileError::Elements`] if its elements are of another type.
+    /// [`FileError::Size`] if a dim and its prime have different sizes, or the tensor does not fit
+    /// into memory. [`FileError::Format`] if its bytes do not match its sizes or its type.
     pub fn load<T: Stored, S: Sorted>(&self) -> Result<Named<T, S>, FileError> {
         self.located(self.named::<S>().and_then(|order| self.owned(&order)))
     }
@@ -66,8 +69,8 @@ impl<'f> Entry<'f> {
     ///
     /// # Errors
     ///
-    /// As for [`load`](Entry::load), and if the number of axes is not the number of dims, or a dim
-    /// already has a different size.
+    /// As for [`load`](Entry::load), except that the file need not have names. It is also an error
+    /// if the number of axes is not the number of dims, or a dim already has a different size.
     pub fn load_as<T: Stored, L>(&self, dims: L) -> Result<Named<T, L::Set>, FileError>
     where
         L: AxisDims<CountOf<L>>,
@@ -90,7 +93,8 @@ impl<'f> Entry<'f> {
     ///
     /// # Errors
     ///
-    /// [`FileError::Elements`] if its elements are of another type.
+    /// [`FileError::Elements`] if its elements are of another type, and [`FileError::Format`] if
+    /// its bytes do not match its sizes or its type.
     pub fn array<T: Stored>(&self) -> Result<ArrayD<T>, FileError> {
         let shape = IxDyn(&self.sizes).set_f(self.reversed);
         let array = self.elements().and_then(|elements| {

@@ -67,7 +67,7 @@ pub enum FileError {
     NotInPlace {
         /// The tensor.
         tensor: String,
-        /// Why not.
+        /// The reason.
         why: &'static str,
         /// The file, if it was opened by its path.
         path: Option<Box<Path>>,
@@ -89,7 +89,7 @@ impl FileError {
         FileError::Format { what: what.into(), path: None }
     }
 
-    /// Adds the path of the file to the error, unless it has one.
+    /// Adds the path of the file to the error, unless the error already has a path.
     pub(crate) fn of(mut self, file: Option<&Path>) -> Self {
         match &mut self {
             FileError::Format { path, .. }

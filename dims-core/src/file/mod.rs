@@ -23,8 +23,8 @@
 //! let w: Tensor<f32, (Out, In)> = file.get("w")?.view()?.eval(); // `view` copies nothing
 //! ```
 //!
-//! The axes in a file are in the order in which one `dims!` declares the dims. (Dims of different
-//! `dims!` calls have no fixed order.) For another order, pass the dims: `npy::save_as("x.npy", &x,
+//! Axes are written in the order in which one `dims!` declares the dims. (Dims of different `dims!`
+//! calls have no fixed order.) For another order, pass the dims: `npy::save_as("x.npy", &x,
 //! (Column, Row))`, or `put_as`. `save_array` and `put_array` write arrays without names, and
 //! [`Entry::array`] reads any tensor as an `ArrayD`.
 //!

@@ -39,7 +39,7 @@ pub struct NpzReader<B: AsRef<[u8]> = AlignedBytes> {
     most: Option<u64>,
 }
 
-/// The default limit in bytes for a compressed array of this size. (Measured or learnt numbers
+/// The default limit in bytes for a compressed array of this size. (Measured or learned numbers
 /// unpack to a few times their compressed size, zeros to a thousand times.)
 fn allowed(compressed: u64) -> u64 {
     compressed.saturating_mul(100).max(256 << 20)
@@ -88,7 +88,7 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
         NpzReader { most: Some(bytes), ..self }
     }
 
-    /// Rejects an archive whose tensors together unpack to more than the limit.
+    /// Rejects an archive whose compressed tensors together unpack to more than the default limit.
     #[cfg(feature = "safetensors")]
     pub(crate) fn check_whole(&mut self) -> Result<(), FileError> {
         let (mut unpacked, mut packed) = (0u64, 0u64);
@@ -165,7 +165,7 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
     /// # Errors
     ///
     /// If there is no such tensor, if it is not valid, if its length differs from what its header
-    /// says, or if its checksum is wrong.
+    /// says, if its checksum is wrong, or if it unpacks to more than the limit.
     pub fn get(&mut self, tensor: &str) -> Result<npy::NpyReader, FileError> {
         let path = self.path.clone();
         self.located(tensor, |member| {

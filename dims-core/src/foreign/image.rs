@@ -1,10 +1,10 @@
 //! Images from the crate `image` (feature `image`).
 //!
-//! A colour image has three axes: rows, columns, and the channels of a pixel. A grey one has only
-//! rows and columns. Bind images like arrays, `picture.at((y, x, colour))`.
+//! An image has three axes: rows, columns, and the channels of a pixel. A grey image without an
+//! alpha channel has only rows and columns. Bind images like arrays, `picture.at((y, x, colour))`.
 //! [`into_tensor`](IntoTensor) converts an owned image, and
 //! [`into_image`](super::IntoForeign::into_image) converts back. Elements are only copied if a
-//! tensor has another order of axes, or shares its elements with a clone.
+//! tensor has another order of axes, shares its elements with a clone, or is a view.
 //!
 //! The feature enables no file formats. Enable those that you need in your own dependency,
 //! `image = { features = ["png"] }`.

@@ -3,8 +3,8 @@
 //! Bind arrays and views like those of ndarray, `m.at((i, j))`. [`into_tensor`](IntoTensor)
 //! converts an owned array, and [`into_mdarray`](super::IntoForeign::into_mdarray) converts back.
 //! Arrays whose sizes are all static store their elements inline, so these are copied. The elements
-//! of other arrays are only copied if a tensor has another order of axes, or shares its elements
-//! with a clone.
+//! of other arrays are only copied if a tensor has another order of axes, shares its elements with
+//! a clone, or is a view.
 
 use crate::bind::source::RankDyn;
 use crate::creation::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};

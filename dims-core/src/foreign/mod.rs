@@ -48,8 +48,8 @@ pub trait IntoForeign: Computable<Rank = Rank0> {
         candle::tensor_of(self, &dims)
     }
 
-    /// Converts the tensor to an image. The dims are rows, columns and, unless the image is grey,
-    /// channels.
+    /// Converts the tensor to an image. The dims are rows, columns and, unless pixels have a single
+    /// channel, channels.
     ///
     /// The channel `c` of pixel (`x`, `y`) is `tensor[y, x, c]`. If the tensor owns elements in
     /// this order, and no clone shares them, they are not copied. An expression is computed in this

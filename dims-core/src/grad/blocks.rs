@@ -352,8 +352,8 @@ pub struct HessianBlocks<P, T> {
 
 impl<P: Parameters, T: Real> HessianBlocks<P, T> {
     /// The second derivatives with respect to the two tensors that the closures return:
-    /// `out[r, c] = d^2 f / d row[r] d column[c]`. Each must be a part of its closure's argument. A
-    /// dim `N` that both tensors have is `Prime<N>` for the column.
+    /// `out[r, c] = d^2 f / d row[r] d column[c]`. Each tensor must be a part of its closure's
+    /// argument. A dim `N` that both tensors have is `Prime<N>` for the column.
     ///
     /// # Errors
     ///
@@ -380,7 +380,8 @@ impl<P: Parameters, T: Real> HessianBlocks<P, T> {
     }
 }
 
-/// Looks for one of the learned tensors of a value by its address, and counts them.
+/// Looks for a learned tensor of a value by its address, and collects the names of all learned
+/// tensors.
 struct Learned {
     address: *const (),
     names: Vec<String>,

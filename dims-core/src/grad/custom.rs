@@ -36,8 +36,8 @@ use twins::panicking_twin;
 /// can.
 ///
 /// All tensors through which a gradient flows must be among the inputs. `pull_back` must be
-/// `'static`: a closure must own its captures (clones of tensors share their elements). Dims must
-/// be declared.
+/// `'static`: a closure must own its captures (clones of tensors share their elements), and dims
+/// must not be local.
 ///
 /// ```
 /// use typed_dims::grad::{custom_vjp, grad};
@@ -88,7 +88,7 @@ pub fn try_custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
 /// This saves memory and costs time.
 ///
 /// The gradient equals the gradient of `f`. As for [`custom_vjp`], all tensors through which a
-/// gradient flows must be among the inputs, `f` must be `'static`, and dims must be declared. `f`
+/// gradient flows must be among the inputs, `f` must be `'static`, and dims must not be local. `f`
 /// must return the same value each time, so draw random numbers from a seed. While a function is
 /// being [recorded](crate::program), `checkpoint` only calls `f`, and so saves no memory.
 ///
@@ -276,7 +276,7 @@ impl FlatFloats {
         Some(if self.tensors.iter().all(|&(_, own)| own == first) { first } else { DType::F64 })
     }
 
-    /// All elements as one buffer, as the result of `rule`.
+    /// All elements as one buffer, as the result of `rule`. `None` for a value without floats.
     fn memory(mut self, rule: impl Rule + 'static) -> Result<Option<Arc<dyn Held>>, DimError> {
         let Some(dtype) = self.dtype() else { return Ok(None) };
         if let [_] = self.tensors[..]

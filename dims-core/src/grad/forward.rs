@@ -73,8 +73,8 @@ pub fn try_jvp<P: Inputs, Y: Parameters>(
 ///
 /// # Errors
 ///
-/// If the direction and the input have different sizes, the loss does not depend on a parameter, no
-/// parameter has floats, or memory runs out.
+/// If the direction and the input have different sizes, `f` never reads a parameter, no parameter
+/// has floats, or memory runs out.
 #[panicking_twin]
 pub fn try_hvp<P: Inputs, L: ScalarLoss>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,

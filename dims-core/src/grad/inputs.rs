@@ -23,9 +23,9 @@ use kernels::scalar::Element;
 /// Each call copies the parameters, so that they can be told apart from constants that share their
 /// memory. [`grad`](crate::grad::grad), [`value_and_grad`](crate::grad::value_and_grad),
 /// [`loss_and_grad`](crate::grad::loss_and_grad) and the forms with `_with` do not copy for
-/// `&mut w`, unless the memory of `w` is shared or traced. The function still gets `&w`, and `w` is
-/// unchanged afterwards. Other functions, such as [`vjp`](crate::grad::vjp), treat `&mut w` as
-/// `&w`.
+/// `&mut w`, unless the memory of `w` is shared or traced, or an axis repeats its elements. The
+/// function still gets `&w`, and `w` is unchanged afterwards. Other functions, such as
+/// [`vjp`](crate::grad::vjp), treat `&mut w` as `&w`.
 ///
 /// ```
 /// use typed_dims::grad::value_and_grad;

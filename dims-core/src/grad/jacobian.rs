@@ -123,8 +123,8 @@ fn jacobian_of<P: JacobianInputs<T, O>, T: Real, O: Dims>(
 ///
 /// # Errors
 ///
-/// If the loss does not depend on a parameter, the parameters of a struct do not have the element
-/// type of the loss, no parameter has floats, or the result does not fit into memory.
+/// If `f` never reads a parameter, the parameters of a struct do not have the element type of the
+/// loss, no parameter has floats, or the result does not fit into memory.
 #[panicking_twin]
 #[rustfmt::skip] // rustc quotes the line
 pub fn try_hessian_primed<P: HessianInputs<L::Elem, Twice = W>, L: ScalarLoss, W: MaybeDim<IsMissing: OncePerDimOfHessian<W>>>(
@@ -175,8 +175,8 @@ pub fn try_hessian_primed<P: HessianInputs<L::Elem, Twice = W>, L: ScalarLoss, W
 ///
 /// # Errors
 ///
-/// If the loss does not depend on the input, or the result does not fit into memory. A dim of `new`
-/// whose size differs from that of its dim in `old` causes a panic.
+/// If `f` never reads the input, or the result does not fit into memory. It panics if a dim of
+/// `new` has a size that differs from the size of the dim in `old` that it replaces.
 #[panicking_twin]
 #[rustfmt::skip] // On one line because rustc quotes the function and the unmet bound from here.
 pub fn try_hessian<T: Real, S: Dims, L: ScalarLoss, Old: DimsOf<S, X> + Copy, X: Dims, New: NamesFor<Old, S, X, Out: JacobianOf<S>> + Copy>(

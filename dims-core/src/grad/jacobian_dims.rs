@@ -43,7 +43,7 @@ type DimTwice<O, S> = <<<O as Dims>::List as FirstWith<Within<InputDims<O, S>>>>
     <InputSorted<O, S> as SortedOnce>::Twice,
 >;
 
-/// The elements of a set, with primes in place of those in the list `L`.
+/// The elements of a set, with primes in place of the dims in the list `L`.
 pub trait PrimedWithin<L> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -259,8 +259,8 @@ pub trait Parameters: Sized {
 /// The trait that `#[derive(Parameters)]` implements. All implementors are [`Parameters`].
 ///
 /// It is separate because derived code cannot use `#[diagnostic::do_not_recommend]`: `diagnostic`
-/// does not resolve in a module with `#![no_implicit_prelude]`. Without it, rustc would list every
-/// derived implementation of [`Parameters`] in its messages.
+/// does not resolve in a module with `#![no_implicit_prelude]`. Without this attribute, rustc would
+/// list every derived implementation of [`Parameters`] in its messages.
 #[doc(hidden)]
 pub trait DerivedParameters: Sized {
     /// See [`Parameters::TENSORS`].
@@ -385,7 +385,8 @@ pub trait Walk<const N: usize> {
 
 /// A function over the tensors of `M` values of one type, which it can change, and of `N` others.
 ///
-/// A [`Walk`] makes a new value. This changes values in place, or only reads them if `M` is 0.
+/// A [`Walk`] makes a new value. A `Visitor` changes values in place, or only reads them if `M` is
+/// 0.
 ///
 /// ```
 /// use typed_dims::grad::Parameters;
@@ -427,7 +428,7 @@ pub trait Visitor<const M: usize, const N: usize> {
     /// Whether the visit includes fields with `#[parameters(state)]`.
     const STATE: bool = false;
 
-    /// Changes the tensors of the first values. All sizes may differ.
+    /// Changes the tensors in `changed`. The sizes of all tensors may differ.
     fn tensor<T: Element, S: Dims, R: Rank>(
         &mut self,
         path: &Path,

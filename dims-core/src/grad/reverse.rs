@@ -31,9 +31,8 @@ use twins::panicking_twin;
 ///
 /// # Errors
 ///
-/// If the loss does not depend on a parameter, if no parameter has floats, or if a result does not
-/// fit into memory. An operation without a derivative panics in `f`, unless `f` uses the `try_`
-/// form.
+/// If `f` never reads a parameter, if no parameter has floats, or if a result does not fit into
+/// memory. An operation without a derivative panics in `f`, unless `f` uses the `try_` form.
 #[panicking_twin]
 pub fn try_grad<P: Inputs, L: ScalarLoss<P>>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
@@ -128,8 +127,8 @@ pub fn try_value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
     Ok((value, gradient, beside))
 }
 
-/// The result of `of_loss`, and the gradient. `of_loss` gets the traced tensor, and whether it
-/// depends on variables of an outer gradient.
+/// The result of `of_loss`, the gradient, and the second value that `f` returns. `of_loss` gets the
+/// traced loss, and whether it depends on variables of an outer gradient.
 #[track_caller]
 pub(super) fn differentiated<P: Inputs, Q, L: ScalarLoss<Q>, X, K>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
@@ -145,8 +144,7 @@ pub(super) fn differentiated<P: Inputs, Q, L: ScalarLoss<Q>, X, K>(
     let (loss, beside) = f(<P as Lend<'_>>::lend(&traced));
     let LossInMemory { held, one, tensor } = loss.into_loss()?;
     let of_others = held.node().is_some_and(|node| depends_on_others(node, &[&variables.call]));
-    // The loss is consumed before the steps are replayed. Replaying frees the steps, which the loss
-    // would prevent.
+    // Replaying the steps frees them. The loss would keep them alive, so it is consumed first.
     let wanted = of_loss(tensor, of_others);
     let mut found = gradients(vec![(held, one)], &variables.nodes, &[&variables.call], false)?;
     let gradient = collected::<P>(&traced, &mut found, &variables.nodes, Some(Location::caller()))?;
@@ -217,7 +215,8 @@ fn pulled<P: Inputs, Y: Parameters>(
 ///
 /// # Panics
 ///
-/// If [`try_vjp`] returns an error.
+/// If [`try_vjp`] returns an error. The pull-back panics if [`Pullback::try_call`] would return an
+/// error.
 #[track_caller]
 pub fn vjp<'p, P: Inputs<Value: 'p>, Y: Parameters + 'p>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> Y,
@@ -246,7 +245,7 @@ pub fn try_vjp<P: Inputs, Y: Parameters>(
     Ok((shown, Pullback { traced, variables, value }))
 }
 
-/// The value that the caller gets. It stays traced only where it depends on variables of other
+/// The value that the caller gets. It remains traced only where it depends on variables of other
 /// calls.
 pub(super) fn shown<Y: Parameters>(value: &Y, call: &GradientCall) -> Result<Y, DimError> {
     Y::walk([value], &mut Path::new(), &mut Detached(|node: &Arc<Node>| !depends_on_others(node, &[call])))

@@ -1,4 +1,4 @@
-//! Variables of a recorded program, and the gradients with respect to them.
+//! The variables of a gradient, and the gradients with respect to them.
 
 use crate::error::{DimError, Origin};
 use crate::expr::evaluate::evaluate_tensor;
@@ -211,7 +211,7 @@ impl<P: Parameters> Drop for InPlace<'_, P> {
     fn drop(&mut self) {
         if let Some(first) = self.marking.first {
             // Only a user's implementation can return an error. Tensors that it has not visited
-            // stay variables of a finished call, which other calls treat as constants.
+            // remain variables of a finished call, which other calls treat as constants.
             let _ = P::visit([&mut *self.value], [], &mut Path::new(), &mut Ending(first));
         }
     }
@@ -263,7 +263,8 @@ fn variable<T: Element, S: Dims, R: Rank>(
     Ok((tensor.with_buffer(Buffer::traced(data, Arc::clone(&node))), node))
 }
 
-/// Copies all elements into memory from the pool. Returns an error if memory runs out.
+/// Copies all elements into memory from the pool. Hollow memory has no elements to copy, so memory
+/// is only reserved. Returns an error if memory runs out.
 fn copied<T: Element, S: Dims, R: Rank>(tensor: &Evaluated<T, S, R>) -> Result<Vec<T>, DimError> {
     let elements = tensor.all();
     if tensor.buffer().node().is_some_and(|node| node.is_hollow())

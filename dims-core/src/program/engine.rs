@@ -203,7 +203,7 @@ pub fn without_elements<P: Parameters>(value: &P) -> Result<P, DimError> {
     P::walk([value], &mut Path::new(), &mut FoundTensors::default())
 }
 
-/// The numbers of the tensors among a program's inputs that are passed by value.
+/// The positions in `inputs` of the tensors that are passed by value.
 pub fn moved_inputs<In: RecordInputs>(inputs: &[EngineInput]) -> Vec<usize> {
     let mut paths = Vec::new();
     In::moved(&mut Vec::new(), &mut paths);
@@ -320,7 +320,7 @@ impl Walk<1> for FoundTensors {
 ///
 /// # Errors
 ///
-/// Returns an error if a tensor gets more or fewer elements than it has.
+/// Returns an error if a tensor gets more or fewer elements than it has, or invalid ones.
 pub fn with_elements<P: Parameters>(template: &P, elements: Vec<Vec<u8>>) -> Result<P, DimError> {
     P::walk([template], &mut Path::new(), &mut GivenElements(elements.into_iter()))
 }

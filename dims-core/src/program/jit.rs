@@ -60,8 +60,8 @@ impl Drop for Recorder<'_> {
 /// Several threads can call at once. While one thread records, calls with the same sizes wait. A
 /// call with tensors of an outer gradient or of an outer recording runs the function itself.
 ///
-/// Captured tensors and numbers keep the values of the recorded call. Side effects happen only
-/// then. See the [module documentation](super).
+/// Captured tensors and numbers keep the values of the recorded call. Side effects happen only when
+/// the function itself runs. See the [module documentation](super).
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -173,7 +173,8 @@ where
         Ok(())
     }
 
-    /// Calls the program for the inputs, and records it first if there is none.
+    /// Calls the program for these inputs, after recording it if necessary. Runs the function
+    /// itself if an input is traced, or if this thread is recording the program.
     fn call_first<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         let mut signature = InputSignature::default();
         let value = inputs.walk(&mut Path::new(), &mut signature)?;

@@ -79,7 +79,7 @@ impl InputPath {
         InputPath(path.segments().iter().map(segment).collect())
     }
 
-    /// Names the value in a message: `kind` is what it is.
+    /// Names the value in a message. `kind` is a noun, such as `input`.
     pub(super) fn named(&self, kind: &str) -> String {
         if self.0.is_empty() { format!("the {kind}") } else { format!("{kind} `{self}`") }
     }

@@ -168,7 +168,7 @@ pub(crate) fn copy_row<T: Element>(
 
 /// See [`InParts::finish`].
 pub(crate) fn finish_parts<T: Element>(parts: InParts<T>) -> Vec<T> {
-    // SAFETY: parts lie side by side along the axis that they are joined along, or at separate
+    // SAFETY: parts are side by side along the axis that they are joined along, or at separate
     // positions of the axes that they replace, so they do not overlap. All positions of a part were
     // written: a part that fails to be computed is an error of the whole result.
     unsafe { parts.finish() }

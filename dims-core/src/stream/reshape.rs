@@ -113,7 +113,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// size 1 follow, it is the first of them.
     ///
     /// rustc compares the strides: the product of the static sizes after the data dimension must
-    /// stay the same, and so must the dims after it that have no static size. To flatten or
+    /// not change, nor may the set of dims after it that have no static size. To flatten or
     /// unflatten dims without a static size after the data dimension, use
     /// [`flatten`](Stream::flatten) and [`unflatten`](Stream::unflatten), which keep the stride for
     /// all sizes. A dim that the stream already has keeps its size unless another one is given. One
@@ -136,7 +136,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// If the number of elements or, because of dynamic sizes, the stride of the data dimension
-    /// would change, or if more than one size is unknown.
+    /// would change, if more than one size is unknown or the unknown one cannot be inferred, or if
+    /// a new local dim already has another size.
     #[panicking_twin]
     pub fn try_reshape<P: ReshapeOf<L, D> + RolesKept<L>>(
         &self,

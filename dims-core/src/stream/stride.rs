@@ -8,7 +8,7 @@ use crate::types::set::{Bool, False};
 use crate::types::size::{SizeWith, SizesTogether};
 
 /// The first brand of a list whose stride is the product of the static size `S` and the dims `Q`;
-/// `D` if there is none.
+/// `D` if no brand has this stride.
 pub trait WithStride<S, Q, D> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

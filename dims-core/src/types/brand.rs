@@ -265,7 +265,7 @@ macro_rules! loop_brand {
         /// The brand of a loop variable of `tensor!` or `einsum!`: its position among the loops and
         /// the letters of its name.
         ///
-        /// Such a dim is gone before the macro returns. It only meets the dims of its own
+        /// The result of the macro never has such a dim. It only meets the dims of its own
         /// comprehension and of the operands, never those of another comprehension, so its key
         /// needs no hash: it is the position, then [`Inner`]. All comprehensions share the type, so
         /// rustc does not check a new declaration for each. Its ID has bit 63, which no other ID

@@ -63,17 +63,17 @@ pub trait Bool {
     const SEAL: crate::seal::Seal;
     /// Whether it is [`True`].
     const VALUE: bool;
-    /// `Y` if it is [`True`], else `N`. Both are evaluated; to evaluate only one, use a trait.
+    /// `Y` if it is [`True`], otherwise `N`. Both are evaluated; to evaluate only one, use a trait.
     type If<Y, N>;
     /// [`If`](Bool::If) for brands.
     type Pick<Y: Brand, N: Brand>: Brand;
-    /// `Y` if it is [`True`], else [`Nothing`].
+    /// `Y` if it is [`True`], otherwise [`Nothing`].
     type OrNothing<Y: MaybeDim>: MaybeDim;
     /// [`True`] if this and `V` are both [`True`].
     type And<V: Bool>: Bool;
     /// [`True`] if this or `V` is [`True`].
     type Or<V: Bool>: Bool;
-    /// `V` if it is [`True`], else [`True`].
+    /// `V` if it is [`True`], otherwise [`True`].
     type Implies<V: Bool>: Bool;
     /// [`True`] if exactly one of this and `V` is [`True`].
     type Differs<V: Bool>: Bool;
@@ -125,9 +125,9 @@ pub struct Nothing;
 pub trait MaybeDim {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// [`True`] if this is [`Nothing`], else [`False`].
+    /// [`True`] if this is [`Nothing`], otherwise [`False`].
     type IsMissing: Bool;
-    /// The dim itself, or else `Next`.
+    /// The dim itself. For [`Nothing`], `Next`.
     type Or<Next: MaybeDim>: MaybeDim;
     /// The role of the dim, or [`Undenoted`].
     type Role;

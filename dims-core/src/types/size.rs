@@ -101,7 +101,7 @@ impl<O: Size, Rows, Columns> SameLength<O, Rows, Columns> for Dyn {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A dim or a tuple of dims whose size can change: none has a static size.
+/// A dim or a tuple of dims whose size can change: none of them has a static size.
 ///
 /// This is the bound of operations that change a size, such as
 /// [`repeat`](crate::operators::shift::Rearranging::repeat). First rename a dim with a static size

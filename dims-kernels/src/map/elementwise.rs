@@ -84,8 +84,8 @@ fn collect_parts<'n, T: Copy + Send + 'static>(
     unsafe { to.write(write) }
 }
 
-/// How many elements are computed before they overwrite slots that other elements are read from,
-/// and the limit of their size in bytes.
+/// How many elements are buffered before they overwrite slots that are also read, and the limit of
+/// their size in bytes.
 const HELD: usize = 4 * TILE;
 const HELD_BYTES: usize = 16 << 10;
 

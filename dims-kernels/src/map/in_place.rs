@@ -281,7 +281,7 @@ impl<T: Real<Wide = f32>> Task for Follow<'_, T> {
     }
 }
 
-/// The slice as one of `U`, if that is the type of its elements.
+/// The slice as a slice of `U`, if that is the type of its elements.
 #[inline]
 pub fn slice_as<T: Element, U: Element>(slice: &[T]) -> Option<&[U]> {
     let (start, len) = (slice.as_ptr().cast(), slice.len());

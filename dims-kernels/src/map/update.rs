@@ -55,7 +55,7 @@ impl<'n, X: GatherIndices, K> LoweredUpdate<'n, X, K> {
 ///
 /// `lower` makes the kernel for a nest, or for a part of one. If no two parts share a target
 /// element, the nest is split into one part for each thread that the work keeps busy. A target
-/// element that occurs several times accumulates. After a fault, nothing more is written.
+/// element that occurs several times accumulates. After a fault, a part writes nothing more.
 ///
 /// # Safety
 ///

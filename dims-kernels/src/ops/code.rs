@@ -299,7 +299,7 @@ pub enum Code {
     Opaque,
 }
 
-/// The bounds of an integer type, for conversions from floats.
+/// The bounds of an integer type, as far as `isize` holds them, for conversions from floats.
 pub(crate) fn integer_bounds(dtype: DType) -> (isize, isize) {
     macro_rules! bounds {
         ($($name:ident $t:ty,)*) => {
@@ -323,7 +323,7 @@ pub enum ReductionKind {
     Prod,
     /// The greatest element; equal ones share the gradient.
     Max,
-    /// The least element.
+    /// The least element; equal ones share the gradient.
     Min,
     /// `sum of (x - mean)^2 / (count - ddof)`, or its square root.
     Variance {

@@ -1,8 +1,8 @@
 //! Elementary functions as straight-line code, which the compiler vectorises.
 //!
 //! The error is at most 2 units in the last place over the whole range for `f32` (`exp`, `ln`,
-//! `tanh`, `erf`) and `f64` (`exp`); tests compare every exponent. The polynomials of `ln` and
-//! `tanh` for `f32` are from the Cephes library (S. Moshier, 1992), those of `erf` are by N. Juffa.
+//! `tanh`, `erf`) and `f64` (`exp`); tests sweep this range. The polynomials of `ln` and `tanh` for
+//! `f32` are from the Cephes library (S. Moshier, 1992), those of `erf` are by N. Juffa.
 
 // The coefficients are as published, although `f32` rounds their last digits away.
 #![allow(clippy::excessive_precision, clippy::unreadable_literal)]

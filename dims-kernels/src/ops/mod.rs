@@ -29,7 +29,7 @@ mod sealed {
 pub(crate) use sealed::Operation;
 
 /// A user's operation as a function in recorded programs. `None` if it has no derivative although
-/// its operands and its result are floats, or if programs do not support its types.
+/// its result and an operand are floats, or if programs do not support its types.
 pub type Own = Option<Arc<dyn Function>>;
 
 /// An operation on one element. (Users implement [`ScalarOp`](custom::ScalarOp).)

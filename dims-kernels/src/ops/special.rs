@@ -173,7 +173,8 @@ pub fn ln_gamma<T: Real>(x: T) -> T {
     in_f64(x, libm::lgamma)
 }
 
-/// The constants are those of G. Klambauer et al., 2017, "Self-Normalizing Neural Networks".
+/// The scaled exponential linear unit, with the constants of G. Klambauer et al., 2017,
+/// "Self-Normalizing Neural Networks".
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn selu<T: Real>(x: T) -> T {
     let (scale, alpha) = (constant::<T>(1.050_700_987_355_480_5), constant::<T>(1.673_263_242_354_377_2));
@@ -352,7 +353,7 @@ pub fn logaddexp<I: Isa, T: Real>(a: T, b: T) -> T {
     greatest + Analytic::exp::<I>(-num_traits::Float::abs(a - b)).ln_1p()
 }
 
-/// `a * ln(b)`
+/// `a * ln(b)`, and 0 if `a` is 0 and `b` is not NaN.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn xlogy<I: Isa, T: Real>(a: T, b: T) -> T {
     if a == T::zero() && !b.is_nan() { T::zero() } else { a * Analytic::ln::<I>(b) }

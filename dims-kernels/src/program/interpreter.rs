@@ -357,8 +357,8 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
     ///
     /// # Safety
     ///
-    /// As for [`new`](Self::new). While the kernel runs, each pointer of `beside`, offset by that row, can be written to for
-    /// each position of the nest, and nothing else accesses this memory.
+    /// As for [`new`](Self::new). While the kernel runs, each pointer of `beside`, offset by that
+    /// row, can be written to for each position of the nest, and nothing else accesses this memory.
     pub unsafe fn with_values(
         program: &'k ScalarProgram,
         value: Register,
@@ -1041,9 +1041,9 @@ fn wrap(to: DType, a: &[isize], out: &mut [isize]) {
     wrap!(I8 i8, I16 i16, I32 i32, I64 i64, Isize isize, U8 u8, U16 u16, U32 u32, U64 u64, Usize usize,)
 }
 
-// SAFETY: the kernel returns no pointers, and it writes only to memory of its own, as `with_values`
-// requires. `current` points to a line with all elements of the tile. Sources are only read, and
-// programs are `Sync`.
+// SAFETY: the kernel returns no pointers, and it writes only to memory that nothing else accesses,
+// as `with_values` requires. `current` points to a line with all elements of the tile. Sources are
+// only read, and programs are `Sync`.
 unsafe impl<T: ProgramOutput> Kernel for Interpreted<'_, T> {
     type Elem = T;
     const LONG: bool = true;

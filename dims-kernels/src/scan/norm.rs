@@ -291,7 +291,7 @@ impl<W: Real> Moments<W> {
             return Moments { rough: W::zero(), rest: W::zero(), var: W::zero() / W::zero() };
         };
         let moments = Self::around::<I, T>(line, first.widen());
-        // The mean of the squares loses precision if the square of `rest` exceeds the variance.
+        // The variance loses precision if the square of `rest` is much larger.
         let four: W = small(4);
         if moments.rest * moments.rest <= four * moments.var {
             return moments;

@@ -215,7 +215,7 @@ fn restored_rule(
                     && field.sizes.len() == 2
                     && (&reduction.kept[..], &reduction.reduced[..]) == (&[0], &[1])
                     && field.sizes[1] > 0,
-                "moments are those of lines",
+                "moments are not computed along lines",
             )?;
             macro_rules! by_type {
                 ($($name:ident $t:ty,)*) => {
@@ -417,7 +417,10 @@ fn restored_parts([outer, size, len, inner]: [usize; 4]) -> Result<(PartSizes, u
 }
 
 fn restored_numbers(saved: &SavedNumbers, count: usize) -> Result<DrawNumbers, Error> {
-    check(count == 0 || saved.axes.iter().all(|&(size, _)| size > 0), "elements draw no numbers")?;
+    check(
+        count == 0 || saved.axes.iter().all(|&(size, _)| size > 0),
+        "an axis of random numbers has size 0",
+    )?;
     Ok(DrawNumbers::new(saved.start, saved.axes.iter().copied()))
 }
 

@@ -668,8 +668,8 @@ impl Node {
         self.read.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the elements were read. If they were and no step adds to the gradient with respect
-    /// to them, that gradient is 0, even if the differentiated value does not depend on them.
+    /// Whether the elements were read. If no step adds to the gradient with respect to them, that
+    /// gradient is 0 if they were read. Otherwise the variable may be reported as unused.
     pub fn is_read(&self) -> bool {
         self.read.load(Ordering::Relaxed)
     }

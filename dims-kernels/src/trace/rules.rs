@@ -116,7 +116,7 @@ fn constant(build: &mut Builder, like: Register, value: f64) -> Register {
     build.float(value, kind)
 }
 
-/// A reduction of a field over some loops. The result is contiguous in the order of the others.
+/// A reduction of a field over some loops. The result is contiguous in the order of `kept`.
 pub struct ReductionRule {
     /// The operand.
     pub field: Field,
@@ -401,8 +401,8 @@ impl ReductionRule {
                 let slope = build.binary(BinaryOpcode::Chain, sign, power);
                 build.binary(BinaryOpcode::Chain, dy, slope)
             }),
-            // Where a factor is small, the whole product divided by it would have higher
-            // derivatives that are differences of large numbers.
+            // The quotient below is wrong if the product has lost digits. Its higher derivatives,
+            // where a factor is small, would be differences of large numbers.
             ReductionKind::Prod if recorded || has_lost_digits(&y, *dtype)? => {
                 let others = products_of_others(field, kept, &self.reduced, *dtype, recorded)?;
                 dy.map([&others], |build, dy, [others]| build.binary(BinaryOpcode::Chain, dy, others))

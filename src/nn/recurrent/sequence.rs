@@ -120,8 +120,8 @@ impl<T: Real, S: Dims, R: RecurrentState<T, S>> Kept<T, S, R> for Always {
     }
 }
 
-/// Keeps the steps within the length of each sequence. After the end of a sequence, its state stays
-/// the same, and the output is 0.
+/// Keeps the steps within the length of each sequence. After the end of a sequence, its state does
+/// not change, and the output is 0.
 pub(super) struct WithinLengths<'a, L: Dims>(pub(super) &'a Named<usize, L>);
 
 impl<T: Real, S: Dims, R: RecurrentState<T, S>, L: LengthsFor<S>> Kept<T, S, R> for WithinLengths<'_, L> {

@@ -20,7 +20,7 @@ fn size() -> impl Strategy<Value = usize> {
     prop_oneof![Just(0usize), Just(1), 2usize..6, Just(17)]
 }
 
-/// At least 1.
+/// A size of at least 1.
 fn some() -> impl Strategy<Value = usize> {
     prop_oneof![Just(1usize), 2usize..6, Just(17)]
 }

@@ -62,7 +62,7 @@ fn sizes_are_checked() {
     assert!(Stream::<i64, (A, B), B>::try_stack_after(A, N, []).is_err());
     let three = from_vec(Three, vec![1, 2, 3]).stream(Three, Three);
     let error = three.try_repeat(Three, 2).unwrap_err();
-    assert_eq!(error.to_string(), "dim `Three` has the static size 3, but its axis has size 6");
+    assert_eq!(error.to_string(), "dim `Three` has the static size 3, but was given size 6");
     assert_eq!(three.repeat(Three, 1).to_array(), array![1, 2, 3]);
     assert_eq!(x.repeat(C, 0).sizes(), [2, 3, 0]);
     let error = x.try_repeat(C, usize::MAX).unwrap_err();

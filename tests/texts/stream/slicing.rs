@@ -30,6 +30,6 @@ fn ranges_and_static_sizes_are_checked() {
     assert_eq!(error.to_string(), "the range 2..5 of dim `C` is out of range for an axis of size 4");
     let x = from_vec((Four, A.of(1)), vec![1, 2, 3, 4]).stream((Four, A), A);
     let error = x.try_slice(Four, 1..).unwrap_err();
-    assert_eq!(error.to_string(), "dim `Four` has the static size 4, but its axis has size 3");
+    assert_eq!(error.to_string(), "dim `Four` has the static size 4, but was given size 3");
     assert_eq!(x.slice(Four, ..).sizes(), [4, 1]);
 }

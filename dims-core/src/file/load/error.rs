@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use std::path::{Path, PathBuf};
 
-/// Why a struct could not be loaded. The message lists all problems, one on each line.
+/// Why a struct or an optimizer could not be loaded. The message lists all problems, one on each
+/// line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadError {
     faults: Vec<Fault>,
@@ -23,13 +24,14 @@ impl LoadError {
         LoadError { path: path.map(Path::to_path_buf), ..self }
     }
 
-    /// All problems: first those of fields, in their order, then unused arrays, by name.
+    /// All problems. For a struct, the problems of fields come first, in the order of the fields,
+    /// then the unused arrays, by name.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
 }
 
-/// One problem in loading a struct.
+/// One problem in loading a value.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -37,14 +39,14 @@ pub enum Fault {
     Unreadable {
         /// Its name.
         name: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// The elements of an array cannot be borrowed from the file.
     NotInPlace {
         /// Its name.
         name: String,
-        /// Why not.
+        /// The reason.
         why: &'static str,
     },
     /// There is no array of this name.
@@ -88,7 +90,7 @@ pub enum Fault {
         /// The size of the axis.
         size: usize,
     },
-    /// A dim has another size in another array.
+    /// A dim already has a different size.
     Size {
         /// The name of the array.
         name: String,

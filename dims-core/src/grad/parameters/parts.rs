@@ -185,7 +185,8 @@ impl<P: Parameters> Parameters for Option<P> {
     }
 }
 
-// Not `Parameters`, because rustc assumes that other crates could derive that for a box.
+// Not `Parameters`, because rustc assumes that other crates could implement `DerivedParameters` for
+// a box of their type, and so `Parameters`.
 impl<P: Parameters> DerivedParameters for Box<P> {
     const TENSORS: TensorSets = P::TENSORS;
 

@@ -92,17 +92,17 @@ pub enum Mismatch {
     Length {
         /// The length in the first value.
         first: usize,
-        /// Another length.
+        /// The length in another value.
         other: usize,
     },
     /// An `Option` is `None` in one value and not in another.
     Presence {
-        /// Whether the first value has the part.
+        /// Whether it is `Some` in the first value.
         first: bool,
     },
 }
 
-/// What messages call the first of two values, and the other.
+/// The names of two values in messages.
 pub(crate) type Sides = [&'static str; 2];
 
 impl fmt::Display for Mismatch {

@@ -62,8 +62,8 @@ where
     <O::Rank as ResultOf<T, L::Dims>>::build_of(data, &sizes, "einsum!")
 }
 
-/// The name of a loop over the dims `U` and the axes of a pattern, for plans. Axes that `...` stands
-/// for are shown as `..`.
+/// The name of a loop over the dims `U` and the axes of a pattern, for plans. Axes of `...` are
+/// shown as `..`.
 fn loop_name<U: Dims>(layout: &PatternLayout, at: usize) -> &'static str {
     match at.checked_sub(layout.axis(0)) {
         Some(axis) => layout.pattern.axes[axis],

@@ -212,25 +212,25 @@ impl Solver<'_> {
         }
         let sum = groups.len() > 1;
         let Some(left) = left.or_else(|| (!sum).then_some(1)) else {
-            return Err(self.split(slot, size, operand, "the known sizes exceed it"));
+            return Err(self.split(slot, size, "the known sizes exceed it"));
         };
         match unknown {
             None if left == 0 => Ok(true),
-            None if sum => Err(self.split(slot, size, operand, "the sum of the sizes differs")),
-            None => Err(self.split(slot, size, operand, "the product of the sizes differs")),
+            None if sum => Err(self.split(slot, size, "the sum of the sizes differs")),
+            None => Err(self.split(slot, size, "the product of the sizes differs")),
             Some((_, 0)) => {
                 let why = "the other sizes multiply to 0, so the unknown one cannot be found";
-                Err(self.split(slot, size, operand, why))
+                Err(self.split(slot, size, why))
             }
             Some((_, known)) if !left.is_multiple_of(known) => {
-                Err(self.split(slot, size, operand, "the product of the known sizes does not divide it"))
+                Err(self.split(slot, size, "the product of the known sizes does not divide it"))
             }
             Some((axis, known)) => self.unify(axis, left / known, operand).map(|()| true),
         }
     }
 
     #[cold]
-    fn split(&self, slot: &Slot, size: usize, _: usize, why: &'static str) -> DimError {
+    fn split(&self, slot: &Slot, size: usize, why: &'static str) -> DimError {
         let term = |term: &Term| match term {
             Term::Rest => "...".to_owned(),
             Term::Axis(axis) => match self.solved.axes[*axis] {

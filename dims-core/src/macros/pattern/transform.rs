@@ -192,8 +192,8 @@ fn reduced<T: Element, U: Dims, V: Values<Elem = T>, R: Reducer<T, Out: Element>
     Ok((data, sizes))
 }
 
-/// Names loops in a message. The loops from `first` on are axes of the pattern; the others are those
-/// of `...`.
+/// Names loops in a message. The loops from `first` on are axes of the pattern. The loops before
+/// are the axes of `...`.
 fn names_of_axes(pattern: &Pattern, first: usize, loops: &[usize]) -> String {
     let named = loops.iter().filter_map(|&axis| axis.checked_sub(first));
     let named: Vec<String> = named.map(|axis| format!("`{}`", pattern.axes[axis])).collect();

@@ -59,7 +59,7 @@ impl<'de> Deserialize<'de> for SavedProgram {
 /// Writes the version of the format, the program, and a result of it. Axes of the result that have
 /// no static size are written with size 0.
 ///
-/// If the results do not implement the traits of `serde`, as layers and optimizers do not, save
+/// Layers and optimizers do not implement the traits of `serde`. If such a value is a result, save
 /// [`Program::to_saved`] instead.
 ///
 /// ```

@@ -37,8 +37,8 @@ use kernels::scalar::{CastTo, Element};
 #[cfg(feature = "std")]
 use kernels::trace::sum_of_squares;
 
-/// Adam without a mean, whose second moment is factored to save memory: for a matrix of `n` times
-/// `m` elements, the state has `n + m`.
+/// Adam without the mean of gradients. The second moment is factored to save memory: for a matrix
+/// of `n` times `m` elements, the state has `n + m` elements.
 ///
 /// At step `t`, counted from 1, with `fresh = t^-decay_exponent`, and for a parameter with the
 /// factored dims `i` and `j`:

@@ -55,7 +55,7 @@ impl MomentLayout {
     /// Factors the first two moments over the [two largest axes](factored_axes), if both axes have
     /// at least the size `least`. The first moment lacks the largest axis, the second moment the
     /// other one. If a parameter is not factored, its first moment has all axes, and its second
-    /// moment has none.
+    /// moment is a scalar.
     pub(super) fn factored(count: usize, least: usize) -> Self {
         MomentLayout { count, factored: Some(least) }
     }

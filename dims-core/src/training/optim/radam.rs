@@ -24,7 +24,7 @@ use kernels::map::formula::{Formula, Quantity};
 ///
 /// dims! { struct Feature; }
 /// let (mut w, gradient) = (ones::<f64, _>(Feature.of(2)), full(Feature.of(2), 0.5));
-/// RAdam::new(0.01).step(&mut w, &gradient); // the first steps are those of a mean
+/// RAdam::new(0.01).step(&mut w, &gradient); // the first steps use the mean alone
 /// assert!((w.order(Feature)[0] - 0.995).abs() < 1e-12);
 /// ```
 #[derive(Clone, Debug)]

@@ -74,7 +74,7 @@ pub trait SortedOnce {
     type Twice: MaybeDim;
     /// The list with each element once.
     type List: List;
-    /// `L` if no element is repeated, else the empty list.
+    /// `L` if no element is repeated, otherwise the empty list.
     type Given<L: List>: List;
 }
 

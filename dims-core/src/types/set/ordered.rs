@@ -50,7 +50,7 @@ where
 /// The list `L` with the dim `A` replaced by the dims `B` (as nested pairs).
 pub type Replaced<L, A, B> = <<L as Dims>::List as DividesInto<<A as DimRef>::Brand, B>>::Out;
 
-/// The condition `V` if the dim `A` is one of the axes `L`, else [`True`].
+/// The condition `V` if the dim `A` is one of the axes `L`, otherwise [`True`].
 type AxisImplies<L, A, V> =
     <<<L as Dims>::List as DividesInto<<A as DimRef>::Brand, ()>>::Holds as Bool>::Implies<V>;
 

@@ -136,7 +136,7 @@ impl<D, L: Remove<D, Out: Removal>> Satisfies<Within<L>> for D {
     type Holds = <L::Out as Removal>::Had;
 }
 
-/// The dim `D` if the set `S` has it, else [`Nothing`].
+/// The dim `D` if the set `S` has it, otherwise [`Nothing`].
 pub type Found<D, S> = <<<<S as Dims>::List as Remove<D>>::Out as Removal>::Had as Bool>::OrNothing<D>;
 
 /// The first dim of the set `A` that `B` does not have, or [`Nothing`].

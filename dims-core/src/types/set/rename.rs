@@ -54,11 +54,11 @@ where
 type TakingOld<S, Old> = <<S as Dims>::List as Remove<<Old as DimRef>::Brand>>::Out;
 /// The list that is left.
 type WithoutOld<S, Old> = <TakingOld<S, Old> as Removal>::Left;
-/// `Old` if it was missing, else [`Nothing`](super::Nothing).
+/// `Old` if it was missing, otherwise [`Nothing`](super::Nothing).
 type MissingOld<S, Old> = <TakingOld<S, Old> as Removal>::Missing;
 
-/// `New` if a dim other than `Old` has that name, else [`Nothing`](super::Nothing). Also `Nothing`
-/// if `Old` is missing, so that this is the only error.
+/// `New` if another dim than `Old` has that name, otherwise [`Nothing`](super::Nothing). Also
+/// `Nothing` if `Old` is missing, so that this is the only error.
 type OtherThanOld<S, Old, New> = <NoDim<MissingOld<S, Old>> as Bool>::OrNothing<NamedAlike<S, Old, New>>;
 /// `New` if the set without `Old` has it.
 type NamedAlike<S, Old, New> =

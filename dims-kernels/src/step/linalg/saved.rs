@@ -30,7 +30,7 @@ pub(in crate::step) fn restored(
     match dtype {
         DType::F32 => of_type::<f32>(dtype, work, sizes),
         DType::F64 => of_type::<f64>(dtype, work, sizes),
-        _ => Err(refused("a step is not for elements of this type")),
+        _ => Err(refused("a matrix step does not support elements of this type")),
     }
 }
 

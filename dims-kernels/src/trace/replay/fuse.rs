@@ -1,13 +1,13 @@
 //! The second pass: maps over the same loops become one program with several results.
 //!
 //! A map is a step with an element for each position of its loops, contiguous in the order of the
-//! loops. It joins a group of maps with the same number of elements if each of its operands is
+//! loops. It can join a group of maps with the same number of elements if each of its operands is
 //! either computed before the group runs, or computed by a member of the group and read at the same
 //! position. Equal operations become one, so nothing is computed twice. Apart from that, no
 //! operation is added, removed or reordered, so the results have the same bits as if the steps ran
 //! one by one.
 //!
-//! A sum over all loops of a group joins the group if it adds elements that members compute, or
+//! A sum over all loops of a group can join the group if it adds elements that members compute, or
 //! shares at least half of its operations and all of its operands with them. The loops then run in
 //! the order in which the sum adds its elements.
 

@@ -98,7 +98,7 @@ impl StridedPlace {
             offsets.resize(found.len(), 0);
             for (offset, index) in offsets.iter_mut().zip(found) {
                 if !usize::try_from(index).is_ok_and(|index| index < *size) {
-                    let what = "a computed index".into();
+                    let what = "an indexed axis".into();
                     return Err(Error::OutOfBounds { what, index: index as i128, size: *size, origin: None });
                 }
                 *offset += index * stride;

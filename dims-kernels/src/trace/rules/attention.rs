@@ -56,11 +56,12 @@ pub struct Attention {
     pub dtype: DType,
 }
 
-/// The number of scores that are computed at once. With their gradients and inputs, they roughly
-/// fit into a second-level cache. A tile has at least one query.
+/// The maximum number of scores of a tile, which are computed at once. With their gradients and
+/// inputs, they roughly fit into a second-level cache. A tile has at least one query, even if that
+/// query has more scores.
 const TILE: usize = 1 << 17;
 
-/// The maximum number of queries of a tile if there is a mask.
+/// The maximum number of queries of a tile, unless the mask is constantly true.
 const QUERIES: usize = 64;
 
 impl Rule for Attention {

@@ -14,8 +14,8 @@ use core::any::Any;
 /// `r[j] = b[j] + a[j - 1] r[j - 1]` along a loop, from its start, or `r[j] = b[j] + a[j] r[j + 1]`
 /// from its end. The result is contiguous in an order of all loops.
 ///
-/// The pull-back is the recurrence in the other direction, so gradients of any order consist of
-/// this step.
+/// The pull-back runs the recurrence in the other direction, so gradients of any order use this
+/// step.
 pub struct Recurrence {
     /// The factors between consecutive elements, one fewer than there are elements; `None` means 1.
     pub a: Option<Field>,

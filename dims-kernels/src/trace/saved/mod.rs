@@ -362,7 +362,7 @@ pub enum SavedKind {
         len: usize,
         q: u64,
     },
-    /// Running it requires the feature `linalg`.
+    /// Restoring it requires the feature `linalg`.
     Matrices {
         dtype: DType,
         work: MatrixWork,
@@ -384,6 +384,6 @@ pub struct SavedOperandPlaces {
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct SavedNumbers {
     pub start: u64,
-    /// Sizes and factors.
+    /// The size and the factor of each axis.
     pub axes: Vec<(usize, u64)>,
 }

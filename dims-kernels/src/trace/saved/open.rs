@@ -238,7 +238,7 @@ pub struct OpenFinder<'s> {
 }
 
 impl<'s> OpenFinder<'s> {
-    /// For recordings at these sizes.
+    /// A finder for recordings at these sizes.
     pub fn new(sizes: &'s OpenSizes) -> Self {
         OpenFinder { sizes, count: 0, found: OpenNumbers::default() }
     }

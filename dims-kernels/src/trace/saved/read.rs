@@ -379,7 +379,7 @@ pub(super) fn are_distinct(order: &[usize], loops: usize) -> Result<(), Error> {
     let is_known = |(at, axis): (usize, &usize)| *axis < loops && !order[..at].contains(axis);
     check(
         order.len() <= loops && order.iter().enumerate().all(is_known),
-        "loops are duplicate or do not exist",
+        "an order repeats a loop, or names one that does not exist",
     )
 }
 
@@ -408,11 +408,15 @@ fn program(saved: &SavedProgramText, operands: &[FieldOperand]) -> Result<Scalar
                     let dtype = held.dtype().ok_or_else(|| refused("an operand has no type"))?;
                     (Instruction::Load(number), dtype.kind())
                 }
-                FieldSource::Position => return Err(refused("positions have no elements")),
+                FieldSource::Position => {
+                    return Err(refused("an instruction loads an operand that is a position"));
+                }
             },
             &SavedInstruction::Position(number) => match &operand(number)?.source {
                 FieldSource::Position => (Instruction::Position(number), RegisterKind::Int),
-                FieldSource::Memory(_) => return Err(refused("elements are not positions")),
+                FieldSource::Memory(_) => {
+                    return Err(refused("an instruction reads the position of an operand in memory"));
+                }
             },
             &SavedInstruction::Float(bits) => {
                 let is_float = matches!(kind, RegisterKind::F32 | RegisterKind::F64);
