@@ -562,7 +562,7 @@ fn adafactor_keeps_factors() {
     let error = optimizer.clone().min_dim_size_to_factor(3).try_step(&mut value, &gradient).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the state of `1` is factored over other dims: it is that of an optimizer with another \
+        "the state of `1` is factored over other dims: it comes from an optimizer with another \
          `min_dim_size_to_factor`"
     );
     // A parameter without elements has nothing to step.

@@ -415,6 +415,17 @@ fn half_precision_is_written_and_read() {
     assert_eq!(up.weight, first.up.weight.cast::<f16>().eval());
 }
 
+/// Floats are not converted to integers, not even if there are none of them.
+#[test]
+fn floats_are_converted_only_to_floats() {
+    for len in [0, 2] {
+        let bytes = Checkpoint::new().put("x", &(zeros::<f32, _>(In.of(len)),)).unwrap().to_bytes().unwrap();
+        let saved = Saved::new(bytes).unwrap().converting_floats();
+        let error = faults(saved.load("x", &mut (zeros::<i64, _>(In.of(len)),)));
+        assert_eq!(error, ["`x.0` has elements of type f32, not i64"]);
+    }
+}
+
 #[cfg(feature = "half")]
 #[test]
 fn bf16_keeps_the_range_of_f32() {

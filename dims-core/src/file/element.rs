@@ -214,6 +214,9 @@ pub fn converted<F: Stored + Into<f64>, T: Stored>(
     bytes: &[u8],
     foreign: bool,
 ) -> Result<Option<Vec<T>>, FileError> {
+    if T::nearest(0.0).is_none() {
+        return Ok(None);
+    }
     let elements = decoded::<F>(bytes, foreign)?;
     Ok(elements.into_iter().map(|element| T::nearest(element.into())).collect())
 }

@@ -156,7 +156,7 @@ impl fmt::Display for FileError {
             FileError::Unwritable { what } => write!(f, "cannot be written: {what}"),
             FileError::Missing { tensor, has, .. } => {
                 write!(f, "there is no tensor `{tensor}` in the file, which has ")?;
-                if has.is_empty() { f.write_str("none") } else { write!(f, "`{}`", has.join("`, `")) }
+                if has.is_empty() { f.write_str("no tensors") } else { write!(f, "`{}`", has.join("`, `")) }
             }
             FileError::Elements { tensor, file, wanted, .. } => {
                 write!(

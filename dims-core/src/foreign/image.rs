@@ -66,7 +66,7 @@ impl<P: Channels> IntoTensor for ImageOf<P> {
 /// three dims `RgbImage`, `RgbaImage` and similar types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` must have one axis for each dim",
-    label = "an image with channels has the axes rows, columns and channels; a grey one has only rows and columns"
+    label = "an image with channels has the axes rows, columns and channels; an image with one channel has only rows and columns"
 )]
 pub trait Lined<T, N>: Sized {
     #[doc(hidden)]

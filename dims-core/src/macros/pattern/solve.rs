@@ -105,13 +105,8 @@ pub fn solve(pattern: &Pattern, given: &[GivenSize], shapes: &[&[usize]]) -> Res
             }
         }
         if left.len() == before {
-            let &(operand, slot, size) = &left[0];
-            return Err(solver.split(
-                slot,
-                size,
-                operand,
-                "only one size can be inferred, but more are unknown",
-            ));
+            let &(_, slot, size) = &left[0];
+            return Err(solver.split(slot, size, "only one size can be inferred, but more are unknown"));
         }
         open = left;
     }

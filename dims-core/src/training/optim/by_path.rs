@@ -217,7 +217,7 @@ impl ParameterState {
             for (at, moment) in self.moments.iter().enumerate() {
                 if *moment.axes() != self.moment_axes(at, moments) {
                     let what = format!(
-                        "the state of `{}` is factored over other dims: it is that of an optimizer with \
+                        "the state of `{}` is factored over other dims: it comes from an optimizer with \
                          another `min_dim_size_to_factor`",
                         self.path
                     );

@@ -190,7 +190,7 @@ impl StateAxes {
         tensor: &Named<T, S, R>,
     ) -> Result<(), DimError> {
         if !self.keys.are(S::KEYS.as_slice()) || self.sizes.len() != self.keys.as_slice().len() + R::N {
-            let what = format!("the state of `{path}` is that of a tensor with other dims");
+            let what = format!("the state of `{path}` belongs to a tensor with other dims");
             return Err(DimError::Shape { what });
         }
         let mut sizes = sizes_of(tensor).zip(&self.sizes).enumerate();
