@@ -20,7 +20,7 @@ pub trait Element: Copy + Default + Debug + Send + Sync + 'static {}
 #[diagnostic::do_not_recommend]
 impl<T: Copy + Default + Debug + Send + Sync + 'static> Element for T {}
 
-/// A type with the four arithmetic operations: integers (which wrap around), floats, complex
+/// A type with the four arithmetic operations: integers (which wrap around), floats and complex
 /// numbers.
 #[diagnostic::on_unimplemented(
     message = "there is no arithmetic on tensors of `{Self}`",
@@ -36,8 +36,8 @@ pub trait Num: Element + PartialEq {
     /// Which of the types with [precompiled routines](crate::compiled) this is, if any.
     #[doc(hidden)]
     const COMPILED: Precompiled<Self> = Precompiled::NO;
-    /// The type in which sums are accumulated: `f32` for the half precisions, otherwise the type
-    /// itself.
+    /// The type in which sums and products are accumulated: `f32` for the half precisions,
+    /// otherwise the type itself.
     #[doc(hidden)]
     type Acc: Num;
     #[doc(hidden)]
@@ -71,7 +71,7 @@ pub trait Ordered: Num + PartialOrd {
     const LOWEST: Self;
     /// The greatest value.
     const HIGHEST: Self;
-    /// The remainder with the sign of `self`, like Rust's `%`.
+    /// The remainder with the sign of `self`, like Rust's `%`. Integers: panics if `other` is 0.
     fn rem(self, other: Self) -> Self;
     /// The greater value; NaN if either is NaN.
     fn maximum(self, other: Self) -> Self;
@@ -93,7 +93,7 @@ pub trait Signed: Num {
     fn neg(self) -> Self;
 }
 
-/// Floating-point numbers: `f32`, `f64`, `f16`, `bf16`.
+/// Floating-point numbers: `f32`, `f64`, and with the feature `half` also `f16` and `bf16`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a floating-point type",
     label = "floats are needed here; cast the tensor first: `.cast::<f32>()`; where the type is a parameter: `T: Real`"
@@ -123,7 +123,8 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
     fn exp_share<I: Isa>(self) -> Self;
 }
 
-/// Floats and complex numbers: types with `exp`, `ln`, `sqrt` and the trigonometric functions.
+/// Floats and complex numbers: types with `exp`, `ln`, `sqrt`, `sin`, `cos`, `tan` and the
+/// hyperbolic functions.
 #[diagnostic::on_unimplemented(
     message = "tensors of `{Self}` have no `exp`, `sqrt` and the like",
     label = "floats or complex numbers are needed here; cast the tensor first: `.cast::<f32>()`; where the type is a parameter: `T: Real`"
@@ -206,7 +207,7 @@ pub trait Logic: Element {
 /// positions.)
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be an index", label = "integers are needed here")]
 pub trait IndexInt: Element + PartialEq + sealed::SealedIndex {
-    /// The index as a position, if it is within `size`.
+    /// The index as a position, if it is at least 0 and less than `size`.
     #[doc(hidden)]
     fn to_position(self, size: usize) -> Option<usize>;
     #[doc(hidden)]
@@ -216,8 +217,10 @@ pub trait IndexInt: Element + PartialEq + sealed::SealedIndex {
     fn to_isize(self) -> isize;
 }
 
-/// Conversion between element types, like Rust's `as`: `bool` gives 0 and 1, a number gives `true`
-/// if it is not 0, and a complex number loses its imaginary part in a real type.
+/// Conversion between element types. Integers and floats convert like Rust's `as`. A `bool`
+/// converts to 0 or 1, and a number to `true` unless it is 0. A real number as a complex one has
+/// the imaginary part 0, and a complex number as a real one loses its imaginary part. Complex
+/// numbers cannot be cast to or from `bool` and the half precisions.
 #[diagnostic::on_unimplemented(
     message = "a tensor of `{Self}` cannot be cast to `{To}`",
     label = "there is no such cast"

@@ -95,7 +95,7 @@ macro_rules! bind_each {
 
 each_tuple!(binder_lists);
 
-/// Whether the number of binders fits the array.
+/// The condition that the number of binders fits the array.
 #[diagnostic::on_unimplemented(
     message = "an array of `{Self}` cannot be bound by binders for `{Taken}`",
     label = "expected one binder for each axis; `..` leaves one axis positional, `Ellipsis` all remaining ones (not of an `ArrayD`, whose rank is dynamic)"
@@ -125,7 +125,7 @@ impl<Taken: Rank, R: Rank<Max<Taken> = R>> HasAxes<Taken, Rank1> for R {
     type Rest = Taken::TakenFrom<R>;
 }
 
-/// `Ellipsis` is used at most once.
+/// The condition that `Ellipsis` is used at most once.
 #[diagnostic::on_unimplemented(
     message = "the binders of an array can have only one `Ellipsis`",
     label = "which axes each of them leaves would be unclear"
@@ -305,7 +305,7 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
     /// signal.lookup(Time, t + lag)    a window: a strided view
     /// ```
     ///
-    /// To bind several dims, bind one after the other. Nothing is copied either:
+    /// To bind several dims, bind one after the other. This copies nothing either:
     ///
     /// ```
     /// use typed_dims::prelude::*;

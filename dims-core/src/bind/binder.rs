@@ -39,16 +39,21 @@ pub struct UnitAxis;
 /// | binder | effect |
 /// |---|---|
 /// | a dim `i`, `Batch` | the axis becomes the dim; a dim used twice takes the diagonal |
-/// | `..` | the axis stays positional |
-/// | [`Ellipsis`] | all remaining axes stay positional |
+/// | `..` | leaves the axis positional |
+/// | [`Ellipsis`] | leaves all remaining axes positional |
 /// | `NewAxis` | inserts a positional axis of size 1; takes no axis of the array |
 /// | [`UnitAxis`] | removes an axis of size 1 |
 /// | an integer `3`, `-1` | picks one position, and removes the axis; a negative one counts from the end |
-/// | a range `1..4` | the axis stays positional, sliced to the range |
+/// | a range `1..4` | slices the axis to the range, and leaves it positional |
 /// | a tuple `(h, w)` | splits the axis, last dim innermost; one size may be unknown |
 /// | [`Each((h, w))`](crate::types::dim::Each) | as `h, w`: one axis for each |
-/// | an index expression `2 * i + 1` | a strided view, if all indices are within the axis; otherwise each index is checked when it is used. One dim may have no size; it gets the largest that fits. If that dim is declared, another operand may give it a size, so its size is known only when the expression runs, and elements are looked up one by one. Write `I.of(n)` for a view. A dim may be shorter than the axis: `i + 0` reads the first elements, where `i` alone is an error |
+/// | an index expression `2 * i + 1` | a strided view, if all indices are within the axis; otherwise each index is checked when it is used |
 /// | a tensor of integers | selects the elements at these positions; each is checked when it is used, and a negative one is an error |
+///
+/// One dim of an index expression may have no size; it gets the largest that fits. If that dim is
+/// declared, another operand may give it a size. Its size is then known only when the expression
+/// runs, and elements are looked up one by one; write `I.of(n)` for a view. A dim may be shorter
+/// than the axis: `i + 0` reads the first elements, where `i` alone is an error.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be bound to an axis",
     label = "expected a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
@@ -82,7 +87,7 @@ pub trait Reading {
     const SEAL: crate::seal::Seal;
     /// The number of axes taken, without those of `Ellipsis`.
     type Taken: Rank;
-    /// The number of axes that stay positional.
+    /// The number of axes that are left positional.
     type Left: Rank;
     /// The number of `Ellipsis` binders.
     type Ellipses: Rank;
@@ -90,7 +95,7 @@ pub trait Reading {
     type Indices: IndexExprs;
     /// The state after an axis that becomes a dim or is picked from.
     type Goes: Reading<Indices = Self::Indices>;
-    /// The state after an axis that stays positional.
+    /// The state after an axis that is left positional.
     type Stays: Reading<Indices = Self::Indices>;
     /// The state after a new positional axis.
     type Grows: Reading<Indices = Self::Indices>;

@@ -30,8 +30,8 @@ use kernels::scalar::{Element, Num, Ordered};
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
-/// The target has all dims of the assigned tensor. (For a scatter, the dims of the indices count as
-/// the target's.)
+/// The condition that the target has all dims of the assigned tensor. (For a scatter, the dims of
+/// the indices count as the target's.)
 #[diagnostic::on_unimplemented(
     message = "a tensor with dims `{O}` cannot be assigned to one with dims `{Self}`",
     label = "this has dims that the target lacks; reduce them first, for example with `.sum(..)`"
@@ -45,7 +45,8 @@ impl<S: Dims + Union<O, Out = S>, O: Dims> Covers<O> for S {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The assigned tensor has no more positional axes than the target: only the value broadcasts.
+/// The condition that the assigned tensor has no more positional axes than the target: only the
+/// value broadcasts.
 #[diagnostic::on_unimplemented(
     message = "a tensor of `{O}` cannot be assigned to one of `{Self}`",
     label = "the assigned tensor has more positional axes than the target",
@@ -179,7 +180,7 @@ macro_rules! assignments {
 }
 
 assignments! {
-    /// Replaces the elements by those of `value`. If a position repeats, the last value stays.
+    /// Replaces the elements by those of `value`. If a position repeats, the last value is kept.
     assign try_assign Replace, [T: Element, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
     /// Adds `value` to the elements. If a position repeats, all values are added.
     add_assign try_add_assign ops::Add, [T: Num, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];

@@ -1,5 +1,5 @@
-//! Attention. Queries, keys and values that are in memory are read in place. Mask and bias are
-//! computed tile by tile.
+//! Attention. Queries, keys and values that are in memory are read in place, except for half
+//! precisions, which are converted first. Mask and bias are computed tile by tile.
 
 use crate::error::DimError;
 use crate::expr::lowered::{LOWERS, lowered};
@@ -71,8 +71,8 @@ where
     M: Expr<Elem = bool>,
     B: Expr<Elem = Q::Elem>,
 {
-    /// Computes the result over the loops of a shape with the dims `U`. If an operand is traced,
-    /// this is a step of the program.
+    /// Computes the result over the loops of a shape with the dims `U`. If an operand or the
+    /// bias is traced, or the mask is recorded, this is a step of the program.
     #[track_caller]
     pub(crate) fn execute<U: Dims>(
         &self,
@@ -108,7 +108,7 @@ where
         Ok(data.into())
     }
 
-    /// The rule of the step, if an operand is traced.
+    /// The rule of the step, if an operand or the bias is traced, or the mask is recorded.
     #[cfg(feature = "std")]
     #[track_caller]
     fn rule<U: Dims>(
@@ -162,7 +162,7 @@ fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>>(
     if const { E::FACTS.memory.is_some() } {
         expr.factors::<U, Rank0>(shape, &mut factors)?;
     } else if expr.in_memory::<S>().is_some() {
-        // Renamed and sliced tensors are in memory too: self-attention copies nothing.
+        // Renamed and sliced tensors are in memory too, so self-attention does not copy them.
         expr.factors::<U, Rank0>(shape, &mut factors)?;
     } else {
         evaluate_factor::<U, Rank0, _>(expr, shape, &mut factors)?;

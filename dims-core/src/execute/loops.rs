@@ -146,7 +146,7 @@ fn combined<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
     Ok(kernels::reduce::reduce(nest, &mut parts, lower, work, Destination::of_step(len), count, reducer)?)
 }
 
-/// Computes the factors of a product, and the loops along which each varies.
+/// Functions that compute the factors of a product, and the loops along which each varies.
 #[derive(Clone, Copy)]
 pub(crate) struct LoopFactors<'f, T> {
     /// The loops of each factor.

@@ -299,7 +299,7 @@ where
         }
         OrderRoute::Line { axes, len, operands } => {
             let order = Ordering::<A::Dims, A::Rank, L>::ORDER.as_slice();
-            // (If memory is short, the error below names the dims.)
+            // (If memory is short, the general path below returns an error that names the dims.)
             if let Ok(data) =
                 Ordering::<A::Dims, A::Rank, L>::line(&tensor.expr, operands, Destination::New(len))
             {

@@ -52,7 +52,7 @@ pub(crate) fn eval<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
     }
 }
 
-/// The values of a tensor, untraced.
+/// The values of a tensor, as a constant for gradients.
 #[track_caller]
 fn detached<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
     let tensor = tensor.into_named();
@@ -139,8 +139,9 @@ macro_rules! scans {
 /// Operations along dims, for tensors and references to tensors.
 ///
 /// `dims` is a dim or a tuple of dims; the result has the other dims, `X`, which rustc infers. A
-/// reduction runs at once, in one pass over the whole expression, whose elements are never stored.
-/// It borrows the tensor. Operations whose result is as large as the tensor take it by value and
+/// reduction runs at once, and borrows the tensor. Unless it is a contraction (see
+/// [`sum`](Reductions::sum)), it is one pass over the whole expression, whose elements are not
+/// stored. Operations whose result is as large as the tensor take it by value, so that they can
 /// reuse its memory.
 ///
 /// ```
@@ -156,8 +157,8 @@ macro_rules! scans {
 /// ```
 ///
 /// `nansum` and the other methods that begin with `nan` treat NaN as a missing number, and skip it.
-/// All except `nansum` take several passes over the expression. To count the numbers, write
-/// `(!x.is_nan()).count(Day)`.
+/// All except `nansum` take several passes over the expression. To count the elements
+/// that are not NaN, write `(!x.is_nan()).count(Day)`.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -171,7 +172,7 @@ macro_rules! scans {
 /// ```
 ///
 /// In the result of a scan, each element depends on the elements up to its position along a dim.
-/// Scans run at once, and the result has the dims of the tensor.
+/// Scans and `diff` run at once, and their results have the dims of the tensor.
 ///
 /// ```text
 /// x           3 1 4 1 5
@@ -214,14 +215,14 @@ pub trait Reductions: AsTensor {
         /// The smallest element; NaN if one of them is NaN. It is an error if there are no
         /// elements.
         try_min [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] Self::Elem, reducers::Min, Empty::Refused("min");
-        /// The index of the largest element: of the first one if several are equal, and of the
-        /// first NaN if there is any; for a tuple of dims, the index into all of them together,
-        /// the last dim fastest. It is an error if there are no elements.
+        /// The index of the largest element, or of the first NaN if there is any. If several
+        /// elements are equal, the first one is chosen. For a tuple of dims, the index is row-major
+        /// over the tuple. It is an error if there are no elements.
         try_argmax [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<true>, Empty::Refused("argmax");
         /// The index of the smallest element, as for `argmax`.
         try_argmin [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<false>, Empty::Refused("argmin");
         /// The variance of a whole population, `mean of (x - mean)^2`; see
-        /// [`var_with`](Reductions::var_with) for others.
+        /// [`var_with`](Reductions::var_with) for the variance of a sample.
         try_var [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::Variance { ddof: Num::ZERO, root: false }, Empty::Allowed;
         /// The standard deviation, the square root of the variance.
         try_std [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::Variance { ddof: Num::ZERO, root: true }, Empty::Allowed;
@@ -357,8 +358,8 @@ pub trait Reductions: AsTensor {
         differences::<Self, D>(self, dim)
     }
 
-    /// Computes and stores the elements, with the dims in the order of the set, then the positional
-    /// axes.
+    /// Computes and stores the elements. In memory, the dims of a `Rest` come first, then the other
+    /// dims in the order of the set, then the positional axes.
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -4,7 +4,7 @@ use crate::plan::axes::Layout;
 use crate::plan::direct::Typed;
 use crate::types::set::Keys;
 
-/// Static facts about an expression, apart from its dims.
+/// Static facts about an expression.
 #[derive(Clone, Copy)]
 pub struct Facts {
     /// The number of factors that the expression is a product of.

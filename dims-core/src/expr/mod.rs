@@ -312,7 +312,7 @@ impl<'s, U: Dims, R: Rank, E: Expr> Factor<E::Elem, FactorLists<'s>> for FactorO
     }
 }
 
-/// The loop along a dim.
+/// The number of the loop along a dim.
 pub(crate) fn outer(shape: &Shape, key: &DimKey) -> usize {
     shape.position(key).expect("the loops have the dim")
 }

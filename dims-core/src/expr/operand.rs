@@ -13,8 +13,8 @@ use kernels::scalar::Element;
 
 /// An operand of operations on tensors of `T`.
 ///
-/// Tensors with elements of type `T` and references to them; a single `T`, the same at all
-/// positions; and, for `T = isize`, dims, which stand for their indices.
+/// It is a tensor with elements of type `T`, a reference to one, or a single `T`, which is the same
+/// at all positions. If `T` is `isize`, it can also be a dim, which stands for its indices.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be combined with a tensor of `{T}`",
     label = "expected a tensor of `{T}`, or one value of type `{T}`",

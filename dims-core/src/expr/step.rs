@@ -4,7 +4,7 @@
 //! bind  ->  expression  ->  ExprStep  ->  kernel of the expression's type  ->  results and step
 //! ```
 //!
-//! Memory is *traced* if a gradient or a recorded program knows its elements. An expression runs
+//! Memory is *traced* if a gradient or a recorded program tracks its elements. An expression runs
 //! as a kernel that is compiled for its type. Before that, it becomes an [`ExprStep`], which only
 //! tests a flag if no memory is traced. Otherwise the expression [writes itself](Expr::write) as a
 //! program. If one of its operands is traced, the results become a [step](kernels::trace).
@@ -122,7 +122,7 @@ pub(crate) struct WrittenExpr {
 
 impl ExprStep {
     /// The step of an expression with elements of the type `T`. There is none if no operand is
-    /// traced, or if only gradients know the operands and the elements are not floats.
+    /// traced, or if only gradients track the operands and the elements are not floats.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn of<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
@@ -191,7 +191,8 @@ impl ExprStep {
         Ok(ExprStep(None))
     }
 
-    /// If the operands have no elements, kernels compute nothing while the returned scope exists.
+    /// If the operands are hollow (they have sizes, but no elements), kernels compute nothing while
+    /// the returned scope exists.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn scope(&self) -> StepScope {
         #[cfg(feature = "std")]

@@ -151,7 +151,7 @@ pub trait Lay: Computable<Rank = Rank0> {
     }
 }
 
-/// The layout `D` names all dims of the tensor, so that none are left.
+/// The condition that the layout `D` names all dims of the tensor, so that none are left.
 #[diagnostic::on_unimplemented(
     message = "the layout `{D}` lacks the dims `{Self}` of the tensor",
     label = "a layout names all dims"
@@ -252,6 +252,10 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     }
 
     /// A mutably borrowed tensor over the same elements.
+    ///
+    /// # Panics
+    ///
+    /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
     #[track_caller]
     pub fn view_mut(&mut self) -> Laid<T, L, &mut [T]>
     where
@@ -274,7 +278,12 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         view.into_dimensionality().expect("each dim is an axis")
     }
 
-    /// The elements as a mutable ndarray view with the same axes. Nothing is copied.
+    /// The elements as a mutable ndarray view with the same axes. If a clone shares them, they are
+    /// copied first.
+    ///
+    /// # Panics
+    ///
+    /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
     #[track_caller]
     pub fn as_array_mut(&mut self) -> ArrayViewMut<'_, T, NdOfList<L>>
     where
@@ -287,6 +296,10 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     }
 
     /// The elements as a [`Place`], for `add_assign` and similar methods.
+    ///
+    /// # Panics
+    ///
+    /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
     #[track_caller]
     pub fn as_place(&mut self) -> Place<'_, T, L::Set>
     where

@@ -64,7 +64,7 @@ unary! {
     Not not [Logic];
 }
 
-/// A scalar on the left.
+/// Operators with a scalar on the left.
 macro_rules! scalars {
     ($($t:ty),*) => {$(
         scalars!(@sides $t: Add add, Sub sub, Mul mul, Div div);

@@ -1,4 +1,4 @@
-//! Steps, operations and bytes.
+//! Counts steps, their operations and their bytes.
 
 use super::{Mode, Ran, with};
 use alloc::collections::BTreeMap;

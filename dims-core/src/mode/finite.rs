@@ -1,4 +1,4 @@
-//! NaN and infinities.
+//! Finds NaN and infinities in results.
 
 use super::{Mode, Ran, with};
 use crate::error::{Origin, StepSuffix};
@@ -16,7 +16,7 @@ pub struct NotFinite {
     /// The source location of the operation, if known. For a gradient, that of the operation it
     /// differentiates.
     pub place: Origin,
-    /// Whether it computes a gradient.
+    /// Whether the step computes a gradient.
     pub is_backward: bool,
     /// The index in memory order of the first element that is not finite.
     pub element: usize,

@@ -31,8 +31,8 @@
 //! | [`log`] | [`Log`] | each step on a line, as it runs |
 //! | [`peak_memory`] | [`PeakMemory`] | the peak size of the results in bytes |
 //!
-//! [`explain`](crate::plan::explain::explain) is another: [`Plan`](crate::plan::explain::Plan) is a
-//! mode.
+//! [`explain`](crate::plan::explain::explain) is also such a function, with the type
+//! [`Plan`](crate::plan::explain::Plan).
 //!
 //! * **A step is one pass of a kernel**, or one group of matrix products, as `explain` lists them.
 //!   Several elementwise operations can be one step, and one operation can be several steps: a

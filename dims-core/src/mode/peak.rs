@@ -68,8 +68,8 @@ impl Mode for PeakMemory {
 ///
 /// This counts the memory of tensors that steps on this thread computed. It does not count tensors
 /// that existed before, constructors such as `zeros`, or temporary memory of a kernel, such as
-/// copies of the operands of a product. A result that reuses an operand's memory adds nothing. The
-/// array that `order` makes counts until `order` returns it.
+/// copies of the operands of a product. A result that reuses an operand's memory adds nothing if
+/// that memory already counts. The array that `order` makes counts until `order` returns it.
 pub fn peak_memory<T>(f: impl FnOnce() -> T) -> (T, usize) {
     let mut mode = PeakMemory::default();
     let result = with(&mut mode, f);

@@ -47,8 +47,8 @@ impl<S: Dims + Union<M, Out = S>, M: Dims> MaskedBy<M> for S {
 }
 
 /// A dim or a tuple of dims that attention sums over. Keys (dims `K`) and values (dims `V`) must
-/// have them, and queries (dims `Q`) must not. `U` is the union of the dims of weights and values.
-/// rustc infers `Others`, the rest of `U`.
+/// have them, and queries (dims `Q`) must not. `U` is the union of the dims of scores and values.
+/// rustc infers `Others`, the dims of `U` that are not summed over.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dim",
     label = "a dim of the keys and values, or a tuple of such dims, is expected here",
@@ -102,8 +102,9 @@ condition! {
 /// | a tensor of `T` | plus the tensor |
 /// | `(mask, bias)`, one of each | plus the bias, minus infinity where the mask is `false` |
 ///
-/// Tensors may be expressions and references. Bias and mask are computed tile by tile. The bias is
-/// not read where the mask is `false`.
+/// Tensors may be expressions and references. Without dropout, mask and bias are computed tile by
+/// tile. Where the mask is `false`, the bias is ignored: an index in it that is out of range is not
+/// an error there.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a mask nor a bias for scores of `{T}`",
     label = "expected `true`, a tensor of `bool`, a tensor of `{T}`, or a pair of both: `(mask, bias)`"
@@ -231,11 +232,11 @@ where
 /// equals that of the separate operations, up to rounding.
 ///
 /// `mask` is `true`, a tensor of `bool`, a bias, or a pair of mask and bias ([`Mask`]). It may only
-/// have dims of the scores. It stays an expression that is computed tile by tile: `i.ge(j)` is the
-/// causal mask of queries `i` and keys `j`, and `slope * (j - i).cast::<f32>()` is the bias of
-/// ALiBi. Tiles that the mask excludes completely, or whose bias is minus infinity everywhere, are
-/// skipped. If the mask excludes all keys of a query, the result is 0, and so are its gradients. (A
-/// plain softmax of minus infinities would be NaN.)
+/// have dims of the scores. An expression is computed tile by tile: `i.ge(j)` is the causal mask of
+/// queries `i` and keys `j`, and `slope * (j - i).cast::<f32>()` is the bias of ALiBi. Tiles that
+/// the mask excludes completely, or whose bias is minus infinity everywhere, are skipped. If the
+/// mask excludes all keys of a query, the result is 0, and so are its gradients. (A plain softmax
+/// of minus infinities would be NaN.)
 ///
 /// [`Attend`] is a builder with the same settings, and with dropout.
 ///
@@ -435,7 +436,7 @@ impl<F: DimList, O: DimList, T: Real> Attend<F, O, T> {
 }
 
 impl<F: DimList, O: DimList, T: Real, M> Attend<F, O, T, M> {
-    /// Sets the factor of the products of queries and keys.
+    /// Sets the factor by which the products of queries and keys are multiplied.
     pub fn scale(self, scale: T) -> Self {
         Attend { scale: Some(scale), ..self }
     }

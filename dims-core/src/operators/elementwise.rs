@@ -134,7 +134,8 @@ macro_rules! binary_methods_with {
 /// The result has the dims of all operands. It is computed when it is reduced, ordered, assigned or
 /// evaluated, in one pass with the rest of the expression. The same holds for the operators
 /// `+ - * / % & | ^ !` and unary `-`. `+ - * / %` accept a scalar on either side, `& | ^` only on
-/// the right. The indices along a dim are `isize`s.
+/// the right. The indices along a dim are `isize`s. Integers wrap around. Dividing an integer by 0
+/// panics, but gives 0 when a recorded program is called.
 pub trait Elementwise: AsTensor {
     kernels::unary_operations! { unary_methods(self) }
 
@@ -189,7 +190,7 @@ pub trait Elementwise: AsTensor {
         unary(Powi(n), self)
     }
 
-    /// `min(max(x, low), high)`. NaN stays NaN.
+    /// `min(max(x, low), high)`. NaN remains NaN.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn clamp(self, low: Self::Elem, high: Self::Elem) -> UnaryOut<Clamp<Self::Elem>, Self>
     where
@@ -254,7 +255,7 @@ pub trait Elementwise: AsTensor {
         binary(Map(f), self, other)
     }
 
-    /// `a` where this condition is true, else `b`. See [`select`].
+    /// `a` where this condition is true, `b` where it is false. See [`select`].
     #[cfg_attr(not(unoptimized), inline(always))]
     fn select<T: Element, A: Operand<T>, B: Operand<T>>(self, a: A, b: B) -> Selected<T, Self, A, B>
     where

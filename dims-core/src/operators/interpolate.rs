@@ -23,7 +23,7 @@ use num_traits::Float;
 ///
 /// ```text
 /// Interpolation::linear()                    on the line through the two nearest elements
-/// Interpolation::cubic()                     on a curve through the four nearest ones
+/// Interpolation::cubic()                     on a curve computed from the four nearest ones
 /// Interpolation::linear().align_corners()    the first and the last element stay where they are
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,8 @@ impl Interpolation {
 
     /// Aligns the centres of the first and the last element: `out[i]` is at the position
     /// `i * (n - 1) / (size - 1)`, or at 0 if `size` is 1. Without this setting the outer edges are
-    /// aligned: `out[i]` is at `(i + 1/2) * n / size - 1/2`.
+    /// aligned: `out[i]` is at `(i + 1/2) * n / size - 1/2`. Here `n` is the old size, and `size`
+    /// the new one.
     pub const fn align_corners(self) -> Self {
         Interpolation { corners: Corners::Middles, ..self }
     }

@@ -88,8 +88,7 @@ impl<T, A: Computable<Elem = T>> Operable<T> for A {
 /// An outer product is `a * b`. The Kronecker product of `a: (i, j)` and `b: (k, l)` is
 /// `(a * b).flatten((i, k), m).flatten((j, l), n)`.
 pub trait LinearAlgebra: Computable {
-    /// The diagonal, along `rows`: `out[i] = x[i, i + offset]`, starting at the first valid `i`. A
-    /// view.
+    /// The diagonal, along `rows`: the elements `x[i, i + offset]` in the order of `i`. A view.
     #[panicking_twin("so is an offset outside the matrix")]
     fn try_diagonal<I, J, X, Y>(
         self,

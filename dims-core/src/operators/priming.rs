@@ -1,5 +1,5 @@
-//! Tensors that have an axis twice, along a dim and along its prime: [`prime`](Priming::prime),
-//! [`compose`](Priming::compose) and others. See [`Prime`](crate::types::prime).
+//! Tensors with two axes of the same kind, along a dim and along its prime:
+//! [`prime`](Priming::prime), [`compose`](Priming::compose) and others. See [`Prime`](crate::types::prime).
 
 use crate::error::DimError;
 use crate::execute::reduce::sum;
@@ -89,7 +89,7 @@ condition! {
     pub trait HasWithPrime<D, S, N> for True;
 }
 
-/// Operations on tensors that have an axis twice, along a dim and along its
+/// Operations on tensors with two axes of the same kind, along a dim and along its
 /// [prime](crate::types::prime).
 pub trait Priming: Computable {
     /// The tensor with the [prime](crate::types::prime) of `dim` in place of `dim`:

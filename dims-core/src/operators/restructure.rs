@@ -78,7 +78,7 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If `new` already has a different size.
+    /// If `old` or `new` already has a different size.
     #[panicking_twin]
     fn try_rename<Old: DimRef, New: NameFor<Old, Self::Dims> + KeepsRole<Old, Self::Dims>>(
         self,
@@ -109,7 +109,7 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If `new` already has a different size.
+    /// If `old` or `new` already has a different size.
     #[panicking_twin]
     fn try_redefine<Old: DimRef, New: NameFor<Old, Self::Dims>>(
         self,
@@ -133,7 +133,7 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If a new name already has a different size.
+    /// If an old or a new dim already has a different size.
     #[panicking_twin]
     fn try_rename_all<Old: DimsOf<Self::Dims, X>, X: Dims, New: NamesFor<Old, Self::Dims, X>>(
         self,
@@ -169,7 +169,7 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If the position is out of range.
+    /// If the position is out of range, or sizes do not match.
     #[panicking_twin]
     fn try_index<D: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: Position>(
         self,
@@ -203,7 +203,7 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If the range is not within the dim.
+    /// If the range is not within the dim, or sizes do not match.
     #[panicking_twin]
     fn try_slice<D: DimRef + Resizable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
         self,
@@ -228,7 +228,7 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If the range is not within the dim, or the step is 0.
+    /// If the range is not within the dim, the step is 0, or sizes do not match.
     #[panicking_twin("so is a step of 0")]
     fn try_slice_step<D: DimRef + Resizable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
         self,
@@ -347,7 +347,7 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If `count` is 0, or the sizes of the tensor's operands conflict.
+    /// If `count` is 0, or sizes do not match.
     #[panicking_twin]
     fn try_chunk<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
@@ -375,7 +375,7 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If the sizes of the tensor's operands conflict.
+    /// If sizes do not match.
     #[track_caller]
     fn unbind<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Vec<Remapped<Self, X>>
     where
@@ -425,7 +425,7 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If the product of the sizes is not the size of `whole`.
+    /// If the product of the sizes is not the size of `whole`, or more than one is not known.
     #[panicking_twin]
     #[rustfmt::skip] // rustc quotes the line
     fn try_unflatten<W: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: PartsOf<W> + RolesUnflatten<W> + NewDims<X>>(

@@ -1,5 +1,5 @@
 //! Elements selected by index or by value: `take`, `scatter_add`, `one_hot`, `masked_fill`,
-//! `nonzero`, `unique`.
+//! `nonzero`, `unique` and others.
 
 mod take;
 

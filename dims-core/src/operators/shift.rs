@@ -75,7 +75,7 @@ pub trait Rearranging: AsTensor {
     ///
     /// # Panics
     ///
-    /// If the operands of an expression have different sizes for the same dim.
+    /// If sizes do not match.
     #[panicking_twin]
     fn try_flip<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
@@ -272,8 +272,8 @@ pub trait Rearranging: AsTensor {
     /// describes. `sizes` is one number for all dims, or one for each.
     ///
     /// Several dims are interpolated one after the other. Positions beyond an end use the element
-    /// at that end. [`interpolate_nearest`](Rearranging::interpolate_nearest) copies the nearest
-    /// element instead.
+    /// at that end. [`interpolate_nearest`](Rearranging::interpolate_nearest) copies single
+    /// elements instead.
     ///
     /// ```
     /// use typed_dims::operators::interpolate::Interpolation;

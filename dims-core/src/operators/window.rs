@@ -60,7 +60,8 @@ impl PerDim {
     }
 }
 
-/// How a window moves: stride, padding and dilation.
+/// How a window moves: its stride, padding and dilation, and settings for transposed convolutions
+/// and pooling.
 ///
 /// ```text
 /// Window::new()                                    stride 1, padding 0, dilation 1
@@ -108,7 +109,8 @@ impl Window {
         Window { stride: stride.into(), ..self }
     }
 
-    /// Sets the number of elements that are added on each side.
+    /// Sets the number of elements that are added on each side:
+    /// [`padding_sides`](Window::padding_sides) with the same number for both.
     pub fn padding(self, padding: impl Into<PerDim>) -> Self {
         let front = padding.into();
         Window { padding: Padding::Given { behind: front.clone(), front }, ..self }
@@ -264,7 +266,7 @@ pub(crate) fn slid(
     }
     let positions = (size - span) / stride + 1;
     dim.resized().unify(positions, None)?;
-    // With only one position, the step is not used, and may overflow.
+    // With only one position, the step is not used, and may not fit into `isize`.
     let steps = |step: usize, count: usize| if count > 1 { step as isize } else { 0 };
     let terms = SmallVec::from_iter([
         (dim.key(), steps(stride, positions), Some(positions)),

@@ -245,7 +245,7 @@ impl Roles {
     /// are rows or a batch axis that can serve as rows, the axes of each role are adjacent in the
     /// result, and the result has at most `MOST` axes.
     ///
-    /// `order` is the order of the axes of `all` in memory.
+    /// `order` lists the axes of `all`, those of the result in the order of the result.
     pub const fn of(
         (a, a_lies): Typed,
         (b, b_lies): Typed,
@@ -384,7 +384,8 @@ impl Roles {
 
     /// The loops of the product of operands with these axes. `None` if they need the general path:
     /// sizes conflict, are zero or large, axes of a role do not merge, elements have half
-    /// precision, or one operand repeats along a batch that cannot become rows.
+    /// precision, or the batch cannot become rows although there are no rows or one operand repeats
+    /// along it.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn loops<T: Num>(&self, a: &[Axis], b: &[Axis]) -> Option<PlannedProduct> {
         // Half precisions are summed in another type.

@@ -91,7 +91,7 @@ impl fmt::Display for Plan {
 ///
 /// A product shows the dims of both operands and of the result, then its rows, sum and columns. A
 /// step ends with the source location of the operation. Comparisons of tensors with `==` and
-/// printing cannot report it. Steps of a [gradient](crate::grad) are marked as such and name the
+/// printing cannot report theirs. Steps of a [gradient](crate::grad) are marked as such and name the
 /// location of the step that they differentiate:
 ///
 /// ```

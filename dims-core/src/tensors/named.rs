@@ -150,6 +150,10 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     }
 
     /// Whether the tensor has no elements.
+    ///
+    /// # Panics
+    ///
+    /// See [`len`](Named::len).
     #[track_caller]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -200,7 +204,7 @@ impl<T, S: Dims, R: Rank> Named<T, S, R> {
     }
 }
 
-/// No dims: all axes are positional.
+/// The condition that a tensor has no dims: all its axes are positional.
 #[diagnostic::on_unimplemented(
     message = "the dims `{Self}` are left over: only an array has a shape",
     label = "for an array, name all dims in `order`; for the size of one dim: `x.size(d)`"

@@ -1,5 +1,5 @@
-//! `serde` support (feature `serde`): a tensor is written as the names of its dims, their sizes,
-//! and its elements in the order of these dims.
+//! `serde` support (feature `serde`): a tensor without positional axes is written as the names of
+//! its dims, their sizes, and its elements in the order of these dims.
 //!
 //! Deserialising checks names and sizes: a tensor with other dims is an error. The dims of the type
 //! must be sorted, as those of every `Tensor<T, ..>` are; a `Named<T, ..>` with dims out of order

@@ -80,7 +80,7 @@ impl<A: AsTensor<Elem: Element, Expr: Expr<Elem = <A as AsTensor>::Elem>>> Compu
 /// A declared dim used as a value takes its size from the tensors that it is combined with, as in
 /// `x * Seq.cast::<f32>()`. Without such a tensor, give it a size: `Seq.of(8).cast::<f32>()`.
 ///
-/// Use it as the bound of functions that compute any kind of tensor:
+/// Use this trait as the bound of functions that compute any kind of tensor:
 ///
 /// ```
 /// use typed_dims::prelude::*;

@@ -1,8 +1,9 @@
-//! Sums of products of two lines in memory, one of which may be shared by many results: a matrix
+//! Sums of products of two lines in memory. Many results may share one of the lines, as in a matrix
 //! times a vector.
 //!
-//! Such a sum is as fast as memory is read. So each line is read once, from one end to the other,
-//! in vectors that start at cache lines: a load that crosses two cache lines takes twice as long.
+//! Reading memory limits the speed of such sums. So the lines that are not shared are read once,
+//! from one end to the other, in vectors that start at cache lines: a load that crosses the
+//! boundary between two cache lines takes twice as long.
 
 use crate::error::Error;
 use crate::loops::nest::{Nest, Odometer};
@@ -20,14 +21,14 @@ use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
-/// The number of parallel sums.
+/// The number of accumulators of a sum.
 const DOT_LANES: usize = 2 * fold::LANES;
 
 /// The maximum number of elements that are summed at once: [`BLOCK`] for each accumulator, before
 /// it is combined with others.
 const MAX_CHUNK: usize = BLOCK * DOT_LANES;
 
-/// Any loop sums shorter lines just as fast.
+/// The minimum length of a line. Other loops sum shorter lines just as fast.
 const MIN_LINE: usize = 128;
 
 /// The sums of products of a nest's two operands, which are [lines](are_lines), in the order of the
@@ -35,7 +36,8 @@ const MIN_LINE: usize = 128;
 ///
 /// # Panics
 ///
-/// If the operands are not lines, the memory is reused, or there are not as many slots as sums.
+/// If the operands are not lines, or `to` is [`Destination::Reused`] or does not have as many slots
+/// as there are sums.
 ///
 /// # Safety
 ///
@@ -104,9 +106,9 @@ impl<T: Num> Dots<'_, T> {
     }
 
     /// Whether two lines at once are faster than one: they come from memory, are multiplied by the
-    /// same line, and have the same alignment in cache lines. From caches, one line at a time is
-    /// faster. Elements must have at most 4 bytes, because the sums of larger ones do not fit into
-    /// registers. With AVX2, not even all sums of 4 bytes do.
+    /// same line, and have the same alignment in cache lines, and only one loop is reduced. From
+    /// caches, one line at a time is faster. Elements must have at most 4 bytes, because the sums
+    /// of larger ones need too many registers. With AVX2, even sums of 4 bytes take all registers.
     fn is_in_pairs(&self) -> bool {
         let nest = self.nest;
         let [once, again] = [usize::from(self.exchanged), usize::from(!self.exchanged)];
@@ -249,7 +251,7 @@ impl PairPrefetch {
     }
 }
 
-/// The number of elements before the first whole cache line, if it matters.
+/// The number of elements before the first whole cache line; 0 if the line is short.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn before_line<T>(x: &[T]) -> usize {
     // This selects values instead of branching: with branches, accumulators would not stay in

@@ -17,6 +17,7 @@ pub type LaneVector<A> = [A; VECTOR];
 pub type LaneVectors<A> = [LaneVector<A>; LANES / VECTOR];
 
 /// Folds the elements of a line with `step`, in several accumulators that are combined at the end.
+/// Each of them begins with `start`, which must be a neutral element.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn fold<T: Copy, A: Copy>(line: &[T], start: A, step: impl Fn(A, T) -> A, join: impl Fn(A, A) -> A) -> A {
     if line.len() < LANES {
@@ -63,7 +64,7 @@ fn together_in_vector<A: Copy>(mut lanes: LaneVector<A>, join: impl Fn(A, A) -> 
     lanes[0]
 }
 
-/// Applies `f` to the elements of two vectors.
+/// Applies `f` to each pair of elements of two vectors.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn each<A: Copy, B: Copy>(
     mut a: LaneVector<A>,
@@ -82,7 +83,7 @@ pub fn lanes<A: Copy>(start: A) -> LaneVectors<A> {
     [[start; VECTOR]; LANES / VECTOR]
 }
 
-/// Accumulators in vectors as one array.
+/// The accumulators of all vectors as one array.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn flat<A: Copy>(vectors: LaneVectors<A>) -> [A; LANES] {
     core::array::from_fn(|at| vectors[at / VECTOR][at % VECTOR])

@@ -26,8 +26,8 @@ enum InputElements<'a, T> {
     ScalarProgram(&'a LoweredProgram<'a>, KernelOfProgram<T>),
 }
 
-/// Makes a program a kernel over a nest, or over a part of one. It is a function pointer, so that
-/// this code is only linked if expressions are lowered to programs.
+/// Turns a program into a kernel over a nest or a part of it. It is a function pointer, so the code
+/// of such kernels is only linked if a reduction of a program is constructed.
 type KernelOfProgram<T> = for<'n> unsafe fn(&'n LoweredProgram<'n>, &'n Nest) -> AnyElements<'n, T>;
 
 /// # Safety
@@ -42,8 +42,9 @@ unsafe fn kernel_of_program<'n, T: Element>(
 }
 
 impl<'a, T> ReduceInput<'a, T> {
-    /// Elements with a row of strides in a nest. `work` is the number of elements that threads
-    /// share, and each result combines `count` elements.
+    /// Elements in memory, read along the first row of strides of a nest. `work` is the number of
+    /// elements to read, which decides how many threads are used. Each result combines `count`
+    /// elements.
     ///
     /// # Safety
     ///
@@ -96,8 +97,8 @@ impl<T: Element> ReduceInput<'_, T> {
     }
 }
 
-/// [`reduce`], compiled once for each type and reducer: elements in memory and computed ones are
-/// the same kernel.
+/// [`reduce`], compiled once for each type and reducer, because elements in memory and computed
+/// elements have the same type of kernel.
 pub(crate) fn reduce_any<'n, T: Element, R: Reducer<T, Out: Send>>(
     nest: &'n Nest,
     parts: &'n mut NestParts,

@@ -36,7 +36,7 @@ impl<A: Copy> Lanes<A> {
         Lanes { lanes: [reducer.start(); LANES], used: 0, tail: reducer.start(), steps: 0 }
     }
 
-    /// Adds the `len` elements of a tile. The first is the `seen`th of all.
+    /// Adds the `len` elements of a tile. `seen` is the index of the first.
     ///
     /// # Safety
     ///

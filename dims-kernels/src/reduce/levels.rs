@@ -1,4 +1,4 @@
-//! The totals of a reduction across the innermost loop.
+//! The totals of a reduction whose innermost loop is kept.
 
 use crate::machine::isa::Isa;
 use crate::reduce::Reducer;

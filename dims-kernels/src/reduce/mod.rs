@@ -1,8 +1,9 @@
 //! Reductions: loops that combine many elements into one.
 //!
-//! Sums are as accurate as pairwise summation. Along the innermost loop there are many
-//! accumulators, whose totals are combined like the carries of a binary counter. Across it, partial
-//! sums over `BLOCK` elements are combined.
+//! Sums are about as accurate as pairwise summation. If the innermost loop is reduced, several
+//! accumulators share its elements. If it is kept, each of its positions has an accumulator. In
+//! both cases, an accumulator takes about [`BLOCK`] elements. The totals of such blocks are then
+//! combined in pairs, like the carries of a binary counter.
 
 pub(crate) mod dots;
 pub(crate) mod fold;
@@ -35,24 +36,27 @@ use smallvec::SmallVec;
 /// How many elements are added to an accumulator before it is combined with others.
 pub const BLOCK: usize = 128;
 
-/// Bytes of accumulators across the innermost loop, if its rows are long: they stay in the
-/// first-level cache while memory is read from one end to the other.
+/// If the innermost loop is kept and long, its positions are processed in blocks with about this
+/// many bytes of accumulators. They stay in the first-level cache while the elements are read from
+/// memory.
 pub const WIDTH: usize = 32 << 10;
 
 /// Bytes that fit into the second-level cache.
 const NEAR: usize = 512 << 10;
 
-/// The prefetch distance along the innermost loop, in tiles: past the end of the page, where the
-/// hardware prefetchers stop.
+/// The prefetch distance along the innermost loop, in tiles. For elements of 4 bytes or more, it is
+/// longer than a page, at whose end the hardware prefetchers stop.
 const PREFETCH_TILES: usize = 3;
 
-/// Whether elements probably come from memory rather than from a cache, judging by their number.
+/// Whether elements probably come from memory rather than from a cache, judging by their total
+/// size.
 pub fn is_far<T>(nest: &Nest) -> bool {
     nest.positions().saturating_mul(size_of::<T>()) > 4 * NEAR
 }
 
-/// A reduction to one element is split into parts of about this many elements, but into 256 parts
-/// at most. The split does not depend on the number of threads, and neither does the result.
+/// A reduction to one element is split along the outermost loop into parts of about this many
+/// elements, at most 256, if there are elements for two parts. The split does not depend on the
+/// number of threads, so neither does the result.
 const PART: usize = 1 << 17;
 
 /// A way to combine elements.
@@ -65,9 +69,10 @@ pub trait Reducer<T>: Copy {
     type Out: Copy + 'static;
     /// The state before the first element.
     fn start(&self) -> Self::Acc;
-    /// The state after one more element, the `at`th, which comes after the elements of the state.
+    /// The state after one more element. Its index, `at`, is greater than those of the elements
+    /// before it in the state.
     fn step<I: Isa>(&self, acc: Self::Acc, value: T, at: usize) -> Self::Acc;
-    /// The state of two parts, the left part first.
+    /// The combined state of two parts, whose elements may be interleaved.
     fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc;
     /// Whether the result depends on the indices of the elements, which are counted along the
     /// reduced loops in the order in which the loops are named.
@@ -75,8 +80,8 @@ pub trait Reducer<T>: Copy {
     /// Whether [`line`](Reducer::line) is faster on contiguous elements than individual steps.
     const AT_ONCE: bool = false;
     /// Whether reductions across distant rows in memory run in [separate loops](rows). These loops
-    /// are most of the code of a reduction, so they are not compiled for reductions that take
-    /// longer to compute than their elements take to read.
+    /// are most of the code of a reduction, so they are not compiled for reductions whose
+    /// computation takes longer than reading the elements.
     const BY_ROWS: bool = true;
     /// Whether reductions across rows in memory run in [separate loops](rows) even if the elements
     /// are in near caches. The other loops keep their states in memory, where a step that compares
@@ -103,8 +108,8 @@ pub trait Reducer<T>: Copy {
     }
     /// The result for `count` elements.
     fn finish(&self, acc: Self::Acc, count: usize) -> Self::Out;
-    /// Reduces elements in memory. Common reductions of common element types are
-    /// [compiled](crate::compiled) with the library.
+    /// Reduces elements in memory, or those of a lowered program. Common reductions of common
+    /// element types are [compiled](crate::compiled) with the library.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn reduce_memory(
         self,
@@ -122,12 +127,13 @@ pub trait Reducer<T>: Copy {
 /// Runs a reduction. The results are in the order of the kept axes. After an error, some of them
 /// may have been written.
 ///
-/// `kernel` lowers the expression for a nest, or for a part of one: several parts run on as many
-/// threads as are worthwhile for `work` elements.
+/// `kernel` lowers the expression for a nest or a part of it. With many elements (`work`), the
+/// parts run on several threads. `count` is the number of elements that [`finish`](Reducer::finish)
+/// gets for each result.
 ///
 /// # Panics
 ///
-/// If the memory is reused, or there are not as many slots as results.
+/// If `to` is [`Destination::Reused`], or does not have as many slots as there are results.
 pub fn reduce<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     nest: &'n Nest,
     parts: &'n mut NestParts,
@@ -141,7 +147,7 @@ pub fn reduce<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     unsafe { to.fill(|places| write(nest, parts, kernel, work, places, count, reducer)) }
 }
 
-/// Writes all results, if there is no error: `Reduce` writes one for each position of the kept
+/// Writes all results unless there is an error: `Reduce` writes one for each position of the kept
 /// loops, and there are as many positions as slots.
 fn write<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     nest: &'n Nest,
@@ -175,8 +181,8 @@ fn write<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     Ok(())
 }
 
-/// A reduction to a single element, in parts along the outermost loop whose states are joined
-/// pairwise.
+/// The state of a reduction to a single element. The parts of the outermost loop are reduced
+/// separately, and their states joined pairwise.
 fn single<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     nest: &'n Nest,
     parts: &'n mut NestParts,
@@ -214,11 +220,11 @@ fn joined<T, R: Reducer<T>>(mut states: Vec<R::Acc>, reducer: R) -> R::Acc {
     states[0]
 }
 
-/// The output of a part of a reduction.
+/// Where a part of a reduction writes to.
 pub enum Out<'n, A, T> {
     /// Elements of the result.
     Results(&'n mut [MaybeUninit<T>]),
-    /// The state of one result, with the index of its first element.
+    /// The state of a part of the only result, and the index of the part's first element.
     State(&'n mut A, usize),
 }
 
@@ -316,8 +322,9 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
     }
 }
 
-/// The element at the origin and the strides, if the elements are in memory, and the innermost loop
-/// is reduced, long and contiguous. Not inlined, so that it is compiled once for all reducers.
+/// A pointer to the element at the origin, and the strides, if the elements are in memory and the
+/// innermost loop is reduced, contiguous and longer than a tile. `None` if a loop is empty. Not
+/// inlined, so that it is compiled once for all reducers.
 #[inline(never)]
 fn long_lines<K: Kernel>(kernel: &K, nest: &Nest) -> Option<(*const K::Elem, SmallVec<[isize; 8]>)> {
     let last = nest.depth() - 1;
@@ -330,9 +337,9 @@ fn long_lines<K: Kernel>(kernel: &K, nest: &Nest) -> Option<(*const K::Elem, Sma
     Some((start, strides))
 }
 
-/// One element of the result, whose innermost loop is reduced. `seen` elements come before those of
-/// this result. `moved` is the loop along which the position has changed since the last call, if
-/// there is only one such loop.
+/// The state of one result, in a nest whose innermost loop is reduced. `seen` is the index of the
+/// first element. `moved` is the only loop along which the position has changed since the last
+/// call; `None` if several have, or before the first call. After a fault, the state is unspecified.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     kernel: &mut K,
@@ -351,7 +358,7 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     }
     let mut lanes = Lanes::new::<K::Elem, R>(reducer);
     if nest.outer == last && inner <= TILE {
-        // A single short loop, the common case, needs no totals.
+        // A single short loop, the common case, has one total, so none are combined.
         let moved = moved.map(|at| (at, 1));
         kernel.load::<I>(&Tile { at, len: inner, mask: None, moved }, faults);
         if faults.any() {
@@ -412,7 +419,7 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     total::<I, K::Elem, R>(totals, rest, reducer)
 }
 
-/// The state after the `len` elements of a tile.
+/// The state of the `len` elements of a tile. `seen` is the index of the first.
 ///
 /// # Safety
 ///
@@ -428,12 +435,13 @@ unsafe fn at_once<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     let values = &mut values[..len];
     // SAFETY: the caller's promise.
     unsafe { fill_tile::<I, K>(kernel, values) };
-    // SAFETY: all of them were just written.
+    // SAFETY: all values were just written.
     let values = unsafe { core::slice::from_raw_parts(values.as_ptr().cast(), len) };
     reducer.line::<I>(values, seen)
 }
 
-/// Computes a row of the result, whose innermost loop is kept. Returns its number of elements.
+/// Computes one row of the result, in a nest whose innermost loop is kept. Returns the number of
+/// elements of the row.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn across<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     kernel: &mut K,
@@ -470,7 +478,9 @@ fn across<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     inner
 }
 
-/// Adds the rows of a block.
+/// Adds the elements of all reduced loops to `block`: the accumulators of the results from `start`
+/// on, along the innermost loop. After every [`BLOCK`] elements of each result, moves the totals to
+/// `levels`.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[allow(clippy::too_many_arguments)]
 fn across_block<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
@@ -524,10 +534,11 @@ fn across_block<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     }
 }
 
-/// The prefetch distance of elements at computed indices, in tiles.
+/// The prefetch distance of rows at computed indices, in steps of the innermost reduced loop.
 const PREFETCH_GATHERED: usize = 3;
 
-/// Prefetches the row that is added some steps later, to this row of the result or to the next.
+/// Prefetches the elements that are added [`PREFETCH_GATHERED`] steps later: `len` elements from
+/// `start` on, which belong to this row of the result or to the next one.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn prefetch_gathered<I: Isa, K: Kernel>(
     kernel: &mut K,
@@ -573,8 +584,9 @@ unsafe fn across_tile<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     }
 }
 
-/// Combines totals of equal weight, like the carries of a binary counter, so rounding errors grow
-/// with the logarithm of their number. `count` totals, including this one, have been pushed.
+/// Adds a total to `levels`. Totals of equally many elements are combined, like the carries of a
+/// binary counter, so rounding errors grow with the logarithm of the number of totals. This is the
+/// `count`th total, counted from 1.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn push<I: Isa, T, R: Reducer<T>>(
     levels: &mut SmallVec<[R::Acc; 12]>,

@@ -1,9 +1,9 @@
 //! Reductions of all pairs of rows, such as the distances between points: some operands are
-//! constant along one loop of the result, and others along another loop.
+//! constant along one loop of the result, and the others along another loop.
 //!
 //! They are computed like a matrix product. The accumulators of a block of results stay in
-//! registers until everything is added, and each element that is read is used for all rows of the
-//! block, or all columns.
+//! registers for up to [`BLOCK`] steps. Each element that is read is used for all rows or all
+//! columns of the block.
 
 use crate::load::Kernel;
 use crate::loops::nest::{Nest, Odometer};
@@ -20,8 +20,8 @@ const ROWS: usize = 4;
 /// registers of AVX-512. Blocks of larger accumulators have half as many columns.
 const COLUMNS: usize = 32;
 
-/// The size in bytes of the largest accumulators that are supported. Larger ones consist of several
-/// numbers, such as a maximum and its position, and are not computed as vectors.
+/// The size in bytes of the largest accumulators that are supported. Larger ones, such as a maximum
+/// with its index, would not be computed as vectors.
 const LONGEST: usize = 8;
 
 /// Whether these types allow nests that [pair](are_pairs) rows.
@@ -32,7 +32,7 @@ pub const fn can_pair<K: Kernel, R: Reducer<K::Elem>>() -> bool {
 /// Whether a nest pairs the rows of some operands with those of others. Operands on one side of
 /// each operation (the left side if `LEFT`) are constant along the columns, and operands on the
 /// other side along the rows. The columns are the innermost loop, and the rows the loop just
-/// outside the reduced loops.
+/// outside the reduced loops. There are enough of both for a block.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn are_pairs<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool>(kernel: &K, nest: &Nest) -> bool {
     let last = nest.depth() - 1;
@@ -126,7 +126,7 @@ impl<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> PairReduction<'_, K, R, L
     }
 }
 
-/// The accumulators of the block from the position `at` on.
+/// The totals of the block that starts at the position `at`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn block<I: Isa, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool, const N: usize>(
     kernel: &K,

@@ -1,4 +1,4 @@
-//! The reductions.
+//! The built-in reductions.
 
 use crate::compiled::compiled;
 use crate::error::Error;
@@ -523,7 +523,7 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
 
 /// `count * value`, the sum of `count` equal elements.
 pub fn times<T: Num>(value: T, count: usize) -> T {
-    // Converts the count to an element: ones are added and doubled.
+    // Converts the count to the accumulator type by adding and doubling ones.
     let mut number = T::Acc::ZERO;
     for bit in (0..usize::BITS - count.leading_zeros()).rev() {
         number = number.add(number);

@@ -135,7 +135,8 @@ impl<K: Kernel, R: Reducer<K::Elem>> RowReduction<'_, K, R> {
                 }
                 let starts = places.known();
                 let own = &starts[..some];
-                // There may be fewer rows towards the end.
+                // There may be fewer rows towards the end. Then the current rows are prefetched
+                // again.
                 let next = starts.get(most..most + some).unwrap_or(own);
                 let added = RowGroup { rows: own, next, seen, reducer: *reducer, strip, prefetch_distance };
                 // SAFETY: the kernel says that these rows are in memory, and are as long as the

@@ -33,14 +33,9 @@ pub fn check(call: &EinsumCall, notation: Notation, errors: &mut Errors) -> Vali
         let example = "`einsum!(\"ik,kj->ij\", a, b)`";
         errors.at(words, &left[0].place, format!("{what}: {example}"));
     }
-    let numbers = match notation {
-        Notation::Letters => Some("an index must be a letter"),
-        Notation::Names | Notation::Coordinates => {
-            Some("an axis given as a number would be summed silently: give it a name")
-        }
-    };
     let rules = Rules {
-        numbers,
+        // (In letter notation, digits have been refused already.)
+        numbers: Some("an axis given as a number would be summed silently: give it a name"),
         dots_in_groups: Some(GROUPED_DOTS),
         sums: Some("`einsum!` cannot join or split arrays with `+`: use `rearrange!`"),
         ..Rules::USUAL

@@ -46,7 +46,7 @@ impl<T: kernels::scalar::Element, R: ArrayRank> OrderResult<T, R> for () {
     }
 }
 
-/// The array of a tensor without dims.
+/// A rank, and the type that `order` returns for it if no dims remain.
 pub trait ArrayRank: Rank {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -78,8 +78,8 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         expr.into_contiguous::<S>(Self::ORDER.as_slice()).map(|data| (data, sizes))
     }
 
-    /// Copies the elements to `places` with these axes, if the elements are in memory and both are
-    /// contiguous in the same order. Returns the number of elements.
+    /// Copies the elements to `places`, whose axes are `axes`, if the elements are in memory and both
+    /// are contiguous in the same order. Returns the number of elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn copy_line<E: Expr>(
         expr: &E,
@@ -174,8 +174,8 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     }
 }
 
-/// The sizes of the result's axes: the first `left` axes of the order stay, and each group of the
-/// following ones becomes one axis.
+/// The sizes of the result's axes: the first `left` axes of the order are kept, and each group of
+/// the following ones becomes one axis.
 fn grouped_sizes(
     shape: &Shape,
     order: &[usize],

@@ -31,7 +31,7 @@ use kernels::reduce::Reducer;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
 
-/// A product of two tensors in memory, for plans.
+/// The dims of a product of two tensors in memory, and of its result, for plans.
 pub(crate) fn product_dims(pair: Option<[Typed; 2]>, result: Vec<&'static str>) -> ProductDims {
     let [left, right] = pair.map_or_else(Default::default, |pair| pair.map(|(keys, _)| explain::names(keys)));
     ProductDims::new(left, right, result)
@@ -44,7 +44,7 @@ impl<S: Dims, R: Rank, D: DimList> ReductionAxes<S, R, D> {
     /// The reduced axes, in the order in which they are named.
     pub(super) const REDUCED: &'static AxisList = &AxisList::of(D::KEYS, S::KEYS);
 
-    /// The kept axes, in order.
+    /// The kept axes, in the order of results.
     pub(super) const KEPT: &'static AxisList = &AxisList::in_memory(S::KEYS, R::N).without(Self::REDUCED);
 
     /// The number of operands of `E`, and their axes in memory order, if the types say that all

@@ -25,7 +25,7 @@ type Both<'a, O, T, A, B, U> =
 /// `sum of x * y / (norm of x * norm of y)` over the dims `D`, where norms are at least `eps`. `U`
 /// are the dims of both tensors, `X` the remaining ones.
 ///
-/// This is one pass. If an operand is traced, it is a product and two norms, each with a
+/// This is one pass, unless an operand is traced. Then it is a product and two norms, each with a
 /// derivative.
 #[track_caller]
 pub(crate) fn cosine<A, B, D, U, X>(

@@ -65,7 +65,7 @@ pub(super) type Pull<Flat, E> = Arc<
         + Sync,
 >;
 
-/// The shape of a gradient differs from that of its array.
+/// The error for a gradient whose shape differs from that of its array.
 pub struct WrongShape {
     #[cfg_attr(not(feature = "std"), allow(dead_code))]
     pub(super) found: Vec<usize>,

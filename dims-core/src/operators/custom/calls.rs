@@ -77,7 +77,7 @@ impl<E: Element> ArrayResults<E> {
     }
 }
 
-/// The step that runs an operation at each position of all dims. Its operands are the tensors.
+/// The step that runs an operation on all examples. Its operands are the tensors.
 struct ArrayStep<'a, O, Args> {
     op: &'a O,
     /// The number of examples.

@@ -42,7 +42,8 @@ impl<'a, T: Element> Examples<'a, T> {
         self.counts.iter().product()
     }
 
-    /// The array, if it is the same for all examples.
+    /// The array of a tensor without dims, which is the same for all examples. `None` if the tensor
+    /// has dims.
     pub fn same(&self) -> Option<ArrayViewD<'a, T>> {
         let varies = self.layout.strides.iter().any(|&stride| stride != ABSENT);
         (!varies).then(|| view(&self.layout.axes, self.data))
@@ -131,7 +132,7 @@ pub trait Takes<Args: 'static>: 'static {
         layouts: &[ArrayLayout],
         flat: &mut Self::Flat,
     ) -> Result<(), WrongShape>;
-    /// The operands of a step.
+    /// The operands of a step, as buffers.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     fn of_fields(operands: &[Field]) -> Vec<Box<dyn AnyBuffer>>;

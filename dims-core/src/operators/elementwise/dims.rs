@@ -93,7 +93,7 @@ negative_dims! {
 #[doc(hidden)]
 pub type IndicesAlong<D> = Named<isize, (D,), Rank0, Iota<'static, D, NoSize<D>>>;
 
-/// An operation on a number and the indices along a declared dim.
+/// The result of an operation on a number and the indices along a declared dim.
 #[doc(hidden)]
 pub type NumberAndIndices<O, D> =
     Named<isize, (D,), Rank0, Binary<O, Scalar<isize>, Iota<'static, D, NoSize<D>>>>;

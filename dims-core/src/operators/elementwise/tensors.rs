@@ -152,7 +152,7 @@ impl<T: Logic, S: Dims, R: Rank, E> core::ops::Not for &Named<T, S, R, E> {
     }
 }
 
-/// A scalar on the left of a tensor.
+/// The result of an operation with a scalar on the left of a tensor.
 pub type ScalarOut<O, T, A> = Named<
     <O as BinaryOp<T, T>>::Out,
     <A as AsTensor>::Dims,

@@ -1,4 +1,4 @@
-//! Systems of linear equations, inverses and determinants.
+//! Systems of linear equations, inverses, determinants and Cholesky decompositions.
 
 use super::Operable;
 use super::matrices::{MatrixBatch, RealElem, RightSides};
@@ -42,10 +42,10 @@ impl Triangular {
 /// [`slogdet`](LinearSystems::slogdet).
 pub type SignAndLog<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<RealElem<A>, A, X>);
 
-/// Square matrices along two dims of a tensor: their inverses and determinants, and systems of
-/// equations. All other dims are a batch. The methods run immediately. In a batch, real matrices
-/// with at most 16 rows and at most 16 right-hand sides are computed several at once. The crate
-/// `faer` computes all others.
+/// Square matrices along two dims of a tensor: their inverses, determinants and Cholesky
+/// decompositions, and systems of equations. All other dims are a batch. The methods run
+/// immediately. In a batch, real matrices with at most 16 rows and at most 16 right-hand sides are
+/// computed several at once. The crate `faer` computes larger systems and complex matrices.
 ///
 /// A matrix maps vectors along `columns` to vectors along `rows`:
 /// `y[rows] = sum over columns of a[rows, columns] * x[columns]`. So `b` in `a x = b` has the dim
@@ -81,7 +81,8 @@ pub trait LinearSystems: Computable {
             .alike(MatrixWork::Cholesky)
     }
 
-    /// The inverse: `sum over c of a[r, c] * out[s, c]` is 1 where `r == s`, else 0. As a matrix,
+    /// The inverse: `sum over c of a[r, c] * out[s, c]` is 1 where `r == s`, and 0
+    /// elsewhere. As a matrix,
     /// the result has its rows along `columns`, and its columns along `rows`:
     /// `(a.inverse(r, c) * b).sum(r)` is `a.solve(b, r, c)`, but `solve` is faster and more
     /// precise.

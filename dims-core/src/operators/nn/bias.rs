@@ -1,4 +1,4 @@
-//! The absence of a bias.
+//! A placeholder for the bias of a layer that has none.
 
 /// Replaces the bias in a layer that has none.
 ///

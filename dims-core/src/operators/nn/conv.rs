@@ -42,7 +42,7 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A window has one dim for each dim that it slides along.
+/// The condition that a window has one dim for each dim that it slides along.
 #[diagnostic::on_unimplemented(
     message = "a window needs one dim for each dim that it slides along",
     label = "expected as many dims as the window slides along"
@@ -116,7 +116,7 @@ macro_rules! convolutions {
 }
 
 convolutions! {
-    /// A convolution (a cross-correlation, as everywhere in neural networks) along any number of
+    /// A convolution (a cross-correlation, as usual in neural networks) along any number of
     /// dims: one for `conv1d`, two for `conv2d`, three for `conv3d`.
     ///
     /// ```text
@@ -186,7 +186,7 @@ impl<C: DimList, P: DimList, K: DimList> Convolve<C, P, K> {
         Convolve { channels, dims, window, steps: Window::new() }
     }
 
-    /// Sets the stride, the padding and the dilation.
+    /// Sets how the window moves: its stride, padding, dilation and output padding.
     pub fn steps(self, steps: Window) -> Self {
         Convolve { steps, ..self }
     }

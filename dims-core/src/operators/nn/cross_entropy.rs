@@ -47,7 +47,7 @@ pub struct CrossEntropy<J, W = Unweighted> {
     pub weights: W,
 }
 
-/// All classes have the weight 1.
+/// Gives all classes the weight 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unweighted;
 
@@ -136,7 +136,7 @@ impl<T, C: Brand, A: Computable<Elem = T, Dims = (C,), Rank = Rank0>> ClassWeigh
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 
     fn evaluate(self, count: usize, origin: Origin) -> Result<Option<Named<T, (C,)>>, DimError> {
-        // (A take along the classes does not unify their number with that of another operand.)
+        // (`Take` along the classes does not compare their number with that of another operand.)
         let (weights, mut shape) = (self.into_named(), Shape::new::<(C,), Rank0>());
         shape.unify(0, count, origin)?;
         weights.unify(&mut shape)?;

@@ -137,8 +137,8 @@ pub trait Normalization: AsTensor {
         along_lines::<NamedOf<Self>, D, _>(checked(self, &dims)?, RootMeanSquare(eps))
     }
 
-    /// Like [`layer_norm`](Normalization::layer_norm), over `dims` and over each of `groups` equal
-    /// parts of `channels`.
+    /// Splits `channels` into `groups` equal parts, and normalises each part over its channels and
+    /// `dims`, like [`layer_norm`](Normalization::layer_norm).
     #[panicking_twin("so are a negative `eps`, and groups that do not divide the channels")]
     fn try_group_norm<C, D, X, Y>(
         self,
@@ -169,7 +169,8 @@ pub trait Normalization: AsTensor {
     }
 
     /// Like [`layer_norm`](Normalization::layer_norm), and also returns the mean and the variance.
-    /// This is batch normalisation in training, over the batch and all dims except the channels.
+    /// For batch normalisation in training, `dims` are the batch and all other dims except the
+    /// channels.
     #[panicking_twin("so are a negative `eps`, and a single value for each channel")]
     fn try_batch_norm<D: DimsOf<Self::Dims, X>, X: AllPlay<DataChannel>>(
         self,

@@ -14,7 +14,8 @@ use crate::types::set::{Dims, NamedOnce, NoDim, NotYetBound, Union};
 use crate::types::size::{ProductOf, SameSize, SizeWith, SizesTogether};
 
 condition! {
-    /// Static sizes whose product is the size of `Whole`. Dynamic sizes are checked at run time.
+    /// The condition that the static `Sizes` multiply to the size of `Whole`. Dynamic sizes are
+    /// checked at run time.
     #[diagnostic::on_unimplemented(
         message = "`{Whole}` has `{Size}` elements, which is not the product of `{Sizes}`",
         label = "the static sizes do not fit together"
@@ -23,7 +24,8 @@ condition! {
 }
 
 condition! {
-    /// Static sizes whose sum is the size of `Whole`. Dynamic sizes are checked at run time.
+    /// The condition that the static `Sizes` add up to the size of `Whole`. Dynamic sizes are
+    /// checked at run time.
     #[diagnostic::on_unimplemented(
         message = "`{Whole}` has `{Size}` elements, which is not the sum of `{Sizes}`",
         label = "the static sizes do not add up"

@@ -69,7 +69,7 @@ pub(super) fn sliced<A: Computable>(
     }
     let len = len.div_ceil(step);
     // If there is a second element, the step to it is within the dim. Otherwise the step is not
-    // used, and may overflow.
+    // used, and may not fit into `isize`.
     let step = if len > 1 || step == 1 { step as isize } else { 0 };
     // A local dim keeps the size of the whole dim.
     dim.resized().unify(len, None)?;
