@@ -1,5 +1,5 @@
-//! Compares the routes of the dispatcher of matrix products: the time of each shape by each route
-//! that can compute it.
+//! Compares the routes of matrix products: measures the time of each shape by each route that can
+//! compute it.
 //!
 //! `cargo bench -p typed-dims-kernels --bench routes` prints a line for each shape and element
 //! type: microseconds of one product by each route, with the dispatcher's choice marked by `*`, and
@@ -24,7 +24,7 @@ const TURN: Duration = Duration::from_millis(1);
 /// A route whose first turn takes this many times longer than another's is not measured again.
 const HOPELESS: u32 = 8;
 
-/// The layout of a matrix: contiguous along its rows, along its columns, or neither.
+/// The layout of a matrix: row-major, column-major, or without adjacent elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum OperandLayout {
     Rows,
@@ -65,7 +65,7 @@ const TRANSPOSED_B: [OperandLayout; 3] = [Rows, Columns, Rows];
 /// The left matrix is column-major.
 const TRANSPOSED_A: [OperandLayout; 3] = [Columns, Rows, Rows];
 
-/// `m` x `k` by `k` x `n`.
+/// The products to measure. The sizes are `m`, `k` and `n`, for an `m` x `k` by a `k` x `n` matrix.
 const SHAPES: &[Shape] = &[
     shape("small", 1, [4, 4, 4], ROW_MAJOR),
     shape("small", 1, [8, 8, 8], ROW_MAJOR),

@@ -18,7 +18,7 @@
 //! leading dimension. A batch makes one call for each product. Products of half precisions are
 //! computed in `f32`, so they run there too. The kernels of this crate still compute small products
 //! (up to 16 x 16 x 16), and products with overlapping windows, steps, reversed axes or integers.
-//! `explain` shows the same plan for both.
+//! `explain` does not show which of the two computes a product.
 //!
 //! **Threads.** With the feature `rayon`, large products are split for its threads first, and each
 //! piece is one call. Limit either the BLAS (`OPENBLAS_NUM_THREADS=1`) or rayon

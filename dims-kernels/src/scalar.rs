@@ -71,7 +71,8 @@ pub trait Ordered: Num + PartialOrd {
     const LOWEST: Self;
     /// The greatest value.
     const HIGHEST: Self;
-    /// The remainder with the sign of `self`, like Rust's `%`. Integers: panics if `other` is 0.
+    /// The remainder with the sign of `self`, like Rust's `%`. For integers, panics if `other` is
+    /// 0.
     fn rem(self, other: Self) -> Self;
     /// The greater value; NaN if either is NaN.
     fn maximum(self, other: Self) -> Self;

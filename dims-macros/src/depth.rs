@@ -7,20 +7,20 @@ use std::cmp::Reverse;
 use std::iter::Peekable;
 use std::vec;
 
-/// The greatest cost of the tokens around one token. An unoptimized macro needs about 2 KB of stack
-/// per unit; rustc has 8 MB.
+/// The greatest total cost of the tokens around one token. An unoptimized macro needs about 2 KB of
+/// stack per unit; rustc has 8 MB.
 const MOST: usize = 3000;
 
-/// A group. Patterns, calls and blocks inside it need the most stack.
+/// The cost of a group. Patterns, calls and blocks inside it need the most stack.
 const GROUP: usize = 16;
 
-/// `<`, which may open type arguments.
+/// The cost of `<`, which may open type arguments.
 const ANGLE: usize = 24;
 
-/// A prefix operator, `if` or another keyword.
+/// The cost of a prefix operator, `if` or another keyword.
 const PREFIX: usize = 8;
 
-/// Any other sign, and brackets after an operand.
+/// The cost of any other sign, and of brackets after an operand.
 const SIGN: usize = 2;
 
 /// Returns an error if a macro's input is nested too deeply to parse.

@@ -48,7 +48,8 @@ pub fn last_name(ty: &Type) -> Option<&Ident> {
 }
 
 /// The bounds that an impl for a struct needs so that a field's type implements `of`: one for each
-/// part of the type that depends on a generic parameter.
+/// part of the type that depends on a generic parameter. If a part is a tensor, its element type
+/// gets the bound `of_element` instead.
 ///
 /// Only parameters that can be layers or elements need one. A tensor over generic dims implements
 /// `of` wherever the struct itself is well-formed, and so does a type whose parameters are all

@@ -1,5 +1,5 @@
-//! Keys of brands: the position of a dim in its macro call, then a hash of its source location and
-//! name.
+//! Keys of dims: the position of a dim in its macro call, then a hash of its package, source
+//! location and name.
 //!
 //! Keys are stateless: the same source gives the same keys, so builds are reproducible and
 //! incremental.
@@ -72,9 +72,9 @@ fn nested(number: u64, digits: u32, end: TokenStream, krate: &TokenStream) -> To
 /// The maximum number of dims that one macro call can make.
 pub const MOST: usize = 0x100;
 
-/// The path of a source file relative to its package, so that keys do not depend on the location of
-/// a checkout or of cargo's registry. Keys determine the order of dims in rustc's messages.
-/// Relative paths already start at the workspace.
+/// The path of a source file without the part that it shares with the path of its package, so that
+/// keys do not depend on the location of a checkout or of cargo's registry. Keys determine the
+/// order of dims in rustc's messages. Relative paths already start at the workspace.
 fn from_here(file: &Path, package: &Path) -> PathBuf {
     if file.is_relative() {
         return file.to_owned();

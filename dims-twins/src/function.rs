@@ -13,9 +13,11 @@ pub struct Function {
     /// All tokens that follow. The last one is the body, or the semicolon of a required trait
     /// method.
     tokens: Vec<TokenTree>,
-    /// The positions of the name, the parameter list, and the bounds.
+    /// The position of the name in `tokens`.
     name: usize,
+    /// The position of the parameter list.
     list: usize,
+    /// The position of `where`, or of the last token if there are no bounds.
     bounds: usize,
     parameters: Vec<Vec<TokenTree>>,
     /// The value type of the `Result`.

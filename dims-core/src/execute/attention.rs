@@ -71,8 +71,8 @@ where
     M: Expr<Elem = bool>,
     B: Expr<Elem = Q::Elem>,
 {
-    /// Computes the result over the loops of a shape with the dims `U`. If an operand or the
-    /// bias is traced, or the mask is recorded, this is a step of the program.
+    /// Computes the result over the loops of a shape with the dims `U`. If an operand or the bias
+    /// is traced, or the mask is recorded, this is a step of the program.
     #[track_caller]
     pub(crate) fn execute<U: Dims>(
         &self,

@@ -174,7 +174,7 @@ pub(crate) fn summed<A: LoopKernel<Elem: Num>>(
     step.reduce(data, result.kept, result.reduced, ReductionKind::Sum, "einsum!")
 }
 
-/// A contraction if that shares work, else one fused pass.
+/// A contraction if that shares work, otherwise one fused pass.
 fn contracted<A: LoopKernel<Elem: Num>>(
     product: &A,
     factors: LoopFactors<'_, A::Elem>,

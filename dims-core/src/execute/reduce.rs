@@ -157,8 +157,8 @@ macro_rules! scans {
 /// ```
 ///
 /// `nansum` and the other methods that begin with `nan` treat NaN as a missing number, and skip it.
-/// All except `nansum` take several passes over the expression. To count the elements
-/// that are not NaN, write `(!x.is_nan()).count(Day)`.
+/// All except `nansum` take several passes over the expression. To count the elements that are not
+/// NaN, write `(!x.is_nan()).count(Day)`.
 ///
 /// ```
 /// use typed_dims::prelude::*;

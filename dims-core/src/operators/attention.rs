@@ -98,6 +98,7 @@ condition! {
 /// | | scores |
 /// |---|---|
 /// | `true` | unchanged |
+/// | `false` | minus infinity |
 /// | a tensor of `bool` | minus infinity where it is `false` |
 /// | a tensor of `T` | plus the tensor |
 /// | `(mask, bias)`, one of each | plus the bias, minus infinity where the mask is `false` |

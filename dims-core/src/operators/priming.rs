@@ -1,5 +1,6 @@
 //! Tensors with two axes of the same kind, along a dim and along its prime:
-//! [`prime`](Priming::prime), [`compose`](Priming::compose) and others. See [`Prime`](crate::types::prime).
+//! [`prime`](Priming::prime), [`compose`](Priming::compose) and others. See
+//! [`Prime`](crate::types::prime).
 
 use crate::error::DimError;
 use crate::execute::reduce::sum;

@@ -113,7 +113,8 @@ pub trait Selecting: Computable {
         Ok(Named::from_expr(Take::new(self, dim, index.into_named().expr)?))
     }
 
-    /// Lets negative indices count from the end: `v` where `v >= 0`, else `size + v`. Lazy.
+    /// Lets negative indices count from the end: `v` where `v >= 0`, and `size + v` elsewhere.
+    /// Lazy.
     ///
     /// `size` must be the size of the axis that the indices select from: a dim that has a size
     /// (bound, static, or `D.of(n)`), or a number. It cannot be checked against the axis, because
@@ -218,7 +219,7 @@ pub trait Selecting: Computable {
         scatter::<Self, D, J, I, V, Y, _>(self, &dims, into, index, ScatterWork::replacing(fill))
     }
 
-    /// 1 where the index along the new dim `classes` equals the element, else 0:
+    /// 1 where the index along the new dim `classes` equals the element, and 0 elsewhere:
     /// `out[.., c] = (x[..] == c)`. Lazy.
     ///
     /// `classes` must have a size. Elements that are out of range give zeros.
@@ -234,7 +235,7 @@ pub trait Selecting: Computable {
         Named::from_expr(Unary { op: ops::Cast(PhantomData), a: equal })
     }
 
-    /// `value` where the mask is true, else the element: `select(mask, value, x)`. Lazy.
+    /// `value` where the mask is true, and the element elsewhere: `select(mask, value, x)`. Lazy.
     fn masked_fill<M: Operand<bool>>(self, mask: M, value: Self::Elem) -> MaskedFill<Self, M>
     where
         M::Dims: Union<Self::Dims>,

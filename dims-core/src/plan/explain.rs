@@ -91,8 +91,8 @@ impl fmt::Display for Plan {
 ///
 /// A product shows the dims of both operands and of the result, then its rows, sum and columns. A
 /// step ends with the source location of the operation. Comparisons of tensors with `==` and
-/// printing cannot report theirs. Steps of a [gradient](crate::grad) are marked as such and name the
-/// location of the step that they differentiate:
+/// printing cannot report theirs. Steps of a [gradient](crate::grad) are marked as such and name
+/// the location of the step that they differentiate:
 ///
 /// ```
 /// use typed_dims::grad::grad;

@@ -61,8 +61,10 @@ pub type Supports = SmallVec<[AxisSet; 4]>;
 /// Whether the product of these factors is faster as a contraction than as one fused loop over all
 /// axes.
 ///
-/// It is faster if some factors lack axes that others have, because work is then shared. Products
-/// with an empty axis, or with an axis along which no factor varies, are left to the fused loop.
+/// It is faster where work can be shared. Two factors share work if they have rows, columns and a
+/// common sum, or if one of them can be summed over an axis before the product. Three or more share
+/// work if one of them lacks an axis that another has. Products with an empty axis, or with an axis
+/// along which no factor varies, are left to the fused loop.
 pub fn is_worthwhile(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> bool {
     if supports.len() < 2 || sizes.len() >= AxisSet::BITS as usize || sizes.contains(&0) {
         return false;

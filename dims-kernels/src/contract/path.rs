@@ -79,7 +79,7 @@ fn cheapest(sets: &[AxisSet], sizes: &[usize], result: AxisSet) -> (usize, usize
 /// For each set of operands, as bits, one of the two parts whose product it is.
 type Tree = Vec<usize>;
 
-/// The path with the fewest multiplications, and their number.
+/// The path with the fewest multiplications, and their number. `None` if the number is not finite.
 fn cheapest_tree(sets: &[AxisSet], sizes: &[usize], result: AxisSet) -> Option<(Tree, f64)> {
     let all = (1usize << sets.len()) - 1;
     let mut axes = vec![0; all + 1];

@@ -26,7 +26,7 @@ pub fn can_multiply<T: Num>(product: &Product<T>) -> bool {
     is_installed::<T>() && cblas_arguments(product).is_some()
 }
 
-/// Computes the product, if it [can](can_multiply).
+/// Computes a product for which [`can_multiply`] returns true.
 ///
 /// # Safety
 ///

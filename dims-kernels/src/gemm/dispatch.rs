@@ -60,7 +60,7 @@ enum ElementClass {
 }
 
 impl ElementClass {
-    /// A compile-time constant for each type.
+    /// The class of a type, a compile-time constant.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn of<T: 'static>() -> Self {
         let is = |other: TypeId| TypeId::of::<T>() == other;
@@ -98,11 +98,11 @@ fn route<T: Num>(product: &Product<T>, row_major: bool) -> Route {
     }
 }
 
-/// Computes a product. If the caller passes a constant layout, the strides are not compared at run
-/// time.
+/// Computes a product. If the caller passes a constant layout, the orientation of the matrices need
+/// not be found at run time.
 ///
-/// The first test of the dispatcher is inlined into the caller: a 4 x 4 product takes 350
-/// instructions, and 30 more if all tests run.
+/// The first test of the dispatcher is inlined into the caller: a product of two 4 x 4 matrices
+/// takes 350 instructions, and 30 more if all tests run.
 ///
 /// # Safety
 ///
@@ -311,8 +311,8 @@ fn is_for_unpacked<T>(product: &Product<T>) -> bool {
     let is_far = k > params::unpacked::FEW_LINES && line >= 4 * params::PAGE
         || k >= params::unpacked::MANY_LINES && line.is_multiple_of(params::PAGE);
     // A tile has too few rows to keep the multipliers busy. If one tile spans a whole line, the
-    // lines are read in memory order, which is still fast enough. So is a right matrix of up to
-    // four pages.
+    // lines are read in memory order, which is still fast enough. A right matrix of up to four
+    // pages is fast enough, too.
     let is_short = m < params::unpacked::MIN_ROWS
         && n.saturating_mul(size) > params::unpacked::TILE_BYTES
         && k.saturating_mul(n) > 4 * params::PAGE / size;
@@ -326,8 +326,8 @@ fn is_for_unpacked<T>(product: &Product<T>) -> bool {
         && m.saturating_mul(k).saturating_mul(size) <= params::unpacked::MAX_LEFT_BYTES
 }
 
-/// Whether one of the matrices has so few rows or columns that their sums fit in registers, and the
-/// other is contiguous along one of its axes.
+/// Whether the left matrix has so few rows, or the right one so few columns, that their sums fit in
+/// registers, and the other matrix is contiguous along one of its axes.
 #[inline]
 fn has_few_rows<T>(product: &Product<T>) -> bool {
     let Product { m, n, a, b, .. } = product;
@@ -385,8 +385,9 @@ pub fn fills_panels(m: usize, n: usize) -> bool {
     m >= params::panels::MIN_ROWS && n >= params::panels::MIN_COLUMNS
 }
 
-/// With at least this many rows, the library multiplies by a column-major matrix as fast as
-/// [`panels`] do, since it packs the left matrix as well.
+/// The number of rows from which the library multiplies by a column-major matrix at least as fast
+/// as [`panels`] do, because it packs the left matrix as well. Without the feature `gemm` there is
+/// no such number.
 #[inline]
 pub fn library_rows() -> usize {
     if cfg!(feature = "gemm") { params().library_rows } else { usize::MAX }

@@ -41,7 +41,8 @@ pub type ComplexGemm<T> = unsafe extern "C" fn(
     c_int,
 );
 
-/// The matrix products of a BLAS, by element type. Where one is `None`, this crate's kernels run.
+/// The matrix products of a BLAS, by element type. Where one is `None`, products run as without a
+/// BLAS.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gemm {
     /// Products of `f32`.

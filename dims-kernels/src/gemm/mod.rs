@@ -116,8 +116,8 @@ impl<T> Product<T> {
         if self.needs_transpose_for_b() { self.transposed() } else { *self }
     }
 
-    /// The product, or its transpose, whichever has a row-major result: columns closer together
-    /// than rows.
+    /// The product, or its transpose, whichever has a row-major result, whose columns are at most
+    /// as far apart as its rows.
     #[inline]
     pub fn with_row_major_c(&self) -> Self {
         if self.has_row_major_c() { *self } else { self.transposed() }

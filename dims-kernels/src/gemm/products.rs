@@ -135,8 +135,9 @@ impl<T: Num> ProductRun<T> {
         });
     }
 
-    /// The offsets of the elements of a sum over several loops, if the products are small. One long
-    /// sum is faster than many short ones, each of which reads and writes the result.
+    /// The offsets of the elements of a sum over several loops, if the products are small and the
+    /// sum has at most [`MAX_SCATTERED`] elements. One long sum is faster than many short ones,
+    /// each of which reads and writes the result.
     fn scattered(&self) -> Option<Vec<(isize, isize)>> {
         let sums = &self.loops[self.results..];
         let count = count(sums).saturating_mul(self.first.k);

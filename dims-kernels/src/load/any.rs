@@ -42,9 +42,8 @@ impl<'k, T: Element> AnyElements<'k, T> {
     }
 }
 
-// SAFETY: the pointers of elements in memory are those of `Strided`. There are no pointers to
-// computed elements. `current` points to all elements of the tile, as `Strided` and `TileSource`
-// promise.
+// SAFETY: `starts` and `steps` return pointers of `Strided`, and none to computed elements.
+// `current` points to all elements of the tile, as `Strided` and `TileSource` promise.
 unsafe impl<T: Element> Kernel for AnyElements<'_, T> {
     type Elem = T;
     type TileReader = *const T;

@@ -49,7 +49,7 @@ pub unsafe trait Kernel: Sized {
     type Elem: Copy + 'static;
 
     /// Whether every element can be computed, even those that a `select` does not take: there is no
-    /// division by an integer 0 and no call of a user's closure.
+    /// integer division, which panics for 0, and no call of a user's closure.
     const TOTAL: bool = true;
 
     /// Whether kernels of one expression can run on several threads; `false` if the expression
@@ -101,10 +101,11 @@ pub unsafe trait Kernel: Sized {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn prefetch<I: Isa>(&mut self, _: &Tile<'_>) {}
 
-    /// Finds rows that are read from memory unchanged: `starts[r]` is the element at `at`, `r`
-    /// steps further along the loop `along`, and the row is contiguous along the innermost loop.
-    /// Returns whether there are such rows, which only tensors have. An index that is out of range
-    /// is recorded as a fault. The next tile must be loaded without [`moved`](Tile::moved).
+    /// Finds rows that are read from memory unchanged: `starts[r]` points to the element `r` steps
+    /// after `at` along the loop `along`, and the row is contiguous along the innermost loop.
+    /// Returns whether there are such rows; only elements of tensors have them. An index that is
+    /// out of range is recorded as a fault. The next tile must be loaded without
+    /// [`moved`](Tile::moved).
     #[cfg_attr(not(unoptimized), inline(always))]
     fn starts<I: Isa>(
         &mut self,
@@ -268,7 +269,7 @@ pub fn write_tiles<I: Isa, K: Kernel>(
 
 /// The value of a monotone kernel at the start of a tile that was loaded without a mask, and the
 /// position among the next `len` elements where it changes (`len` if it does not). The search
-/// starts at `guess`, which is set to the position found.
+/// starts at `guess`, which is set to the position if there is a change.
 ///
 /// # Safety
 ///
@@ -304,10 +305,10 @@ pub unsafe fn change<I: Isa, K: Kernel<Elem = bool>>(
     (first, other)
 }
 
-/// An index that was out of range for an element that was read.
+/// An index outside of the axis that it selects from.
 #[derive(Clone, Debug)]
 pub struct IndexFault {
-    /// The axis, and the dims that the index is computed from.
+    /// A description of the axis, and of the dims that the index is computed from.
     pub what: String,
     /// The index.
     pub index: i128,

@@ -12,9 +12,9 @@ pub struct SelectKernel<C, A, B> {
     cond: C,
     a: A,
     b: B,
-    /// The position where a monotone condition changes along a tile, and whether it holds before
-    /// that position (0) or from there on (-1).
+    /// The position where a monotone condition changes along a tile.
     until: i32,
+    /// 0 if the condition holds before that position, -1 if it holds from there on.
     flip: i32,
     /// The position of the previous change, along the same or an earlier tile or line.
     guess: usize,

@@ -134,7 +134,7 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
         self.buffer.clear();
         self.buffer.reserve(tile.len);
         // An element that is masked out or faulty is never read, but must have some value: that of
-        // a nearby element.
+        // a valid element of the tile.
         let mut filler = None;
         let mut behind = 0;
         for x in 0..tile.len {

@@ -50,7 +50,7 @@ pub fn sort_few<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     }
 }
 
-/// Axes from the greatest stride to the least.
+/// Axes from the greatest stride to the least, in absolute value.
 pub fn sorted(axes: AxisSet, strides: &[isize]) -> Order {
     let mut order: Order = each(axes).collect();
     sort_few(&mut order, |&axis| Reverse(strides[axis].unsigned_abs()));

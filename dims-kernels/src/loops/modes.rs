@@ -139,8 +139,8 @@ impl<'r> ResultMemory<'r> {
         Some(unsafe { slice::from_raw_parts(self.start.cast(), self.len) })
     }
 
-    /// The elements as numbers, if possible: 0 and 1 for `bool`s, absolute values for complex
-    /// numbers.
+    /// The elements as numbers: 0 and 1 for `bool`s, absolute values for complex numbers. `None`
+    /// for other types, such as `i128`.
     pub fn values(&self) -> Option<Box<dyn Iterator<Item = f64> + 'r>> {
         macro_rules! of {
             ($($element:ty, |$x:ident| $value:expr;)*) => {$(

@@ -28,8 +28,8 @@ pub struct Nest {
     pub result: ManuallyDrop<SmallVec<[isize; INLINE_LOOPS]>>,
     strides: ManuallyDrop<SmallVec<[isize; INLINE_STRIDES]>>,
     offsets: ManuallyDrop<SmallVec<[isize; INLINE_LOOPS]>>,
-    /// The set of packed operands, as bits, and the strides of all operands after packing; empty if
-    /// none is packed.
+    /// The set of packed operands, as bits, and the strides of all operands after packing. There
+    /// are no such strides if no operand is packed.
     packed: (u64, ManuallyDrop<Vec<isize>>),
     /// Whether the types guarantee that all strides along the innermost loop are 1.
     pub typed: bool,
@@ -58,7 +58,8 @@ pub type NestParts = SmallVec<[Nest; 1]>;
 type MergedLoops = SmallVec<[(usize, usize); INLINE_LOOPS]>;
 
 impl Nest {
-    /// Loops over `order`, in that order: for a result with this layout.
+    /// Loops over the axes `order`, the outermost first, for a result that is contiguous in this
+    /// order.
     pub fn map(sizes: &[usize], order: &[usize], rows: &Rows) -> Self {
         let mut loops = MergedLoops::new();
         merge(&mut loops, sizes, order, rows);
@@ -88,9 +89,10 @@ impl Nest {
         }
     }
 
-    /// Loops over `kept` axes and reduced axes, for operands whose types guarantee that all of them
-    /// are contiguous along `order`, the last axis fastest. That axis is the innermost loop. Other
-    /// kept loops are outside of reduced loops.
+    /// Loops over the `kept` axes and the others, which are reduced, for operands whose types
+    /// guarantee that all of them are contiguous along `order`, the last axis fastest. The last
+    /// axis of more than one element is the innermost loop. Other kept loops are outside of reduced
+    /// loops.
     pub fn typed_reduce(order: &[usize], sizes: &[usize], kept: &[usize], operands: usize) -> Self {
         // Adjacent axes that are both kept or both reduced form one loop.
         let mut loops: SmallVec<[(usize, bool); INLINE_LOOPS]> = SmallVec::new();
@@ -164,8 +166,8 @@ impl Nest {
         }
     }
 
-    /// Loops over `blocks`, and within each over `lines`: for a result with this layout that is
-    /// processed block by block.
+    /// Loops over the axes `blocks`, and inside them over `lines`, for a result that is contiguous
+    /// in this order and processed block by block.
     pub fn blocks(sizes: &[usize], blocks: &[usize], lines: &[usize], rows: &Rows) -> Self {
         let mut loops = MergedLoops::new();
         merge(&mut loops, sizes, blocks, rows);
@@ -375,8 +377,8 @@ fn merge(loops: &mut MergedLoops, sizes: &[usize], order: &[usize], rows: &Rows)
 const MIN_LONG_LOOP: usize = 256;
 
 /// Which operands have to be packed so that the last kept loop can be the innermost one, for
-/// reductions over a short loop. `None` if packing is not needed, or operands are not reused often
-/// enough to be packed.
+/// reductions over a short loop. `None` if the kept loop is short, the reduced loop is not, no
+/// operand needs packing, or an operand would not be reused often enough.
 fn worth_packing(loops: &[(usize, usize)], outer: usize, rows: &Rows) -> Option<u64> {
     let &(width, axis) = loops[..outer].last()?;
     let &(short, _) = loops[outer..].last()?;
@@ -408,7 +410,7 @@ pub struct OperandRows<'n> {
     packed_strides: &'n [isize],
 }
 
-/// The position of an operand's elements along the loops.
+/// The offset of an operand's elements, and their strides along the loops.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'n> {
     /// The offset of the first element from the origin of the operand's axes.

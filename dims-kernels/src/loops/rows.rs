@@ -45,7 +45,8 @@ impl Rows {
         }
     }
 
-    /// Adds a row of zeros for the next operand: it does not vary along any axis.
+    /// Adds a row of zeros for the next operand, and returns it so that the caller can set the
+    /// strides.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn push(&mut self) -> &mut [isize] {
         let start = self.len * self.axes;
@@ -63,7 +64,7 @@ impl Rows {
         self.offsets.resize(2 * self.len, 0);
     }
 
-    /// Adds a row of zeros for the next operand, whose element at the origin of the loops has this
+    /// Like [`push`](Rows::push), for an operand whose element at the origin of the loops has this
     /// offset.
     pub fn push_at(&mut self, offset: isize) -> &mut [isize] {
         self.push();

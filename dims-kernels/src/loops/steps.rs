@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::panic::Location;
 
-/// One pass over memory, or one family of matrix products.
+/// A step of a plan, such as a pass over memory or a batch of matrix products.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PlanStep {
@@ -21,18 +21,18 @@ pub enum PlanStep {
     },
     /// Elements are copied into another layout.
     Copy {
-        /// The reason: the result's order, or a contraction that needs a packed operand.
+        /// The reason, such as the order of the result, or an operand of a product.
         reason: &'static str,
         /// The loops.
         loops: Loops,
     },
-    /// Elements of an expression are combined along some loops without storing them.
+    /// Elements of an expression are combined along some loops, without being stored.
     Reduce {
         /// The reduction.
         reduction: &'static str,
         /// The expression.
         expression: String,
-        /// The loops; the kept ones come first.
+        /// The loops. Kept loops come first, except that the innermost loop may be kept, too.
         loops: Loops,
         /// The number of elements that are combined for each element of the result.
         count: usize,
@@ -50,7 +50,8 @@ pub enum PlanStep {
         /// The number of parts that the lines were split into for threads.
         threads: usize,
     },
-    /// Means weighted by a softmax of products, computed in tiles.
+    /// Attention: means of values, weighted by a softmax of products of queries and keys, computed
+    /// in tiles.
     Attention {
         /// The number of batches.
         batch: usize,
@@ -344,7 +345,7 @@ mod unheard {
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn note(_: impl FnOnce() -> PlanStep) {}
 
-    /// Does nothing.
+    /// Does nothing, and returns `false`.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn note_if(_: impl FnOnce() -> Option<PlanStep>) -> bool {
         false

@@ -108,7 +108,7 @@ pub trait Task {
     /// a cache line are slower.
     #[allow(dead_code)] // Only used on x86-64.
     const WIDE: bool = false;
-    /// Whether the work still waits for memory when there are many elements. Then the processor's
+    /// Whether work with `WIDE` waits for memory when there are many elements. Then the processor's
     /// [parameters](crate::machine::params) decide whether to use AVX-512.
     #[allow(dead_code)] // Only used on x86-64.
     const WAITS: bool = false;

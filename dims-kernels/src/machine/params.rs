@@ -53,7 +53,7 @@ pub mod tile {
 /// 64^3 276 and 253, 128^3 280 and 259, 512^3 271 and 268, but 64 x 64 by 64 x 4096 200 and 229, 16
 /// x 1024 by 1024 x 1024 151 and 204, 4 x 128 by 128 x 512 165 and 201.
 pub mod unpacked {
-    /// With fewer rows there are too few sums to keep the multipliers busy.
+    /// The minimum number of rows. With fewer, there are too few sums to keep the multipliers busy.
     pub const MIN_ROWS: usize = 8;
     /// The largest left matrix, in bytes, that stays in the second-level cache while it is read for
     /// each vector of columns.
@@ -93,9 +93,9 @@ pub mod panels {
     pub const NC: usize = 256;
     /// The rows of a block of the left matrix, which also fits there when packed.
     pub const MC: usize = 240;
-    /// Fewer columns would leave too much of a micro-panel empty.
+    /// The minimum number of columns. Fewer would leave too much of a micro-panel empty.
     pub const MIN_COLUMNS: usize = 16;
-    /// With fewer rows it is not worth packing columns.
+    /// The minimum number of rows. With fewer, packing columns does not pay off.
     pub const MIN_ROWS: usize = 4;
     /// If the left matrix has at most this many tiles of rows, strips of the right matrix with
     /// adjacent columns are not packed: packing pays off only where a strip is read often.
@@ -121,15 +121,16 @@ pub mod skinny {
     /// How many rows of the large matrix are added to sums that start from zero. The sums of such
     /// blocks are added in pairs, so the rounding error grows with the logarithm of their number.
     pub const KC: usize = 256;
-    /// How many vectors of a line are multiplied before their sums are combined, for the same
-    /// reason as [`KC`].
+    /// How many vectors of a line are multiplied before their sums are added to the totals. Short
+    /// partial sums keep rounding errors small.
     pub const VECTORS_AT_ONCE: usize = 256;
     /// How many rows of the large matrix are added at once if its columns are adjacent: each vector
     /// of sums is loaded and stored once for these rows.
     pub const ROWS_AT_ONCE: usize = 8;
-    /// Lines that are multiplied at once and have at most this many bytes are prefetched while the
-    /// lines before them are multiplied: they are then in the first-level cache when they are read.
-    /// In longer lines, later elements are prefetched while earlier ones are multiplied.
+    /// Adjacent lines that are multiplied at once and together have at most this many bytes are
+    /// prefetched while the lines before them are multiplied, so they are in the first-level cache
+    /// when they are read. Otherwise, later elements are prefetched while earlier ones are
+    /// multiplied.
     pub const MAX_GROUP_BYTES: usize = 16 << 10;
 }
 
@@ -278,7 +279,8 @@ fn detect() -> u8 {
     u8::from(has_avx512 && is_amd([vendor.ebx, vendor.edx, vendor.ecx]) && family(version.eax) >= 0x19)
 }
 
-/// Whether the vendor's name is AMD's. The registers are in the order in which they hold it.
+/// Whether the vendor's name is AMD's. The registers are EBX, EDX and ECX, which hold the name in
+/// this order.
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 fn is_amd(vendor: [u32; 3]) -> bool {
     vendor.map(u32::to_le_bytes).as_flattened() == b"AuthenticAMD"

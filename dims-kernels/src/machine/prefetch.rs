@@ -25,7 +25,7 @@ pub const fn per_line<T>() -> usize {
     if size == 0 || size > LINE { 1 } else { LINE / size }
 }
 
-/// Prefetches the cache line of `place`.
+/// Prefetches the cache line of `place`. Does nothing on targets other than x86-64.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn prefetch<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]

@@ -1,8 +1,9 @@
 //! Work on several threads: rayon's pool, if the feature `rayon` is on and there is enough work.
 //!
-//! Parts of a result are independent, so results do not depend on the number of threads, except for
-//! the rounding of matrix products, where the size of a thread's share decides which kernel runs,
-//! and of decompositions of large matrices, which `faer` runs on several threads.
+//! Parts of a result are independent, so results do not depend on the number of threads. There are
+//! two exceptions, whose rounding may differ: matrix products, where the size of a thread's share
+//! decides which kernel runs, and decompositions of large matrices, which `faer` runs on several
+//! threads.
 
 use crate::error::Error;
 use alloc::boxed::Box;
@@ -11,7 +12,8 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// The least number of elements per thread, because passing work to another thread costs
-/// microseconds. For products, callers count 32 or 64 multiplications as one element.
+/// microseconds. For matrix products and decompositions, callers count 32 or 64 multiplications as
+/// one element.
 const WORTHWHILE: usize = 1 << 16;
 
 /// The number of parts to split work on `elements` elements into.
@@ -60,8 +62,8 @@ pub fn each<W: Send, Out: Send>(mut work: Vec<W>, f: impl Fn(W) -> Out + Sync) -
 /// A fallible piece of work for a thread.
 pub type Job<'j> = Box<dyn FnOnce() -> Result<(), Error> + Send + 'j>;
 
-/// Runs all jobs on all available threads, and returns the first error. (It is not generic, so it
-/// is compiled once.)
+/// Runs all jobs on all available threads, and returns the error of the first job that fails. (It
+/// is not generic, so it is compiled once.)
 pub fn run(jobs: Vec<Job<'_>>) -> Result<(), Error> {
     each(jobs, |job| job()).into_iter().collect()
 }
@@ -177,8 +179,9 @@ mod helped {
 
     struct SharedCall {
         state: Mutex<CallState>,
-        /// The number of threads that have joined and not left, and its limit.
+        /// The number of threads that have joined and not left.
         inside: AtomicUsize,
+        /// The maximum of `inside`.
         most: usize,
         left: Condvar,
     }
@@ -188,7 +191,8 @@ mod helped {
             self.state.lock().unwrap_or_else(PoisonError::into_inner)
         }
 
-        /// Runs on a thread of the pool.
+        /// Runs the function on a thread of the pool, unless enough threads have joined or the work
+        /// is done.
         fn join(&self) {
             let run = {
                 let state = self.state();
@@ -224,7 +228,8 @@ mod helped {
             None
         }
 
-        /// Stops more threads from joining, and waits until all that have joined have left.
+        /// Stops more threads from joining, and waits until all that have joined have left. Returns
+        /// the first panic of one of them.
         fn close(&self) -> Option<Panic> {
             self.state().run = None;
             let nobody = || self.inside.load(Ordering::Acquire) == 0;
@@ -250,8 +255,8 @@ mod helped {
         }
     }
 
-    /// Calls `run` on this thread, and on up to `helpers` others. When all have left, a panic is
-    /// resumed: this thread's, or else the first of another thread.
+    /// Calls `run` on this thread, and on up to `helpers` others. When all have left, the panic of
+    /// this thread is resumed, or else the first panic of another thread.
     ///
     /// Unlike in `rayon::scope`, this thread runs no other work of the pool while it waits, so
     /// `run` must not wait for such work.

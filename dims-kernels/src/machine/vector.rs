@@ -17,8 +17,7 @@ pub trait Vector: Copy {
     type Mask: Copy;
     /// How many accumulators fit into registers, together with the factors.
     const ACCUMULATORS: usize;
-    /// Rows of a register tile (MR): the accumulators, two vectors for each row, and the factors
-    /// fill the registers.
+    /// Rows of a register tile (MR). Each row has two vectors of accumulators.
     const MR: usize;
     /// Elements along a side of the square that [`transpose`](Vector::transpose) transposes.
     const TRANSPOSE_SIZE: usize;
@@ -27,9 +26,9 @@ pub trait Vector: Copy {
     unsafe fn load(from: *const Self::Elem) -> Self;
     unsafe fn store(self, to: *mut Self::Elem);
     unsafe fn plus(self, other: Self) -> Self;
-    /// The mask of the first `count` elements, at most all.
+    /// The mask of the first `count` elements, at most [`LEN`](Vector::LEN).
     unsafe fn first(count: usize) -> Self::Mask;
-    /// The mask of the last `count` elements, at most all.
+    /// The mask of the last `count` elements, at most [`LEN`](Vector::LEN).
     unsafe fn last(count: usize) -> Self::Mask;
     /// The elements of the mask, and zeros elsewhere. Other elements are not read.
     unsafe fn load_part(from: *const Self::Elem, mask: Self::Mask) -> Self;
@@ -41,14 +40,14 @@ pub trait Vector: Copy {
     unsafe fn plus_products(self, left: Self, right: Self) -> Self;
     /// The sum of its elements.
     unsafe fn total(self) -> Self::Elem;
-    /// The sums of the elements of four vectors: all at once, with half of the instructions.
+    /// The sums of the elements of four vectors, with half of the instructions of four totals.
     unsafe fn totals(vectors: &[Self; 4]) -> [Self::Elem; 4];
     /// `sums.0 += x * right.0` and `sums.1 += x * right.1`, where `x` is read `AT` elements after
     /// the pointer.
     ///
-    /// In assembly, because the compiler would load many `x` at once and run out of registers. By
-    /// reference, because unoptimized code would keep a copy of each vector for each row of each
-    /// tile, more than fits on a thread's stack.
+    /// It is written in assembly, because the compiler would load many `x` at once and run out of
+    /// registers. It takes the vectors by reference, because unoptimized code would keep a copy of
+    /// each vector for each row of each tile, more than fits on a thread's stack.
     unsafe fn add_products<const AT: usize>(
         sums: (&mut Self, &mut Self),
         x: *const Self::Elem,
@@ -62,7 +61,8 @@ pub trait Vector: Copy {
         step: isize,
         right: &(Self, Self),
     );
-    /// Writes columns of a matrix, each contiguous in memory, as rows that are `step` apart.
+    /// Copies a square whose columns are contiguous, at the offsets `columns`, to memory in which
+    /// the rows are contiguous and `step` apart.
     unsafe fn transpose(from: *const Self::Elem, columns: &[isize], to: *mut Self::Elem, step: usize);
     /// Runs a tile in a separate function, compiled for these vectors.
     unsafe fn run_apart(tile: impl AnyTile);
@@ -84,11 +84,10 @@ pub trait AnyTile {
     unsafe fn run(self);
 }
 
-/// Runs a tile of one of a kernel's heights.
+/// Runs a tile; with debug assertions, in a separate function.
 ///
 /// Unoptimized code reserves stack for each local of a function. A kernel that contains the tiles
-/// of all heights would need half a megabyte, more than many threads have. So with debug assertions
-/// each tile runs in a separate function.
+/// of all heights would need half a megabyte, more than many threads have.
 ///
 /// # Safety
 ///

@@ -20,7 +20,8 @@ use core::ptr::{self, NonNull, null_mut};
 use core::slice;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// Elements in memory that is returned to the pool, if there is one.
+/// Elements in memory that is freed after the last use. With the feature `std`, large memory is
+/// returned to the pool instead.
 ///
 /// Clones share the memory: the first clone allocates a few words, later ones increment a counter.
 /// Changing a buffer whose memory is shared copies the elements first.
@@ -45,7 +46,7 @@ struct VecParts<T> {
     capacity: usize,
 }
 
-/// Returns memory that no buffer uses any more to the pool.
+/// Frees memory that no buffer uses any more, or returns it to the pool.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn recycle<T>(memory: Vec<T>) {
     #[cfg(feature = "std")]

@@ -24,8 +24,9 @@ pub fn is_reserving() -> bool {
     RESERVING.get()
 }
 
-/// While this value exists, results of kernels on this thread are hollow: the memory has the right
-/// length, and kernels write nothing to it.
+/// While this value exists and a function is recorded, results of kernels on this thread are
+/// hollow, if they are `bool`s or real numbers of at most 64 bits. The memory has the right length,
+/// and kernels write nothing to it.
 pub struct HollowScope {
     before: bool,
 }

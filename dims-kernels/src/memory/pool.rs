@@ -62,7 +62,7 @@ impl Pool {
     }
 }
 
-/// Memory from the pool for `len` elements, and not many more.
+/// Memory from the pool for `len` elements, and not many more; `None` if there is no such block.
 #[inline]
 pub fn recycled<T>(len: usize) -> Option<Vec<T>> {
     if len.saturating_mul(size_of::<T>()) < LEAST { None } else { taken(len) }
@@ -88,7 +88,7 @@ fn fitting(wanted: Layout, element: usize) -> Option<FreeBlock> {
     Some(pool.blocks.swap_remove(at))
 }
 
-/// Puts memory into the pool, if it is large.
+/// Puts memory into the pool if it is large, and otherwise frees it.
 #[inline]
 pub fn recycle<T>(memory: Vec<T>) {
     if memory.capacity().saturating_mul(size_of::<T>()) >= LEAST && !needs_drop::<T>() {

@@ -54,9 +54,9 @@ pub fn is_far<T>(nest: &Nest) -> bool {
     nest.positions().saturating_mul(size_of::<T>()) > 4 * NEAR
 }
 
-/// A reduction to one element is split along the outermost loop into parts of about this many
-/// elements, at most 256, if there are elements for two parts. The split does not depend on the
-/// number of threads, so neither does the result.
+/// A reduction to one element is split along the outermost loop into at most 256 parts, each of
+/// about this many elements or more, if there are enough elements for two parts. The split does not
+/// depend on the number of threads, so neither does the result.
 const PART: usize = 1 << 17;
 
 /// A way to combine elements.

@@ -29,7 +29,7 @@ const LONG_ROWS: usize = 8;
 /// prefetch distance while it is added. For other rows, both depend on the [processor](params).
 const PREFETCH_BYTES: usize = 1 << 10;
 
-/// The maximum number of elements of a row that are added at once.
+/// The maximum number of elements that are added at once, of a row at a computed index.
 const MAX_STRIP: usize = 128;
 
 /// Reduces a nest whose innermost loop is kept, if that is worthwhile and the kernel can return

@@ -60,7 +60,7 @@ impl Batched {
         Ident::new(&format!("batch{row}"), Span::mixed_site())
     }
 
-    /// A result type with its rest.
+    /// A result type of the inner function, whose tensors have a rest.
     fn result(&self, output: &Output) -> TokenStream {
         let ty = &output.ty;
         match &output.tensor {
@@ -200,8 +200,8 @@ fn finished(batched: &Batched, block: &Block) -> TokenStream {
         let stmts = &block.stmts[..block.stmts.len() - 1];
         return quote!(#(#stmts)* #value);
     }
-    // The value at the end already has the declared type. Or there is none: the body returns
-    // earlier or never.
+    // The body has no value at its end, because it returns earlier or never, or the value already
+    // has the declared type.
     block.to_token_stream()
 }
 
@@ -464,8 +464,8 @@ fn looks(batched: &Batched) -> TokenStream {
     })
 }
 
-/// Whether a type may be an alias of a tensor type: a path, possibly borrowed, to a type that is
-/// not primitive.
+/// Whether a type may be an alias of a tensor type: a path, possibly borrowed, whose last name
+/// begins with an uppercase letter.
 fn can_be_an_alias(ty: &Type) -> bool {
     match ty {
         Type::Reference(reference) => can_be_an_alias(&reference.elem),

@@ -30,14 +30,16 @@ pub struct Batched {
 pub struct Param {
     pub pat: Pat,
     pub ty: Type,
-    /// The type for one example, and the number of its row, if it is a tensor.
+    /// If it is a tensor: the type for one example, and the number of its row if it can have extra
+    /// dims.
     pub tensor: Option<(Type, Option<usize>)>,
 }
 
 /// A result.
 pub struct Output {
     pub ty: Type,
-    /// The type for one example, and the number of its row, if there are tensors in it.
+    /// If there are tensors in it: the type for one example, and the number of their row if they
+    /// can have extra dims.
     pub tensor: Option<(Type, Option<usize>)>,
 }
 

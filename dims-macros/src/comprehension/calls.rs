@@ -96,8 +96,9 @@ const UNARY: [(&str, Having); 67] = [
     ("map", Any),
 ];
 
-/// Elementwise methods of the library with two operands, of which either may be a number. They are
-/// fused too, and so are `max` and `min`, which stand for the first two.
+/// Elementwise methods of the library with two operands, the receiver and the first argument. One
+/// of the operands may be a number. These methods are fused, too, and so are `max` and `min`, which
+/// stand for the first two.
 const BINARY: [(&str, Having); 20] = [
     ("maximum", Any),
     ("minimum", Any),

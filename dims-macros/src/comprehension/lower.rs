@@ -567,16 +567,28 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// Whether code may leave the function or the iteration around it. It cannot run in a closure then.
+/// Whether code may leave the function or the iteration around it. Such code cannot run in a
+/// closure. (A `break` of the macro itself can: the closure has a block with its label.)
 fn leaves(code: TokenStream) -> bool {
-    code.into_iter().any(|token| match token {
-        TokenTree::Group(group) => leaves(group.stream()),
-        TokenTree::Ident(word) => {
-            ["return", "await", "continue", "yield"].iter().any(|leaving| word == leaving)
+    let mut tokens = code.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let leaves = match token {
+            TokenTree::Group(group) => leaves(group.stream()),
+            TokenTree::Ident(word) if word == "break" => {
+                tokens.next_if(|next| matches!(next, TokenTree::Punct(sign) if sign.as_char() == '\''));
+                !matches!(tokens.peek(), Some(TokenTree::Ident(label)) if label == "_comprehension")
+            }
+            TokenTree::Ident(word) => {
+                ["return", "await", "continue", "yield"].iter().any(|leaving| word == leaving)
+            }
+            TokenTree::Punct(sign) => sign.as_char() == '?',
+            TokenTree::Literal(_) => false,
+        };
+        if leaves {
+            return true;
         }
-        TokenTree::Punct(sign) => sign.as_char() == '?',
-        TokenTree::Literal(_) => false,
-    })
+    }
+    false
 }
 
 /// The span of an operation.

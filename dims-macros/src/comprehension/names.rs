@@ -73,7 +73,7 @@ impl<'a> Visit<'a> for InIndices {
 }
 
 /// Checks that every index of `einsum!` is in the output or occurs more than once, and that every
-/// index of the output occurs in an operand.
+/// index of the output occurs in an operand, unless it is `$i` or has a range.
 pub fn check_einsum(program: &Program, listed: LoopId, summed: &[LoopId], mistakes: &mut Mistakes) {
     let mut places = vec![0; program.loops.len()];
     program.body.walk(&mut |node| {

@@ -78,7 +78,7 @@ pub struct Element {
     pub indices: Vec<Node>,
     /// The source text, for messages.
     pub text: String,
-    /// The end of the operand.
+    /// The span of the operand's last token.
     pub base: Span,
     /// The span of the indices.
     pub brackets: Span,

@@ -81,7 +81,7 @@ pub fn check(call: &ComprehensionCall, notation: LoopNotation) -> Result<Program
             program.body = Node::Reduce(Box::new(Reduce { name, loops: summed, body }));
         }
     }
-    // Only look for sizes if everything else is right: a misspelt loop would have none.
+    // Only look for sizes if everything else is right: a misspelt loop would have no size.
     mistakes.or(())?;
     program.sizes = sizes::steps(&program)?;
     Ok(program)

@@ -54,7 +54,7 @@ fn indexed(input: TokenStream, what: What) -> TokenStream {
 }
 
 /// The string notation of a call: numpy's if the string comes first, einops' if operands precede
-/// it.
+/// it. `None` for the indexed notation.
 fn notation(input: &TokenStream) -> Option<Notation> {
     let is_string = |input: ParseStream<'_>| -> Result<Option<Notation>> {
         if input.is_empty() || input.peek(LitStr) {

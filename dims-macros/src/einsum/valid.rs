@@ -108,8 +108,8 @@ fn is_of_letters(left: &[Array], right: Option<&[Array]>) -> bool {
     !names.contains(&result) && result.chars().all(|letter| names.iter().any(|name| name.contains(letter)))
 }
 
-/// The result of a pattern without `->`: `...`, and the indices that occur once in the operands, in
-/// alphabetical order.
+/// The result of a pattern without `->`: `...`, if an operand has it, and then the indices that
+/// occur once in the operands, in alphabetical order.
 fn implicit(inputs: &[Numbered], table: &Table, place: crate::pattern::words::Place) -> Numbered {
     let count = |axis: usize| {
         inputs.iter().flat_map(|input| &input.places).filter(|(own, _)| *own == Some(axis)).count()

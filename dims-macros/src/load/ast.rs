@@ -24,8 +24,8 @@ pub struct LoadField {
 
 /// How a field is loaded.
 pub enum How {
-    /// The array with this name. `axes` is the type of its axes in the file, `layout` that of its
-    /// order in memory.
+    /// The array with this name. `axes` is the type of its axes in the file, and `layout` the type
+    /// of the axes in their order in memory.
     Tensor { name: String, axes: Box<Type>, layout: Option<Box<Type>> },
     /// The field's own `Load` impl, from the arrays below this name.
     Nested { name: String },

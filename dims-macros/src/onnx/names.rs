@@ -3,7 +3,8 @@
 use proc_macro2::Span;
 use syn::Ident;
 
-/// `batch_size` as a dim: `BatchSize`. Arithmetic signs become words: `past + 1` is `PastPlus1`.
+/// `batch_size` as a dim: `BatchSize`. Arithmetic signs become words: `past + 1` is `PastPlus1`. In
+/// a name without spaces, `-` only separates words.
 pub fn dim(name: &str, span: Span) -> Ident {
     let mut text = String::new();
     for word in words(name) {

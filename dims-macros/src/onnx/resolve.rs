@@ -38,7 +38,7 @@ pub struct Check {
     pub place: String,
 }
 
-/// Two dims for one *dim_param*, which a tensor has twice.
+/// Two dims for the same *dim_param*, which occurs twice in a tensor.
 #[derive(PartialEq)]
 pub struct Alias {
     pub first: String,
@@ -54,7 +54,7 @@ pub struct Field {
     pub dims: Vec<Path>,
 }
 
-/// The name of an axis.
+/// The dim that an axis gets.
 #[derive(Clone)]
 enum Naming {
     New { name: Ident, by_user: bool },
@@ -165,7 +165,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// Checks that each tensor that the user lists is in the model, with as many axes.
+    /// Checks that each tensor that the user lists is in the model, with as many axes, and that the
+    /// user lists each tensor whose number of axes the model leaves open.
     fn known_tensors(&mut self, model: &Model) {
         let list = |tensors: &[OnnxTensor]| {
             tensors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n    ")
@@ -359,7 +360,8 @@ impl Resolver<'_> {
         dims.iter().map(Naming::path).collect()
     }
 
-    /// Assigns a dim to an axis. The model must say the same about all axes with this dim.
+    /// Assigns a dim to an axis. The sizes and denotations of all axes with this dim must not
+    /// differ.
     fn unify(&mut self, naming: &Naming, axis: &OnnxAxis, place: String) {
         let size = self.size(axis);
         let param = if let OnnxSize::Param(param) = &axis.size { Some(param.clone()) } else { None };

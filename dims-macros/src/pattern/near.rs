@@ -31,7 +31,7 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// `` ; did you mean `h2`? ``, or nothing.
+/// `` ; did you mean `h2`? ``, or an empty string if no candidate is near.
 pub fn hint<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
     nearest(name, candidates).map_or(String::new(), |near| format!("; did you mean `{near}`?"))
 }

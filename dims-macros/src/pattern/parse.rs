@@ -40,8 +40,10 @@ pub enum AxisKind {
 /// How deeply groups can be nested.
 const MOST_NESTED: usize = 32;
 
-/// The maximum number of arrays of a pattern, and of axes of all arrays together.
+/// The maximum number of arrays of a pattern.
 const MOST_ARRAYS: usize = 64;
+
+/// The maximum number of axes of a pattern, in all arrays together.
 const MOST_AXES: usize = 256;
 
 /// Parses a pattern.

@@ -99,7 +99,7 @@ pub struct Piece {
     pub to: Vec<usize>,
 }
 
-/// The constant.
+/// The constant that describes a pattern in the expansion.
 pub struct Plan<'p> {
     pub text: String,
     pub table: &'p Table,

@@ -51,7 +51,7 @@ pub fn find(
                 errors.at(
                     words,
                     &output.place,
-                    format!("a part of this result has {what}, but no part of an operand has the same"),
+                    format!("a part of this result has {what}, but no part of an operand has the same axes"),
                 );
                 continue;
             };

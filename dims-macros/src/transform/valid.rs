@@ -199,7 +199,7 @@ fn takes_a_slice(closure: &ExprClosure, errors: &mut Errors) {
         }
         return;
     };
-    // A named type can be a slice.
+    // A named type may be an alias of a slice.
     let can_be = match &*parameter.ty {
         Type::Reference(reference) => match &*reference.elem {
             Type::Path(path) => !is_number(path),

@@ -78,8 +78,8 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         expr.into_contiguous::<S>(Self::ORDER.as_slice()).map(|data| (data, sizes))
     }
 
-    /// Copies the elements to `places`, whose axes are `axes`, if the elements are in memory and both
-    /// are contiguous in the same order. Returns the number of elements.
+    /// Copies the elements to `places`, whose axes are `axes`, if the elements are in memory and
+    /// both are contiguous in the same order. Returns the number of elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn copy_line<E: Expr>(
         expr: &E,

@@ -167,8 +167,8 @@ impl Blocks {
     }
 }
 
-/// The elements of an expression after the work: written over elements that it owns, or else into
-/// new memory.
+/// The elements of an expression after the work. They are written over elements that it owns, if
+/// possible, otherwise into new memory.
 #[track_caller]
 fn evaluate_along<A: Computable, W: LineOp<A::Elem>>(
     mut expr: A::Expr,

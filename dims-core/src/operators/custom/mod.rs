@@ -114,8 +114,8 @@ pub trait ArrayOp<Args: 'static> {
     }
 
     /// The derivative of the operation. Without it, taking a gradient through the operation is an
-    /// error, unless its results are integers or `bool`s, which are constants. Gradients with respect
-    /// to arrays of integers or `bool`s are ignored.
+    /// error, unless its results are integers or `bool`s, which are constants. Gradients with
+    /// respect to arrays of integers or `bool`s are ignored.
     ///
     /// It is used for first derivatives, and for directional ones (`jvp`), which call it once for
     /// each element of the result. For derivatives of higher order, use

@@ -281,11 +281,11 @@ pub trait Decompositions: Computable {
     }
 
     /// The least-squares solution: the `x` along `columns` that minimizes
-    /// `norm over rows of (sum over columns of a * x) - b`. If there are several, it is the one
+    /// `norm over rows of ((sum over columns of a * x) - b)`. If there are several, it is the one
     /// with the smallest norm: the product of the [pseudoinverse](Self::pinv) and `b`. The same
-    /// singular values are treated as 0. `b` must have `rows` and must not have `columns`. A further
-    /// dim of `b` is part of the batch if the matrices have it. Otherwise its positions are several
-    /// right-hand sides of the same matrix. Each matrix is factorized once.
+    /// singular values are treated as 0. `b` must have `rows` and must not have `columns`. A
+    /// further dim of `b` is part of the batch if the matrices have it. Otherwise its positions are
+    /// several right-hand sides of the same matrix. Each matrix is factorized once.
     ///
     /// ```
     /// use typed_dims::prelude::*;

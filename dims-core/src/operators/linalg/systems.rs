@@ -81,9 +81,8 @@ pub trait LinearSystems: Computable {
             .alike(MatrixWork::Cholesky)
     }
 
-    /// The inverse: `sum over c of a[r, c] * out[s, c]` is 1 where `r == s`, and 0
-    /// elsewhere. As a matrix,
-    /// the result has its rows along `columns`, and its columns along `rows`:
+    /// The inverse: `sum over c of a[r, c] * out[s, c]` is 1 where `r == s`, and 0 elsewhere. As a
+    /// matrix, the result has its rows along `columns`, and its columns along `rows`:
     /// `(a.inverse(r, c) * b).sum(r)` is `a.solve(b, r, c)`, but `solve` is faster and more
     /// precise.
     ///

@@ -116,8 +116,8 @@ macro_rules! convolutions {
 }
 
 convolutions! {
-    /// A convolution (a cross-correlation, as usual in neural networks) along any number of
-    /// dims: one for `conv1d`, two for `conv2d`, three for `conv3d`.
+    /// A convolution (a cross-correlation, as usual in neural networks) along any number of dims:
+    /// one for `conv1d`, two for `conv2d`, three for `conv3d`.
     ///
     /// ```text
     /// out[.., h, w] = sum over channels, kh, kw of

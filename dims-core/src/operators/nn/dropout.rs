@@ -23,9 +23,9 @@ pub trait Dropout: Computable {
     /// Sets each element to 0 with the probability `p`, and multiplies the others by `1 / (1 - p)`.
     /// The result is evaluated.
     ///
-    /// The choice is determined by the seed, the names of the dims and the indices along all axes. It
-    /// does not depend on the number of threads. The seed is a number or a tensor without dims: see
-    /// [`Seed`]. In inference, leave the call out.
+    /// The choice is determined by the seed, the names of the dims and the indices along all axes.
+    /// It does not depend on the number of threads. The seed is a number or a tensor without dims:
+    /// see [`Seed`]. In inference, leave the call out.
     ///
     /// Each example of a batch has its own mask, however the function is batched. For one mask for
     /// all examples, draw random numbers with only the dims of the mask:

@@ -61,8 +61,8 @@ fn elementwise<O, A: AsTensor, Y: Operand<A::Elem>>(op: O, predictions: A, targe
 /// `.mean(Batch)` or `.sum(Batch)`. The classification losses,
 /// [`cross_entropy`](Losses::cross_entropy), [`cross_entropy_with`](Losses::cross_entropy_with) and
 /// [`nll_loss`](Losses::nll_loss), have the dims of `x` without the classes. The others are
-/// computed element by element, in the pass that reduces them, and have the dims of `x`.
-/// For one loss per example, reduce over its features: `.mean(Feat)`, or `.sum(Class)` for
+/// computed element by element, in the pass that reduces them, and have the dims of `x`. For one
+/// loss per example, reduce over its features: `.mean(Feat)`, or `.sum(Class)` for
 /// [`kl_div_loss`](Losses::kl_div_loss).
 ///
 /// Targets must not have dims that the losses lack; otherwise every prediction would be compared
@@ -102,8 +102,8 @@ pub trait Losses: Computable {
         kl_div_loss(self, target) KlDiv [Y: Subset<Self::Elem, Self::Dims>] [Real];
     }
 
-    /// `(x - y)^2 / 2` where `|x - y| <= delta`, else `delta * (|x - y| - delta / 2)`: P. J. Huber,
-    /// 1964, "Robust estimation of a location parameter".
+    /// `(x - y)^2 / 2` where `|x - y| <= delta`, and `delta * (|x - y| - delta / 2)` elsewhere: P.
+    /// J. Huber, 1964, "Robust estimation of a location parameter".
     ///
     /// # Panics
     ///

@@ -80,8 +80,8 @@ pub trait Pooling: Computable {
     }
 
     /// The mean of each window without its padding, like PyTorch's
-    /// `avg_pool2d(count_include_pad=False)`. For each padded dim, the result is rounded
-    /// once more than that of [`avg_pool`](Pooling::avg_pool).
+    /// `avg_pool2d(count_include_pad=False)`. For each padded dim, the result is rounded once more
+    /// than that of [`avg_pool`](Pooling::avg_pool).
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -130,8 +130,7 @@ pub trait Pooling: Computable {
     }
 
     /// The means of a given number of parts of each dim. The parts have nearly equal sizes, and may
-    /// overlap:
-    /// `out[i] = mean of x[floor(i * n / size) .. ceil((i + 1) * n / size)]`.
+    /// overlap: `out[i] = mean of x[floor(i * n / size) .. ceil((i + 1) * n / size)]`.
     #[panicking_twin("so is pooling a dim of size 0")]
     fn try_adaptive_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
         self,
@@ -217,8 +216,8 @@ fn of_counted<T: Analytic, S: Dims, R: Rank>(
 /// `own` elements.
 ///
 /// The first position of such a window at or after the start of the axis is already past the end of
-/// the axis.
-/// (The last position is never before the start, because padding is at most half a window.)
+/// the axis. (The last position is never before the start, because padding is at most half a
+/// window.)
 fn misses(own: usize, padding: usize, positions: usize, stride: usize, dilation: usize) -> bool {
     (0..positions).map(|at| at * stride).take_while(|&start| start < padding || own == 0).any(|start| {
         let first = start + padding.saturating_sub(start).div_ceil(dilation) * dilation;

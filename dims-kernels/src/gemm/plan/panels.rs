@@ -29,7 +29,8 @@ pub enum Share {
 }
 
 impl Share {
-    /// The batch, or the rows or columns of each product.
+    /// Chooses the batch if it is long enough for `parts` threads, otherwise the rows or columns of
+    /// each product.
     fn of(batch: usize, m: usize, n: usize, parts: usize) -> Self {
         if batch >= 2 * parts {
             Share::Batch
@@ -43,14 +44,15 @@ impl Share {
 
 impl InPanels {
     /// The products, if panels are faster than a library. If rows, columns and sums are one loop
-    /// each, they are faster only if the right matrix is contiguous along the sum alone, and there
-    /// are neither [many](library_rows) nor [few](is_skinny) rows.
+    /// each, they are faster only if the right matrix is contiguous along the sum alone, no BLAS is
+    /// installed for the type, and there are neither [many](library_rows) nor [few](is_skinny)
+    /// rows.
     pub fn of<T: Num>(roles: &PerRole<RoleLoops>) -> Option<Self> {
         let several = [&roles.m, &roles.n, &roles.k].iter().any(|loops| loops.len() > 1);
         let steps = |loops: &RoleLoops| loops.last().map_or((0, 0, 0), |l| (l.a, l.b, l.c));
         let (m_steps, n_steps, k_steps) = (steps(&roles.m), steps(&roles.n), steps(&roles.k));
-        // Whether the right matrix is column-major; and whether the left one is row-major, which is
-        // the same after an exchange.
+        // Whether the right matrix is column-major, and whether the left one is row-major. An
+        // exchange makes the latter a column-major right matrix.
         let b_column_major = k_steps.1 == 1 && n_steps.1 != 1;
         let a_row_major = k_steps.0 == 1 && m_steps.0 != 1;
         // A BLAS takes row-major and column-major matrices.

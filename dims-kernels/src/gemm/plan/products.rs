@@ -38,8 +38,8 @@ impl<W> PerRole<W> {
 }
 
 impl PerRole<RoleLoops> {
-    /// The products, one for each position of the loops other than the longest row, column and sum
-    /// loops.
+    /// The products. One row, one column and one sum loop, usually the longest, make up each
+    /// product. There is a product for each position of the other loops.
     pub fn products(self) -> Products {
         let (mut m, mut m_rest) = widest(self.m);
         let (mut n, mut n_rest) = widest(self.n);

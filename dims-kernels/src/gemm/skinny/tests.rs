@@ -46,9 +46,9 @@ impl<T: Float + 'static> Placed<T> {
 #[derive(Clone, Copy, Debug)]
 struct Case {
     sizes: [usize; 3],
-    /// Whether each of the matrices is contiguous along its rows, and whether its lines are in
-    /// reverse order.
+    /// Whether each of the matrices is contiguous along its rows.
     row_major: [bool; 3],
+    /// Whether the lines of each matrix are in reverse order.
     reversed: [bool; 3],
     gaps: [usize; 3],
     before: usize,
@@ -142,7 +142,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Sums of several blocks, whose number is not a power of two, and of several parts of a line.
+    /// Sums of several blocks, whose number may not be a power of two, or of several parts of a
+    /// line.
     #[test]
     fn long_sums_are_those_of_the_definition(case in cases(KC..6 * KC)) {
         check::<f32>(case);
@@ -180,7 +181,7 @@ fn large_products_of_few_rows_or_columns_are_those_of_the_definition() {
     }
 }
 
-/// Adding 65,536 times 0.1 one by one has a relative error of 6e-4.
+/// Adding 0.1 to a sum 65,536 times, one by one, would have a relative error of 6e-4.
 #[test]
 fn rounding_grows_slowly_with_the_length_of_a_sum() {
     let (k, n) = (1 << 16, 32);
