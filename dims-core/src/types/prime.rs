@@ -64,7 +64,6 @@ pub struct Prime<N>(PhantomData<N>);
 /// assert_eq!(x.sum(prime(i)).order(i), ndarray::array![3, 4]);
 /// assert_eq!(x.order((prime(i), i)), ndarray::array![[0, 4], [3, 0]]);
 ///
-///
 /// dims!(j);
 /// let error = ndarray::Array2::<f32>::zeros((3, 4)).try_at((j, prime(j))).map(|_| ()).unwrap_err();
 /// assert!(matches!(error, DimError::PrimeConflict { dim: "j", first: 3, other: "j'", second: 4, .. }));

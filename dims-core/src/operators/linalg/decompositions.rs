@@ -31,8 +31,8 @@ pub type OrderedFactors<A, X, L, U> = (Reduced<usize, A, X>, ElemsOver<A, L>, El
 
 /// Decompositions of matrices along two dims of a tensor, and quantities computed from them. All
 /// other dims are a batch. The methods run immediately. In a batch, real matrices with at most 16
-/// rows, columns and right-hand sides are computed several at once. The crate `faer` computes
-/// larger and complex matrices, and [`eig`](Decompositions::eig).
+/// rows, columns and right-hand sides are computed several at once (on x86-64 with AVX2 and FMA).
+/// The crate `faer` computes larger and complex matrices, and [`eig`](Decompositions::eig).
 ///
 /// If the factors share a new dim, pass it as `k`. Its size is the smaller of the sizes of `rows`
 /// and `columns`. If an element is infinite or NaN, the error names the position of its matrix in
