@@ -79,7 +79,7 @@ pub struct Work<'n, T> {
     pub features: Nest,
     /// Loops over columns of the values; rows for values and result.
     pub values: Nest,
-    /// The queries, with strides along the loops above.
+    /// The queries. Their strides are in the rows of `nest` and `features`.
     pub q: Elements<'n, T>,
     /// The keys.
     pub k: Elements<'n, T>,
@@ -169,10 +169,10 @@ compiled! {
     ///
     /// # Safety
     ///
-    /// The rows of the queries and of the keys map each position of the nest and of the features to
-    /// one of their elements. The rows of the values map each position of the nest and of the
-    /// values to one of theirs. The rows of the result reach all `len` elements. If there are
-    /// several threads, the results of `lower` may be used on any of them.
+    /// The rows of `q` and `k` map each position of `nest` and `features` to an element. The rows of
+    /// `v` map each position of `nest` and `values` to an element. The rows of the result reach all
+    /// `len` elements. If there are several threads, the results of `lower` may be used on any of
+    /// them.
     pub unsafe fn attend<'w, 'l, T: Real>(
         work: &'w Work<'w, T>,
         len: usize,
@@ -196,7 +196,7 @@ unsafe fn attention<'w, T: Real>(
     lower: &dyn Fn() -> Box<dyn Change<T> + 'w>,
 ) -> Result<Vec<T>, Error> {
     let positions: usize = work.nest.sizes[..=work.query].iter().product();
-    assert_eq!(positions * work.values.positions(), len, "queries and columns of the values are the result");
+    assert_eq!(positions * work.values.positions(), len, "the result has an element for each batch, query and column of the values");
     let mut out = reserve(len)?;
     let queries = work.nest.sizes[work.query];
     let blocks = queries.div_ceil(QUERIES);
@@ -214,8 +214,8 @@ unsafe fn attention<'w, T: Real>(
         pieces.push(unsafe { Carried::new(piece) });
     }
     threads::each(pieces, |piece| piece.into_inner().run()).into_iter().collect::<Result<(), _>>()?;
-    // SAFETY: batches, queries and columns of the values are all dims of the result, so every
-    // element was written.
+    // SAFETY: the result has an element for each batch, query and column of the values, and all of
+    // these were written.
     unsafe { out.set_len(len) };
     Ok(out)
 }
@@ -354,8 +354,8 @@ impl<T: Real> QueryBlocks<'_, T> {
                 c_col: 1,
                 accumulate,
             };
-            // SAFETY: queries, keys and features of the tile are positions of the loops, and the
-            // scores have room for it.
+            // SAFETY: queries, keys and features of the tile are positions of the loops, and `scores`
+            // has room for the product.
             unsafe { multiply(&product) };
             accumulate = true;
             odometer.advance(&mut place[..inner]);
@@ -388,8 +388,8 @@ impl<T: Real> QueryBlocks<'_, T> {
                 c_col: 1,
                 accumulate: true,
             };
-            // SAFETY: keys and columns of the tile are positions of the loops, and the results have
-            // room for them.
+            // SAFETY: the tile's keys and the columns of the values are positions of the loops, and
+            // `results` has room for the product.
             unsafe { multiply(&product) };
             column += values.sizes[inner];
             odometer.advance(&mut place[..inner]);
@@ -508,8 +508,8 @@ fn larger<T: Real>(a: T, b: T) -> T {
     if b > a { b } else { a }
 }
 
-/// Replaces each score by `e^(score - shift)` and returns their sum. If `SCALE`, scores are
-/// multiplied by `scale` first. No score is above `shift`.
+/// Replaces each score by its weight, `e^(score - shift)`, and returns the sum of the weights. If
+/// `SCALE`, scores are multiplied by `scale` first. Then no score is greater than `shift`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn weights<I: Isa, T: Real, const SCALE: bool>(scores: &mut [T], scale: T, shift: T) -> T {
     let weight = |score: T| (if SCALE { score * scale - shift } else { score - shift }).exp_down::<I>();

@@ -1,5 +1,6 @@
-//! Names of axes as text: `Batch, Feat: DATA_FEATURE = 64`, as in `dims!`. A role is followed by
-//! the roles that it refines: `Row: Pixel/DATA_FEATURE`.
+//! Names of axes as text: `Batch, Feat: DATA_FEATURE = 64`. This is like the syntax of `dims!`, but
+//! a role is written as its [`NAME`](crate::types::role::Role::NAME), followed by the roles that it
+//! refines: `Row: Pixel/DATA_FEATURE`.
 
 use super::FileError;
 use crate::types::set::DimKey;
@@ -79,7 +80,7 @@ pub fn read(text: &str, sizes: &[usize]) -> Result<Vec<AxisName>, FileError> {
         axes.push(AxisName { name: name.into(), roles, fixed });
     }
     if axes.len() != sizes.len() {
-        return Err(invalid(format!("are {} for {} axes", axes.len(), sizes.len())));
+        return Err(invalid(format!("name {} of {} axes", axes.len(), sizes.len())));
     }
     Ok(axes)
 }

@@ -1,6 +1,6 @@
 //! Software prefetching while other elements are computed. Hardware prefetchers follow streams, but
-//! only as far as the queues for outstanding loads allow: they do not run far ahead of code that
-//! computes much for each element, and they restart when a stream ends.
+//! the queues for outstanding loads limit how far. They also do not run far ahead of code that
+//! computes much for each element, and they start over when a stream ends.
 
 use crate::load::{Kernel, TILE};
 use crate::machine::prefetch::{per_line, prefetch_lines};
@@ -65,12 +65,13 @@ pub struct TilePrefetch<T> {
     pub output: PrefetchStream<T>,
     /// The elements that the tile is computed from, prefetched 32 cache lines ahead.
     pub input: PrefetchStream<T>,
-    /// The elements that are read next. As many of them are prefetched as are written.
+    /// The elements that are read next. For each element that is written, one of these is
+    /// prefetched.
     pub next: PrefetchStream<T>,
 }
 
 impl<T: Copy> TilePrefetch<T> {
-    /// The streams of a result and its operand, if they are large; none if they fit into a cache.
+    /// The streams of a result and its operand if the result is `large`, otherwise none.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn of<K: Kernel<Elem = T>>(large: bool, kernel: &K, at: &[usize], out: &[MaybeUninit<T>]) -> Self {
         let next = PrefetchStream::NOTHING;
@@ -92,7 +93,8 @@ impl<T: Copy> TilePrefetch<T> {
         if self.output.len == 0 { TILE } else { const { 8 * per_line::<T>() } }
     }
 
-    /// Prefetches for the `some` elements that are written after the first `done`.
+    /// Prefetches `some` elements of each stream. It is called before the `some` elements after the
+    /// first `done` are written.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn prefetch(&self, done: usize, some: usize) {
         if self.output.len == 0 {
