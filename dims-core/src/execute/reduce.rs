@@ -139,7 +139,7 @@ macro_rules! scans {
 /// Operations along dims, for tensors and references to tensors.
 ///
 /// `dims` is a dim or a tuple of dims; the result has the other dims, `X`, which rustc infers. A
-/// reduction runs at once, and borrows the tensor. Unless it is a contraction (see
+/// reduction runs immediately, and borrows the tensor. Unless it is a contraction (see
 /// [`sum`](Reductions::sum)), it is one pass over the whole expression, whose elements are not
 /// stored. Operations whose result is as large as the tensor take it by value, so that they can
 /// reuse its memory.
@@ -172,7 +172,7 @@ macro_rules! scans {
 /// ```
 ///
 /// In the result of a scan, each element depends on the elements up to its position along a dim.
-/// Scans and `diff` run at once, and their results have the dims of the tensor.
+/// Scans and `diff` run immediately, and their results have the dims of the tensor.
 ///
 /// ```text
 /// x           3 1 4 1 5

@@ -117,7 +117,7 @@ use ledger::note;
 /// A tensor of `T` with ordered axes. The tuple `L` lists the axes, and `D` is the one that is the
 /// data dimension: `Stream<f32, (Time, Feat), Feat>` is `[time feat!]`.
 ///
-/// Made by [`stream`](Streamed::stream). Operations run at once. Most of the operations that are
+/// Made by [`stream`](Streamed::stream). Operations run immediately. Most of the operations that are
 /// free in the [table](self) share the elements of their operand, as a clone does.
 ///
 /// ```

@@ -34,7 +34,7 @@ pub trait AsTensor: Sized {
     /// The tensor.
     #[doc(hidden)]
     fn into_named(self) -> NamedOf<Self>;
-    /// The expression, for operations that run at once and only borrow the tensor.
+    /// The expression, for operations that run immediately and only borrow the tensor.
     #[doc(hidden)]
     fn borrowed(&self) -> BorrowedExpr<'_, Self::Expr>;
 }

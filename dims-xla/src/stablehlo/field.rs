@@ -53,12 +53,13 @@ pub(super) fn varied(field: &SavedField, of: u32) -> Vec<usize> {
 }
 
 impl Lower<'_> {
-    /// The elements of a field along some loops, in registers. The field varies along no others.
+    /// The elements of a field along some loops, in registers. The field must not vary along any
+    /// other loop.
     pub(super) fn field(&mut self, field: &SavedField, loops: &[usize]) -> Result<Value, XlaError> {
         self.register(field, field.program.result, loops, &mut Registers::new())
     }
 
-    /// The elements of a field along some loops, in an element type.
+    /// The elements of a field along some loops, converted to an element type.
     pub(super) fn field_of(
         &mut self,
         field: &SavedField,
@@ -80,7 +81,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether a register holds the bits of a `u64` or `usize`.
+    /// Whether a register holds the bits of a `u64` or `usize`, or is computed from such a register
+    /// without a cast.
     pub(super) fn is_unsigned(&self, field: &SavedField, of: u32) -> bool {
         let is_word = |dtype: DType| matches!(dtype, DType::U64 | DType::Usize);
         match &field.program.instructions[of as usize].0 {
@@ -210,7 +212,7 @@ impl Lower<'_> {
         };
         let inputs = self.program.inputs.len() + self.program.recording.constants.len();
         if value.len() == 1 && number >= inputs && shape.iter().any(|&size| size > 1) {
-            // Without the barrier, XLA would compute the number again for each element.
+            // Without the barrier, XLA would compute this single element again for each position.
             value = self.body.barrier(&value);
         }
         if place.table.is_none() {
@@ -230,7 +232,7 @@ impl Lower<'_> {
         Ok(self.body.at_positions(&value, &positions))
     }
 
-    /// The offsets of a place from its table, along some loops.
+    /// The offsets that a place reads from its table, along some loops.
     pub(super) fn offsets(
         &mut self,
         field: &SavedField,
@@ -276,7 +278,7 @@ impl Lower<'_> {
         Ok(value)
     }
 
-    /// An index along loops, limited to its axis. Adds a check that it is in range.
+    /// An index along loops, clamped to the range of its axis. Adds a check that it is in range.
     pub(super) fn checked_index(
         &mut self,
         (table, number): (usize, usize),
@@ -301,8 +303,9 @@ impl Lower<'_> {
         Ok(self.body.min(&found, &high))
     }
 
-    /// The axes of a value from which a table's indices select, the loops of the indices, and the
-    /// indices, if each index selects from a different axis.
+    /// How a table's indices select from a value: the selected axes, the loops of the indices, the
+    /// indices, and the batch axes. `None` unless each index selects from the whole of a different
+    /// axis, and each batch loop runs along the whole of another.
     pub(super) fn selection(
         &mut self,
         field: &SavedField,
@@ -389,8 +392,8 @@ impl Lower<'_> {
             &indices,
             &Lookup { offset: &offset_axes, selected: &axes, batch: &batch },
         );
-        // The rows as a separate value: loops of the table come first, then the loops along
-        // the rows.
+        // From here on, positions are in `rows`: its first axes are the loops of the table, and the
+        // others are the axes of a row.
         let steps = strides(&value.shape);
         let (inner, outer) = (strides(&rows.shape[of_table.len()..]), strides(&rows.shape));
         let mut offset = 0;
@@ -404,7 +407,7 @@ impl Lower<'_> {
                 own.push(Loop { size, stride: outer[at] as isize });
                 continue;
             }
-            // A stride is a sum of steps along axes, starting with the greatest.
+            // Split the stride into steps along the axes, the greatest step first.
             let (mut left, mut stride) = (place.strides[axis].unsigned_abs(), 0);
             for (at, &value_axis) in rest.iter().enumerate() {
                 let step = left / steps[value_axis];
@@ -438,6 +441,6 @@ pub(super) struct Selection {
     pub(super) axes: Vec<usize>,
     pub(super) loops: Vec<usize>,
     pub(super) indices: Value,
-    /// Axes of the indices, each with the axis of the value that it also runs along.
+    /// The batch axes: each axis of `indices` with the axis of the value that has the same loop.
     pub(super) batch: Vec<(usize, usize)>,
 }

@@ -30,7 +30,7 @@ use twins::panicking_twin;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an operation on `{Args}`",
     label = "no such operation for elements of this type",
-    note = "write `impl ScalarOp<{Args}> for {Self}`; an operation on two tensors takes a pair, `ScalarOp<(f32, f32)>`; make a third value a field of the operation, or apply a second operation to it"
+    note = "write `impl ScalarOp<{Args}> for {Self}`; an operation on two tensors takes a pair, `ScalarOp<(f32, f32)>`; if there is a third value, make it a field of the operation, or compose two operations"
 )]
 pub trait OperatesOn<Args> {
     #[doc(hidden)]
@@ -52,8 +52,9 @@ impl<Args, O: ScalarOp<Args>> OperatesOn<Args> for O {
 /// number of axes. `x.apply_array(Op)` applies it. For an operation on 2 to 6 arrays, `Args` and
 /// `In` are tuples, as in the example below; [`apply_arrays`] applies it.
 ///
-/// By default `one` is called for each example in turn; [`explain`](crate::plan::explain::explain)
-/// shows the number of calls. With `batch` there is one call for all examples.
+/// By default, `one` is called for each position of the extra dims (each *example*) in turn, and
+/// [`explain`](crate::plan::explain::explain) shows the number of calls. With `batch`, there is one
+/// call for all examples.
 ///
 /// ```
 /// use typed_dims::ndarray::{Array1, ArrayView1, ArrayView2, array};
@@ -81,7 +82,7 @@ impl<Args, O: ScalarOp<Args>> OperatesOn<Args> for O {
 ///
 /// let (a, b) = (array![[2.0, 0.0], [1.0, 4.0]], array![[2.0, 9.0], [4.0, 2.0], [0.0, 4.0]]);
 /// dims!(n);
-/// let x = apply_arrays((a.at((.., ..)), b.at((n, ..))), SolveLower); // one matrix, several right sides
+/// let x = apply_arrays((a.at((.., ..)), b.at((n, ..))), SolveLower); // one matrix, several right-hand sides
 /// assert_eq!(x.order(n), array![[1.0, 2.0], [2.0, 0.0], [0.0, 1.0]]);
 /// ```
 #[diagnostic::on_unimplemented(
@@ -100,7 +101,7 @@ pub trait ArrayOp<Args: 'static> {
     /// The name in plans.
     const NAME: &'static str;
 
-    /// The operation on one example: an `ArrayView`, or a tuple of them. The results for all
+    /// The operation on one example, which is an `ArrayView` or a tuple of them. The results for all
     /// examples must have the same shape.
     fn one(&self, arrays: <Self::In as Takes<Args>>::Views<'_>) -> Array<Self::Elem, NdOf<Self::Out>>;
 
@@ -188,8 +189,8 @@ pub type ArrayOut<O, X> = Named<
 
 /// The condition that an operation takes as many axes as a tensor has positional axes.
 #[diagnostic::on_unimplemented(
-    message = "an operation on arrays of `{Self}` cannot be applied to a tensor with positional axes of `{R}`",
-    label = "bind the axes that the operation lacks: `x.at((n, ..))`"
+    message = "the operation takes arrays of `{Self}`, but the tensor has positional axes of `{R}`",
+    label = "leave as many axes positional as the operation takes, and name the others: `x.at((n, ..))`"
 )]
 pub trait AxesOf<R>: Rank {
     #[doc(hidden)]
@@ -220,7 +221,7 @@ pub trait ApplyOp: AsTensor {
     }
 
     /// Applies the operation to the array of the tensor's positional axes, at each position of its
-    /// dims. It runs at once.
+    /// dims. It runs immediately.
     ///
     /// # Panics
     ///
@@ -244,7 +245,7 @@ pub trait ApplyOp: AsTensor {
 impl<A: AsTensor + ?Sized> ApplyOp for A {}
 
 /// Applies the operation to the arrays of the tensors' positional axes, at each position of all
-/// their dims. It runs at once.
+/// their dims. It runs immediately.
 ///
 /// ```text
 /// out at (n, m, ..) = op(a at (n, m, ..), b at (n, m, ..), ..)

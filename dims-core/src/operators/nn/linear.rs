@@ -97,7 +97,7 @@ where
     }
 
     /// Applies the map to a tensor that has the dims `I`: `sum over I of x * weight + bias`. It
-    /// runs at once, as one product.
+    /// runs immediately, as one product.
     ///
     /// # Panics
     ///

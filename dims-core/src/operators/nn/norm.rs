@@ -57,7 +57,7 @@ pub type ScaledAndShifted<A, G, B> = Named<
     >>::Out,
 >;
 
-/// Normalisations. They run at once, except for
+/// Normalisations. They run immediately, except for
 /// [`batch_norm_with`](Normalization::batch_norm_with). Apply a learnt scale and bias with ordinary
 /// operators: `x.layer_norm(Feat, 1e-5) * &weight + &bias` fuses with later operations.
 /// [`layer_norm_affine`](Normalization::layer_norm_affine) applies them in the same pass.

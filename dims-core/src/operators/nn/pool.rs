@@ -30,7 +30,7 @@ use smallvec::SmallVec;
 use twins::panicking_twin;
 
 /// Pooling: reductions over windows or, in the adaptive operations, over parts of dims. The
-/// operations run at once. Windows slide along one to three dims. They are views: the elements are
+/// operations run immediately. Windows slide along one to three dims. They are views: the elements are
 /// copied only if there is padding, or if [`Window::ceil`] adds a window.
 ///
 /// `size` is the size of the window, and `steps` says how it moves, as in a
