@@ -1,5 +1,5 @@
 //! Converts tensors of candle, images of `image`, arrays of mdarray and matrices of nalgebra to and
-//! from tensors.
+//! from this library's tensors.
 
 #[cfg(feature = "nalgebra")]
 mod matrices {

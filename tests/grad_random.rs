@@ -2,7 +2,7 @@
 //! other, in double precision.
 //!
 //! `GRAD_CASES=100000 cargo test --release --test grad_random` runs more cases than usual;
-//! `GRAD_FIRST=n` sets the first one. A failing program is shortened and printed.
+//! `GRAD_FIRST=n` sets the first seed. A failing program is shortened and printed.
 
 #[path = "support/random_programs.rs"]
 mod random_programs;

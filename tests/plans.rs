@@ -395,7 +395,8 @@ fn a_softmax_in_place_is_a_step() {
     assert_eq!(y.size(Row), 3);
 }
 
-/// Each step has the line that caused it: the user's, even for calls inside the library.
+/// Each step has the line of the user's code that caused it, even if the library makes the step in
+/// an inner call.
 #[test]
 fn steps_know_their_lines() {
     let x = Array2::<f32>::ones((30, 40));

@@ -124,7 +124,7 @@ MATRICES = {
     "skewed": skewed,
     "growing": growing,
 }
-# The others are made for both types.
+# All other matrices are made for both types.
 DOUBLE = {"hilbert", "tiny", "huge", "tiniest", "hugest", "graded", "skewed", "growing"}
 SINGLE = {"tiny_single", "huge_single"}
 SCALED = {"tiny", "huge", "tiniest", "hugest", "tiny_single", "huge_single"}

@@ -162,14 +162,14 @@ fn expressions(case: &Case) {
     let row = (i + shift).maximum(0).minimum(rows - 1);
     let column = (j - i).maximum(0).minimum(columns - 1);
     assert_read!(xv.at((row, column)).try_order((i, j)), [i j], expected);
-    // An index that is gathered from another array.
+    // An index that is gathered twice from another array.
     let ids = case.buffer::<u16>(&mut random, &["A"], |r| r.below(n) as u16);
     let r = Reference::bind(&ids.dynamic(), &["i"]);
     let id = |k: isize| r.get(&vec![("i", k as usize)]) as isize;
     let iv = ids.view::<Ix1>();
     let expected = read(&refs[0], &dims, |at| vec![id(id(at("i"))), at("j")]);
     assert_read!(xv.at((iv.at(iv.at(i)), j)).try_order((i, j)), [i j], expected);
-    // A permutation, and its inverse by comparison: sum over i of [p(i) = j] i.
+    // The inverse of a permutation p by comparison: sum over i of [p(i) = k] i.
     dims!(k = n);
     let inverse = (((i + shift.rem_euclid(rows.max(1))) % rows.max(1)).eq(k).cast::<isize>() * i).sum(i);
     let expected =
@@ -274,7 +274,7 @@ properties! {
     axes_bound_to_one_dim 40: |case in cases(4), _which| diagonals(&case);
 }
 
-/// Longer than a tile of the kernels, with out-of-range indices that most tiles do not select.
+/// An array that is longer than a tile of the kernels. Out-of-range indices are not selected.
 #[test]
 fn long_gathers() {
     let n = 5000;

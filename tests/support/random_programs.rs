@@ -1,6 +1,6 @@
 //! Random programs of a matrix and a vector, shared by the tests of gradients and of engines.
 //!
-//! `GRAD_CASES=n` sets the number of programs, `GRAD_FIRST=n` the first one. A failing program is
+//! `GRAD_CASES=n` sets the number of programs, `GRAD_FIRST=n` the first seed. A failing program is
 //! shortened and printed.
 
 #[path = "splitmix.rs"]
@@ -43,8 +43,8 @@ pub struct Step {
 struct Machine<'m> {
     matrices: Vec<Matrix>,
     vectors: Vec<Vector>,
-    /// The distance of values to the nearest kink. `None` if the values are variables, which must
-    /// not be read.
+    /// The distance of the values to the nearest kink, at which a derivative does not exist. `None`
+    /// if the values are variables, which must not be read.
     margin: Option<&'m Cell<f64>>,
 }
 
@@ -59,7 +59,7 @@ use Made::Nothing;
 /// The maximum number of elements along a dim.
 const LARGEST: usize = 8;
 
-/// Operations on single elements.
+/// Elementwise operations.
 const MAPS: &[for<'a, 'b> fn(View<'a>, View<'b>) -> Matrix] = &[
     |x, y| ((x * 1.3 - y).tanh() * 0.7 + x.sin()).eval(),
     |x, y| (x.gelu() - (y * 0.5).softplus()).tanh().eval(),
@@ -77,7 +77,7 @@ const MAPS: &[for<'a, 'b> fn(View<'a>, View<'b>) -> Matrix] = &[
     |x, y| (x.ln_sigmoid() + y.gelu_tanh() * x.softsign().square()).tanh().eval(),
 ];
 
-/// Broadcasts of a vector.
+/// Operations with a vector, most of which broadcast it.
 #[derive(Clone, Copy, Debug)]
 enum Broadcast {
     TanhTimesVector,
@@ -204,7 +204,7 @@ impl Broadcast {
     }
 }
 
-/// `len` positions below `end`.
+/// `len` pseudo-random positions below `end`.
 fn ids(number: usize, len: usize, end: usize) -> Vec<usize> {
     let mut random = Random(number as u64);
     (0..len).map(|_| random.below(end)).collect()
@@ -283,7 +283,7 @@ impl Machine<'_> {
                 Made::Matrix((share * x.rename(A, C)).sum(C))
             }
             Other::SumTimesQuotient => Made::Matrix(((x * y).sum(B) * x * y.exp().recip()).tanh().eval()),
-            // The same elements at other positions.
+            // Reordering, slices and concatenation.
             Other::Transpose => Made::Matrix(x.rename(A, C).rename(B, A).rename(C, B).eval()),
             Other::SlicedProduct if a > 1 => Made::Matrix((x.slice(A, 1..) * y.slice(A, ..-1)).eval()),
             Other::EverySecond if b > 1 => Made::Matrix(x.slice_step(B, (k % 2) as isize.., 2).eval()),
@@ -292,7 +292,7 @@ impl Machine<'_> {
             Other::Regroup => Made::Matrix(x.flatten((B, A), C).unflatten(C, (A.of(b), B.of(a))).eval()),
             Other::Concat if 2 * a <= LARGEST => Made::Matrix(concat(A, [x, y])),
             Other::AddFirstRow => Made::Matrix((x + y.slice(A, 0..1).index(A, 0) * 0.5).eval()),
-            // Lookups.
+            // Lookups and a scatter.
             Other::TakeRows => Made::Matrix(x.take(A, ids(k, a, a).at(C)).rename(C, A).eval()),
             Other::TakeShiftedRows => {
                 Made::Matrix((x.tanh() * 2.0).take(A, (ids(k, 3, a).at(C) + 1) % a).rename(C, A).eval())
@@ -301,7 +301,7 @@ impl Machine<'_> {
             Other::ScatterAdd => {
                 Made::Matrix(x.scatter_add(A, C.of(4), ids(k, a, 4).at(A)).tanh().rename(C, A).eval())
             }
-            // Selection by values, by positions, and by constants.
+            // Selections by value and by position, and elementwise operations with kinks.
             Other::SelectByValue => {
                 self.kink(|| (x - y * 0.9 - 0.1).eval());
                 Made::Matrix(select(x.gt(y * 0.9 + 0.1), x.sin(), y * 0.5).eval())
@@ -326,7 +326,8 @@ impl Machine<'_> {
             Other::SelectByPosition => {
                 Made::Matrix(select((A + B * 2).lt((k % 9) as isize), x, y.cos()).eval())
             }
-            // Where the first operand is not selected, it is infinite or NaN, or out of range.
+            // Where the first operand is not selected, its value or derivative can be infinite or
+            // NaN, or its index out of range.
             Other::SelectOfLogarithm => {
                 self.kink(|| x.eval());
                 Made::Matrix(select(x.gt(0.0), x.ln().tanh(), y).eval())
@@ -334,7 +335,7 @@ impl Machine<'_> {
             Other::TakeNextRow => {
                 Made::Matrix(select(A.lt(a as isize - 1), x.take(A, A + 1), y * 0.5).eval())
             }
-            // Windows, and operations along lines.
+            // Windows of two elements.
             Other::WindowsAlongB if b > 1 => {
                 let weights = from_vec(C.of(2), vec![0.75, -0.5]);
                 Made::Matrix((x.unfold(B, C.of(2), 1, 1) * weights).sum(C))
@@ -370,7 +371,7 @@ impl Case {
             number: random.below(1 << 16),
         };
         let mut steps: Vec<Step> = (0..count).map(|_| step(&mut random)).collect();
-        // Often use the previous value, so that programs are deep, not wide.
+        // Many steps use the latest matrix, so that programs are deep, not wide.
         for (at, step) in steps.iter_mut().enumerate() {
             if random.below(3) > 0 {
                 step.first = at;
@@ -379,7 +380,7 @@ impl Case {
         Case { seed, sizes, steps }
     }
 
-    /// Several programs in sequence, which give fusion passes more to merge.
+    /// One to three programs in sequence, which give fusion passes more to merge.
     pub fn longer(seed: u64) -> Self {
         let mut case = Case::new(seed);
         for further in 1..seed % 4 {
@@ -388,7 +389,8 @@ impl Case {
         case
     }
 
-    /// Runs the steps. Sets `margin` to the distance to the nearest kink.
+    /// Runs the steps. Returns the last matrix and the last vector. Lowers `margin` to the distance
+    /// to the nearest kink.
     pub fn run(&self, (x, v): (&Matrix, &Vector), margin: Option<&Cell<f64>>) -> Pair {
         let mut machine = Machine { matrices: vec![x.clone()], vectors: vec![v.clone()], margin };
         for &step in &self.steps {
@@ -411,7 +413,7 @@ impl Case {
     }
 }
 
-/// All elements.
+/// All elements, those of the matrix first.
 pub fn flat((matrix, vector): &Pair) -> Vec<f64> {
     matrix.view().order((A, B)).into_iter().chain(vector.view().order(A)).collect()
 }

@@ -1,6 +1,6 @@
-//! What users of `vmap` in PyTorch or JAX would try: the cases of PyTorch's `test_vmap.py`, and of
-//! the guide to functorch's batching rules, as functions with `#[batched]`, methods, and closures.
-//! Each is compared with a loop of calls.
+//! Cases that users of `vmap` in PyTorch or JAX would try: those of PyTorch's `test_vmap.py`, and
+//! of the guide to functorch's batching rules, as functions with `#[batched]`, methods, and
+//! closures. Most are compared with loops or with ndarray.
 
 use ndarray::{Array1, Array2, Array3, Axis};
 use std::ops::Mul;
@@ -86,7 +86,7 @@ mod recursion {
         close(out, x.mapv(|x| ((x * 2.0 + 1.0) * 2.0 + 1.0) * 2.0 - 1.0));
     }
 
-    /// The binary sum of a list of tensors, which splits the list without reading its elements.
+    /// The sum of a list of tensors, which is halved recursively without reading its elements.
     #[batched]
     fn tree_sum(x: &Tensor<f32, (Seq, Feat)>) -> Tensor<f32, (Feat,)> {
         let n = x.size(Seq);
@@ -264,7 +264,7 @@ mod signatures {
     }
 }
 
-/// All kinds of results: `var_mean`, `chunk`, `split`, one or none.
+/// Results of all kinds: a pair, a list, a `Result` of an `Option`, and a mask.
 mod results {
     use super::*;
 

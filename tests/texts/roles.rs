@@ -229,8 +229,8 @@ mod propagation {
         assert_eq!(steps.redefine(Step, W).order((N, C, H, W)), image().order((N, C, H, W)));
     }
 
-    /// A flattened dim has the role of one of its parts; a part of a dim keeps the role of the
-    /// whole.
+    /// A flattened dim can have the role of one of its parts, or none. A part of a dim can have the
+    /// role of the whole.
     #[test]
     fn flattened_and_unflattened_dims() {
         dims! {

@@ -397,8 +397,7 @@ mod indexing {
         let table = Array2::from_shape_fn((7, 2), |(r, f)| if f == 0 { r as f32 } else { -(r as f32) });
         let out = relative_positional_embedding(&q, &k, &table, 2);
         assert_eq!(out.shape(), [2, 2, 3, 3]);
-        // The first of two adjacent features counts r times, the second -r times: q gives -r, k
-        // gives 0.
+        // The products sum to r * (first feature - second feature): -r for q, and 0 for k.
         for ((_, _, key, query), &score) in out.indexed_iter() {
             assert_eq!(score, key as f32 - query as f32 - 3.0, "key {key}, query {query}");
         }
@@ -585,8 +584,8 @@ fn parts_of_different_types_and_lengths() {
     assert_eq!(concat_to(five, (s, t), parts).order((i, five)), expected);
     let error = try_concat_to(four, (s, t), parts).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("`four`") && error.contains('5') && error.contains('4'), "{error}");
-    // Static sizes: rustc checks their sum, and the size of the whole if one part's size is only
-    // known at run time.
+    // Static sizes: rustc checks their sum. If one part's size is known only at run time, the sum
+    // is checked then.
     dims! { struct Short = 1; struct Long = 4; struct Whole = 5; }
     let (x, y) = (short.at((i, Short)), long.at((i, Long)));
     assert_eq!(concat_to(Whole, (Short, Long), (x, y)).order((i, Whole)), expected);
@@ -655,7 +654,7 @@ fn new_axes_and_kept_ones() {
     assert_eq!(x.sum((i, j)).order(NewAxis), array![15.]);
     assert_eq!(x.sum((i, j)).order((NewAxis, NewAxis)), array![[15.]]);
     assert_eq!(x.order((NewAxis, (i, j))), counting((1, 6)));
-    // With a remaining dim, it is a positional axis like the others.
+    // If a dim remains, the new axis and the ordered dims are positional axes.
     let kept = x.order((NewAxis, j));
     assert_eq!(kept.dims(), [("i", 2)]);
     assert_eq!(kept.positional_sizes(), [1, 3]);

@@ -249,7 +249,7 @@ struct Last {
     paths: Vec<(String, Vec<Segment>)>,
 }
 
-/// Why a [`Last`] visit ended.
+/// The reason why a [`Last`] visit ended.
 #[derive(Debug, PartialEq)]
 struct Ended(String);
 

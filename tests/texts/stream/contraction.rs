@@ -48,7 +48,7 @@ fn with_a_constant_not_along_the_data_dimension() {
     });
     assert_eq!(y.to_array(), product());
     assert_eq!((ledger.count(CostClass::Slower), ledger.dynamic_weights()), (1, 1));
-    // Allowing them where they are not needed costs nothing.
+    // Allowing dynamic weights where they are not needed costs nothing.
     let x = input().stream((B, J, K), J);
     let (y, ledger) = typed_dims::tensors::stream::ledger(|| -> Stream<i64, (B, I, K), I> {
         x.allow_dynamic_weights().contract(&weight(), J)

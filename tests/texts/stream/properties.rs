@@ -1,5 +1,5 @@
-//! The result of a random chain of operations equals that of ndarray and loops over single
-//! elements.
+//! A random chain of operations has the same result as ndarray's operations, and a contraction the
+//! same result as a loop.
 
 use super::*;
 use proptest::prelude::*;

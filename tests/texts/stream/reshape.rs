@@ -39,7 +39,7 @@ fn before_the_data_dimension() {
     let (y, class) = cost_in_place(|| -> Stream<i64, (B, A, C), C> { x.reshape((B, A, C)) });
     let expected = numbers().into_shape_with_order((3, 2, 4)).unwrap();
     assert_eq!((y.to_array(), class), (expected, CostClass::Free));
-    // With the same grouping of axes, or another one.
+    // The axes before the data dimension can be merged, and split again.
     let y: Stream<i64, (AB, C), C> = x.reshape((AB, C));
     assert_eq!(y.sizes(), [6, 4]);
     let y: Stream<i64, (A, B, C), C> = y.reshape((A, B.of(3), C));
@@ -75,7 +75,7 @@ fn unflattened_into_two_the_second_is_the_data_dimension() {
 #[test]
 fn strides_of_static_and_other_sizes() {
     let x = numbers().into_tensor((A, B, known::C)).stream((A, B, known::C), A);
-    // The axes after the data dimension are `B`, of any size, and 4 = 2 * 2.
+    // The axes after the data dimension are `B`, whose size is not static, and 4 = 2 * 2.
     dims! { pub struct Two = 2; pub struct Due = 2; }
     let y: Stream<i64, (One, A, Two, B, Uno, Due), A> = x.reshape((One, A, Two, B, Uno, Due));
     assert_eq!(y.to_array().into_shape_with_order((2, 3, 4)).unwrap(), numbers());

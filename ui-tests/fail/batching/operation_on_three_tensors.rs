@@ -1,4 +1,4 @@
-//~ words: (f32, f32) | make a third value a field
+//~ words: (f32, f32) | if there is a third value
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,4 +1,4 @@
-//~ words: Rank1 | Rank0 | bind
+//~ words: Rank1 | Rank0 | leave as many axes positional
 use ndarray::{Array1, ArrayView1};
 use typed_dims::prelude::*;
 

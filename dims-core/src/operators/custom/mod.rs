@@ -82,7 +82,8 @@ impl<Args, O: ScalarOp<Args>> OperatesOn<Args> for O {
 ///
 /// let (a, b) = (array![[2.0, 0.0], [1.0, 4.0]], array![[2.0, 9.0], [4.0, 2.0], [0.0, 4.0]]);
 /// dims!(n);
-/// let x = apply_arrays((a.at((.., ..)), b.at((n, ..))), SolveLower); // one matrix, several right-hand sides
+/// // One matrix, several right-hand sides.
+/// let x = apply_arrays((a.at((.., ..)), b.at((n, ..))), SolveLower);
 /// assert_eq!(x.order(n), array![[1.0, 2.0], [2.0, 0.0], [0.0, 1.0]]);
 /// ```
 #[diagnostic::on_unimplemented(

@@ -30,8 +30,8 @@ use smallvec::SmallVec;
 use twins::panicking_twin;
 
 /// Pooling: reductions over windows or, in the adaptive operations, over parts of dims. The
-/// operations run immediately. Windows slide along one to three dims. They are views: the elements are
-/// copied only if there is padding, or if [`Window::ceil`] adds a window.
+/// operations run immediately. Windows slide along one to three dims. They are views: the elements
+/// are copied only if there is padding, or if [`Window::ceil`] adds a window.
 ///
 /// `size` is the size of the window, and `steps` says how it moves, as in a
 /// [convolution](crate::operators::nn::conv::conv). [`max_pool`](Pooling::max_pool) and
