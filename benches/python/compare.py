@@ -42,7 +42,7 @@ TOLERANCE = 2e-5  # of the largest element, as in benches/peers
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cases", nargs="*", help="cases by name or by the beginning of it; all if there are none")
+    parser.add_argument("cases", nargs="*", help="cases, by name or prefix; all if none are given")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", type=Path, required=True, help="a file of results to write, or to add to")
     parser.add_argument("--rounds", type=int, default=20)

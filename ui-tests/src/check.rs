@@ -66,7 +66,7 @@ pub fn models(package: &Path) {
 }
 
 fn manifest(cases: &[Case]) -> String {
-    let library = home().parent().expect("the package lies in the workspace");
+    let library = home().parent().expect("the package is in the workspace");
     let mut text = format!(
         "[package]\nname = \"ui-cases\"\nversion = \"0.0.0\"\nedition = \"2024\"\npublish = false\n\n\
          [workspace]\n\n[dependencies]\ntyped-dims = {{ path = {library:?}, features = [\"onnx\", \"safetensors\"] }}\n"

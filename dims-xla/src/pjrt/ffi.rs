@@ -178,8 +178,8 @@ arguments! {
 }
 
 /// The slots that every program needs. A table that lacks one is rejected when it is loaded.
-const NEEDED: [usize; 24] =
-    [0, 1, 2, 3, 5, 8, 10, 11, 12, 14, 16, 20, 22, 23, 29, 40, 44, 50, 51, 55, 58, 59, 60, 70];
+const NEEDED: [usize; 27] =
+    [0, 1, 2, 3, 5, 8, 10, 11, 12, 14, 16, 20, 22, 23, 29, 40, 44, 50, 51, 52, 55, 58, 59, 60, 68, 70, 72];
 
 /// A named value, with its type and size. The fields are as in the header.
 #[repr(C)]

@@ -113,6 +113,7 @@ mod tests {
         ];
         assert!(greatest.iter().all(|&difference| difference < 1e-6), "{greatest:?}");
     }
+
     /// Compares the gradient with respect to some weights of each layer with the difference
     /// quotient.
     #[test]
