@@ -196,7 +196,11 @@ unsafe fn attention<'w, T: Real>(
     lower: &dyn Fn() -> Box<dyn Change<T> + 'w>,
 ) -> Result<Vec<T>, Error> {
     let positions: usize = work.nest.sizes[..=work.query].iter().product();
-    assert_eq!(positions * work.values.positions(), len, "the result has an element for each batch, query and column of the values");
+    assert_eq!(
+        positions * work.values.positions(),
+        len,
+        "the result has an element for each batch, query and column of the values"
+    );
     let mut out = reserve(len)?;
     let queries = work.nest.sizes[work.query];
     let blocks = queries.div_ceil(QUERIES);

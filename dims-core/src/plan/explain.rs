@@ -54,7 +54,8 @@ impl Plan {
         StepSuffix { place: self.places.get(step).copied().flatten(), is_backward }
     }
 
-    /// The number of multiplications and additions of all matrix products, at most [`usize::MAX`].
+    /// The number of multiplications and additions in all matrix products, including those of
+    /// attention, at most [`usize::MAX`].
     pub fn flops(&self) -> usize {
         total(&self.steps)
     }
@@ -89,10 +90,11 @@ impl fmt::Display for Plan {
 /// assert_eq!((plan.bytes(), plan.flops()), (8 * 32 * 4, 2 * 8 * 16 * 32));
 /// ```
 ///
-/// A product shows the dims of both operands and of the result, then its rows, sum and columns. A
-/// step ends with the source location of the operation. Comparisons of tensors with `==` and
-/// printing cannot report theirs. Steps of a [gradient](crate::grad) are marked as such and name
-/// the location of the step that they differentiate:
+/// A product shows the dims of both operands and of the result, then the number of rows, of terms
+/// in each sum, and of columns. The first line of a step ends with the source location of the
+/// operation. Comparisons of tensors with `==` and printing cannot report theirs. Steps of a
+/// [gradient](crate::grad) are marked as such and name the location of the step that they
+/// differentiate:
 ///
 /// ```
 /// use typed_dims::grad::grad;
@@ -105,8 +107,8 @@ impl fmt::Display for Plan {
 /// assert_eq!(plan.backward.last(), Some(&true)); // the product of `x` and the cotangent
 /// ```
 ///
-/// Calls can be nested; each sees its own steps. Steps of other threads are not seen. Like other
-/// [modes](crate::mode), this needs the feature `std`.
+/// Calls can be nested: the outer call also sees the steps of the inner one. Steps of other threads
+/// are not seen. Like other [modes](crate::mode), this needs the feature `std`.
 #[cfg(feature = "std")]
 pub fn explain<T>(f: impl FnOnce() -> T) -> (T, Plan) {
     let mut plan = Plan::default();

@@ -195,7 +195,7 @@ fn takes_a_slice(closure: &ExprClosure, errors: &mut Errors) {
         if closure.inputs.len() != 1 {
             let place = closure.inputs.iter().nth(1).map_or(closure.or1_token.span(), Spanned::span);
             let count = closure.inputs.len();
-            errors.span(place, format!("this closure has {count} parameters, but it {EXAMPLE}"));
+            errors.span(place, format!("this closure has {count} parameters, but a closure {EXAMPLE}"));
         }
         return;
     };
@@ -224,7 +224,7 @@ fn is_number(path: &TypePath) -> bool {
     path.path.get_ident().is_some_and(|name| NUMBERS.iter().any(|number| name == number))
 }
 
-/// Checks that each axis is on the sides where the macro allows it.
+/// Checks that each axis is on all sides where the macro requires it.
 fn sides(
     kind: TransformKind,
     inputs: &[Numbered],
@@ -285,7 +285,11 @@ fn sides(
             );
         }
         (None, Some(place)) => {
-            errors.at(words, &place, "`...` is missing on the left: it stands for axes that the array has");
+            errors.at(
+                words,
+                &place,
+                "`...` is missing on the left: on the right, it stands for axes that the operand already has",
+            );
         }
         _ => {}
     }

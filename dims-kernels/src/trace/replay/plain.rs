@@ -138,7 +138,7 @@ impl Field {
     }
 }
 
-/// The sum of parts over zeros, of any element type. Parts of `bool`s write disjoint elements.
+/// Adds parts to zeros, for any element type. Parts of `bool`s write disjoint elements.
 pub(super) fn sum_of_parts(parts: &[Part], len: usize, dtype: DType) -> Result<Arc<dyn Held>, Error> {
     macro_rules! integers {
         ($($name:ident $t:ty, in $sum:ty;)*) => {
