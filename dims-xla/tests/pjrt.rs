@@ -520,6 +520,34 @@ fn an_executable_of_another_plugin_is_refused_by_a_child() {
 }
 
 #[test]
+fn an_executable_is_loaded_by_another_process() {
+    let pjrt = pjrt!();
+    let folder = Folder::new("same-plugin");
+    let (options, text) = (CompileOptions::new().cache(folder.0.join("cache")), add(3, false));
+    let program = pjrt.compile_text(&text, &options).unwrap();
+    let executable = folder.0.join("executable");
+    fs::write(&executable, program.serialize().unwrap()).unwrap();
+    let path = pjrt.path().canonicalize().unwrap();
+    child("an_executable_is_loaded_by_a_child", |command| {
+        command.env("TYPED_DIMS_PJRT_PLUGIN", path).env(EXECUTABLE, &executable);
+    });
+}
+
+#[test]
+fn an_executable_is_loaded_by_a_child() {
+    let Some(executable) = env::var_os(EXECUTABLE).map(PathBuf::from) else { return };
+    let pjrt = find(PjrtOptions::new().cpu_devices(1)).unwrap();
+    pjrt.load_executable(&fs::read(&executable).unwrap()).unwrap();
+    // The program is not compiled again: the file in the cache is not replaced.
+    let cache = Folder(executable.parent().unwrap().join("cache"));
+    let before = cache.files("xla");
+    let written = fs::metadata(&before[0]).unwrap().modified().unwrap();
+    pjrt.compile_text(&add(3, false), &CompileOptions::new().cache(&cache.0)).unwrap();
+    assert_eq!(cache.files("xla"), before);
+    assert_eq!(fs::metadata(&before[0]).unwrap().modified().unwrap(), written);
+}
+
+#[test]
 fn a_sharded_executable_is_serialised_and_loaded() {
     if child("a_sharded_executable_is_serialised_and_loaded", |_| ()).is_some() {
         return;

@@ -127,7 +127,11 @@ mod patterns {
             )
         });
         assert!(text.contains("no gradient can be taken through `order`"), "{text}");
-        assert_lost("reduce!", |x: &Cube| reduce!(x.order((J, K)), j k -> j, |line: &[f64]| line[0]), &x);
+        assert_lost(
+            "reduce! with a closure",
+            |x: &Cube| reduce!(x.order((J, K)), j k -> j, |line: &[f64]| line[0]),
+            &x,
+        );
     }
 }
 

@@ -125,7 +125,8 @@ fn no_memory_is_touched() {
     assert!(program.steps() > 50);
     let bytes: usize = program.listing().inputs.iter().map(|input| input.bytes).sum();
     assert!(bytes > 28_000_000_000, "{bytes}");
-    let touched = touched() - before;
+    // (Other tests can free memory in the meantime.)
+    let touched = touched().saturating_sub(before);
     assert!(touched < 1024, "{touched} MiB are touched");
 }
 

@@ -681,14 +681,20 @@ fn state_is_saved() {
         norm: BatchNorm<(Hidden,)>,
         #[parameters(state)]
         calls: Vec<Tensor<u64, (Token,)>>,
+        mask: Tensor<bool, (Token,)>,
     }
 
     let x = randn::<f32, _>((Example.of(8), Hidden.of(3)), 1);
-    let model = || Model { norm: BatchNorm::new(Hidden.of(3)), calls: vec![zeros(Token.of(2))] };
+    let model = || Model {
+        norm: BatchNorm::new(Hidden.of(3)),
+        calls: vec![zeros(Token.of(2))],
+        mask: full(Token.of(2), false),
+    };
     let mut trained = model();
     let (_, moments) = trained.norm.train(&x, (Example,));
     trained.norm.remember(&moments);
     trained.calls[0] = full(Token.of(2), 3);
+    trained.mask = full(Token.of(2), true);
     let bytes = Checkpoint::new().put("model", &trained).unwrap().to_bytes().unwrap();
     let mut loaded = model();
     Saved::new(&bytes[..]).unwrap().load("model", &mut loaded).unwrap();
@@ -696,13 +702,14 @@ fn state_is_saved() {
     assert_eq!(loaded.norm.running_var, trained.norm.running_var);
     assert_eq!(loaded.calls[0], trained.calls[0]);
     assert_ne!(loaded.norm.running_mean, model().norm.running_mean);
-    assert_eq!(trained.names(), ["norm.weight", "norm.bias"]);
+    assert_eq!(trained.names(), ["norm.weight", "norm.bias", "mask"]);
 
-    // An average of the parameters has the state of its last update.
+    // An average of the parameters has the state and the mask of its last update.
     let mut average = Average::new(0.75);
     average.update(&model());
     average.update(&trained);
     let value = average.value().unwrap();
     assert_eq!(value.norm.running_mean, trained.norm.running_mean);
     assert_eq!(value.calls[0], trained.calls[0]);
+    assert_eq!(value.mask, trained.mask);
 }

@@ -63,7 +63,8 @@ pub unsafe trait Kernel: Sized {
     /// and constants do. Then elements past the end of a tile can be computed as well.
     const STEADY: bool = false;
 
-    /// Whether the elements of a tile are `bool`s that change at most once along it.
+    /// Whether the elements are `bool`s that change at most once along a line. Then elements past the
+    /// end of a tile can be computed as well.
     const MONOTONE: bool = false;
 
     /// Whether a line consists of two parts, each with elements of one operand, so that
@@ -267,8 +268,8 @@ pub fn write_tiles<I: Isa, K: Kernel>(
     at[last] = start;
 }
 
-/// The value of a monotone kernel at the start of a tile that was loaded without a mask, and the
-/// position among the next `len` elements where it changes (`len` if it does not). The search
+/// The value of a monotone kernel at the start of the tile that was loaded, and the position among
+/// the next `len` elements where it changes (`len` if it does not). The search
 /// starts at `guess`, which is set to the position if there is a change.
 ///
 /// # Safety

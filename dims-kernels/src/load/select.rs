@@ -98,8 +98,11 @@ unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel
         if !C::MONOTONE {
             return write_tiles::<I, Self>(self, at, out, faults);
         }
+        if out.is_empty() {
+            return;
+        }
         self.cond.load::<I>(&Tile { at, len: 1, mask: None, moved: None }, faults);
-        // SAFETY: a tile was just loaded, and lines are not empty.
+        // SAFETY: a tile was just loaded, and the line is not empty.
         let (first, until) = unsafe { change::<I, C>(&self.cond, out.len(), &mut self.guess) };
         if first {
             write_parts::<I, A, B>((&mut self.a, &mut self.b), until, at, out, faults);

@@ -330,7 +330,7 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
     ///
     /// # Safety
     ///
-    /// As for [`new`](Self::new).
+    /// As for [`new`](Self::new). [`Slots::new`] made the slots for this program and its result.
     #[cfg(feature = "std")]
     pub(crate) unsafe fn with_slots(
         program: &'k ScalarProgram,
@@ -448,7 +448,8 @@ impl<'k> Machine<'k> {
     ///
     /// # Safety
     ///
-    /// As for [`Interpreted::new`].
+    /// As for [`Interpreted::new`]. [`Slots::new`] made the slots for this program and all registers
+    /// that are read after a span.
     #[cfg(feature = "std")]
     pub(crate) unsafe fn with_slots(
         program: &'k ScalarProgram,

@@ -66,8 +66,17 @@ unsafe impl Sync for LoweredProgram<'_> {}
 impl LoweredProgram<'_> {
     /// A program, its sources in the order of a nest's rows, and the type of its results. Whoever
     /// runs it promises that the nest's rows stay within the sources.
+    ///
+    /// # Safety
+    ///
+    /// There is a source for each operand of the program. Each operand that the program loads has
+    /// elements of the kind that it loads.
     #[cfg(feature = "std")]
-    pub(crate) fn new(program: ScalarProgram, sources: SmallVec<[OperandSource; 6]>, dtype: DType) -> Self {
+    pub(crate) unsafe fn new(
+        program: ScalarProgram,
+        sources: SmallVec<[OperandSource; 6]>,
+        dtype: DType,
+    ) -> Self {
         COUNT.set(COUNT.get() + 1);
         LoweredProgram { program, sources, dtype, elements: PhantomData }
     }

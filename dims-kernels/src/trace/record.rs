@@ -369,7 +369,8 @@ impl<'w> Writer<'w> {
                 _ => OperandSource::position(),
             });
         }
-        Some(LoweredProgram::new(self.build.finish(value), sources, dtype))
+        // SAFETY: the program loads its leaves, whose memory these sources are.
+        Some(unsafe { LoweredProgram::new(self.build.finish(value), sources, dtype) })
     }
 
     /// The field of the value, over loops of these sizes; `None` if no operand is traced.

@@ -363,7 +363,12 @@ where
         for own in pending.iter().take(excess) {
             own.call.outcome()?;
         }
-        pending.retain(|own| !own.call.is_known_right());
+        // Of the known calls, only the first that failed is kept.
+        let (mut at, mut has_failed) = (0, false);
+        pending.retain(|own| {
+            at += 1;
+            !own.call.is_known_right() && (at > excess || !std::mem::replace(&mut has_failed, true))
+        });
         let kept = self.module.donated.iter().map(|own| own.1).collect();
         let mut parts = DeviceParts {
             tensors: results.into_iter().enumerate(),

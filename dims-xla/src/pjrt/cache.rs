@@ -5,7 +5,7 @@
 
 use crate::XlaError;
 use std::fs::{self, File};
-use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
+use std::hash::{DefaultHasher, Hasher};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process;
@@ -151,8 +151,8 @@ impl Store {
     /// [`hash_file`] for the plugin's file. The hash is stored in the folder, so that later
     /// processes need not read the large file.
     pub(super) fn hash_file(&self, path: &Path) -> std::io::Result<u128> {
-        let Some(state) = file_state(path) else { return hash_file(path) };
-        let note = self.folder.join(format!("{:032x}.plugin", Hash::of(&state.0)));
+        let Some(version) = file_version(path) else { return hash_file(path) };
+        let note = self.folder.join(format!("{:032x}.plugin", Hash::of(&version.0)));
         let known = fs::read(&note).ok().and_then(|bytes| bytes.try_into().ok()).map(u128::from_le_bytes);
         if let Some(hash) = known {
             return Ok(hash);
@@ -163,8 +163,7 @@ impl Store {
     }
 }
 
-/// Identifies a version of a file by its path, length and time of modification and, on Unix, its
-/// inode and the time of its last change.
+/// Identifies a version of a file by its path, length, time of modification and, on Unix, inode.
 pub(super) fn file_state(path: &Path) -> Option<Key> {
     let path = path.canonicalize().ok()?;
     let data = path.metadata().ok()?;
@@ -174,12 +173,20 @@ pub(super) fn file_state(path: &Path) -> Option<Key> {
         .with(&data.len().to_le_bytes())
         .with(&modified.as_nanos().to_le_bytes());
     #[cfg(unix)]
+    let state = state.with(&std::os::unix::fs::MetadataExt::ino(&data).to_le_bytes());
+    Some(state)
+}
+
+/// [`file_state`] with the time of the last change of the inode. A later process trusts a stored
+/// hash only if this has not changed either. (Within a process it can change without the content:
+/// for example, if the file gets a hard link.)
+fn file_version(path: &Path) -> Option<Key> {
+    let state = file_state(path)?;
+    #[cfg(unix)]
     let state = {
         use std::os::unix::fs::MetadataExt;
-        state
-            .with(&data.ino().to_le_bytes())
-            .with(&data.ctime().to_le_bytes())
-            .with(&data.ctime_nsec().to_le_bytes())
+        let data = path.metadata().ok()?;
+        state.with(&data.ctime().to_le_bytes()).with(&data.ctime_nsec().to_le_bytes())
     };
     Some(state)
 }
@@ -197,12 +204,6 @@ pub(super) fn hash_file(path: &Path) -> std::io::Result<u128> {
             Err(error) => return Err(error),
         }
     }
-}
-
-/// A random number for a file whose hash is not known, so that the file does not count as equal to
-/// another one.
-pub(super) fn hash_of_none() -> u128 {
-    RandomState::new().hash_one(0_u8).into()
 }
 
 #[cfg(test)]

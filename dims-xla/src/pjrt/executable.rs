@@ -120,10 +120,11 @@ impl Executable {
     ///
     /// # Errors
     ///
-    /// Returns an error if the plugin cannot serialize executables.
+    /// Returns an error if the plugin cannot serialize executables, or if its file cannot be read or
+    /// has changed since it was loaded.
     pub fn serialize(&self) -> Result<Vec<u8>, XlaError> {
         let executable = self.inner.serialize()?;
-        Ok(cache::pack(&self.pjrt.serialized_key(self.identity.clone()), &executable))
+        Ok(cache::pack(&self.pjrt.serialized_key(self.identity.clone())?, &executable))
     }
 
     /// XLA's optimized program: usually a Protocol Buffers message. The first value is PJRT's name

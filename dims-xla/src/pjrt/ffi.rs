@@ -276,8 +276,8 @@ pub(super) struct Api {
     version: (i32, i32),
     /// The plugin's file, and its state when it was loaded.
     pub(super) file: (PathBuf, Option<Key>),
-    /// The hash of the plugin's file. It is set when it is first needed.
-    pub(super) file_hash: OnceLock<u128>,
+    /// The hash of the plugin's file, set when it is first needed. `None` if the file has changed.
+    pub(super) file_hash: OnceLock<Option<u128>>,
 }
 
 impl Api {
@@ -846,11 +846,10 @@ impl Buffer {
             copy_slice(dims.dims, dims.num_dims)
         };
         buffer.element_type = ElementType::from_code(code.element_type).ok_or_else(|| {
-            XlaError::unexpected(
-                "PJRT_Buffer_ElementType",
-                "an element type that Rust has",
-                format!("the element type number {}", code.element_type),
-            )
+            XlaError::arguments(format!(
+                "an output of the program has the element type number {} of PJRT, which has no Rust type",
+                code.element_type
+            ))
         })?;
         let sizes: Option<Box<[usize]>> = sizes.iter().map(|&size| usize::try_from(size).ok()).collect();
         buffer.sizes = sizes.ok_or_else(|| {

@@ -378,7 +378,9 @@ impl Pjrt {
         let compile = || self.inner.client.compile(text, &proto);
         let Some(folder) = &options.cache else { return Ok(Executable::new(compile()?, self)) };
         let store = Store::open(folder)?;
-        let plugin = self.file_hash(|path| store.hash_file(path));
+        let Some(plugin) = self.file_hash(|path| store.hash_file(path)) else {
+            return Ok(Executable::new(compile()?, self));
+        };
         let key = self.identity().with(&plugin).with(&proto).with(text.as_bytes());
         if let Some(bytes) = store.read(&key)
             && let Ok(executable) = self.inner.client.deserialize(&bytes)
@@ -409,31 +411,34 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// Returns an error if the bytes are damaged. Also returns an error if another plugin, or
+    /// Returns an error if the bytes are damaged, or if the plugin's file cannot be read or has
+    /// changed since it was loaded. Also returns an error if another plugin, or
     /// another version of this one, compiled the executable, or if it was compiled for other
     /// devices, on a CPU also for another processor, or with other flags in the environment
     /// variables `XLA_FLAGS` and `LIBTPU_INIT_ARGS`.
     pub fn load_executable(&self, bytes: &[u8]) -> Result<Executable, XlaError> {
-        let key = self.serialized_key(self.identity());
+        let key = self.serialized_key(self.identity())?;
         let payload = cache::unpack(bytes, &key).map_err(XlaError::arguments)?;
         Ok(Executable::new(self.inner.client.deserialize(payload)?, self))
     }
 
     /// The key of a serialized executable that was compiled with this [identity](Self::identity).
-    fn serialized_key(&self, identity: Key) -> Key {
-        identity.with(&self.file_hash(cache::hash_file))
+    fn serialized_key(&self, identity: Key) -> Result<Key, XlaError> {
+        let hash = self.file_hash(cache::hash_file).ok_or_else(|| {
+            let path = self.inner.api.file.0.display();
+            XlaError::arguments(format!(
+                "the plugin `{path}` cannot be read, or has changed since it was loaded, so executables cannot be serialized or loaded"
+            ))
+        })?;
+        Ok(identity.with(&hash))
     }
 
-    /// The hash of the plugin's file. If it is not known yet, `hash` computes it. If the file cannot
-    /// be read or was replaced after it was loaded, this is a random number.
-    fn file_hash(&self, hash: impl FnOnce(&Path) -> std::io::Result<u128>) -> [u8; 16] {
+    /// The hash of the plugin's file. If it is not known yet, `hash` computes it. `None` if the file
+    /// cannot be read, or has changed since it was loaded.
+    fn file_hash(&self, hash: impl FnOnce(&Path) -> std::io::Result<u128>) -> Option<[u8; 16]> {
         let ffi::Api { file: (path, loaded), file_hash, .. } = self.inner.api;
-        let compute = || {
-            let hash = hash(path).ok();
-            let is_same = cache::file_state(path) == *loaded;
-            hash.filter(|_| is_same).unwrap_or_else(cache::hash_of_none)
-        };
-        file_hash.get_or_init(compute).to_le_bytes()
+        let compute = || hash(path).ok().filter(|_| cache::file_state(path) == *loaded);
+        file_hash.get_or_init(compute).map(u128::to_le_bytes)
     }
 
     /// What an executable depends on, except for the plugin's file: the platform, versions,

@@ -318,7 +318,6 @@ impl<'a> Hlo<'a> {
             if known.contains(&kind) {
                 let mut outputs = Vec::new();
                 all(instruction, 3).for_each(|shape| arrays(shape, 0, &mut outputs));
-                let mut outputs: Vec<ArrayType> = outputs.into_iter().flatten().collect();
                 if opcode != kind && ["all-gather", "collective-permute"].contains(&kind) {
                     // These starts return their operands, the results, and perhaps memory of the
                     // device.
@@ -326,6 +325,7 @@ impl<'a> Hlo<'a> {
                     outputs.drain(..operands);
                     outputs.truncate(operands);
                 }
+                let outputs: Vec<ArrayType> = outputs.into_iter().flatten().collect();
                 let name = text(instruction, 1);
                 found.push(Collective { kind: kind.to_owned(), name, outputs, groups: groups(instruction) });
             }
@@ -402,27 +402,43 @@ mod tests {
         assert!(Hlo::new("text", &module).is_none());
     }
 
-    /// The start of a collective-permute returns its operand, its result, and two numbers.
+    /// The start of a collective-permute returns its operands, its results, and two numbers. The
+    /// second operand here has a type that Rust lacks, `c64`.
     #[test]
     fn operands_are_no_outputs() {
-        let mut array = Writer::default();
-        array.number(2, 11).bytes(3, &[3]);
-        let array = array.finish();
-        let mut number = Writer::default();
-        number.number(2, 8);
-        let number = number.finish();
-        let mut shape = Writer::default();
-        shape.number(2, 13).bytes(4, &array).bytes(4, &array).bytes(4, &number).bytes(4, &number);
-        let mut instruction = Writer::default();
-        instruction.bytes(2, b"collective-permute-start").bytes(3, &shape.finish()).bytes(36, &[7]);
-        let mut computation = Writer::default();
-        computation.bytes(2, &instruction.finish());
-        let mut module = Writer::default();
-        module.bytes(3, &computation.finish());
-        let module = module.finish();
-        let collectives = Hlo::new("hlo", &module).unwrap().collectives();
-        let outputs = vec![ArrayType { element_type: ElementType::F32, sizes: vec![3] }];
-        assert_eq!(collectives[0].outputs, outputs);
+        let array = |code: u64, size: u8| {
+            let mut array = Writer::default();
+            array.number(2, code).bytes(3, &[size]);
+            array.finish()
+        };
+        let tuple = |parts: &[Vec<u8>]| {
+            let mut tuple = Writer::default();
+            tuple.number(2, 13);
+            for part in parts {
+                tuple.bytes(4, part);
+            }
+            tuple.finish()
+        };
+        let outputs = |opcode: &str, shape: &[u8], operands: &[u8]| {
+            let mut instruction = Writer::default();
+            instruction.bytes(2, opcode.as_bytes()).bytes(3, shape).bytes(36, operands);
+            let mut computation = Writer::default();
+            computation.bytes(2, &instruction.finish());
+            let mut module = Writer::default();
+            module.bytes(3, &computation.finish());
+            let module = module.finish();
+            let mut collectives = Hlo::new("hlo", &module).unwrap().collectives();
+            collectives.remove(0).outputs
+        };
+        let of = |size| vec![ArrayType { element_type: ElementType::F32, sizes: vec![size] }];
+        let (f32s, complex, number) = (array(11, 3), array(15, 3), array(8, 1));
+        let one = tuple(&[f32s.clone(), f32s.clone(), number.clone(), number.clone()]);
+        assert_eq!(outputs("collective-permute-start", &one, &[7]), of(3));
+        let other = tuple(&[complex.clone(), complex.clone(), number.clone(), number]);
+        assert_eq!(outputs("collective-permute-start", &other, &[7]), []);
+        let gathered = tuple(&[array(11, 12), array(15, 12)]);
+        let two = tuple(&[tuple(&[f32s, complex]), gathered]);
+        assert_eq!(outputs("all-gather-start", &two, &[7, 8]), of(12));
     }
 
     #[test]

@@ -124,3 +124,18 @@ fn an_error_in_a_part_is_that_of_the_whole() {
     let error = try_tensor!([i] => a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + b[i + 2]).unwrap_err();
     assert!(error.to_string().contains("out of range"), "{error}");
 }
+
+#[test]
+fn an_expression_in_parts_can_leave_a_loop() {
+    let a = array![1.0, 2.0];
+    let mut sums = Vec::new();
+    for stop in [false, true, false] {
+        sums.push(tensor!([i] => a[i] * {
+            if stop {
+                break;
+            }
+            2.0
+        } + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i]));
+    }
+    assert_eq!(sums, [&a * 42.0]);
+}

@@ -150,6 +150,20 @@ fn bad_indices_are_errors_that_keep_the_state() {
     let (state, rows) = run.call((pjrt.put(&table).unwrap(), &ids([-1, 0]))).unwrap();
     assert!(state.to_host().is_err());
     assert!(state.to_host().is_ok() && rows.to_host().is_err());
+    drop(state);
+    // The first of many calls fails. Nobody reads a value until the end.
+    let mut state = pjrt.put(&table).unwrap();
+    let mut expected = table.clone();
+    for call in 0..70 {
+        let ids = ids(if call == 0 { [9, 0] } else { [2, 0] });
+        if call > 0 {
+            let rows = (&expected).take(Class, &ids).sum(Row);
+            expected = (&expected + &rows).eval();
+        }
+        state = run.call((state, &ids)).unwrap().0;
+    }
+    assert!(state.to_host().unwrap_err().to_string().contains("out of range"));
+    assert_near(&state.to_host().unwrap(), &expected, 1e-4, "the state of the calls that succeeded");
 }
 
 #[test]

@@ -222,7 +222,7 @@ where
 {
     let mut values = operands.values();
     values.settle()?;
-    check_operand_taken(&AllOperands::of(&values), "reduce!")?;
+    check_operand_taken(&AllOperands::of(&values), "reduce! with a closure")?;
     let (elements, count, sizes) = gathered::<T, L::Dims, _>(pattern, given, &values)?;
     let parts = (0..volume(sizes.iter().copied(), size_of::<U>())
         .ok_or_else(|| too_large(pattern, &sizes))?)

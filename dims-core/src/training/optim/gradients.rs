@@ -211,8 +211,9 @@ impl<P: Parameters> Accumulator<P> {
 
 /// The exponential moving average of parameters: `average = decay * average + (1 - decay) * p` at
 /// each update. It starts with the first parameters. The average of parameters in half precision is
-/// kept in `f32`, and returned rounded. Fields with `#[parameters(state)]`, such as the running
-/// moments of a `BatchNorm`, are not averaged, but copied from the parameters at each update.
+/// kept in `f32`, and returned rounded. Everything else is copied at each update:
+/// fields with `#[parameters(state)]`, such as the running moments of a `BatchNorm`, tensors of
+/// integers and `bool`s, and constants.
 ///
 /// ```
 /// use typed_dims::optim::Average;
@@ -278,7 +279,7 @@ impl<P: Parameters> Average<P> {
     }
 }
 
-/// The parameters of the second value, with the state and the constants of the first.
+/// The learned tensors of the second value, with everything else from the first.
 struct WithNewState;
 
 impl Walk<2> for WithNewState {
@@ -287,9 +288,9 @@ impl Walk<2> for WithNewState {
     fn tensor<T: Element, S: Dims, R: Rank>(
         &mut self,
         _: &Path,
-        [_, learned]: [&Named<T, S, R>; 2],
+        [new, average]: [&Named<T, S, R>; 2],
     ) -> Result<Named<T, S, R>, DimError> {
-        Ok(learned.clone())
+        Ok(if is_learned::<T>() { average.clone() } else { new.clone() })
     }
 }
 
