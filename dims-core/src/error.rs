@@ -351,10 +351,15 @@ impl fmt::Display for DimError {
                 ParametersSuffix(parameters)
             ),
             DimError::Unused { parameter, origin } => {
-                let (name, constant) = match parameter.as_str() {
-                    "" => ("the parameter".into(), ""),
-                    name => (format!("the parameter `{name}`"), ", mark its field `#[parameters(constant)]`"),
+                let name = match parameter.as_str() {
+                    "" => "the parameter".into(),
+                    name => format!("the parameter `{name}`"),
                 };
+                // A part of a tuple has a number instead of a name.
+                let is_field =
+                    parameter.rsplit('.').next().is_some_and(|last| last.parse::<usize>().is_err());
+                let is_field = is_field && !parameter.is_empty();
+                let constant = if is_field { ", mark its field `#[parameters(constant)]`" } else { "" };
                 write!(
                     f,
                     "the loss does not depend on {name}, so it has no gradient{}: use it{constant}, or call `vjp`, whose gradient is 0 there",
@@ -427,7 +432,7 @@ pub(crate) fn no_derivative(operation: &'static str, names: &[String]) -> DimErr
     DimError::NoDerivative { operation, origin: Some(Location::caller()), parameters: list_names(names) }
 }
 
-/// Like [`no_derivative`], for a user-defined operation, which could be given a derivative.
+/// Like [`no_derivative`], with another remedy: for example, to give a user's operation a derivative.
 #[cold]
 #[track_caller]
 pub(crate) fn no_own_derivative(operation: &'static str, remedy: &'static str, names: &[String]) -> DimError {

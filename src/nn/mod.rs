@@ -2,7 +2,7 @@
 //!
 //! The functions (convolutions, pooling, normalisation, losses, dropout) work along dims of any
 //! tensor. The layers are structs of tensors, generic over the dims that they work along, such as
-//! `LayerNorm<(Width,)>`; all other dims pass through unchanged. The constructor of a layer takes
+//! `LayerNorm<(Width,)>`. All dims that a layer does not work along are unchanged. The constructor of a layer takes
 //! dims with sizes, and a seed if the weights are random. The method `apply` applies the layer.
 //! Layers implement [`Parameters`](crate::grad::Parameters). Those with weights implement `Load`,
 //! with the usual parameter names of PyTorch models (feature `safetensors`). Most layers use only

@@ -10,7 +10,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Reductions and scans",
-        about: "These run immediately, in one pass over the expression. Reductions take one dim or a tuple of dims; scans take one dim.",
+        about: "These run immediately, most of them in one pass over the expression. Reductions take one dim or a tuple of dims; scans take one dim.",
         operators: entries(),
     }
 }

@@ -69,7 +69,8 @@ fn manifest(cases: &[Case]) -> String {
     let library = home().parent().expect("the package is in the workspace");
     let mut text = format!(
         "[package]\nname = \"ui-cases\"\nversion = \"0.0.0\"\nedition = \"2024\"\npublish = false\n\n\
-         [workspace]\n\n[dependencies]\ntyped-dims = {{ path = {library:?}, features = [\"onnx\", \"safetensors\"] }}\n"
+         [workspace]\n\n[dependencies]\ntyped-dims = {{ path = {library:?}, features = [\"onnx\", \"safetensors\", \"linalg\", \"serde\"] }}\n\
+         serde_json = \"1\"\n"
     );
     for (at, case) in cases.iter().enumerate() {
         let path = &case.path;

@@ -1,6 +1,6 @@
 //! Reverse mode: gradients, and pull-backs.
 
-use crate::error::{DimError, Origin, no_derivative, unwrap};
+use crate::error::{DimError, Origin, no_own_derivative, unwrap};
 use crate::expr::step::{is_recorded, unrecordable};
 use crate::grad::inputs::Inputs;
 use crate::grad::lent::{Lend, LentOf};
@@ -122,7 +122,12 @@ pub fn try_value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
     let Some(value) = value else {
         let operation = "value_and_grad";
         let why = "it returns a number; `loss_and_grad` returns the loss as a tensor";
-        return Err(if is_recorded { unrecordable(operation, why) } else { no_derivative(operation, &[]) });
+        let remedy = "call `loss_and_grad`, which returns the loss as a tensor";
+        return Err(if is_recorded {
+            unrecordable(operation, why)
+        } else {
+            no_own_derivative(operation, remedy, &[])
+        });
     };
     Ok((value, gradient, beside))
 }

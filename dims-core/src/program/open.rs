@@ -31,8 +31,8 @@ std::thread_local! {
 /// The function is recorded several times, at sizes near 500. Each number in its steps that depends
 /// on dynamic sizes must be a product of at most three of them, a sum of two such products (in both
 /// cases with constant factors and a constant summand), or a fraction such as
-/// `1.0 / x.size(Row) as f32`. A number that depends on a size in any other way causes an error
-/// that names the step. A branch on a size (`if x.size(Row) > 100`) is taken as at the recorded
+/// `1.0 / x.size(Row) as f32`. A number that depends on a size in any other way causes an error,
+/// which usually names the step. A branch on a size (`if x.size(Row) > 100`) is taken as at the recorded
 /// sizes.
 ///
 /// The first call for a size prepares the program for it. The programs for the last 16 sizes are
@@ -234,7 +234,7 @@ fn opened(
     let mut finder = OpenFinder::new(sizes);
     if !finder.add(content.each_mut(), SavedContent::sizes) {
         let what = format!(
-            "the inputs or results of the recorded function depend on the size of {}, but are not products of at most three sizes, or sums of two such products",
+            "the inputs or results of the recorded function depend on the size of {}, but are not products of at most three sizes, sums of two such products, or fractions of sizes",
             names()
         );
         return Err(DimError::Shape { what });

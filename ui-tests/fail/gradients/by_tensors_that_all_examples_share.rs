@@ -1,4 +1,4 @@
-//~ words: only `grad` with respect to tensors with | Rest<B>
+//~ words: with respect to tensors with | Rest<B>
 use typed_dims::grad::grad;
 use typed_dims::prelude::*;
 

@@ -6,7 +6,7 @@ use super::LoopOperand;
 use super::{WrittenExpr, is_heard};
 use crate::error::DimError;
 #[cfg(feature = "std")]
-use crate::error::{OriginSuffix, list_names, no_derivative};
+use crate::error::{OriginSuffix, list_names, no_derivative, no_own_derivative};
 use crate::expr::Expr;
 use crate::expr::index::IndexExprs;
 #[cfg(feature = "std")]
@@ -119,17 +119,17 @@ pub(crate) fn finished<F>(field: Result<F, Unrecorded>) -> Result<F, DimError> {
         Err(Unrecorded::Opaque(operation, names)) => Err(match operation {
             "map" => {
                 let remedy = "give it a derivative, as a `ScalarOp` for `x.apply(op)`";
-                underivable(operation, remedy, &names)
+                no_own_derivative(operation, remedy, &names)
             }
             "zip_map" => {
                 let remedy = "give it a derivative, as a `ScalarOp` for `x.apply_with(y, op)`";
-                underivable(operation, remedy, &names)
+                no_own_derivative(operation, remedy, &names)
             }
             _ => no_derivative(operation, &names),
         }),
         Err(Unrecorded::Own(operation, names)) => {
             let remedy = "give it a derivative, as `fn derivative` of its `ScalarOp`";
-            Err(underivable(operation, remedy, &names))
+            Err(no_own_derivative(operation, remedy, &names))
         }
         Err(Unrecorded::Unrepeatable(operation, is_own)) => Err(unrecordable(
             operation,
@@ -145,15 +145,6 @@ pub(crate) fn finished<F>(field: Result<F, Unrecorded>) -> Result<F, DimError> {
             },
         )),
     }
-}
-
-/// The error for a user's function that has no derivative but depends on these variables.
-#[cfg(feature = "std")]
-#[cold]
-#[track_caller]
-fn underivable(operation: &'static str, remedy: &'static str, names: &[String]) -> DimError {
-    let (origin, parameters) = (Some(Location::caller()), list_names(names));
-    DimError::NoOwnDerivative { operation, remedy, origin, parameters }
 }
 
 #[cfg(feature = "std")]
