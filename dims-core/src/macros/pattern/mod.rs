@@ -9,11 +9,11 @@
 pub mod args;
 pub mod arrays;
 pub mod data;
-pub mod direct;
+pub(crate) mod direct;
 pub mod einsum;
 pub mod input;
-pub mod join;
-pub mod layout;
+pub(crate) mod join;
+pub(crate) mod layout;
 pub mod operand;
 pub mod pack;
 pub mod parts;
