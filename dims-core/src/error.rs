@@ -308,7 +308,8 @@ impl fmt::Display for DimError {
                 write!(f, " of size {size} cannot be split into {group}: {why}{}", OriginSuffix(*origin))
             }
             DimError::Rank { found, bound } => {
-                write!(f, "the array has {found} axes, but {bound} were bound")
+                let were = if *bound == 1 { "was" } else { "were" };
+                write!(f, "the array has {found} axes, but {bound} {were} bound")
             }
             DimError::AxisConflict { axis, first, first_place, second, second_place, pattern } => write!(
                 f,

@@ -63,8 +63,8 @@ fn ranks_that_only_the_run_knows() {
     let a = ArrayD::<f32>::ones(IxDyn(&[2, 3]));
     assert_eq!(tensor!([i] => sum[k](a[i, k])), array![3.0, 3.0]);
     assert_eq!(tensor!([i] => sum[k](a[i, k] * k as f32)), array![3.0, 3.0]);
-    assert!(text(try_tensor!([i] => a[i])).contains("the array has 2 axes, but 1 were bound"));
-    assert!(text(try_tensor!([i] => a[i] * i as f32)).contains("the array has 2 axes, but 1 were bound"));
+    assert!(text(try_tensor!([i] => a[i])).contains("the array has 2 axes, but 1 was bound"));
+    assert!(text(try_tensor!([i] => a[i] * i as f32)).contains("the array has 2 axes, but 1 was bound"));
 }
 
 #[test]
