@@ -6,11 +6,9 @@ use super::LoopOperand;
 use super::{WrittenExpr, is_heard};
 use crate::error::DimError;
 #[cfg(feature = "std")]
-use crate::error::{OriginSuffix, list_names, no_derivative, no_own_derivative};
+use crate::error::{OriginSuffix, no_derivative, no_own_derivative};
 use crate::expr::Expr;
 use crate::expr::index::IndexExprs;
-#[cfg(feature = "std")]
-use alloc::string::String;
 #[cfg(feature = "std")]
 use alloc::sync::Arc;
 use alloc::vec::Vec;
