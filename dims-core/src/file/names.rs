@@ -85,12 +85,12 @@ pub fn read(text: &str, sizes: &[usize]) -> Result<Vec<AxisName>, FileError> {
     Ok(axes)
 }
 
-/// Text of a file for a message, truncated if it is long.
+/// Text from a file, for a message: escaped, and truncated if it is long.
 pub fn shortened(text: &str) -> String {
     const MOST: usize = 60;
     let mut out = String::new();
     for c in text.chars().take(MOST) {
-        // Quotes need no escape, because messages quote with backticks.
+        // Quotes need no escaping, because messages quote with backticks.
         if matches!(c, '\'' | '"') { out.push(c) } else { out.extend(c.escape_debug()) }
     }
     if text.chars().nth(MOST).is_some() {

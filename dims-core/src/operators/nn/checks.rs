@@ -16,7 +16,8 @@ use twins::panicking_twin;
 /// Checks that the lengths of sequences along the dim `time` are at most `count`, the number of
 /// positions.
 ///
-/// Lengths that are an input of a recorded program have no values yet, so they are not checked.
+/// Lengths that are an input of a recorded program, or computed in it, have no values yet, so they
+/// are not checked.
 #[doc(hidden)]
 #[panicking_twin]
 pub fn try_check_lengths<L: Dims>(
@@ -44,7 +45,7 @@ pub fn try_check_lengths<L: Dims>(
     Ok(())
 }
 
-/// Checks that two tensors have the same sizes along the dims of both.
+/// Checks that two tensors have the same size along each dim that they share.
 ///
 /// For layers that look up elements by index along such a dim: the lookup itself only checks that
 /// the indices are within the size.

@@ -74,10 +74,10 @@ pub(super) fn one<V: Lane>() -> V {
     V::all(<V::Elem as Num>::ONE)
 }
 
-/// A count, such as the number of a row, for all matrices.
+/// The same integer, such as a size or the index of a row, for all matrices.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn count_lane<V: Lane>(count: usize) -> V {
-    V::all(num_traits::NumCast::from(count).expect("a float can be any size"))
+    V::all(num_traits::NumCast::from(count).expect("every size can be rounded to a float"))
 }
 
 /// The greater number for each matrix. NaN in `other` is ignored, NaN in `own` remains.
@@ -124,13 +124,13 @@ pub(super) fn numbers_mut<V: Lane>(lanes: &mut [V]) -> &mut [V::Elem] {
     unsafe { core::slice::from_raw_parts_mut(lanes.as_mut_ptr().cast(), lanes.len() * V::COUNT) }
 }
 
-/// The number of one matrix.
+/// The lane's number for one matrix.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn number<V: Lane>(own: &V, matrix: usize) -> V::Elem {
     numbers(core::slice::from_ref(own))[matrix]
 }
 
-/// Sets the number of one matrix.
+/// Sets the lane's number for one matrix.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn set_number<V: Lane>(own: &mut V, matrix: usize, value: V::Elem) {
     numbers_mut(core::slice::from_mut(own))[matrix] = value;
