@@ -1,7 +1,8 @@
 //! Random numbers from a seed.
 //!
-//! The number of a seed at a position is a hash of both. It is the same on every machine and for
-//! any number of threads, and there is no generator to pass along. The hash is splitmix64: G. L.
+//! A seed stands for a sequence of random numbers for each purpose. The number at a position of the
+//! sequence is a hash of the seed, the purpose and the position. It is the same on every machine and
+//! for any number of threads, and there is no generator to pass along. The hash is splitmix64: G. L.
 //! Steele, D. Lea, C. H. Flood, 2014, "Fast splittable pseudorandom number generators".
 
 use smallvec::SmallVec;
@@ -23,7 +24,7 @@ pub enum RandomStream {
     Truncated = 0xBE54_66CF_34E9_0C6C,
 }
 
-/// The number of a seed at the position `at`.
+/// The number at the position `at` of a seed's sequence.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn bits(stream: RandomStream, seed: u64, at: u64) -> u64 {
     mixed(mixed(seed ^ stream as u64).wrapping_add(at.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15)))
@@ -37,7 +38,7 @@ pub fn mixed(z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The number of a seed at the position `at`, in `0.0..1.0`.
+/// The number at the position `at` of a seed's sequence, in `0.0..1.0`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn unit(stream: RandomStream, seed: u64, at: u64) -> f64 {
     (bits(stream, seed, at) >> 11) as f64 / (1u64 << 53) as f64
@@ -54,7 +55,8 @@ pub struct DrawNumbers {
 }
 
 impl DrawNumbers {
-    /// The numbers for elements that are contiguous along axes with these sizes and factors.
+    /// The positions for elements that are contiguous in memory, in the order of these axes. Each
+    /// axis has a size and a factor.
     pub fn new(start: u64, axes: impl IntoIterator<Item = (usize, u64)>) -> Self {
         DrawNumbers { start, axes: axes.into_iter().filter(|&(size, _)| size != 1).collect() }
     }
@@ -65,18 +67,18 @@ impl DrawNumbers {
         (self.start, &self.axes)
     }
 
-    /// The number for the element at this position in memory.
-    pub fn at(&self, mut position: usize) -> u64 {
-        let mut number = self.start;
+    /// The position in the seed's sequence for the element with this index in memory.
+    pub fn at(&self, mut index: usize) -> u64 {
+        let mut position = self.start;
         for &(size, factor) in self.axes.iter().rev() {
-            number = number.wrapping_add(factor.wrapping_mul((position % size) as u64));
-            position /= size;
+            position = position.wrapping_add(factor.wrapping_mul((index % size) as u64));
+            index /= size;
         }
-        number
+        position
     }
 
-    /// Calls `change` with each of the `elements`, which begin at the position `start`, and its
-    /// number.
+    /// Calls `change` with each element and its position in the seed's sequence. The first of the
+    /// `elements` has the index `start` in memory.
     pub fn each<T>(&self, start: usize, elements: &mut [T], mut change: impl FnMut(&mut T, u64)) {
         let (size, factor) = self.axes.last().copied().unwrap_or((1, 0));
         let mut done = 0;
@@ -84,10 +86,10 @@ impl DrawNumbers {
             let at = start + done;
             // (The rest of the line.)
             let len = (size - at % size).min(elements.len() - done);
-            let mut number = self.at(at);
+            let mut position = self.at(at);
             for element in &mut elements[done..done + len] {
-                change(element, number);
-                number = number.wrapping_add(factor);
+                change(element, position);
+                position = position.wrapping_add(factor);
             }
             done += len;
         }

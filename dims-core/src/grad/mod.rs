@@ -21,9 +21,10 @@
 //!
 //! * The gradient has the type of its parameter, which implements [`Parameters`].
 //! * Captured tensors are constants.
-//! * Comparisons, rounding and integers have no gradient; values computed from them are constants.
-//! * Converting a traced tensor to an array (`order`) or a number, writing it to a file or passing
-//!   it to a closure (`map`) is an error, because the gradient would be lost. Use `x.detach()` if
+//! * Comparisons and rounding have slope 0, and integers are not differentiated: their results are
+//!   constants.
+//! * Converting a traced tensor to an array (`order`) or a number, writing it to a file or calling a
+//!   closure on its elements (`map`) is an error, because the gradient would be lost. Use `x.detach()` if
 //!   no gradient is wanted.
 
 #[doc(hidden)]

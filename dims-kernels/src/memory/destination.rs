@@ -26,7 +26,7 @@ pub enum Destination<'d, T> {
 }
 
 impl<T> Destination<'_, T> {
-    /// New memory for the `len` results of a step.
+    /// New memory for the `len` elements of a step's result.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn of_step(len: usize) -> Self {
         #[cfg(feature = "std")]
@@ -36,7 +36,7 @@ impl<T> Destination<'_, T> {
         Destination::New(len)
     }
 
-    /// The number of results.
+    /// The number of elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn len(&self) -> usize {
         match self {
@@ -48,7 +48,7 @@ impl<T> Destination<'_, T> {
         }
     }
 
-    /// Whether there are no results.
+    /// Whether there are no elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -107,12 +107,12 @@ impl<T: Copy + 'static> Destination<'_, T> {
         );
         let len = self.len();
         // SAFETY: there are `len` slots, in new memory or in a slice that is borrowed exclusively.
-        // `fill` writes all of them, as the caller promises, and writes only initialised elements
-        // to a slice.
+        // As the caller promises, `fill` writes all of them unless it fails. It writes only values,
+        // so the elements of a given slice are initialised even then.
         unsafe { self.write(|start| fill(from_raw_parts_mut(start.cast(), len))) }
     }
 
-    /// Computes each result as `element` of its index.
+    /// Computes each element as `element` of its index.
     ///
     /// # Panics
     ///
