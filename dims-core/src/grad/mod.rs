@@ -24,8 +24,8 @@
 //! * Comparisons and rounding have slope 0, and integers are not differentiated: their results are
 //!   constants.
 //! * Converting a traced tensor to an array (`order`) or a number, writing it to a file or calling a
-//!   closure on its elements (`map`) is an error, because the gradient would be lost. Use `x.detach()` if
-//!   no gradient is wanted.
+//!   closure on its elements (`map`) is an error, because the gradient would be lost. Use
+//!   `x.detach()` if no gradient is wanted.
 
 #[doc(hidden)]
 pub mod lent;
