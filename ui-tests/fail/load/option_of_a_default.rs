@@ -8,13 +8,6 @@ struct Model {
     weight: Tensor<f32, (Width,)>,
     #[load(default = 3, name = "the_depth")]
     depth: usize,
-    #[load(layout = (Width,))]
-    nested: Nested,
-}
-
-#[derive(Load)]
-struct Nested {
-    bias: Tensor<f32, (Width,)>,
 }
 
 fn main() {}
