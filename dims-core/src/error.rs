@@ -357,9 +357,8 @@ impl fmt::Display for DimError {
                     name => format!("the parameter `{name}`"),
                 };
                 // A part of a tuple has a number instead of a name.
-                let is_field =
-                    parameter.rsplit('.').next().is_some_and(|last| last.parse::<usize>().is_err());
-                let is_field = is_field && !parameter.is_empty();
+                let last = parameter.rsplit('.').next();
+                let is_field = last.is_some_and(|last| last.starts_with(|c: char| !c.is_ascii_digit()));
                 let constant = if is_field { ", mark its field `#[parameters(constant)]`" } else { "" };
                 write!(
                     f,
