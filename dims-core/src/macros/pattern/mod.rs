@@ -4,7 +4,7 @@
 //! A macro parses its pattern at compile time, and expands to a constant [`Pattern`] and one call.
 //! rustc checks the rank of each operand ([`rank`]), and computes the type of the result. At run
 //! time, the sizes of all axes are determined and compared once ([`solve`]), the operands' strides
-//! are mapped to the loops of the pattern ([`layout`]), and the common kernels run.
+//! are mapped to the loops of the pattern (`layout`), and the common kernels run.
 
 pub mod args;
 pub mod arrays;
