@@ -1,6 +1,6 @@
-//! Errors at run time, with names and sizes.
+//! Errors at run time, with the names and sizes of dims.
 //!
-//! Operations that depend on sizes or indices at run time have a `try_` form that returns
+//! Most operations that depend on sizes or indices at run time have a `try_` form that returns
 //! [`DimError`]. The form without `try_` panics with the same text.
 
 use alloc::string::String;
@@ -91,10 +91,10 @@ pub enum DimError {
         size: usize,
         /// The reason.
         why: &'static str,
-        /// Where it was bound.
+        /// Where the axis was bound.
         origin: Origin,
     },
-    /// The number of axes differs from the number that was bound.
+    /// The number of axes of an array differs from the number that was bound.
     Rank {
         /// The array's number of axes.
         found: usize,
@@ -116,18 +116,19 @@ pub enum DimError {
         /// The pattern.
         pattern: &'static str,
     },
-    /// The number of axes differs from the number in a pattern.
+    /// The number of axes of an array does not fit a pattern.
     PatternRank {
         /// The array's number of axes.
         found: usize,
         /// The number of axes that the pattern names.
         named: usize,
-        /// Whether the pattern has `...` for more.
+        /// Whether the pattern has `...`, which stands for more axes.
         spread: bool,
     },
-    /// Two positional axes have different sizes, and neither size is 1.
+    /// Two positional axes have different sizes, and neither size is 1, or an assignment would have
+    /// to broadcast its target.
     Broadcast {
-        /// The axis, counted from the right, from 0.
+        /// The axis, counted from the right, starting at 0.
         axis: usize,
         /// The size in one operand.
         first: usize,
@@ -152,7 +153,7 @@ pub enum DimError {
     },
     /// A result is too large for the address space or the available memory.
     TooLarge {
-        /// The sizes of the result.
+        /// The sizes of the result, or its number of elements.
         dims: String,
     },
     /// A gradient cannot be taken through an operation.
@@ -161,19 +162,21 @@ pub enum DimError {
         operation: &'static str,
         /// Where it ran.
         origin: Origin,
-        /// The names of the parameters it depends on. Of more than four, only the first three are
-        /// named. Parameters in a struct, a tuple or a list have names.
+        /// The names of the parameters that the operation depends on. Of more than four, only the
+        /// first three are named, and the others counted. Only parameters in a struct, a tuple or a
+        /// list have names.
         parameters: String,
     },
-    /// A user-defined function has no derivative.
+    /// A gradient cannot be taken through an operation unless the program is changed. For example,
+    /// a user-defined function has no derivative.
     NoOwnDerivative {
-        /// Its name.
+        /// The operation.
         operation: &'static str,
-        /// How to give it one.
+        /// What to change, such as how to give the function a derivative.
         remedy: &'static str,
-        /// Where it ran.
+        /// Where the operation ran.
         origin: Origin,
-        /// The parameters it depends on, as in [`NoDerivative`](DimError::NoDerivative).
+        /// The parameters that it depends on, as in [`NoDerivative`](DimError::NoDerivative).
         parameters: String,
     },
     /// A function with a custom derivative uses a traced tensor that is not one of its inputs.
@@ -182,7 +185,8 @@ pub enum DimError {
         operation: &'static str,
         /// Where it was called.
         origin: Origin,
-        /// The parameters the tensor depends on, as in [`NoDerivative`](DimError::NoDerivative).
+        /// The parameters that the tensor depends on, as in
+        /// [`NoDerivative`](DimError::NoDerivative).
         parameters: String,
     },
     /// A loss does not depend on a parameter.
@@ -198,7 +202,7 @@ pub enum DimError {
         origin: Origin,
     },
     /// An operation failed for a matrix: for example, the matrix is singular or not positive
-    /// definite, has an element that is infinite or NaN, or has a result that is too large.
+    /// definite, has an element that is infinite or NaN, or a result is too large.
     Matrix {
         /// The operation.
         operation: &'static str,
@@ -291,7 +295,7 @@ impl fmt::Display for DimError {
                     "index {index} of {what} is out of range for an axis of size {size}{}",
                     OriginSuffix(*origin)
                 )?;
-                // This index is computed: a plain negative integer already counts from the end.
+                // Only a computed index fails here: a plain negative integer counts from the end.
                 if *index < 0 && *index >= -(*size as i128) {
                     f.write_str("; write `index.from_end(size)` to count negative indices from the end")?;
                 }
@@ -356,7 +360,7 @@ impl fmt::Display for DimError {
                     "" => "the parameter".into(),
                     name => format!("the parameter `{name}`"),
                 };
-                // A part of a tuple has a number instead of a name.
+                // A part of a tuple or a list has a number instead of a name.
                 let last = parameter.rsplit('.').next();
                 let is_field = last.is_some_and(|last| last.starts_with(|c: char| !c.is_ascii_digit()));
                 let constant = if is_field { ", mark its field `#[parameters(constant)]`" } else { "" };
@@ -425,14 +429,16 @@ impl From<kernels::error::Error> for DimError {
     }
 }
 
-/// The error for an operation without a gradient. `names` are the variables it depends on.
+/// The error for an operation without a derivative. `names` are those of the variables that the
+/// operation depends on.
 #[cold]
 #[track_caller]
 pub(crate) fn no_derivative(operation: &'static str, names: &[String]) -> DimError {
     DimError::NoDerivative { operation, origin: Some(Location::caller()), parameters: list_names(names) }
 }
 
-/// Like [`no_derivative`], with another remedy: for example, to give a user's operation a derivative.
+/// Like [`no_derivative`], with another remedy: for example, to give a user's operation a
+/// derivative.
 #[cold]
 #[track_caller]
 pub(crate) fn no_own_derivative(operation: &'static str, remedy: &'static str, names: &[String]) -> DimError {

@@ -1,5 +1,6 @@
-//! Attention in tiles. A tile holds the scores of a block of queries and a block of keys. The
-//! scores never leave the cache. Each query has a running maximum and sum.
+//! Attention in tiles. A tile holds the scores of a block of queries and a block of keys, and is
+//! small enough to stay in the cache. Each query has a running maximum of its scores and a running
+//! sum of its weights.
 
 mod scores;
 
@@ -25,12 +26,12 @@ use core::any::Any;
 
 pub use scores::{Allowed, Change, LoweredScores, ScoreTile, lowered_scores};
 
-/// Queries of a tile: a multiple of the rows of a matrix product's register tile.
+/// The number of queries in a tile: a multiple of the rows of a matrix product's register tile.
 const QUERIES: usize = 192;
 
-/// Keys of a tile: its scores take up less than half of a second-level cache of 1 MiB. (With 2048
-/// queries and keys of 64 features, tiles of 192 by 512 take 0.9 of the time of tiles of 128 by
-/// 256.)
+/// The number of keys in a tile. The scores of a tile take up less than half of a second-level
+/// cache of 1 MiB. (With 2048 queries and keys of 64 features, tiles of 192 by 512 take 0.9 of the
+/// time of tiles of 128 by 256.)
 const fn keys<T>() -> usize {
     let keys = 2048 / size_of::<T>();
     if keys < TILE { keys } else { TILE }
@@ -70,8 +71,8 @@ fn in_type_of_result<T: Real>(data: Vec<T::Wide>) -> Vec<T> {
 
 /// An attention: its loops, its operands, and the scale of the scores.
 pub struct Work<'n, T> {
-    /// Loops over batches, one loop over queries, loops over keys; rows for queries, keys, values,
-    /// result, mask and bias.
+    /// Loops over batches, one loop over queries, loops over keys; rows of strides for queries,
+    /// keys, values, result, mask and bias.
     pub nest: &'n Nest,
     /// The index of the loop over queries.
     pub query: usize,
@@ -89,8 +90,8 @@ pub struct Work<'n, T> {
     pub scale: T,
 }
 
-/// The loops of scores and values, sorted by role, and the strides of queries, keys, values and the
-/// result.
+/// The loops of an attention, except those over keys, grouped by role, and the strides of queries,
+/// keys, values and the result.
 pub struct AttentionRoles {
     /// Loops over batches.
     pub batch: Vec<usize>,
@@ -103,8 +104,9 @@ pub struct AttentionRoles {
 }
 
 impl AttentionRoles {
-    /// Sorts loops by role. `scores` are the loops of the scores, `over` the loops over keys, and
-    /// `kept` the loops of the result. `q`, `k` and `v` are strides.
+    /// Groups loops by role. `scores` are the loops of the scores, `over` the loops over keys, and
+    /// `kept` the loops of the result. `q`, `k` and `v` are the strides of queries, keys and
+    /// values.
     pub fn of(sizes: &[usize], [scores, over, kept]: [&[usize]; 3], [q, k, v]: [&[isize]; 3]) -> Self {
         let out = contiguous(kept, sizes);
         // Along a loop over queries, only the queries vary. The other loops of the scores are
@@ -144,7 +146,7 @@ impl<T> Work<'_, T> {
         self.nest.positions().saturating_mul(self.features.positions() + self.values.positions())
     }
 
-    /// The step of a plan.
+    /// The attention as a step of a plan. The result has `len` elements.
     pub fn step(&self, mask: String, bias: Option<String>, len: usize, threads: usize) -> PlanStep {
         let (queries, keys) = self.nest.sizes.split_at(self.query + 1);
         PlanStep::Attention {
@@ -442,7 +444,8 @@ fn dot(at: &[usize], strides: &[isize]) -> isize {
     at.iter().zip(strides).map(|(&at, &stride)| at as isize * stride).sum()
 }
 
-/// Turns the scores of a tile into weights, and updates the maximum and the sum of each query.
+/// Turns the scores of a tile into weights, updates the maximum and the sum of each query, and
+/// rescales its results.
 struct Fold<'s, T> {
     scratch: &'s mut Scratch<T>,
     rows: usize,
@@ -464,7 +467,7 @@ impl<T: Real> Task for Fold<'_, T> {
             let scores = &mut scratch.scores[row * width..][..width];
             let plain = !biased && !masked;
             let found = if plain {
-                // Scores are scaled again below, which is faster than writing and reading them.
+                // Scores are scaled again below, which is faster than storing the scaled ones.
                 fold(scores, T::LOWEST, |greatest, score| larger(greatest, score * scale), larger)
             } else {
                 if biased {
@@ -513,7 +516,8 @@ fn larger<T: Real>(a: T, b: T) -> T {
 }
 
 /// Replaces each score by its weight, `e^(score - shift)`, and returns the sum of the weights. If
-/// `SCALE`, scores are multiplied by `scale` first. Then no score is greater than `shift`.
+/// `SCALE`, scores are multiplied by `scale` first. No score, after any scaling, is greater than
+/// `shift`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn weights<I: Isa, T: Real, const SCALE: bool>(scores: &mut [T], scale: T, shift: T) -> T {
     let weight = |score: T| (if SCALE { score * scale - shift } else { score - shift }).exp_down::<I>();

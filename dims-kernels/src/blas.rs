@@ -16,9 +16,9 @@
 //! **What runs there.** Products in which rows, columns and sums are one loop each, and each matrix
 //! is contiguous along one of its two axes: layouts that CBLAS can express by a transposition and a
 //! leading dimension. A batch makes one call for each product. Products of half precisions are
-//! computed in `f32`, so they run there too. The kernels of this crate still compute small products
-//! (up to 16 x 16 x 16), and products with overlapping windows, steps, reversed axes or integers.
-//! `explain` does not show which of the two computes a product.
+//! computed in `f32`, so they run there too. This crate still computes small products (of at most
+//! as many multiplications as 16 x 16 x 16), and products with overlapping windows, steps, reversed
+//! axes or integers. `explain` does not show whether the BLAS computes a product.
 //!
 //! **Threads.** With the feature `rayon`, large products are split for its threads first, and each
 //! piece is one call. Limit either the BLAS (`OPENBLAS_NUM_THREADS=1`) or rayon

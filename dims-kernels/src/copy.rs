@@ -1,6 +1,6 @@
 //! Copies between layouts. Lines that are contiguous on both sides are copied whole. Two to four
-//! lines that one side interleaves are copied at once. Transpositions go block by block, in squares
-//! that fit into registers. All other copies go element by element.
+//! lines that one side interleaves are copied at once. Transpositions go block by block, in small
+//! squares. All other copies go element by element.
 
 mod blocks;
 #[cfg(x86_vectors)]
@@ -72,8 +72,9 @@ pub unsafe fn copy_few<T: Copy + 'static>(
     unsafe { to.fill(fill) }
 }
 
-/// Writes the elements along a row to slots: the element at a position of the loops goes to the
-/// slot `offset` plus its offset by the strides `result`. The loops have these sizes.
+/// Writes the elements along a row to slots. The element at a position of the loops goes to the
+/// slot at `offset` plus the position's offset by the strides `result`. `sizes` are those of the
+/// loops.
 ///
 /// # Panics
 ///
@@ -97,7 +98,7 @@ pub unsafe fn copy_row<T: Copy + 'static>(
     unsafe { copy_between(elements.as_ptr(), row, target.cast(), result, sizes) };
 }
 
-/// Writes the elements along a row to the elements along another row, which are disjoint.
+/// Writes the elements along `row` to those of `target` along the row `result`.
 ///
 /// # Safety
 ///
@@ -150,7 +151,7 @@ pub(crate) fn copy_strided<T: Copy + 'static, const N: usize>(
 ///
 /// # Safety
 ///
-/// For every position of the loops the source has a valid element, and the target has a separate
+/// For every position of the loops, the source has a valid element, and the target has a separate
 /// element that nothing else accesses.
 pub unsafe fn copy_between<T: Copy + 'static>(
     origin: *const T,
@@ -191,8 +192,8 @@ const fn is_like<T, W>() -> bool {
     size_of::<T>() == size_of::<W>() && align_of::<T>() >= align_of::<W>()
 }
 
-/// Copies of words of one size. A copy only moves bytes, so these functions serve all element types
-/// of that size, and other crates need not compile them again.
+/// Copies of words of one size. A copy only moves bytes, so each function serves all element types
+/// that are [like](is_like) its words, and other crates need not compile it again.
 macro_rules! word_copies {
     ($($copy:ident $word:ty;)*) => {$(
         /// # Safety

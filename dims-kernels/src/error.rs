@@ -35,7 +35,9 @@ impl fmt::Display for MatrixFailure {
             MatrixFailure::Singular => "is singular",
             MatrixFailure::NotPositiveDefinite => "is not positive definite",
             MatrixFailure::NotFinite => "has an element that is infinite or NaN",
-            MatrixFailure::RightSideNotFinite => "has a right-hand side that is infinite or NaN",
+            MatrixFailure::RightSideNotFinite => {
+                "has a right-hand side with an element that is infinite or NaN"
+            }
             MatrixFailure::OutOfRange => "has a result that is too large for its type",
             MatrixFailure::TooLarge => "is so large that no digit of the result would be right",
             MatrixFailure::NotConverged => "has eigenvalues or singular values that were not found",

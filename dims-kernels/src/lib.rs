@@ -1,9 +1,9 @@
 //! The kernels of `typed-dims`: loops over pointers, sizes and strides.
 //!
-//! This crate knows nothing about dims. The crates that build on it express a computation as a tree
-//! of [loads](load) and [operations](ops); the loops, the threads and the matrix products are here.
-//! Routines that depend only on the element type are [`compiled`] here for the common types, so
-//! other crates only link them.
+//! Kernels do not know dims; only messages, plans and recordings name them. The crates that build
+//! on this one express a computation as a tree of [loads](load) and [operations](ops); the loops,
+//! the threads and the matrix products are here. Routines that depend only on the element type are
+//! [`compiled`] here for the common types, so other crates only link them.
 //!
 //! # Preconditions
 //!

@@ -1,9 +1,9 @@
 //! Random numbers from a seed.
 //!
 //! A seed stands for a sequence of random numbers for each purpose. The number at a position of the
-//! sequence is a hash of the seed, the purpose and the position. It is the same on every machine and
-//! for any number of threads, and there is no generator to pass along. The hash is splitmix64: G. L.
-//! Steele, D. Lea, C. H. Flood, 2014, "Fast splittable pseudorandom number generators".
+//! sequence is a hash of the seed, the purpose and the position. It is the same on every machine
+//! and for any number of threads, and there is no generator to pass along. The hash is splitmix64:
+//! G. L. Steele, D. Lea, C. H. Flood, 2014, "Fast splittable pseudorandom number generators".
 
 use smallvec::SmallVec;
 
@@ -84,7 +84,7 @@ impl DrawNumbers {
         let mut done = 0;
         while done < elements.len() {
             let at = start + done;
-            // (The rest of the line.)
+            // (The rest of the positions along the last axis.)
             let len = (size - at % size).min(elements.len() - done);
             let mut position = self.at(at);
             for element in &mut elements[done..done + len] {

@@ -10,7 +10,7 @@ use num_traits::Float;
 
 mod casts;
 
-/// An element type of tensors: any plain value.
+/// An element type of tensors: any type of plain values.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an element type",
     label = "plain values are needed here, such as numbers and `bool`s",
@@ -50,7 +50,7 @@ pub trait Num: Element + PartialEq {
     fn sub(self, other: Self) -> Self;
     /// `self * other`
     fn mul(self, other: Self) -> Self;
-    /// `self / other`. Integers: rounded towards zero; panics if `other` is 0, as Rust does.
+    /// `self / other`. For integers, rounds towards zero, and panics if `other` is 0, as Rust does.
     /// (Operations on tensors name the operation in the panic.)
     fn div(self, other: Self) -> Self;
     /// `self + x * y`; `f32` and `f64` round once where the machine has an instruction for it.
@@ -180,7 +180,7 @@ impl<T: Real> ScoreChange<T> for T {
 pub trait Magnitude: Num {
     /// The type of the magnitude, which is real for complex numbers.
     type Abs: Num + PartialOrd + Magnitude;
-    /// `|self|`; wraps around for the least integer.
+    /// `|self|`; wraps around for the least value of a signed integer type.
     fn magnitude(self) -> Self::Abs;
 }
 
@@ -205,7 +205,7 @@ pub trait Logic: Element {
 }
 
 /// Integers that can select an element of an axis. (The trait is sealed, because kernels trust the
-/// positions.)
+/// positions that its methods return.)
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be an index", label = "integers are needed here")]
 pub trait IndexInt: Element + PartialEq + sealed::SealedIndex {
     /// The index as a position, if it is at least 0 and less than `size`.

@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 /// How to sort elements of a type: by integers, or by comparisons. Integers of 128 bits and users'
 /// types have the default, [`COMPARED`](SortKey::COMPARED); users cannot construct another value.
 pub struct SortKey<T> {
-    /// Equal for equal elements, and greater for greater ones. All NaNs are equal and the greatest.
+    /// Returns the key: equal for equal elements, and greater for greater ones. All NaNs have the
+    /// same key, the greatest.
     key: Option<fn(T) -> u64>,
     /// Whether keys have at most 32 bits.
     is_short: bool,

@@ -20,7 +20,7 @@ const ANGLE: usize = 24;
 /// The cost of a prefix operator, `if` or another keyword.
 const PREFIX: usize = 8;
 
-/// The cost of any other sign, and of brackets after an operand.
+/// The cost of any other sign, and the extra cost of brackets after an operand.
 const SIGN: usize = 2;
 
 /// Returns an error if a macro's input is nested too deeply to parse.
@@ -34,13 +34,12 @@ pub fn check(tokens: TokenStream) -> syn::Result<()> {
     }
 }
 
-/// The tokens of one pair of brackets that have not been visited yet.
+/// The tokens within one pair of brackets, or of the whole input, that are not visited yet.
 struct Level {
     tokens: Peekable<vec::IntoIter<TokenTree>>,
-    /// The cost of the tokens around the brackets.
+    /// The cost of the brackets and of the tokens around them.
     outside: usize,
-    /// The cost so far: of the tokens around the brackets, and of the preceding tokens of this
-    /// expression.
+    /// The cost so far: `outside`, and the cost of the preceding tokens of this expression.
     cost: usize,
     /// Whether the previous token ends an operand.
     operand: bool,
@@ -51,11 +50,11 @@ struct Level {
     position: usize,
 }
 
-/// A construct that may contain commas, and the cost before it.
+/// A construct that may contain commas.
 enum Open {
-    /// The parameters of a closure, up to the second `|`.
+    /// The parameters of a closure, up to the second `|`, with the cost up to the first.
     Closure(usize),
-    /// The arguments of a type, up to `>`.
+    /// The arguments of a type, up to `>`, with the cost before `<`.
     Angle(usize),
 }
 

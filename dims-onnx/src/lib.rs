@@ -79,7 +79,10 @@ impl OnnxModel {
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self, OnnxError> {
         let bytes = bytes.into();
         if limits::has_too_many_parts(&bytes) {
-            let why = format!("it has more than {} nodes, names and axes", limits::MOST_PARTS);
+            let why = format!(
+                "it has more than {} nodes, names, attributes, weights, types and axes",
+                limits::MOST_PARTS
+            );
             return Err(OnnxError::NotAModel { why });
         }
         let proto = proto::ModelProto::decode(bytes)

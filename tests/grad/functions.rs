@@ -3,6 +3,7 @@
 
 use crate::gradients::{self, assert_close, assert_lost, check, noise};
 use crate::panics::message;
+use num_complex::Complex;
 use std::cell::Cell;
 use typed_dims::grad::{self, checkpoint, custom_vjp, grad, hvp, jvp, try_checkpoint, vjp};
 use typed_dims::ndarray::{Array0, ArrayView0, ArrayView1, ArrayView2, arr0};
@@ -478,6 +479,23 @@ mod operations {
         }
     }
 
+    /// `exp(i x)`. Programs do not support the type of the result.
+    #[derive(Clone, Copy)]
+    struct Phase;
+
+    impl ScalarOp<f64> for Phase {
+        type Out = Complex<f64>;
+        const NAME: &'static str = "phase";
+
+        fn apply<I: Isa>(self, x: f64) -> Complex<f64> {
+            Complex::cis(x)
+        }
+
+        fn derivative(self) -> Option<Derivative<f64>> {
+            Some(Derivative::from_fn(|x: f64| Complex::i() * Complex::cis(x)))
+        }
+    }
+
     #[test]
     fn without_a_derivative_it_is_an_error() {
         let x = matrix(3, 4);
@@ -491,6 +509,12 @@ mod operations {
         );
         let text = message(|| vjp(|x: &Matrix| x.map(|x| x * 2.0).eval(), &x));
         assert!(text.contains("give it a derivative, as a `ScalarOp` for `x.apply(op)`"), "{text}");
+        let text = message(|| vjp(|x: &Matrix| x.apply(Phase).map(|z| z.re).eval(), &x));
+        assert!(
+            text.contains("no gradient can be taken through `phase`")
+                && text.contains("use operations that have a derivative"),
+            "{text}"
+        );
         check(|x: &Matrix| select(x.apply(IsLarge), x * x, x.exp()).eval(), &x);
     }
 

@@ -106,6 +106,18 @@ fn attention_with_dropout() {
     assert!((&noisy - written_out).abs().max((Batch, Time, Feat)).order(()) < 1e-12);
     // The first query has no key.
     assert_eq!((&noisy).index(Time, 0).abs().max((Batch, Feat)).order(()), 0.0);
+    // A bias of minus infinity excludes keys as a mask does.
+    let bias = zeros::<f64, _>((Time.of(5), Key.of(6))).masked_fill(Key.ge(Time), f64::NEG_INFINITY).eval();
+    let biased = |q: &Heads<Time>| Attend::new(Feat, Key).mask(&bias).dropout(0.3, 7).apply(q, &k, &v);
+    assert_eq!(biased(&q), noisy);
+    let slopes = [
+        grad(|q: &Heads<Time>| biased(q).square().sum((Batch, Time, Feat)), &q),
+        grad(
+            |q: &Heads<Time>| settings().dropout(0.3, 7).apply(q, &k, &v).square().sum((Batch, Time, Feat)),
+            &q,
+        ),
+    ];
+    assert_eq!(slopes[0], slopes[1]);
     // With the probability 0 no weight is dropped, and with 1 all of them.
     let plain = settings().apply(&q, &k, &v);
     assert!(

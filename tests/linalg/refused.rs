@@ -132,9 +132,19 @@ fn check_elements<T: TestElement>() {
             b[[size / 2, 1]] = Complex::from(value);
             for side in [Triangular::Lower, Triangular::Upper, Triangular::UnitLower, Triangular::UnitUpper] {
                 let operator = Operator::SolveTriangular(side);
-                check::<T>(operator, &fine(size), &b, "has a right-hand side that is infinite or NaN");
+                check::<T>(
+                    operator,
+                    &fine(size),
+                    &b,
+                    "has a right-hand side with an element that is infinite or NaN",
+                );
             }
-            check::<T>(Operator::Solve, &fine(size), &b, "has a right-hand side that is infinite or NaN");
+            check::<T>(
+                Operator::Solve,
+                &fine(size),
+                &b,
+                "has a right-hand side with an element that is infinite or NaN",
+            );
         }
     }
 }

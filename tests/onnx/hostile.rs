@@ -91,7 +91,7 @@ fn files_with_more_parts_than_any_model() {
     for file in [hidden, nodes, inputs, options, axes] {
         assert_eq!(
             refused(&file),
-            "this is not an ONNX model: it has more than 2000000 nodes, names and axes"
+            "this is not an ONNX model: it has more than 2000000 nodes, names, attributes, weights, types and axes"
         );
     }
     // Weights may have any size.

@@ -151,7 +151,7 @@ fn page() -> String {
         "# Operators\n\nAll {count} operators, with their names in PyTorch, JAX and NumPy. Search the page for the name that you know. The prelude has all methods, and all functions except those whose section names their module. Of the types in the calls, `Triangular` is in `typed_dims::operators::linalg::systems`, `Interpolation` in `typed_dims::operators::interpolate`, and `CrossEntropy` in `typed_dims::nn::loss`. `permutation` and `batches`, for examples in random order, are in `typed_dims::creation::random`.\n\n\
          | column | meaning |\n|---|---|\n\
          | dims | the dims of the arguments, and after the arrow the dims of the result. Unless the next column says *all*, operators also accept extra dims and loop over them. The extra dims may differ between arguments |\n\
-         | along | the dims that the operator treats specially. *all*: no other dims are allowed, because the size of the result depends on the data |\n\
+         | along | the dims that the operator treats specially. *all*: no other dims are allowed, because the number of selected or distinct elements depends on the data |\n\
          | element types | the tested element types. With the feature `half`, elementwise operations on `f16` and `bf16` compute in `f32` and round once |\n\
          | derivative | *yes*, *zero* for piecewise constant functions and integers, or *none*: an error that names the operation |\n\
          | XLA | whether a recorded program with the operator runs on XLA: *yes*, or *no* with the reason |\n\n\

@@ -93,7 +93,8 @@ pub struct Operator {
     pub slopes: Option<Slopes>,
     /// How to record an operator without `slopes`.
     pub whole: Option<Slopes>,
-    /// Whether extra dims are refused, because the size of the result depends on the data.
+    /// Whether extra dims are refused, because the number of selected or distinct elements depends
+    /// on the data.
     pub refuses: bool,
     /// Inputs that are errors, with their messages.
     pub errors: Vec<Refusal>,

@@ -175,6 +175,32 @@ fn floats(seed: u64) -> Floats {
     randn((Batch.of(4), Width.of(6)), seed)
 }
 
+/// Changing such a result in place would change several of its elements at once.
+#[test]
+fn results_whose_positions_share_elements_are_refused() {
+    let x = floats(1);
+    let program = record(|x: &Floats| (x * 2.0).eval(), &x).expect("it is recorded");
+    let value = serde_json::to_value(program.to_saved().expect("it is saved")).expect("it is written");
+    let mut found = Vec::new();
+    places(&value, &mut String::new(), &|value| value.get("strides").is_some(), &mut found);
+    let result = found.iter().find(|path| path.contains("/results/")).expect("there is a result");
+    let restore = |strides: [isize; 2], start: usize| {
+        let mut changed = value.clone();
+        changed.pointer_mut(result).expect("it is there")["strides"] = strides.to_vec().into();
+        changed.pointer_mut(result).expect("it is there")["start"] = start.into();
+        let read: SavedProgram = serde_json::from_value(changed).expect("it is read");
+        let restored: Result<Program<&Floats, Floats>, DimError> = read.restore(&x);
+        restored.map(|_| ()).map_err(|error| error.to_string())
+    };
+    for (strides, start) in [([6, 1], 0), ([1, 4], 0), ([-6, 1], 18), ([0, 1], 0)] {
+        restore(strides, start).expect("positions are distinct, or the stride is 0");
+    }
+    for (strides, start) in [([1, 1], 0), ([5, 1], 0), ([-1, 1], 3), ([2, 3], 0)] {
+        let error = restore(strides, start).expect_err("positions share elements");
+        assert!(error.contains("a result has other elements than steps compute"), "{error}");
+    }
+}
+
 #[test]
 fn lookups() {
     type Table = Tensor<f32, (Word, Width)>;

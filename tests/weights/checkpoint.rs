@@ -260,7 +260,7 @@ fn the_state_of_an_optimizer_without_its_kind_is_read() {
     assert_eq!(other.steps(), u64::MAX);
     for steps in ["18446744073709551616", "-1", "NaN", ""] {
         let error = faults(saved(steps).load_optimizer("adam", &mut other, &network(5, 1)));
-        assert_eq!(error, ["`adam` cannot be read: its step count is not an integer"]);
+        assert_eq!(error, ["`adam` cannot be read: its step count is not an unsigned integer of 64 bits"]);
     }
 }
 

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! If a parameter is generic over its whole set, both ways fit, and rustc cannot choose. `batched`
-//! always calls once, for all examples together.
+//! always calls its closure once, for all examples together.
 
 use super::argument::Further;
 use super::closed::{Apart, EndsInRest};
@@ -138,8 +138,9 @@ where
     }
 }
 
-/// The argument in memory, one example after the other. It is computed or copied once, here, so
-/// that each example, with the dims `K`, is a contiguous part of this memory.
+/// The argument in memory, one example after the other: each example, with the dims `K`, is a
+/// contiguous part of this memory. The argument is computed or copied once, here, unless its memory
+/// can be taken over.
 pub(super) fn one_after_the_other<A: Computable, K: Dims>(
     argument: A,
     place: Origin,
@@ -183,11 +184,11 @@ impl<P> Reference<P> {
     }
 }
 
-/// The tensor of a [`Reference`] parameter.
+/// The argument of a [`Reference`] parameter.
 pub enum Referent<X, P> {
-    /// The same tensor for all examples.
+    /// The same value for all examples.
     Alike(Rc<P>),
-    /// A sealed tensor with the examples.
+    /// The sealed argument, with all examples.
     Each(X),
 }
 
@@ -239,8 +240,8 @@ where
     }
 }
 
-/// A parameter that is a tensor or a number, not a reference. This bound lets rustc choose the impl
-/// of [`Callee`].
+/// A parameter that is a tensor or a number, not a reference. The bound `P: ByValue` lets rustc
+/// choose the impl of [`Callee`].
 pub trait ByValue {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -257,8 +258,8 @@ impl<T, S: Dims, R: Rank> ByValue for Named<T, S, R> {
     }
 }
 
-/// Converts a sealed tensor `X` to parameters of type `P`. `Self` says whether it has a mapped dim,
-/// `H` whether the parameter has a rest.
+/// Converts a sealed tensor `X` to parameters of type `P`. `Self` says whether the argument has a
+/// mapped dim, `H` whether the parameter has a rest.
 pub trait Hands<H, X, P> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -551,8 +552,8 @@ macro_rules! tuples {
     };
 }
 
-/// The number of calls of a function of numbers in one loop: enough for the loop to be vectorized
-/// where that is possible, and few enough for copies of their numbers to stay in the first-level
+/// How many calls of a function of numbers an inner loop makes: enough for it to be vectorized
+/// where that is possible, and few enough for copies of the numbers to stay in the first-level
 /// cache.
 const NUMBERS_AT_ONCE: usize = 256;
 

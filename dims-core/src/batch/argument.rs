@@ -1,5 +1,5 @@
-//! Arguments of batched functions. They are computed, the union of their extra dims is taken, and
-//! they are sealed.
+//! Arguments of batched functions. They are computed, and sealed with the union of the extra dims
+//! of all arguments for the same `Rest`.
 
 use super::example::{Alone, Example, Param};
 use crate::error::{DimError, Origin};
@@ -24,7 +24,8 @@ use smallvec::SmallVec;
 /// An argument for a parameter of type `W` of a batched function. It has the dims of `W`, and may
 /// have extra dims.
 ///
-/// `After` is the union of these extra dims and those of the previous arguments, `Before`.
+/// `After` is the union of these extra dims and those of the previous arguments for the same
+/// `Rest`, `Before`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor",
     label = "a tensor is expected here",
@@ -169,7 +170,7 @@ impl<A: Computable> HeldArgument<A> {
     }
 }
 
-/// The sizes of the extra dims of all arguments of one call.
+/// The sizes of the extra dims of all arguments for one `Rest` in one call.
 pub struct Further<U: Dims> {
     shape: Shape,
     marker: PhantomData<fn() -> U>,
@@ -216,7 +217,7 @@ impl<U: Dims> Further<U> {
         }
     }
 
-    /// Checks that every dim has a size.
+    /// Checks that every dim has a size; a static size counts.
     pub(super) fn finish(&mut self) -> Result<(), DimError> {
         self.shape.finish()
     }
@@ -243,8 +244,8 @@ pub struct Batch<B> {
 }
 
 impl<B> Batch<B> {
-    /// Unifies the sizes of the rest with the last dims of a tensor. The elements need not vary
-    /// along these dims.
+    /// Unifies the sizes of the rest with those of the last dims of a result. If the elements do
+    /// not vary along these dims, their sizes come only from here.
     pub(super) fn unify(&self, shape: &mut Shape) -> Result<(), DimError> {
         let first = shape.named_len() - self.sizes.len();
         for (at, &(size, origin)) in self.sizes.iter().enumerate() {
@@ -279,7 +280,7 @@ const fn from(all: &Keys, own: &Keys, further: &Keys) -> [usize; MAX_DIMS] {
     let mut i = 0;
     while i < own_len + len && i < MAX_DIMS {
         let key = if i < own_len { &own.as_slice()[i] } else { &further.as_slice()[i - own_len] };
-        // A dim of one example is not an extra dim, even if it is one of another argument.
+        // A dim of one example is not an extra dim, even if it is an extra dim of another argument.
         if (i < own_len || own.position(key).is_none())
             && let Some(at) = all.position(key)
         {

@@ -25,7 +25,7 @@ use kernels::scalar::Element;
 use smallvec::SmallVec;
 
 /// Calls `f` once for each example, that is, for each position of the dims in the `Rest`. The
-/// results are one tensor with those dims.
+/// results form one tensor with those dims.
 ///
 /// ```text
 /// map_each(&x, f)          for n, m, .. in the rest of x { out at (n, m, ..) = f(x at (n, m, ..)) }
@@ -40,7 +40,8 @@ use smallvec::SmallVec;
 /// are the same for all examples can be captured by the closure. Random operations (`dropout`,
 /// `rand_like`) draw the same numbers as in one call for all examples; without the feature `std`,
 /// they draw the same numbers for each example. The results must have the same sizes. Pack the dims
-/// into `Rest` with [`seal`](Named::seal), or call `map_each` in a function with `#[batched]`:
+/// to loop over into `Rest` with [`seal`](Named::seal), or call `map_each` in a function with
+/// `#[batched]`:
 ///
 /// ```text
 /// #[batched]
@@ -64,9 +65,9 @@ pub fn map_each<X: Apiece, Y: Computable>(
 ///
 /// # Errors
 ///
-/// The first error of `f`. It is also an error if the results of `f` differ in size, or if the
-/// tensors differ in size along the dims in their rest. If there are no examples, the result must
-/// not have positional axes, and each of its dims must have a static size, or a size in the
+/// Returns the first error of `f`. It is also an error if the results of `f` differ in size, or if
+/// the tensors differ in size along the dims in their rest. If there are no examples, the result
+/// must not have positional axes, and each of its dims must have a static size, or a size in the
 /// tensors.
 #[track_caller]
 pub fn try_map_each<X: Apiece, Y: Computable>(
@@ -203,8 +204,8 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
             Some(sizes) => sizes,
             None => sizes_of_none(S::KEYS, R::N, size)?,
         };
-        // The results are stored in the order of the calls. `arranged` only reorders them if the
-        // rest contains another rest.
+        // The results are stored in the order of the calls. `arranged` reorders them if the axes of
+        // the whole tensor have another order in memory, as when the rest contains another rest.
         let (named, further) = (S::KEYS.as_slice().len(), counts.len());
         let own_axes = AxisList::in_memory_of::<S, R>().as_slice().iter().copied();
         let (order, sizes): (Order, Sizes) = (named..named + further)
@@ -243,8 +244,8 @@ fn sizes_of_none(
     keys.as_slice().iter().map(size).collect()
 }
 
-/// The input of [`map_each`]: a tensor in memory with a rest, or a tuple of tensors with the same
-/// rest.
+/// The input of [`map_each`]: a view or a borrowed tensor in memory, with a rest, or a tuple of
+/// these with the same rest.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be split into examples",
     label = "expected a tensor in memory with a `Rest`, or a tuple of up to 6 of them",

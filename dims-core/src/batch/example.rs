@@ -62,10 +62,10 @@ pub type Alone<'a, W> = Named<
     View<'a, <W as Example>::Elem, <W as Example>::Dims, <W as Example>::Rank>,
 >;
 
-/// Checks a parameter type of `#[batched]` that is not written as a tensor: an attribute only sees
-/// names, so an alias of a tensor type looks like any other type. For a tensor type, `check` is the
-/// inherent method, whose bound nothing satisfies; for all other types it is the method of
-/// [`NoTensor`].
+/// Checks the type of a parameter of a `#[batched]` function, if it is not written as a tensor.
+/// An attribute only sees names, so an alias of a tensor type looks like any other type. For a
+/// tensor type, `check` is the inherent method, whose bound nothing satisfies; for all other types
+/// it is the method of [`NoTensor`].
 pub struct Spelling<T: ?Sized>(PhantomData<T>);
 
 impl<T: ?Sized> Spelling<T> {
@@ -74,7 +74,7 @@ impl<T: ?Sized> Spelling<T> {
 }
 
 impl<T: Example> Spelling<T> {
-    /// Does not compile.
+    /// A call does not compile.
     pub fn check(&self, _: impl Spelled<T>) {}
 }
 
@@ -104,8 +104,8 @@ pub trait Spelled<T> {
 /// A part of a result that is the same for all examples: a type other than a tensor.
 pub struct Plain<T>(PhantomData<T>);
 
-/// A result type as written for one example: a tensor, or tensors in a tuple, `Option`, `Result`,
-/// `Vec` or array.
+/// A result type as written for one example: a tensor or [`Plain`], or these in a tuple, `Option`,
+/// `Result`, `Vec` or array.
 #[diagnostic::on_unimplemented(
     message = "a batched function cannot return `{Self}`",
     label = "`Tensor<..>`, or a tuple, `Option`, `Result`, `Vec` or array of tensors, is expected here"

@@ -1,4 +1,5 @@
-//! Tensors whose dims are mapped over: sealed for the function, and opened in its result.
+//! Tensors that a function is mapped over: the mapped dims are packed into a rest for the function
+//! (sealed), and unpacked in its result (opened).
 
 use super::argument::{Further, SealedAxes};
 use super::closed::EndsInRest;
@@ -37,7 +38,8 @@ pub trait Mapped<D: DimList>: Sized {
     fn seal(self, dims: &D) -> Result<Self::Sealed, DimError>;
 }
 
-/// One of several tensors whose rest stands for `M`.
+/// One of the tensors of a call. If it has any of the dims `D`, or a rest, it is sealed: its rest
+/// then stands for `M`.
 #[diagnostic::on_unimplemented(
     message = "only tensors in memory can be mapped over",
     label = "this is an expression that has not been evaluated: call `.eval()` first"
@@ -99,7 +101,7 @@ macro_rules! tensors {
             R: Rank,
             D: DimList<Brands: FirstWith<Within<S::List>>>,
             M: Dims,
-            // A parameter, so that rustc reports this trait and not the bound of `V`.
+            // `V` is a parameter, so that rustc reports `MappedOne` and not this bound.
             V: SealIf<Self, D, M>,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -193,7 +195,7 @@ tensors! {
     ('a) &'a Named<T, S, R, E>, &'a E;
 }
 
-/// Unifies the sizes that the dims carry, and checks that all are known.
+/// Unifies the sizes that the dims carry, and checks that all sizes are known.
 pub(super) fn unify_all<M: Dims>(further: &mut Further<M>, dims: &impl DimList) -> Result<(), DimError> {
     let mut unified = Ok(());
     dims.each(|dim| {
@@ -294,7 +296,7 @@ macro_rules! tuples {
 pub trait Unmapped {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The tensor in memory, without a rest.
+    /// The result in memory, without a rest.
     type Out;
     /// The first dim that is also in the rest, or [`Nothing`](crate::types::set::Nothing).
     type Clash: MaybeDim;

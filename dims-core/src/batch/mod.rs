@@ -10,8 +10,8 @@
 //! unseal    (Seq, Rest<(n,)>)  becomes  (n, Seq)                  for the result
 //! ```
 //!
-//! If an argument lacks an extra dim that another argument has, it is broadcast along that dim with
-//! stride 0.
+//! If an argument lacks an extra dim that another argument for the same `Rest` has, it is broadcast
+//! along that dim with stride 0.
 //!
 //! | file | subject |
 //! |---|---|

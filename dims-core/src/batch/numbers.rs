@@ -1,5 +1,4 @@
-//! Numbers as parameters and results of mapped functions: such a function is called once for each
-//! element.
+//! Numbers as parameters and results of mapped functions: each number is one element of a tensor.
 
 use super::applies::{ByValue, Given, one_after_the_other};
 use super::argument::Further;
@@ -50,7 +49,7 @@ impl<T: Element> NumberLine<T> {
     }
 
     /// The numbers at these row-major indices of the mapped dims. They are copied to `copies`
-    /// unless all numbers are contiguous in memory.
+    /// unless `is_whole`.
     fn numbers<'l>(&'l self, indices: Range<usize>, copies: &'l mut Vec<T>) -> &'l [T] {
         if self.is_whole {
             return &self.data[self.start..][indices];
@@ -91,7 +90,8 @@ impl<T: Element> NumberLine<T> {
     }
 }
 
-/// Converts a sealed tensor `X` to numbers of type `T`. `Self` says whether it has a mapped dim.
+/// Converts a sealed tensor `X` to numbers of type `T`. `Self` says whether the argument has a
+/// mapped dim.
 pub trait HandsNumbers<X, T> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -184,8 +184,8 @@ impl<B, S> NothingBut<B, S> for (Rest<B>,) {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A declared result that becomes `O` for the caller when a function is called with the extra dims
-/// `U` as its rest `B`.
+/// A declared result that becomes `O` for the caller when the function is called with the extra
+/// dims `U` as its rest `B`.
 #[diagnostic::on_unimplemented(
     message = "a batched function cannot return `{Self}`",
     label = "`Tensor<..>`, or a tuple, `Option`, `Result`, `Vec` or array of tensors, is expected here"
@@ -193,7 +193,7 @@ impl<B, S> NothingBut<B, S> for (Rest<B>,) {
 pub trait Opens<U: Dims, B: Dims, O>: Output {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The result with its dims opened. Nothing is copied.
+    /// The result with its rest opened. Nothing is copied.
     #[doc(hidden)]
     fn open(inner: Self::In<B>) -> O;
 }
@@ -211,7 +211,7 @@ where
     }
 }
 
-/// The positions of the dims `X` among the dims `K`, followed by the dims `U`.
+/// The positions of the dims `X` in the list of the dims `K` followed by the dims `U`.
 pub(super) struct OpenedAxes<K, U, X>(PhantomData<(K, U, X)>);
 
 impl<K: Dims, U: Dims, X: Dims> OpenedAxes<K, U, X> {

@@ -23,8 +23,8 @@ use core::panic::Location;
 ///
 /// # Panics
 ///
-/// If the sizes of one of the dims differ, in the tensors or as given in `dims` (`n.of(7)`), or if
-/// the closure panics.
+/// If the sizes of one of the dims differ, in the tensors or as given in `dims` (`n.of(7)`), if the
+/// closure panics, or if it returns an expression that cannot be computed.
 #[track_caller]
 pub fn batched<D, X, F, Y>(dims: D, tensors: X, f: F) -> Y::Out
 where
@@ -53,7 +53,7 @@ where
 ///
 /// The types of `f`'s parameters decide what runs:
 ///
-/// | a parameter | what runs |
+/// | a parameter whose argument has mapped dims | what runs |
 /// |---|---|
 /// | `Tensor<f32, (Seq, Rest<B>)>`, in a closure `Tensor<f32, (Seq, Rest<_>)>` | one call of `f`, on all examples together |
 /// | `Tensor<f32, (Seq,)>` | a loop of calls, one for each example; [`explain`](crate::plan::explain::explain) shows the loop |
@@ -62,8 +62,8 @@ where
 ///
 /// `f` has up to 6 parameters. (For up to 12 tensors, use [`batched`].) Parameters are numbers,
 /// tensors or references to tensors, `&Tensor<f32, (Seq,)>`. Each argument is computed or copied at
-/// most once. In a loop, the examples and the tensors that are not mapped share that memory until
-/// the function modifies them. The parameter types of a function of one example fix its dims, so the
+/// most once. In a loop, the tensors that `f` gets share the memory of the arguments; one that `f`
+/// modifies is copied first. The parameter types of a function of one example fix its dims, so the
 /// loop cannot become a single call. To avoid the loop, make the function generic over extra dims,
 /// `fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, ..)`, or put `#[batched]` before it. A function
 /// of arrays, `fn(&Array2<f32>, ..)`, cannot be mapped, because it binds their axes itself.
@@ -97,15 +97,16 @@ where
 /// `rand(Feat.of(4), seed)`. Without the feature `std`, all calls of a loop draw the same numbers.
 ///
 /// A closure passed to `vmap` must name the types of its parameters. [`batched`] infers them, and
-/// copies nothing. A function with `#[batched]` takes extra dims without `vmap`.
+/// copies no argument. A function with `#[batched]` takes extra dims without `vmap`.
 ///
 /// # Panics
 ///
 /// The returned function panics if the sizes of one of the dims differ, in the tensors or as given
-/// in `dims` (`n.of(7)`), if no tensor gives the size of one of them, or if `f` panics. A loop of
-/// calls also panics if the results of single examples differ in size. Without examples, the sizes
-/// of a result's dims come from the tensors or are static. The loop panics if neither gives a size,
-/// or if the result has positional axes. The message has the line of the call of `vmap`.
+/// in `dims` (`n.of(7)`), if no tensor gives the size of a dim, if an argument or the result cannot
+/// be computed, or if `f` panics. A loop of calls also panics if the results of single examples
+/// differ in size. Without examples, the sizes of a result's dims come from the tensors or are
+/// static. The loop panics if neither gives a size, or if the result has positional axes. Unless
+/// `f` panics, the message has the line of the call of `vmap`.
 #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of an unmet bound, so `DimsOf` is on the line of `fn`
 #[track_caller]
 pub fn vmap<'f, F: Callee<P, Y> + 'f, D: DimsOf<X::All, S>, X: Maps<D, P, Y, O>, P, Y, S, O>(
@@ -126,7 +127,7 @@ where
 /// A function from `X`, a tensor or a tuple of tensors, to `O`.
 ///
 /// Its type names the lifetimes of `X`, so a borrowed argument must live as long as the function:
-/// pass a tensor that is made in the same statement by value, `vmap(f, n)((&x + 1.0).eval())`.
+/// pass by value a tensor that is made in the same statement, `vmap(f, n)((&x + 1.0).eval())`.
 // (With `impl Fn(X) -> O`, rustc would report each mistake twice: for the bound, and for the opaque
 // type, which has the same bounds.)
 pub type Mapper<'f, X, O> = Box<dyn Fn(X) -> O + 'f>;

@@ -34,7 +34,7 @@ pub trait BinderList {
     /// The dims that all binders introduce, sorted, as nested pairs.
     #[doc(hidden)]
     type Dims;
-    /// The result of applying all binders to the array's axes.
+    /// The state after all binders.
     #[doc(hidden)]
     type Reads: Reading;
     #[doc(hidden)]
@@ -84,7 +84,7 @@ macro_rules! binder_lists {
     };
 }
 
-/// Binds one axis at a time; each binder gets the result of the previous ones.
+/// Applies one binder after the other. Each gets the computed indices of the previous ones.
 macro_rules! bind_each {
     ($binding:ident, $indices:expr, $read:ty,) => { Ok($indices) };
     ($binding:ident, $indices:expr, $read:ty, $binder:expr, $d:ident; $($rest:tt)*) => {{
@@ -95,7 +95,7 @@ macro_rules! bind_each {
 
 each_tuple!(binder_lists);
 
-/// The condition that the number of binders fits the array.
+/// The condition that the binders take as many axes as the array has.
 #[diagnostic::on_unimplemented(
     message = "an array of `{Self}` cannot be bound by binders for `{Taken}`",
     label = "expected one binder for each axis; `..` leaves one axis positional, `Ellipsis` all remaining ones (not of an `ArrayD`, whose rank is dynamic)"
@@ -224,10 +224,10 @@ pub trait At: Source {
     ///
     /// # Panics
     ///
-    /// If a dim already has a different size, an integer or a range is out of range, a group cannot
-    /// split its axis, [`UnitAxis`](super::UnitAxis) takes an axis of another size, the size of a
-    /// dim cannot be inferred from an index expression, or an array of dynamic rank has a different
-    /// number of axes.
+    /// If a dim or its prime already has a different size, an integer or a range is out of range, a
+    /// tuple of dims cannot split its axis, [`UnitAxis`](super::UnitAxis) takes an axis of another
+    /// size, the size of a dim cannot be inferred from an index expression, or an array of dynamic
+    /// rank has a different number of axes.
     #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn try_at<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(

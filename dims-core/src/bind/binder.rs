@@ -15,7 +15,7 @@ use kernels::memory::axes::Axis;
 use kernels::scalar::IndexInt;
 use ndarray::NewAxis;
 
-/// A binder that leaves all remaining axes positional.
+/// A binder for all axes that no other binder takes, which stay positional.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ellipsis;
 
@@ -87,13 +87,13 @@ pub trait Reading {
     const SEAL: crate::seal::Seal;
     /// The number of axes taken, without those of `Ellipsis`.
     type Taken: Rank;
-    /// The number of axes that are left positional.
+    /// The number of positional axes, without those of `Ellipsis`.
     type Left: Rank;
     /// The number of `Ellipsis` binders.
     type Ellipses: Rank;
     /// The computed indices.
     type Indices: IndexExprs;
-    /// The state after an axis that becomes a dim or is picked from.
+    /// The state after an axis that becomes dims or is removed.
     type Goes: Reading<Indices = Self::Indices>;
     /// The state after an axis that is left positional.
     type Stays: Reading<Indices = Self::Indices>;
@@ -285,7 +285,7 @@ pub(crate) fn cut(
     Ok((Axis::new(to - from, axis.stride), offset))
 }
 
-/// The offset of one element of an axis in memory, in elements.
+/// The offset of one element of an axis, in elements.
 pub(crate) fn pick(
     axis: Axis,
     index: i128,
@@ -414,7 +414,7 @@ macro_rules! lists {
     };
 }
 
-/// The state after each of the parameters has turned one axis into a dim.
+/// The state after each of the dims has taken one axis.
 macro_rules! goes {
     ($read:ty;) => { $read };
     ($read:ty; $head:ident $($tail:ident)*) => { goes![<$read as Reading>::Goes; $($tail)*] };

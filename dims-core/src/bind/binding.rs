@@ -75,7 +75,7 @@ impl<'b> Binding<'b> {
         self.name(dim.key(), axis)
     }
 
-    /// Like [`bind`](Binding::bind), for a dim whose size is already unified.
+    /// Like [`bind`](Binding::bind), but does not unify the size with the dim's own.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn name(&mut self, key: DimKey, axis: Axis) -> Result<(), DimError> {
         let at = self.keys.iter().position(|own| own.same(&key)).expect("the dim is one of the tensor's");

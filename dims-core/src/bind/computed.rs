@@ -94,8 +94,9 @@ fn computed<S: Dims, E: Expr, X: IndexExprs>(
 pub(crate) enum IndexReach {
     /// All are within the axis.
     Within,
-    /// Some may be outside, or it is not known yet. `open` is a declared dim without a size, and
-    /// the largest size for which all values are within the axis.
+    /// Some may be outside, or a dim has no size yet. If only one dim has none, and it is declared,
+    /// `open` is that dim and the largest size for which all values are within the axis, if there
+    /// is one.
     Unknown { open: Option<(DimKey, usize)> },
 }
 
@@ -164,7 +165,8 @@ pub(crate) fn bind_affine(
     Ok(if within { IndexReach::Within } else { IndexReach::Unknown { open: None } })
 }
 
-/// The range of the values of an index. An index has no values if one of its dims is `empty`.
+/// The range of the values of an index. If it is `empty`, one of the dims has size 0, so there are
+/// no values.
 struct IndexValues {
     least: i128,
     greatest: i128,
@@ -196,7 +198,7 @@ impl IndexValues {
 
     /// The largest size of a dim for which `coefficient` times its index, added to any of the
     /// values, stays within an axis. It is 0 if there are no values, or if index 0 is past the axis
-    /// by at most `coefficient` positions. `None` if index 0 misses the axis otherwise, or if
+    /// by at most `|coefficient|` positions. `None` if index 0 misses the axis otherwise, or if
     /// `coefficient` is 0.
     fn room(&self, axis: Axis, coefficient: isize) -> Option<usize> {
         if self.empty {

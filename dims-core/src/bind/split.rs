@@ -10,7 +10,7 @@ use kernels::memory::axes::Axis;
 use smallvec::SmallVec;
 
 /// Binds the next axis to a group. The size of one dim may be unknown; it is inferred from the
-/// others.
+/// other sizes and that of the axis.
 pub fn split(dims: &[DimInfo<'_>], binding: &mut Binding<'_>) -> Result<(), DimError> {
     let (axis, _) = binding.take();
     let sizes = sizes(dims, axis.size, binding.origin)?;

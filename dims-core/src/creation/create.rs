@@ -45,7 +45,7 @@ pub trait Written {
     type Names;
     /// The first dim that is written twice, or [`Nothing`].
     type Twice: MaybeDim;
-    /// The first dim without a size, or [`Nothing`].
+    /// The first declared dim without a size, or [`Nothing`].
     type Unsized: MaybeDim;
     /// The number of dims.
     const COUNT: usize;
@@ -153,8 +153,8 @@ macro_rules! usize_for {
 
 each_tuple!(sized_lists);
 
-/// Two lists of dims with sizes, concatenated: `Chained((In.of(3),), (Out.of(2),))` is equivalent
-/// to `(In.of(3), Out.of(2))`.
+/// Two lists of dims with sizes, concatenated: `Chained((In.of(3),), (Out.of(2),))` makes the same
+/// axes as `(In.of(3), Out.of(2))`.
 ///
 /// Use it in layers over generic dims whose constructors get dims in two arguments: a tensor with
 /// all of the dims has the type `Named<T, <B as Union<A>>::Out>`, where `A` and `B` are the sets of
@@ -226,7 +226,7 @@ impl WrittenSizes {
     }
 }
 
-/// The number of elements; `Err` if it overflows.
+/// The number of elements. It is an error if they have more than `isize::MAX` bytes.
 pub(super) fn volume<T>(sizes: &[(DimKey, usize)]) -> Result<usize, DimError> {
     crate::plan::shape::volume(sizes.iter().map(|&(_, size)| size), size_of::<T>())
         .ok_or_else(|| DimError::TooLarge { dims: describe(sizes) })
@@ -276,7 +276,7 @@ pub(super) fn build<T: Element, D: Written>(
 ///
 /// # Panics
 ///
-/// If a dim has no size, or the tensor does not fit into memory.
+/// If a dim has no size, its prime has another size, or the tensor does not fit into memory.
 #[panicking_twin]
 pub fn try_from_fn<T: Element, D: SizedDims>(
     dims: D,
@@ -307,7 +307,7 @@ pub(super) fn each_position<T: Element, D: Written>(
 ///
 /// # Panics
 ///
-/// If a dim has no size, or the tensor does not fit into memory.
+/// If a dim has no size, its prime has another size, or the tensor does not fit into memory.
 #[panicking_twin]
 pub fn try_full<T: Element, D: SizedDims>(dims: D, value: T) -> Result<Named<T, D::Set>, DimError> {
     let sizes = sizes(&dims)?;
@@ -328,7 +328,7 @@ pub fn try_full<T: Element, D: SizedDims>(dims: D, value: T) -> Result<Named<T, 
 ///
 /// # Panics
 ///
-/// If a dim has no size, or the tensor does not fit into memory.
+/// If a dim has no size, its prime has another size, or the tensor does not fit into memory.
 #[panicking_twin]
 pub fn try_zeros<T: Num, D: SizedDims>(dims: D) -> Result<Named<T, D::Set>, DimError> {
     try_full(dims, T::ZERO)
@@ -338,7 +338,7 @@ pub fn try_zeros<T: Num, D: SizedDims>(dims: D) -> Result<Named<T, D::Set>, DimE
 ///
 /// # Panics
 ///
-/// If a dim has no size, or the tensor does not fit into memory.
+/// If a dim has no size, its prime has another size, or the tensor does not fit into memory.
 #[panicking_twin]
 pub fn try_ones<T: Num, D: SizedDims>(dims: D) -> Result<Named<T, D::Set>, DimError> {
     try_full(dims, T::ONE)
@@ -348,7 +348,7 @@ pub fn try_ones<T: Num, D: SizedDims>(dims: D) -> Result<Named<T, D::Set>, DimEr
 ///
 /// # Panics
 ///
-/// If a dim has no size, or the tensor does not fit into memory.
+/// If a dim has no size, its prime has another size, or the tensor does not fit into memory.
 #[panicking_twin]
 pub fn try_eye<T: Num, A: DimRef, B: DimRef>(
     rows: A,
@@ -365,7 +365,7 @@ where
 ///
 /// # Panics
 ///
-/// If a dim has no size, or the tensor does not fit into memory.
+/// If a dim has no size, its prime has another size, or the tensor does not fit into memory.
 #[panicking_twin]
 pub fn try_tri<T: Num, A: DimRef, B: DimRef>(
     rows: A,
@@ -460,7 +460,8 @@ pub fn try_full_like<A: Computable>(tensor: A, value: A::Elem) -> Result<TensorO
 ///
 /// # Panics
 ///
-/// If a dim has no size, or the number of elements differs from the product of the sizes.
+/// If a dim has no size, its prime has another size, or the number of elements differs from the
+/// product of the sizes.
 #[panicking_twin]
 pub fn try_from_vec<T: Element, D: SizedDims>(dims: D, data: Vec<T>) -> Result<Named<T, D::Set>, DimError> {
     let sizes = sizes(&dims)?;

@@ -102,7 +102,8 @@ macro_rules! by_fan_in {
         ///
         /// # Panics
         ///
-        /// If a dim has no size, or the tensor does not fit into memory.
+        /// If a dim has no size, its prime has another size, or the tensor does not fit into
+        /// memory.
         #[panicking_twin]
         pub fn $try_name<$($bounds)*>(dims: D, fan_in: F, seed: u64) -> Result<Named<T, D::Set>, DimError> {
             let scale = Float::sqrt($gain / fan(&dims, &fan_in)?);
@@ -135,7 +136,8 @@ macro_rules! by_both {
         ///
         /// # Panics
         ///
-        /// If a dim has no size, or the tensor does not fit into memory.
+        /// If a dim has no size, its prime has another size, or the tensor does not fit into
+        /// memory.
         #[panicking_twin]
         pub fn $try_name<$($bounds)*>(
             dims: D,
@@ -206,7 +208,7 @@ pub fn try_truncated_normal<T: Real, D: SizedDims>(
 ///
 /// # Panics
 ///
-/// If a dim has no size, or the tensor does not fit into memory.
+/// If a dim has no size, its prime has another size, or the tensor does not fit into memory.
 #[panicking_twin]
 #[rustfmt::skip] // rustc quotes the line
 pub fn try_orthogonal<T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims>(dims: D, rows: F, seed: u64)

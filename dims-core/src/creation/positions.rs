@@ -49,8 +49,8 @@ fn factor_of(name: &str, before: u64) -> u64 {
 }
 
 /// The positions of the keys, innermost first: those of the named dims, then those of the dims in a
-/// `Rest`, then those in a `Rest` within it, and so on. It is the order of axes in memory,
-/// reversed.
+/// `Rest`, then those in a `Rest` within it, and so on. This is the reverse of their order in
+/// memory.
 fn inside_out(keys: &[DimKey]) -> SmallVec<[usize; 16]> {
     let mut order: SmallVec<[usize; 16]> = (0..keys.len()).rev().collect();
     order.sort_by_key(|&at| keys[at].depth);

@@ -52,14 +52,14 @@ use kernels::scalar::Element;
 use kernels::scalar::Real;
 use kernels::step::draw::{self, Distribution, DrawElements, DrawOrder, DrawTruths, Gumbel, Normal, Uniform};
 
-/// Uniformly distributed numbers from 0 to 1, exclusive:
+/// Uniformly distributed numbers in `0.0..1.0`:
 /// `rand::<f32, _>((Batch.of(2), Seq.of(3)), seed)`.
 ///
 /// The same seed gives the same numbers, in the order of the dims as written, the last one fastest.
 ///
 /// # Panics
 ///
-/// If a dim has no size, or the tensor does not fit into memory.
+/// If a dim has no size, its prime has another size, or the tensor does not fit into memory.
 #[panicking_twin]
 pub fn try_rand<T: Real, D: SizedDims>(dims: D, seed: impl Into<Seed>) -> Result<Named<T, D::Set>, DimError> {
     drawn_from::<T, D, Uniform>(dims, &seed.into())
@@ -69,7 +69,7 @@ pub fn try_rand<T: Real, D: SizedDims>(dims: D, seed: impl Into<Seed>) -> Result
 ///
 /// # Panics
 ///
-/// If a dim has no size, or the tensor does not fit into memory.
+/// If a dim has no size, its prime has another size, or the tensor does not fit into memory.
 #[panicking_twin]
 pub fn try_randn<T: Real, D: SizedDims>(
     dims: D,
@@ -134,7 +134,7 @@ pub fn split(seed: u64, at: u64) -> u64 {
 ///
 /// # Panics
 ///
-/// If a dim has no size, or the tensor does not fit into memory.
+/// If a dim has no size, its prime has another size, or the tensor does not fit into memory.
 #[cfg(feature = "rand")]
 #[track_caller]
 pub fn random<T, D, S, G>(dims: D, distribution: &S, rng: &mut G) -> Named<T, D::Set>
@@ -192,7 +192,7 @@ pub fn try_randn_like<A: Computable<Elem: Real>>(
     drawn_like::<A, Normal>(tensor, &seed.into())
 }
 
-/// A tensor with these dims and sizes, whose elements are drawn by position.
+/// A tensor with the dims and sizes of `tensor`, whose elements are drawn by position.
 #[track_caller]
 fn drawn_like<A: Computable<Elem: Real>, Q: Distribution>(
     tensor: A,
@@ -270,8 +270,8 @@ type Noisy<'a, A> = Named<
 
 /// `true` with the probability `p` at each position, otherwise `false`.
 ///
-/// The result depends on the seed, the names of the dims and the indices along them, including
-/// extra dims of the caller (`Rest<B>`).
+/// Besides `p`, the result depends on the seed, the names of the dims and the indices along them,
+/// including extra dims of the caller (`Rest<B>`).
 ///
 /// ```
 /// use typed_dims::creation::random::bernoulli;

@@ -17,9 +17,9 @@ use kernels::step::draw::{SplitSeed, split};
 /// and a tensor that holds it draw the same elements. [`batches`](super::random::batches) and the
 /// functions in [`init`](super::init) take only numbers.
 ///
-/// They differ in [recorded](crate::program) functions. A number is a constant of the program, so
-/// every call draws the same elements. A tensor that is an input, or is computed from inputs, gives
-/// each call its own seed.
+/// Numbers and tensors differ in [recorded](crate::program) functions. A number is a constant of
+/// the program, so every call draws the same elements. A tensor that is an input, or is computed
+/// from inputs, gives each call its own seed.
 ///
 /// ```
 /// use typed_dims::prelude::*;

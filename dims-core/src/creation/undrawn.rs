@@ -1,5 +1,5 @@
-//! Random tensors without elements. If only the sizes of a value matter, as in `spec(||
-//! Network::new(..))`, its weights are reserved but not drawn.
+//! Random tensors whose elements are not drawn. If only the sizes of a value matter, as in `spec(||
+//! Network::new(..))`, memory for its weights is reserved, but no weights are drawn.
 
 use super::create::{build, memory, sizes, volume};
 use crate::creation::create::Written;
@@ -15,8 +15,8 @@ use kernels::scalar::{Element, Real};
 use kernels::trace::{GradientCall, Node};
 
 std::thread_local! {
-    /// The call to which undrawn tensors belong, as variables. `None` unless a value is being made
-    /// for its sizes.
+    /// The call whose variables the undrawn tensors are. `None` unless a value is being made for
+    /// its sizes.
     static CALL: RefCell<Option<Arc<GradientCall>>> = const { RefCell::new(None) };
 }
 
@@ -33,7 +33,7 @@ impl<X> Drop for ForSizes<X> {
 }
 
 impl<X> ForSizes<X> {
-    /// Calls `make` without drawing random numbers.
+    /// Calls `make`. Within it, functions that use [`undrawn`] draw no random numbers.
     pub(crate) fn new(make: impl FnOnce() -> X) -> Self {
         /// Ends the scope, even if `make` panics.
         struct Scope(Option<Arc<GradientCall>>);
@@ -59,8 +59,8 @@ pub(super) fn undrawn<T: Real, D: Written>(dims: &D) -> Result<Option<Named<T, D
     Ok(Some(build::<T, D>(&sizes, Buffer::traced(data, node))))
 }
 
-/// A tensor of zeros with these dims, in untouched memory if there is any for the element type.
-/// `size` may change the sizes.
+/// A tensor of zeros with these dims. If the element type allows it, the memory is reserved but not
+/// touched. `size` gets each dim with its size, and returns the size to use.
 #[track_caller]
 pub(crate) fn without_elements<T: Element, D: Written>(
     dims: &D,

@@ -15,10 +15,11 @@ use kernels::scalar::CastTo;
 use num_traits::Float;
 use twins::panicking_twin;
 
-/// The maximum number of rows and columns of a heat map in the terminal and in an SVG.
+/// The maximum number of rows, and of columns, of a heat map in the terminal.
 const IN_TERMINAL: usize = 60;
+/// The maximum number of rows, and of columns, of a heat map in an SVG.
 const DRAWN: usize = 200;
-/// The side length of a cell.
+/// The side length of the square for an element.
 const CELL: usize = 16;
 
 /// Heat maps of tensors with two dims: one dim downwards, the other one to the right. Greater
@@ -44,8 +45,8 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     ///
     /// # Panics
     ///
-    /// If a size given with a dim differs, if the tensor is an expression that cannot be computed,
-    /// or if a gradient or a recorded function traces it.
+    /// If a size given with a dim differs from its size in the tensor, if the tensor is an
+    /// expression that cannot be computed, or if a gradient or a recorded function traces it.
     #[panicking_twin]
     fn try_heat_map<I: DimRef, J: DimRef, X: Flat>(&self, down: I, right: J) -> Result<String, DimError>
     where
@@ -73,8 +74,8 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     ///
     /// # Panics
     ///
-    /// If a size given with a dim differs, if the tensor is an expression that cannot be computed,
-    /// or if a gradient or a recorded function traces it.
+    /// If a size given with a dim differs from its size in the tensor, if the tensor is an
+    /// expression that cannot be computed, or if a gradient or a recorded function traces it.
     #[panicking_twin]
     fn try_to_svg<I: DimRef, J: DimRef, X: Flat>(&self, down: I, right: J) -> Result<String, DimError>
     where
@@ -97,7 +98,7 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
                 svg.rect("cell", place, &colour(map.level(value)), &title);
             }
         }
-        // A frame, because the least values have nearly the colour of the page.
+        // A frame, because squares of the least values have nearly the same colour as the page.
         svg.rect("frame", [left, top, CELL * map.shown(1), CELL * map.shown(0)], "", "");
         Ok(svg.finish(&map.title()))
     }
@@ -105,11 +106,11 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
 
 impl<A: Computable<Rank = Rank0, Elem: CastTo<f64>>> Draw for A {}
 
-/// No dims are left except for the two of a picture.
+/// The condition that a tensor has no dims besides the two of a heat map.
 #[diagnostic::on_unimplemented(
-    message = "a picture has two dims, but the tensor also has `{Self}`",
+    message = "a heat map has two dims, but the tensor also has `{Self}`",
     label = "expected two dims",
-    note = "reduce the others, or pick an index of each: `x.index(Batch, 0)`"
+    note = "reduce the other dims, or pick an index of each: `x.index(Batch, 0)`"
 )]
 pub trait Flat: Dims {
     #[doc(hidden)]

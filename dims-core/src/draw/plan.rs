@@ -10,14 +10,15 @@ use kernels::loops::steps::PlanStep;
 use kernels::trace::Listing;
 use num_traits::Float;
 
-/// The maximum number of characters in a line.
+/// The number of characters after which a line is cut off.
 const WIDEST: usize = 100;
 
 impl Plan {
     /// The plan as an SVG document with a box for each step, from top to bottom in the order in
-    /// which they run. The bar in a box shows the step's share of all bytes written. Steps of calls
-    /// are indented. Steps of a gradient have another colour, and show the source location of the
-    /// step that they differentiate.
+    /// which the steps run. The bar in a box shows the step's share of all bytes written. Steps of
+    /// a gradient have another colour, and show the source location, if known, of the step that
+    /// they differentiate. Steps inside calls of a function are indented, and always have the usual
+    /// colour.
     ///
     /// ```text
     /// let (_, plan) = explain(|| (a.at((i, k)) * b.at((k, j))).sum(k));
@@ -58,7 +59,8 @@ pub(crate) fn program(listing: &Listing) -> String {
 }
 
 /// Draws boxes from (`left`, `top`) downwards and returns the top of the next box. `gradient`
-/// returns the source location of a step that computes a gradient, and `None` for other steps.
+/// returns the suffix of a step that computes a gradient, which has the source location if it is
+/// known, and `None` for other steps.
 fn steps(
     svg: &mut Svg,
     (steps, gradient): (&[PlanStep], &dyn Fn(usize) -> Option<String>),

@@ -44,7 +44,8 @@ impl EinsumPath {
         for node in &nodes {
             if let Some((a, b)) = node.parts {
                 for part in [&nodes[a], &nodes[b]] {
-                    // Straight down to the gap above the product. Nothing is drawn below a part.
+                    // The line goes straight down to the gap above the product. No node is in its
+                    // way.
                     let bend = (part.middle, top(node) - (DOWN - 2 * LINE));
                     svg.line([(part.middle, top(part) + 2 * LINE), bend, (node.middle, top(node))]);
                 }
@@ -59,14 +60,14 @@ impl EinsumPath {
         svg.finish(&self.pattern)
     }
 
-    /// The operands, then the products in their order.
+    /// The operands, then the products in the order of the path.
     fn nodes(&self) -> Vec<TreeNode> {
         let inputs: Vec<&str> =
             self.pattern.split("->").next().unwrap_or_default().split(',').map(str::trim).collect();
         let operands = self.steps.len() + 1;
         let mut nodes: Vec<TreeNode> = (0..operands)
             .map(|at| {
-                // Some ways to write a pattern do not list its operands separately.
+                // In some notations, the pattern does not list the axes of each operand.
                 let label = if inputs.len() == operands { inputs[at].to_owned() } else { String::new() };
                 TreeNode { label, note: format!("operand {at}"), parts: None, height: 0, middle: 0 }
             })

@@ -46,7 +46,7 @@ impl<S: Dims + Union<O, Out = S>, O: Dims> Covers<O> for S {
 }
 
 /// The condition that the assigned tensor has no more positional axes than the target: only the
-/// value broadcasts.
+/// assigned tensor broadcasts.
 #[diagnostic::on_unimplemented(
     message = "a tensor of `{O}` cannot be assigned to one of `{Self}`",
     label = "the assigned tensor has more positional axes than the target",
@@ -62,8 +62,8 @@ impl<R: Rank<Max<O> = R>, O: Rank> CoversAxes<O> for R {
 }
 
 impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
-    /// Runs `place = op(place, value)` over all dims of the place. If the value is traced, returns
-    /// an error that names the operation `name`.
+    /// Runs `place = op(place, value)` over all axes of the place. If the value is traced, or the
+    /// indices are recorded, returns an error that names the operation `name`.
     #[track_caller]
     pub(crate) fn update<B, O>(&mut self, value: B, op: O, name: &'static str) -> Result<(), DimError>
     where
@@ -140,7 +140,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
     }
 }
 
-/// Returns an error if the value is larger than the target along a positional axis.
+/// Returns an error if a positional axis of the target would have to be broadcast.
 fn check_broadcast(positional: &[Axis], shape: &Shape) -> Result<(), DimError> {
     for (at, axis) in positional.iter().enumerate() {
         let size = shape.sizes()[shape.named_len() + at];
@@ -197,8 +197,8 @@ assignments! {
 }
 
 /// Writes an expression into `places` with the axes `own` for the dims `S`. The types say that all
-/// operands are stored in the same order. Returns whether it ran; otherwise the general path is
-/// needed.
+/// operands are stored in the same order. Returns whether the places were written; otherwise the
+/// general path is needed.
 #[track_caller]
 pub(crate) fn fill_typed<S: Dims, E: Expr>(
     expr: &E,
@@ -236,8 +236,9 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
         unwrap(self.update(value, Replace, "assign"));
     }
 
-    /// Runs `tensor = op(tensor, value)` in the memory of the tensor. In a recorded function the
-    /// tensor gets new memory instead, because programs cannot write to existing memory.
+    /// Runs `tensor = op(tensor, value)` in the memory of the tensor. If the tensor or the value is
+    /// recorded, the tensor gets new memory instead, because programs cannot write to existing
+    /// memory.
     #[track_caller]
     fn update<B, O>(&mut self, value: B, op: O, name: &'static str) -> Result<(), DimError>
     where
@@ -321,7 +322,7 @@ assign_operators! {
     RemAssign rem_assign Rem [Ordered];
 }
 
-/// The empty set of dims. It is left over when an order names every dim.
+/// The condition that no dims are left over: an order names every dim.
 #[diagnostic::on_unimplemented(
     message = "the dims `{Self}` are left over",
     label = "name them here, or reduce them first, for example with `.sum(..)`"

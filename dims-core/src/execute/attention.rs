@@ -1,5 +1,5 @@
-//! Attention. Queries, keys and values that are in memory are read in place, except for half
-//! precisions, which are converted first. Mask and bias are computed tile by tile.
+//! Attention. Queries, keys and values that are in memory are read in place, except that
+//! half-precision elements are converted first. Mask and bias are computed tile by tile.
 
 use crate::error::DimError;
 use crate::expr::lowered::{LOWERS, lowered};
@@ -55,7 +55,7 @@ pub(crate) struct AttentionAxes {
     #[cfg_attr(not(feature = "std"), allow(dead_code))]
     pub(crate) changes: &'static [usize],
     pub(crate) features: &'static [usize],
-    /// The axes over which the mean is taken.
+    /// The axes over which the softmax is taken and the weighted values are summed.
     pub(crate) over: &'static [usize],
     /// The axes of the scores.
     pub(crate) scores: &'static [usize],

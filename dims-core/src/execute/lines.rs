@@ -2,8 +2,9 @@
 //! dims.
 //!
 //! Sorting, normalising and similar operations need a whole line at a time. So the elements are
-//! computed with those dims innermost. Then the lines are processed, on several threads if that
-//! pays off. Finally the result is put into the order of results.
+//! computed with the dims of a line innermost. Then the lines are processed, on several threads if
+//! that pays off. Finally the result is put into the order in which results are stored ("the order
+//! of results").
 
 use crate::error::DimError;
 use crate::execute::reduce::{TensorOf, along_axes};
@@ -106,7 +107,7 @@ impl<T: Element> Lines<T> {
         })
     }
 
-    /// A result of `len` elements for each line, as a tensor with the dims `S`.
+    /// A result of `len` elements for each line along one dim, as a tensor with the dims `S`.
     #[track_caller]
     pub(crate) fn tensor<U: Element, S: Dims, R: Rank>(
         &self,
@@ -123,11 +124,13 @@ impl<T: Element> Lines<T> {
         check_buffer_unrecorded(&self.data, operation)
     }
 
-    /// Fails if the number of elements, `len` for each line, overflows.
+    /// Fails if the size in bytes of a result of `len` elements for each line overflows.
     pub(crate) fn check_volume<U>(&self, len: usize) -> Result<(), DimError> {
         match volume(self.sizes(&[len]).into_iter(), size_of::<U>()) {
             Some(_) => Ok(()),
-            None => Err(DimError::TooLarge { dims: self.shape.describe(&self.order) }),
+            None => {
+                Err(DimError::TooLarge { dims: alloc::format!("{} lines of {len} elements", self.count()) })
+            }
         }
     }
 
@@ -143,7 +146,7 @@ impl<T: Element> Lines<T> {
         self.alike(data)
     }
 
-    /// A result with the same number of elements for each line, as a tensor with the dims `S`.
+    /// A result with as many elements for each line as the line has, as a tensor with the dims `S`.
     #[track_caller]
     pub(crate) fn alike<S: Dims, R: Rank>(&self, data: Buffer<T>) -> Result<Named<T, S, R>, DimError> {
         arranged(data, &self.order, &self.shape.sizes_in(&self.order))
@@ -213,8 +216,9 @@ pub(crate) fn along_lines<A: Computable, D: DimList, W: LineOp<A::Elem> + 'stati
 /// Standardises each line over the dims `D` of a tensor, then multiplies by a gain and adds a bias.
 /// The result has all dims of the three, `U`.
 ///
-/// If gain and bias only have dims of a line, and none of the three is traced, this is one pass.
-/// Otherwise it is one pass for the lines and one for gain and bias, each with a derivative.
+/// If gain and bias only have dims of a line, and none of the three is traced, this is one pass
+/// over the lines. Otherwise it is one pass for the lines and one for gain and bias, each of which
+/// has a derivative.
 #[track_caller]
 pub(crate) fn standardized_affine<A, D, G, B, U>(
     tensor: A,
@@ -253,7 +257,8 @@ where
     Ok(Named::from_expr(evaluate_tensor::<U, Rank0, _>(expr, &shape)?))
 }
 
-/// [`standardized_affine`] in one pass, with a gain and a bias for each element of a line.
+/// [`standardized_affine`] in one pass over the lines, with a gain and a bias for each element of a
+/// line.
 #[track_caller]
 fn standardized_affine_lines<A: Computable<Elem: Real>, D: DimList>(
     tensor: A,

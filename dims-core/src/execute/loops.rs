@@ -253,7 +253,7 @@ pub(crate) fn summed_short<A: LoopKernel<Elem: Num>>(
 }
 
 /// Products of few elements in memory, one by one, on the [fast path](short_way). `axes(n)` returns
-/// the axes of the `n`th factor, in the order of the result.
+/// the axes of the `n`th factor, in the order of the result. `None` if the general path is needed.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn few_products<A: LoopOperand<Elem: Num>>(
     product: &A,

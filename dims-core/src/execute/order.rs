@@ -1,4 +1,4 @@
-//! `order`: dims become positional axes again, in a new array or an existing one.
+//! `order`: dims become positional axes again, in a new array or tensor, or in an existing array.
 
 mod list;
 mod result;
@@ -65,8 +65,9 @@ pub trait OrderExt: AsTensor {
     ///
     /// # Panics
     ///
-    /// If operands have different sizes for one dim, an index is out of range, the result does not
-    /// fit into memory, or a gradient is taken through the tensor and the result is an array.
+    /// If operands have different sizes for one dim, a size given with a dim differs from its size
+    /// in the tensor, an index is out of range, the result does not fit into memory, or a gradient
+    /// or a recorded function traces the tensor and the result is an array.
     #[track_caller]
     #[cfg_attr(not(unoptimized), inline(always))]
     #[rustfmt::skip] // rustc quotes the line
@@ -103,8 +104,9 @@ pub trait OrderExt: AsTensor {
     ///
     /// # Panics
     ///
-    /// If the shape of `out` differs, operands have different sizes for one dim, an index is out of
-    /// range, or a gradient is taken through the tensor.
+    /// If the shape of `out` does not match, operands have different sizes for one dim, a size
+    /// given with a dim differs from its size in the tensor, an index is out of range, or a
+    /// gradient or a recorded function traces the tensor.
     #[panicking_twin]
     #[inline]
     fn try_order_into<L: OrderOf<Self::Dims, X>, X: NoneLeft, O>(
@@ -162,8 +164,8 @@ pub trait OrderExt: AsTensor {
     /// `x.sum(dims).order_into(out, order)` without the intermediate tensor: matrix products are
     /// computed in `out`.
     ///
-    /// The old elements of `out` are not read. `out` may have any strides. Sums other than matrix
-    /// products need temporary memory if the elements of `out` have gaps.
+    /// The old elements of `out` are not read. `out` may have any strides. Some sums need temporary
+    /// memory: for example, those other than matrix products if the elements of `out` have gaps.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -179,8 +181,9 @@ pub trait OrderExt: AsTensor {
     ///
     /// # Panics
     ///
-    /// If the shape of `out` differs, operands have different sizes for one dim, an index is out of
-    /// range, or a gradient is taken through the tensor.
+    /// If the shape of `out` does not match, operands have different sizes for one dim, a size
+    /// given with a dim differs from its size in the tensor, an index is out of range, or a
+    /// gradient or a recorded function traces the tensor.
     #[panicking_twin(
         but = "size mismatches are errors. If an index is out of range, some sums may already be written"
     )]
@@ -279,7 +282,7 @@ fn at_hand<A: Computable, L: OrderList>(
 }
 
 /// [`OrderExt::try_order`] for elements that must be computed or moved. (A separate function,
-/// because the other part is always inlined, as
+/// because [`at_hand`], the path before it, is always inlined, as
 /// [`sum_of_factors`](crate::execute::reduce::sum_of_factors) explains.)
 #[inline(never)]
 #[track_caller]
@@ -291,7 +294,8 @@ where
 {
     let tensor = tensor.into_named();
     match Ordering::<A::Dims, A::Rank, L>::route(&tensor.expr) {
-        // (Always true for this route. As a constant, it removes the arm for other expressions.)
+        // (The condition is always true for this route. As a constant, it removes the arm for other
+        // expressions.)
         OrderRoute::Few { elements, axes, len } if const { A::Expr::FACTS.memory.is_some() } => {
             let data = few(elements, &axes, Destination::New(len))?;
             told_as::<X, _>(&data);

@@ -16,7 +16,7 @@ use kernels::memory::elements::{Elements, OutputSlots};
 use kernels::scalar::Element;
 use smallvec::SmallVec;
 
-/// A result assembled along loops over zeros: a position that no part covers is 0.
+/// A result of zeros into which parts are copied along loops: a position that no part covers is 0.
 pub(crate) struct CopiedParts<T> {
     data: Vec<T>,
     step: StepOfParts,
@@ -31,8 +31,8 @@ impl<T: Element> CopiedParts<T> {
         Ok(CopiedParts { data: vec![T::default(); len], step: StepOfParts::of(operand) })
     }
 
-    /// Copies elements along some loops; the first one goes to the position `target`. `loops` has a
-    /// row of strides for the elements and one for their positions in the result.
+    /// Copies elements along some loops; the first element goes to the position `target`. `loops`
+    /// has a row of strides for the elements and one for their positions in the result.
     #[track_caller]
     pub(crate) fn copy(
         &mut self,
@@ -66,8 +66,8 @@ fn note_part<T: Element>(nest: &Nest, len: usize) {
 }
 
 /// Copies parts that have the same layout, each to the position given for its first element, on the
-/// [fast path](crate::execute::loops::short_way). The parts are disjoint and fill all `len`
-/// positions.
+/// [fast path](crate::execute::loops::short_way). There is at least one part. The parts are
+/// disjoint and fill all `len` positions. `None` if memory is short.
 ///
 /// `loops` has a row of strides for the elements of a part and one for their positions in the
 /// result.
@@ -108,14 +108,15 @@ pub(crate) fn chained<T: Element>(
 /// Arrays concatenated along one axis of a result.
 pub(crate) struct JoinedArrays<T> {
     out: InParts<T>,
-    /// The number of elements in a row of the result: the joined axis and the ones after it.
+    /// The number of elements in a row of the result, which spans the joined axis and the axes
+    /// after it.
     row: usize,
-    /// The start of the next array.
+    /// The start of the next array in each row.
     start: usize,
 }
 
 impl<T: Element> JoinedArrays<T> {
-    /// A result of `len` elements in rows; each array fills a part of every row.
+    /// A result of `len` elements in rows of `row` elements; each array fills a part of every row.
     pub(crate) fn of(len: usize, row: usize) -> Result<Self, DimError> {
         Ok(JoinedArrays { out: InParts::of(len)?, row, start: 0 })
     }

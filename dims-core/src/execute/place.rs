@@ -1,5 +1,5 @@
 //! Results that consist of parts: each part is computed or copied directly into the result. Also
-//! sums of parts.
+//! the gradient of a view, which adds elements to a result.
 
 use crate::error::{DimError, list_sizes};
 use crate::execute::step::execute;
@@ -39,8 +39,8 @@ pub(crate) fn describe(keys: &Keys, sizes: &[usize]) -> String {
     list_sizes(names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied()))
 }
 
-/// The number of elements of a result with the dims `S`. Sizes are in the order of the set, then
-/// those of the positional axes.
+/// The number of elements of a result with the dims `S`. `sizes` are those of the dims, in the
+/// order of the set, then those of the positional axes.
 pub(crate) fn count<T, S: Dims>(sizes: &[usize]) -> Result<usize, DimError> {
     volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(|| too_large::<S>(sizes))
 }
@@ -80,9 +80,9 @@ enum PartMemory<T> {
 }
 
 impl<T: Element> PlacedResult<T> {
-    /// A result with the dims `S` and the positional axes `R`; sizes are in the order of the set,
-    /// then those of the positional axes. Positions outside the parts are `around`; if it is
-    /// `None`, the parts must fill the result.
+    /// A result with the dims `S` and the positional axes `R`; `sizes` are those of the dims, in
+    /// the order of the set, then those of the positional axes. Elements outside the parts are
+    /// `around`; if that is `None`, the parts must fill the result.
     pub(crate) fn of<S: Dims, R: Rank>(sizes: Sizes, around: Option<T>) -> Result<Self, DimError> {
         S::KEYS.check_primes(|at| (sizes[at], None))?;
         let memory = match around {
@@ -107,7 +107,7 @@ impl<T: Element> PlacedResult<T> {
     ///
     /// # Panics
     ///
-    /// If a position is outside of the result.
+    /// If a position is outside the result.
     #[track_caller]
     pub(crate) fn put<S: Dims, R: Rank, E: Expr<Elem = T>>(
         &mut self,
@@ -145,7 +145,7 @@ impl<T: Element> PlacedResult<T> {
     ///
     /// # Panics
     ///
-    /// If the parts do not fill it.
+    /// If the parts do not fill a result without elements around them.
     #[track_caller]
     pub(crate) fn finish<S: Dims, R: Rank>(self) -> Named<T, S, R> {
         let (data, sizes) = self.elements();
@@ -217,10 +217,10 @@ fn write_into<S: Dims, R: Rank, E: Expr>(
     Ok(part)
 }
 
-/// The gradient of a view: over zeros, adds the elements of a tensor at the positions that a view
+/// The gradient of a view: adds the elements of a tensor to zeros, at the positions that a view
 /// along `changes` reads. `out[offset + sum of step x position] += x[position]` for each changed
-/// dim of the result, whose size is given in `changes`. The result has the dims `Y`; the other dims
-/// are those of the tensor.
+/// dim of the result, whose size is given in `changes`. The result has the dims `Y`; those that do
+/// not change have their sizes in the tensor.
 #[track_caller]
 pub(crate) fn added_up<A: Computable<Elem: Num>, Y: Dims>(
     name: &'static str,
@@ -274,7 +274,7 @@ impl<T: Element> ResultsInSequence<T> {
 
     /// Adds a result with the sizes `shape`.
     pub(crate) fn push(&mut self, result: &Buffer<T>, shape: &Shape) -> Result<(), DimError> {
-        let too_large = |_| DimError::TooLarge { dims: shape.describe(&[]) };
+        let too_large = |_| DimError::TooLarge { dims: shape.describe(&shape.all_axes()) };
         self.data.try_reserve(result.len()).map_err(too_large)?;
         self.step.add_whole(result, self.data.len());
         self.data.extend_from_slice(result);

@@ -71,7 +71,7 @@ fn detached<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
 fn eval_planned<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
     tensor: Named<T, S, R, E>,
 ) -> Result<Named<T, S, R>, DimError> {
-    // `unified_shape` would move the shape through its `Result`.
+    // (Not by `unified_shape`, which would move the shape through its `Result`.)
     let mut shape = Shape::new::<S, R>();
     tensor.unify(&mut shape)?;
     Ok(Named::from_expr(evaluate_tensor::<S, R, _>(tensor.expr, &shape)?))
@@ -138,11 +138,11 @@ macro_rules! scans {
 
 /// Operations along dims, for tensors and references to tensors.
 ///
-/// `dims` is a dim or a tuple of dims; the result has the other dims, `X`, which rustc infers. A
-/// reduction runs immediately, and borrows the tensor. Unless it is a contraction (see
-/// [`sum`](Reductions::sum)), it is one pass over the whole expression, whose elements are not
-/// stored. Operations whose result is as large as the tensor take it by value, so that they can
-/// reuse its memory.
+/// `dims` is a dim or a tuple of dims; the result of a reduction has the other dims, `X`, which
+/// rustc infers. A reduction runs immediately, and borrows the tensor. Unless it is a contraction
+/// (see [`sum`](Reductions::sum)) or skips NaN, it is one pass over the whole expression, whose
+/// elements are not stored. Operations whose result is as large as the tensor take it by value, so
+/// that they can reuse its memory.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -184,8 +184,8 @@ macro_rules! scans {
 pub trait Reductions: AsTensor {
     /// The sum: `out[..] = sum over dims of x[.., dims]`; 0 without elements.
     ///
-    /// If the expression is a product of tensors, this is a contraction: `(a * b).sum(k)` is a
-    /// matrix product if `a` and `b` each have a dim that the other lacks, and a product of more
+    /// A product of tensors is contracted if that saves work: `(a * b).sum(k)` is a matrix product
+    /// if `a` and `b` both have `k` and each has a dim that the other lacks. A product of more
     /// tensors is contracted pair by pair. Integers wrap around. Floats are summed pairwise, except
     /// inside matrix products, whose kernels add in the order of their blocks.
     /// [`sum_into`](crate::execute::order::OrderExt::sum_into) writes to an existing array.
@@ -312,12 +312,13 @@ pub trait Reductions: AsTensor {
         nansum try_nansum |expr| sum_of_numbers::<Self, D, X>(&expr);
         /// The mean of the elements that are not NaN, or NaN if all are NaN.
         nanmean try_nanmean |expr| mean_of_numbers::<Self, D, X>(expr);
-        /// The greatest element that is not NaN, or NaN if all are NaN. A dim of size 0 is an
-        /// error.
+        /// The greatest element that is not NaN, or NaN if all are NaN. It is an error if there are
+        /// no elements.
         nanmax try_nanmax |expr| {
             extremum_of_numbers::<Self, D, X, _>(expr, Self::Elem::neg_infinity(), reducers::Max, "nanmax")
         };
-        /// The least element that is not NaN, or NaN if all are NaN. A dim of size 0 is an error.
+        /// The least element that is not NaN, or NaN if all are NaN. It is an error if there are no
+        /// elements.
         nanmin try_nanmin |expr| {
             extremum_of_numbers::<Self, D, X, _>(expr, Self::Elem::infinity(), reducers::Min, "nanmin")
         };
@@ -346,7 +347,7 @@ pub trait Reductions: AsTensor {
     }
 
     /// The differences of neighbours along a dim, `out[i] = x[i + 1] - x[i]`. The result has one
-    /// element fewer, or none if the tensor has none.
+    /// element fewer along this dim, or none if the tensor has none.
     #[panicking_twin]
     fn try_diff<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
@@ -372,7 +373,8 @@ pub trait Reductions: AsTensor {
     ///
     /// # Panics
     ///
-    /// If operands have different sizes for one dim, or an index is out of range.
+    /// If operands have different sizes for one dim, an index is out of range, or the result does
+    /// not fit into memory.
     #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     #[rustfmt::skip] // rustc quotes the line
@@ -394,15 +396,16 @@ pub trait Reductions: AsTensor {
     ///
     /// # Panics
     ///
-    /// If operands have different sizes for one dim, or an index is out of range.
+    /// If operands have different sizes for one dim, an index is out of range, or the result does
+    /// not fit into memory.
     #[panicking_twin]
     #[rustfmt::skip] // rustc quotes the line
     fn try_detach(self) -> Result<TensorOf<Self>, DimError> where Self: Evaluable {
         detached(self)
     }
 
-    /// Like [`eval`](Reductions::eval), but with the elements stored in the order of `dims`, the
-    /// last one fastest.
+    /// Like [`eval`](Reductions::eval), but with the elements stored in the order of `dims`, then
+    /// of the positional axes, the last one fastest.
     ///
     /// The tensor is the same, but its order in memory affects speed: if a matrix of weights is
     /// used often, put the summed dims first.
@@ -414,7 +417,8 @@ pub trait Reductions: AsTensor {
     ///
     /// # Panics
     ///
-    /// See [`eval`](Reductions::eval).
+    /// As for [`eval`](Reductions::eval), and if a size given with a dim differs from its size in
+    /// the tensor.
     #[panicking_twin]
     fn try_eval_in<D: DimsOf<Self::Dims, ()>>(self, dims: D) -> Result<TensorOf<Self>, DimError>
     where

@@ -56,9 +56,9 @@ impl<V: Dims, D: DimList> ScatterLoops<V, D> {
         &Self::ALONG.join(&AxisList::range(0, V::KEYS.as_slice().len()).without(Self::ALONG));
 }
 
-/// Runs `out[.., index] = op(out[.., index], value)` over the dims `V` of both, whose sizes are
-/// unified. The result has the dims `Y`: those of `V` without `D`, and `into` with the size
-/// `places`.
+/// Runs `out[.., index] = op(out[.., index], value)` over the dims `V` of `index` and `value`,
+/// whose sizes are unified. The result has the dims `Y`: those of `V` without `D`, and `into` with
+/// the size `places`.
 #[track_caller]
 pub(crate) fn scattered<V, Y, D, S, E, Q, I, O>(
     value: Named<E::Elem, S, Rank0, E>,

@@ -1,4 +1,4 @@
-//! Sums that are written to existing memory without an intermediate tensor.
+//! Sums that are written to existing memory.
 
 use crate::bind::source::{SourceMut, check_rank};
 use crate::error::DimError;
@@ -40,14 +40,14 @@ impl<S: Dims, R: Rank, D: DimList, L: OrderList> SumAxes<S, R, D, L> {
     /// The summed axes.
     const REDUCED: &'static AxisList = &AxisList::of(D::KEYS, S::KEYS);
 
-    /// The remaining axes, in the order of `out`.
+    /// The remaining axes: the dims in the order `L`, then the positional axes.
     const KEPT: &'static AxisList = &{
         let dims = S::KEYS.as_slice().len();
         AxisList::of(L::KEYS, S::KEYS).join(&AxisList::range(dims, dims + R::N))
     };
 
     /// The roles of the axes, if `E` is a product of two tensors in memory with a role for each
-    /// axis.
+    /// axis, and the result has one axis for each dim of `X` and no others.
     const fn roles<E: Expr, X: Dims>() -> Option<Roles> {
         match E::FACTS.pair {
             Some([a, b]) if Ordering::<X, R, L>::PLAIN => {
@@ -64,7 +64,8 @@ impl<S: Dims, R: Rank, D: DimList, L: OrderList> SumAxes<S, R, D, L> {
 }
 
 /// Writes the sums over the dims `D` of an expression over the dims `S`, whose operands are not
-/// unified yet, to an array whose axes are the remaining dims `X` in the order `L`.
+/// unified yet, to an array whose axes are the remaining dims `X` in the order `L`, then the
+/// positional axes.
 ///
 /// (Small products are always inlined, as
 /// [`sum_of_factors`](crate::execute::reduce::sum_of_factors) explains.)

@@ -10,7 +10,7 @@ use kernels::memory::elements::ElementsMut;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
 
-/// Reports the new elements of this memory to listeners.
+/// Reports the new elements of `out` to listeners.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn written<O: SourceMut<Elem: Element> + ?Sized>(out: &mut O) {
     if is_listening() {
@@ -25,7 +25,8 @@ fn tell_memory<O: SourceMut<Elem: Element> + ?Sized>(out: &mut O) {
     tell_places(places, axes.as_slice().into());
 }
 
-/// Reports the elements of `places`, if they are contiguous in some order of the axes.
+/// Reports that the pending step ran, with the elements of `places` if they are contiguous in some
+/// order of the axes.
 pub(super) fn tell_places<T: Element>(places: ElementsMut<'_, T>, mut axes: SmallVec<[Axis; 8]>) {
     axes.retain(|axis| axis.size != 1);
     sort_few(&mut axes, |axis| core::cmp::Reverse(axis.stride));

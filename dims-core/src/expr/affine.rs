@@ -1,5 +1,5 @@
-//! Affine index expressions: `2 * i + kh - 1` is a sum of dims with constant coefficients, so
-//! strides can express it.
+//! Affine index expressions: `2 * i + kh - 1` is a constant plus dims with constant coefficients,
+//! so an offset and strides can express it.
 
 use crate::types::brand::DimInfo;
 use smallvec::SmallVec;

@@ -1,8 +1,8 @@
 //! Computes the elements of an expression in a given order of all its loop axes, after its operands
 //! are unified.
 //!
-//! Reductions, contractions, work along lines and assignments have their own plans. All other
-//! passes are planned here.
+//! Elementwise work is planned here. Reductions, contractions, work along lines and assignments
+//! have their own plans.
 
 use crate::error::DimError;
 use crate::expr::Expr;
@@ -29,8 +29,8 @@ use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
 use kernels::scalar::Element;
 
-/// Like [`evaluate`], for an `operation` without a derivative. Returns an error if the expression
-/// is a recorded step.
+/// Like [`evaluate`], for an `operation` without a derivative. Returns an error if the elements are
+/// [traced](crate::expr::step).
 #[inline]
 #[track_caller]
 pub(crate) fn evaluate_for<S: Dims, R: Rank, E: Expr>(
@@ -100,7 +100,7 @@ pub(crate) fn evaluate_unrecorded<S: Dims, R: Rank, E: Expr>(
     expr.finish::<S, R>(&nest, order, len).map_err(|error| shape.name_dims(error, order))
 }
 
-/// Whether elements in memory have all the dims.
+/// Whether there are elements in memory, and they have all of `dims`.
 const fn is_all_of(memory: Option<&Keys>, dims: &Keys) -> bool {
     match memory {
         Some(own) => own.is_same(dims),
@@ -108,8 +108,8 @@ const fn is_all_of(memory: Option<&Keys>, dims: &Keys) -> bool {
     }
 }
 
-/// The elements of a tensor in memory, copied to a contiguous order of its axes. All loop axes are
-/// axes of the tensor.
+/// A copy of the elements of a tensor in memory, contiguous in this order of its axes. All loop
+/// axes are axes of the tensor.
 #[track_caller]
 fn copied<T: Element>(
     elements: Elements<'_, T>,
@@ -163,8 +163,8 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
 /// instructions.
 pub(crate) const SMALL: usize = 64;
 
-/// The elements of an expression whose operands are all contiguous in the same order: one loop, by
-/// a kernel for the known strides.
+/// The elements of an expression whose operands are all contiguous in the same order: one loop, for
+/// the strides known to rustc.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn line<W: StrideKind, E: Expr>(
@@ -254,7 +254,8 @@ fn step_of_few(axes: &[Axis; FEW], bytes: usize) -> PlanStep {
 }
 
 /// The axes of all operands, in the order of the set, and the number of elements. The types say
-/// that all operands have the same layout. `None` if their sizes differ.
+/// that all operands have the same layout. `None` if their sizes differ, or the number of elements
+/// overflows.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn typed_line<S: Dims, E: Expr>(expr: &E) -> Option<(&[Axis], usize)> {
     let (mut like, mut operands) = (None, 0);
@@ -266,8 +267,8 @@ pub(crate) fn typed_line<S: Dims, E: Expr>(expr: &E) -> Option<(&[Axis], usize)>
     Some((axes, len))
 }
 
-/// The axes of all operands, in the order of the set, if all are contiguous in `order`, so that the
-/// plan is a single loop. Also the numbers of elements and of operands.
+/// The axes of all operands, in the order of the set, if the operands are contiguous in `order`, so
+/// that the plan is a single loop. Also the numbers of elements and of operands.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn in_line<'e, S: Dims, E: Expr>(
     expr: &'e E,
@@ -289,8 +290,8 @@ pub(crate) fn in_line<'e, S: Dims, E: Expr>(
     Some((axes, len, operands))
 }
 
-/// The sizes of some axes, in an order. (A separate function, because the callers are compiled for
-/// each expression.)
+/// The sizes of some axes, in an order, padded with 0. (A separate function, because the callers
+/// are compiled for each expression.)
 #[inline]
 pub(crate) fn sizes_of(axes: &[Axis], order: &[usize]) -> [usize; MAX_DIMS] {
     let mut sizes = [0; MAX_DIMS];
@@ -301,8 +302,10 @@ pub(crate) fn sizes_of(axes: &[Axis], order: &[usize]) -> [usize; MAX_DIMS] {
 }
 
 /// [`evaluate_tensor`] for cases that need no plan: all operands have the layout of the result, or
-/// a tensor owns its elements in that layout. Otherwise returns the expression. (An expression that
-/// may reuse the memory of many owned elements takes the planned path.)
+/// a tensor owns its elements in that layout. Otherwise, and always if there are positional axes,
+/// memory is traced, or types determine the layout (see [`evaluate_typed`]), returns the
+/// expression. (An expression that may reuse the memory of many owned elements takes the planned
+/// path.)
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn eval_unplanned<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Evaluated<E::Elem, S, R>, E> {
@@ -332,7 +335,7 @@ pub(crate) fn eval_unplanned<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Evalu
     Err(expr)
 }
 
-/// The elements of an expression over the dims `S`, in the order of results.
+/// The elements of an expression over the dims `S`, in the order in which results are stored.
 #[inline]
 #[track_caller]
 pub(crate) fn evaluate_tensor<S: Dims, R: Rank, E: Expr>(
@@ -401,8 +404,8 @@ pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(
     Ok(elementwise::collect(parts, |nest| expr.kernel::<W>(&mut nest.operands()), to)?)
 }
 
-/// The elements of an expression that owns some: written over those if they have the layout of the
-/// result, otherwise into new memory.
+/// The elements of an expression: written over elements that it owns, if [`Expr::place`] returns
+/// their memory, otherwise into new memory.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn in_place<U: Dims, R: Rank, W: StrideKind, E: Expr>(

@@ -7,7 +7,7 @@ use crate::types::set::Keys;
 /// Static facts about an expression.
 #[derive(Clone, Copy)]
 pub struct Facts {
-    /// The number of factors that the expression is a product of.
+    /// The number of factors that the expression is a product of, not counting constants.
     pub factors: usize,
     /// A bit for each factor: whether its elements are in memory.
     pub factors_in_memory: u64,
@@ -22,7 +22,7 @@ pub struct Facts {
     /// Whether an element takes only a few instructions, the same on every machine. Short lines are
     /// then computed without a plan.
     pub simple: bool,
-    /// Whether operands own their elements, so that a result may be written over them.
+    /// Whether any operand owns its elements, so that a result may be written over them.
     pub owns: bool,
 }
 

@@ -28,7 +28,7 @@ pub trait IndexExprs {
     #[doc(hidden)]
     const ANY: bool;
 
-    /// Whether any of them must be computed per element.
+    /// Whether any index must be computed per element.
     #[doc(hidden)]
     fn any_active(&self) -> bool;
 
@@ -54,7 +54,7 @@ pub trait IndexExprs {
     #[doc(hidden)]
     fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows);
 
-    /// Like [`Expr::write`], for the indices of the elements in a register.
+    /// Like [`Expr::write`], for indices that select among the elements in a register.
     #[doc(hidden)]
     #[cfg(feature = "std")]
     fn write<'w>(&'w self, writer: &mut Writer<'w>, elements: Register);
@@ -109,7 +109,7 @@ pub struct ComputedIndex<E, X> {
     pub(crate) target: IndexedAxis,
     /// The dims that the index depends on.
     pub(crate) dims: &'static [DimKey],
-    /// A dim that gets a size here if no operand has one, and the largest size for which the index
+    /// A dim, and the size that it gets if no operand gives it one: the largest for which the index
     /// stays within its axis.
     pub(crate) open: Option<(DimKey, usize)>,
     pub(crate) rest: X,

@@ -36,11 +36,12 @@ pub struct Keyed<T> {
 }
 
 impl<T: Element> Keyed<T> {
-    /// Elements with arbitrary axes, along the dims given by `changes`.
+    /// Elements with these axes, read along other dims as `changes` says. Dims without a change are
+    /// kept.
     ///
     /// # Panics
     ///
-    /// If a position of the new axes is not an element.
+    /// If a position of the new axes is not an element, or a stride overflows.
     pub(crate) fn new(
         data: impl Into<Buffer<T>>,
         axes: impl Iterator<Item = (DimKey, Axis)>,
@@ -74,7 +75,7 @@ impl<T: Element> Keyed<T> {
         positional_row(&self.positional, row);
     }
 
-    /// The elements from the origin on.
+    /// The elements from `start` on.
     fn elements(&self) -> Elements<'_, T> {
         Elements::of_slice(&self.data).moved(self.start as isize)
     }

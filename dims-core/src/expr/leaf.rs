@@ -60,7 +60,7 @@ pub(crate) fn unify_axes<S: Dims, U: Dims>(
 }
 
 /// Like [`unify_axes`], with the positions of the axes. (When inlined, the positions are constants.
-/// In debug builds it is compiled once, because it is not generic.)
+/// In debug builds, this function is compiled once, because it is not generic.)
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn unify_at(
     named: &[Axis],
@@ -99,8 +99,8 @@ pub(crate) fn row_at(named: &[Axis], positions: &[usize; MAX_DIMS], positional: 
     positional_row(positional, row);
 }
 
-/// The strides of positional axes, which are the last loops. A broadcast axis of size 1 gets stride
-/// 0.
+/// The strides of positional axes, which are the last loops. An axis of size 1 gets stride 0,
+/// because it may be broadcast.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn positional_row(positional: &[Axis], row: &mut [isize]) {
     let loops = row.len();
@@ -227,13 +227,14 @@ impl<T: Element, S: Dims, R: Rank> Expr for Evaluated<T, S, R> {
 
     #[inline]
     fn finish<U: Dims, V: Rank>(self, nest: &Nest, _: &[usize], len: usize) -> Result<Vec<T>, DimError> {
-        // A copy into another order. (In its own order, `into_contiguous` returns the elements.)
+        // A copy. (`into_contiguous` has already returned elements that have this order, unless
+        // they are traced.)
         self.collect(nest, Destination::of_step(len))
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn place<W: Element, U: Dims, V: Rank>(&mut self, order: &[usize], len: usize) -> Option<Freed<W>> {
-        // If this lacks an axis of the loops, an element is read at several positions.
+        // If the tensor lacks an axis of the loops, an element is read at several positions.
         let all = S::KEYS.as_slice().len() == U::KEYS.as_slice().len() && R::N == V::N;
         let fits = all && self.all().len() == len && self.is_contiguous(order);
         if fits { self.free() } else { None }
@@ -417,8 +418,8 @@ impl<T: Element> Expr for Scalar<T> {
     }
 }
 
-/// A dim as a value: its indices 0, 1, 2, .. If rustc cannot know that it has a size, `O` lists the
-/// dim: see [`Open`].
+/// A dim as a value: its indices, which count from 0. If rustc cannot know that it has a size, `O`
+/// lists the dim: see [`Open`].
 pub struct Iota<'a, B, O = ()> {
     dim: DimInfo<'a>,
     marker: PhantomData<fn() -> (B, O)>,

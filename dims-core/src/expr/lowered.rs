@@ -5,8 +5,8 @@
 //! if that crate is. With `[profile.dev.package."*"] opt-level = 3`, a development build has
 //! optimized kernels, but the user's crate is not optimized. There an expression
 //! [writes](Expr::write) a program for the interpreter, which runs over the same nest with the same
-//! results. Expressions that programs do not compute bit for bit still run as kernels, for example
-//! closures, computed indices, half precisions, and divisions of integers.
+//! results. Expressions whose programs would not compute the same bits still run as kernels, for
+//! example closures, computed indices, half precisions, and divisions of integers.
 
 use crate::expr::Expr;
 use kernels::memory::elements::ElementsMut;
@@ -37,8 +37,8 @@ pub(crate) fn lowered<E: Expr + ?Sized>(expr: &E, positions: usize) -> Option<Lo
     written(expr, positions, false)
 }
 
-/// The program of an expression. With `for_places`, the first row of the nest belongs to the
-/// places.
+/// The program of an expression. With `for_places`, the first row of the nest belongs to the places
+/// that are written.
 #[cfg(all(feature = "std", debug_assertions))]
 fn written<E: Expr + ?Sized>(expr: &E, positions: usize, for_places: bool) -> Option<LoweredProgram<'_>> {
     use kernels::trace::record::Writer;

@@ -111,13 +111,13 @@ pub trait Expr {
     #[doc(hidden)]
     const FACTS: Facts = Facts::COMPUTED;
 
-    /// The elements, if [`Facts::memory`] is `Some`.
+    /// The elements and their axes, if [`Facts::memory`] is `Some`.
     #[doc(hidden)]
     fn memory(&self) -> ElementsAlong<'_, Self::Elem> {
         unreachable!("the expression is not memory alone")
     }
 
-    /// The factors, if [`Facts::pair`] is `Some`.
+    /// Both factors and their axes, if [`Facts::pair`] is `Some`.
     #[doc(hidden)]
     fn pair(&self) -> (ElementsAlong<'_, Self::Elem>, ElementsAlong<'_, Self::Elem>) {
         unreachable!("the expression is not a product of two tensors in memory")
@@ -130,16 +130,17 @@ pub trait Expr {
         unreachable!("the expression is not simple")
     }
 
-    /// The elements as a tensor with the dims `U`, if they are in memory and there are no computed
-    /// indices.
+    /// The elements as a tensor with the dims `U`, if they are in memory and no index must be
+    /// computed.
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn in_memory<U: Dims>(&self) -> Option<Raw<'_, Self::Elem>> {
         None
     }
 
-    /// Whether all operands in memory have the same layout: the axes `like`, which are exactly the
-    /// dims `U`. The first operand sets `like`. Counts the operands.
+    /// Whether all operands except scalars are in memory and have the same layout: the axes `like`,
+    /// one for each dim of `U`. The first of these operands sets `like`, and each adds 1 to
+    /// `operands`.
     ///
     /// If [`Facts::layout`] guarantees that the strides agree (`W` is `UnitStride`), only sizes are
     /// compared.
@@ -158,7 +159,7 @@ pub trait Expr {
     #[doc(hidden)]
     fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError>;
 
-    /// Adds the operands' strides along the same loops to `rows`.
+    /// Adds the operands' strides along the loops of [`unify`](Expr::unify) to `rows`.
     #[doc(hidden)]
     fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows);
 
@@ -188,7 +189,7 @@ pub trait Expr {
         support::<U, R, _>(self, shape, supports);
     }
 
-    /// The expression as a sum of dims with constant coefficients, if it is one.
+    /// The expression as a constant plus dims with constant coefficients, if it has this form.
     #[doc(hidden)]
     fn affine(&self) -> Option<Affine<'_>> {
         None
@@ -198,8 +199,8 @@ pub trait Expr {
     #[doc(hidden)]
     fn describe(&self) -> String;
 
-    /// The expression as a program, its operands in the order of their [`rows`](Expr::rows). Called
-    /// if memory is traced, and to run the expression as a program (see `lowered`).
+    /// The expression as a program, with its operands in the order of their [`rows`](Expr::rows).
+    /// Called if memory is traced, and to run the expression as a program (see `lowered`).
     #[doc(hidden)]
     #[cfg(feature = "std")]
     fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register;
@@ -261,8 +262,8 @@ pub trait Expr {
         Err(self)
     }
 
-    /// The memory, shared with the operand, if the expression is a tensor with the loops `U` whose
-    /// elements are contiguous in this order of axes.
+    /// The memory, shared with the operand, if the expression is a tensor with the dims `U` that
+    /// owns its elements, contiguous in this order of axes.
     #[doc(hidden)]
     fn shared<U: Dims>(&self, _order: &[usize]) -> Option<Buffer<Self::Elem>> {
         None

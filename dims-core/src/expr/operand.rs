@@ -23,7 +23,7 @@ use kernels::scalar::Element;
 pub trait Operand<T> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The dims that the value has.
+    /// The dims of the operand.
     type Dims: Dims;
     /// Its positional axes.
     type Rank: Rank;
@@ -99,8 +99,8 @@ impl<D: Declared> Operand<isize> for Of<D> {
     }
 }
 
-/// An operand for tensors of `T` whose dims are all in `S`, such as targets of predictions, a gain,
-/// a bias, or a number.
+/// An [`Operand`] whose dims are all in `S`, such as the targets of predictions, a gain, a bias, or
+/// a number.
 pub trait Subset<T, S: Dims>: Operand<T> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -32,7 +32,7 @@ use kernels::trace::record::Writer;
 pub trait Packable: Expr {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// All elements in memory order, if they are owned.
+    /// All elements in memory order, if they are owned and not traced.
     fn into_all(self) -> Result<Vec<Self::Elem>, Self>
     where
         Self: Sized,
@@ -40,7 +40,7 @@ pub trait Packable: Expr {
         Err(self)
     }
 
-    /// The memory of the elements for reuse, if they are owned and of the type `W`.
+    /// The memory of the elements for reuse, if they are owned, not shared, and of the type `W`.
     fn free<W: Element>(&mut self) -> Option<Freed<W>> {
         None
     }

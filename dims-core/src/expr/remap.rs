@@ -69,8 +69,8 @@ fn change<'c>(changes: &'c Changes, key: &DimKey) -> Option<&'c Along> {
     changes.iter().find(|(changed, _)| changed.same(key)).map(|(_, along)| along)
 }
 
-/// Adds strides along the axes `keys` and along positional axes to the strides along the loops.
-/// Returns the offset of the first element.
+/// Adds the strides along the dims `keys` to the strides along the loops, and copies those along
+/// positional axes. Returns the offset of the first element.
 pub(crate) fn spread(
     changes: &Changes,
     keys: &[DimKey],

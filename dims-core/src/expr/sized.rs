@@ -3,8 +3,8 @@
 //! A declared dim used as a value (its indices) need not have a size: `x * Seq.cast::<f32>()` takes
 //! the size from `x`. If no operand has the dim, the expression cannot be computed. So each
 //! expression lists the dims that still need a size ([`Expr::Open`](super::Expr::Open)), and says
-//! which dims it gives a size ([`Gives`]). The list is nearly always empty, and then rustc checks
-//! nothing else.
+//! to which dims it gives a size ([`Gives`]). The list is nearly always empty, and then rustc
+//! checks nothing else.
 
 use super::index::ComputedIndex;
 use super::{Binary, Expand, Iota, Remap, Scalar, Select, Unary};
@@ -23,11 +23,11 @@ pub use crate::types::open::{NoSize, Open, OpenInEither};
 pub trait Gives<D> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// `D`, or [`Nothing`].
+    /// `D` if the expression has a size for it, otherwise [`Nothing`].
     type Found: MaybeDim;
 }
 
-/// The first of the open dims to which the expression `E` gives no size.
+/// The first of the open dims without a static size to which the expression `E` gives no size.
 #[diagnostic::on_unimplemented(
     message = "rustc does not know whether all dims of this tensor have a size",
     label = "if the tensor is a parameter of the function, bound it by `Evaluable`"
@@ -35,7 +35,7 @@ pub trait Gives<D> {
 pub trait Without<E> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The dim, or [`Nothing`].
+    /// The dim, or [`Nothing`] if there is none.
     type First: MaybeDim;
 }
 

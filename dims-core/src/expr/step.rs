@@ -5,9 +5,10 @@
 //! ```
 //!
 //! Memory is *traced* if a gradient or a recorded program tracks its elements. An expression runs
-//! as a kernel that is compiled for its type. Before that, it becomes an [`ExprStep`], which only
-//! tests a flag if no memory is traced. Otherwise the expression [writes itself](Expr::write) as a
-//! program. If one of its operands is traced, the results become a [step](kernels::trace).
+//! as a kernel that is compiled for its type. Before that, an [`ExprStep`] is made from it. If no
+//! memory is traced, this only tests a flag. Otherwise the expression [writes itself](Expr::write)
+//! as a program. If one of its operands is traced, this program becomes the [step](kernels::trace)
+//! that computes the results.
 //!
 //! Without `std` no memory is traced, and the methods do nothing.
 
@@ -116,13 +117,14 @@ pub(crate) type StepScope = Option<Box<core::convert::Infallible>>;
 pub(crate) struct WrittenExpr {
     /// The program along the loops.
     pub(super) field: Field,
-    /// The dims of the loops, if they have dims.
+    /// The dims of the loops, if the loops have dims.
     keys: Option<&'static Keys>,
 }
 
 impl ExprStep {
     /// The step of an expression with elements of the type `T`. There is none if no operand is
-    /// traced, or if only gradients track the operands and the elements are not floats.
+    /// traced, or if only gradients track the operands and the elements are integers or `bool`. It
+    /// is an error if an operand is traced and programs cannot represent the expression.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn of<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
@@ -305,8 +307,8 @@ impl ExprStep {
     }
 
     /// Elements that are written to computed positions: `strides` along the loops, plus `offsets`
-    /// that vary along some of them. Elements with the same position are added. With `last_stays`,
-    /// only the last one in this order of loops is kept.
+    /// that vary along some of them. Elements with the same position are added. If `last_stays` is
+    /// an order of the loops, only the last one in this order is kept.
     pub(crate) fn scattered(
         self,
         strides: &[isize],
@@ -336,7 +338,7 @@ impl ExprStep {
         self.0.is_some()
     }
 
-    /// An error if there is a step, because its results would leave the recording.
+    /// An error if there is a step: the results would leave the gradient or the recorded function.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn refuse(self, operation: &'static str) -> Result<(), DimError> {
@@ -378,8 +380,8 @@ fn written<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
 }
 
 /// The field that `write` writes. `None` if no operand is traced, or if none is recorded and the
-/// elements are not floats. `name` is the name of their type. (A separate function, compiled once
-/// with this crate.)
+/// elements are integers or `bool`. `name` is the name of their type. (A separate function,
+/// compiled once with this crate.)
 #[cfg(feature = "std")]
 #[track_caller]
 fn written_as<'w>(

@@ -77,7 +77,7 @@ pub trait Stored: Element + CheckedBitPattern + NoUninit {
     const KIND: ElementKind;
     #[doc(hidden)]
     const NAME: &'static str;
-    /// The nearest value of the type. `None` if the type is not a float.
+    /// The value of this type that is nearest to a number. `None` if the type is not a float.
     #[doc(hidden)]
     fn nearest(_: f64) -> Option<Self> {
         None
@@ -132,7 +132,7 @@ pub fn encoded<T: Stored>(elements: &[T]) -> Vec<u8> {
     bytes
 }
 
-/// The elements in place, if their alignment and byte order permit.
+/// The elements in place. It is an error if their alignment, byte order or bits do not permit that.
 pub fn in_place<T: Stored>(bytes: &[u8], foreign: bool) -> Result<&[T], &'static str> {
     if foreign && T::KIND.part() > 1 {
         return Err("its byte order is not this machine's");

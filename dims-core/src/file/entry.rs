@@ -42,7 +42,8 @@ impl<'f> Entry<'f> {
         &self.sizes
     }
 
-    /// The name of the element type in the file: `F32`, `F8_E4M3`.
+    /// The name of the element type in the file, such as `F32` or `F8_E4M3` in safetensors, and
+    /// `<f4` in npy.
     pub fn element_type(&self) -> &str {
         &self.called
     }
@@ -56,10 +57,11 @@ impl<'f> Entry<'f> {
     ///
     /// # Errors
     ///
-    /// [`FileError::Dims`] if the file has no names or other names, or if the size or the role of
-    /// an axis does not fit its dim. [`FileError::Elements`] if its elements are of another type.
-    /// [`FileError::Size`] if a dim and its prime have different sizes, or the tensor does not fit
-    /// into memory. [`FileError::Format`] if its bytes do not match its sizes or its type.
+    /// [`FileError::Dims`] if the file has no names or other names, if two of the dims have the
+    /// same name, or if the size or the role of an axis does not fit its dim.
+    /// [`FileError::Elements`] if the elements are of another type. [`FileError::Size`] if a dim
+    /// and its prime have different sizes, or the tensor does not fit into memory.
+    /// [`FileError::Format`] if the tensor's bytes do not match its sizes or its type.
     pub fn load<T: Stored, S: Sorted>(&self) -> Result<Named<T, S>, FileError> {
         self.located(self.named::<S>().and_then(|order| self.owned(&order)))
     }
@@ -93,8 +95,9 @@ impl<'f> Entry<'f> {
     ///
     /// # Errors
     ///
-    /// [`FileError::Elements`] if its elements are of another type, and [`FileError::Format`] if
-    /// its bytes do not match its sizes or its type.
+    /// [`FileError::Elements`] if the elements are of another type, [`FileError::Size`] if the
+    /// array does not fit into memory, and [`FileError::Format`] if the tensor's bytes do not match
+    /// its sizes or its type.
     pub fn array<T: Stored>(&self) -> Result<ArrayD<T>, FileError> {
         let shape = IxDyn(&self.sizes).set_f(self.reversed);
         let array = self.elements().and_then(|elements| {
@@ -173,7 +176,7 @@ impl<'f> Entry<'f> {
     }
 
     /// The elements converted to the nearest floats of type `T`. `None` unless both types are
-    /// floats.
+    /// floats. (Half precisions need the feature `half`.)
     #[cfg(feature = "safetensors")]
     pub(crate) fn converted<T: Stored>(&self) -> Result<Option<Vec<T>>, FileError> {
         match self.kind {

@@ -7,25 +7,25 @@ use alloc::vec::Vec;
 use core::fmt;
 use std::path::Path;
 
-/// An error when a tensor is read from a file or written to one.
+/// An error that occurs when tensors are read from a file or written to one.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FileError {
-    /// An error from the operating system.
+    /// An error from the operating system, or memory for the file is exhausted.
     Io {
-        /// The file.
+        /// The file, the tensor or the buffer.
         what: String,
         /// The error.
         error: std::io::Error,
     },
-    /// The bytes are not a valid file of the format.
+    /// The bytes are not a valid file of the format, or unpack to more than the limit.
     Format {
         /// The problem.
         what: String,
         /// The file, if it was opened by its path.
         path: Option<Box<Path>>,
     },
-    /// The format cannot represent the value to write.
+    /// The format cannot represent the value to write, or its name is already used in the file.
     Unwritable {
         /// The problem.
         what: String,
@@ -72,11 +72,12 @@ pub enum FileError {
         /// The file, if it was opened by its path.
         path: Option<Box<Path>>,
     },
-    /// A size does not fit, or there is no memory for the tensor.
+    /// A size does not fit, there is no memory for the tensor, or the tensor to write cannot be
+    /// computed.
     Size {
         /// The tensor, if it is known.
         tensor: Option<String>,
-        /// The mismatch.
+        /// The error.
         error: Box<DimError>,
         /// The file, if it was opened by its path.
         path: Option<Box<Path>>,
@@ -177,7 +178,10 @@ impl fmt::Display for FileError {
                 )
             }
             FileError::NotInPlace { tensor, why, .. } => {
-                write!(f, "tensor `{tensor}` cannot be viewed in place: {why}; `load` makes a copy")
+                write!(
+                    f,
+                    "tensor `{tensor}` cannot be viewed in place: {why}; `load` or `load_as` makes a copy"
+                )
             }
             FileError::Size { tensor: Some(tensor), error, .. } => write!(f, "tensor `{tensor}`: {error}"),
             FileError::Size { tensor: None, error, .. } => error.fmt(f),

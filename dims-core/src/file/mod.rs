@@ -7,14 +7,14 @@
 //! | [`npy`] | `.npy`, one tensor | in a comment of the header, which numpy skips |
 //! | [`npz`] | `.npz`, many tensors | as in npy |
 //!
-//! A name is written as in `dims!`: `Batch`, `Feat = 64` for a dim with a static size,
-//! `Channel: DATA_CHANNEL` for a dim with a role. For a file without names, list the dims in the
-//! order of its axes, with `load_as` or `view_as`.
+//! A name is written as in `dims!`, except for roles: `Batch`, `Feat = 64` for a dim with a static
+//! size, `Channel: DATA_CHANNEL` for a dim with the role `DataChannel`. For a file without names,
+//! list the dims in the order of its axes, with `load_as` or `view_as`.
 //!
 //! Reading an axis as a dim follows the rule of `rename`: the axis must have the dim's role or one
-//! that refines it, or one of them has no role. Channels of data and of filters are
-//! interchangeable. To read an axis with a different role, read it as a dim with the same role or
-//! none, and [`redefine`](crate::operators::restructure::Restructure::redefine) it.
+//! that refines it, unless the axis or the dim has no role. Channels of data and of filters are
+//! interchangeable. To read an axis with a different role, read it as a dim with the axis's role or
+//! none, and [`redefine`](crate::operators::restructure::Restructure::redefine) that dim.
 //!
 //! ```text
 //! let file = safetensors::SafetensorsReader::open("model.safetensors")?;
@@ -35,17 +35,18 @@
 //!
 //! # Saving
 //!
-//! `save` and `save_npz` write a temporary file in the same folder, and replace the old file when
-//! the new one is completely on disk. If the disk is full, or the program is interrupted, the old
-//! file is unchanged. (A program that is killed can leave a file `.saving-..` behind.)
+//! `save`, `save_as`, `save_array` and `save_npz` write a temporary file in the same folder, and
+//! replace the old file when the new one is completely on disk. If the disk is full, or the program
+//! is interrupted, the old file is unchanged. (A program that is killed can leave a file
+//! `.saving-..` behind.)
 //!
-//! * The new file has the old file's mode and, if the system allows it, its owner. Other hard links
-//!   to the old file keep the old content.
+//! * The new file has the old file's mode and, if the system allows it, its owner and group. Other
+//!   hard links to the old file keep the old content.
 //! * If the path is a symbolic link, its target is replaced.
 //! * Pipes, devices and open files of a process (`/dev/stdout`, `/dev/fd/3`) are written directly.
 //! * The program needs permission to write the old file, and to create a file in its folder.
-//! * A mapped file can be replaced: readers see the old content until they map it again. On Windows
-//!   this is an error.
+//! * A mapped file can be replaced: readers see the old content until they map it again. On
+//!   Windows, replacing it is an error.
 //!
 //! With the feature `memmap`, [`MappedFile`] maps a file into memory. The system reads views of its
 //! tensors from disk when they are accessed.

@@ -35,7 +35,7 @@ pub fn written<'k>(keys: impl Iterator<Item = &'k DimKey> + Clone) -> Result<Str
     Ok(text)
 }
 
-/// The name of an axis, its roles, and its size.
+/// The name of an axis, its roles, and its size, as text.
 pub fn one(name: &str, roles: &[impl AsRef<str>], size: Option<usize>) -> String {
     let mut text = name.to_string();
     for (at, role) in roles.iter().enumerate() {

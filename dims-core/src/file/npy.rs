@@ -1,6 +1,7 @@
 //! NumPy's files with one tensor, `.npy`.
 //!
-//! A file is a header and the elements. The header is a Python dictionary with three entries:
+//! A file consists of a header and the elements. The header is a Python dictionary with three
+//! entries:
 //!
 //! ```text
 //! {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }  # dims: Batch, Feat = 3
@@ -27,17 +28,17 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// The prefix of the names in a header.
 const COMMENT: &str = "# dims:";
 
-/// Headers are padded to a multiple of this, so that elements are aligned.
+/// Headers are padded so that the elements start at a multiple of this and are aligned.
 const ALIGNED: usize = 64;
 
-/// The longest header that is read. (NumPy's limit is 10000.)
+/// The length of the longest header that is read or written. (NumPy's limit is 10000.)
 const LONGEST: usize = 1 << 16;
 
 fn invalid(what: impl Into<String>) -> FileError {
     FileError::format(what)
 }
 
-/// A file for reading.
+/// A reader for a file: its bytes and its parsed header.
 pub struct NpyReader<B = AlignedBytes> {
     /// The name of the tensor in messages.
     name: String,
@@ -83,7 +84,7 @@ impl<B: AsRef<[u8]>> NpyReader<B> {
         NpyReader { path, ..self }
     }
 
-    /// The size of the elements in bytes according to the header. It is 0 for an unknown element
+    /// The size of all elements in bytes according to the header. It is 0 for an unknown element
     /// type, whose elements cannot be read.
     pub(super) fn len(&self) -> Result<usize, FileError> {
         let bytes = kind(&self.header.descr).map_or(0, |(kind, _)| kind.bytes());
@@ -317,8 +318,9 @@ fn descr(kind: ElementKind) -> Option<String> {
 ///
 /// # Errors
 ///
-/// If two of its dims have the same name, if NumPy lacks the element type (`bf16`), or if sizes
-/// conflict.
+/// If two of its dims have the same name, if the names of its dims are too long for a header, if
+/// NumPy lacks the element type (`bf16`), or if the tensor cannot be computed, for example because
+/// sizes conflict.
 #[track_caller]
 pub fn to_bytes<A: Storable>(tensor: A) -> Result<Vec<u8>, FileError> {
     of_contents(&Contents::tensor(tensor, "npy")?)
@@ -365,6 +367,10 @@ pub(super) fn of_elements(
     let version = if !text.is_ascii() { 3 } else { 1 + u8::from(text.len() + ALIGNED > u16::MAX.into()) };
     let before = MAGIC.len() + if version == 1 { 4 } else { 6 };
     let len = (before + text.len() + 1).next_multiple_of(ALIGNED) - before;
+    if len > LONGEST {
+        let what = format!("its header would have {len} bytes, more than the limit of {LONGEST}");
+        return Err(FileError::Unwritable { what });
+    }
     text.extend(core::iter::repeat_n(' ', len - 1 - text.len()));
     text.push('\n');
     let mut bytes = [MAGIC, &[version, 0]].concat();
@@ -442,4 +448,21 @@ where
     D: Dimension,
 {
     save::save(path.as_ref(), &of_contents(&Contents::array(array))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_that_is_too_long_is_not_written() {
+        let written = |len: usize| {
+            let names = "x".repeat(len);
+            of_elements(ElementKind::Bool, Some(&names), &[], &[1]).map_err(|error| error.to_string())
+        };
+        let file = written(LONGEST - 200).unwrap();
+        assert_eq!(Header::read(&file).unwrap().1, file.len() - 1);
+        let error = written(LONGEST).unwrap_err();
+        assert!(error.contains("bytes, more than the limit of 65536"), "{error}");
+    }
 }

@@ -26,6 +26,10 @@ fn invalid(error: &ZipError) -> FileError {
     FileError::format(shortened(&error.to_string()))
 }
 
+fn unwritable(error: &ZipError) -> FileError {
+    FileError::Unwritable { what: shortened(&error.to_string()) }
+}
+
 /// A reader for a file, from which tensors are taken one by one.
 ///
 /// A small compressed file could exhaust memory when it is unpacked. So a compressed tensor may
@@ -117,8 +121,8 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
         names
     }
 
-    /// Loads the tensor with this name and the dims `S`. It is unpacked directly into the tensor's
-    /// memory: see [`Entry::load`].
+    /// Loads the tensor with this name and the dims `S`, like [`Entry::load`]. It is unpacked
+    /// directly into the tensor's memory.
     ///
     /// # Errors
     ///
@@ -159,7 +163,7 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
         self.get(tensor)?.get()?.array()
     }
 
-    /// Unpacks the tensor with this name. Use it for views, or to examine the sizes first.
+    /// Unpacks the tensor with this name. Use this method for views, or to examine the sizes first.
     /// Otherwise use [`load`](NpzReader::load), which takes half the memory.
     ///
     /// # Errors
@@ -239,7 +243,7 @@ impl<B: AsRef<[u8]>> Member<'_, B> {
         }
     }
 
-    /// The elements. Their number must match the header.
+    /// The elements. The number of elements in the archive must match the header.
     fn elements<T: Stored>(&mut self, head: &npy::NpyReader, entry: &Entry<'_>) -> Result<Vec<T>, FileError> {
         entry.check_kind::<T>()?;
         let count = self.checked_len(head)? / size_of::<T>();
@@ -340,7 +344,7 @@ impl NpzWriter {
             return Err(FileError::Unwritable { what: format!("`{name}` is in the file already") });
         }
         let large = self.options.large_file(bytes.len() >= u32::MAX as usize);
-        self.archive.start_file(format!("{name}.npy"), large).map_err(|error| invalid(&error))?;
+        self.archive.start_file(format!("{name}.npy"), large).map_err(|error| unwritable(&error))?;
         let failed = |error| FileError::Io { what: name.into(), error };
         self.archive.write_all(bytes).map_err(failed)?;
         self.tensors.push(name.into());
@@ -353,7 +357,7 @@ impl NpzWriter {
     ///
     /// If the contents exceed the limits of the archive.
     pub fn into_bytes(self) -> Result<Vec<u8>, FileError> {
-        Ok(self.archive.finish().map_err(|error| invalid(&error))?.into_inner())
+        Ok(self.archive.finish().map_err(|error| unwritable(&error))?.into_inner())
     }
 
     /// Writes the file. If that fails, an existing file is unchanged: see [saving](super#saving).

@@ -74,6 +74,10 @@ fn invalid(error: &SafeTensorError) -> FileError {
     FileError::format(shortened(&error.to_string()))
 }
 
+fn unwritable(error: &SafeTensorError) -> FileError {
+    FileError::Unwritable { what: shortened(&error.to_string()) }
+}
+
 /// A reader for a file: its bytes and its parsed header.
 pub struct SafetensorsReader<B = AlignedBytes> {
     bytes: B,
@@ -196,8 +200,10 @@ impl SafetensorsWriter {
     ///
     /// # Errors
     ///
-    /// If there already is a tensor with this name, if two of its dims have the same name, if the
-    /// format lacks the element type (complex numbers of `f64`), or if sizes conflict.
+    /// If there already is a tensor with this name or a note called `dims of` the name, if the name
+    /// is `__metadata__`, which the format reserves, if two of the tensor's dims have the same
+    /// name, if the format lacks the element type (complex numbers of `f64`), or if the tensor
+    /// cannot be computed, for example because sizes conflict.
     #[track_caller]
     pub fn put<A: Storable>(&mut self, name: &str, tensor: A) -> Result<&mut Self, FileError> {
         self.put_contents(name, &Contents::tensor(tensor, "SafetensorsWriter::put")?)?;
@@ -227,7 +233,8 @@ impl SafetensorsWriter {
     ///
     /// # Errors
     ///
-    /// If there already is a tensor with this name, or the format lacks the element type.
+    /// If the name cannot be used (see [`put`](SafetensorsWriter::put)), or the format lacks the
+    /// element type.
     pub fn put_array<S, D>(&mut self, name: &str, array: &ArrayBase<S, D>) -> Result<&mut Self, FileError>
     where
         S: Data<Elem: Stored>,
@@ -282,21 +289,25 @@ impl SafetensorsWriter {
     ///
     /// # Errors
     ///
-    /// If there already is text under this name.
+    /// If there already is text under this name, or the name is `dims of ..` with the name of a tensor
+    /// in the file.
     pub fn note(&mut self, name: &str, text: &str) -> Result<&mut Self, FileError> {
         if self.metadata.contains_key(name) {
             return Err(FileError::Unwritable { what: format!("`{name}` is in the metadata already") });
+        }
+        if self.tensors.iter().any(|(tensor, ..)| names_of(tensor) == name) {
+            return Err(FileError::Unwritable { what: format!("`{name}` would name the dims of a tensor") });
         }
         self.metadata.insert(name.into(), text.into());
         Ok(self)
     }
 
-    /// The same tensors and metadata as an `.npz` archive, in which a metadata entry is an array of
-    /// bytes.
+    /// The same tensors and notes as an `.npz` archive, in which each note is an array of bytes.
     ///
     /// # Errors
     ///
-    /// If NumPy lacks the element type of a tensor.
+    /// If NumPy lacks the element type of a tensor, if names of dims are too long for a header, or
+    /// as for [`NpzWriter::into_bytes`](super::npz::NpzWriter::into_bytes).
     #[cfg(feature = "npy")]
     pub(crate) fn to_npz(&self) -> Result<Vec<u8>, FileError> {
         let mut archive = super::npz::NpzWriter::new();
@@ -323,10 +334,10 @@ impl SafetensorsWriter {
     pub fn to_bytes(&self) -> Result<Vec<u8>, FileError> {
         let mut views = Vec::with_capacity(self.tensors.len());
         for (name, dtype, sizes, bytes) in &self.tensors {
-            let view = TensorView::new(*dtype, sizes.clone(), bytes).map_err(|error| invalid(&error))?;
+            let view = TensorView::new(*dtype, sizes.clone(), bytes).map_err(|error| unwritable(&error))?;
             views.push((name, view));
         }
-        serialize(views, Some(self.metadata.clone())).map_err(|error| invalid(&error))
+        serialize(views, Some(self.metadata.clone())).map_err(|error| unwritable(&error))
     }
 
     /// Writes the file. If that fails, an existing file is unchanged: see [saving](super#saving).

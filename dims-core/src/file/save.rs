@@ -10,8 +10,8 @@ use tempfile::{Builder, NamedTempFile};
 /// The maximum number of symbolic links that are followed, as on Linux.
 const MOST_LINKS: usize = 40;
 
-/// Paths to open files of a process. These are written and not replaced, even if they are ordinary
-/// files.
+/// Folders and links that lead to the open files of a process. Such a file is written and not
+/// replaced, even if it is an ordinary file.
 const OPENED: [&str; 4] = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
 
 /// Writes these bytes to a file, with the guarantees in the [module's documentation](super).
@@ -53,26 +53,27 @@ fn save_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io
     Ok(())
 }
 
-/// Follows symbolic links. `None` if they lead to an open file of a process.
+/// Follows the symbolic links of a path. `None` if the path leads to an open file of a process.
 fn followed(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_path_buf();
-    for _ in 0..MOST_LINKS {
+    for _ in 0..=MOST_LINKS {
         if OPENED.iter().any(|opened| path.starts_with(opened)) {
             return Ok(None);
         }
         match fs::read_link(&path) {
-            // (Relative to the folder of the link. An absolute path replaces it.)
+            // `next` is relative to the folder of the link, unless it is absolute.
             Ok(next) => path = path.parent().unwrap_or(Path::new("")).join(next),
-            // It is not a link, or does not exist yet.
+            // The path is not a link, or does not exist yet.
             Err(_) => return Ok(Some(path)),
         }
     }
     Err(Error::other("there are too many levels of symbolic links"))
 }
 
-/// An empty file in the same folder as the one that it will replace.
+/// An empty temporary file in this folder.
 fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    // (Errors of `tempfile` would name the temporary file.)
+    // Reports a missing folder. (The error of `tempfile` would name the temporary file, so only its
+    // kind is kept.)
     fs::metadata(folder)?;
     let mut builder = Builder::new();
     builder.prefix(".saving-");
@@ -83,7 +84,7 @@ fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     builder.tempfile_in(folder).map_err(|error| Error::from(error.kind()))
 }
 
-/// Copies the mode of the old file to the new one and, if the system permits, its owner.
+/// Copies the mode of the old file to the new one and, if the system permits, the owner and group.
 fn as_before(new: &File, old: &Metadata) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -97,7 +98,7 @@ fn as_before(new: &File, old: &Metadata) -> io::Result<()> {
 }
 
 /// The error of a replacement. On Windows, a file that is mapped or open elsewhere cannot be
-/// replaced, and the system only reports that access is denied.
+/// replaced, and the system often reports only that access is denied.
 fn of_replacing(error: Error) -> Error {
     const ACCESS_DENIED: i32 = 5;
     const SHARING_VIOLATION: i32 = 32;

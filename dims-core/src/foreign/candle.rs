@@ -3,9 +3,9 @@
 //! [`t.to_tensor((Batch, Feat))`](ToTensor::to_tensor) converts from candle, and
 //! [`x.into_candle((Batch, Feat))`](super::IntoForeign::into_candle) converts to candle. The
 //! element type, the number of axes and the device of a candle tensor are known only at run time,
-//! so a mismatch is an error then. Gradients do not pass through: `into_candle` is an error for a
-//! tensor that a gradient is taken through, and the result of `to_tensor` is not part of candle's
-//! graph.
+//! so a mismatch is an error then. Gradients do not pass through these conversions: `into_candle`
+//! is an error for a tensor that a gradient is taken through, and the result of `to_tensor` is not
+//! part of candle's graph.
 //!
 //! The element types are `f32`, `f64`, `f16`, `bf16`, `u8`, `u32`, `i64`, and any other [`Element`]
 //! that is also candle's `WithDType`.
@@ -34,7 +34,7 @@ fn of_candle(error: &candle_core::Error) -> DimError {
 pub trait ToTensor {
     /// The elements, with a dim for each axis: `out[i, j, ..] = self[i, j, ..]`. They are copied
     /// once, or twice if they are not contiguous. The elements of a tensor on another device are
-    /// transferred.
+    /// first transferred to the CPU.
     ///
     /// ```text
     /// let t = candle_core::Tensor::new(&[[1f32, 2.0], [3.0, 4.0]], &Device::Cpu)?;

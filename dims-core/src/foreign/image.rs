@@ -3,8 +3,9 @@
 //! An image has three axes: rows, columns, and the channels of a pixel. A grey image without an
 //! alpha channel has only rows and columns. Bind images like arrays, `picture.at((y, x, colour))`.
 //! [`into_tensor`](IntoTensor) converts an owned image, and
-//! [`into_image`](super::IntoForeign::into_image) converts back. Elements are only copied if a
-//! tensor has another order of axes, shares its elements with a clone, or is a view.
+//! [`into_image`](super::IntoForeign::into_image) converts back. The elements of an image are not
+//! copied. Those of a tensor are copied only if they are in another order, if a clone shares them,
+//! or if the tensor is a view.
 //!
 //! The feature enables no file formats. Enable those that you need in your own dependency,
 //! `image = { features = ["png"] }`.
@@ -21,8 +22,10 @@ use ::image::{ImageBuffer, Luma, LumaA, Pixel, Primitive, Rgb, Rgba};
 use alloc::vec::Vec;
 use core::panic::Location;
 
-/// Kinds of pixels. Images with one channel have two axes, all others have three.
+/// Kinds of pixels. Images with one channel have two axes, and all others have three.
 pub trait Channels: Pixel {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The number of axes.
     type Rank: Rank;
 }
@@ -33,6 +36,7 @@ macro_rules! channels {
         where
             $pixel<T>: Pixel,
         {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Rank = $rank;
         }
     )*};
@@ -42,7 +46,7 @@ channels!(Luma Rank2, LumaA Rank3, Rgb Rank3, Rgba Rank3);
 
 pub(crate) type ImageOf<P> = ImageBuffer<P, Vec<<P as Pixel>::Subpixel>>;
 
-/// Rows, columns, channels.
+/// The numbers of rows, columns and channels.
 pub(crate) fn sizes<P: Channels>(image: &ImageOf<P>) -> [usize; 3] {
     [image.height() as usize, image.width() as usize, P::CHANNEL_COUNT.into()]
 }
@@ -65,7 +69,7 @@ impl<P: Channels> IntoTensor for ImageOf<P> {
 /// Images that a tensor can be converted to: with two dims `GrayImage` and similar types, with
 /// three dims `RgbImage`, `RgbaImage` and similar types.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` must have one axis for each dim",
+    message = "`{Self}` is not an image with one axis for each dim and elements of type `{T}`",
     label = "an image with channels has the axes rows, columns and channels; an image with one channel has only rows and columns"
 )]
 pub trait Lined<T, N>: Sized {
@@ -80,7 +84,8 @@ pub trait Lined<T, N>: Sized {
     ) -> Result<Self, DimError>;
 }
 
-// One impl for each kind of pixel, so that rustc reports the missing trait and not different types.
+// There is one impl for each kind of pixel, so that rustc reports the missing trait and not
+// mismatched types.
 macro_rules! lined {
     ($($pixel:ident $rank:ident),*) => {$(
         #[diagnostic::do_not_recommend]

@@ -2,9 +2,9 @@
 //!
 //! Bind arrays and views like those of ndarray, `m.at((i, j))`. [`into_tensor`](IntoTensor)
 //! converts an owned array, and [`into_mdarray`](super::IntoForeign::into_mdarray) converts back.
-//! Arrays whose sizes are all static store their elements inline, so these are copied. The elements
-//! of other arrays are only copied if a tensor has another order of axes, shares its elements with
-//! a clone, or is a view.
+//! Arrays whose sizes are all static store their elements inline, so these are copied. Otherwise
+//! the elements of an array are not copied, and those of a tensor only if they are in another
+//! order, if a clone shares them, or if the tensor is a view.
 
 use crate::bind::source::RankDyn;
 use crate::creation::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
@@ -19,13 +19,13 @@ use ::mdarray::{Array, Dim, DynRank, Shape};
 use alloc::vec::Vec;
 use core::panic::Location;
 
-/// A shape of mdarray with a static or dynamic rank.
+/// A shape of mdarray with up to six axes, or with a dynamic number of axes.
 pub trait MdShape: Shape {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     /// The number of axes.
     type Rank;
-    /// The static sizes.
+    /// The size of each axis, if it is static. Empty if the number of axes is dynamic.
     #[doc(hidden)]
     const FIXED: &'static [Option<usize>];
 }

@@ -34,10 +34,10 @@ pub trait IntoForeign: Computable<Rank = Rank0> {
     ///
     /// # Panics
     ///
-    /// If a size given in `dims` differs, if the tensor is an expression that cannot be computed,
-    /// or if a gradient or a recorded function traces it.
+    /// If a size given in `dims` is not the tensor's, if the tensor is an expression that cannot be
+    /// computed, or if a gradient or a recorded function traces it.
     #[cfg(feature = "candle")]
-    #[panicking_twin]
+    #[panicking_twin("so is a traced tensor")]
     fn try_into_candle<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
         self,
         dims: D,
@@ -65,10 +65,10 @@ pub trait IntoForeign: Computable<Rank = Rank0> {
     /// # Panics
     ///
     /// If the size of the third dim is not the number of channels, if there are more than 2^32 - 1
-    /// rows or columns, if a size given in `dims` differs, if the tensor is an expression that
-    /// cannot be computed, or if a gradient or a recorded function traces it.
+    /// rows or columns, if a size given in `dims` is not the tensor's, if the tensor is an
+    /// expression that cannot be computed, or if a gradient or a recorded function traces it.
     #[cfg(feature = "image")]
-    #[panicking_twin]
+    #[panicking_twin("so is a traced tensor")]
     fn try_into_image<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Result<M, DimError>
     where
         M: image::Lined<Self::Elem, CountOf<D>>,
@@ -91,10 +91,10 @@ pub trait IntoForeign: Computable<Rank = Rank0> {
     ///
     /// # Panics
     ///
-    /// If the array's static sizes or a size given in `dims` differ, if the tensor is an expression
-    /// that cannot be computed, or if a gradient or a recorded function traces it.
+    /// If a static size of the array or a size given in `dims` is not the tensor's, if the tensor
+    /// is an expression that cannot be computed, or if a gradient or a recorded function traces it.
     #[cfg(feature = "mdarray")]
-    #[panicking_twin]
+    #[panicking_twin("so is a traced tensor")]
     fn try_into_mdarray<S: mdarray::ShapeOf<CountOf<D>>, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
         self,
         dims: D,
@@ -117,10 +117,10 @@ pub trait IntoForeign: Computable<Rank = Rank0> {
     ///
     /// # Panics
     ///
-    /// If the matrix's static sizes or a size given in `dims` differ, if the tensor is an
-    /// expression that cannot be computed, or if a gradient or a recorded function traces it.
+    /// If a static size of the matrix or a size given in `dims` is not the tensor's, if the tensor
+    /// is an expression that cannot be computed, or if a gradient or a recorded function traces it.
     #[cfg(feature = "nalgebra")]
-    #[panicking_twin]
+    #[panicking_twin("so is a traced tensor")]
     fn try_into_matrix<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Result<M, DimError>
     where
         M: nalgebra::Columnar<Self::Elem, CountOf<D>>,

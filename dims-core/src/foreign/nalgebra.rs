@@ -78,7 +78,7 @@ owning! {
 /// Matrices that a tensor can be converted to: with two dims `DMatrix` and `SMatrix`, with one dim
 /// `DVector` and `SVector`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` must have one axis for each dim",
+    message = "`{Self}` is not a matrix or vector with one axis for each dim and elements of type `{T}`",
     label = "a vector has one axis, a matrix has two"
 )]
 pub trait Columnar<T, N>: Sized {

@@ -44,7 +44,7 @@ mod image {
     }
 
     // SAFETY: `axes` asserts that the vector has at least rows x columns x channels elements, and
-    // each position of the axes is one of them. The image is borrowed exclusively.
+    // each position of the axes is a distinct one of them. The image is borrowed exclusively.
     unsafe impl<P: Channels> SourceMut for ImageOf<P> {
         fn raw_mut(&mut self) -> (*mut P::Subpixel, Axes) {
             let axes = axes(self);

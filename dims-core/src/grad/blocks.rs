@@ -63,7 +63,7 @@ pub trait JacobianInputs<T: Real, O: Dims>: Inputs {
 pub trait HessianInputs<E>: Inputs {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The type of all elements.
+    /// The element type of the Hessian.
     #[doc(hidden)]
     type Elem: Real;
     /// The Hessian.
@@ -92,7 +92,7 @@ impl<'c, T> ComputedBlocks<'c, T> {
     }
 }
 
-/// The elements of all blocks of a Hessian, row by row.
+/// The rows of a Hessian: for each parameter, its sizes and the elements of the blocks of its row.
 pub struct ComputedRows<T>(pub(super) alloc::vec::IntoIter<(Vec<usize>, Vec<Buffer<T>>)>);
 
 impl<T> ComputedRows<T> {
@@ -301,7 +301,7 @@ impl<P: Parameters, T: Real, O: Dims> JacobianBlocks<P, T, O> {
     ///
     /// # Errors
     ///
-    /// If the closure returns a tensor that is not a part of its argument, or a constant.
+    /// If the closure returns a tensor that is not a part of its argument, or is a constant in it.
     #[panicking_twin]
     pub fn try_by<S: Dims>(
         &self,
@@ -316,7 +316,7 @@ impl<P: Parameters, T: Real, O: Dims> JacobianBlocks<P, T, O> {
         block::<T, S, O>(&self.output, tensor, self.blocks[at].clone())
     }
 
-    /// The names of the parameters.
+    /// The names of the tensors of floats.
     pub fn names(&self) -> Vec<String> {
         names(&self.parameters)
     }
@@ -357,7 +357,7 @@ impl<P: Parameters, T: Real> HessianBlocks<P, T> {
     ///
     /// # Errors
     ///
-    /// If a closure returns a tensor that is not a part of its argument, or a constant.
+    /// If a closure returns a tensor that is not a part of its argument, or is a constant in it.
     #[panicking_twin]
     pub fn try_by<R: JacobianOf<C>, C: Dims>(
         &self,
@@ -374,7 +374,7 @@ impl<P: Parameters, T: Real> HessianBlocks<P, T> {
         block::<T, C, R>(output, column, blocks[at].clone())
     }
 
-    /// The names of the parameters.
+    /// The names of the tensors of floats.
     pub fn names(&self) -> Vec<String> {
         names(&self.parameters)
     }
@@ -423,7 +423,7 @@ fn names<P: Parameters>(parameters: &P) -> Vec<String> {
     search(parameters, core::ptr::null()).names
 }
 
-/// The number of a tensor among the learned ones.
+/// The index of a tensor among the learned ones.
 fn number_of<P: Parameters, T, S: Dims>(parameters: &P, tensor: &Named<T, S>) -> Result<usize, DimError> {
     let all = search(parameters, core::ptr::from_ref(tensor).cast());
     all.found.ok_or_else(|| {
@@ -443,9 +443,9 @@ pub(super) struct ParameterColumns<'o> {
     lens: Vec<usize>,
     rows: usize,
     dtype: DType,
-    /// The type of the output's elements.
+    /// The name of the output's element type.
     elements: &'static str,
-    /// The dims and sizes of the output.
+    /// Describes the sizes of the output in errors.
     output: &'o dyn Fn() -> String,
 }
 

@@ -28,12 +28,12 @@ use kernels::trace::{
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
-/// A function with a custom pull-back. The value is `f(inputs)`. The gradient with respect to the
-/// inputs is `pull_back` of the inputs, the value, and the cotangent of the value.
+/// Calls `f` and gives it a custom pull-back. The value is `f(inputs)`. The gradient with respect
+/// to the inputs is `pull_back` of the inputs, the value, and the cotangent of the value.
 ///
-/// `f` runs once, and its operations are not recorded. `pull_back` runs in each backward pass. It
-/// is recorded if gradients of gradients are taken, so it can be differentiated if its operations
-/// can.
+/// `f` runs once, and its operations are not recorded. `pull_back` runs in each backward pass
+/// through the value. It is recorded if gradients of gradients are taken, so it can be
+/// differentiated if its operations can.
 ///
 /// All tensors through which a gradient flows must be among the inputs. `pull_back` must be
 /// `'static`: a closure must own its captures (clones of tensors share their elements), and dims
@@ -58,7 +58,8 @@ use twins::panicking_twin;
 /// # Panics
 ///
 /// If [`try_custom_vjp`] returns an error. The backward pass fails if the gradient and the inputs
-/// have different sizes, or the gradient depends on a traced tensor that `pull_back` captures.
+/// have different sizes or, unless `pull_back` is recorded, if the gradient depends on a traced
+/// tensor that `pull_back` captures.
 ///
 /// # Errors
 ///
@@ -142,7 +143,7 @@ pub fn try_checkpoint<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
     call.run(|inputs| f(inputs), pull, inputs)
 }
 
-/// A call of one of these functions.
+/// A call of [`custom_vjp`] or [`checkpoint`].
 #[derive(Clone, Copy)]
 struct CustomCall {
     operation: &'static str,
@@ -179,8 +180,7 @@ impl CustomCall {
         let mut recorded = IsRecorded(false);
         P::walk_value(&inputs, &mut Path::new(), &mut recorded)?;
         if recorded.0 && self.operation == "checkpoint" {
-            // A function that is recorded keeps no values between its steps, so there is nothing to
-            // save.
+            // A recorded function cannot call the pull-back, so the operations of `f` are recorded.
             return Ok(f(&inputs));
         }
         if recorded.0 {
@@ -370,7 +370,7 @@ impl Walk<1> for Filled<'_> {
     }
 }
 
-/// The gradients with respect to inputs, as parts.
+/// The gradients with respect to the inputs whose nodes are `asked` for, as parts.
 struct GradientParts<'a> {
     parts: Vec<(Arc<Node>, Part)>,
     asked: &'a dyn Fn(u64) -> bool,

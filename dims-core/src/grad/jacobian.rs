@@ -175,8 +175,8 @@ pub fn try_hessian_primed<P: HessianInputs<L::Elem, Twice = W>, L: ScalarLoss, W
 ///
 /// # Errors
 ///
-/// If `f` never reads the input, or the result does not fit into memory. It panics if a dim of
-/// `new` has a size that differs from the size of the dim in `old` that it replaces.
+/// If `f` never reads the input, or the result does not fit into memory. The function panics if a
+/// dim of `old` or `new` already has a size that is not the input's.
 #[panicking_twin]
 #[rustfmt::skip] // On one line because rustc quotes the function and the unmet bound from here.
 pub fn try_hessian<T: Real, S: Dims, L: ScalarLoss, Old: DimsOf<S, X> + Copy, X: Dims, New: NamesFor<Old, S, X, Out: JacobianOf<S>> + Copy>(

@@ -62,7 +62,7 @@ impl<H: Satisfies<Within<L>> + OtherAxis, T: PrimedWithin<L>, L> PrimedWithin<L>
     type Out = (<H::Holds as Bool>::If<H::Prime, H>, T::Out);
 }
 
-/// An element of a set that can have a second axis.
+/// An element of a set, which the output and the input of a Jacobian can share.
 pub trait OtherAxis {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -83,10 +83,10 @@ impl<B> OtherAxis for Rest<B> {
 }
 
 condition! {
-    /// The condition that no dim occurs twice.
+    /// The condition that no dim occurs twice in a Jacobian.
     #[diagnostic::on_unimplemented(
         message = "the Jacobian would have the dim `{D}` twice",
-        label = "a dim of the output and of the input is a prime in the Jacobian, and `{D}` is there already: rename a dim of the output, `y.rename(dim, other)`",
+        label = "for a dim that the output and the input share, the Jacobian has its prime, and `{D}` is there already: rename a dim of the output, `y.rename(dim, other)`",
         note = "instead of `#[batched]`, write `vmap(|x: &Tensor<f64, (N,)>| jacobian(f, x), Batch)(&x)`, which loops over the examples"
     )]
     pub trait OncePerDim<D> for True;

@@ -8,15 +8,15 @@ use crate::types::set::Dims;
 /// The values that [`Inputs`](crate::grad::Inputs) refer to, owned.
 ///
 /// This trait and [`Lend`] are also implemented for types that are not
-/// [`Inputs`](crate::grad::Inputs), such as any reference, and parameters without `&`. So rustc
-/// reports a wrong input only once, for [`Inputs`](crate::grad::Inputs).
+/// [`Inputs`](crate::grad::Inputs), such as references to any type, and tensors and derived structs
+/// without `&`. So rustc reports a wrong input only once, for [`Inputs`](crate::grad::Inputs).
 pub trait Referring {
     /// The values.
     type Value;
 }
 
 /// The form in which the function gets [`Inputs`](crate::grad::Inputs) for the lifetime `'t`. The
-/// parameter `Lives` implies that they live that long.
+/// parameter `Lives` implies that the inputs live that long.
 pub trait Lend<'t, Lives = &'t Self>: Referring {
     /// References to the values.
     type Lent;
@@ -24,7 +24,7 @@ pub trait Lend<'t, Lives = &'t Self>: Referring {
     fn lend(value: &'t Self::Value) -> Self::Lent;
 }
 
-/// The argument of the function.
+/// The argument of a function with the inputs `P`.
 pub type LentOf<'t, P> = <P as Lend<'t>>::Lent;
 
 impl<P> Referring for &P {
@@ -99,5 +99,5 @@ macro_rules! tuples {
 }
 
 crate::types::tuples::each_tuple_of_inputs!(tuples);
-// One more, so that a tuple that is too long gets only the message of `Inputs`.
+// A tuple of 13 is too long for `Inputs`, and so gets only the message of that trait.
 tuples! { D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 }

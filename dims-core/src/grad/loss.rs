@@ -47,22 +47,21 @@ impl<P, L: LossTensor<Elem: LossElem, Dims: NoneReduced<P>>> ScalarLoss<P> for L
 
 /// An evaluated loss.
 pub struct LossInMemory<T, S: Dims> {
-    /// The memory.
+    /// The memory of `tensor`.
     pub(super) held: Arc<dyn Held>,
-    /// The cotangent of the sum of all elements.
+    /// The cotangent of the memory: 1 for each element of `tensor`.
     pub(super) one: Arc<dyn Held>,
-    /// The tensor.
     pub(super) tensor: Named<T, S>,
 }
 
-/// The element of a loss, the last one if there are several.
+/// The element of a loss: the last one if there are several, and `None` if there are none.
 pub(super) fn number_of<T: Element, S: Dims>(loss: &Named<T, S>) -> Option<T> {
     let elements = Elements::of(&loss.expr);
     let last = elements.sizes().iter().product::<usize>().checked_sub(1)?;
     Some(loss.expr.all()[elements.at(last)])
 }
 
-/// Any tensor or expression, as the result of a function.
+/// A tensor or expression without positional axes, as the result of a function.
 pub trait LossTensor {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -107,8 +106,8 @@ impl<P> NoneReduced<P> for () {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The extra dims of a batch. Examples are independent, so the gradient of each is a part of the
-/// gradient of their sum.
+/// The extra dims of a batch. The losses of the examples are independent, so the gradient of each
+/// is a part of the gradient of their sum.
 #[diagnostic::do_not_recommend]
 impl<B: Dims, P: OfEach<B>> NoneReduced<P> for (Rest<B>,) {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;

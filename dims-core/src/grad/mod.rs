@@ -1,7 +1,7 @@
 //! Gradients of functions of tensors.
 //!
 //! The function is called once with traced tensors, and its operations are recorded
-//! ([`kernels::trace`]). Then the steps are replayed in reverse.
+//! ([`kernels::trace`]). Then the recorded steps are replayed in reverse.
 //!
 //! ```
 //! use typed_dims::grad::{grad, value_and_grad};
@@ -21,10 +21,10 @@
 //!
 //! * The gradient has the type of its parameter, which implements [`Parameters`].
 //! * Captured tensors are constants.
-//! * Comparisons and rounding have slope 0, and integers are not differentiated: their results are
-//!   constants.
-//! * Converting a traced tensor to an array (`order`) or a number, writing it to a file or calling a
-//!   closure on its elements (`map`) is an error, because the gradient would be lost. Use
+//! * Comparisons and rounding have slope 0, and integers are not differentiated. The results of all
+//!   these are constants.
+//! * Converting a traced tensor to an array (`order`) or a number, writing it to a file or calling
+//!   a closure on its elements (`map`) is an error, because the gradient would be lost. Use
 //!   `x.detach()` if no gradient is wanted.
 
 #[doc(hidden)]

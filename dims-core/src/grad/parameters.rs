@@ -48,7 +48,8 @@ use path::values_at;
 ///   learned ([`is_learned`]): `map_elements` and `zip_elements` keep them, and
 ///   [`zero`](Parameters::zero) replaces them with zeros. Other [walks](Walk) may treat them
 ///   differently. Mark the field `#[parameters(constant)]` to exclude them from walks.
-/// * Fields with `#[parameters(constant)]` are not visited. A new value gets a clone of them.
+/// * Fields with `#[parameters(constant)]` are not visited. The new value that a walk makes gets
+///   clones of them.
 /// * Fields with `#[parameters(state)]` are tensors that change but are not learned, such as
 ///   running means. [Recorded functions](crate::program) take and return them, and
 ///   [checkpoints](crate::training::checkpoint) contain them. Everything else treats them as
@@ -200,7 +201,8 @@ pub trait Parameters: Sized {
     ///
     /// # Panics
     ///
-    /// If a tensor has floats of a type other than `T`, or the result does not fit into memory.
+    /// If a tensor has floats of a type other than `T`, if a gradient or a recorded function traces
+    /// a tensor of `T`, or if the result does not fit into memory.
     #[panicking_twin(but = "returns an error where that panics")]
     fn try_map_elements<T: Real, F: Fn(T) -> T>(&self, f: F) -> Result<Self, DimError> {
         struct Each<T, F>(F, PhantomData<fn(T)>);
@@ -229,8 +231,8 @@ pub trait Parameters: Sized {
     /// # Panics
     ///
     /// If the values differ in the length of a `Vec`, in whether an `Option` is `None`, or in the
-    /// size of a dim; if a tensor has floats of a type other than `T`; or if the result does not
-    /// fit into memory.
+    /// size of a dim; if a tensor has floats of a type other than `T`; if a gradient or a recorded
+    /// function traces a tensor of `T`; or if the result does not fit into memory.
     #[panicking_twin(but = "returns an error where that panics")]
     fn try_zip_elements<T: Real, F: Fn(T, T) -> T>(&self, other: &Self, f: F) -> Result<Self, DimError> {
         struct Pairs<T, F>(F, PhantomData<fn(T)>);
@@ -357,8 +359,9 @@ pub trait Walk<const N: usize> {
         of: [&Named<T, S, R>; N],
     ) -> Result<Named<T, S, R>, Self::Error>;
 
-    /// Called with each setting, such as the decay of an average. The new value gets the setting of
-    /// the first value. A recorded function runs only with the settings it was recorded with.
+    /// Called with each setting: a plain value that is not a tensor, such as the decay of an
+    /// average. The new value gets the setting of the first value. A recorded function runs only
+    /// with the settings it was recorded with.
     #[doc(hidden)]
     fn setting<X: Clone + PartialEq + Debug + Send + Sync + 'static>(
         &mut self,

@@ -14,9 +14,10 @@ use core::panic::Location;
 use kernels::trace::{GradientCall, Gradients, Node, depends_on_others, gradients};
 use twins::panicking_twin;
 
-/// The gradient of a loss: `d f / d by`. It has the type of `by`.
+/// The gradient of a loss: `d f / d by`. For `&w`, it has the type of `w`.
 ///
-/// `f` is called once, with tensors of the same types and sizes. Captured tensors are constants.
+/// `f` is called once, with tensors of the same types and sizes as those in `by`. Captured tensors
+/// are constants.
 ///
 /// ```
 /// use typed_dims::grad::grad;
@@ -95,8 +96,9 @@ pub fn try_loss_and_grad_with<P: Inputs, L: ScalarLoss<P>, X>(
     differentiated::<P, P, L, X, _>(f, by, of_loss)
 }
 
-/// The loss, its gradient, and the second value that the function returns. The tensors of this
-/// value are constants after the call.
+/// The loss, its gradient, and the second value that the function returns. After the call, the
+/// tensors of this value are constants, unless they depend on tensors of an outer gradient or of an
+/// outer recorded function.
 ///
 /// ```
 /// use typed_dims::grad::value_and_grad_with;
@@ -133,7 +135,7 @@ pub fn try_value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
 }
 
 /// The result of `of_loss`, the gradient, and the second value that `f` returns. `of_loss` gets the
-/// traced loss, and whether it depends on variables of an outer gradient.
+/// traced loss, and whether it depends on variables of an outer gradient or recorded function.
 #[track_caller]
 pub(super) fn differentiated<P: Inputs, Q, L: ScalarLoss<Q>, X, K>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
@@ -166,7 +168,7 @@ pub(super) fn collected<P: Inputs>(
     P::walk_value(traced, &mut Path::new(), &mut Collected { gradients, nodes: nodes.iter(), refused })
 }
 
-/// The pull-back that [`vjp`] returns. It maps a cotangent of the value to a cotangent of the
+/// The pull-back that [`try_vjp`] returns. It maps a cotangent of the value to a cotangent of the
 /// inputs.
 pub struct Pullback<P: Inputs, Y> {
     traced: P::Value,

@@ -24,7 +24,7 @@ use kernels::trace::{
     Field, GradientCall, Gradients, Held, Node, NodeStep, Part, PerLoop, StridedPlace, evaluate,
 };
 
-/// One tensor as elements along loops.
+/// The elements of a tensor, and where they lie in memory.
 pub(super) struct Elements {
     pub(super) held: Arc<dyn Held>,
     sizes: PerLoop<usize>,
@@ -90,7 +90,7 @@ pub struct Variables {
     pub(super) nodes: Vec<Arc<Node>>,
     /// The tensors of the variables. A node does not keep its elements alive.
     pub(super) elements: Vec<Elements>,
-    /// The number of the first variable in place: see [`InPlace`].
+    /// The id of the first variable in place: see [`InPlace`].
     in_place: Option<u64>,
     /// Whether there are tensors of other element types.
     others: bool,
@@ -141,7 +141,7 @@ impl Walk<1> for Variables {
 /// has only one position.
 struct Marking {
     call: Arc<GradientCall>,
-    /// The number of the first variable.
+    /// The id of the first variable.
     first: Option<u64>,
 }
 
@@ -164,7 +164,7 @@ impl Visitor<1, 0> for Marking {
     }
 }
 
-/// Turns the variables with this number or a larger one back into constants.
+/// Turns the variables with this id or a larger one back into constants.
 struct Ending(u64);
 
 impl Visitor<1, 0> for Ending {
@@ -191,7 +191,8 @@ pub struct InPlace<'m, P: Parameters> {
 
 impl<'m, P: Parameters> InPlace<'m, P> {
     pub(super) fn new(value: &'m mut P, path: &mut Path, variables: &Variables) -> Result<Self, DimError> {
-        // Made before the visit, so that variables also become constants again after an error.
+        // `own` is made before the visit. Its drop makes the variables constant again, even after
+        // an error.
         let mut own = InPlace { value, marking: Marking { call: Arc::clone(&variables.call), first: None } };
         P::visit([&mut *own.value], [], path, &mut own.marking)?;
         Ok(own)
@@ -217,8 +218,8 @@ impl<P: Parameters> Drop for InPlace<'_, P> {
     }
 }
 
-/// Whether one element is read at several positions. Each position then has its own gradient. This
-/// is false for a tensor without elements, although all its strides are 0.
+/// Whether one element is read at several positions. Each position then has its own gradient. The
+/// result is false if the memory is empty, because the strides may then be 0.
 fn repeats<T: Element, S: Dims, R: Rank>(tensor: &Evaluated<T, S, R>) -> bool {
     !tensor.all().is_empty()
         && (has_repeats(tensor.named().as_slice()) || has_repeats(tensor.positional().as_slice()))
@@ -410,11 +411,18 @@ impl<F: Fn(&Arc<Node>) -> bool> Walk<1> for Detached<F> {
         if tensor.expr.buffer().node().is_some_and(|node| !(self.0)(node)) {
             return Ok(tensor.clone());
         }
-        Ok(Named::from_expr(detached(&tensor.expr)))
+        Ok(Named::from_expr(detached(&tensor.expr)?))
     }
 }
 
 /// The same elements, copied if they are traced.
-pub(super) fn detached<T: Element, S: Dims, R: Rank>(tensor: &Evaluated<T, S, R>) -> Evaluated<T, S, R> {
-    if tensor.is_traced() { tensor.with_buffer(tensor.all().to_vec().into()) } else { tensor.clone() }
+pub(super) fn detached<T: Element, S: Dims, R: Rank>(
+    tensor: &Evaluated<T, S, R>,
+) -> Result<Evaluated<T, S, R>, DimError> {
+    if !tensor.is_traced() {
+        return Ok(tensor.clone());
+    }
+    let mut elements = reserve(tensor.all().len())?;
+    elements.extend_from_slice(tensor.all());
+    Ok(tensor.with_buffer(elements.into()))
 }

@@ -95,7 +95,7 @@ impl<T: Element> Memory for Vec<T> {
         tensor.into_vec()
     }
 
-    /// Keeps the memory, because a recorded program may refer to it.
+    /// Keeps the buffer, because a recorded program may refer to it.
     #[inline]
     #[track_caller]
     fn with_axes<S: Dims, N: Dims>(

@@ -8,7 +8,7 @@
 //! ```text
 //! fn encode(image: &Laid<u8, (H, W, C)>) -> Vec<u8> { codec::encode(image.as_slice()) }
 //!
-//! encode(&image.laid((H, W, C)))          copies elements only if they are in another order
+//! encode(&image.laid((H, W, C)))          copies elements only if they are in another order or shared
 //! encode(&image.laid((C, H, W)))          expected `&Laid<u8, (H, W, C)>`, found `&Laid<u8, (C, H, W)>`
 //! ```
 
@@ -115,15 +115,14 @@ const fn order_of<D: DimList, S: Dims>() -> AxisList {
 pub trait Lay: Computable<Rank = Rank0> {
     /// The tensor with its elements contiguous in the order of `dims`, which must be all its dims.
     ///
-    /// If the tensor owns elements that are already in this order, they are not copied, unless a
-    /// clone shares them, and [`explain`](crate::plan::explain::explain) shows no step. An
-    /// expression is computed in this order. Otherwise elements are copied, which is a step of the
-    /// plan.
+    /// If the tensor owns elements that are already in this order, they are copied only if a clone
+    /// shares them, and [`explain`](crate::plan::explain::explain) shows no step. An expression is
+    /// computed in this order. Other elements are copied, which is a step of the plan.
     ///
     /// # Panics
     ///
-    /// If a size given in `dims` differs, or if the tensor is an expression that cannot be computed
-    /// or does not fit into memory.
+    /// If a size given in `dims` differs from the tensor's, or if the tensor is an expression that
+    /// cannot be computed or does not fit into memory.
     #[panicking_twin]
     fn try_laid<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
         self,
@@ -199,13 +198,14 @@ pub trait IntoLaid {
 pub type LaidIn<M, D> = Laid<<M as Memory>::Elem, InOrder<D>, M>;
 
 impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
-    /// Elements in this `order` of the axes of the set. `sizes` are in the same order.
+    /// A tensor over contiguous elements in this `order` of the axes of the set. `sizes` are in the
+    /// same order.
     #[track_caller]
     fn of(memory: M, order: &[usize], sizes: &[usize]) -> Self {
         Laid(Named::from_expr(memory.store(order, sizes)))
     }
 
-    /// The loop axes of the tensor in memory order.
+    /// The axes of the set in memory order.
     const ORDER: &'static AxisList = &AxisList::of(L::KEYS, <L::Set as Dims>::KEYS);
 
     /// The sizes of the axes, in memory order.
@@ -218,15 +218,16 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// # Panics
     ///
-    /// If a step of a gradient or of a program that is being recorded computed the elements,
-    /// because plain numbers cannot be recorded. For a gradient, call `x.detach()` first.
+    /// If a gradient is taken through the tensor, or if the tensor depends on inputs of a function
+    /// that is being recorded, because plain numbers cannot be recorded. For a gradient, call
+    /// `x.detach()` first.
     #[track_caller]
     pub fn as_slice(&self) -> &[T] {
         self.leaves("as_slice");
         M::elements(&self.0.expr)
     }
 
-    /// Panics if a step of a gradient or of a program that is being recorded computed the elements.
+    /// Panics if the elements cannot be taken out: see [`as_slice`](Laid::as_slice).
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn leaves(&self, operation: &'static str) {
@@ -237,7 +238,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// # Panics
     ///
-    /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
+    /// In the same cases as [`as_slice`](Laid::as_slice).
     #[track_caller]
     pub fn as_mut_slice(&mut self) -> &mut [T]
     where
@@ -255,7 +256,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// # Panics
     ///
-    /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
+    /// In the same cases as [`as_slice`](Laid::as_slice).
     #[track_caller]
     pub fn view_mut(&mut self) -> Laid<T, L, &mut [T]>
     where
@@ -269,7 +270,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// # Panics
     ///
-    /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
+    /// In the same cases as [`as_slice`](Laid::as_slice).
     #[track_caller]
     pub fn as_array(&self) -> ArrayView<'_, T, NdOfList<L>> {
         self.leaves("as_array");
@@ -283,7 +284,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// # Panics
     ///
-    /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
+    /// In the same cases as [`as_slice`](Laid::as_slice).
     #[track_caller]
     pub fn as_array_mut(&mut self) -> ArrayViewMut<'_, T, NdOfList<L>>
     where
@@ -299,7 +300,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// # Panics
     ///
-    /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
+    /// In the same cases as [`as_slice`](Laid::as_slice).
     #[track_caller]
     pub fn as_place(&mut self) -> Place<'_, T, L::Set>
     where
@@ -314,8 +315,8 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// # Panics
     ///
-    /// If sizes conflict, an index of `value` is out of range, or a gradient is taken through the
-    /// tensor or `value`.
+    /// If sizes conflict, if an index of `value` is out of range, if a gradient is taken through the
+    /// tensor or `value`, or if one of them depends on inputs of a function that is being recorded.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn assign<B: Operand<T, Expr: Expr<Elem = T>>>(&mut self, value: B) where M: Writable,
@@ -344,7 +345,7 @@ impl<T: Element, L: SetOf + Dims> Laid<T, L> {
     ///
     /// # Panics
     ///
-    /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
+    /// In the same cases as [`as_slice`](Laid::as_slice).
     #[track_caller]
     pub fn into_vec(self) -> Vec<T> {
         self.leaves("into_vec");
@@ -356,7 +357,7 @@ impl<T: Element, L: SetOf + Dims> Laid<T, L> {
     ///
     /// # Panics
     ///
-    /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
+    /// In the same cases as [`as_slice`](Laid::as_slice).
     #[track_caller]
     pub fn into_array(self) -> <<ListOf<L> as NestedPairs>::Count as ArrayRank>::Array<T>
     where
@@ -373,7 +374,7 @@ impl<'a, T: Element, L: SetOf + Dims> Laid<T, L, &'a [T]> {
     ///
     /// # Panics
     ///
-    /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
+    /// In the same cases as [`as_slice`](Laid::as_slice).
     #[track_caller]
     pub fn into_slice(self) -> &'a [T] {
         self.leaves("into_slice");
@@ -385,7 +386,7 @@ impl<'a, T: Element, L: SetOf + Dims> Laid<T, L, &'a [T]> {
     ///
     /// # Panics
     ///
-    /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
+    /// In the same cases as [`as_slice`](Laid::as_slice).
     #[track_caller]
     pub fn into_array(self) -> ArrayView<'a, T, NdOfList<L>> {
         let sizes = self.sizes();

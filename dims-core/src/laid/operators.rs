@@ -1,4 +1,5 @@
-//! Operators on tensors with a typed layout. ([`Deref`](core::ops::Deref) would lose the layout.)
+//! Operators on tensors with a typed layout. (The operators of the tensor to which a [`Laid`]
+//! derefs would lose the layout.)
 
 use super::{Laid, Memory};
 use crate::expr::{Binary, Scalar, Unary};

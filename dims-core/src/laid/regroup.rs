@@ -26,8 +26,8 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// # Panics
     ///
-    /// If `whole` has a different size, a size given in `parts` differs, or the product of the
-    /// sizes overflows.
+    /// If `whole` has a size other than the product, a size given in `parts` is not that of the
+    /// axis, or the product overflows.
     #[panicking_twin]
     pub fn try_flatten<P: Neighbours<L>, W: UnionOf<P, L>>(
         self,
@@ -50,14 +50,14 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         Ok(self.with_axes(&sizes))
     }
 
-    /// Splits one axis into several dims, the last one fastest. One of their sizes may be unknown.
-    /// `(N, Pixel, C)` with `Pixel` as `(H, W)` becomes `(N, H, W, C)`. The type proves that no
-    /// elements move.
+    /// Splits one axis into the dims `parts`, the last one fastest. One of their sizes may be
+    /// unknown. `(N, Pixel, C)` with `Pixel` as `(H, W)` becomes `(N, H, W, C)`. The type proves
+    /// that no elements move.
     ///
     /// # Panics
     ///
-    /// If the product of the sizes is not the size of `whole`, a given size of `whole` differs, or
-    /// more than one size is unknown.
+    /// If the sizes of `parts` do not fit the axis, more than one of them is unknown, or a size
+    /// given with `whole` is not that of the axis.
     #[panicking_twin]
     pub fn try_unflatten<W: AxisOf<L>, P: PartsOf<W> + InPlaceOf<W, L> + RolesUnflatten<W>>(
         self,

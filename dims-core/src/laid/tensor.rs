@@ -1,4 +1,4 @@
-//! Tensor traits for laid tensors.
+//! Traits of tensors with a typed layout.
 
 use super::{Laid, Memory, Packed};
 use crate::expr::Operand;

@@ -14,7 +14,7 @@ pub struct StepCount {
     pub steps: usize,
     /// The number of operations: see [`PlanStep::operations`].
     pub operations: usize,
-    /// The size of their results in bytes.
+    /// The size of the results of the steps in bytes.
     pub bytes: usize,
 }
 
@@ -115,8 +115,8 @@ fn grouped(number: usize) -> String {
     text
 }
 
-/// Runs `f` and returns its result with the steps that it ran on this thread, their operations and
-/// their bytes.
+/// Runs `f` and returns its result with counts of the steps that it ran on this thread, of their
+/// operations and of their bytes.
 ///
 /// ```
 /// use typed_dims::mode;

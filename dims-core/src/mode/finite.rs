@@ -13,8 +13,8 @@ use kernels::loops::steps::PlanStep;
 pub struct NotFinite {
     /// The step.
     pub step: Box<PlanStep>,
-    /// The source location of the operation, if known. For a gradient, that of the operation it
-    /// differentiates.
+    /// The source location of the operation, if known. For a step of a gradient, the location of
+    /// the operation that the step differentiates.
     pub place: Origin,
     /// Whether the step computes a gradient.
     pub is_backward: bool,
@@ -22,7 +22,7 @@ pub struct NotFinite {
     pub element: usize,
     /// The number of elements of the result.
     pub len: usize,
-    /// The element's value: NaN or an infinity.
+    /// The element's value, or the absolute value of a complex element: NaN or an infinity.
     pub value: f64,
 }
 
@@ -84,8 +84,9 @@ impl Mode for CheckFinite {
 /// ```
 ///
 /// `f` runs to its end in either case. Intended infinities, as in a mask, are reported too: all
-/// float and complex results must be finite. An element that no step computed, such as an element
-/// of an array, counts when a step copies or reads it into its result.
+/// float and complex results must be finite. (Results written to memory with gaps are not checked.)
+/// An element that no step computed, such as an element of an array, counts when a step copies or
+/// reads it into its result.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Modes: observe the steps that run and the memory of their results.
+//! Modes observe the steps that run, and the memory of their results.
 //!
 //! While [`with`] runs a function, a [`Mode`] is called for each step that runs on its thread:
 //!
@@ -22,7 +22,7 @@
 //! assert_eq!((c[[0, 0]], products.0), (16.0, 1));
 //! ```
 //!
-//! This module has four modes. Each is a function, and a type for [`with`]:
+//! This module has four modes. Each has a function, and a type for [`with`]:
 //!
 //! | function | type | what it reports |
 //! |---|---|---|
@@ -37,8 +37,8 @@
 //! * **A step is one pass of a kernel**, or one group of matrix products, as `explain` lists them.
 //!   Several elementwise operations can be one step, and one operation can be several steps: a
 //!   product may copy an operand first.
-//! * **Order.** A mode is called after each step, in the order in which they run. Freed operands
-//!   are reported after the step that read them.
+//! * **Order.** A mode is called after each step, in the order in which the steps run. Freed
+//!   operands are reported after the step that read them.
 //! * **Nesting.** Modes can be nested: each is called for each step, the outermost one first.
 //! * **Gradients.** A mode is called for the steps of gradients too. [`Ran::place`] is then the
 //!   location of the step that they differentiate. Some cotangents, such as that of softmax, are

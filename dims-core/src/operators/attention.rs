@@ -141,7 +141,8 @@ impl<T: Real> Mask<T> for bool {
     }
 }
 
-/// The mask and the bias of an expression: its element type decides which of the two it is.
+/// The mask and the bias for an expression that is one of the two. Its element type decides which;
+/// the other one changes no score.
 #[doc(hidden)]
 pub trait ScoreParts<T, E> {
     const SEAL: crate::seal::Seal;
@@ -235,9 +236,9 @@ where
 /// `mask` is `true`, a tensor of `bool`, a bias, or a pair of mask and bias ([`Mask`]). It may only
 /// have dims of the scores. An expression is computed tile by tile: `i.ge(j)` is the causal mask of
 /// queries `i` and keys `j`, and `slope * (j - i).cast::<f32>()` is the bias of ALiBi. Tiles that
-/// the mask excludes completely, or whose bias is minus infinity everywhere, are skipped. If the
-/// mask excludes all keys of a query, the result is 0, and so are its gradients. (A plain softmax
-/// of minus infinities would be NaN.)
+/// the mask excludes completely, or whose bias is minus infinity everywhere, are skipped. If all
+/// keys of a query are excluded, the result is 0, and so are its gradients. (A plain softmax of
+/// minus infinities would be NaN.)
 ///
 /// [`Attend`] is a builder with the same settings, and with dropout.
 ///
@@ -282,8 +283,8 @@ where
     attend::<Q, K, V, F, O, M, S, X>(q, k, v, &features, &over, mask, |_| scale, None)
 }
 
-/// Attention. The scores are multiplied by the result of `scale`, which gets the sizes of all dims.
-/// With `dropped`, weights are dropped at random.
+/// Attention. `scale` computes the factor for the products of queries and keys from the sizes of
+/// all dims. With `dropped`, weights are dropped at random.
 #[track_caller]
 #[allow(clippy::too_many_arguments)]
 fn attend<Q, K, V, F, O, M, S, X>(
@@ -320,8 +321,10 @@ where
     shape.check_all_given(over)?;
     let scale = scale(&shape);
     if let Some((p, seed)) = dropped {
-        let weights = weights::<Q, K, F, O, _, _, S>((q, k), (&mask, bias), scale)?.try_dropout(p, seed)?;
-        return weighed::<V, O, _, S, X>(weights, &mask, v);
+        let weights = weights::<Q, K, F, O, _, _, S>((q, k), (&mask, &bias), scale)?.try_dropout(p, seed)?;
+        let excluded = Scalar(<Q::Elem as Float>::neg_infinity());
+        let counts = Binary { op: ops::And, a: &mask, b: Binary { op: ops::Ne, a: &bias, b: excluded } };
+        return weighed::<V, O, _, S, X>(weights, counts, v);
     }
     let axes = AttentionAxes {
         operands: [
@@ -377,11 +380,11 @@ where
     along::<Named<Q::Elem, S, Rank0, _>, O, _>(Named::from_expr(scores), Softmax::<false>)
 }
 
-/// The sum over `O` of each value times its weight. The weight is 0 where the mask is false.
+/// The sum over `O` of each value times its weight. The weight is 0 where `counts` is false.
 #[track_caller]
 fn weighed<V, O, M, S, X>(
     weights: Named<V::Elem, S>,
-    mask: &M,
+    counts: M,
     values: V::Expr,
 ) -> Result<Named<V::Elem, X>, DimError>
 where
@@ -391,8 +394,8 @@ where
     S: Union<V::Dims>,
     X: Dims,
 {
-    // (If the mask excludes all keys, the weights are NaN.)
-    let weights = Select { cond: mask, a: weights.expr, b: Scalar(V::Elem::ZERO) };
+    // (If no key of a query counts, `weights` is NaN for this query.)
+    let weights = Select { cond: counts, a: weights.expr, b: Scalar(V::Elem::ZERO) };
     let product = Binary { op: ops::Mul, a: weights, b: values };
     sum_of_factors::<TwoFactors<S, V::Dims, O>, Named<V::Elem, Weighed<S, V>, Rank0, Binary<_, _, _>>, O, X>(
         &product,

@@ -69,9 +69,12 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     ///
     /// # Panics
     ///
-    /// If the range is not within the dim, if a gradient is being taken through the tensor, or if
-    /// the tensor depends on inputs of a function that is being recorded.
-    #[panicking_twin(but = "a range that is not within the dim is an error")]
+    /// If the range is not within the dim, if a size given with `dim` is not the length of the
+    /// range, if a gradient is being taken through the tensor, or if the tensor depends on inputs
+    /// of a function that is being recorded.
+    #[panicking_twin(
+        but = "a range that is not within the dim, or a given size that is not its length, is an error"
+    )]
     pub fn try_slice_mut<D: DimRef + Resizable + DimsOf<S, X>, X: Dims, P: DimRange>(
         &mut self,
         dim: D,

@@ -57,8 +57,8 @@ where
     Named::from_expr(Binary { op, a: a.into_named().expr, b: b.into_expr() })
 }
 
-// Methods for the operations of the table. The invocation passes `self`, because rustc quotes that
-// line when a moved tensor is used.
+// Methods for the operations of the table in `kernels::ops`. The invocation passes `self`, because
+// rustc quotes that line when a moved tensor is used.
 macro_rules! unary_methods {
     (($this:ident) operations { $($operations:tt)* } constants { $($constants:tt)* }) => {
         unary_methods! { @operations $this $($operations)* }
@@ -136,6 +136,9 @@ macro_rules! binary_methods_with {
 /// `+ - * / % & | ^ !` and unary `-`. `+ - * / %` accept a scalar on either side, `& | ^` only on
 /// the right. The indices along a dim are `isize`s. Integers wrap around. Dividing an integer by 0
 /// panics, but gives 0 when a recorded program is called.
+///
+/// In the descriptions of the methods, `x` is an element of `self`, and `y` the element of `other`
+/// at the same position.
 pub trait Elementwise: AsTensor {
     kernels::unary_operations! { unary_methods(self) }
 
@@ -147,7 +150,7 @@ pub trait Elementwise: AsTensor {
         minimum(self, other) Minimum [B: Operand<Self::Elem>] [Ordered];
         /// `x^y`
         powf(self, other) Powf [B: Operand<Self::Elem>] [Real];
-        /// The angle of the point `(y, x)`, in radians: `y.atan2(x)`.
+        /// `atan(x / y)` in radians, in the quadrant of the point `(y, x)`, like `f64::atan2`.
         atan2(self, other) Atan2 [B: Operand<Self::Elem>] [Real];
         /// `sqrt(x * x + y * y)`, without intermediate overflow.
         hypot(self, other) Hypot [B: Operand<Self::Elem>] [Real];
@@ -243,7 +246,7 @@ pub trait Elementwise: AsTensor {
         unary(Map(f), self)
     }
 
-    /// Applies `f` to each element and the other tensor's element at the same position.
+    /// Applies `f` to each element and the element of `other` at the same position.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn zip_map<B, V, U, F>(self, other: B, f: F) -> BinaryOut<Map<F>, Self, B, V>
     where
@@ -314,8 +317,8 @@ pub type Selected<T, C, A, B> = Named<
 
 /// `if cond { a } else { b }` at each position; `a` and `b` are tensors or scalars.
 ///
-/// An element that is not chosen is not read if that could fail, so an index that is out of range
-/// in the other operand is not an error.
+/// An element that is not chosen is not read if reading it could fail, so its index can be out of
+/// range.
 ///
 /// ```
 /// use typed_dims::prelude::*;

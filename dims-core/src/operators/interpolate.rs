@@ -43,7 +43,7 @@ enum Curve {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Corners {
     /// The outer edges of the first and the last element. The width of an element is the distance
-    /// between two elements.
+    /// between neighbouring elements.
     Edges,
     /// The centres of the first and the last element.
     Middles,

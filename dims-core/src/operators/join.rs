@@ -32,7 +32,7 @@ use twins::panicking_twin;
 ///
 /// `parts` is an array, a vector or any other collection of tensors of one type, or a tuple of 2 to
 /// 8 tensors and expressions. The parts of a tuple may have different types, but must have the same
-/// element type and dims.
+/// element type, dims and positional axes.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -53,10 +53,10 @@ pub fn try_concat<P: Joinable<M>, D: DimRef + DimsOf<P::Dims, X> + Resizable, X:
     parts.joined(Side::along(dim.info().resized()))
 }
 
-/// Concatenates parts that have different dims, `parts.0` along `dims.0` and so on, into one tensor
-/// along the new dim `whole`. The size of `whole` is the sum of the parts' sizes; rustc checks the
-/// sum of static sizes. All other dims and sizes must agree. Use it instead of [`concat()`] if the
-/// parts have different dims to join along.
+/// Concatenates parts along different dims, `parts.0` along `dims.0` and so on, into one tensor
+/// with the new dim `whole`. The size of `whole` is the sum of the parts' sizes; rustc checks the
+/// sum of static sizes. All other dims and sizes must agree. To join parts along a dim that they
+/// share, use [`concat()`].
 ///
 /// ```
 /// use typed_dims::operators::join::concat_to;
@@ -86,7 +86,7 @@ pub fn try_concat_to<N: DimRef, L, P: PartsAlong<L, N>>(
 pub trait Joinable<M>: Sized {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The elements.
+    /// The type of the elements.
     type Elem: Element;
     /// The dims of each part.
     type Dims: Dims;
@@ -98,8 +98,8 @@ pub trait Joinable<M>: Sized {
     fn joined<S: Dims>(self, side: Side<'_, S>) -> Result<Named<Self::Elem, S, Self::Rank>, DimError>;
 }
 
-/// The dim along which parts are joined in a tensor with the dims `S`. Only this module constructs
-/// it, so `S` are always the dims of the joined tensor.
+/// The dim along which parts are joined into a tensor with the dims `S`. Only this module
+/// constructs it, so `S` are always the dims of the joined tensor.
 #[doc(hidden)]
 pub struct Side<'a, S> {
     dim: DimInfo<'a>,
@@ -141,7 +141,7 @@ impl<I: IntoIterator<Item: Computable>> Joinable<Collection> for I {
             }
             layout
         };
-        // (A single part that is already stored in this order is moved.)
+        // (A single part that is already stored in the order of results is moved.)
         count::<Self::Elem, S>(&layout.sizes)?;
         let order = AxisList::in_memory_of::<Self::Dims, Self::Rank>().as_slice();
         let data = evaluate::<Self::Dims, Self::Rank, _>(all.remove(0).expr, &layout.shapes[0], order)?;
@@ -366,7 +366,9 @@ impl<S: Dims> JoinSizes<S> {
             }
             if !new {
                 let total = sizes[along].checked_add(own[along]);
-                sizes[along] = total.ok_or_else(|| DimError::TooLarge { dims: describe(keys, own) })?;
+                sizes[along] = total.ok_or_else(|| DimError::TooLarge {
+                    dims: format!("dim `{}` = {} + {}", dim.name, sizes[along], own[along]),
+                })?;
             }
         }
         if new {

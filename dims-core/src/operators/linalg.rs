@@ -1,4 +1,5 @@
-//! Linear algebra: diagonals, triangles, products, norms and distances.
+//! Linear algebra: diagonals, triangles, products, norms and distances. With the feature `linalg`,
+//! there are also systems of equations, decompositions and functions of matrices.
 
 #[cfg(feature = "linalg")]
 pub mod decompositions;
@@ -178,7 +179,8 @@ pub trait LinearAlgebra: Computable {
         Ok(out.finish())
     }
 
-    /// The lower triangle, zeros above it: `out[i, j] = x[i, j]` where `j <= i + offset`. Lazy.
+    /// The lower triangle, with zeros above it: `out[i, j] = x[i, j]` where `j <= i + offset`.
+    /// Lazy.
     #[track_caller]
     fn tril<'a, I, J, X, Y>(self, rows: I, columns: J, offset: isize) -> Triangle<'a, ops::Le, Self, I, J>
     where
@@ -191,7 +193,8 @@ pub trait LinearAlgebra: Computable {
         Named::from_expr(triangle(ops::Le, self.into_named().expr, rows, columns, offset, Num::ZERO))
     }
 
-    /// The upper triangle, zeros below it: `out[i, j] = x[i, j]` where `j >= i + offset`. Lazy.
+    /// The upper triangle, with zeros below it: `out[i, j] = x[i, j]` where `j >= i + offset`.
+    /// Lazy.
     #[track_caller]
     fn triu<'a, I, J, X, Y>(self, rows: I, columns: J, offset: isize) -> Triangle<'a, ops::Ge, Self, I, J>
     where
@@ -304,7 +307,7 @@ pub trait LinearAlgebra: Computable {
     /// The cosine of the angle between vectors along dims that both tensors have:
     /// `sum of x * y / (norm of x * norm of y)`, where each norm is at least `eps`. Computed in one
     /// pass.
-    #[panicking_twin("so is a negative `eps`")]
+    #[panicking_twin("so is an `eps` that is negative or NaN")]
     fn try_cosine_similarity<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X>(
         &self,
         other: B,
@@ -321,7 +324,7 @@ pub trait LinearAlgebra: Computable {
 
     /// The vectors along dims divided by their norms: `x / max(norm of x, eps)`. The result is
     /// evaluated.
-    #[panicking_twin("so is a negative `eps`")]
+    #[panicking_twin("so is an `eps` that is negative or NaN")]
     fn try_normalize<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dims: D,

@@ -37,7 +37,7 @@ where
 }
 
 /// A dim that a tensor with the dims `A` and one with the dims `B` both have, together with its
-/// [prime](crate::types::prime). `X` are the dims of both tensors.
+/// [prime](crate::types::prime). `X` is the union of `A` and `B`.
 pub trait Composes<A: Dims, B: Dims, X: Dims>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -194,7 +194,7 @@ pub trait Priming: Computable {
     }
 }
 
-/// The product of two matrices before it is summed, over the dims `U`.
+/// The product of two matrices before the sum. It has the dims `U`.
 type Composition<'a, A, B, U> = Named<
     <A as AsTensor>::Elem,
     U,

@@ -7,8 +7,8 @@ use crate::tensors::tensor::Computable;
 use crate::types::brand::DimInfo;
 use kernels::step::moves::MoveRows;
 
-/// A tensor whose size along a dim changes from `size` to `len(size)`. The element at `at` is the
-/// old element at `from(at, size)`, or `fill` if that is `None`.
+/// Changes the size of a tensor along a dim from `size` to `len(size)`. The new element at `at` is
+/// the old one at `from(at, size)`, or `fill` if that is `None`.
 #[track_caller]
 pub(super) fn rearranged<A: Computable>(
     tensor: A,

@@ -32,7 +32,7 @@ pub(crate) use renamed::renamed;
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
-/// A tensor over other dims `S`.
+/// The tensor `A`, read along the dims `S`.
 pub type Remapped<A, S> = Named<
     <A as AsTensor>::Elem,
     S,
@@ -78,7 +78,8 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If `old` or `new` already has a different size.
+    /// If `old` or `new` has a size other than the tensor's along `old`, or sizes of operands do
+    /// not match.
     #[panicking_twin]
     fn try_rename<Old: DimRef, New: NameFor<Old, Self::Dims> + KeepsRole<Old, Self::Dims>>(
         self,
@@ -109,7 +110,8 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If `old` or `new` already has a different size.
+    /// If `old` or `new` has a size other than the tensor's along `old`, or sizes of operands do
+    /// not match.
     #[panicking_twin]
     fn try_redefine<Old: DimRef, New: NameFor<Old, Self::Dims>>(
         self,
@@ -133,7 +135,8 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If an old or a new dim already has a different size.
+    /// If an old or a new dim has a size other than the tensor's along the old one, or sizes of
+    /// operands do not match.
     #[panicking_twin]
     fn try_rename_all<Old: DimsOf<Self::Dims, X>, X: Dims, New: NamesFor<Old, Self::Dims, X>>(
         self,
@@ -254,8 +257,8 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If the range is not within the dim, or if the size of `part` differs from the length of the
-    /// range.
+    /// If the range is not within the dim, the size of `part` differs from the length of the range,
+    /// or sizes do not match.
     #[panicking_twin]
     fn try_slice_to<D: DimRef, P: DimRange, N: PartOf<D, Self::Dims> + KeepsRole<D, Self::Dims>>(
         self,
@@ -273,7 +276,8 @@ pub trait Restructure: Computable {
     }
 
     /// Cuts the tensor along a dim into pieces of the given sizes, which must add up to the size of
-    /// the dim. The pieces are views, so call it on a reference if the tensor owns its elements.
+    /// the dim. The pieces are views, so call `split` on a reference if the tensor owns its
+    /// elements.
     ///
     /// ```text
     /// let parts = (&x).split(Seq, &[2, 3]);       // parts[1][.., s] = x[.., 2 + s]
@@ -281,7 +285,7 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If the sizes do not add up.
+    /// If the sizes do not add up, or other sizes do not match.
     #[panicking_twin]
     fn try_split<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
@@ -314,10 +318,10 @@ pub trait Restructure: Computable {
     }
 
     /// Cuts the tensor along the dim `whole` into consecutive pieces, one for each of the dims
-    /// `parts`. In each piece, that dim replaces `whole`, as in torchdim's
-    /// `x.split((a, b), whole)`. At most one size may be unknown; that piece gets the rest. rustc
-    /// checks the sum of static sizes. The pieces are views, so call it on a reference if the
-    /// tensor owns its elements.
+    /// `parts`. In each piece, its dim replaces `whole`, as in torchdim's
+    /// `x.split((a, b), whole)`. At most one size may be unknown; that piece gets the rest. If all
+    /// sizes are static, rustc checks their sum. The pieces are views, so call `split_to` on a
+    /// reference if the tensor owns its elements.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -331,7 +335,7 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If the sizes do not add up, or more than one is not known.
+    /// If the sizes do not add up, more than one is not known, or other sizes do not match.
     #[panicking_twin]
     fn try_split_to<W: DimRef, P: PiecesOf<W, Self>>(self, whole: W, parts: P) -> Result<P::Out, DimError>
     where
@@ -340,10 +344,11 @@ pub trait Restructure: Computable {
         parts.cut(self, whole)
     }
 
-    /// Cuts the tensor along a dim into pieces of `ceil(n / count)` elements; the last piece has
-    /// the rest. There can be fewer than `count` pieces: 6 elements with a `count` of 4 give 3
-    /// pieces of 2. Like PyTorch's `chunk`, except that a dim without elements gives no pieces. For
-    /// the pieces of NumPy's `array_split`, pass their sizes to [`split`](Restructure::split).
+    /// Cuts the tensor along a dim of size `n` into pieces of size `ceil(n / count)`; the last
+    /// piece has the rest. There can be fewer than `count` pieces: 6 elements with a `count` of 4
+    /// give 3 pieces of 2. Like PyTorch's `chunk`, except that a dim without elements gives no
+    /// pieces. For the pieces of NumPy's `array_split`, pass their sizes to
+    /// [`split`](Restructure::split).
     ///
     /// # Panics
     ///
@@ -425,7 +430,8 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If the product of the sizes is not the size of `whole`, or more than one is not known.
+    /// If the product of the sizes is not the size of `whole`, a size cannot be inferred, or other
+    /// sizes do not match.
     #[panicking_twin]
     #[rustfmt::skip] // rustc quotes the line
     fn try_unflatten<W: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: PartsOf<W> + RolesUnflatten<W> + NewDims<X>>(
@@ -449,9 +455,9 @@ pub trait Restructure: Computable {
         Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))
     }
 
-    /// Merges several dims into one dim `whole`, the last one fastest: `whole = (a * size(b)) + b`.
-    /// The result is evaluated. If the dims have [roles](crate::types::role), one of the parts must
-    /// have the role of `whole`.
+    /// Merges several dims into one dim `whole`, the last one fastest: for the parts `(a, b)`,
+    /// `whole = a * size(b) + b`. The result is evaluated. If the dims have
+    /// [roles](crate::types::role), one of the parts must have the role of `whole`.
     ///
     /// ```
     /// use typed_dims::prelude::*;

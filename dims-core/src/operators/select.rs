@@ -30,7 +30,7 @@ use kernels::step::moves::MoveRows;
 use kernels::step::sorting::ascending;
 
 /// The result of [`take`](Selecting::take) from a tensor `A` with the index `I`. It has the dims of
-/// `I` and `X`, the dims of `A` without the one selected from.
+/// `I`, and `X`: the dims of `A` without the one selected from.
 pub type TakenAlong<A, I, X> = Named<
     <A as AsTensor>::Elem,
     <X as Union<<I as AsTensor>::Dims>>::Out,
@@ -93,8 +93,8 @@ pub trait Selecting: Computable {
     /// operations that follow.
     ///
     /// The dims of the index replace `dim`. If the index has only new dims, this is NumPy's `take`
-    /// and PyTorch's `index_select` and `embedding`. If it has dims of the tensor, it is `gather`
-    /// and `take_along_axis`.
+    /// and PyTorch's `index_select` and `embedding`. If the index has dims of the tensor, this is
+    /// PyTorch's `gather` and NumPy's `take_along_axis`.
     ///
     /// ```text
     /// x: (i, j)    ids: (k)       x.take(j, ids): (i, k)      out[i, k] = x[i, ids[k]]
@@ -118,7 +118,7 @@ pub trait Selecting: Computable {
     ///
     /// `size` must be the size of the axis that the indices select from: a dim that has a size
     /// (bound, static, or `D.of(n)`), or a number. It cannot be checked against the axis, because
-    /// `x.index(..)` and `x.take(..)` only get the positions. The element type of the result is
+    /// operations such as `x.take(..)` only get the positions. The element type of the result is
     /// `isize`. A negative index that is out of range is left unchanged, so that the error shows
     /// it. (An index that does not fit into `isize` becomes the nearest `isize`.)
     ///
@@ -154,9 +154,10 @@ pub trait Selecting: Computable {
     /// `k`, starting from zeros.
     ///
     /// `dims` are the dims that are summed over (`k`). `into` is the dim of the positions, and must
-    /// have a size. The index and the tensor can have any dims; dims that only one of them has are
-    /// broadcast. Elements with the same position are added in the order of `dims`, the last dim
-    /// fastest. Elements of `f16` and `bf16` are added in `f32`, and the sum is rounded once.
+    /// have a size. The index and the tensor can have any dims; each is broadcast along the dims
+    /// that only the other has. Elements with the same position are added in the order of `dims`,
+    /// the last dim fastest. Elements of `f16` and `bf16` are added in `f32`, and the sum is
+    /// rounded once.
     ///
     /// ```text
     /// x: (k, f)    ids: (k)       x.scatter_add(k, j.of(9), ids): (j, f)

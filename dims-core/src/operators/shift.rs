@@ -28,7 +28,7 @@ pub enum Pad<T> {
     /// A constant.
     Constant(T),
     /// The elements mirrored about the first and the last one, which are not repeated:
-    /// `c b | a b c | b a`.
+    /// `c b | a b c | b a`. (A single element is repeated.)
     Reflect,
     /// The first and the last element: `a a | a b c | c c`.
     Replicate,
@@ -36,8 +36,8 @@ pub enum Pad<T> {
     Circular,
 }
 
-/// The source position of an element of a padded line, or `None` for a constant. `at` is relative
-/// to the first of the `size` elements that are not padding.
+/// The source position of an element of a padded line, or `None` if it is the constant. `at` is
+/// relative to the first of the `size` elements that are not padding.
 #[track_caller]
 fn padded<T>(at: isize, size: usize, pad: &Pad<T>) -> Option<usize> {
     let last = size as isize - 1;
@@ -158,7 +158,9 @@ pub trait Rearranging: AsTensor {
                 let len = longer(dim.name, size);
                 match len.and_then(|len| dim.resized().unify(len, None).map(|()| len)) {
                     Ok(len) => placings.push(Placing { dim: dim.key(), len, start: before, step: 1 }),
-                    Err(error) => failed = Some(error),
+                    Err(error) => {
+                        failed.get_or_insert(error);
+                    }
                 }
             });
             return match failed {
@@ -231,8 +233,9 @@ pub trait Rearranging: AsTensor {
         )
     }
 
-    /// Resizes dims, taking the nearest element at or before each position:
-    /// `out[i] = x[floor(i * n / size)]`. `sizes` is one number for all dims, or one for each.
+    /// Resizes dims from `n` to `size` elements, taking the nearest element at or before each
+    /// position: `out[i] = x[floor(i * n / size)]`. `sizes` is one number for all dims, or one for
+    /// each.
     #[panicking_twin("so is enlarging a dim of size 0")]
     fn try_interpolate_nearest<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
@@ -299,8 +302,9 @@ pub trait Rearranging: AsTensor {
         interpolated(self, &dims, &sizes.into(), by)
     }
 
-    /// Windows along a dim: `out[i, w] = x[i * stride + w * dilation]`, where `window` is a new dim
-    /// that has a size. In the result, the size of `dim` is the number of windows. A view.
+    /// Windows along a dim: `out[i, w] = x[i * stride + w * dilation]`. `dim` is `i`, and `window`
+    /// is `w`, a new dim that must have a size. In the result, the size of `dim` is the number of
+    /// windows. A view.
     ///
     /// ```text
     /// x.unfold(i, w.of(3), 1, 1).mean(w)       the moving average of 3 elements

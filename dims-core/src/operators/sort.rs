@@ -123,7 +123,7 @@ fn first<A: Computable>(tensor: A, dim: DimInfo<'_>, k: usize) -> Result<TensorO
     rearranged(tensor, dim, |_| Ok(k), |at, _| Some(at), Default::default())
 }
 
-/// Operations that put the elements along a dim into order. They run immediately.
+/// Sorting and order statistics along dims. All operations run immediately.
 pub trait Sorting: AsTensor {
     /// The elements in ascending order along a dim. NaN comes last.
     #[panicking_twin]

@@ -82,7 +82,7 @@ pub struct Window {
 enum Padding {
     /// The numbers of elements added before and after those of each dim.
     Given { front: PerDim, behind: PerDim },
-    /// The padding for which there are `ceil(n / stride)` windows.
+    /// The padding for which there are `ceil(n / stride)` windows along `n` elements.
     Same,
 }
 
@@ -116,8 +116,8 @@ impl Window {
         Window { padding: Padding::Given { behind: front.clone(), front }, ..self }
     }
 
-    /// Sets the number of elements that are added before and after the elements of each dim. A
-    /// transposed convolution instead removes this number of positions from the start and the end
+    /// Sets the numbers of elements that are added before and after the elements of each dim. A
+    /// transposed convolution instead removes these numbers of positions from the start and the end
     /// of its result.
     ///
     /// ```
@@ -132,7 +132,7 @@ impl Window {
         Window { padding: Padding::Given { front: front.into(), behind: behind.into() }, ..self }
     }
 
-    /// Chooses the padding so that there are `ceil(n / stride)` windows along a dim of `n`
+    /// Chooses the padding so that there are `ceil(n / stride)` windows along a dim of `n >= 1`
     /// elements: with a stride of 1, each dim keeps its size. If the number of added elements is
     /// odd, the end gets one more than the start. Transposed convolutions do not support this
     /// setting.
@@ -221,7 +221,8 @@ impl Window {
     }
 
     /// The numbers of positions that a transposed convolution removes at the start and at the end
-    /// of dim number `at`, and the number that it adds at the end.
+    /// of dim number `at`, and the number that it adds at the end. `None` if the padding is
+    /// [`Padding::Same`].
     pub(crate) fn left_out(&self, at: usize) -> Option<[usize; 3]> {
         match &self.padding {
             Padding::Given { front, behind } => {
@@ -347,7 +348,8 @@ macro_rules! positions {
         impl SetElement for $name {
             type Key = digits::$digit<Inner>;
             type Axes = OneAxis;
-            // The loops of a comprehension can also be in a rest, but none of them has this number.
+            // The loop variables of `tensor!` and `einsum!` can also be in a rest, but their IDs
+            // lack bit 62.
             const KEYS: Keys = keys_of::<Dyn>(1 << 63 | 1 << 62 | $at, $text, &[]);
         }
 

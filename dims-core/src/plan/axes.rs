@@ -35,7 +35,7 @@ impl AxisList {
     ///
     /// # Panics
     ///
-    /// If a dim is repeated or missing in `all`. (In a constant, this is a compile error.)
+    /// If a dim is repeated, or is not in `all`. (In a constant, this is a compile error.)
     pub const fn of(keys: &Keys, all: &Keys) -> Self {
         let positions = keys.positions_in(all);
         let mut list = Self::EMPTY;
@@ -56,12 +56,11 @@ impl AxisList {
         i < self.len
     }
 
-    /// The loop axes of a tensor with the dims of `keys` and `rank` positional axes in the order in
-    /// which results are stored: the dims of a `Rest`, the other dims in the order of the set, the
-    /// positional axes.
+    /// The loop axes of a tensor with the dims of `keys` and `rank` positional axes, in the order
+    /// in which results are stored: the dims of a `Rest`, the other dims, the positional axes.
     ///
     /// So the result for one example is contiguous, and a batch is a sequence of such results.
-    /// (Dims of more deeply nested `Rest`s come first.)
+    /// (Dims of more deeply nested `Rest`s come first. Dims at the same depth keep their order.)
     pub const fn in_memory(keys: &Keys, rank: usize) -> Self {
         let keys = keys.as_slice();
         let mut list = Self::EMPTY;
@@ -94,7 +93,7 @@ impl AxisList {
         const { &AxisList::in_memory(S::KEYS, R::N) }
     }
 
-    /// The axes at these positions of `list`.
+    /// The axes of `list` at the positions that these axes give.
     pub const fn among(&self, list: &AxisList) -> Self {
         let mut found = Self::EMPTY;
         while found.len < self.len {
@@ -180,8 +179,8 @@ impl Layout {
         }
     }
 
-    /// The position in `all` of the dim with stride 1, if there is only one operand. `all` are the
-    /// operand's dims.
+    /// The position in `all`, the operand's dims, of the dim with stride 1. `None` unless there is
+    /// exactly one operand of known order.
     pub const fn innermost(self, all: &Keys) -> Option<usize> {
         match self {
             Layout::In { order, operands: 1 } => match order.as_slice() {
@@ -192,8 +191,8 @@ impl Layout {
         }
     }
 
-    /// The number of operands stored in the order `wanted` of the dims of `all`; `None` unless the
-    /// types say this of every operand.
+    /// The number of operands, if their types say that each is stored in the order `wanted` of the
+    /// dims of `all`. `None` otherwise, and if there are only scalars.
     pub const fn operands_in(self, wanted: &AxisList, all: &Keys) -> Option<usize> {
         match self {
             Layout::In { order, operands } if order.as_slice().len() == all.as_slice().len() => {

@@ -1,9 +1,9 @@
-//! Products of two tensors in memory whose axis roles are known from their types. The sum has one
-//! axis. Batch, rows and columns may each span several axes, as long as they are adjacent, like the
-//! extra dims of a batched function.
+//! Products of two tensors in memory, summed over one axis. Batch, rows and columns may each span
+//! several adjacent axes, like the extra dims of a batched function.
 //!
-//! The roles of the axes follow from the types, so they are a constant; at run time only sizes and
-//! strides are looked up. A small product costs little more than its multiplications.
+//! The roles of the axes follow from the types or from a pattern, so they are a constant; at run
+//! time only sizes and strides are looked up. A small product costs little more than its
+//! multiplications.
 
 use crate::error::DimError;
 use crate::plan::axes::{AxisList, Layout};
@@ -22,9 +22,9 @@ pub type ElementsAlong<'s, T> = (Elements<'s, T>, &'s [Axis]);
 
 /// A product that is ready to run.
 pub(crate) struct Planned<T> {
-    /// The products: sizes, and strides along the axes of the operands and of the result.
+    /// Its matrix products: their sizes, and the strides of the operands and of the result.
     pub(crate) batch: StridedBatch,
-    /// The layout of the operands and the result, if their types determine it.
+    /// The layout of the matrices, if the operands' types determine it.
     pub(crate) layout: Option<KnownLayout>,
     /// Memory for the result.
     pub(crate) out: Vec<T>,
@@ -44,7 +44,7 @@ pub type Typed = (&'static Keys, Layout);
 /// The maximum number of axes of a result.
 const MOST: usize = 6;
 
-/// Axes of one operand that may be merged into one loop.
+/// Axes of one operand or of the result that may be merged into one loop.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     axes: [usize; MOST],
@@ -60,7 +60,7 @@ impl Group {
         self
     }
 
-    /// The axes merged into one, if each stride is the stride of the next axis times its size.
+    /// The axes merged into one, if each can be merged with those behind it (see `merged`).
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn merged(&self, axes: &[Axis]) -> Option<Axis> {
         // (Loops, here and below, because iterator closures are not always inlined.)
@@ -88,7 +88,7 @@ impl Group {
         if self.count == 0 { None } else { Some(self.axes[self.count - 1]) }
     }
 
-    /// Whether these axes of `all` are adjacent in a layout with the order `order`.
+    /// Whether these axes of `all` directly follow one another in a layout with the order `order`.
     const fn is_run_of(&self, order: &Keys, all: &Keys) -> bool {
         let mut at = 1;
         while at < self.count {
@@ -104,7 +104,7 @@ impl Group {
 }
 
 /// Two axes merged into one, if one has size 1 or the outer stride is the inner stride times the
-/// inner size.
+/// inner size. `None` also if the size overflows.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn merged(outer: Axis, inner: Axis) -> Option<Axis> {
     if inner.size == 1 {
@@ -130,14 +130,14 @@ pub struct Roles {
     result: [(AxisRole, usize); MOST],
     /// The result's axes of the batch, of the rows and of the columns.
     out: [Group; 3],
-    /// The axis of each operand with stride 1, if the operand's type determines it and also makes
+    /// For each operand, the axis with stride 1, if the operand's type determines it and also makes
     /// the axes of each role adjacent.
     unit: [Option<usize>; 2],
     /// The layout of the matrices, if the operands' types determine it.
     lies: Option<KnownLayout>,
 }
 
-/// An axis of the result.
+/// The role of an axis of the result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum AxisRole {
     /// No axis.
@@ -150,7 +150,7 @@ enum AxisRole {
     Column,
 }
 
-/// Roles under construction, axis by axis of the result.
+/// Roles under construction, axis by axis.
 struct Finding {
     m: Group,
     n: Group,
@@ -241,9 +241,9 @@ const fn position(list: &[usize], number: usize) -> Option<usize> {
 
 impl Roles {
     /// The roles in the product of `a` and `b`, summed over the dims `reduced`. The result has the
-    /// remaining dims of `all`. `None` unless the sum is a single axis, there are columns, there
-    /// are rows or a batch axis that can serve as rows, the axes of each role are adjacent in the
-    /// result, and the result has at most `MOST` axes.
+    /// remaining dims of `all`. `None` unless `reduced` is a single dim of both operands, there are
+    /// columns, there are rows or batch axes (which may become rows), the axes of each role are
+    /// adjacent in the result, and the result has at most `MOST` axes.
     ///
     /// `order` lists the axes of `all`, those of the result in the order of the result.
     pub const fn of(
@@ -348,8 +348,8 @@ impl Roles {
         }
     }
 
-    /// The axis `at` of the operand with this number. If rustc knows that its stride is 1, the
-    /// stride is a constant in the compiled code.
+    /// Axis number `at` among the `axes` of an operand, the left one (0) or the right one (1). If
+    /// the operand's type says that the stride is 1, it is a constant in the compiled code.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn axis(&self, operand: usize, axes: &[Axis], at: usize) -> Axis {
         match self.unit[operand] {
@@ -358,7 +358,7 @@ impl Roles {
         }
     }
 
-    /// All axes of a group merged into one.
+    /// All axes of a group merged into one, if possible.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn merged(&self, operand: usize, axes: &[Axis], group: &Group) -> Option<Axis> {
         match group.last() {
@@ -369,7 +369,8 @@ impl Roles {
         }
     }
 
-    /// The stride in a result of these sizes along a role, whose axes are adjacent.
+    /// The stride along the axes of a role, which are adjacent, in a contiguous result of these
+    /// sizes. 0 if the role has no axes.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn step(&self, sizes: &[usize; MOST], role: AxisRole) -> isize {
         let mut step = 1;
@@ -384,8 +385,8 @@ impl Roles {
 
     /// The loops of the product of operands with these axes. `None` if they need the general path:
     /// sizes conflict, are zero or large, axes of a role do not merge, elements have half
-    /// precision, or the batch cannot become rows although there are no rows or one operand repeats
-    /// along it.
+    /// precision, or the batch does not become rows, but there are no other rows or an operand is
+    /// the same for the whole batch.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn loops<T: Num>(&self, a: &[Axis], b: &[Axis]) -> Option<PlannedProduct> {
         // Half precisions are summed in another type.
@@ -478,7 +479,7 @@ impl Roles {
     }
 
     /// Like [`planned`](Roles::planned), writing to memory along `axes`, the result's axes in
-    /// order. `None` if operands or destination need the general path.
+    /// order. `None` if the operands or the destination need the general path.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn planned_onto<T: Num>(
@@ -513,7 +514,7 @@ impl Roles {
         }
         let (mut batches, mut rows) = (batches.merged(axes)?, rows.merged(axes)?);
         if batch.count == 1 {
-            // The batch has one element, or it has become rows; then it comes before the rows.
+            // Either the batch has one element, or it has become rows, before any other rows.
             rows = merged(batches, rows)?;
             batches = Axis::new(1, 0);
         }
@@ -543,7 +544,8 @@ fn step<T>(batch: &StridedBatch, typed: bool, dims: ProductDims) -> PlanStep {
 /// A planned product of matrices in memory, without memory for its result.
 struct PlannedProduct {
     batch: StridedBatch,
-    /// The role of the result's axes that the rows start with.
+    /// The role of the result's axes whose stride is the stride of the rows: `Batch` if the batch
+    /// has become the only rows, otherwise `Row`.
     rows: AxisRole,
     /// The sizes of the result's axes.
     sizes: [usize; MOST],

@@ -35,8 +35,8 @@ pub(crate) fn node_axis(keys: &[DimKey], axis: usize, size: usize) -> NodeAxis {
 pub struct Plan {
     /// The steps.
     pub steps: Vec<PlanStep>,
-    /// For each step its source location, if known; for a gradient, the location of the step that
-    /// it differentiates.
+    /// For each step, its source location, if known. For a step of a gradient, this is the location
+    /// of the step that it differentiates.
     pub places: Vec<Origin>,
     /// For each step, whether it computes a gradient.
     pub backward: Vec<bool>,

@@ -10,10 +10,11 @@ use alloc::vec::Vec;
 use kernels::memory::axes::Axis;
 use smallvec::SmallVec;
 
-/// The product of the sizes, if it and its bytes do not overflow.
+/// The number of elements of an array with these sizes. `None` if it overflows, or if elements of
+/// `bytes` bytes each take more than `isize::MAX` bytes.
 ///
-/// As in ndarray, sizes of 0 are skipped in the overflow check, so that strides and products of any
-/// of the axes do not overflow either, even if there are no elements.
+/// As in ndarray, sizes of 0 are skipped in the overflow check, so that strides and products of
+/// some of the sizes do not overflow either, even if there are no elements.
 #[inline]
 pub fn volume(sizes: impl Iterator<Item = usize>, bytes: usize) -> Option<usize> {
     let mut volume: usize = 1;
@@ -38,19 +39,19 @@ pub struct Shape {
     sizes: SmallVec<[usize; INLINE]>,
     /// Origins of the dims' sizes.
     origins: SmallVec<[Origin; INLINE]>,
-    /// The sizes that dims get if no operand has one for them.
+    /// Positions of dims, and sizes that are [proposed](Shape::propose) for them.
     proposed: SmallVec<[(usize, usize); 2]>,
 }
 
 impl Shape {
-    /// Loop axes for the dims `U` and the positional axes `R`, with all sizes unknown.
+    /// Loop axes for the dims `U`, of unknown sizes, and for the positional axes `R`, of size 1.
     #[inline]
     pub fn new<U: Dims, R: Rank>() -> Self {
         Shape::of_keys(U::KEYS, R::N)
     }
 
-    /// Loop axes for dims with these keys and for `positional` positional axes, with all sizes
-    /// unknown.
+    /// Loop axes for dims with these keys, of unknown sizes, and for `positional` positional axes,
+    /// of size 1.
     #[inline]
     pub fn of_keys(keys: &'static Keys, positional: usize) -> Self {
         let named = keys.as_slice().len();
@@ -130,18 +131,20 @@ impl Shape {
         Ok(())
     }
 
-    /// Proposes a size for the `at`th dim if no operand has one. The smallest proposal wins.
+    /// Proposes a size for the `at`th dim, which [`finish`](Shape::finish) uses if the dim has no
+    /// other. The smallest proposal wins.
     pub fn propose(&mut self, at: usize, size: usize) {
         self.proposed.push((at, size));
     }
 
-    /// The [proposed](Shape::propose) dims and sizes.
+    /// Positions of dims, and sizes that are [proposed](Shape::propose) for them.
     pub fn proposed(&self) -> &[(usize, usize)] {
         &self.proposed
     }
 
-    /// Gives each dim without a size the size of its prime, its static size, or the smallest
-    /// proposed size. It is an error if it has none of these.
+    /// Gives each dim without a size that of a prime (or that of the dim it is a prime of), its
+    /// static size, or the smallest proposed size. An error if a dim has none of these, or if a dim
+    /// and its prime have different sizes.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn finish(&mut self) -> Result<(), DimError> {
         if self.keys.has_primes() {
@@ -150,7 +153,8 @@ impl Shape {
         if self.sizes.contains(&UNSIZED) { self.set_unsized() } else { Ok(()) }
     }
 
-    /// If only one of a dim and its prime has a size, gives it to the other.
+    /// Checks that dims and their primes have the same size. If only some of them have one, gives
+    /// it to the others.
     fn unify_primes(&mut self) -> Result<(), DimError> {
         self.keys.check_primes(|at| self.known(at))?;
         for at in 0..self.named_len() {
@@ -196,7 +200,7 @@ impl Shape {
         self.keys.position(key)
     }
 
-    /// The size of the `at`th dim.
+    /// The size of the `at`th loop axis.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn size(&self, at: usize) -> usize {
         self.sizes[at]
@@ -208,7 +212,7 @@ impl Shape {
         (self.sizes[at], self.origins[at])
     }
 
-    /// Checks that the size given with a dim, `Batch.of(2)`, is the dim's size here.
+    /// Checks that the size given with a dim, as in `Batch.of(2)`, is the dim's size here.
     pub fn check_given(&self, dim: &DimInfo<'_>) -> Result<(), DimError> {
         match (dim.given, self.position(&dim.key())) {
             (Some((second, second_origin)), Some(at)) if self.sizes[at] != second => {
@@ -250,7 +254,8 @@ impl Shape {
         (0..self.sizes.len()).collect()
     }
 
-    /// The product of the sizes of some axes, if it and its bytes do not overflow. See [`volume`].
+    /// The product of the sizes of some axes. An error if it, or its size in bytes, overflows: see
+    /// [`volume`].
     pub fn volume(&self, axes: &[usize], bytes: usize) -> Result<usize, DimError> {
         let sizes = self.sizes();
         volume(axes.iter().map(|&at| sizes[at]), bytes)
@@ -262,8 +267,8 @@ impl Shape {
         order.iter().map(|&axis| self.size(axis)).collect()
     }
 
-    /// If the error is about memory, replaces it by one with the sizes of the result, whose axes
-    /// are `kept`.
+    /// If the error is about memory, replaces it with one that shows the sizes of the result, whose
+    /// axes are `kept`.
     #[cold]
     pub fn name_dims(&self, error: DimError, kept: &[usize]) -> DimError {
         match error {

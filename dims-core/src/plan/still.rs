@@ -22,14 +22,15 @@ pub(crate) struct Still {
 
 impl Still {
     /// The loops without the axes that are in none of the `supports`, which are the sets of axes
-    /// along which the factors vary. `None` if there are no such axes, or if a size is 0.
+    /// along which the factors vary. `None` if this leaves out no axis, if a size is 0, or if
+    /// results are not computed.
     pub(crate) fn of_supports(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> Option<Still> {
         let union = supports.iter().fold(0, |union, axes| union | axes);
         Still::of(|axis| union >> axis & 1 == 1, sizes, kept)
     }
 
-    /// The loops without the axes along which no operand has a stride. `None` if there are no such
-    /// axes, or if a size is 0.
+    /// The loops without the axes along which no operand has a stride. `None` if this leaves out no
+    /// axis, if a size is 0, or if results are not computed.
     pub(crate) fn of_rows(rows: &Rows, sizes: &[usize], kept: &[usize]) -> Option<Still> {
         Still::of(|axis| rows.varies(axis), sizes, kept)
     }
@@ -52,7 +53,7 @@ impl Still {
         })
     }
 
-    /// The number of positions of some axes.
+    /// The number of positions along some axes of the remaining loops.
     pub(crate) fn volume(&self, axes: &[usize]) -> usize {
         axes.iter().map(|&axis| self.sizes[axis]).product()
     }
@@ -62,8 +63,8 @@ impl Still {
         self.times
     }
 
-    /// Turns sums over the remaining loops into sums over all loops, contiguous in the order
-    /// `kept`.
+    /// Turns sums over the remaining loops into sums over all loops. Both are contiguous in the
+    /// order `kept`.
     pub(crate) fn sums<T: Num>(
         &self,
         mut data: Vec<T>,

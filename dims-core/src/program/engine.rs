@@ -62,27 +62,27 @@ pub struct EngineInput {
     pub order: Vec<usize>,
 }
 
-/// A tensor of a program's results: elements of a value.
+/// A tensor of a program's results: elements of an output of the recording.
 #[derive(Clone, Debug)]
 pub struct EngineResult {
     /// The tensor.
     pub tensor: EngineTensor,
-    /// The position in the value of the element at index 0 of every axis.
+    /// The position in the output of the element at index 0 of every axis.
     pub start: usize,
-    /// The stride of each axis in the value.
+    /// The stride of each axis in the output.
     pub strides: Vec<isize>,
 }
 
 /// The type and the axes of a tensor.
 #[derive(Clone, Debug)]
 pub struct EngineTensor {
-    /// Its path in the inputs or results: `0.weight`.
+    /// Its path in the inputs, the results or another value, such as `0.weight`.
     pub path: String,
     /// The element type.
     pub dtype: DType,
     /// The axes in the order of the type, dims first.
     pub axes: Vec<EngineAxis>,
-    /// The source location of the tensor in the user's program, if it is known.
+    /// The source location of the tensor in the user's code, if it is known.
     pub origin: Origin,
 }
 
@@ -116,12 +116,13 @@ impl EngineTensor {
 }
 
 impl<In, Out: Parameters> Program<In, Out> {
-    /// The program as data, which holds copies of its constants.
+    /// The program as data, with copies of its constants.
     ///
     /// # Errors
     ///
-    /// Returns an error that names the operation if a step calls a user-defined function, and an
-    /// error if dims are [dynamic](super::dynamic).
+    /// Returns an error if a step calls a user-defined function (the error names the operation), if
+    /// the elements of a constant have a type that programs do not know, or if dims are
+    /// [dynamic](super::dynamic).
     pub fn to_engine(&self) -> Result<EngineProgram, DimError>
     where
         In: RecordInputs,
@@ -264,8 +265,8 @@ impl HostTensor {
 ///
 /// # Errors
 ///
-/// Returns an error if the elements of a tensor have a type that programs do not know, or belong to
-/// a gradient or a recording.
+/// Returns an error if the elements of a tensor have a type that programs do not know or belong to
+/// a gradient or a recording, or if memory runs out.
 pub fn tensors_of<P: Parameters>(value: &P) -> Result<(Vec<HostTensor>, P), DimError> {
     let mut tensors = FoundTensors { elements: true, ..FoundTensors::default() };
     let template = P::walk([value], &mut Path::new(), &mut tensors)?;
@@ -315,8 +316,8 @@ impl Walk<1> for FoundTensors {
     }
 }
 
-/// The value with these elements, which are given for each tensor as [`HostTensor::bytes`] returns
-/// them.
+/// The value `template` with other elements, which are given for each tensor as
+/// [`HostTensor::bytes`] returns them.
 ///
 /// # Errors
 ///
@@ -349,7 +350,8 @@ impl Walk<1> for GivenElements {
     }
 }
 
-/// The parts of a result: the elements of a tuple, or the single part of any other result.
+/// The parts of a result, as `F` converts them: one for each item of a tuple; any other result is
+/// one part.
 pub type EngineParts<Out, F> = <Out as RecordInputs>::Parts<F>;
 
 /// Splits a result into its parts.

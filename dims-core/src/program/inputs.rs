@@ -16,8 +16,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use kernels::scalar::Element;
 
-/// The inputs of a recorded function: a reference to [`Parameters`], [`Parameters`] by value, or a
-/// tuple of these.
+/// The inputs of a recorded function: [`Parameters`] by reference or by value, a view, a `spec`
+/// (which gives only sizes), or a tuple of these.
 ///
 /// Pass state that goes in and comes out, such as a network and its optimizer, by value. Pass data
 /// by reference.
@@ -74,7 +74,7 @@ pub trait PartFamily {
     /// The converted value.
     type Of<P: Parameters>;
 
-    /// Takes the next part, given without its elements.
+    /// Converts the next part, given without its elements.
     fn part<P: Parameters>(&mut self, template: P) -> Self::Of<P>;
 }
 
@@ -145,7 +145,7 @@ impl<'t, T: Element, S: Dims, R: Rank> Hand<'t> for Named<T, S, R, View<'_, T, S
     }
 }
 
-/// Implements inputs that are passed by value.
+/// Implements [`RecordInputs`] and [`Hand`] for types that are passed by value.
 macro_rules! by_value {
     ($([$($generics:tt)*] $t:ty;)*) => {$(
         #[diagnostic::do_not_recommend]

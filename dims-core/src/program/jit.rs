@@ -27,7 +27,7 @@ struct Recorded<In, Out> {
     signature: InputSignature,
     /// `None` until the thread that holds the lock has recorded it.
     program: Mutex<Option<Arc<Program<In, Out>>>>,
-    /// The thread that is recording it.
+    /// The thread that is recording the program.
     recorder: Mutex<Option<ThreadId>>,
 }
 
@@ -49,9 +49,10 @@ impl Drop for Recorder<'_> {
 
 /// Wraps a function so that its first call records it, and later calls run the recorded program.
 ///
-/// It is recorded again for inputs with other sizes, with other settings (an optimizer after
-/// `set_rate` or `freeze`, another number in a `#[parameters(constant)]` field), or with axes
-/// stored in another order. The 16 most recently called programs are kept: see [`keep`](Jit::keep).
+/// It is recorded again for inputs with other sizes, with more or fewer tensors (an optimizer has
+/// no moments before its first step), with other settings (an optimizer after `set_rate` or
+/// `freeze`, another number in a `#[parameters(constant)]` field), or with axes stored in another
+/// order. The 16 most recently called programs are kept: see [`keep`](Jit::keep).
 ///
 /// Name the types of the inputs, because rustc checks the closure before it sees a call:
 /// `jit::<(&Network, &Images), _>(|(net, x)| net.scores(x))`. The function gets inputs by value if
@@ -109,8 +110,8 @@ where
     Out: Parameters,
     F: for<'t> Fn(HandedOf<'t, In>) -> Out,
 {
-    /// Keeps at most `programs` programs, and at least one. The least recently called program is
-    /// dropped first. The default is 16.
+    /// Keeps at most `programs` programs, or one if `programs` is 0. The least recently called
+    /// program is dropped first. The default is 16.
     #[must_use]
     pub fn keep(self, programs: usize) -> Self {
         Jit { most: programs.max(1), ..self }
@@ -125,8 +126,8 @@ where
     ///
     /// # Panics
     ///
-    /// Panics if [`try_call`](Jit::try_call) returns an error, or if the function panics while it
-    /// is recorded.
+    /// Panics if [`try_call`](Jit::try_call) returns an error, or if the function itself runs and
+    /// panics.
     ///
     /// # Errors
     ///
@@ -149,8 +150,8 @@ where
     ///
     /// # Panics
     ///
-    /// Panics if [`try_call_into`](Jit::try_call_into) returns an error, or if the function panics
-    /// while it is recorded.
+    /// Panics if [`try_call_into`](Jit::try_call_into) returns an error, or if the function itself
+    /// runs and panics.
     ///
     /// # Errors
     ///

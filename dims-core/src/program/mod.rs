@@ -1,8 +1,9 @@
 //! Recording functions, to call them with other inputs.
 //!
-//! [`record`] calls a function once and records its steps. Elements can be floats, integers of up
-//! to 64 bits, or `bool`s. The resulting [`Program`] runs the same steps with other inputs of the
-//! same sizes. [`jit`] records at the first call, and again for other sizes.
+//! [`record`] calls a function and records its steps. Elements can be floats, integers of up to 64
+//! bits, or `bool`s. The resulting [`Program`] runs the same steps with other inputs of the same
+//! sizes (except along [`dynamic`] dims). [`jit`] records at the first call, and again for other
+//! sizes.
 //!
 //! ```
 //! use typed_dims::prelude::*;
@@ -58,15 +59,17 @@
 //! assert!(losses[99] < 0.01 * losses[0]);
 //! ```
 //!
-//! A recorded function cannot read elements (as a number, as an array, or as a size that depends on
-//! values), because the program could not read them again. It cannot assign to a part of a tensor.
-//! Tensors of an outer gradient or of an outer recorded function must be inputs.
+//! A recorded function cannot read elements (as a number, as an array, or as a size) of a tensor
+//! that depends on its inputs, because the program could not read them again. It cannot assign to a
+//! part of such a tensor, or assign such a tensor to a part of another one. Tensors of an outer
+//! gradient or of an outer recorded function must be inputs.
 //!
 //! Captured tensors and numbers are constants of the program. Pass a seed that changes from call to
 //! call as an input tensor: see [`Seed`](crate::creation::random::Seed).
 //!
-//! Optimizer settings, and numbers in fields with `#[parameters(constant)]`, must have their
-//! recorded values. For other values, [`jit`] records again.
+//! Optimizer settings, and numbers and other `Copy` values in fields with
+//! `#[parameters(constant)]`, must have their recorded values. For other values, [`jit`] records
+//! again.
 
 #[cfg(feature = "std")]
 pub mod engine;

@@ -22,7 +22,8 @@ std::thread_local! {
     static OPEN: RefCell<Vec<DimKey>> = const { RefCell::new(Vec::new()) };
     /// The dims passed to [`dynamic`] since the list was last taken.
     static ASKED: RefCell<Vec<DimKey>> = const { RefCell::new(Vec::new()) };
-    /// The number of the current recording.
+    /// The current round: a function with dynamic dims is recorded once in each round, at other
+    /// sizes.
     static ROUND: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -32,8 +33,8 @@ std::thread_local! {
 /// on dynamic sizes must be a product of at most three of them, a sum of two such products (in both
 /// cases with constant factors and a constant summand), or a fraction such as
 /// `1.0 / x.size(Row) as f32`. A number that depends on a size in any other way causes an error,
-/// which usually names the step. A branch on a size (`if x.size(Row) > 100`) is taken as at the recorded
-/// sizes.
+/// which usually names the step. A branch on a size (`if x.size(Row) > 100`) is taken as at the
+/// recorded sizes.
 ///
 /// The first call for a size prepares the program for it. The programs for the last 16 sizes are
 /// kept. A size of 0 is an error. Sums may be rounded differently than in the function itself,
@@ -92,7 +93,7 @@ pub(super) fn asked() -> Vec<DimKey> {
     ASKED.take()
 }
 
-/// The size of a dim in this round. `size` is its size in the first round.
+/// The size of a dim in the current round. `size` is its size in the first round.
 pub(super) fn size_now(key: &DimKey, size: usize) -> usize {
     match number_of(key) {
         Some(dim) if size == size_in(dim, 0) => size_in(dim, ROUND.get()),
@@ -100,7 +101,7 @@ pub(super) fn size_now(key: &DimKey, size: usize) -> usize {
     }
 }
 
-/// Whether a dim of this size is open.
+/// Whether a dim is open, which means that it is dynamic. `size` is its size in the first round.
 pub(super) fn is_open(key: &DimKey, size: usize) -> bool {
     number_of(key).is_some_and(|dim| size == size_in(dim, 0))
 }
@@ -122,7 +123,7 @@ pub(super) fn in_round<X>(round: usize, f: impl FnOnce() -> X) -> X {
     f()
 }
 
-/// The number of instances that are kept.
+/// The maximum number of instances that are kept.
 const KEPT: usize = 16;
 
 /// A program for any sizes of some dims.
@@ -184,8 +185,8 @@ where
     Ok(program)
 }
 
-/// Merges the programs of all rounds into one. (It does not depend on the types of the program, so
-/// it is compiled only once.)
+/// Merges the programs of all rounds into one. (This function does not depend on the types of the
+/// program, so it is compiled only once.)
 fn merged(
     saved: [SavedProgram; ROUNDS],
     signatures: [&InputSignature; ROUNDS],
@@ -218,7 +219,7 @@ fn merged(
     Ok((content, OpenDims { dims, numbers }, listing))
 }
 
-/// The content at the first sizes, and the numbers that depend on the sizes.
+/// The content at the sizes of the first round, and the numbers that depend on the sizes.
 fn opened(
     saved: [SavedProgram; ROUNDS],
     sizes: &OpenSizes,

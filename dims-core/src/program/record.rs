@@ -41,16 +41,17 @@ pub struct Program<In, Out> {
     pub(super) inputs: PhantomData<fn(In) -> Out>,
 }
 
-/// Calls a function once, and records its steps as a program.
+/// Calls a function once, or several times if dims are [dynamic](super::dynamic), and records its
+/// steps as a program.
 ///
 /// `inputs` is a tensor, a struct with `#[derive(Parameters)]`, an optimizer, or a tuple of these,
 /// by reference or by value. The function gets them in the same form: see [`RecordInputs`].
 ///
 /// # Errors
 ///
-/// Returns an error if a step cannot be run again, if the function captures a tensor of an outer
-/// gradient or of an outer recorded function, if programs do not support the elements of an input,
-/// or if memory runs out.
+/// Returns an error if a step cannot be run again or does not allow [dynamic](super::dynamic) dims,
+/// if the function captures a tensor of an outer gradient or of an outer recorded function, if
+/// programs do not support the elements of an input, or if memory runs out.
 ///
 /// # Panics
 ///
@@ -158,8 +159,8 @@ impl<In, Out: Parameters> Program<In, Out> {
             return open.instance(&inputs, &self.result)?.call_checked(inputs);
         }
         let held = self.bound(&inputs, GivenInputs::new(&self.signature))?;
-        // Inputs that were moved in have no other owner from here on, so the program can reuse
-        // their memory.
+        // From here on, inputs that were moved in have no other owner, unless they share their
+        // memory. So the program can reuse it.
         drop(inputs);
         self.run(held, Vec::new())
     }
@@ -174,8 +175,8 @@ impl<In, Out: Parameters> Program<In, Out> {
         self.run_into(held, out)
     }
 
-    /// Like [`try_call`](Program::try_call), or returns the inputs if they do not have exactly this
-    /// signature.
+    /// Like [`try_call`](Program::try_call), or returns the inputs if they do not have exactly the
+    /// recorded signature.
     pub(super) fn call_exactly<I: RecordInputs>(&self, inputs: I) -> Result<Result<Out, DimError>, I> {
         let Ok(held) = self.bound(&inputs, GivenInputs::exactly(&self.signature)) else { return Err(inputs) };
         drop(inputs);
@@ -183,7 +184,7 @@ impl<In, Out: Parameters> Program<In, Out> {
     }
 
     /// Like [`try_call_into`](Program::try_call_into), or returns the inputs if they do not have
-    /// exactly this signature.
+    /// exactly the recorded signature.
     pub(super) fn call_exactly_into<I: RecordInputs>(
         &self,
         inputs: I,
@@ -231,9 +232,9 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the sizes or settings of an input differ from the recorded ones, if an
-    /// input belongs to a gradient or to a function that is being recorded, if an index is out of
-    /// range, or if memory runs out.
+    /// Returns an error if the number of tensors, their sizes or the settings of an input differ
+    /// from the recorded ones, if an input belongs to a gradient or to a function that is being
+    /// recorded, if an index is out of range, or if memory runs out.
     #[panicking_twin(but = "returns errors instead of panicking")]
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         self.call_checked(inputs)
@@ -288,8 +289,8 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
         &self.listing
     }
 
-    /// The tensors that the function captured, each with the source location that first read it.
-    /// [`explain`](crate::plan::explain::explain) warns of captured tensors over 1 MiB.
+    /// The tensors that the function captured, each with the source location of the first step that
+    /// reads it. [`explain`](crate::plan::explain::explain) warns of captured tensors over 1 MiB.
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -20,8 +20,8 @@ use kernels::scalar::Element;
 use kernels::trace::Held;
 use smallvec::SmallVec;
 
-/// Collects the memory and the layout of each tensor of a result. The walk returns a value with the
-/// same sizes, whose tensors own one element each.
+/// Collects the memory and the layout of each tensor of a result, and the settings. The walk
+/// returns a value with the same sizes, whose tensors own one element each.
 #[derive(Default)]
 pub(super) struct RecordedResults {
     pub(super) held: Vec<Arc<dyn Held>>,
@@ -32,9 +32,9 @@ pub(super) struct RecordedResults {
 /// The layout of a tensor.
 pub(super) struct ResultLayout {
     pub(super) start: usize,
-    /// Dims first.
+    /// The sizes, dims first.
     pub(super) sizes: SmallVec<[usize; 8]>,
-    /// In the order of `sizes`.
+    /// The strides, in the order of `sizes`.
     pub(super) strides: SmallVec<[isize; 8]>,
     pub(super) origin: Origin,
 }
@@ -91,7 +91,7 @@ pub(super) fn strided<T: Element, S: Dims, R: Rank, B: IntoElements<T>>(
     Named::from_expr(Evaluated::strided(data, start, named, positional, origin))
 }
 
-/// Replaces the tensors of a result by those that a call computed.
+/// Replaces the tensors of a result with those that a call computed.
 pub(super) struct CallResults<'p>(
     pub(super) Zip<alloc::vec::IntoIter<Arc<dyn Held>>, core::slice::Iter<'p, ResultLayout>>,
 );
@@ -112,7 +112,7 @@ impl Walk<1> for CallResults<'_> {
     }
 }
 
-/// Collects the memory of each tensor of a result, to be written over.
+/// Collects the memory of each tensor of a result, to be overwritten.
 #[derive(Default)]
 pub(super) struct ResultMemories(pub(super) Vec<Arc<dyn Held>>);
 

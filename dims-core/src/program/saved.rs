@@ -44,7 +44,7 @@ impl PartialEq for SavedProgram {
     }
 }
 
-/// The parts of a program that are compared.
+/// The inputs, steps, constants, settings and results of a program.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct SavedContent {
@@ -107,7 +107,8 @@ fn damaged(what: &str) -> DimError {
 }
 
 impl SavedContent {
-    /// Calls `visit` with the sizes of all inputs and results.
+    /// Calls `visit` with the sizes of all inputs, and with the starts, sizes and strides of all
+    /// results.
     pub(super) fn sizes(&mut self, visit: &mut dyn FnMut(Numeral<'_>)) {
         for input in &mut self.inputs {
             input.sizes.iter_mut().for_each(|size| visit(Numeral::Unsigned(size)));
@@ -125,8 +126,8 @@ impl SavedContent {
         self.recording.numbers(visit);
     }
 
-    /// The content of a program. (It does not depend on the program's types, so it is compiled only
-    /// once.)
+    /// The content of a program. (This function does not depend on the program's types, so it is
+    /// compiled only once.)
     fn new(
         recording: SavedRecording,
         signature: &InputSignature,
@@ -192,7 +193,8 @@ impl SavedContent {
                 let is_known = sizes.len() == strides.len()
                     && volume(sizes, dtype.bytes()).is_some()
                     && strides.iter().all(|stride| *stride != isize::MIN)
-                    && is_within(len, *start as i128, axes());
+                    && is_within(len, *start as i128, axes())
+                    && are_apart(axes());
                 if !is_known {
                     return Err(damaged("a result has other elements than steps compute"));
                 }
@@ -201,6 +203,23 @@ impl SavedContent {
             };
         self.results.iter().zip(types).map(layout).collect()
     }
+}
+
+/// Whether positions along axes, as sizes and strides, are known to be different elements, except
+/// along axes with stride 0. Without this, a result could not be changed in place.
+fn are_apart(axes: impl Iterator<Item = (usize, isize)>) -> bool {
+    let reach = |(size, stride): (usize, isize)| {
+        let stride = stride.unsigned_abs();
+        (size > 1 && stride > 0).then(|| (stride, stride.saturating_mul(size - 1)))
+    };
+    let mut reaches: Vec<(usize, usize)> = axes.filter_map(reach).collect();
+    reaches.sort_unstable();
+    let mut inner = 0_usize;
+    reaches.into_iter().all(|(stride, reach)| {
+        let is_outside = stride > inner;
+        inner = inner.saturating_add(reach);
+        is_outside
+    })
 }
 
 /// The product of sizes. `None` if that many elements cannot be addressed. For this check, a size
@@ -212,10 +231,10 @@ fn volume(sizes: &[usize], bytes: usize) -> Option<usize> {
 }
 
 impl<In, Out> Program<In, Out> {
-    /// The program as plain data, which holds copies of its constants.
+    /// The program as plain data, with copies of its constants.
     ///
-    /// With the feature `serde`, it can be written in any format of `serde`, with a version number.
-    /// [`SavedProgram::restore`] converts it back to a program.
+    /// With the feature `serde`, the data can be written in any format of `serde`, with a version
+    /// number. [`SavedProgram::restore`] converts it back to a program.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -235,7 +254,8 @@ impl<In, Out> Program<In, Out> {
     ///
     /// # Errors
     ///
-    /// Returns an error that names the operation if a step calls a user-defined function.
+    /// Returns an error if a step calls a user-defined function (the error names the operation), or
+    /// if the elements of a constant have a type that programs do not know.
     pub fn to_saved(&self) -> Result<SavedProgram, DimError> {
         if let Some(open) = &self.open {
             return Ok(open.to_saved());
@@ -249,7 +269,7 @@ impl<In, Out> Program<In, Out> {
 /// Programs are equal if they have the same steps, constants, inputs, settings and results. Source
 /// locations do not count. Constants are compared bit by bit.
 ///
-/// A program with a step that calls a user-defined function is equal only to itself.
+/// A program that [cannot be saved](Program::to_saved) is equal only to itself.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -278,15 +298,16 @@ impl<In, Out> PartialEq for Program<In, Out> {
 
 impl SavedProgram {
     /// The program. `like` is a value with the structure and the sizes of the result, such as one
-    /// that a call returned. Its elements do not matter.
+    /// that a call returned. Its elements do not matter. If dims are [dynamic](super::dynamic), its
+    /// sizes do not matter either.
     ///
     /// The data need not be trusted: everything that steps rely on is checked. The inputs have the
     /// type `In`. Their paths, sizes and settings are checked when the program is called.
     ///
     /// # Errors
     ///
-    /// Returns an error if the data is damaged, or if the tensors, sizes or settings of `like` are
-    /// not those of the result.
+    /// Returns an error if the data is damaged, or if `like` has other tensors, sizes or settings
+    /// than the result.
     pub fn restore<In: RecordInputs, Out: Parameters>(
         &self,
         like: &Out,
@@ -330,7 +351,7 @@ impl SavedProgram {
     }
 }
 
-/// Makes tensors with the sizes of results, which own one element each.
+/// Makes tensors that have the saved sizes of the results and own one element each.
 struct ResultsLike<'s> {
     layouts: alloc::vec::IntoIter<(ResultLayout, DType)>,
     settings: core::slice::Iter<'s, SavedSetting>,

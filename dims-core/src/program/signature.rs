@@ -18,8 +18,8 @@ use kernels::scalar::Element;
 use kernels::trace::Held;
 use smallvec::SmallVec;
 
-/// The types, sizes and settings of all inputs. A program accepts inputs with the signature it was
-/// recorded with.
+/// The types, sizes, axis orders and settings of all inputs. A program accepts inputs with the
+/// signature it was recorded with, and copies tensors whose axes are in another order.
 #[derive(Default, PartialEq)]
 pub(super) struct InputSignature {
     /// The axes of the next tensor, if it is one line of elements.
@@ -62,7 +62,7 @@ impl StateLineAxes {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct InputPath(Vec<InputSegment>);
 
-/// A step of an [`InputPath`].
+/// A segment of an [`InputPath`].
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum InputSegment {
@@ -126,7 +126,7 @@ pub(super) struct InputTensor {
     /// rounded differently.
     pub(super) order: SmallVec<[usize; 8]>,
     pub(super) is_traced: bool,
-    /// The axes of an optimizer's state. `None` in a restored program.
+    /// The axes, if the tensor is an optimizer's state. `None` in a restored program.
     pub(super) line: Option<StateLineAxes>,
 }
 
@@ -280,7 +280,7 @@ pub(super) struct GivenInputs<'p> {
 }
 
 impl<'p> GivenInputs<'p> {
-    /// Accepts tensors whose axes are not stored in the recorded order.
+    /// Also accepts tensors whose axes are not stored in the recorded order.
     pub(super) fn new(expected: &'p InputSignature) -> Self {
         let InputSignature { tensors, settings, .. } = expected;
         let held = Vec::with_capacity(tensors.len());

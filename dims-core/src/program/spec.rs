@@ -1,4 +1,4 @@
-//! Inputs of recorded functions that give only sizes.
+//! Inputs that give a recorded function only sizes.
 
 use super::inputs::{Hand, PartFamily, RecordInputs};
 use super::open;
@@ -14,7 +14,7 @@ use kernels::trace::ROUNDS;
 
 /// An input that gives only sizes: see [`spec`].
 pub struct Spec<P> {
-    /// The value, or one for each round if dims are open.
+    /// The value, or one for each recording if dims are dynamic.
     values: Vec<ForSizes<P>>,
     open: Vec<DimKey>,
 }
@@ -22,10 +22,11 @@ pub struct Spec<P> {
 /// An input of [`record`](super::record()) that gives only sizes: dims with sizes, or a function
 /// that makes the value, such as the parameters of a network.
 ///
-/// Nothing is computed while the function is recorded. Memory is reserved, but its pages are not
+/// Nothing that depends on the inputs is computed while the function is recorded, except that your
+/// own operations on arrays are called, with zeros. Memory is reserved, but its pages are not
 /// touched, so you can record a model whose parameters do not fit into memory. Random numbers, from
 /// [`randn`](crate::creation::random::randn()) or [`init`](crate::creation::init), are not drawn.
-/// The function gets a reference.
+/// The recorded function gets a reference to the value.
 ///
 /// ```
 /// use typed_dims::nn::linear::Linear;
@@ -69,11 +70,11 @@ pub fn spec<P: Parameters, M>(of: impl SpecOf<P, M>) -> Spec<P> {
 pub trait SpecOf<P, M> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The value in this round.
+    /// The value, at the sizes of the current round of recording.
     #[doc(hidden)]
     #[track_caller]
     fn value(&self) -> P;
-    /// The open dims of the value.
+    /// The dynamic dims among the given ones. (Those that a function uses are found when it runs.)
     #[doc(hidden)]
     fn open(&self) -> Vec<DimKey> {
         Vec::new()

@@ -9,12 +9,12 @@ use smallvec::SmallVec;
 
 /// An array of these elements in standard layout.
 ///
-/// Like `Array::from_shape_vec`, but checks only the number of elements. (All checks cost about as
-/// much as a product of two 4 x 4 matrices.)
+/// Like `Array::from_shape_vec`, but checks only the number of elements. (The checks of
+/// `from_shape_vec` cost about as much as a product of two 4 x 4 matrices.)
 ///
 /// # Panics
 ///
-/// If the number of elements does not match the shape.
+/// If the number of elements does not match the shape, or the shape is beyond ndarray's limit.
 #[inline]
 pub(crate) fn array<T, D: Dimension>(shape: D, data: Vec<T>) -> Array<T, D> {
     let wanted = shape.slice().iter().try_fold(1usize, |len, &size| len.checked_mul(size));
@@ -50,9 +50,9 @@ pub(crate) fn view<'a, T, D: Dimension>(
     for (at, &(size, stride)) in axes.iter().enumerate() {
         (sizes[at], strides[at]) = (size, if empty { 0 } else { stride.unsigned_abs() });
     }
-    // SAFETY: each position of the axes is one of the elements' own axes, and the elements are
-    // borrowed for `'a`. From the element at the far end of the reversed axes, all others are at
-    // nonnegative offsets.
+    // SAFETY: each position of the axes is a position of the elements' own axes, and the elements
+    // are borrowed for `'a`. From the element at the far end of the reversed axes, all others are
+    // at nonnegative offsets.
     let mut view = unsafe { RawArrayView::from_shape_ptr(sizes.strides(strides), first).deref_into_view() };
     for (at, _) in axes.iter().enumerate().filter(|(_, (_, stride))| *stride < 0) {
         view.invert_axis(Axis(at));

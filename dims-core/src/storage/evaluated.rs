@@ -31,8 +31,8 @@ use smallvec::SmallVec;
 /// axes `R`.
 pub struct Evaluated<T, S: Dims, R: Rank = Rank0> {
     data: Buffer<T>,
-    /// The index of the element at the origin. (With negative strides, other elements come before
-    /// it.)
+    /// The index of the element at position 0 of every axis. (With negative strides, other elements
+    /// come before it.)
     start: usize,
     named: S::Axes,
     positional: R::Axes,
@@ -123,14 +123,15 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         Evaluated { data, start: 0, named, positional, origin, marker: PhantomData }
     }
 
-    /// The same elements with another origin of the sizes: that of another tensor, or `None` for a
-    /// file.
+    /// The same elements with another origin of the sizes: that of another tensor, or `None` if no
+    /// source location gave the sizes, as for a file.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn with_origin(self, origin: Origin) -> Self {
         Evaluated { origin, ..self }
     }
 
-    /// Elements with arbitrary axes; `start` is the index of the element at the origin.
+    /// Elements with arbitrary axes; `start` is the index of the element at position 0 of every
+    /// axis.
     ///
     /// # Panics
     ///
@@ -183,14 +184,14 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         unsafe { View::new(self.as_ptr(), self.named, self.positional, (), self.origin) }
     }
 
-    /// A pointer to the element at the origin.
+    /// A pointer to the element at position 0 of every axis.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn as_ptr(&self) -> *const T {
         self.data.as_ptr().wrapping_add(self.start)
     }
 
-    /// A pointer to the element at the origin. All elements that the axes reach from it can be
-    /// written.
+    /// A pointer to the element at position 0 of every axis. All elements that the axes reach from
+    /// it can be written.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(super) fn as_mut_ptr(&mut self) -> *mut T
@@ -209,7 +210,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     ///
     /// # Panics
     ///
-    /// If their number differs.
+    /// If there are more or fewer elements in memory than before.
     #[cfg(feature = "std")]
     pub(crate) fn with_buffer(&self, data: Buffer<T>) -> Self {
         assert_eq!(data.len(), self.data.len(), "the number of elements stays the same");
@@ -218,8 +219,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         own
     }
 
-    /// Makes the elements the result of a step of a recorded program, in the same memory unless it
-    /// is shared.
+    /// Makes the elements those of `node`, such as a variable of a gradient, in the same memory
+    /// unless it is shared.
     #[cfg(feature = "std")]
     pub(crate) fn trace(&mut self, node: Arc<Node>)
     where
@@ -229,8 +230,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         self.tell_axes();
     }
 
-    /// Records the axes of the elements in the step that computed them, if any, and if the elements
-    /// are all of the memory and contiguous in some order of the axes.
+    /// Records the axes of the elements in the step that computed them, if there is one, and the
+    /// elements fill the memory contiguously in some order of the axes.
     #[cfg(feature = "std")]
     fn tell_axes(&self) {
         let Some(mark) = self.data.mark() else { return };
@@ -263,12 +264,13 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         self.data.is_unshared()
     }
 
-    /// The index of the element at the origin.
+    /// The index of the element at position 0 of every axis.
     pub(crate) fn start(&self) -> usize {
         self.start
     }
 
-    /// Whether the elements are traced by a recorded program.
+    /// Whether the elements are traced: they belong to a gradient, or to a function that is being
+    /// recorded.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn is_traced(&self) -> bool {
         self.data.is_traced()
@@ -395,12 +397,16 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         self.named.as_slice().iter().chain(self.positional.as_slice()).copied()
     }
 
-    /// All elements, in memory order.
+    /// All elements in the memory, in its order. (The axes may reach only some of them.)
     pub(crate) fn all(&self) -> &[T] {
         &self.data
     }
 
-    /// All elements, in memory order, mutable.
+    /// Like [`all`](Evaluated::all), for writing. If the memory is shared, it is copied first.
+    ///
+    /// # Panics
+    ///
+    /// If the elements are traced.
     #[track_caller]
     pub(crate) fn all_mut(&mut self) -> &mut [T]
     where
@@ -409,8 +415,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         &mut self.data
     }
 
-    /// The elements, if they are contiguous in this order of axes (dims first, then positional
-    /// axes), there are no others, and they are not traced.
+    /// The elements, if they are contiguous in this order of axes (numbered with dims first), there
+    /// are no others, and they are not traced.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn into_contiguous(self, order: &[usize]) -> Result<Vec<T>, Self>
     where
@@ -422,8 +428,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     /// The memory, shared with this tensor, if the elements are contiguous in this order of axes
     /// and there are no others.
     ///
-    /// `None` also if a recorded program knows the memory, even one that has ended: sharing the
-    /// memory would keep the program's steps alive.
+    /// `None` also if the elements are or were traced: sharing the memory would keep the steps of
+    /// the gradient or the recording alive.
     pub(crate) fn shared_contiguous(&self, order: &[usize]) -> Option<Buffer<T>> {
         #[cfg(feature = "std")]
         if self.data.mark().is_some() {
@@ -432,7 +438,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         if self.is_contiguous(order) { Some(self.data.clone()) } else { None }
     }
 
-    /// All elements, in memory order.
+    /// All elements in the memory, in its order. If the memory is shared, they are copied.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn into_vec(self) -> Vec<T>
     where
@@ -447,8 +453,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         self.data
     }
 
-    /// Whether the elements are contiguous in this order of axes (dims first, then positional axes)
-    /// and there are no others.
+    /// Whether the elements are contiguous in this order of axes (numbered with dims first) and
+    /// there are no others.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn is_contiguous(&self, order: &[usize]) -> bool {
         let axis = |at: usize| {
@@ -471,7 +477,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
 ///
 /// # Panics
 ///
-/// If `order` has a number twice.
+/// If `order` has a number twice, or one that no axis has.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 fn fill_contiguous([named, positional]: [&mut [Axis]; 2], order: &[usize], sizes: &[usize]) -> usize {
@@ -497,7 +503,7 @@ fn order_of_strides(strides: &[usize]) -> SmallVec<[usize; 8]> {
     order
 }
 
-/// Whether elements along these axes are contiguous, in any order of the axes.
+/// Whether elements along these axes are contiguous in some order of the axes.
 fn are_in_one_piece(mut axes: SmallVec<[Axis; 8]>) -> bool {
     axes.sort_by_key(|axis| axis.stride);
     let mut step: usize = 1;

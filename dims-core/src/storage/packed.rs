@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 /// Elements `E` that are contiguous in the order of the dims `L`, and have no other dims.
 ///
 /// If all operands of an expression are packed in one order, and the result is stored in that order
-/// or reduced along lines of the operands, rustc knows the loops except for their lengths.
+/// without the dims that are reduced, rustc knows the loops except for their lengths.
 #[repr(transparent)]
 pub struct Packed<E, L>(pub(crate) E, PhantomData<fn() -> L>);
 
@@ -16,7 +16,7 @@ impl<E, L> Packed<E, L> {
         Packed(elements, PhantomData)
     }
 
-    /// Like [`new`](Packed::new), for borrowed elements.
+    /// Like [`new`](Packed::new), for a reference to the elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn reference(elements: &E) -> &Self {
         // SAFETY: `Packed` is `repr(transparent)` over `E` (the other field has no size and an

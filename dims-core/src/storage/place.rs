@@ -57,14 +57,14 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
         let BoundAxes { offset, named, positional, indices } = read;
         let mut elements = elements.moved(offset);
         elements.assert_axes(named.as_slice(), positional.as_slice());
-        // SAFETY: binders take each new axis from the old ones, so each position is one of theirs,
-        // and different positions are different elements if they were so along the old axes.
-        // Indices have the size and the stride of the axis that they select from. The elements are
-        // borrowed exclusively for `'a`.
+        // SAFETY: as in `View::bound`, each position of the new axes is a position of the old ones.
+        // Without indices, different positions are different elements if this holds for the old
+        // axes. Indices have the size and the stride of the axis that they select from. The
+        // elements are borrowed exclusively for `'a`.
         unsafe { Place::new(elements.as_mut_ptr(), named, positional, indices, origin) }
     }
 
-    /// The elements at positions `start` to `start + len` along the dim `at`.
+    /// The elements at the positions `start..start + len` along the `at`th dim.
     ///
     /// # Panics
     ///

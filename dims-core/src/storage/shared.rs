@@ -1,5 +1,5 @@
-//! Elements that several tensors share, each with its own axes: slicing, broadcasting and splitting
-//! copy nothing.
+//! Elements that several streams share, each with its own axes: slicing and broadcasting copy
+//! nothing.
 
 use crate::storage::View;
 use crate::storage::axes::AxisBlock;

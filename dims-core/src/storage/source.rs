@@ -1,5 +1,5 @@
-//! Borrowed memory that can be bound to dims: ndarray arrays, slices, vectors, nested fixed-size
-//! arrays.
+//! Borrowed memory that can be bound to dims: ndarray arrays, slices, vectors and nested fixed-size
+//! arrays. (`crate::foreign` adds types of further crates.)
 
 use crate::types::rank::*;
 use crate::types::size::Static;
@@ -9,10 +9,10 @@ use kernels::memory::elements::{Elements, ElementsMut};
 use ndarray::{ArrayBase, Data, DataMut, Dimension, Ix0, Ix1, Ix2, Ix3, Ix4, Ix5, Ix6, IxDyn};
 use smallvec::SmallVec;
 
-/// The number of axes that need no allocation.
+/// The greatest number of axes that are stored without an allocation.
 const INLINE: usize = 6;
 
-/// Axes in memory.
+/// The axes of elements in memory.
 pub type Axes = SmallVec<[Axis; INLINE]>;
 
 /// A number of axes that is known only at run time.
@@ -44,9 +44,10 @@ pub unsafe trait Source {
     type Elem;
     /// [`Rank0`] to [`Rank26`], or [`RankDyn`].
     type Rank;
-    /// The static sizes of the axes, as nested pairs; `()` where the remaining sizes are unknown.
+    /// The static sizes of the first axes, as nested pairs that end in `()`. The sizes of any other
+    /// axes are only known at run time.
     type Sizes;
-    /// The first element and the axes.
+    /// A pointer to the first element, and the axes.
     #[doc(hidden)]
     fn raw(&self) -> (*const Self::Elem, Axes);
 }
@@ -57,7 +58,7 @@ pub unsafe trait Source {
 ///
 /// As for [`Source`], with exclusive access to distinct elements.
 pub unsafe trait SourceMut: Source {
-    /// The first element and the axes.
+    /// A pointer to the first element, and the axes.
     #[doc(hidden)]
     fn raw_mut(&mut self) -> (*mut Self::Elem, Axes);
 }
@@ -168,11 +169,12 @@ slices! {
     (T) Vec<T>, T;
 }
 
-/// Numbers, and fixed-size arrays of them, nested to any depth.
+/// Numbers, `bool`s, and fixed-size arrays of these, nested to any depth.
 ///
 /// # Safety
 ///
-/// A value must consist of `LEN` adjacent elements, where `LEN` is the product of the sizes.
+/// A value must consist of `LEN` adjacent elements, and [`sizes`](Nested::sizes) must append axes
+/// whose positions are exactly these elements.
 pub unsafe trait Nested {
     /// The innermost type.
     type Elem;
@@ -182,7 +184,7 @@ pub unsafe trait Nested {
     type Sizes;
     /// The number of elements of a value.
     const LEN: usize;
-    /// Appends the lengths.
+    /// Appends the axes of a value: their sizes are the lengths.
     fn sizes(axes: &mut Axes);
 }
 
@@ -204,8 +206,8 @@ scalars!(num_complex::Complex32, num_complex::Complex64);
 #[cfg(feature = "half")]
 scalars!(half::f16, half::bf16);
 
-// SAFETY: an array is its elements, one after the other, each of which is `T::LEN` innermost
-// elements.
+// SAFETY: an array is `N` adjacent values, each of which is `T::LEN` elements with the axes of
+// `T::sizes`.
 unsafe impl<T: Nested, const N: usize> Nested for [T; N] {
     type Elem = T::Elem;
     type Rank = <T::Rank as Rank>::Succ;

@@ -1,22 +1,23 @@
 //! All calls of kernels that read and write along strides without checking bounds.
 //!
-//! The strides stay within the elements for three reasons:
+//! The strides stay within the elements because of three facts:
 //!
 //! 1. *Elements come with the axes that reach them.* The types that hold both (`Evaluated`, `View`,
-//!    `Place` and the operands of patterns) have private fields. Their values are made only by
-//!    functions of `storage`, and by functions that assert that the axes stay within the memory.
+//!    `Place`, `SharedElements` and the operands of patterns) keep their fields to their own
+//!    modules. Their values are made only by functions of `storage`, and by functions that assert
+//!    that the axes stay within the memory.
 //! 2. *A row has the strides of those axes, at loops of their sizes.*
 //!    [`Shape`](crate::plan::shape::Shape) unifies the sizes of all operands' axes: a different
 //!    size is an error before anything runs. [`Expr::rows`](crate::expr::Expr::rows) writes, for
 //!    each operand, the stride of each axis at the loop that the axis was unified with, and 0 at
 //!    the others. `Expr` is sealed, so no other crate implements it.
-//! 3. *A nest keeps them.* [`Nest`] merges, splits and orders loops, and never exceeds their sizes.
-//!    [`Expr::kernel`](crate::expr::Expr::kernel) is called with the rows of the nest over which
-//!    the kernel runs.
+//! 3. *A nest visits only positions of these loops.* [`Nest`] merges, splits and orders loops, and
+//!    never exceeds their sizes. [`Expr::kernel`](crate::expr::Expr::kernel) is called with the
+//!    rows of the nest over which the kernel runs.
 //!
-//! So each position of the loops is, through a row, a position of the axes, which is an element.
-//! Builds with debug assertions check this for each row. The functions below state what else they
-//! rely on.
+//! So a row maps each position of the loops to a position of the axes, which is an element. Builds
+//! with debug assertions check this for each row, unless the offsets of computed indices are added
+//! to it. The functions below state what else they rely on.
 
 use crate::error::DimError;
 use crate::plan::direct::{ElementsAlong, Planned, ResultSizes, Roles};
@@ -46,12 +47,12 @@ use kernels::{reduce, scan};
 use smallvec::SmallVec;
 
 /// A position in an expression whose operands are each one contiguous line. Only [`each_in_line`]
-/// and [`each_into_line`] make one.
+/// and [`each_into_line`] make an `InLine`.
 #[derive(Clone, Copy)]
 pub struct InLine(usize);
 
-/// Computes an expression one element at a time. All operands have the same layout, each a line as
-/// long as the result. `element` computes the element at a position.
+/// Computes an expression one element at a time. All operands must have the same layout: one line
+/// that is as long as the result. `element` computes the element at a position.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn each_in_line<T: Copy + 'static>(
     to: Destination<'_, T>,
@@ -94,10 +95,12 @@ pub(crate) fn line<T>(
     Some(unsafe { elements.line(0, len) })
 }
 
-// (The products of sizes below may wrap only if an axis is empty, and then the product is 0.)
+// (Below, a product of sizes that is used as a length wraps only if an axis is empty, and it is 0
+// then.)
 
-/// Copies elements with the axes `own` to places with the axes `axes`, if these axes are equal and
-/// contiguous in their order. Returns the number of elements, or `None` if nothing was copied.
+/// Copies elements with the axes `own` to places with the axes `axes`, and returns their number.
+/// Returns `None`, without copying, unless both have the same axes and these are contiguous in
+/// their order.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn copy_line<'a, T: Copy>(
     elements: Elements<'_, T>,
@@ -120,8 +123,8 @@ pub(crate) fn copy_line<'a, T: Copy>(
     Some(len)
 }
 
-/// All places, if they have these sizes and are contiguous in the order of `axes`, which must be
-/// the places' own axes.
+/// All places, if they have the sizes `sizes` and are contiguous in the order of `axes`, which must
+/// be the places' own axes.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn line_mut<'a, T>(
     places: ElementsMut<'a, T>,
@@ -140,8 +143,8 @@ pub(crate) fn line_mut<'a, T>(
     Some(unsafe { places.line(len) })
 }
 
-/// A reader of elements along the next row of a nest. Active indices select from further axes of
-/// the elements.
+/// A reader of elements along `row`, a row of a nest. Active indices, those that are computed for
+/// each element, select from further axes of the elements.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn strided<'k, T: Element, X: GatherIndices, W: StrideKind>(
     elements: Elements<'k, T>,
@@ -170,7 +173,7 @@ pub(crate) fn copy_row<T: Element>(
 pub(crate) fn finish_parts<T: Element>(parts: InParts<T>) -> Vec<T> {
     // SAFETY: parts are side by side along the axis that they are joined along, or at separate
     // positions of the axes that they replace, so they do not overlap. All positions of a part were
-    // written: a part that fails to be computed is an error of the whole result.
+    // written: if a part cannot be computed, the whole result is an error.
     unsafe { parts.finish() }
 }
 
@@ -280,8 +283,9 @@ pub(crate) fn factor_over<'a, T: Num>(
     factor: ContractionFactor<'a, T>,
     strides: impl FnOnce(&[isize]) -> SmallVec<[isize; 8]>,
 ) -> ContractionFactor<'a, T> {
-    // SAFETY: the pattern's sizes are solved from those of the operand's axes. The strides of an
-    // axis that is a group are spread over its loops, whose sizes multiply to that of the axis.
+    // SAFETY: the pattern's sizes are solved from those of the operand's axes. The stride of an
+    // axis that is a group is spread over the loops of the group, whose sizes multiply to that of
+    // the axis.
     unsafe { factor.over(strides) }
 }
 
@@ -292,8 +296,9 @@ pub(crate) fn places<'a, T: Num>(
     sizes: &[usize],
     kept: &[usize],
 ) -> Target<'a, T> {
-    // SAFETY: `spread` made the strides from the axes of the places, whose sizes it compared with
-    // the loops'. Places are distinct, as the implementor of `SourceMut` promises.
+    // SAFETY: `kernels::contract::target::spread` made the strides from the axes of the places,
+    // whose sizes it compared with the loops'. Places are distinct, as the implementor of
+    // `SourceMut` promises.
     unsafe { Target::places(places, strides, sizes, kept) }
 }
 
@@ -346,18 +351,18 @@ pub(crate) fn collect_lowered<T: Element>(
     nest: &Nest,
     to: Destination<'_, T>,
 ) -> Result<Vec<T>, Error> {
-    // SAFETY: facts 1 to 3: an expression writes its operands in the order of their rows.
+    // SAFETY: facts 1 to 3: the operands of a program are in the order of their rows.
     unsafe { lowered::collect(program, nest, to) }
 }
 
-/// The input of a reduction: the elements of a program.
+/// The input of a reduction: the elements that a program computes.
 pub(crate) fn to_reduce_lowered<'a, T: Element>(
     program: &'a LoweredProgram<'a>,
     nest: &'a Nest,
     work: usize,
     count: usize,
 ) -> reduce::input::ReduceInput<'a, T> {
-    // SAFETY: facts 1 to 3: an expression writes its operands in the order of their rows.
+    // SAFETY: facts 1 to 3: the operands of a program are in the order of their rows.
     unsafe { reduce::input::ReduceInput::of_program(program, nest, work, count) }
 }
 
@@ -379,7 +384,7 @@ pub(crate) fn write_lowered<T: Element>(
     places: OutputSlots<'_, T>,
     offset: usize,
 ) {
-    // SAFETY: facts 1 to 3: an expression writes its operands in the order of their rows.
+    // SAFETY: facts 1 to 3: the operands of a program are in the order of their rows.
     unsafe { lowered::write(program, nest, places, offset) };
 }
 
@@ -403,6 +408,6 @@ pub(crate) fn lowered_scores<'k, T: Real>(
     bias: Option<&'k LoweredProgram<'k>>,
     rows: &mut OperandRows<'k>,
 ) -> Option<Box<dyn Change<T> + 'k>> {
-    // SAFETY: facts 1 to 3: an expression writes its operands in the order of their rows.
+    // SAFETY: facts 1 to 3: the operands of a program are in the order of their rows.
     unsafe { attention::lowered_scores(mask, bias, rows) }
 }

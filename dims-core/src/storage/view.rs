@@ -1,4 +1,4 @@
-//! Tensors that borrow their elements: the result of binding an array to dims.
+//! Tensors that borrow their elements, such as the result of binding an array to dims.
 
 use crate::error::Origin;
 use crate::storage::axes::{AxisBlock, permuted};
@@ -21,8 +21,8 @@ pub struct View<'a, T, S: Dims, R: Rank = Rank0, X = ()> {
     memory: PhantomData<(&'a [T], fn() -> S)>,
 }
 
-// SAFETY: a view is a shared borrow of its elements, which may go to another thread because `T` is
-// `Sync`. The pointer adds nothing to that.
+// SAFETY: a view is like `&[T]`, which may go to another thread because `T` is `Sync`; the indices
+// are `Send`.
 unsafe impl<T: Sync, S: Dims, R: Rank, X: Send> Send for View<'_, T, S, R, X> {}
 // SAFETY: a shared reference to a view is like `&&[T]`, a shared reference to its elements; the
 // indices are `Sync`.
@@ -50,8 +50,9 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
     ///
     /// # Safety
     ///
-    /// If no axis is empty, then for every position of the axes, and every in-range value of the
-    /// active indices, `start` offset by the strides is a valid element for `'a`.
+    /// If no axis is empty, then for every position of the axes, and every in-range value of those
+    /// `indices` that are computed for each element, `start` offset by the strides is a valid
+    /// element for `'a`.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) unsafe fn new(
         start: *const T,
@@ -63,18 +64,17 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
         View { start, named, positional, indices, origin, memory: PhantomData }
     }
 
-    /// A view of `elements` along the axes that binders have read. Binders split, pick, slice and
-    /// step along the elements' axes, so each position of the new axes is one of the old ones;
-    /// indices are checked against the axis that they select from.
+    /// A view of `elements` along the axes that binders make of the elements' own axes. Indices are
+    /// checked against the axis that they select from.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn bound(elements: Elements<'a, T>, read: BoundAxes<S, R, X>, origin: Origin) -> Self {
         let BoundAxes { offset, named, positional, indices } = read;
         let elements = elements.moved(offset);
         elements.assert_axes(named.as_slice(), positional.as_slice());
-        // SAFETY: binders take each new axis from the old ones: a part of one, several that it
-        // splits into, or its positions in larger or negative steps, with `offset` leading to the
-        // first element. So each position is one of the old axes; indices have the size and the
-        // stride of the axis that they select from.
+        // SAFETY: binders make axes of the old ones (by slicing, splitting, diagonals, other steps,
+        // or sums of dims), or add axes of size 1 or stride 0. `offset` leads to the first element.
+        // So each position of the new axes is a position of the old ones. Indices have the size and
+        // the stride of the axis that they select from.
         unsafe { View::new(elements.as_ptr(), named, positional, indices, origin) }
     }
 
@@ -133,7 +133,7 @@ impl<'a, T, S: Dims, R: Rank> View<'a, T, S, R> {
     ///
     /// # Panics
     ///
-    /// If `from` does not name each axis once, or the number of positional axes differs.
+    /// If `from` does not name each axis once, or the number of positional axes is not that of `R`.
     #[inline]
     pub(crate) fn permuted(
         elements: Elements<'a, T>,
@@ -146,7 +146,7 @@ impl<'a, T, S: Dims, R: Rank> View<'a, T, S, R> {
         let mut kept = R::Axes::filled(Axis::default());
         kept.as_mut_slice().copy_from_slice(positional);
         // SAFETY: these are all axes of the elements in another order, and broadcast axes, so each
-        // position is one of theirs. If a broadcast axis is empty, nothing is read.
+        // position is that of an element. If a broadcast axis is empty, nothing is read.
         unsafe { View::new(elements.as_ptr(), named, kept, (), origin) }
     }
 

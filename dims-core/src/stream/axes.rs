@@ -49,15 +49,15 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The axes `L` with a new one before or after the dim `A`. Other traits check that `A` is an axis
-/// and that the new dim is not. This one does not, because rustc computes the result's type even
+/// The axes `L` with a new axis before or after the dim `A`. Other traits check that `A` is an axis
+/// and that the new dim is not. This trait does not, because rustc computes the result's type even
 /// after it has reported such a mistake.
 pub trait Beside<A, L>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The axes with the new one before `A`.
+    /// The axes with the new axis before `A`.
     type Before: Dims;
-    /// The axes with the new one after `A`.
+    /// The axes with the new axis after `A`.
     type Behind: Dims;
 }
 impl<N, A, L> Beside<A, L> for N
@@ -86,8 +86,8 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A dim that can have one element and can replace the axis `A` as in [`TakesPlaceOf`], and that
-/// [keeps its role](KeepsRole).
+/// A dim that can have one element, can replace the axis `A` as in [`TakesPlaceOf`], and
+/// [keeps the role](KeepsRole) of `A`.
 pub trait KeptAs<A, L, D>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -16,8 +16,8 @@ use kernels::scalar::Element;
 use twins::panicking_twin;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
-    /// Inserts an axis `new` of one element before `axis`; free. Vollo's documentation calls this
-    /// unsqueeze. The new axis is never the data dimension.
+    /// Inserts an axis `new` of one element before `axis`. This is free. Vollo's documentation
+    /// calls it unsqueeze. The new axis is never the data dimension.
     ///
     /// ```text
     /// [a! b].unsqueeze(dim=0) -> [1 a! b]
@@ -83,7 +83,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// Replaces `one`, an axis of one element, with the dim `new`, along which the elements are
-    /// repeated. `new` must have a size. It can be the same dim: `x.broadcast(A, A.of(4))`.
+    /// repeated. `new` must have a size. It can be the same dim as `one`:
+    /// `x.broadcast(A, A.of(4))`.
     ///
     /// ```text
     /// [1 b!] -> [n b!]     free
@@ -127,8 +128,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Ok(out)
     }
 
-    /// Renames the dim `old` to `new`; free, and not recorded as an operation, because the hardware
-    /// has no names.
+    /// Renames the dim `old` to `new`. This is free, and not recorded as an operation, because axes
+    /// have no names on the hardware.
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -1,4 +1,5 @@
-//! Contractions: sums of products along a dim that two tensors share.
+//! Contractions of a stream with a constant or another stream: sums of products along a dim that
+//! both have.
 
 use super::Stream;
 use super::axes::IsData;
@@ -25,9 +26,9 @@ use kernels::scalar::{Element, Num};
 use twins::panicking_twin;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
-    /// The sum of products with a constant along the data dimension `axis`, which both must have.
-    /// The constant must have exactly one dim that the stream lacks. That dim replaces `axis`, and
-    /// is the data dimension of the result. All other shared dims are batched over.
+    /// The sum of products with a constant along the data dimension `axis`, which the constant must
+    /// have too. The constant must have exactly one dim that the stream lacks. That dim replaces
+    /// `axis`, and is the data dimension of the result. All other shared dims are batched over.
     ///
     /// ```text
     /// [b i j] @ [b j! k] -> [b i! k]
@@ -51,7 +52,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the operands have different sizes for a dim, or the result does not fit into memory.
+    /// If the operands have different sizes for a dim, a size given with `axis` is not its size, or
+    /// the result does not fit into memory.
     #[panicking_twin]
     pub fn try_contract<W: StreamConstant<T>, J: ContractedBy<L, D, W::Given>>(
         &self,
@@ -111,9 +113,9 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
 pub struct DynamicWeights<'a, T, L, D>(&'a Stream<T, L, D>);
 
 impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
-    /// The sum of products with a constant or another stream along `axis`, which both must have.
-    /// All other shared dims are batched over. The result has the axes of this stream, with `axis`
-    /// replaced by the dims that only the other operand has.
+    /// The sum of products with a constant or another stream along `axis`, which both operands must
+    /// have. All other shared dims are batched over. The result has the axes of this stream, with
+    /// `axis` replaced by the dims that only the other operand has.
     ///
     /// With a constant, the data dimension is kept, unless `axis` is the data dimension. In that
     /// case, the result is that of [`Stream::contract`].
@@ -142,7 +144,8 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the operands have different sizes for a dim, or the result does not fit into memory.
+    /// If the operands have different sizes for a dim, a size given with `axis` is not its size, or
+    /// the result does not fit into memory.
     #[panicking_twin]
     pub fn try_contract<W: Multiplier<T>, J: ContractedBy<L, D, W::Kind>>(
         &self,
@@ -156,7 +159,7 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
     }
 }
 
-/// A compile-time constant: a tensor. A stream is not a constant.
+/// A constant for the hardware, such as weights: a tensor. A stream is not a constant.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a constant of `{T}`",
     label = "a tensor of `{T}` is expected here: weights, or another constant",
@@ -165,7 +168,7 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
 pub trait StreamConstant<T>: Multiplier<T> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// [`ConstantOf`] with the dims of the constant, which rejects contractions that need dynamic
+    /// [`ConstantOf`] with the dims of the constant. It rejects contractions that need dynamic
     /// weights.
     type Given;
 }
@@ -266,7 +269,7 @@ pub trait ContractedBy<L, D, K>: DimRef {
     /// The axes of both operands.
     #[doc(hidden)]
     type Loops: Dims;
-    /// Whether it needs dynamic weights.
+    /// Whether the contraction needs dynamic weights.
     #[doc(hidden)]
     const DYNAMIC: bool;
 }

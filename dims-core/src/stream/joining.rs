@@ -37,8 +37,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the other sizes differ, there are no parts, a static or given size of the dim is not the
-    /// sum of the parts' sizes, or the result does not fit into memory.
+    /// If sizes along other axes differ, there are no parts, a static or given size of `axis` is
+    /// not the sum of the parts' sizes, or the result does not fit into memory.
     #[panicking_twin]
     pub fn try_concat<'a, A: AxisOf<L>>(
         axis: A,
@@ -58,8 +58,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Ok(out)
     }
 
-    /// Stacks the parts along a new axis `new` before `axis`; free, because the new axis is not the
-    /// data dimension.
+    /// Stacks the parts along a new axis `new` before `axis`. This is free on the hardware, because
+    /// the new axis is not the data dimension.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -72,8 +72,9 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If sizes differ, there are no parts, `new` already has a size other than the number of
-    /// parts, a size given with `axis` is not its size, or the result does not fit into memory.
+    /// If the parts' sizes differ, there are no parts, `new` already has a size other than the
+    /// number of parts, a size given with `axis` is not its size, or the result does not fit into
+    /// memory.
     #[panicking_twin]
     pub fn try_stack_before<'a, A: AxisOf<L>, N: NoAxisYet<L> + Beside<A, L>>(
         axis: A,
@@ -112,7 +113,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Self::stacked(axis, Self::position(axis) + 1, new, parts)
     }
 
-    /// Repeats the elements `times` times along an axis. The result equals the concatenation of
+    /// Repeats the elements `times` times along `axis`. The result equals the concatenation of
     /// `times` copies, and costs as much as one concatenation.
     ///
     /// ```text
@@ -130,8 +131,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the result does not fit into memory, or a static or given size of the dim is not that of
-    /// the result.
+    /// If the result does not fit into memory, or a static or given size of `axis` is not its size
+    /// in the result.
     #[panicking_twin]
     pub fn try_repeat<A: AxisOf<L>>(&self, axis: A, times: usize) -> Result<Self, DimError> {
         let out = Self::joined(axis, core::iter::once(self), times)?;

@@ -6,19 +6,18 @@ use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::fmt;
 
-/// The cost of an operation on hardware that streams its data dimension.
+/// The cost of an operation on hardware that streams the data dimension.
 ///
-/// The classes are from Vollo's documentation. They are costs on the hardware, not of running this
-/// library.
+/// The classes are from Vollo's documentation. They are costs on the hardware, not in this library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CostClass {
     /// No compute: the elements are not moved.
     Free,
     /// Almost no compute: a broadcast of the data dimension.
     CloseToFree,
-    /// The elements are computed.
+    /// The elements are computed or moved.
     Compute,
-    /// Computed, and generally slower: a reduction, a softmax or a running sum along a dim other
+    /// Compute, and generally slower: a reduction, a softmax or a running sum along a dim other
     /// than the data dimension, or a contraction with dynamic weights. Such a contraction can take
     /// longer and need more tensor RAM.
     Slower,
@@ -65,7 +64,7 @@ impl fmt::Display for StreamShape {
 /// One operation of a program on streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerEntry {
-    /// The operation with the dims that it names: `sum(Time)`.
+    /// The name of the operation, with its main arguments: `sum(Time)`.
     pub operation: String,
     /// The operands, including constants but not single numbers. For a concatenation or a stack,
     /// only the first part.
@@ -124,7 +123,8 @@ std::thread_local! {
 /// Runs `f`. Returns its result and the operations on streams that it ran on this thread, with the
 /// cost of each.
 ///
-/// Calls can be nested. Needs the feature `std`, because operations are recorded per thread.
+/// Calls can be nested. This function needs the feature `std`, because operations are recorded per
+/// thread.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -149,7 +149,7 @@ pub fn ledger<T>(f: impl FnOnce() -> T) -> (T, Ledger) {
 }
 
 /// A guard for an open list. When it is dropped, even during a panic, the list is closed, and its
-/// entries are added to the surrounding list.
+/// entries are added to the surrounding list, if any.
 #[cfg(feature = "std")]
 struct OpenList;
 

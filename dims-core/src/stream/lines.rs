@@ -41,7 +41,7 @@ macro_rules! along {
 }
 
 along! {
-    /// `e^x / sum along the axis of e^x`, without overflow.
+    /// `e^x / s`, where `s` is the sum of `e^x` along the axis, without overflow.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -52,8 +52,8 @@ along! {
     /// assert_eq!(y.to_array(), ndarray::array![[0.5, 0.5], [1.0, 0.0]]);
     /// ```
     softmax try_softmax [A: AxisOf<L>] [Real] scan::Softmax::<false>;
-    /// `x - ln(sum along the axis of e^x)`: the logarithm of the softmax, without loss of precision
-    /// where the softmax is small.
+    /// `x - ln(s)`, where `s` is the sum of `e^x` along the axis: the logarithm of the softmax,
+    /// without loss of precision where the softmax is small.
     log_softmax try_log_softmax [A: AxisOf<L>] [Real] scan::Softmax::<true>;
     /// The running sum along the axis: `out[i] = x[0] + .. + x[i]`.
     cumsum try_cumsum [A: AxisOf<L>] [Num] scan::Cumulate;

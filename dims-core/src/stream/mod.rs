@@ -1,11 +1,12 @@
 //! Streams: tensors with a *data dimension*, for hardware that streams along one dim.
 //!
-//! This module follows Vollo's documentation of the data dimension. On such hardware, every
-//! run-time tensor has one axis that is streamed. This axis determines which operations are
-//! possible and what they cost. Each operation has a rule for the data dimension of its result.
-//! Here rustc checks the rules: the type [`Stream<T, (A, B, C), B>`](Stream) lists the axes in
-//! order, followed by the data dimension. Vollo's notation for this type is `[a b! c]`. Constants,
-//! such as weights, are plain tensors without a data dimension.
+//! This module follows the documentation of Vollo, an inference accelerator. On such hardware,
+//! every run-time tensor has one axis that is streamed, the data dimension. This axis determines
+//! which operations are possible and what they cost. Each operation has a rule for the data
+//! dimension of its result. Here rustc checks the rules: the type
+//! [`Stream<T, (A, B, C), B>`](Stream) lists the axes in order, followed by the data dimension.
+//! Vollo's notation for this type is `[a b! c]`. Constants, such as weights, are plain tensors
+//! without a data dimension.
 //!
 //! | operation | rule | cost |
 //! |---|---|---|
@@ -16,9 +17,10 @@
 //! | [`broadcast`](Stream::broadcast) | `[1 b!] -> [n b!]` | free |
 //! | `broadcast` of the data dimension | `[a 1!] -> [a n!]` | close to free |
 //! | [`concat`](Stream::concat), [`repeat`](Stream::repeat) along the data dimension | `[a! b c] -> [(a * n)! b c]` | compute |
-//! | `concat`, `repeat` along another dim, [`stack_before`](Stream::stack_before) | `[a! b c] -> [a! (b * n) c]` | free |
+//! | `concat`, `repeat` along another dim | `[a! b c] -> [a! (b * n) c]` | free |
+//! | [`stack_before`](Stream::stack_before), [`stack_after`](Stream::stack_after) | `[a! b] -> [n a! b]` | free |
 //! | [`sum_keepdim`](Stream::sum_keepdim), .. along the data dimension | `[a! b] -> [1! b]` | compute |
-//! | [`sum`](Stream::sum), `sum_keepdim`, .. along another dim | `[a! b] -> [a!]` | slower |
+//! | [`sum`](Stream::sum), `sum_keepdim`, .. along another dim | `[a! b] -> [a!]`, `[a! b] -> [a! 1]` | slower |
 //! | [`softmax`](Stream::softmax), [`cumsum`](Stream::cumsum) along the data dimension | `[a! b] -> [a! b]` | compute |
 //! | `softmax`, `cumsum` along another dim | `[a! b] -> [a! b]` | slower |
 //! | [`contract`](Stream::contract) of the data dimension with a constant | `[b i j] @ [b j! k] -> [b i! k]` | compute |
@@ -27,12 +29,13 @@
 //! | [`flatten`](Stream::flatten), [`unflatten`](Stream::unflatten), [`reshape`](Stream::reshape) | `[a (n * b)! c] -> [a n b! c]` | free if the data dimension keeps its extent, else compute |
 //!
 //! All operations run with the kernels of this library, so you can test a model without the
-//! hardware. [`ledger()`] runs it and returns the cost of each operation. Free operations do not
-//! copy here either. The exceptions are `concat`, `repeat`, stacking, and reshapes of streams that
-//! are not contiguous.
+//! hardware. [`ledger()`] runs a closure and returns the cost of each of its operations. Free
+//! operations do not copy here either. The exceptions are `concat`, `repeat`, stacking, and
+//! reshapes of streams that are not contiguous.
 //!
-//! Mistakes in sizes are errors in `try_` methods, and panics in the others. Operators panic. Their
-//! `try_` form is [`try_zip_map`](Stream::try_zip_map).
+//! Mistakes in sizes are errors in `try_` methods, and panics in the others. The same holds for
+//! constants that cannot be computed, or that a gradient or a recorded function traces. Operators
+//! panic. The `try_` form of a binary operator is [`try_zip_map`](Stream::try_zip_map).
 //!
 //! # Example
 //!
@@ -117,8 +120,9 @@ use ledger::note;
 /// A tensor of `T` with ordered axes. The tuple `L` lists the axes, and `D` is the one that is the
 /// data dimension: `Stream<f32, (Time, Feat), Feat>` is `[time feat!]`.
 ///
-/// Made by [`stream`](Streamed::stream). Operations run immediately. Most of the operations that are
-/// free in the [table](self) share the elements of their operand, as a clone does.
+/// [`stream`](Streamed::stream) makes one from a tensor. Operations run immediately. Most of the
+/// operations that are free in the [table](self) share the elements of their operand, as a clone
+/// does.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -325,10 +329,10 @@ impl<T: Element + PartialEq, L: Dims, D: Brand> PartialEq for Stream<T, L, D> {
 
 /// Converts tensors to streams.
 pub trait Streamed: Computable<Rank = Rank0> {
-    /// Converts the tensor to a stream. `axes` lists all dims of the tensor, in the order of the
-    /// axes. `data` is one of them, the data dimension.
+    /// Converts the tensor to a stream. `axes` lists all dims of the tensor, in the order that the
+    /// stream's axes get. `data` is one of them, the data dimension.
     ///
-    /// For `[a b! c]`, write `x.stream((A, B, C), B)`. Use it for the inputs of a streaming
+    /// For `[a b! c]`, write `x.stream((A, B, C), B)`. Use `stream` for the inputs of a streaming
     /// program, and [`as_tensor`](Stream::as_tensor) for its outputs.
     ///
     /// ```
@@ -363,7 +367,7 @@ pub trait Streamed: Computable<Rank = Rank0> {
 
 impl<A: Computable<Rank = Rank0>> Streamed for A {}
 
-/// `O` names all dims of the tensor, so that none are left.
+/// The dims of a tensor that the axes `O` do not name. There must be none.
 pub trait StreamedWhole<O>: Dims {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -380,7 +384,8 @@ where
 }
 
 condition! {
-    /// The condition that the axes `O` are all dims of a tensor: the remaining dims `X` are empty.
+    /// The condition that the axes `O` are all dims of a tensor: the set `X` of the remaining dims
+    /// is empty.
     #[diagnostic::on_unimplemented(
         message = "the axes `{O}` lack the dims `{X}` of the tensor",
         label = "a stream names all its axes"

@@ -32,9 +32,10 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// (*) [a b! c] -> [a b! c]
     /// ```
     ///
-    /// The function gets a tensor whose axes are all inside `Rest`. It cannot name any of them, so
-    /// it cannot reduce, slice or contract them: its type proves that it is pointwise. Other
-    /// tensors in the function must not have dims.
+    /// The function gets a tensor whose axes are all inside `Rest`. If it is generic over these
+    /// axes, as `swish` is below, it cannot name any of them, so it cannot reduce, slice or
+    /// contract them: its type proves that it is pointwise. Other tensors in the function must not
+    /// add dims to the result.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -114,7 +115,7 @@ pub trait StreamOperand<T, L, D> {
     /// The elements.
     #[doc(hidden)]
     fn operand(&self) -> Self::Expr<'_>;
-    /// The axes with their sizes, if there are any.
+    /// The axes with their sizes; `None` for a single `T`.
     #[doc(hidden)]
     fn operand_shape(&self) -> Result<Option<StreamShape>, DimError>;
 }

@@ -52,8 +52,8 @@ macro_rules! reductions {
         impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {$(
             $(#[$doc])*
             ///
-            /// Reduces a dim that is not the data dimension; generally slower. The data dimension
-            /// is kept. See [`sum`](Stream::sum) for an example.
+            /// Reduces a dim that is not the data dimension, which is generally slower. The data
+            /// dimension is kept. See [`sum`](Stream::sum) for an example.
             #[panicking_twin]
             pub fn $try_name<A: ReducedAway<L, D>>(&self, axis: A) -> Result<Stream<T, A::Left, D>, DimError>
             where
@@ -113,9 +113,9 @@ reductions! {
     mean try_mean mean_keepdim try_mean_keepdim [Analytic] reducers::Mean, Empty::Allowed;
     /// The population variance, `mean of (x - mean)^2`.
     var try_var var_keepdim try_var_keepdim [Real] reducers::Variance { ddof: T::ZERO, root: false }, Empty::Allowed;
-    /// The greatest element. Having no elements is an error.
+    /// The greatest element. There must be at least one element.
     max try_max max_keepdim try_max_keepdim [Ordered] reducers::Max, Empty::Refused("max");
-    /// The least element. Having no elements is an error.
+    /// The least element. There must be at least one element.
     min try_min min_keepdim try_min_keepdim [Ordered] reducers::Min, Empty::Refused("min");
     /// `ln(sum of e^x)`, without overflow.
     logsumexp try_logsumexp logsumexp_keepdim try_logsumexp_keepdim [Real] reducers::LogSumExp(PhantomData), Empty::Allowed;

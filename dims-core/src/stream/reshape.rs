@@ -31,9 +31,9 @@ use smallvec::SmallVec;
 use twins::panicking_twin;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
-    /// Splits one axis into several dims, the last one fastest. One of their sizes may be unknown.
-    /// If the axis is the data dimension, the last dim becomes the data dimension, which keeps the
-    /// stride.
+    /// Splits one axis into several dims, of which the last varies fastest. One of their sizes may
+    /// be unknown. If the axis is the data dimension, the last dim becomes the data dimension,
+    /// which keeps the stride.
     ///
     /// ```text
     /// [a! (b * c)] -> [a! b c]       free
@@ -51,8 +51,9 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the product of the sizes is not the size of `whole`, more than one of them is unknown, or
-    /// a size given with `whole` is not its size.
+    /// If the product of the sizes is not the size of `whole`, more than one of them is unknown, a
+    /// size given with `whole` is not its size, or the elements must be copied and do not fit into
+    /// memory.
     #[panicking_twin]
     pub fn try_unflatten<W: AxisOf<L>, P: PartsOf<W> + TakesPlaceOf<W, L, D> + RolesUnflatten<W>>(
         &self,
@@ -89,8 +90,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If `whole` has a different size, a size given with a part is not its size, or the product of
-    /// the sizes overflows.
+    /// If `whole` has a different size, a size given with a part is not its size, the product of
+    /// the sizes overflows, or the elements must be copied and do not fit into memory.
     #[panicking_twin]
     pub fn try_flatten<P: UnitesIn<L, D>, W: UnitedOf<P, L, D>>(
         &self,
@@ -116,8 +117,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// not change, nor may the set of dims after it that have no static size. To flatten or
     /// unflatten dims without a static size after the data dimension, use
     /// [`flatten`](Stream::flatten) and [`unflatten`](Stream::unflatten), which keep the stride for
-    /// all sizes. A dim that the stream already has keeps its size unless another one is given. One
-    /// of the other dims may have an unknown size.
+    /// all sizes. A dim that the stream already has keeps its size unless another size is given.
+    /// One of the other dims may have an unknown size.
     ///
     /// ```text
     /// [a b c!] -> [b a c!]         the stride is 1 before and after
@@ -136,8 +137,9 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// If the number of elements or, because of dynamic sizes, the stride of the data dimension
-    /// would change, if more than one size is unknown or the unknown one cannot be inferred, or if
-    /// a new local dim already has another size.
+    /// would change, if more than one size is unknown or the unknown one cannot be inferred, if a
+    /// new local dim already has another size, or if the elements must be copied and do not fit
+    /// into memory.
     #[panicking_twin]
     pub fn try_reshape<P: ReshapeOf<L, D> + RolesKept<L>>(
         &self,
@@ -217,7 +219,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 }
 
-/// The names of dims as a tuple in source code.
+/// The names of dims in parentheses.
 fn tuple<P: DimList>() -> String {
     let names: Vec<&str> = P::KEYS.as_slice().iter().map(|key| key.name).collect();
     format!("({})", names.join(", "))
@@ -247,7 +249,8 @@ type HasData<P, D> = <<P as DimList>::Brands as DividesInto<D, ()>>::Holds;
 /// Whether none of the dims `P` is after the data dimension `D`.
 type NoneBehind<P, D> = <<<P as DimList>::Brands as DividesInto<D, ()>>::Behind as NestedPairs>::IsEmpty;
 
-/// A dim that can replace the adjacent axes `P` of `L` in a stream along `D`: no other axis has it.
+/// A dim that can replace the adjacent axes `P` of `L` in a stream along `D`: no other axis is the
+/// same dim.
 pub trait UnitedOf<P, L, D>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

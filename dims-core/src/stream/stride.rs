@@ -1,5 +1,6 @@
-//! Type-level strides: the product of the static sizes after an axis, and the dims without a static
-//! size after it.
+//! Type-level strides. The stride of an axis is the product of the sizes of the axes after it.
+//! Types represent it in two parts: the product of the static sizes, and the list of the dims
+//! without a static size.
 
 use crate::types::brand::Brand;
 use crate::types::set::list::NestedPairs;
@@ -7,14 +8,14 @@ use crate::types::set::ordered::Minus;
 use crate::types::set::{Bool, False};
 use crate::types::size::{SizeWith, SizesTogether};
 
-/// The first brand of a list whose stride is the product of the static size `S` and the dims `Q`;
-/// `D` if no brand has this stride.
+/// Finds the first brand of a list that has a given stride: the static size `S` times the sizes of
+/// the dims `Q`.
 pub trait WithStride<S, Q, D> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// [`True`](crate::types::set::True) or [`False`].
+    /// [`True`](crate::types::set::True) if a brand has this stride, else [`False`].
     type Holds: Bool;
-    /// The brand.
+    /// The brand, or `D` if no brand has this stride.
     type Data: Brand;
 }
 impl<S, Q, D: Brand> WithStride<S, Q, D> for () {

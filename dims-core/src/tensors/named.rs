@@ -1,4 +1,4 @@
-//! The tensor type, and methods that compute nothing.
+//! The tensor type, and methods that do not compute its elements.
 
 use crate::error::{DimError, unwrap};
 use crate::expr::{Expr, Operand};
@@ -44,12 +44,12 @@ pub type Tensor<T, D, R = typenum::U0> = Named<T, <D as SetOf>::Set, <R as RankO
 /// ```
 pub type TensorView<'a, T, D> = Named<T, <D as SetOf>::Set, Rank0, View<'a, T, <D as SetOf>::Set>>;
 
-/// A tensor of `T` with the set of dims `S` (sorted), the positional axes `R`, and the elements of
-/// `E`.
+/// A tensor of `T` with the set of dims `S` (sorted) and the positional axes `R`. Its elements come
+/// from `E`.
 ///
 /// By default the tensor owns its elements. Bound arrays and the results of elementwise operations
-/// are tensors too, with an `E` that borrows or computes the elements. They are computed when the
-/// tensor is reduced, ordered, assigned or `eval`uated.
+/// are tensors too: their `E` borrows the elements, or computes them when they are needed, for
+/// example when the tensor is reduced, ordered, assigned or `eval`uated.
 pub struct Named<T, S: Dims, R: Rank = Rank0, E = Evaluated<T, S, R>> {
     pub(crate) expr: E,
     marker: PhantomData<fn() -> (T, S, R)>,
@@ -90,7 +90,8 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     ///
     /// # Panics
     ///
-    /// If the sizes of operands conflict, a dim has no size, or `dim` has a different size.
+    /// If the sizes of operands conflict, a dim has no size, or a size given with `dim` is not its
+    /// size in the tensor.
     #[track_caller]
     pub fn size<D: DimRef + DimsOf<S, X>, X: Dims>(&self, dim: D) -> usize {
         let shape = unwrap(self.unified_shape());
@@ -128,7 +129,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     ///
     /// # Panics
     ///
-    /// If operands of the tensor have different sizes for one axis.
+    /// If the sizes of operands conflict.
     #[track_caller]
     pub fn shape(&self) -> Vec<usize>
     where
@@ -141,7 +142,8 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     ///
     /// # Panics
     ///
-    /// If the sizes of operands conflict, a dim has no size, or the number overflows.
+    /// If the sizes of operands conflict, a dim has no size, or the product of the sizes other than
+    /// 0 overflows `isize`.
     #[track_caller]
     pub fn len(&self) -> usize {
         let shape = unwrap(self.unified_shape());
@@ -219,7 +221,8 @@ impl AllOrdered for () {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The position of a dim among the loops. The types guarantee that the tensor has this dim.
+/// The position of a dim among the axes of a shape. The types guarantee that the tensor has this
+/// dim.
 #[inline]
 pub(crate) fn position(shape: &Shape, dim: DimInfo<'_>) -> usize {
     shape.position(&dim.key()).expect("the dim is one of the tensor's")

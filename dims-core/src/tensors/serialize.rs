@@ -1,9 +1,10 @@
 //! `serde` support (feature `serde`): a tensor without positional axes is written as the names of
 //! its dims, their sizes, and its elements in the order of these dims.
 //!
-//! Deserialising checks names and sizes: a tensor with other dims is an error. The dims of the type
-//! must be sorted, as those of every `Tensor<T, ..>` are; a `Named<T, ..>` with dims out of order
-//! does not compile.
+//! Deserializing is an error if the names or their order are not those of the type, if a size is
+//! not a dim's static size or not the size of its prime, or if the number of elements does not fit
+//! the sizes. The dims of the type must be sorted, as those of every `Tensor<T, ..>` are; a
+//! `Named<T, ..>` with dims out of order does not implement `Deserialize`.
 
 use crate::expr::Expr;
 use crate::expr::step::check_unrecorded;
@@ -61,11 +62,17 @@ impl<'de, T: Element + Deserialize<'de>, S: Dims> Visitor<'de> for Fields<T, S> 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
         let (mut names, mut sizes, mut elements) = (None, None, None);
         while let Some(field) = fields.next_key::<String>()? {
-            match field.as_str() {
-                "dims" => names = Some(fields.next_value()?),
-                "sizes" => sizes = Some(fields.next_value()?),
-                "elements" => elements = Some(fields.next_value()?),
-                _ => drop(fields.next_value::<IgnoredAny>()?),
+            let is_second = match field.as_str() {
+                "dims" => names.replace(fields.next_value()?).is_some(),
+                "sizes" => sizes.replace(fields.next_value()?).is_some(),
+                "elements" => elements.replace(fields.next_value()?).is_some(),
+                _ => {
+                    fields.next_value::<IgnoredAny>()?;
+                    false
+                }
+            };
+            if is_second {
+                return Err(A::Error::custom(format!("duplicate field `{field}`")));
             }
         }
         let missing = |field| A::Error::missing_field(field);
@@ -77,7 +84,7 @@ impl<'de, T: Element + Deserialize<'de>, S: Dims> Visitor<'de> for Fields<T, S> 
     }
 }
 
-/// The tensor, if the names are those of `S` and the sizes fit the elements.
+/// The tensor, if the names are those of `S`, and the sizes fit `S` and the elements.
 fn assemble<T: Element, S: Dims, F: Error>(
     names: Vec<String>,
     sizes: Vec<usize>,

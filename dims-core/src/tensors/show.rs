@@ -1,4 +1,4 @@
-//! `Debug`, `Display` and `PartialEq` of tensors.
+//! `Debug`, `Display`, `PartialEq` and the comparisons of `approx` for tensors.
 
 use crate::error::unwrap;
 use crate::expr::Expr;
@@ -24,7 +24,8 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
         Ok((data, shape))
     }
 
-    /// Writes the elements, then `axes` with their sizes.
+    /// Writes the elements, then the text that `axes` makes from the sizes. If the elements cannot
+    /// be computed, writes the error instead.
     pub(crate) fn show(
         &self,
         f: &mut fmt::Formatter<'_>,
@@ -54,7 +55,8 @@ fn dims<S: Dims>(sizes: &[usize]) -> String {
 /// Writes elements with their `Debug`. (ndarray's own `Debug` adds shape and strides, which the
 /// dims make redundant.)
 pub(crate) fn debugged<T: Element>(view: &ArrayViewD<'_, T>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    // Formatted here, because a precision would truncate the text.
+    // Width and precision are applied here, to the elements. `Shown` ignores them, because a
+    // precision would truncate its text.
     let shown = view.map(|element| {
         Shown(match (f.width(), f.precision()) {
             (Some(width), Some(precision)) => format!("{element:width$.precision$?}"),
@@ -82,7 +84,7 @@ impl<T: Element + fmt::Display, S: Dims, R: Rank, E: Expr<Elem = T>> fmt::Displa
     }
 }
 
-/// Text whose `Debug` and `Display` are the text itself.
+/// Text whose `Display` is the text itself, whatever the width and the precision.
 #[derive(Clone)]
 struct Shown(String);
 
@@ -92,8 +94,8 @@ impl fmt::Display for Shown {
     }
 }
 
-/// Panics if a function is being recorded and a tensor depends on its inputs: the program cannot
-/// branch on the result.
+/// Panics if one of the tensors depends on inputs of a function that is being recorded: the
+/// recorded program could not branch on the result of the comparison.
 #[track_caller]
 fn check_compared<T: Element, S: Dims, R: Rank, E1: Expr<Elem = T>, E2: Expr<Elem = T>>(
     a: &Named<T, S, R, E1>,

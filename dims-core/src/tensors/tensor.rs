@@ -39,7 +39,7 @@ pub trait AsTensor: Sized {
     fn borrowed(&self) -> BorrowedExpr<'_, Self::Expr>;
 }
 
-/// A borrowed expression, or the expression made for a dim.
+/// An expression that is borrowed, or made for a dim or for a reference to a tensor.
 #[doc(hidden)]
 pub enum BorrowedExpr<'a, E> {
     Reference(&'a E),
@@ -58,9 +58,9 @@ impl<E> Deref for BorrowedExpr<'_, E> {
     }
 }
 
-/// A tensor whose elements can be computed: every [`AsTensor`] whose expression is an [`Expr`]. It
-/// is a separate bound, because otherwise rustc would prove it again at every operation, down to
-/// the leaves of the expression.
+/// A tensor whose elements can be computed: every [`AsTensor`] whose expression is an [`Expr`].
+/// This bound is not part of [`AsTensor`], because rustc would then prove it again at every
+/// operation, down to the leaves of the expression.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor",
     label = "a tensor is expected here",
@@ -77,8 +77,9 @@ impl<A: AsTensor<Elem: Element, Expr: Expr<Elem = <A as AsTensor>::Elem>>> Compu
 
 /// A tensor that can be computed on its own: each of its dims has a size.
 ///
-/// A declared dim used as a value takes its size from the tensors that it is combined with, as in
-/// `x * Seq.cast::<f32>()`. Without such a tensor, give it a size: `Seq.of(8).cast::<f32>()`.
+/// If a declared dim without a static size is used as a value, it takes its size from the tensors
+/// that it is combined with, as in `x * Seq.cast::<f32>()`. Without such a tensor, give it a size:
+/// `Seq.of(8).cast::<f32>()`.
 ///
 /// Use this trait as the bound of functions that compute any kind of tensor:
 ///
@@ -110,7 +111,7 @@ type OpenOf<A> = <<A as AsTensor>::Expr as Expr>::Open;
 /// The first dim without a size, or [`Nothing`](crate::types::set::Nothing).
 type Unsized<A> = <OpenOf<A> as Without<<A as AsTensor>::Expr>>::First;
 
-/// The tensor, after checking that sizes carried by `dims` are the tensor's: see
+/// The tensor, after checking that sizes given with `dims` are the tensor's: see
 /// [`Of`](crate::types::dim::Of).
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn checked<A: Computable, D: DimList>(tensor: A, dims: &D) -> Result<NamedOf<A>, DimError> {
@@ -119,7 +120,7 @@ pub(crate) fn checked<A: Computable, D: DimList>(tensor: A, dims: &D) -> Result<
     Ok(tensor)
 }
 
-/// The expression of the tensor, after checking that sizes carried by `dims` are the tensor's.
+/// The expression of the tensor, after checking that sizes given with `dims` are the tensor's.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn read_checked<'t, A: Computable, D: DimList>(
     tensor: &'t A,

@@ -29,16 +29,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The file is a safetensors file. Tensors are named as follows:
+//! A checkpoint is a safetensors file. Tensors are named as follows:
 //!
 //! * `network.layers.3.weight`: the tensor `layers.3.weight` of a value added as `network`.
-//! * `optimizer.mean.layers.3.weight`: a moment of an optimizer added as `optimizer`.
-//! * `optimizer.master.layers.3.weight`: the master weights of a parameter in half precision.
+//! * `optimizer.mean.layers.3.weight`: the moment `mean` of the parameter `layers.3.weight`, of an
+//!   optimizer added as `optimizer`.
+//! * `optimizer.master.layers.3.weight`: the master weights of this parameter, if it is in half
+//!   precision.
 //!
 //! The metadata has the names of a tensor's dims under `dims of <tensor>`. For each optimizer, it
-//! has the kind and moments under `state of <optimizer>`, and the number of steps under
-//! `steps of <optimizer>`. A parameter that has taken fewer steps, because it was frozen or added
-//! later, has its own number under `steps in <optimizer> of <parameter>`. In Python:
+//! has the kind and the names of the moments under `state of <optimizer>`, and the number of steps
+//! under `steps of <optimizer>`. A parameter that has taken fewer steps, because it was frozen or
+//! added later, has its own number under `steps in <optimizer> of <parameter>`. In Python:
 //!
 //! ```text
 //! with safetensors.safe_open("network.safetensors", "np") as file:
@@ -46,9 +48,9 @@
 //!     dims = file.metadata()["dims of network.weight"]    # "In, Out"
 //! ```
 //!
-//! In a file without names of dims, for example from Python, the axes of each tensor must be in the
-//! order in which one `dims!` declares its dims. (Dims of different `dims!` calls have no fixed
-//! order, so a tensor with such dims needs their names.)
+//! If the file does not name a tensor's dims, for example because it is from Python, the axes must
+//! be in the order in which `dims!` declares these dims. (Dims of different `dims!` calls have no
+//! fixed order, so the file must name the dims of a tensor that combines them.)
 //!
 //! With the feature `npy`, a checkpoint can also be an `.npz` archive. [`Checkpoint::save_npz`]
 //! writes it, and [`Saved::open`] reads both formats. The names of dims are in the headers of the
@@ -95,26 +97,27 @@ impl Checkpoint {
         Self::default()
     }
 
-    /// Adds all tensors of a value, except those of fields with `#[parameters(constant)]`. Their
-    /// names start with `name`; if it is `""`, they have no prefix.
+    /// Adds all tensors of a value, except those of fields with `#[parameters(constant)]`. The
+    /// names of the added tensors start with `name`, or have no prefix if `name` is `""`.
     ///
     /// # Errors
     ///
     /// If a tensor has positional axes, two dims with the same name, or an element type that the
-    /// format lacks, or if there already is a tensor with its name. The state of an optimizer has
-    /// positional axes: [`put_optimizer`](Checkpoint::put_optimizer) adds it.
+    /// format lacks; if its name is `__metadata__`, which the format reserves; if there already is
+    /// a tensor with its name, or an entry `dims of` this name in the metadata; or if a gradient or
+    /// a recorded function traces the tensor. As [`Parameters`], the state of an optimizer has
+    /// positional axes: add it with [`put_optimizer`](Checkpoint::put_optimizer).
     pub fn put<P: Parameters>(&mut self, name: &str, parameters: &P) -> Result<&mut Self, FileError> {
         self.put_where(name, parameters, StoredFloats::Same)?;
         Ok(self)
     }
 
     /// Like [`put`](Checkpoint::put), but rounds floats of type `f32` or `f64` to `f16`, for
-    /// inference in half the space or less. [`Saved::converting_floats`] reads them as any float
-    /// type.
+    /// inference in half the space or less. With [`Saved::converting_floats`], they can be loaded
+    /// as any float type.
     ///
-    /// The greatest finite `f16` is 65,504. Floats that round to more are stored as infinity.
-    /// Running variances can be that large; [`put_bf16`](Checkpoint::put_bf16) has the range of
-    /// `f32`.
+    /// The greatest finite `f16` is 65,504. Floats that round to more become infinite. Running
+    /// variances can be that large; [`put_bf16`](Checkpoint::put_bf16) has the range of `f32`.
     ///
     /// # Errors
     ///
@@ -135,7 +138,7 @@ impl Checkpoint {
     ///
     /// # Errors
     ///
-    /// As for [`put`](Checkpoint::put), and if there already is a number of steps under this name.
+    /// As for [`put`](Checkpoint::put), and if there already is an optimizer with this name.
     pub fn put_optimizer<P: Parameters, O: Optimizer<P>>(
         &mut self,
         name: &str,
@@ -230,7 +233,8 @@ impl Checkpoint {
     ///
     /// # Errors
     ///
-    /// If NumPy lacks an element type (`bf16`).
+    /// If NumPy lacks an element type (`bf16`), the names of a tensor's dims are too long for a
+    /// header, or the content exceeds the limits of an archive.
     #[cfg(feature = "npy")]
     pub fn to_npz(&self) -> Result<Vec<u8>, FileError> {
         self.file.to_npz()
@@ -279,8 +283,8 @@ impl<B: AsRef<[u8]>> Saved<B> {
         Ok(Saved { file: File::new(bytes)?, path: None, converting: false })
     }
 
-    /// Lets [`load`](Saved::load) convert floats to another float type, with rounding. Without
-    /// this, other element types are an error.
+    /// Lets [`load`](Saved::load) convert floats to another float type, with rounding. Without this
+    /// call, a tensor with another element type is an error.
     #[must_use]
     pub fn converting_floats(self) -> Self {
         Saved { converting: true, ..self }
@@ -312,10 +316,11 @@ impl<B: AsRef<[u8]>> Saved<B> {
     /// # Errors
     ///
     /// As for [`load`](Saved::load). It is also an error if there is no number of steps under this
-    /// name, or if the saved optimizer had other moments: Adam's state cannot be loaded into
-    /// [`Lion`](crate::training::optim::Lion). [`Adam`](crate::training::optim::Adam) and
-    /// [`AdamW`](crate::training::optim::AdamW) have the same moments, so either can continue from
-    /// the state of the other.
+    /// name, if a number of steps is invalid, or if the saved optimizer had other moments: Adam's
+    /// state cannot be loaded into [`Lion`](crate::training::optim::Lion).
+    /// [`Adam`](crate::training::optim::Adam) and [`AdamW`](crate::training::optim::AdamW) have the
+    /// same moments if both or neither use `amsgrad`, so either can then continue from the state of
+    /// the other.
     pub fn load_optimizer<P: Parameters, O: Optimizer<P>>(
         &self,
         name: &str,
@@ -344,7 +349,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
             steps
                 .map(|steps| steps.parse::<u64>())
                 .transpose()
-                .map_err(|_| refused(name, "its step count is not an integer"))
+                .map_err(|_| refused(name, "its step count is not an unsigned integer of 64 bits"))
         };
         let all = steps(&steps_of(name), name)?
             .ok_or_else(|| refused(name, "the file has no optimizer of this name"))?;
@@ -465,7 +470,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
     }
 }
 
-/// The moments in files of older versions, which do not name the optimizer.
+/// The names of the moments in files that do not name the optimizer, from older versions.
 const MOMENTS: [&str; 3] = ["mean", "square", "velocity"];
 
 /// The name under which master weights are stored.
@@ -486,14 +491,14 @@ fn steps_of(optimizer: &str) -> String {
     format!("steps of {optimizer}")
 }
 
-/// The key starts with `steps in`, so that it differs from every key of [`steps_of`]. With
-/// `steps of` and a [joined](below) name, it could be the key of an optimizer: of this one for a
-/// parameter with the name `""`, or of another one whose name is, for example, `optimizer.weight`.
+/// The key for a parameter's own number of steps. It starts with `steps in`, so it differs from
+/// every key of [`steps_of`]. A key such as `steps of optimizer.weight` could also be the one of an
+/// optimizer with the name `optimizer.weight`.
 fn steps_in(optimizer: &str, parameter: &str) -> String {
     format!("steps in {optimizer} of {parameter}")
 }
 
-/// Joins a name and the name of a part with a dot. Either can be empty.
+/// Joins a name and the name of a part with a dot, or without one if either is empty.
 fn below(name: &str, part: &str) -> String {
     let dot = if name.is_empty() || part.is_empty() { "" } else { "." };
     format!("{name}{dot}{part}")

@@ -1,4 +1,4 @@
-//! Optimizers, schedules, and checkpoints of their state.
+//! Optimizers, learning rate schedules, and checkpoints.
 
 #[cfg(feature = "safetensors")]
 pub mod checkpoint;

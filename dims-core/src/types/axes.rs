@@ -1,8 +1,8 @@
-//! Fixed-size blocks of axes, one block for each set of dims.
+//! Fixed-size blocks of axes: one type of block for each set of dims, and one for each rank.
 //!
 //! The axes of a set with an unknown rest (`Rest<B>`) are those of the named dims followed by those
 //! of `B`. Their number is known once `B` is, so they are stored on the stack. [`Cons`] puts one
-//! block after the other.
+//! block after another.
 
 pub use kernels::memory::axes::Axis;
 
@@ -15,7 +15,7 @@ pub type OneAxis = [Axis; 1];
 /// # Safety
 ///
 /// The type must consist of exactly [`AxisBlock::LEN`] values of [`Axis`], one after the other,
-/// with no other bytes.
+/// with no other bytes, and have the alignment of [`Axis`].
 pub unsafe trait AxisBlock: Copy + Send + Sync + 'static {
     /// The number of axes.
     const LEN: usize;
@@ -27,22 +27,22 @@ pub unsafe trait AxisBlock: Copy + Send + Sync + 'static {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn as_slice(&self) -> &[Axis] {
         // A pointer rather than `from_raw_parts`, which checks it in each unoptimized call.
-        // SAFETY: an implementor consists of exactly `LEN` axes without padding, so `self` is valid
-        // for reading them, and the slice borrows `self`.
+        // SAFETY: an implementor consists of exactly `LEN` axes without padding and is aligned like
+        // them, so `self` is valid for reading them, and the slice borrows `self`.
         unsafe { &*core::ptr::slice_from_raw_parts((self as *const Self).cast(), Self::LEN) }
     }
 
     /// The axes in order, mutable.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn as_mut_slice(&mut self) -> &mut [Axis] {
-        // SAFETY: an implementor consists of exactly `LEN` axes without padding, so `self` is valid
-        // for reading and writing them. The borrow of `self` is exclusive, and any axes make a
-        // valid block.
+        // SAFETY: an implementor consists of exactly `LEN` axes without padding and is aligned like
+        // them, so `self` is valid for reading and writing them. The borrow of `self` is exclusive,
+        // and any axes make a valid block.
         unsafe { &mut *core::ptr::slice_from_raw_parts_mut((self as *mut Self).cast(), Self::LEN) }
     }
 }
 
-// SAFETY: an array of `N` axes is `N` axes.
+// SAFETY: an array of `N` axes is `N` axes, with the alignment of one.
 unsafe impl<const N: usize> AxisBlock for [Axis; N] {
     const LEN: usize = N;
 
@@ -57,8 +57,8 @@ unsafe impl<const N: usize> AxisBlock for [Axis; N] {
 #[repr(C)]
 pub struct Cons<H, T>(H, T);
 
-// SAFETY: `repr(C)` puts `T` directly after `H`: both have the alignment of `Axis` (or are empty
-// and no more aligned), whose size is a multiple of it, so there is no padding.
+// SAFETY: both blocks have the alignment of `Axis`, and their sizes are multiples of it. So
+// `repr(C)` puts `T` directly after `H`, without padding, and the pair has the same alignment.
 unsafe impl<H: AxisBlock, T: AxisBlock> AxisBlock for Cons<H, T> {
     const LEN: usize = H::LEN + T::LEN;
 
@@ -73,7 +73,8 @@ unsafe impl<H: AxisBlock, T: AxisBlock> AxisBlock for Cons<H, T> {
 ///
 /// # Panics
 ///
-/// If the sizes do not multiply to `len`, or `order` does not name each axis once.
+/// If there is not one size for each axis, the sizes do not multiply to `len`, or `order` does not
+/// name each axis once.
 pub(crate) fn in_order<X: AxisBlock>(len: usize, order: &[usize], sizes: &[usize]) -> X {
     let mut axes = X::filled(Axis::new(usize::MAX, 0));
     assert!(order.len() == X::LEN && sizes.len() == X::LEN, "one size for each axis");

@@ -3,11 +3,11 @@
 //! Stable Rust cannot ask whether two types differ, so the comparison is computed. Each brand
 //! carries a *key*, a list of base 16 digits as types, and [`CompareKeys`] walks two keys to the
 //! first digit that differs. The first digits are the dim's position inside its `dims!` invocation,
-//! so dims declared together sort in order of declaration. The others are a hash of the location of
-//! the declaration and the dim's name.
+//! so dims declared together sort in order of declaration. The others are a hash of the package,
+//! the location of the declaration and the dim's name.
 //!
 //! Hashes can collide, but two different brands with the same key never unify: where keys compare
-//! as [`Equal`], the impl requires the very same type, and rustc rejects anything else.
+//! as [`Equal`], the types must be the same, or rustc reports an error.
 
 use crate::error::Origin;
 use crate::types::axes::{AxisBlock, OneAxis};
@@ -18,18 +18,18 @@ use crate::types::set::{DimKey, Dims, Keys};
 use crate::types::size::{Dyn, Size};
 use core::marker::PhantomData;
 
-/// A dimension, as a type. `dims!` makes them.
+/// A dimension, as a type. `dims!` makes such types.
 ///
 /// A declared dim (`pub struct Batch;`) is its own brand and value. A local dim `i` has the brand
-/// `i<'_>`, whose invariant lifetime is unique to one execution of the `dims!` that made it, and
-/// the value `&Dim<i<'_>>`.
+/// `i<'_>`, whose invariant lifetime is unique to one execution of the `dims!` that made it, and a
+/// value of the type `&Dim<i<'_>>`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dimension",
     label = "a dim is expected here",
     note = "declare dims with `dims! {{ pub struct Batch; }}`, or local ones with `dims!(i, j);`"
 )]
 pub trait Brand: SetElement + Sized {
-    /// [`SetElement::Key`] as a number, for use at run time.
+    /// A number that identifies [`SetElement::Key`], for use at run time.
     #[doc(hidden)]
     const ID: u64 = Self::KEYS.only().id;
     /// [`Dyn`], or [`Static<N>`](crate::types::size::Static).
@@ -40,7 +40,7 @@ pub trait Brand: SetElement + Sized {
     /// The dim's meaning: a [`Role`](crate::types::role::Role), or [`Undenoted`]. The bound `Role`
     /// is checked where a dim is named, not here, so a type that is not a role gives one error.
     type Role;
-    /// The value that a dim is made from; for a local dim, it has the brand's lifetime.
+    /// The type of the value that a dim is made from; for a local dim, it has the brand's lifetime.
     #[doc(hidden)]
     type Anchor;
     /// The name, as written where the dim was declared.
@@ -262,14 +262,14 @@ impl CompareKeys<Inner> for Inner {
 
 macro_rules! loop_brand {
     ($($letter:ident)*) => {
-        /// The brand of a loop variable of `tensor!` or `einsum!`: its position among the loops and
-        /// the letters of its name.
+        /// The brand of a loop variable of `tensor!`, `einsum!` or `gather!`: the position of its
+        /// name among the names of the loops, and the letters of the name.
         ///
-        /// The result of the macro never has such a dim. It only meets the dims of its own
-        /// comprehension and of the operands, never those of another comprehension, so its key
-        /// needs no hash: it is the position, then [`Inner`]. All comprehensions share the type, so
-        /// rustc does not check a new declaration for each. Its ID has bit 63, which no other ID
-        /// has.
+        /// The result of the macro never has such a dim. A loop variable only meets the dims of its
+        /// own call and of the operands, never those of another call, so its key needs no hash: the
+        /// key is the position, then [`Inner`]. Calls share these types, so rustc does not check a
+        /// new declaration for each call. The ID of a loop variable has bit 63, which no ID of a
+        /// dim that users name has.
         pub enum LoopVar<const AT: usize, $(const $letter: char = '\0'),*> {}
 
         impl<const AT: usize, $(const $letter: char),*> LoopVar<AT, $($letter),*> {
@@ -363,10 +363,10 @@ impl<const N: usize> Text<N> {
     }
 }
 
-/// A position among the loops of a comprehension.
+/// A position among the names of the loops of a macro call.
 pub struct AtPlace<const AT: usize>;
 
-/// A position that a loop can have.
+/// A position that the name of a loop can have.
 pub trait HasPlace {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -61,19 +61,20 @@ pub struct False;
 pub trait Bool {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// Whether it is [`True`].
+    /// Whether this is [`True`].
     const VALUE: bool;
-    /// `Y` if it is [`True`], otherwise `N`. Both are evaluated; to evaluate only one, use a trait.
+    /// `Y` if this is [`True`], otherwise `N`. Both are evaluated; to evaluate only one, use a
+    /// trait.
     type If<Y, N>;
     /// [`If`](Bool::If) for brands.
     type Pick<Y: Brand, N: Brand>: Brand;
-    /// `Y` if it is [`True`], otherwise [`Nothing`].
+    /// `Y` if this is [`True`], otherwise [`Nothing`].
     type OrNothing<Y: MaybeDim>: MaybeDim;
     /// [`True`] if this and `V` are both [`True`].
     type And<V: Bool>: Bool;
     /// [`True`] if this or `V` is [`True`].
     type Or<V: Bool>: Bool;
-    /// `V` if it is [`True`], otherwise [`True`].
+    /// `V` if this is [`True`], otherwise [`True`].
     type Implies<V: Bool>: Bool;
     /// [`True`] if exactly one of this and `V` is [`True`].
     type Differs<V: Bool>: Bool;
@@ -113,15 +114,15 @@ macro_rules! booleans {
 
 booleans!(True False, B1 B0);
 
-/// Stands in place of a dim if no dim violates the condition.
+/// Stands in place of a dim where there is none.
 pub struct Nothing;
 
-/// The dim that violates a condition, or [`Nothing`].
+/// A dim, such as the first that violates a condition, or [`Nothing`].
 ///
-/// The traits that carry messages are implemented for [`True`], not for the dim or the set, for two
-/// reasons. If a failed bound has the same `Self` as the method's own bound, rustc reports the
-/// method's bound instead. And if a trait has only one impl, rustc infers the trait's parameters
-/// from that impl.
+/// The traits that carry messages are implemented for [`True`] or [`False`], not for the dim or the
+/// set, for two reasons. If a failed bound has the same `Self` as the method's own bound, rustc
+/// reports the method's bound instead. And if a trait has only one impl, rustc infers the trait's
+/// parameters from that impl.
 pub trait MaybeDim {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -155,10 +156,10 @@ impl<B> MaybeDim for Rest<B> {
     type Role = Undenoted;
 }
 
-/// Whether no dim violates a condition.
+/// Whether `D` is [`Nothing`], for example because no dim violates a condition.
 pub type NoDim<D> = <D as MaybeDim>::IsMissing;
 
-/// Whether a type satisfies the condition `C`. Conditions are types. For example,
+/// Whether a type satisfies the condition `C`. Here, conditions are types, not traits. For example,
 /// [`Within`](super::set::remove::Within) and [`StaticSize`](super::size::StaticSize) apply to a
 /// brand, and [`Refines`](super::role::Refines) applies to the roles on a path.
 pub trait Satisfies<C> {

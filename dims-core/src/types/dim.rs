@@ -79,7 +79,7 @@ impl DimInfo<'_> {
     }
 
     /// Unifies the dim's size with an axis's size. They must agree if the dim has a given or static
-    /// size. The first call for a local dim sets its size, and later calls must agree.
+    /// size. A local dim without a size gets the size of the axis, and later calls must agree.
     #[inline]
     pub fn unify(&self, size: usize, origin: Origin) -> Result<(), DimError> {
         if let Some((first, first_origin)) = self.given
@@ -145,7 +145,7 @@ unsafe impl<B> Sync for LocalDim<B> where False: InAnyThread<B> {}
 pub type Dim<B> = LocalDim<B>;
 
 impl<B: Brand> Dim<B> {
-    /// A dim without a size. Only for `dims!`.
+    /// A dim without a size. Only for `dims!` and loop variables.
     #[doc(hidden)]
     pub fn minted(_: B::Anchor) -> Self {
         Dim {
@@ -154,7 +154,7 @@ impl<B: Brand> Dim<B> {
         }
     }
 
-    /// A dim with a size. Only for `dims!`.
+    /// A dim with a size. Only for `dims!` and loop variables.
     #[doc(hidden)]
     #[track_caller]
     pub fn minted_with(anchor: B::Anchor, size: usize) -> Self {
@@ -265,7 +265,8 @@ impl<D: Declared> DimOf for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A value that stands for one dim: `i`, `Batch`, or `Batch.of(2)`.
+/// A value that stands for one dim: `i`, `Batch`, `Batch.of(2)`, or a
+/// [prime](crate::types::prime), such as `prime(i)`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dim",
     label = "a dim is expected here",
@@ -420,7 +421,7 @@ pub trait DimList {
     #[doc(hidden)]
     const KEYS: &'static Keys;
 
-    /// Whether any of them carries a size.
+    /// Whether any of the dims carries a size.
     #[doc(hidden)]
     const GIVES_SIZE: bool;
 

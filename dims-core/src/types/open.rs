@@ -1,14 +1,14 @@
-//! The dims of an expression that have no size yet.
+//! The declared dims that an expression uses as values without a size: `Batch`, not `Batch.of(2)`.
 
 use crate::types::brand::Brand;
 use crate::types::condition::{Bool, MaybeDim, Nothing};
 use crate::types::size::Size;
 use core::marker::PhantomData;
 
-/// The dim `D` and the dims `T`, which have no size yet.
+/// The dim `D` and the dims `T`, which are used without a size.
 pub struct NoSize<D, T = ()>(PhantomData<(D, T)>);
 
-/// Dims that have no size yet: `()`, or [`NoSize`].
+/// Dims that are used without a size: `()`, or [`NoSize`]. They can have static sizes.
 pub trait Open {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -1,7 +1,7 @@
-//! Two axes over one set: `Prime<N>` is a second dim that always has the size of `N`.
+//! Two axes over one index set: `Prime<N>` is a second dim that always has the size of `N`.
 //!
-//! A tensor has each dim at most once. Where two axes are over the same set, as in a covariance, a
-//! Gram matrix, an adjacency matrix or a Hessian, the dims are `(N, Prime<N>)`:
+//! A tensor has each dim at most once. Where two axes are over the same index set, as in a
+//! covariance, a Gram matrix, an adjacency matrix or a Hessian, the dims are `(N, Prime<N>)`:
 //!
 //! ```
 //! use typed_dims::prelude::*;
@@ -31,11 +31,11 @@
 //! `a.compose(&b, Item)`. To take a part of both axes, pass another dim:
 //! `x.slice_to(Item, 1.., Part).slice_to(prime(Item), 1.., prime(Part))`.
 //!
-//! A prime has a prime: `Prime<Prime<Item>>`, `Item''`, is a third dim of the same size.
+//! A prime has a prime too: `Prime<Prime<Item>>`, named `Item''`, is a third dim of the same size.
 //!
 //! In a function over a generic dim `D: AnyDim`, you can use `Prime<D>` without further bounds
 //! (except in `compose`). If a tensor has other generic dims, rustc needs their order, as without
-//! primes: `O: AnyDim + Before<Prime<I>>` and `Prime<I>: After<O>`.
+//! primes: `O: AnyDim + Before<Prime<D>>` and `Prime<D>: After<O>`.
 
 use crate::error::{DimError, unwrap};
 use crate::types::axes::OneAxis;
@@ -166,11 +166,11 @@ impl<'a, B: Brand> LocalPrime<'a, B> {
         LocalPrime { cell, brand: PhantomData }
     }
 
-    /// The dim's size.
+    /// The size of the prime and its dim.
     ///
     /// # Panics
     ///
-    /// If neither the dim nor its prime is bound or given a size.
+    /// If neither the prime nor its dim is bound or given a size.
     #[track_caller]
     pub fn size(self) -> usize {
         unwrap(self.info().size().ok_or(DimError::Unsized { dim: B::NAME }))

@@ -26,7 +26,8 @@
 //! one another: ONNX defines them as the channels that a filter takes and yields, so the
 //! `FilterOutChannel` of one layer is the `DataChannel` of the next.
 //!
-//! **Verification** is at operations that expect a role: pooling along a channel does not compile.
+//! **Verification** happens at operations that expect a role: pooling along a channel does not
+//! compile.
 //!
 //! | operation | expects |
 //! |---|---|
@@ -415,7 +416,7 @@ condition! {
     pub trait SameMeaning<Old, New, R, Q> for True;
 }
 
-/// Compares the meanings of the brands of a list and the brand `W`.
+/// Compares the meanings of the brands of a list with that of the brand `W`.
 pub trait Meanings<W> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -17,7 +17,7 @@ pub const fn has_size<D: Brand>(size: usize) -> bool {
     }
 }
 
-/// Whether the dim has no role, or the role of this denotation or a refinement of it.
+/// Whether the dim has no role, the role with this denotation, or a role that refines that one.
 pub const fn has_role<D: Brand<Role: Role>>(denotation: &str) -> bool {
     let names = <D::Role as Role>::NAMES;
     let mut at = 0;
@@ -39,9 +39,9 @@ const fn same(a: &str, b: &str) -> bool {
     at == a.len() && at == b.len()
 }
 
-/// Checks that each dim has the same size in all `tensors`, which are names with dims and sizes.
-/// Each entry of `aliases` has two dims that share one name in the model, and then that name. The
-/// sizes of the two dims must be equal too.
+/// Checks that each dim has the same size in all tensors. Each entry of `tensors` is a tensor's
+/// name and its dims with their sizes. Each entry of `aliases` has two dims that share one name in
+/// the model, and then that name. The sizes of the two dims must be equal too.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
 //! Sizes of dims: static, or known only at run time.
 //!
-//! Messages show [`Static<N>`]. Where a static size must be a product or a sum of other sizes,
-//! typenum does the arithmetic.
+//! Error messages show a static size as [`Static<N>`]. Where a static size must be a product or a
+//! sum of other sizes, typenum does the arithmetic.
 
 use crate::types::brand::Brand;
 use crate::types::condition::condition;
@@ -101,11 +101,11 @@ impl<O: Size, Rows, Columns> SameLength<O, Rows, Columns> for Dyn {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A dim or a tuple of dims whose size can change: none of them has a static size.
+/// A dim or a tuple of dims whose sizes can change: none of them is static.
 ///
 /// This is the bound of operations that change a size, such as
-/// [`repeat`](crate::operators::shift::Rearranging::repeat). First rename a dim with a static size
-/// to a dim without one.
+/// [`repeat`](crate::operators::shift::Rearranging::repeat). Before such an operation, rename a dim
+/// with a static size to a dim without one.
 pub trait Resizable: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

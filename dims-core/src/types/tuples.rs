@@ -1,4 +1,4 @@
-//! Macros that implement a trait for tuples of each length from 1 to 26.
+//! Macros for tuples: two call another macro for each length, and the others nest or fold types.
 
 /// Like `each_tuple!`, but only up to a length of 12, for the inputs of functions.
 macro_rules! each_tuple_of_inputs {
@@ -18,8 +18,8 @@ macro_rules! each_tuple_of_inputs {
     };
 }
 
-/// Calls a macro with the type parameters and positions of each tuple length:
-/// `each! { D0 0 D1 1 }`.
+/// Calls a macro with the type parameters and positions of each tuple length from 1 to 26. For 2,
+/// this is `each! { D0 0 D1 1 }`.
 macro_rules! each_tuple {
     ($each:ident) => {
         $crate::types::tuples::each_tuple_of_inputs!($each);

@@ -29,8 +29,8 @@ pub trait Change<T> {
     /// Computes the mask of a tile.
     fn masked(&mut self, tile: ScoreTile<'_>, allowed: &mut [bool]) -> Result<Allowed, Error>;
 
-    /// Computes the bias of a tile, if there is one, where the mask allows it. Returns whether any
-    /// score can be greater than minus infinity.
+    /// Computes the bias of a tile, if there is one, at least for the scores that the mask allows.
+    /// Returns whether any score can be greater than minus infinity.
     fn biased(
         &mut self,
         tile: ScoreTile<'_>,
@@ -86,8 +86,8 @@ compiled! {
     ///
     /// # Safety
     ///
-    /// There are rows for the operands of both. The row of an operand maps each position of their
-    /// nest to one of the operand's elements, which outlive the result.
+    /// `rows` has a row for each operand of both programs. The row of an operand maps each position
+    /// of the nest to one of the operand's elements, which outlive the result.
     ///
     /// # Panics
     ///

@@ -1,11 +1,12 @@
 //! Contractions: a product of several operands, summed over all axes that the result lacks.
 //!
 //! The [path](mod@path) multiplies pair by pair. A pair is a matrix product if it has rows (axes of
-//! the left operand only), columns (of the right one only) and a common sum. Axes that both
-//! operands and the result have are loops. A strided operand is used in place if its axes merge
-//! into one row and one column stride, or if a kernel takes rows, columns and sums as lists of
-//! offsets. Otherwise it is packed, unless packing would multiply its memory (overlapping windows)
-//! or its elements are used too seldom. The axes that do not merge are then loops as well.
+//! the left operand only), columns (axes of the right one only) and a common sum (axes of both that
+//! the result lacks). Axes that both operands and the result have are loops. A strided operand is
+//! used in place if its axes merge into one row and one column stride, or if a kernel takes rows,
+//! columns and sums as lists of offsets. Otherwise it is packed, unless packing would multiply its
+//! memory (overlapping windows) or its elements are used too seldom. For an operand that is not
+//! packed, the axes that do not merge are loops as well.
 
 pub mod operand;
 mod pair;
@@ -64,7 +65,7 @@ pub type Supports = SmallVec<[AxisSet; 4]>;
 /// It is faster where work can be shared. Two factors share work if they have rows, columns and a
 /// common sum, or if one of them can be summed over an axis before the product. Three or more share
 /// work if one of them lacks an axis that another has. Products with an empty axis, or with an axis
-/// along which no factor varies, are left to the fused loop.
+/// of several elements along which no factor varies, are left to the fused loop.
 pub fn is_worthwhile(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> bool {
     if supports.len() < 2 || sizes.len() >= AxisSet::BITS as usize || sizes.contains(&0) {
         return false;
@@ -87,9 +88,10 @@ pub fn is_worthwhile(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> b
 /// product with a vector, which then has its own kernel.
 const FAR: usize = 1 << 16;
 
-/// Whether this is a large matrix times a vector, the matrix is in memory, and sums have the type
-/// of the elements. `at_hand` has a bit for each factor that is in memory. Such a product shares no
-/// work, but it is common, and its kernel reads memory faster than a fused loop would.
+/// Whether the product of two factors is a large matrix times a vector, the matrix is in memory,
+/// and sums have the type of the elements. `at_hand` has a bit for each factor that is in memory.
+/// Such a product shares no work, but it is common, and its kernel reads memory faster than a fused
+/// loop would.
 #[inline]
 pub fn is_matrix_vector<T: Num>(supports: &[AxisSet], at_hand: u64, sizes: &[usize], kept: &[usize]) -> bool {
     TypeId::of::<T>() == TypeId::of::<T::Acc>() && has_axes_of_matrix_vector(supports, at_hand, sizes, kept)
@@ -137,12 +139,13 @@ fn order_in_memory(
 
 /// The order in memory of the axes of a product's result, if the caller does not choose one.
 ///
-/// This is the order of `kept`, with two exceptions. In the first, the last axis of the result is
-/// in both operands, and neither is contiguous along it. Adjacent elements of the result would come
-/// from different products, so each product would write scattered elements. In the second, rows or
-/// columns that are one loop in their operand would become several, and reordering avoids it. In
-/// both cases the common axes of the operands come first, followed by the rows and then the
-/// columns, each in their operand's order.
+/// This is the order of `kept`, with two exceptions for matrix products. In the first, the last
+/// axis of the result is in both operands, and neither is contiguous along it. Adjacent elements of
+/// the result would come from different products, so each product would write scattered elements.
+/// In the second, rows or columns that are one loop in their operand would become several, and
+/// reordering avoids it. In both cases the common axes of the operands come first, in the order of
+/// the left operand. The rows follow in the order of the left operand, and then the columns in the
+/// order of the right one.
 pub fn order_of_result(
     strides: [&[isize]; 2],
     supports: &[AxisSet],

@@ -133,7 +133,8 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
         rows.push().copy_from_slice(&self.strides);
     }
 
-    /// Whether distinct positions have distinct memory.
+    /// Whether distinct positions are known to have distinct memory, because each stride is greater
+    /// than the reach of the loops with lesser strides.
     pub(super) fn is_injective(&self, axes: AxisSet, sizes: &[usize]) -> bool {
         let mut loops: SmallVec<[(usize, usize); 8]> =
             each(axes).map(|axis| (self.strides[axis].unsigned_abs(), sizes[axis])).collect();

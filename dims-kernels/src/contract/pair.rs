@@ -197,9 +197,9 @@ fn row_times_matrix<T: Num>(
 ///
 /// # Safety
 ///
-/// The plan was made from the strides of these operands, which are valid for its loops as the
-/// callers of `borrowed` promised, and from those of the target. The plan's batch, rows and columns
-/// run over the target's results.
+/// The plan was made from the strides of these operands and of the target. The strides of the
+/// operands are valid for the plan's loops, as the callers of `borrowed` promised. The plan's
+/// batch, rows and columns run over the target's results.
 unsafe fn run_products<T: Num>(
     products: &Products,
     a: &ContractionFactor<'_, T>,

@@ -1,9 +1,9 @@
 //! The order in which the operands of a product are multiplied pair by pair.
 //!
-//! The first candidate is the greedy path of opt_einsum. If it is costly enough, the cheapest of
-//! all paths is found by dynamic programming over sets of operands (Pfeifer, Haegeman, Verstraete:
-//! Faster identification of optimal contraction sequences for tensor networks, 2014; without their
-//! bounds).
+//! The first candidate is the greedy path of opt_einsum. If it is costly enough and there are few
+//! operands, the cheapest of all paths is found by dynamic programming over sets of operands
+//! (Pfeifer, Haegeman, Verstraete: Faster identification of optimal contraction sequences for
+//! tensor networks, 2014; without their bounds).
 
 use super::Supports;
 use crate::loops::axes::{AxisSet, set, volume};
@@ -12,15 +12,15 @@ use num_traits::Float;
 use smallvec::SmallVec;
 
 /// A pair of a path. The numbers are the positions of both operands, the lesser one first, in the
-/// list of remaining operands. The product is appended to that list. The set is the axes of the
-/// product.
+/// list of remaining operands. Both are removed from that list, and their product is appended. The
+/// set is the axes of the product.
 pub type ContractionPair = (usize, usize, AxisSet);
 
 /// The pairs in order.
 pub type ContractionPath = SmallVec<[ContractionPair; 4]>;
 
-/// The largest number of operands for which the cheapest path is searched for: `n` operands have
-/// `3^n / 2` splits of subsets in two.
+/// The largest number of operands for which the cheapest path is searched for. The subsets of `n`
+/// operands have about `3^n / 2` splits into two parts.
 const MOST: usize = 10;
 
 /// The cost of trying one split, in multiplications.
@@ -56,8 +56,8 @@ fn greedy(mut sets: Supports, sizes: &[usize], result: AxisSet) -> (ContractionP
     (path, flops)
 }
 
-/// The greedy choice: the least size of the result minus the sizes of the operands that it
-/// replaces, then the fewest multiplications.
+/// The greedy choice: the pair for which the size of the product, minus the sizes of the operands
+/// that it replaces, is least; of several such pairs, the one with the fewest multiplications.
 fn cheapest(sets: &[AxisSet], sizes: &[usize], result: AxisSet) -> (usize, usize) {
     let volumes: SmallVec<[f64; 8]> = sets.iter().map(|&axes| volume(axes, sizes)).collect();
     let mut best = (f64::INFINITY, f64::INFINITY, (0, 1));
@@ -111,7 +111,8 @@ fn cheapest_tree(sets: &[AxisSet], sizes: &[usize], result: AxisSet) -> Option<(
     cost[all].is_finite().then(|| (tree, cost[all]))
 }
 
-/// The axes of the product of some operands: those that the result or another operand has.
+/// The axes of the product of some operands: those of their axes that the result or another operand
+/// has.
 fn axes_of(operands: usize, sets: &[AxisSet], result: AxisSet) -> AxisSet {
     let (mut own, mut others) = (0, result);
     for (at, axes) in sets.iter().enumerate() {

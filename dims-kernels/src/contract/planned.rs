@@ -76,7 +76,7 @@ impl PreparedProduct {
             PairPlan::Products(products) => {
                 note(|| products.step::<T>(self.dims.clone()));
                 // SAFETY: the plan was made from the strides of the operands and of a contiguous
-                // result. `run` writes all results.
+                // result. `products::run` writes all of it.
                 unsafe {
                     to.write(|c| {
                         gemm::products::run(products, a, b, c);

@@ -80,7 +80,8 @@ impl<'a, T: Num> Target<'a, T> {
         let len = self.line?;
         Some(match &mut self.places {
             None => Destination::of_step(len),
-            // SAFETY: `places` has checked that the strides are those of `len` contiguous elements.
+            // SAFETY: `Target::places` sets `line` only if the strides are those of `len`
+            // contiguous elements.
             Some(places) => Destination::Given(unsafe { places.reborrow().line(len) }),
         })
     }
@@ -142,8 +143,8 @@ impl<'a, T: Num> Target<'a, T> {
         Vec::new()
     }
 
-    /// Multiplies the elements of the result: those of `data` if the memory is new, otherwise those
-    /// in the caller's memory.
+    /// Multiplies the elements of the result by `factor`: those of `data` if the memory is new,
+    /// otherwise those in the caller's memory.
     pub fn scale(&mut self, data: &mut [T], factor: T, sizes: &[usize]) -> Result<(), Error> {
         let Some(places) = &mut self.places else {
             #[cfg(feature = "std")]
@@ -166,9 +167,9 @@ impl<'a, T: Num> Target<'a, T> {
     }
 }
 
-/// Writes the strides of an array along the loops. Each axis of the array is a group of consecutive
-/// loops in `order`, the last one fastest. Axes after the groups are single loops. Returns whether
-/// the sizes match the array.
+/// Writes the strides of an array along the loops to `row`. Each axis of the array is a group of
+/// consecutive loops in `order`, the last one fastest. `groups` has the number of loops of each
+/// group; axes beyond its end are single loops. Returns whether the sizes match the array.
 pub fn spread(axes: &[Axis], groups: &[usize], order: &[usize], loops: &[usize], row: &mut [isize]) -> bool {
     let mut next = 0;
     for (number, &Axis { size, stride }) in axes.iter().enumerate() {

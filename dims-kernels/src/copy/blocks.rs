@@ -7,9 +7,10 @@ use crate::machine::prefetch::LINE;
 use core::any::TypeId;
 use smallvec::SmallVec;
 
-/// Transpositions of at least this many bytes bypass the caches when they write. Through the
-/// caches, each cache line of the result would first be read from memory, and would be evicted
-/// before all of it is written.
+/// Transpositions of at least this many bytes bypass the caches when they write, if the elements
+/// are [numbers](is_number) and all lines of the result are aligned alike. Through the caches, each
+/// cache line of the result would first be read from memory, and would be evicted before all of it
+/// is written.
 const STREAMED: usize = 8 << 20;
 
 /// Whether the elements are numbers of 4 or 8 bytes, so that all their bytes are initialised, and
@@ -98,8 +99,8 @@ impl<T: Copy + 'static> Task for BlockedCopy<'_, T> {
     fn run<I: Isa>(self) {
         let BlockedCopy { source, strides, target, result, sizes: loops, are_numbers } = self;
         let last = loops.len() - 1;
-        // The loop along which the source has the least stride, if that is less than along the
-        // innermost loop of the result.
+        // The loop along which the source has the least stride other than 0, if this stride is less
+        // than the one along the innermost loop of the result.
         let near = (0..last)
             .filter(|&at| strides[at] != 0)
             .min_by_key(|&at| strides[at].unsigned_abs())
@@ -265,9 +266,10 @@ impl<T: Copy + 'static> MatrixBlock<T> {
         self.target_row.unsigned_abs().wrapping_mul(size_of::<T>()).is_multiple_of(LINE)
     }
 
-    /// Transposes in squares of `B` x `B` elements, whose lines are one or a few vectors. They are
-    /// grouped into larger squares that fit into the nearest caches. If `STREAM`, each line of a
-    /// square is a [cache line](MatrixBlock::has_lines), and is [streamed](stream).
+    /// Transposes in squares of `B` x `B` elements, whose lines are one or a few vectors. The
+    /// squares are grouped into larger ones that fit into the nearest caches. If `STREAM`, each
+    /// line of a square is a [cache line](MatrixBlock::has_lines) of the result, and is
+    /// [streamed](stream).
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn by_squares<const B: usize, const STREAM: bool>(&self) {
         let first = if STREAM { self.target.align_offset(LINE).min(self.columns) } else { 0 };
@@ -310,7 +312,7 @@ impl<T: Copy + 'static> MatrixBlock<T> {
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn square<const B: usize, const STREAM: bool>(&self, row: usize, column: usize) {
         // SAFETY: the square is in both matrices; a row of the source's transpose is `B` contiguous
-        // elements (its row stride is 1). `transpose` is called only for numbers, whose bytes are
+        // elements (`source_row` is 1). `transpose` is called only for numbers, whose bytes are
         // all initialised.
         unsafe {
             let from = self.source.offset(row as isize + column as isize * self.source_column);

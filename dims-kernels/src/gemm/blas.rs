@@ -8,8 +8,7 @@ use core::any::TypeId;
 use core::ffi::c_int;
 use num_complex::{Complex32, Complex64};
 
-/// Whether an installed BLAS multiplies this type. Layouts that CBLAS does not know are excluded
-/// later.
+/// Whether a BLAS is installed that multiplies this type. [`can_multiply`] also checks the layouts.
 pub fn is_installed<T: Num>() -> bool {
     let is = |other: TypeId| TypeId::of::<T>() == other;
     let of = |gemm: &Gemm| {
@@ -21,7 +20,7 @@ pub fn is_installed<T: Num>() -> bool {
     installed().is_some_and(of)
 }
 
-/// Whether there is a BLAS for the type, and CBLAS knows the layouts.
+/// Whether a BLAS is installed for the type, and CBLAS can express the sizes and the layouts.
 pub fn can_multiply<T: Num>(product: &Product<T>) -> bool {
     is_installed::<T>() && cblas_arguments(product).is_some()
 }
@@ -58,8 +57,8 @@ unsafe fn real<T: Num, R: Copy + 'static>(
     };
     let beta = if product.accumulate { one } else { zero };
     let (a_start, b_start, c) = (product.a.start.cast(), product.b.start.cast(), product.c.cast());
-    // SAFETY: the caller's promise; both types are the same, and the leading dimensions are the
-    // strides.
+    // SAFETY: the caller's promise; `T` and `R` are the same type, and the leading dimensions are
+    // the strides.
     unsafe {
         call(CBLAS_LAYOUT::CblasRowMajor, a.0, b.0, m, n, k, one, a_start, a.1, b_start, b.1, beta, c, ldc);
     }
@@ -89,7 +88,7 @@ unsafe fn complex<T: Num, Z: 'static, R>(
     true
 }
 
-/// The arguments of a call of CBLAS, with a row-major result.
+/// The arguments of a CBLAS call with a row-major result.
 struct CblasArguments<T> {
     product: Product<T>,
     /// Rows, columns, elements of each sum.
@@ -99,8 +98,9 @@ struct CblasArguments<T> {
     ldc: c_int,
 }
 
-/// The product or its transpose, if each matrix is contiguous along one of its axes and its lines
-/// do not overlap.
+/// The arguments for the product or for its transpose. `None` if a matrix is contiguous along
+/// neither axis, if its lines overlap or are in reverse order, or if a number does not fit a
+/// `c_int`.
 fn cblas_arguments<T: Num>(product: &Product<T>) -> Option<CblasArguments<T>> {
     let by_rows = |product: Product<T>| {
         let Product { m, n, k, c_row, c_col, ref a, ref b, .. } = product;
@@ -120,7 +120,9 @@ fn operand_layout<T>(matrix: &Matrix<T>, rows: usize, columns: usize) -> Option<
         .or_else(|| column_major().map(|ld| (CBLAS_TRANSPOSE::CblasTrans, ld)))
 }
 
-/// The distance between contiguous lines, or `None` if they are not contiguous or overlap.
+/// The leading dimension of `lines` lines of `len` elements: the distance `line` between them, or
+/// `len` if there is only one. `None` if the elements of a line are not adjacent, or the lines
+/// overlap or are in reverse order.
 fn leading(lines: usize, len: usize, line: isize, neighbour: isize) -> Option<c_int> {
     if len > 1 && neighbour != 1 {
         return None;

@@ -25,13 +25,15 @@ pub enum Route {
     Unpacked,
     /// Loops over register tiles of any element type, without packing.
     SmallLoops,
-    /// A few rows by a large matrix, which is read once, in memory order.
+    /// A few rows by a large matrix, or a large matrix by a few columns. The large matrix is read
+    /// once, in memory order.
     SkinnyRows,
-    /// The right matrix is packed in micro-panels; lists of offsets give rows, columns and sums.
+    /// The right matrix is packed into micro-panels; lists of offsets locate rows, columns and
+    /// sums.
     Panels,
     /// The crate `gemm`, or `matrixmultiply` without the feature `gemm`.
     Library,
-    /// Rows of the result as sums of rows of the right matrix, for any element type.
+    /// Each row of the result as a sum of scaled rows of the right matrix, for any element type.
     RowLoops,
 }
 
@@ -60,7 +62,7 @@ enum ElementClass {
 }
 
 impl ElementClass {
-    /// The class of a type, a compile-time constant.
+    /// The class of a type. Optimized code contains only the result.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn of<T: 'static>() -> Self {
         let is = |other: TypeId| TypeId::of::<T>() == other;
@@ -79,7 +81,8 @@ impl ElementClass {
 pub struct KnownLayout {
     /// Whether the result is column-major, so that the transposed product is computed.
     pub transposed: bool,
-    /// Whether the right matrix of the product that is computed is row-major.
+    /// Whether the rows of the right matrix and of the result are contiguous in the product that is
+    /// computed.
     pub row_major_b: bool,
 }
 
@@ -101,12 +104,12 @@ fn route<T: Num>(product: &Product<T>, row_major: bool) -> Route {
 /// Computes a product. If the caller passes a constant layout, the orientation of the matrices need
 /// not be found at run time.
 ///
-/// The first test of the dispatcher is inlined into the caller: a product of two 4 x 4 matrices
-/// takes 350 instructions, and 30 more if all tests run.
+/// The test for [`Route::Unpacked`] is inlined into the caller: a product of two 4 x 4 matrices
+/// then takes 350 instructions, and would take 30 more if all tests ran.
 ///
 /// # Safety
 ///
-/// As for [`crate::gemm::multiply`]; `layout` is the layout of the matrices.
+/// As for [`crate::gemm::multiply`]; `layout`, if given, is the layout of the matrices.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub unsafe fn multiply_as<T: Num>(product: &Product<T>, layout: Option<KnownLayout>) {
     let is_transposed = layout.map_or(!product.has_row_major_c(), |layout| layout.transposed);
@@ -123,8 +126,8 @@ pub unsafe fn multiply_as<T: Num>(product: &Product<T>, layout: Option<KnownLayo
     }
 }
 
-/// Computes a product whose result is row-major. The caller may know whether the rows of the right
-/// matrix and of the result are contiguous.
+/// Computes a product whose result is row-major. `row_major` says whether the rows of the right
+/// matrix and of the result are contiguous, if the caller knows.
 ///
 /// # Safety
 ///
@@ -132,7 +135,7 @@ pub unsafe fn multiply_as<T: Num>(product: &Product<T>, layout: Option<KnownLayo
 #[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn multiply_oriented<T: Num>(product: &Product<T>, row_major: Option<bool>) {
     let row_major = row_major.unwrap_or_else(|| has_row_major_b(product));
-    // SAFETY: the caller's promise; the product can take the first route.
+    // SAFETY: the caller's promise; the product takes `Route::Unpacked` only if it can.
     unsafe {
         if is_unpacked(product, row_major) {
             run(Route::Unpacked, product);
@@ -177,7 +180,7 @@ unsafe fn multiply_routed<T: Num>(product: &Product<T>) {
 pub unsafe fn multiply_by<T: Num>(route: Route, product: &Product<T>) -> bool {
     let product = product.with_row_major_c();
     let (kind, &Product { m, k, n, ref b, c_col, .. }) = (ElementClass::of::<T>(), &product);
-    // An empty product counts as small, so no packing route sees it.
+    // `route` counts an empty product as small, so `SkinnyRows` and `Panels` need not support it.
     let has_elements = m > 0 && k > 0 && n > 0;
     let can_run = match route {
         Route::Blas => has_blas_for(&product),
@@ -245,8 +248,7 @@ pub fn has_vector_kernels<T: 'static>() -> bool {
     ElementClass::of::<T>() == ElementClass::Real && has_vectors()
 }
 
-/// Whether an installed BLAS multiplies this type. Layouts that CBLAS does not know are excluded
-/// later.
+/// Whether a BLAS is installed that multiplies this type, in the layouts that CBLAS can express.
 #[inline]
 #[cfg_attr(not(feature = "blas"), allow(clippy::extra_unused_type_parameters))]
 #[cfg_attr(not(x86_vectors), allow(dead_code))]
@@ -276,7 +278,7 @@ fn is_for_blas<T: Num>(product: &Product<T>) -> bool {
 /// Whether a product of these sizes is too small for a library's packing to pay off.
 #[inline]
 pub fn is_small_product(m: usize, n: usize, k: usize) -> bool {
-    // With 32 bits `m * n * k` may overflow, though each matrix fits into memory.
+    // On 32-bit targets, `m * n * k` may overflow although each matrix fits into memory.
     m.saturating_mul(n).saturating_mul(k) <= params::SMALL_PRODUCT
 }
 
@@ -300,7 +302,7 @@ fn is_unpacked<T: Num>(product: &Product<T>, row_major: bool) -> bool {
 #[cfg_attr(not(unoptimized), inline(always))]
 fn is_for_unpacked<T>(product: &Product<T>) -> bool {
     let &Product { m, k, n, ref b, .. } = product;
-    // None of the tests below applies to so few elements.
+    // For so few elements, only the test of `n` can fail.
     if (m | k | n) < params::unpacked::FEW_LINES {
         return n > 1;
     }
@@ -335,7 +337,8 @@ fn has_few_rows<T>(product: &Product<T>) -> bool {
     (1..=params::skinny::MAX_ROWS).contains(&rows) && (large.row == 1 || large.col == 1)
 }
 
-/// Whether a product has few rows, or few columns, and the other matrix is large.
+/// Whether the left matrix has few rows, or the right one few columns, and the other matrix is
+/// large.
 #[inline]
 fn is_for_skinny<T>(product: &Product<T>) -> bool {
     let &Product { m, k, n, ref a, ref b, .. } = product;
@@ -348,7 +351,8 @@ fn is_for_skinny<T>(product: &Product<T>) -> bool {
     if !is_along {
         return is_large_by_few_rows::<T>(rows, columns, k, least);
     }
-    // The crate `gemm` has special loops for products with a vector.
+    // The crate `gemm` has special loops for products with a vector, which are faster for short
+    // lines.
     let is_for_library = cfg!(feature = "gemm") && rows == 1 && k < params::skinny::MIN_LINE;
     !is_for_library && is_large_by_few_rows::<T>(rows, columns, k, least / 2)
 }
@@ -372,7 +376,7 @@ fn is_large_by_few_rows<T>(m: usize, n: usize, k: usize, least: usize) -> bool {
         && k.saturating_mul(n).saturating_mul(size_of::<T>()) >= least
 }
 
-/// Whether a product by a column-major right matrix runs in panels.
+/// Whether the right matrix is column-major, and the product is faster in panels.
 #[inline]
 fn is_for_panels<T>(product: &Product<T>) -> bool {
     let Product { m, n, b, c_col, .. } = product;
@@ -386,8 +390,8 @@ pub fn fills_panels(m: usize, n: usize) -> bool {
 }
 
 /// The number of rows from which the library multiplies by a column-major matrix at least as fast
-/// as [`panels`] do, because it packs the left matrix as well. Without the feature `gemm` there is
-/// no such number.
+/// as `panels` do, because it packs the left matrix as well. `usize::MAX` without the feature
+/// `gemm`: then there is no such number.
 #[inline]
 pub fn library_rows() -> usize {
     if cfg!(feature = "gemm") { params().library_rows } else { usize::MAX }

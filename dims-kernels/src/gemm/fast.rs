@@ -26,18 +26,19 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
     }
 }
 
-/// Elements of the right matrix packed at once: they fit into the second-level cache.
+/// How many elements of the right matrix are packed at once: they fit into the second-level cache.
 const BLOCK_ELEMENTS: usize = 1 << 16;
 
 /// Whether the right matrix is transposed, its columns are on different pages, and there are 16 or
 /// more columns and rows, but not [many](library_rows) rows. While packing, the library would read
-/// such a matrix page by page.
+/// each element of a row of such a matrix from a different page.
 fn is_far_apart<T>(product: &Product<T>) -> bool {
     let b = &product.b;
     b.row == 1
         && b.col.unsigned_abs().saturating_mul(size_of::<T>()) >= PAGE
         && (16..library_rows()).contains(&product.m)
         && product.n >= 16
+        && product.k > 0
 }
 
 /// Runs the product with packed blocks of the right matrix.

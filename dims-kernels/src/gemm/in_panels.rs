@@ -1,5 +1,5 @@
-//! Products whose rows, columns and sums are lists of offsets, on several threads if worthwhile:
-//! see [`panels`](crate::gemm::panels).
+//! Products whose rows, columns and sums are given by lists of offsets, on several threads if
+//! worthwhile: see [`panels`](crate::gemm::panels).
 
 use crate::gemm::panels::{Offsets, Panels, multiply};
 use crate::gemm::plan::panels::{InPanels, Share};
@@ -17,9 +17,9 @@ use core::ops::Range;
 ///
 /// # Safety
 ///
-/// The strides of `a` and `b` map each position of the loops to one of their elements. The results
-/// are valid for writes and nothing else accesses them; distinct positions have distinct results.
-/// [`InPanels::of`] made the plan for this type.
+/// The strides of an operand map each position of the loops to one of its elements. The results are
+/// valid for writes and nothing else accesses them; distinct positions of batch, rows and columns
+/// have distinct results. [`InPanels::of`] made the plan for this type.
 pub unsafe fn run<T: Num>(products: &InPanels, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
     let InPanels { roles, m, n, k, exchanged } = products;
     let (m, n, k) = (*m, *n, *k);
@@ -54,7 +54,7 @@ pub unsafe fn run<T: Num>(products: &InPanels, a: Elements<'_, T>, b: Elements<'
     threads::each((0..parts).map(piece).collect(), |piece| {
         let (panels, starts, a, b, c) = piece.into_inner();
         // SAFETY: `InPanels::of` was called for this type. The plan's strides stay within the
-        // operands' axes; the memory of the result is the caller's promise.
+        // operands' axes, and the results are valid, as the caller promises.
         unsafe { multiply(&panels, starts, a, b, c) };
     });
 }

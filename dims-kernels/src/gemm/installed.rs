@@ -1,4 +1,5 @@
-//! The table of installed CBLAS functions. The public module [`blas`](crate::blas) re-exports it.
+//! The table of installed CBLAS functions. The public module [`blas`](crate::blas) re-exports
+//! everything here.
 
 use cblas_sys::{CBLAS_LAYOUT, CBLAS_TRANSPOSE, c_double_complex, c_float_complex};
 use core::ffi::c_int;
@@ -41,8 +42,8 @@ pub type ComplexGemm<T> = unsafe extern "C" fn(
     c_int,
 );
 
-/// The matrix products of a BLAS, by element type. Where one is `None`, products run as without a
-/// BLAS.
+/// The matrix products of a BLAS, by element type. If a field is `None`, products of its type run
+/// as without a BLAS.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gemm {
     /// Products of `f32`.
@@ -83,7 +84,8 @@ impl core::error::Error for AlreadyInstalled {}
 
 static INSTALLED: OnceLock<Gemm> = OnceLock::new();
 
-/// Installs a BLAS for the whole program: products run by these functions from then on.
+/// Installs a BLAS for the whole program. From then on, its functions compute the products that
+/// [the module](crate::blas) lists.
 ///
 /// # Errors
 ///

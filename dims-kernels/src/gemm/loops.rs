@@ -22,7 +22,9 @@ pub unsafe fn small<T: Num>(product: &Product<T>) {
 /// one. For example, a convolution sums over a window. The sum stays in registers. `k` and the
 /// strides along it are ignored.
 ///
-/// The product must come from [`with_row_major_b`](Product::with_row_major_b).
+/// The product is not transposed here: callers first apply
+/// [`with_row_major_b`](Product::with_row_major_b), and exchange the offsets in `sum` if that
+/// transposes it.
 ///
 /// # Safety
 ///
@@ -78,9 +80,9 @@ impl SumOffsets for &[(isize, isize)] {
     }
 }
 
-/// Whether products have blocks of all sizes. Floats and complex numbers do. Integers have blocks
-/// of 8, 4 or 1 columns and of 4 rows or 1, to save compile time: each user's crate compiles these
-/// loops, and products of integers are rare.
+/// Whether products have blocks of all sizes. Those of floats and complex numbers do. Those of
+/// integers have blocks of 8, 4 or 1 columns and of 4 or 1 rows, to save compile time: each user's
+/// crate compiles these loops, and products of integers are rare.
 const fn has_all_blocks<T: Num>() -> bool {
     T::DIVIDES_BY_ZERO
 }
@@ -162,9 +164,9 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
         let mut sums = [[T::ZERO; W]; R];
         for p in 0..self.sum.count() {
             let (in_a, in_b) = self.sum.at(p);
-            // SAFETY: the rows, the sum `p` and the columns are in the matrices, which are valid by
-            // the caller's promise; if there are several columns, they are adjacent. (`offset`
-            // would check its result in each call in builds with debug assertions.)
+            // SAFETY: the rows, the columns and element `p` of the sums are in the matrices, which
+            // are valid by the caller's promise; if there are several columns, they are adjacent.
+            // (`offset` would check its result in each call in builds with debug assertions.)
             unsafe {
                 let line = *b.start.wrapping_offset(in_b + column as isize * b.col).cast::<[T; W]>();
                 for (i, sums) in sums.iter_mut().enumerate() {
@@ -176,7 +178,7 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
             }
         }
         let start = c.wrapping_offset(row as isize * c_row + column as isize * c_col);
-        // Three loops without branches, which the compiler unrolls, so the sums never leave their
+        // Three separate loops, which the compiler unrolls, so the sums never leave their
         // registers.
         if c_col != 1 {
             for (i, &sums) in sums.iter().enumerate() {
@@ -208,7 +210,7 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
     }
 }
 
-/// Computes a product row by row, each as a sum of rows of the right matrix.
+/// Computes each row of a product as a sum of scaled rows of the right matrix.
 ///
 /// # Safety
 ///

@@ -3,23 +3,24 @@
 //! The routes of a product, in the order in which they are tried (`dispatch.rs` has the
 //! conditions):
 //!
-//! * a BLAS that the user has installed (feature `blas`), unless the product is small;
+//! * a BLAS that the user has installed (feature `blas`), for the types and layouts that it
+//!   supports, unless the product is small;
 //! * on x86-64 with AVX2, for `f32` and `f64`, if the rows of the right matrix and of the result
 //!   are contiguous: [reading both matrices in place](unpacked), unless packing is faster;
 //! * for other small products of any type: loops over register tiles;
-//! * on x86-64 with AVX2, for `f32` and `f64`: [one pass over a large matrix](skinny) for few rows,
-//!   and [`panels`] for a transposed right matrix, unless there are many rows;
+//! * on x86-64 with AVX2, for `f32` and `f64`: [one pass over a large matrix](skinny) for few rows
+//!   or columns, and [`panels`] for a transposed right matrix, unless there are many rows;
 //! * the crate `gemm` (feature `gemm`, on by default) or else `matrixmultiply`, for the types that
 //!   they support;
 //! * loops over rows, for all other types.
 //!
 //! Why `gemm`: on one thread of an EPYC with AVX-512, f32, in GFLOP/s (`matrixmultiply` -> `gemm`):
 //! 1024^3 182 -> 215, 512^3 197 -> 234, 128^3 167 -> 214, 64^3 135 -> 199, 32^3 87 -> 152, 64 of
-//! 128^3 152 -> 201, 1000 x 10 by 10 x 1000 157 -> 184. It is slower where the right matrix is
-//! transposed and there are few rows, especially if the columns are far apart: 64 x 4096 by 4096 x
-//! 64 reaches 67, in panels 221; 128 x 64 by 64 x 128 reaches 204, in panels 238. Where panels are
-//! unavailable, such a matrix is packed first. Products read in place reach 270 to 280 from 32^3 to
-//! 512^3.
+//! 128^3 152 -> 201, 1000 x 10 by 10 x 1000 157 -> 184. `gemm` is slower than panels where the
+//! right matrix is transposed and there are few rows, especially if the columns are far apart: 64 x
+//! 4096 by 4096 x 64 reaches 67, in panels 221; 128 x 64 by 64 x 128 reaches 204, in panels 238.
+//! Where panels are unavailable, a transposed matrix whose columns are far apart is packed first.
+//! Products of matrices that are read in place reach 270 to 280 from 32^3 to 512^3.
 
 use crate::memory::elements::{Elements, Reaches};
 use crate::scalar::Num;
@@ -173,9 +174,9 @@ impl StridedBatch {
     ///
     /// # Safety
     ///
-    /// The results from `out` on are valid for writes, distinct, and accessed by nothing else. In
-    /// each operand, positions along the strides are positions along its axes. `layout` is the
-    /// layout of the matrices.
+    /// The results from `out` on are valid for writes, distinct, and accessed by nothing else. The
+    /// strides of an operand map each position of the products to one of its elements. `layout`, if
+    /// given, is the layout of the matrices.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn multiply<T: Num>(
         &self,
@@ -207,8 +208,8 @@ impl StridedBatch {
                 c_col: self.c[2],
                 accumulate: false,
             };
-            // SAFETY: each position of rows, columns and sum of product `at` is an element of the
-            // operands, and has its own position in the result, as the caller promises.
+            // SAFETY: all positions of product `at` are elements of the operands, and its results
+            // are valid and distinct, as the caller promises.
             unsafe { multiply_as(&product, layout) };
         }
     }

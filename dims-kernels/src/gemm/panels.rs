@@ -1,8 +1,8 @@
 //! Matrix products whose rows, columns and sums may each run over several loops: lists of offsets
-//! give the elements of each role.
+//! locate them.
 //!
-//! A register tile of the result has MR rows and NR columns; NR is two vectors. Its sums stay in
-//! registers from the first to the last element of a block. The columns of the right matrix that a
+//! A register tile of the result has up to MR rows and NR columns; NR is two vectors. Its sums stay
+//! in registers for a block of up to KC elements of each. The columns of the right matrix that a
 //! tile reads are a micro-panel: two strips, each as wide as a vector and packed separately. A
 //! strip whose columns are already adjacent is not packed if few rows read it, as in most windows
 //! of a convolution. The left matrix is not packed if its rows and sums have one stride each. So
@@ -71,7 +71,7 @@ pub struct Panels<'l> {
 ///
 /// The type [has vector kernels](crate::gemm::dispatch::has_vector_kernels). All offsets, moved by
 /// any of the starts, are elements of `a` and `b` that are valid for reads, and of `c` that are
-/// valid for writes, distinct, and accessed by nothing else.
+/// valid for writes and (if accumulating) reads, distinct, and accessed by nothing else.
 pub unsafe fn multiply<T: 'static>(
     panels: &Panels<'_>,
     starts: &[[isize; 3]],
@@ -170,15 +170,15 @@ fn are_neighbours(offsets: &[isize]) -> bool {
     offsets.windows(2).all(|pair| pair[1] == pair[0] + 1)
 }
 
-/// Splits `count` items into parts of about equal length, at most `most`. A short last tile would
-/// have too few sums to keep the multipliers busy.
+/// Splits the `count` rows of a block into tiles of about equal height, with at most `most` rows. A
+/// short last tile would have too few sums to keep the multipliers busy.
 #[inline]
 fn even_parts(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     let parts = count.div_ceil(most);
     (0..parts).map(move |part| part * count / parts..(part + 1) * count / parts)
 }
 
-/// The difference between consecutive offsets, if it is always the same.
+/// The difference between consecutive offsets, if it is always the same; 0 for a single offset.
 #[inline]
 fn step(offsets: &[isize]) -> Option<isize> {
     let &[first, second, ..] = offsets else { return Some(0) };
@@ -189,7 +189,7 @@ fn step(offsets: &[isize]) -> Option<isize> {
 /// The parts of the matrices that are packed at the moment.
 struct PackedStrips<V: Vector> {
     left: Vec<V::Elem>,
-    /// Strips. Their rows are aligned to vectors, so each is in one cache line.
+    /// Strips. Their rows are aligned to vectors, so each row is in one cache line.
     right: Vec<V>,
     /// The offsets of the rows of a packed strip.
     steps: Vec<isize>,
@@ -261,8 +261,9 @@ fn is_vector<V: Vector>(columns: &[isize]) -> bool {
     columns.len() == V::LEN && are_neighbours(columns)
 }
 
-/// Packs a strip, as wide as a vector; missing columns are zeros. `squares` says which groups of
-/// sums are adjacent, so that squares of elements can be transposed in registers.
+/// Packs a strip, as wide as a vector; missing columns are zeros. The elements of a sum form groups
+/// of [`TRANSPOSE_SIZE`](Vector::TRANSPOSE_SIZE). `squares` says in which groups they are adjacent,
+/// so that squares of elements can be transposed in registers.
 ///
 /// # Safety
 ///
@@ -275,7 +276,7 @@ unsafe fn pack_strip<V: Vector>(
     columns: &[isize],
     strip: *mut V::Elem,
 ) {
-    // A row of an image may end within a vector.
+    // Runs of adjacent columns: a row of an image may end within a strip, for example.
     let runs = || columns.chunk_by(|&one, &next| next == one + 1);
     // SAFETY: the strip has these columns and sums; the rest is the caller's promise.
     unsafe {
@@ -341,7 +342,7 @@ impl PackedBlock<'_> {
     ) {
         let PackedBlock { rows, sums, columns, in_place, accumulate } = *self;
         let (wide, depth) = (2 * V::LEN, sums.len());
-        // Room for the tiles of one block, if tiles have six rows or more.
+        // Room for the tiles of one block: at most `MC / MR`, where `MR` is 6 or 12.
         let mut tiles: SmallVec<[(LeftMatrix<V::Elem>, &[isize]); 64]> = SmallVec::new();
         let along = step(sums.first);
         for (at, own) in even_parts(rows.len(), V::MR).enumerate() {
@@ -399,7 +400,7 @@ impl PackedBlock<'_> {
 /// A register tile: some rows of the result by a micro-panel of columns.
 struct PanelTile<'l, T> {
     left: LeftMatrix<T>,
-    /// For each of the two vectors of columns: a pointer, and the offsets of its rows from there.
+    /// For each of the two strips: a pointer, and the offsets of the strip's rows from there.
     panel: [(*const T, &'l [isize]); 2],
     rows: &'l [isize],
     columns: &'l [isize],
@@ -526,7 +527,7 @@ mod tests {
         prop_oneof![Just(1usize), Just(7), Just(8), Just(1000)]
     }
 
-    /// Offsets that are `near` apart, with an extra `gap` after each `run` elements.
+    /// Offsets that are `near` apart, with an extra `gap` after every `run` offsets.
     fn offsets(count: usize, run: usize, near: isize, gap: isize) -> Vec<isize> {
         (0..count as isize).map(|at| at * near + at / run as isize * gap).collect()
     }

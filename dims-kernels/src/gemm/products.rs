@@ -14,8 +14,9 @@ use alloc::vec::Vec;
 ///
 /// # Safety
 ///
-/// The strides of `a` and `b` map each position of the loops to one of their elements. The results
-/// are valid for writes and nothing else accesses them; distinct positions have distinct results.
+/// The strides of an operand map each position of the loops to one of its elements. The results are
+/// valid for writes and nothing else accesses them; distinct positions of batch, rows and columns
+/// have distinct results.
 pub unsafe fn run<T: Num>(products: &Products, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
     let parts = products.parts::<T>();
     let Products { loops, results, m, n, k } = products;
@@ -85,7 +86,8 @@ impl<T: Num> ProductRun<T> {
 
     /// Splits the rows or the columns of each product, whichever are more. If both numbers are
     /// similar, it splits the axis with the larger stride in the result, so that each thread writes
-    /// contiguous memory. If the right matrix is transposed, [`shares_rows`] decides.
+    /// contiguous memory. If the right matrix of the product with a row-major result is transposed,
+    /// [`shares_rows`] decides instead.
     fn split_product(&self, parts: usize) -> Vec<Self> {
         let (first, row_major) = (self.first, self.first.with_row_major_c());
         let by_rows = if row_major.b.row == 1 && row_major.b.col != 1 {

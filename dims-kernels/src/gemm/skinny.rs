@@ -1,11 +1,11 @@
-//! Products of few rows, such as a decoder step that multiplies a few activations by all weights of
-//! a layer.
+//! Products of few rows, or of few columns, such as a decoder step that multiplies a few rows of
+//! activations by all weights of a layer.
 //!
 //! Each element of the large matrix is used once per row, so memory bandwidth limits the product.
 //! The matrix is read once, in place, in memory order. The sums of all rows stay in registers or in
 //! the second-level cache. If the columns of the large matrix are adjacent, each of its rows is
-//! scaled and added to each row of sums. If the elements of a sum are adjacent, each of its lines
-//! is multiplied with each row.
+//! scaled and added to each row of sums. If the elements of a sum are adjacent in the large matrix,
+//! each line of the matrix is multiplied with each row.
 
 mod across;
 mod along;
@@ -27,8 +27,9 @@ use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 /// # Safety
 ///
 /// As for [`crate::gemm::multiply`]; the machine has the level, which is not the baseline. Elements
-/// are `f32` or `f64`. One of the matrices has one to [`MAX_ROWS`] rows or columns, and the other
-/// is contiguous along its rows or its columns.
+/// are `f32` or `f64`. The left matrix has one to [`MAX_ROWS`] rows, and the right one is
+/// contiguous along its rows or its columns; if the left matrix has more rows, this is true of the
+/// transposed product.
 #[inline(never)]
 pub unsafe fn multiply<T: 'static>(level: Level, product: &Product<T>) {
     let transposed;
@@ -77,7 +78,7 @@ unsafe fn of_any_height<V: Vector>(product: &Product<V::Elem>) {
             match product.m {
                 // SAFETY: `m` is this number of rows; the rest is the caller's promise.
                 $($rows => unsafe { V::run_apart(SkinnyProduct::<V, $rows> { product }) },)*
-                _ => unreachable!("there are at most {MAX_ROWS} rows"),
+                _ => unreachable!("there are 1 to {MAX_ROWS} rows"),
             }
         };
     }

@@ -91,8 +91,8 @@ fn unrelated<T>(mut place: *const T) -> *const T {
     place
 }
 
-/// The same stride, hidden from the compiler. Otherwise it would compute the multiples for tiles of
-/// all heights in advance, which takes longer than a small product.
+/// The same stride, hidden from the compiler. Otherwise it would compute the stride's multiples for
+/// tiles of all heights in advance, which takes longer than a small product.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn unforeseen(mut stride: isize) -> isize {
     // SAFETY: there is no instruction.

@@ -1,10 +1,10 @@
 //! Products whose matrices are read in place, one vector at a time, without packing first.
 //!
-//! A tile of the result is some rows by one or two vectors; its sums stay in registers from the
-//! first to the last element. Vectors at the end of a row are read and written in part. This is the
-//! fastest route where packing would take as long as multiplying: for small products, and for
-//! products with few columns or short sums. Where many tiles read the same columns of a large right
-//! matrix, the first of them packs these columns for the others.
+//! A tile of the result is some rows by one or two vectors; its sums stay in registers until they
+//! are complete. Vectors at the end of a row are read and written in part. This is the fastest
+//! route where packing would take as long as multiplying: for small products, and for products with
+//! few columns or short sums. Where many tiles read the same columns of a large right matrix, the
+//! first of them packs these columns for the others on some processors.
 
 use crate::gemm::tile::{LeftRows, each_row, unforeseen};
 use crate::gemm::{Matrix, Product};
@@ -55,9 +55,9 @@ compiled! {
     f64s "avx2,fma" __m256d, f64;
 }
 
-/// Whether the first tile of some columns packs these columns of the right matrix for the others.
-/// Packed rows are adjacent and aligned to vectors. Only [some processors](params) gain from it;
-/// tests always do it.
+/// Whether the first tile of some columns packs these columns of the right matrix for the tiles
+/// below. Packed rows are adjacent and aligned to vectors. Only [some processors](params) gain from
+/// packing; tests do it on all.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn is_worth_packing<V: Vector>(product: &Product<V::Elem>) -> bool {
     const { assert!(V::MR <= MIN_ROWS_TO_PACK, "the first tile is whole") };
@@ -76,7 +76,8 @@ fn is_worth_packing<V: Vector>(product: &Product<V::Elem>) -> bool {
 unsafe fn all<V: Vector>(product: &Product<V::Elem>) {
     let height = if product.k <= MAX_SHALLOW_K { V::MR } else { product.m };
     let mut scratch = Vec::<V>::new();
-    // When packing, sums are not shallow, so one pass of the loop covers all rows.
+    // Columns are packed only if `k` exceeds `MAX_SHALLOW_K`; then the first pass of the loop
+    // covers all rows.
     let is_packed = is_worth_packing::<V>(product) && scratch.try_reserve_exact(2 * product.k).is_ok();
     let mut row = 0;
     while row < product.m {
@@ -381,7 +382,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// With many rows, and a large right matrix or lines that are far apart: the first tile
+        /// Many rows, and a right matrix whose lines are far apart: in most cases, the first tile
         /// packs the right matrix.
         #[test]
         fn products_by_packed_columns_are_those_of_the_definition(

@@ -1,5 +1,5 @@
-//! Elements that are in memory or computed by a program, as one kernel: loops over either are
-//! compiled once.
+//! Elements that are in memory or computed, as one kernel: the loops over them are compiled once
+//! for both.
 
 use crate::load::strided::Strided;
 use crate::load::{Faults, Kernel, Tile, read_line};

@@ -31,7 +31,8 @@ pub unsafe trait GatherIndices {
     /// Computes the indices of a tile.
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults);
 
-    /// The offset that the indices add for the tile's `x`th element; `None` if one is out of range.
+    /// The offset that the indices add for the tile's `x`th element; `None` if an index is out of
+    /// range.
     ///
     /// # Safety
     ///
@@ -39,8 +40,8 @@ pub unsafe trait GatherIndices {
     unsafe fn offset<I: Isa>(&self, x: usize, faults: &mut Faults) -> Option<isize>;
 
     /// Fills `places` with pointers for consecutive positions of the loop `along`, starting from
-    /// `at`, at the first position of the innermost loop. The `n`th pointer is
-    /// `line.0 + n * line.1`, plus the offset of the indices at the `n`th position. If an index is
+    /// `at`; the positions along the other loops are those of `at`. The `n`th pointer, counted from
+    /// 0, is `line.0 + n * line.1`, plus the offset of the indices at its position. If an index is
     /// out of range, the pointers are unspecified. The next tile must be loaded without
     /// [`moved`](Tile::moved).
     fn places<I: Isa, T>(
@@ -102,7 +103,7 @@ pub struct IndexedAxis {
     pub axis: usize,
     /// The name of its dim, if it has one.
     pub dim: Option<&'static str>,
-    /// The names of the loops that the index depends on, for messages.
+    /// The names of the dims that the index is computed from, for messages.
     pub names: fn() -> Vec<&'static str>,
     /// Where the array was bound.
     pub origin: Origin,

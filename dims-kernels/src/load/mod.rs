@@ -22,14 +22,15 @@ pub const TILE: usize = 512;
 /// A piece of the innermost loop.
 #[derive(Clone, Copy)]
 pub struct Tile<'t> {
-    /// The position along every loop of the nest, the innermost last.
+    /// The position of the first element along every loop of the nest, the innermost loop last.
     pub at: &'t [usize],
     /// The number of elements along the innermost loop, at most [`TILE`].
     pub len: usize,
     /// Which elements are wanted; all of them if there is no mask.
     pub mask: Option<&'t [bool]>,
     /// The only loop along which the position differs from that of the previously loaded tile, and
-    /// the difference; `None` if there was no previous tile, or if more loops differ.
+    /// the difference. `None` is always correct; it is necessary if there was no previous tile, or
+    /// if more loops differ.
     pub moved: Option<(usize, usize)>,
 }
 
@@ -63,15 +64,16 @@ pub unsafe trait Kernel: Sized {
     /// and constants do. Then elements past the end of a tile can be computed as well.
     const STEADY: bool = false;
 
-    /// Whether the elements are `bool`s that change at most once along a line. Then elements past the
-    /// end of a tile can be computed as well.
+    /// Whether the elements are `bool`s that change at most once along a line. Then elements past
+    /// the end of a tile can be computed as well.
     const MONOTONE: bool = false;
 
     /// Whether a line consists of two parts, each with elements of one operand, so that
     /// [`write_line`](Kernel::write_line) computes only elements that it writes.
     const IN_PARTS: bool = false;
 
-    /// Whether elements may be read at computed indices.
+    /// Whether [`prefetch`](Kernel::prefetch) and [`starts`](Kernel::starts) may compute indices to
+    /// find elements.
     const GATHERS: bool = false;
 
     /// Whether the kernel computes much for each element, in functions that the compiler
@@ -104,9 +106,9 @@ pub unsafe trait Kernel: Sized {
 
     /// Finds rows that are read from memory unchanged: `starts[r]` points to the element `r` steps
     /// after `at` along the loop `along`, and the row is contiguous along the innermost loop.
-    /// Returns whether there are such rows; only elements of tensors have them. An index that is
-    /// out of range is recorded as a fault. The next tile must be loaded without
-    /// [`moved`](Tile::moved).
+    /// Returns whether there are such rows; only kernels that [read](Kernel::READS) memory have
+    /// them. An index that is out of range is recorded as a fault; then the pointers are
+    /// unspecified. The next tile must be loaded without [`moved`](Tile::moved).
     #[cfg_attr(not(unoptimized), inline(always))]
     fn starts<I: Isa>(
         &mut self,
@@ -149,8 +151,8 @@ pub unsafe trait Kernel: Sized {
     /// An element that was masked out has an unspecified value.
     unsafe fn get<I: Isa>(&self, x: usize) -> Self::Elem;
 
-    /// Writes the elements from `at` on along the innermost loop, one for each slot, which may be
-    /// more than a tile has. After a fault, the contents of the slots are unspecified. The next
+    /// Writes the elements from `at` on along the innermost loop, one for each slot. There may be
+    /// more slots than a tile has elements. After a fault, slots may be uninitialized. The next
     /// tile must be loaded without [`moved`](Tile::moved).
     #[cfg_attr(not(unoptimized), inline(always))]
     fn write_line<I: Isa>(
@@ -190,13 +192,14 @@ pub unsafe trait Kernel: Sized {
     /// As for [`get`](Kernel::get), for the tile that was loaded before the reader was made.
     unsafe fn get_broadcast<I: Isa, const LEFT: bool>(reader: &Self::TileReader, x: usize) -> Self::Elem;
 
-    /// A copy of everything that [`pair_reader`](Kernel::pair_reader) needs.
+    /// A copy of everything that [`broadcast_element`](Kernel::broadcast_element) and
+    /// [`pair_reader`](Kernel::pair_reader) need.
     type Pairs;
 
     /// Finds the operands from `at` on, for a nest that computes pairs of rows. All operands are in
     /// memory or constants. Operands on one side of operations (the left one if `LEFT`) are
-    /// constant along the innermost loop. Operands on the other side are contiguous along it, and
-    /// constant along the loop `row`. `along` is the third loop. `paired` is false for an operand
+    /// broadcast along the innermost loop. Operands on the other side are contiguous along it, and
+    /// broadcast along the loop `row`. `along` is the third loop. `paired` is false for an operand
     /// on the first side. `None` if an operand has other strides or [can fault](Kernel::can_fault).
     #[cfg_attr(not(unoptimized), inline(always))]
     fn pairs<const LEFT: bool>(
@@ -210,7 +213,7 @@ pub unsafe trait Kernel: Sized {
     }
 
     /// The element of an operand that is broadcast along the innermost loop, `row` and `step`
-    /// positions further along the two other loops.
+    /// positions further along the loops `row` and `along` of [`pairs`](Kernel::pairs).
     ///
     /// # Safety
     ///
@@ -222,7 +225,7 @@ pub unsafe trait Kernel: Sized {
     }
 
     /// Like [`tile_reader`](Kernel::tile_reader), for the tile `row` and `step` positions further
-    /// along the two loops. Nothing needs to be loaded.
+    /// along the loops `row` and `along` of [`pairs`](Kernel::pairs). Nothing needs to be loaded.
     ///
     /// # Safety
     ///
@@ -269,8 +272,8 @@ pub fn write_tiles<I: Isa, K: Kernel>(
 }
 
 /// The value of a monotone kernel at the start of the tile that was loaded, and the position among
-/// the next `len` elements where it changes (`len` if it does not). The search
-/// starts at `guess`, which is set to the position if there is a change.
+/// the `len` elements from there on where it changes (`len` if it does not). The search starts at
+/// `guess`, which is set to the position if there is a change.
 ///
 /// # Safety
 ///
@@ -288,8 +291,8 @@ pub unsafe fn change<I: Isa, K: Kernel<Elem = bool>>(
         return (first, len);
     }
     let (mut same, mut other) = (0, len - 1);
-    // The search goes on from the guess in steps that double. It bisects if there is no guess, or
-    // once the steps are too large.
+    // The search goes on from the guess in steps that double. If a step leaves the remaining range,
+    // it bisects the range instead.
     let (mut next, mut step) = (*guess, if *guess < other { 1 } else { len });
     while same + 1 < other {
         let middle = if same < next && next < other { next } else { same.midpoint(other) };
@@ -350,8 +353,8 @@ impl Faults {
     }
 }
 
-/// The methods of a kernel whose `load` computes a line with the tile's elements, and keeps a
-/// pointer to it in `current`.
+/// The methods of a kernel that cannot fault and whose `load` makes a line of the tile's elements
+/// available and keeps a pointer to it in `current`.
 macro_rules! read_line {
     ($t:ty) => {
         #[cfg_attr(not(unoptimized), inline(always))]

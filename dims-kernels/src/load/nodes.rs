@@ -1,4 +1,4 @@
-//! The kernels of an expression's nodes: constants, counters and operations.
+//! Kernels of an expression's nodes: constants, counters, and operations on one or two operands.
 
 use crate::load::{Faults, Kernel, Tile};
 use crate::loops::nest::Row;
@@ -169,8 +169,8 @@ pub struct UnaryKernel<'k, O, A> {
     pub a: A,
 }
 
-// SAFETY: pointers and elements are the operand's, and it may run on several threads if the
-// operation and the operand may.
+// SAFETY: all pointers are the operand's, and each element is computed from one of its elements.
+// The kernel may run on several threads if the operation and the operand may.
 unsafe impl<'k, A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'k, O, A> {
     type Elem = O::Out;
     type TileReader = (&'k O, A::TileReader);
@@ -274,8 +274,8 @@ pub struct BinaryKernel<'k, O, A, B> {
     pub b: B,
 }
 
-// SAFETY: pointers and elements are the operands', and it may run on several threads if the
-// operation and both operands may.
+// SAFETY: all pointers are the operands', and each element is computed from their elements. The
+// kernel may run on several threads if the operation and both operands may.
 unsafe impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryKernel<'k, O, A, B> {
     type Elem = O::Out;
     type TileReader = (&'k O, OperandReader<A>, OperandReader<B>);
@@ -422,12 +422,12 @@ fn as_large<T, Out>(source: *const T) -> Option<*const Out> {
     (size_of::<T>() == size_of::<Out>()).then_some(source.cast())
 }
 
-/// How an operand of an operation is read: as one broadcast element for the whole tile, or by the
-/// reader of a tile.
+/// How an operand of an operation is read: as one broadcast element for the whole tile, or by a
+/// reader of the tile.
 pub enum OperandReader<K: Kernel> {
-    /// One element.
+    /// The broadcast element.
     Broadcast(K::Elem),
-    /// A tile.
+    /// The reader of the tile.
     Tile(K::TileReader),
 }
 

@@ -1,12 +1,12 @@
 //! Software prefetching while other elements are computed. Hardware prefetchers follow streams, but
-//! the queues for outstanding loads limit how far. They also do not run far ahead of code that
-//! computes much for each element, and they start over when a stream ends.
+//! the queues for outstanding loads limit how far ahead they run. Nor do the prefetchers run far
+//! ahead of code that computes much for each element, and they start over when a stream ends.
 
 use crate::load::{Kernel, TILE};
 use crate::machine::prefetch::{per_line, prefetch_lines};
 use core::mem::MaybeUninit;
 
-/// Contiguous elements that are read or written soon, if their address is known.
+/// Contiguous elements that will soon be read or written; none if their address is not known.
 #[derive(Clone, Copy)]
 pub struct PrefetchStream<T> {
     from: *const T,
@@ -24,7 +24,8 @@ impl<T: Copy> PrefetchStream<T> {
         PrefetchStream { from, len: usize::MAX }
     }
 
-    /// The elements from `at` on, of the operand that the kernel [reads](Kernel::source).
+    /// The elements from `at` on of the operand that [`Kernel::source`] finds, or none if it finds
+    /// no operand.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn of<K: Kernel<Elem = T>>(kernel: &K, at: &[usize]) -> Self {
         kernel.source(at).map_or(Self::NOTHING, Self::from)
@@ -42,7 +43,7 @@ impl<T: Copy> PrefetchStream<T> {
         PrefetchStream { from: self.from.wrapping_add(done), len: self.len.saturating_sub(done) }
     }
 
-    /// Prefetches `some` elements after the first `done`.
+    /// Prefetches `some` elements after the first `done`, unless the stream ends before them.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn prefetch(self, done: usize, some: usize) {
         if done < self.len {
@@ -63,15 +64,15 @@ impl<T: Copy> PrefetchStream<T> {
 pub struct TilePrefetch<T> {
     /// The tile's output, prefetched 32 cache lines ahead.
     pub output: PrefetchStream<T>,
-    /// The elements that the tile is computed from, prefetched 32 cache lines ahead.
+    /// The elements of one of the tile's operands, prefetched 32 cache lines ahead.
     pub input: PrefetchStream<T>,
-    /// The elements that are read next. For each element that is written, one of these is
-    /// prefetched.
+    /// The elements that are read after those of `input`. For each element that is written, one of
+    /// these is prefetched.
     pub next: PrefetchStream<T>,
 }
 
 impl<T: Copy> TilePrefetch<T> {
-    /// The streams of a result and its operand if the result is `large`, otherwise none.
+    /// The streams of a result and of one operand if the result is `large`, otherwise none.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn of<K: Kernel<Elem = T>>(large: bool, kernel: &K, at: &[usize], out: &[MaybeUninit<T>]) -> Self {
         let next = PrefetchStream::NOTHING;

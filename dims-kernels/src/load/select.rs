@@ -16,7 +16,8 @@ pub struct SelectKernel<C, A, B> {
     until: i32,
     /// 0 if the condition holds before that position, -1 if it holds from there on.
     flip: i32,
-    /// The position of the previous change, along the same or an earlier tile or line.
+    /// The position of the last change that was found, in its tile or line. The search for the next
+    /// change starts there.
     guess: usize,
 }
 
@@ -27,8 +28,8 @@ impl<C: Kernel<Elem = bool>, A, B> SelectKernel<C, A, B> {
     }
 }
 
-// SAFETY: elements are the operands', it returns no pointers, and it may run on several threads if
-// all operands may.
+// SAFETY: elements are the operands', the kernel returns no pointers, and it may run on several
+// threads if the condition and both operands may.
 unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for SelectKernel<C, A, B> {
     type Elem = A::Elem;
     type TileReader = ();
@@ -116,7 +117,7 @@ unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel
 
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn get_broadcast<I: Isa, const LEFT: bool>(_: &(), _: usize) -> A::Elem {
-        unreachable!("a choice has operands on both sides")
+        unreachable!("a select has no broadcast operands")
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]
@@ -131,8 +132,9 @@ unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel
 }
 
 /// Writes a line whose first `until` elements come from one kernel, and the others from another.
-/// Hardware prefetchers follow streams, and each part ends one. So while the first part is
-/// written, the second is prefetched, and then the first part of the next line.
+/// Hardware prefetchers follow streams, and a stream ends with each part. So while the first part
+/// is written, the second is prefetched, and while the second is written, the first part of the
+/// next line.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn write_parts<I: Isa, K: Kernel, L: Kernel<Elem = K::Elem>>(
     (first, second): (&mut K, &mut L),
@@ -160,7 +162,7 @@ fn write_parts<I: Isa, K: Kernel, L: Kernel<Elem = K::Elem>>(
     at[last] = start;
 }
 
-/// The maximum number of elements of the next part that are prefetched: more could be evicted again
+/// The maximum number of elements of the next part that are prefetched: more could be evicted
 /// before they are read.
 const MOST_PREFETCHED: usize = 8 * TILE;
 

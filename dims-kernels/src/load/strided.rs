@@ -1,5 +1,5 @@
-//! The innermost loop over memory: elements with a unit stride are read in place, others are first
-//! copied into a buffer.
+//! The innermost loop over memory: adjacent elements are read in place; others are first copied
+//! into a buffer.
 
 use crate::copy::copy_between;
 use crate::load::gather::GatherIndices;
@@ -21,7 +21,7 @@ pub struct Strided<'k, T, X, W = AnyStride> {
     strides: &'k [isize],
     inner: isize,
     indices: X,
-    /// A pointer to the start of the last loaded tile, without computed indices.
+    /// A pointer to the start of the last loaded tile, without the offsets of computed indices.
     start: *const T,
     current: *const T,
     buffer: Vec<T>,
@@ -48,13 +48,13 @@ impl<'k, T: Element, X: GatherIndices> Strided<'k, T, X> {
 impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
     /// A reader of elements along the row that a plan derived from their axes.
     ///
-    /// Builds with debug assertions check the first promise.
+    /// If no index is active, builds with debug assertions check the first promise.
     ///
     /// # Safety
     ///
     /// * The row maps each position of the loops to a position of the elements' axes. Active
-    ///   `indices` select from further axes of the elements. Each of these axes has the size and
-    ///   the stride that its index is checked against.
+    ///   `indices` select from further axes of the elements. Each of these axes has the size that
+    ///   its index is checked against, and the stride that the index is multiplied by.
     /// * The reader only gets positions of these loops: it runs over the nest that the row is taken
     ///   from, or over a part of it.
     /// * If `W::UNIT` is true, the stride along the innermost loop is 1.
@@ -82,7 +82,7 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
             && let Some((sizes, strides)) = row.packed
             && !(X::ANY && strided.indices.is_active())
         {
-            // SAFETY: no index is active, so each position of the loops is an element, as the
+            // SAFETY: no index is active, so each position of the loops has an element, as the
             // caller promises.
             strided.packed = unsafe { pack(origin, row, sizes, strides) };
             strided.base = strided.packed.as_ptr();
@@ -92,9 +92,9 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
         strided
     }
 
-    /// The offset of a position. The position was just written one element at a time, and a load of
-    /// several at once would wait until those stores have reached the cache. So `read_volatile`
-    /// makes rustc read it one element at a time, too.
+    /// The offset of a position. The position was just written one number at a time, and a load of
+    /// several numbers would wait until those stores have reached the cache. `read_volatile` keeps
+    /// the compiler from combining the loads.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn offset(&self, at: &[usize]) -> isize {
         let mut offset = 0;
@@ -115,8 +115,8 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
         }
         // A broadcast element is often the same for many tiles.
         if stride != 0 || self.filled.0 != start || self.filled.1 < len {
-            // SAFETY: each position of the tile is a position of the loops, and so an element, as
-            // the caller of `along_row` promised.
+            // SAFETY: each position of the tile is a position of the loops, and so has an element,
+            // as the caller of `along_row` promised.
             unsafe { copy_line(&mut self.buffer, start, stride, len) };
             if stride == 0 {
                 self.filled = (start, len);
@@ -125,7 +125,7 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
         self.current = self.buffer.as_ptr();
     }
 
-    /// Gathers element by element, and checks every index.
+    /// Gathers the wanted elements one by one, and checks their indices.
     #[inline(never)]
     fn gather<I: Isa>(&mut self, start: *const T, tile: &Tile<'_>, faults: &mut Faults) {
         let stride = self.inner;
@@ -133,8 +133,8 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
         self.filled = (core::ptr::null(), 0);
         self.buffer.clear();
         self.buffer.reserve(tile.len);
-        // An element that is masked out or faulty is never read, but must have some value: that of
-        // a valid element of the tile.
+        // An element that is masked out or faulty is not read from memory, but needs some value in
+        // the buffer: that of a valid element of the tile.
         let mut filler = None;
         let mut behind = 0;
         for x in 0..tile.len {
@@ -143,7 +143,8 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
             let offset = if wanted { unsafe { self.indices.offset::<I>(x, faults) } } else { None };
             let value = match offset {
                 // SAFETY: the indices are in range of the axes that they select from, and `x` is a
-                // position of the loops: an element, as the caller of `along_row` promised.
+                // position of the loops, so there is an element, as the caller of `along_row`
+                // promised.
                 Some(offset) => unsafe { *start.offset(offset + x as isize * stride) },
                 None => match filler {
                     Some(value) => value,
@@ -198,7 +199,7 @@ unsafe fn copy_line<T: Copy>(buffer: &mut Vec<T>, start: *const T, stride: isize
 ///
 /// # Safety
 ///
-/// For every position of the loops, the origin offset by the row is a valid element.
+/// For every position of the loops, the origin, offset by the row, points to a valid element.
 #[cold]
 unsafe fn pack<T: Copy + 'static>(
     origin: *const T,
@@ -233,7 +234,7 @@ fn varying(strides: &[isize], sizes: &[usize], packed: &[isize]) -> Varying {
 }
 
 // SAFETY: all pointers follow the row of the operand, which stays within its elements, and the
-// offsets of checked indices. The elements are borrowed.
+// offsets of checked indices. The elements are borrowed, or packed elements that the reader owns.
 unsafe impl<T: Element, X: GatherIndices, W: StrideKind> Kernel for Strided<'_, T, X, W> {
     type Elem = T;
     type TileReader = *const T;

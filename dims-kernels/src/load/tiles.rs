@@ -1,4 +1,5 @@
-//! Tiles: pieces of the innermost loop, and code that writes the elements of a tile.
+//! Tiles, which are pieces of the innermost loop; runs of several rows; and code that writes the
+//! elements of a tile.
 
 use super::prefetch::TilePrefetch;
 use super::{Kernel, TILE, Tile};
@@ -18,7 +19,7 @@ pub unsafe fn fill_tile<I: Isa, K: Kernel>(kernel: &K, out: &mut [MaybeUninit<K:
     unsafe { fill_from::<I, K>(kernel, 0, out) };
 }
 
-/// Like [`fill_tile`], a few cache lines at a time, with a prefetch before each.
+/// Like [`fill_tile`], in pieces of a few cache lines, with a prefetch before each piece.
 ///
 /// # Safety
 ///
@@ -93,10 +94,10 @@ impl<'n> Tiles<'n> {
 }
 
 /// Rows of a loop nest that are computed by one call: `rows` rows of `len` elements along the
-/// innermost loop. The first row starts at the position `at`, and each other row one step further
+/// innermost loop. The first row starts at the position `at`, and each later row one step further
 /// along the second innermost loop.
 pub struct TileRun<'r> {
-    /// The position of the first element. Callees may change it.
+    /// The position of the first element. Callees may change it along the loops of the run.
     pub at: &'r mut [usize],
     /// The number of rows.
     pub rows: usize,
@@ -121,7 +122,7 @@ pub fn for_each_run(nest: &Nest, most: usize, f: &mut dyn FnMut(TileRun<'_>) -> 
     let inner = nest.sizes[last];
     let mut at = SmallVec::from_buf_and_len([0; 8], nest.depth().min(8));
     at.resize(nest.depth(), 0);
-    // The number of loops outside of a run, and the number of rows along the loop of the run.
+    // The number of loops outside of all runs, and the number of rows at each of their positions.
     let (outer, size) = if last > 0 && inner <= most { (last - 1, nest.sizes[last - 1]) } else { (last, 1) };
     let rows = (most / inner).max(1);
     let mut odometer = Odometer::new(&nest.sizes[..outer]);

@@ -12,7 +12,7 @@ pub type AxisSet = u128;
 /// Loop axes in order.
 pub type Order = SmallVec<[usize; 8]>;
 
-/// A number for each axis of a list: its size, its stride, or a position along it.
+/// A number for each axis of a list: its size, or a position along it.
 pub type Sizes = SmallVec<[usize; 8]>;
 
 /// The axes of a set in ascending order. Every product calls this often, so it takes one step per
@@ -36,10 +36,10 @@ pub fn set(order: &[usize]) -> AxisSet {
     order.iter().fold(0, |axes, &axis| axes | 1 << axis)
 }
 
-/// Stable sort of axes, or of items for each axis, by a key.
+/// Sorts axes, or items that belong to axes, by a key. The sort is stable.
 ///
-/// An insertion sort, since axes are few. The standard library's sort is 15 to 20 kB of code for
-/// each type of key.
+/// It is an insertion sort, since axes are few. The standard library's sort is 15 to 20 kB of code
+/// for each type of key.
 pub fn sort_few<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     for end in 1..items.len() {
         let mut at = end;

@@ -1,9 +1,9 @@
 //! Modes are listeners. They are told which steps ran on their thread, where the results are
 //! stored, and which memory was freed.
 //!
-//! A kernel notes its step before it runs. The executor of an operator's step notes it after the
-//! run. The step is *pending* until its result is reported with [`told`] or [`ran`], or the next
-//! step is noted. Then all modes are told about it.
+//! A kernel notes its step before it runs. The executor of an operator's step notes that step after
+//! the run. A step is *pending* until [`told`] or a function like it reports the result, [`ran`] is
+//! called, or the next step is noted. Then all modes are told about the step.
 //!
 //! ```text
 //! note(step)  ->  kernel  ->  told(&result)  ->  Mode::ran of each mode
@@ -48,11 +48,13 @@ pub struct Ran<'r> {
     pub place: Origin,
     /// Whether it computes a gradient.
     pub is_backward: bool,
-    /// The number of enclosing loops of calls. Such a loop is itself a step ([`PlanStep::Calls`]),
-    /// which is reported after the steps of the calls, and lists them.
+    /// The number of enclosing loops of calls that began while the mode listened. Such a loop is
+    /// itself a step ([`PlanStep::Calls`]), which is reported after the steps of the calls, and
+    /// lists them.
     pub loops: usize,
-    /// The memory of the results. Most steps have one result. The slice is empty if the result
-    /// stays within an operation, such as a packed operand of a product.
+    /// The memory of the results. Most steps have one result. The slice is empty if the memory is
+    /// not reported: for example, if the result stays within an operation, as a packed operand of a
+    /// product does, or is not contiguous.
     pub results: &'r [ResultMemory<'r>],
 }
 
@@ -139,8 +141,8 @@ impl<'r> ResultMemory<'r> {
         Some(unsafe { slice::from_raw_parts(self.start.cast(), self.len) })
     }
 
-    /// The elements as numbers: 0 and 1 for `bool`s, absolute values for complex numbers. `None`
-    /// for other types, such as `i128`.
+    /// The elements as `f64`s: 0 and 1 for `bool`s, absolute values for complex numbers. Large
+    /// integers are rounded. `None` for types that this does not convert, such as `i128`.
     pub fn values(&self) -> Option<Box<dyn Iterator<Item = f64> + 'r>> {
         macro_rules! of {
             ($($element:ty, |$x:ident| $value:expr;)*) => {$(
@@ -153,7 +155,9 @@ impl<'r> ResultMemory<'r> {
             f32, |x| x.into(); f64, |x| x; bool, |x| x.into();
             i8, |x| x.into(); i16, |x| x.into(); i32, |x| x.into(); i64, |x| x as f64; isize, |x| x as f64;
             u8, |x| x.into(); u16, |x| x.into(); u32, |x| x.into(); u64, |x| x as f64; usize, |x| x as f64;
-            Complex<f32>, |x| f64::from(x.re).hypot(x.im.into()); Complex<f64>, |x| x.re.hypot(x.im);
+            Complex<f32>, |x| f64::from(x.re).hypot(x.im.into());
+            // (The absolute value of a large number can overflow.)
+            Complex<f64>, |x| if x.is_finite() { x.re.hypot(x.im).min(f64::MAX) } else { x.re.hypot(x.im) };
         }
         #[cfg(feature = "half")]
         of! { half::f16, |x| x.into(); half::bf16, |x| x.into(); }
@@ -259,8 +263,8 @@ impl Drop for Hearing {
     }
 }
 
-/// Tells all modes about the pending step, if there is one, and about memory that was freed since
-/// then.
+/// Tells all modes about the pending step, if there is one, and about freed memory that has not
+/// been reported yet.
 fn hear(results: &[ResultMemory<'_>]) {
     if LISTENERS.with_borrow(|own| own.pending.is_none() && own.freed.is_empty()) {
         return;
@@ -390,7 +394,7 @@ fn ended() {
     hear(&[]);
 }
 
-/// Memory was freed: modes are told after the pending step, which may have read it.
+/// Memory was freed: modes are told about it after the pending step, which may have read it.
 fn freed(address: usize, bytes: usize) {
     if std::thread::panicking() {
         return;
@@ -401,7 +405,8 @@ fn freed(address: usize, bytes: usize) {
     }
 }
 
-/// Runs one call of a loop, and returns its steps, which become part of the loop's step.
+/// Runs one call of a loop. Returns its result and its steps, which become part of the loop's step;
+/// no steps if nothing listens.
 pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<PlanStep>) {
     if !is_listening() {
         return (f(), Vec::new());
@@ -441,8 +446,8 @@ impl Drop for InsideLoop {
     }
 }
 
-/// While this value exists, steps noted on this thread are reported as computing the gradient of a
-/// step with this source location.
+/// While this value exists, steps noted on this thread are reported as computing the gradient of
+/// the step whose source location was passed to [`of`](Backward::of).
 pub struct Backward(Option<Origin>);
 
 impl Backward {
@@ -454,7 +459,7 @@ impl Backward {
 
 impl Drop for Backward {
     fn drop(&mut self) {
-        // The steps of this gradient recorded their source location when they were noted.
+        // A pending step of this gradient recorded the source location when it was noted.
         BACKWARD.set(self.0);
     }
 }

@@ -89,10 +89,10 @@ impl Nest {
         }
     }
 
-    /// Loops over the `kept` axes and the others, which are reduced, for operands whose types
-    /// guarantee that all of them are contiguous along `order`, the last axis fastest. The last
-    /// axis of more than one element is the innermost loop. Other kept loops are outside of reduced
-    /// loops.
+    /// Loops over the axes `order`: those in `kept`, and the others, which are reduced. The types
+    /// guarantee that all operands are contiguous in this order, the last axis fastest. The
+    /// innermost loop contains the last axis whose size is not 1. Other kept loops are outside of
+    /// reduced loops.
     pub fn typed_reduce(order: &[usize], sizes: &[usize], kept: &[usize], operands: usize) -> Self {
         // Adjacent axes that are both kept or both reduced form one loop.
         let mut loops: SmallVec<[(usize, bool); INLINE_LOOPS]> = SmallVec::new();
@@ -116,8 +116,8 @@ impl Nest {
             packed: (0, ManuallyDrop::new(Vec::new())),
             typed: true,
         };
-        // From the innermost loop outwards: kept loops go to the positions before `outside`,
-        // reduced loops before `inside`.
+        // From the innermost loop outwards: that loop and reduced loops go to the positions before
+        // `inside`, other kept loops to those before `outside`.
         let (mut outside, mut inside) = (outer, depth);
         let (mut step, mut result_step): (isize, isize) = (1, 1);
         for (number, &(size, kept)) in loops.iter().enumerate().rev() {
@@ -135,13 +135,13 @@ impl Nest {
         nest
     }
 
-    /// Loops over `kept`. Each element of the result reduces the loops over `reduced`.
+    /// Loops over the `kept` axes and, for each element of the result, over the `reduced` axes.
     ///
     /// The innermost loop is the last kept or the last reduced loop, usually the one along which
     /// more operands are contiguous.
     pub fn reduce(sizes: &[usize], kept: &[usize], reduced: &[usize], rows: &Rows) -> Self {
-        // The number of operands that are contiguous along the loop, times its size. Beyond 64, the
-        // size does not matter.
+        // The number of operands that are contiguous along the last loop, times the size of that
+        // loop. Beyond 64, the size does not matter.
         let merit = |loops: &[(usize, usize)]| {
             loops.last().map_or(0, |&(size, axis)| {
                 size.min(64) * rows.iter().filter(|row| row[axis].unsigned_abs() == 1).count()
@@ -167,7 +167,7 @@ impl Nest {
     }
 
     /// Loops over the axes `blocks`, and inside them over `lines`, for a result that is contiguous
-    /// in this order and processed block by block.
+    /// in this order and processed block by block. The loops over `lines` count as reduced.
     pub fn blocks(sizes: &[usize], blocks: &[usize], lines: &[usize], rows: &Rows) -> Self {
         let mut loops = MergedLoops::new();
         merge(&mut loops, sizes, blocks, rows);
@@ -377,7 +377,8 @@ fn merge(loops: &mut MergedLoops, sizes: &[usize], order: &[usize], rows: &Rows)
 const MIN_LONG_LOOP: usize = 256;
 
 /// Which operands have to be packed so that the last kept loop can be the innermost one, for
-/// reductions over a short loop. `None` if the kept loop is short, the reduced loop is not, no
+/// reductions over a short loop. `None` if there is no kept or no reduced loop, the kept loop has
+/// fewer than 32 elements, the reduced loop is not short, there are more than 64 operands, no
 /// operand needs packing, or an operand would not be reused often enough.
 fn worth_packing(loops: &[(usize, usize)], outer: usize, rows: &Rows) -> Option<u64> {
     let &(width, axis) = loops[..outer].last()?;
@@ -420,7 +421,7 @@ pub struct Row<'n> {
     /// If the elements should be packed before the loops run: the size of each loop, and the stride
     /// along it after packing.
     pub packed: Option<(&'n [usize], &'n [isize])>,
-    /// The size of each loop, for checks of the elements.
+    /// The size of each loop, to check that the row stays within the elements.
     #[cfg(debug_assertions)]
     pub sizes: &'n [usize],
 }

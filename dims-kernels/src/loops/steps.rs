@@ -47,7 +47,7 @@ pub enum PlanStep {
         len: usize,
         /// Bytes of the result.
         bytes: usize,
-        /// The number of parts that the lines were split into for threads.
+        /// The maximum number of threads that share the lines.
         threads: usize,
     },
     /// Attention: means of values, weighted by a softmax of products of queries and keys, computed
@@ -63,13 +63,13 @@ pub enum PlanStep {
         features: usize,
         /// The number of columns of the values.
         values: usize,
-        /// The mask.
+        /// The expression of the mask.
         mask: String,
         /// The bias that is added to the scores, if any.
         bias: Option<String>,
         /// Bytes of the result.
         bytes: usize,
-        /// The number of threads for this much work.
+        /// The maximum number of threads that share the work.
         threads: usize,
     },
     /// A function that is called for each example of a batch.
@@ -93,7 +93,7 @@ pub enum PlanStep {
     },
     /// Matrix products with the same sizes and strides.
     Product {
-        /// The number of products.
+        /// The number of resulting matrices.
         batch: usize,
         /// The number of rows of the left matrix.
         m: usize,
@@ -107,11 +107,11 @@ pub enum PlanStep {
         b: (isize, isize),
         /// The strides of the result.
         c: (isize, isize),
-        /// The number of products that are added to each result.
+        /// The number of products that are added up for each result.
         summed: usize,
         /// Bytes of the result.
         bytes: usize,
-        /// The number of parts that the work was split into for threads.
+        /// The maximum number of threads that share the work.
         threads: usize,
         /// Whether the operands' types determine the layout of the matrices, as with `Laid`. Then
         /// no strides are checked at run time to choose a kernel.
@@ -133,8 +133,8 @@ pub struct ProductDims {
 }
 
 impl ProductDims {
-    /// The operands' dims in the order of matrices: first the dims of both operands and the result,
-    /// then rows and sum, or sum and columns.
+    /// The operands' dims in the order of matrices: first the dims that both operands and the
+    /// result share, then rows and sum on the left, sum and columns on the right.
     pub fn new(mut left: Vec<&'static str>, mut right: Vec<&'static str>, result: Vec<&'static str>) -> Self {
         let is_row = |name: &&'static str| !right.contains(name);
         let batch: Vec<_> =
@@ -163,10 +163,10 @@ pub struct Loops {
     pub operands: Vec<Vec<isize>>,
     /// Bytes of the result.
     pub bytes: usize,
-    /// The number of parts that the loops were split into for threads.
+    /// The maximum number of threads that share the loops.
     pub threads: usize,
     /// Whether the operands' types guarantee that each operand is contiguous along the innermost
-    /// loop, as with `Laid`. Then this stride is not checked at run time.
+    /// loop, as with `Laid`. Then the strides along it are not checked at run time.
     pub typed: bool,
 }
 
@@ -183,7 +183,8 @@ impl Loops {
     }
 }
 
-/// A saturating product: with 32 bits it could overflow for matrices of a few MiB.
+/// The product of the factors. It saturates, because with 32 bits it could overflow for matrices of
+/// a few MiB.
 fn counted<const N: usize>(factors: [usize; N]) -> usize {
     factors.into_iter().fold(1, usize::saturating_mul)
 }
@@ -236,7 +237,7 @@ impl PlanStep {
         }
     }
 
-    /// The bytes of the step's result, plus those of the steps in it.
+    /// The bytes of the step's result; for a loop of calls, plus those of its steps.
     pub fn bytes(&self) -> usize {
         match self {
             PlanStep::Elementwise { loops, .. }
@@ -273,7 +274,7 @@ impl fmt::Display for PlanStep {
             }
             PlanStep::Calls { function, calls, steps, bytes } => write!(
                 f,
-                "loop of {calls} call(s), one for each example, of {function}, with {} step(s) of their own\n   {bytes} bytes",
+                "loop of {calls} call(s), one for each example, of {function}, with {} step(s) in all calls\n   {bytes} bytes",
                 steps.len()
             ),
             PlanStep::Captured { place, bytes } => {

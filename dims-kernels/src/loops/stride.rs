@@ -5,8 +5,8 @@ pub trait StrideKind {
     /// Whether the stride is 1 for every operand. Then it is not checked at run time, and no code
     /// is compiled for other strides.
     const UNIT: bool;
-    /// Whether operands may be constant along loops of a result with rows and columns. If not, no
-    /// code is compiled for reductions of [pairs of rows](crate::reduce::pairs).
+    /// Whether the result may have rows and columns, along which operands may be constant. If not,
+    /// no code is compiled for reductions of [pairs of rows](crate::reduce::pairs).
     const PAIRS: bool;
     /// What is known about the stride of an operand whose own type does not determine it.
     type OfAny: StrideKind;

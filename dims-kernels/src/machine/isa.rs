@@ -1,8 +1,8 @@
 //! Run-time dispatch: each loop is compiled for several instruction sets.
 //!
-//! A default build may use only the oldest instructions of its target. So each driver is a [`Task`]
-//! whose `run` is inlined into functions with `#[target_feature]`, where the compiler vectorises
-//! the loops for that feature set. Scalar code gets the facts that it needs as an [`Isa`].
+//! A default build may use only the oldest instructions of its target. So loops are in the `run` of
+//! a [`Task`], which is inlined into functions with `#[target_feature]`. There the compiler
+//! vectorises them for that feature set. Scalar code gets the facts that it needs as an [`Isa`].
 //!
 //! On targets other than x86-64 the loops are compiled once, for the instructions that the target
 //! guarantees: NEON on AArch64, and SIMD on WebAssembly if the program is built with
@@ -24,7 +24,7 @@ pub trait Isa: Copy {
     fn fma64(a: f64, b: f64, c: f64) -> f64;
 }
 
-/// The instructions that the target guarantees. A fused multiply-add would be a library call here.
+/// The instructions that the target guarantees. A fused multiply-add could be a library call here.
 #[derive(Clone, Copy)]
 pub struct Baseline;
 
@@ -116,7 +116,7 @@ pub trait Task {
     fn run<I: Isa>(self) -> Self::Out;
 }
 
-/// Runs the task with the best instructions of this machine.
+/// Runs the task with the best instructions that the machine has and the task is compiled for.
 ///
 /// Unoptimized builds compile a task only once, for the baseline: they do not vectorise, so the
 /// other copies would only cost build time.
@@ -145,7 +145,8 @@ trait Copies: Task + Sized {
             }
             // If the target guarantees AVX2 and FMA, the baseline is not compiled.
             if cfg!(all(target_feature = "avx2", target_feature = "fma")) || level != Level::Baseline {
-                // SAFETY: the machine has the features: those with AVX-512 have AVX2 and FMA.
+                // SAFETY: the target guarantees the features, or the level includes them, as each
+                // level above the baseline does.
                 return unsafe { self.with_avx2() };
             }
         }

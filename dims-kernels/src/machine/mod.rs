@@ -1,4 +1,5 @@
-//! The machine: instruction sets, threads, and the tuning parameters of each processor.
+//! The machine: instruction sets, vectors, prefetching, threads, and the tuning parameters of
+//! families of processors.
 
 pub mod isa;
 #[cfg(x86_vectors)]

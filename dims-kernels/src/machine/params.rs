@@ -5,21 +5,21 @@
 //! this file. Blocks have their usual names: a register tile is MR x NR, a packed block of the left
 //! matrix MC x KC, one of the right matrix KC x NC.
 //!
-//! All other parameters depend on the processor. Each table belongs to a family of processors and
-//! is chosen once per process, by `cpuid`. Kernels read it before their loops. The shapes of
-//! register tiles are constants, because they decide how a loop is compiled. To tune for another
-//! family, add a table and a line to `detect`, and note the measurement next to each value that
-//! differs from [`DEFAULT`].
+//! The other parameters in this file depend on the processor. Each table belongs to a family of
+//! processors. One table is chosen per process, by `cpuid`, and kernels read it before their loops.
+//! The shapes of register tiles are constants, because they decide how a loop is compiled. To tune
+//! for another family, add a table, list it in `TABLES`, choose it in `detect`, and note the
+//! measurement next to each value that differs from [`DEFAULT`].
 //!
 //! Without the standard library, and on targets other than x86-64, [`DEFAULT`] is used.
 
-// Only kernels for x86-64 with AVX2 read some of the fields.
+// Some of the fields are read only by kernels for x86-64 with AVX2.
 #![cfg_attr(not(x86_vectors), allow(dead_code))]
 
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// Products of at most this many multiplications are not packed.
+/// The operands of products of at most this many multiplications are not packed.
 pub const SMALL_PRODUCT: usize = 16 * 16 * 16;
 
 /// The longest sum over several loops whose offsets are listed one by one, for small products: the
@@ -44,16 +44,17 @@ pub mod tile {
     pub const MR_AVX512: usize = ACCUMULATORS_AVX512 / 2;
     /// The greatest NR: two vectors of 16 `f32`.
     pub const MAX_NR: usize = 32;
-    /// The maximum number of rows of a tile whose columns are one vector.
+    /// The maximum number of rows of a tile that is one vector wide.
     pub const MAX_MR: usize = 16;
 }
 
 /// Products whose operands are read in place: see `gemm::unpacked`. GFLOP/s of f32 on an EPYC with
-/// AVX-512, in place and with the crate `gemm`: 16^3 189 and 54, 64 x 32 by 32 x 10 143 and 51,
-/// 64^3 276 and 253, 128^3 280 and 259, 512^3 271 and 268, but 64 x 64 by 64 x 4096 200 and 229, 16
-/// x 1024 by 1024 x 1024 151 and 204, 4 x 128 by 128 x 512 165 and 201.
+/// AVX-512, in place and with the crate `gemm`: 16^3: 189 and 54; 64 x 32 by 32 x 10: 143 and 51;
+/// 64^3: 276 and 253; 128^3: 280 and 259; 512^3: 271 and 268; but 64 x 64 by 64 x 4096: 200 and
+/// 229; 16 x 1024 by 1024 x 1024: 151 and 204; 4 x 128 by 128 x 512: 165 and 201.
 pub mod unpacked {
-    /// The minimum number of rows. With fewer, there are too few sums to keep the multipliers busy.
+    /// The minimum number of rows, unless the right matrix is narrow or small. With fewer, there
+    /// are too few sums to keep the multipliers busy.
     pub const MIN_ROWS: usize = 8;
     /// The largest left matrix, in bytes, that stays in the second-level cache while it is read for
     /// each vector of columns.
@@ -62,26 +63,27 @@ pub mod unpacked {
     /// one may come from memory, where hardware prefetchers do not follow the strides between
     /// lines.
     pub const MAX_RIGHT_BYTES: usize = 1 << 18;
-    /// Bytes of a row that a tile spans: two vectors of AVX-512. Lines of 128 bytes, 256 of them,
-    /// by 1, 2 and 4 rows, in GB/s: 43, 43 and 34; with the crate `gemm` 26, 32 and 27. Lines of
-    /// 512 bytes, 128 of them: 14, 10 and 12; with `gemm` 22, 12 and 19.
+    /// Bytes of a row that a tile spans: two vectors of AVX-512. Speed with 1, 2 and 4 rows on the
+    /// left, in GB/s: for 256 lines of 128 bytes 43, 43 and 34, with the crate `gemm` 26, 32 and
+    /// 27; for 128 lines of 512 bytes 14, 10 and 12, with `gemm` 22, 12 and 19.
     pub const TILE_BYTES: usize = 128;
-    /// From this many rows of the left matrix, which share each load of the right matrix, it does
-    /// not matter which cache the load comes from.
+    /// With at least this many rows of the left matrix, which share each load of the right matrix,
+    /// it does not matter where the load comes from.
     pub const MIN_SHARING_ROWS: usize = 128;
     /// A sum over at most this many rows of the right matrix needs few TLB entries, whatever their
     /// stride.
     pub const FEW_LINES: usize = 32;
     /// A sum over at least this many rows is slow if they fall into few sets of the data caches.
     pub const MANY_LINES: usize = 512;
-    /// Sums of at most this many elements take less time than writing them. They are computed one
-    /// row of tiles after another, which writes memory fastest.
+    /// Sums of at most this many elements take less time to compute than to write. They are
+    /// computed one row of tiles after another, which writes memory fastest.
     pub const MAX_SHALLOW_K: usize = 16;
     /// The least span of the rows of a right matrix, in bytes, for which two vectors of columns do
     /// not stay in the first-level cache because the rows fall into too few sets. Then packing
     /// helps.
     pub const MIN_SPAN_BYTES: usize = 1 << 15;
-    /// From this many rows, the right matrix is read often enough for the first tile to pack it.
+    /// With at least this many rows, the right matrix is read often enough for the first tile to
+    /// pack it.
     pub const MIN_ROWS_TO_PACK: usize = 48;
 }
 
@@ -91,7 +93,7 @@ pub mod panels {
     /// The columns of a block of the right matrix. With the KC of [`DEFAULT`](super::DEFAULT), a
     /// packed block fits into the second-level cache.
     pub const NC: usize = 256;
-    /// The rows of a block of the left matrix, which also fits there when packed.
+    /// The rows of a block of the left matrix, which also fits into that cache when packed.
     pub const MC: usize = 240;
     /// The minimum number of columns. Fewer would leave too much of a micro-panel empty.
     pub const MIN_COLUMNS: usize = 16;
@@ -100,9 +102,9 @@ pub mod panels {
     /// If the left matrix has at most this many tiles of rows, strips of the right matrix with
     /// adjacent columns are not packed: packing pays off only where a strip is read often.
     pub const MAX_TILES_UNPACKED: usize = 20;
-    /// The least average length of a run of adjacent elements that is copied as a part of a vector.
+    /// The least average length of runs of adjacent elements that are copied as parts of a vector.
     pub const MIN_RUN: usize = 4;
-    /// The maximum number of offsets that are listed for one role (batch, row, column or sum).
+    /// The maximum number of offsets that are listed for rows, for columns or for sums.
     pub const MAX_OFFSETS: usize = 1 << 20;
 }
 
@@ -114,12 +116,13 @@ pub mod skinny {
     /// Below this many columns, or terms of a sum, there is too little work for each row of the
     /// large matrix.
     pub const MIN_SIDE: usize = 32;
-    /// The shortest lines that are multiplied by a vector here; shorter ones are left to the crate
-    /// `gemm`. Lines of f32 by a vector, in GB/s, here and with `gemm`: 32 elements 15 and 24, 64
-    /// elements 21 and 33, 128 elements 41 and 31, 256 elements 40 and 25.
+    /// The shortest lines that are multiplied by a vector here; with the feature `gemm`, shorter
+    /// ones are left to that crate. Lines of f32 by a vector, in GB/s, here and with `gemm`: 32
+    /// elements 15 and 24, 64 elements 21 and 33, 128 elements 41 and 31, 256 elements 40 and 25.
     pub const MIN_LINE: usize = 128;
-    /// How many rows of the large matrix are added to sums that start from zero. The sums of such
-    /// blocks are added in pairs, so the rounding error grows with the logarithm of their number.
+    /// How many rows of the large matrix form a block. The sums over a block start from zero, and
+    /// those of several blocks are added in pairs, so the rounding error grows with the logarithm
+    /// of the number of blocks.
     pub const KC: usize = 256;
     /// How many vectors of a line are multiplied before their sums are added to the totals. Short
     /// partial sums keep rounding errors small.
@@ -129,8 +132,8 @@ pub mod skinny {
     pub const ROWS_AT_ONCE: usize = 8;
     /// Adjacent lines that are multiplied at once and together have at most this many bytes are
     /// prefetched while the lines before them are multiplied, so they are in the first-level cache
-    /// when they are read. Otherwise, later elements are prefetched while earlier ones are
-    /// multiplied.
+    /// when they are read. Otherwise, later elements of the same lines are prefetched while earlier
+    /// ones are multiplied.
     pub const MAX_GROUP_BYTES: usize = 16 << 10;
 }
 
@@ -153,7 +156,7 @@ pub struct Params {
     /// Whether the first tile of some columns packs the part of a large right matrix that it reads:
     /// see `gemm::unpacked`.
     pub packs_first_tile: bool,
-    /// From this many rows, the crate `gemm` multiplies by a transposed matrix instead of
+    /// With at least this many rows, the crate `gemm` multiplies by a transposed matrix instead of
     /// `gemm::panels`: it also packs the left matrix, which then pays off. (Only with the feature
     /// `gemm`.)
     pub library_rows: usize,
@@ -190,17 +193,18 @@ pub struct DotParams {
 /// Reductions of rows in memory: see `reduce::rows`.
 #[derive(Debug)]
 pub struct RowSumParams {
-    /// How many adjacent elements of each row are added at once: 128, 64, 32 or 16, whose
-    /// accumulators fit into registers.
+    /// The maximum number of adjacent elements of each row that are added at once: 128, 64 or 32.
+    /// Fewer are added if their accumulators would not fit into registers.
     pub strip: usize,
     /// The prefetch distance along long rows, in bytes.
     pub prefetch_distance: usize,
 }
 
-/// Measured on an Intel Xeon with AVX-512 and 2 MiB of second-level cache per core.
+/// The parameters of processors without a table of their own, measured on an Intel Xeon with
+/// AVX-512 and 2 MiB of second-level cache per core.
 pub const DEFAULT: Params = Params {
     skinny: SkinnyParams { least: 1 << 16, sums: 1 << 18, prefetch_across: 512, prefetch_along: 256 },
-    // Past the end of a page, where the hardware prefetchers stop.
+    // The distance reaches past the end of a page, where the hardware prefetchers stop.
     dots: DotParams { as_rows: false, pairs: true, prefetch_distance: 1024 },
     line_prefetch_distance: 1024,
     rows: RowSumParams { strip: 128, prefetch_distance: 1024 },
@@ -210,8 +214,9 @@ pub const DEFAULT: Params = Params {
     // 64 products of 128 x 128 by 128 x 128 f32: 1.15 times the time of the crate `gemm` without
     // it, 1.02 with it; 64^3 is faster without.
     packs_first_tile: true,
-    // Time of panels divided by the time of the crate `gemm`, f32, 1024 sums and columns: 64 rows
-    // 0.56, 128 0.71, 256 0.84; 512^3 0.97, 768^3 1.06, 1024^3 1.08, 4096 x 64 by 64 x 64 1.25.
+    // Time of panels divided by the time of the crate `gemm`, f32, 1024 columns and sums of 1024:
+    // 64 rows 0.56, 128 0.71, 256 0.84; 512^3 0.97, 768^3 1.06, 1024^3 1.08, 4096 x 64 by 64 x 64
+    // 1.25.
     library_rows: 640,
 };
 
@@ -232,8 +237,9 @@ const ZEN4: Params = Params {
     // strips of 128, 1024 bytes ahead 3.50 and 3.70; of 32, 256 bytes ahead 2.58 and 2.84.
     rows: RowSumParams { strip: 32, prefetch_distance: 256 },
     wide_waits: false,
-    // By a transposed matrix, f32, ms, with a KC of 320, 512 and 1024: 1024^3 23.8, 22.2, 21.5; 64
-    // x 4096 by 4096 x 64 0.401, 0.357, 0.364; 128 x 1152 by 1152 x 784 2.77, 2.73, 2.36.
+    // Products with a transposed matrix, f32, ms, with a KC of 320, 512 and 1024: 1024^3 23.8,
+    // 22.2, 21.5; 64 x 4096 by 4096 x 64 0.401, 0.357, 0.364; 128 x 1152 by 1152 x 784 2.77, 2.73,
+    // 2.36.
     panel_kc: 1024,
     // Batched products of f32, ms, with and without it: 64 of 96^3 1.52 and 1.32, of 128^3 3.65 and
     // 3.30, of 128 x 64 by 64 x 128 1.81 and 1.57; 16 of 256^3 6.08 and 5.98; 4 of 512^3 10.8 and

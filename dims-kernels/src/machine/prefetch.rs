@@ -1,6 +1,7 @@
-//! Prefetching: requests cache lines before they are needed.
+//! Prefetching: requests for cache lines before they are needed.
 
 /// Prefetches as many cache lines as `len` elements fill, starting with the one that holds `start`.
+/// Only the first line of an element larger than a cache line is prefetched.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn prefetch_lines<T>(start: *const T, len: usize) {
     for x in (0..len).step_by(per_line::<T>()) {
@@ -12,7 +13,7 @@ pub fn prefetch_lines<T>(start: *const T, len: usize) {
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn prefetch_row<T>(start: *const T, len: usize) {
     prefetch_lines(start, len);
-    // A row that does not start at the start of a cache line ends in one more line.
+    // A row that does not start at the start of a cache line may end in one more line.
     prefetch(start.wrapping_add(len.saturating_sub(1)));
 }
 
@@ -29,7 +30,8 @@ pub const fn per_line<T>() -> usize {
 #[cfg_attr(not(unoptimized), inline(always))]
 fn prefetch<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch is a hint that cannot fault, whatever the address; every x86-64 has it.
+    // SAFETY: a prefetch is a hint that cannot fault, whatever the address; every x86-64 processor
+    // has it.
     unsafe {
         core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(place.cast())
     };

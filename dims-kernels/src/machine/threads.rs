@@ -32,13 +32,14 @@ fn threads() -> usize {
     1
 }
 
-/// Calls `f` with each piece of work on all available threads, and returns the results in order.
+/// Calls `f` once with each piece of work, on all available threads, and returns the results in the
+/// order of the pieces.
 ///
 /// The caller's thread takes part. If it only waited, one of the others would have to be woken
 /// first, which would wake the next. Each wake-up takes as long as computing a megabyte of results.
 ///
-/// If `f` panics, the panic is resumed when all threads are done. Remaining pieces are dropped;
-/// finished results are leaked.
+/// If `f` panics, the other threads go on, and the panic is resumed when all are done. Pieces that
+/// no thread has taken are dropped; finished results are leaked.
 #[cfg(feature = "rayon")]
 pub fn each<W: Send, Out: Send>(mut work: Vec<W>, f: impl Fn(W) -> Out + Sync) -> Vec<Out> {
     // (This is compiled once per kernel, so everything that does not depend on the kernel is in
@@ -49,7 +50,8 @@ pub fn each<W: Send, Out: Send>(mut work: Vec<W>, f: impl Fn(W) -> Out + Sync) -
     // SAFETY: pieces and results are `Send`, and each of them is used by one thread.
     let (from, to) =
         unsafe { (SharedPlaces::new(work.as_mut_ptr()), SharedPlaces::new(results.as_mut_ptr())) };
-    // SAFETY: each of the first `len` pieces is moved out once, by its number.
+    // SAFETY: each of the first `len` pieces is moved out once, by its number, or dropped by
+    // `left`.
     unsafe { work.set_len(0) };
     let left = RemainingPieces { next: AtomicUsize::new(0), first: from.place(0), len };
     // SAFETY: there are `len` pieces, and room for `len` results.
@@ -62,8 +64,8 @@ pub fn each<W: Send, Out: Send>(mut work: Vec<W>, f: impl Fn(W) -> Out + Sync) -
 /// A fallible piece of work for a thread.
 pub type Job<'j> = Box<dyn FnOnce() -> Result<(), Error> + Send + 'j>;
 
-/// Runs all jobs on all available threads, and returns the error of the first job that fails. (It
-/// is not generic, so it is compiled once.)
+/// Runs all jobs, on all available threads, and returns the error of the first job in the list that
+/// fails. (This function is not generic, so it is compiled once.)
 pub fn run(jobs: Vec<Job<'_>>) -> Result<(), Error> {
     each(jobs, |job| job()).into_iter().collect()
 }
@@ -113,8 +115,8 @@ struct SharedPlaces<T>(*mut T);
 impl<T> SharedPlaces<T> {
     /// # Safety
     ///
-    /// No slot is used by two threads at a time, and values that move between threads through it
-    /// are `Send`.
+    /// No slot is used by two threads at a time, and values that move between threads through a
+    /// slot are `Send`.
     unsafe fn new(first: *mut T) -> Self {
         SharedPlaces(first)
     }
@@ -200,7 +202,7 @@ mod helped {
                 if self.inside.load(Ordering::Relaxed) == self.most {
                     return;
                 }
-                // Under the lock, so that the caller sees it after taking `run` away.
+                // Under the lock, so that the caller sees the new count after it takes `run` away.
                 self.inside.fetch_add(1, Ordering::Relaxed);
                 run
             };
@@ -211,8 +213,8 @@ mod helped {
                 discard(self.keep(panic));
             }
             if self.inside.fetch_sub(1, Ordering::Release) == 1 {
-                // With the lock: a caller that is about to sleep either sleeps already or checks
-                // again.
+                // Under the lock, so that a caller that is about to sleep either already sleeps or
+                // checks again.
                 let _state = self.state();
                 self.left.notify_one();
             }
@@ -264,8 +266,8 @@ mod helped {
         if helpers == 0 {
             return run();
         }
-        // SAFETY: only the lifetime changes; no thread calls it after `close`, which is always
-        // reached.
+        // SAFETY: only the lifetime changes; no thread calls the function after `close`, which is
+        // always reached.
         let lasting: &'static (dyn Fn() + Sync) = unsafe { mem::transmute(run) };
         let call = Arc::new(SharedCall {
             state: Mutex::new(CallState { run: Some(SharedFunction(lasting)), panic: None }),

@@ -7,8 +7,8 @@ use core::ops::Add;
 
 /// A SIMD vector.
 ///
-/// The caller of a method ensures that the machine has these instructions, and that pointers are
-/// valid.
+/// The caller of a method ensures that the machine has the vector's instructions, and that pointers
+/// are valid.
 pub trait Vector: Copy {
     type Elem: Copy + Default + Add<Output = Self::Elem>;
     /// The number of elements.
@@ -34,13 +34,13 @@ pub trait Vector: Copy {
     unsafe fn load_part(from: *const Self::Elem, mask: Self::Mask) -> Self;
     /// Writes the elements of the mask. Other elements are not changed.
     unsafe fn store_part(self, to: *mut Self::Elem, mask: Self::Mask);
-    /// `self + x * right`, where all elements use the same `x`.
+    /// `self + *x * right`, with the same `*x` for all elements.
     unsafe fn plus_product(self, x: *const Self::Elem, right: Self) -> Self;
     /// `self + left * right`, element by element.
     unsafe fn plus_products(self, left: Self, right: Self) -> Self;
     /// The sum of its elements.
     unsafe fn total(self) -> Self::Elem;
-    /// The sums of the elements of four vectors, with half of the instructions of four totals.
+    /// The sums of the elements of four vectors, with fewer instructions than four totals.
     unsafe fn totals(vectors: &[Self; 4]) -> [Self::Elem; 4];
     /// `sums.0 += x * right.0` and `sums.1 += x * right.1`, where `x` is read `AT` elements after
     /// the pointer.

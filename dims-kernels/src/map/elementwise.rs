@@ -72,7 +72,7 @@ fn collect_parts<'n, T: Copy + Send + 'static>(
                     // SAFETY: these are the part's slots, one for each position of its nest.
                     unsafe { replace_lines(&mut *lines, nest, start, len) }
                 } else {
-                    // SAFETY: as for `replace_lines`. Nothing else accesses them.
+                    // SAFETY: as for `replace_lines`. Nothing else accesses the slots.
                     fill_lines(&mut *lines, nest, unsafe { from_raw_parts_mut(start.cast(), len) })
                 }
             }));
@@ -84,13 +84,13 @@ fn collect_parts<'n, T: Copy + Send + 'static>(
     unsafe { to.write(write) }
 }
 
-/// How many elements are buffered before they overwrite slots that are also read, and the limit of
-/// their size in bytes.
+/// The maximum number of elements that are buffered before they overwrite slots that are also read,
+/// and the maximum size of this buffer in bytes.
 const HELD: usize = 4 * TILE;
 const HELD_BYTES: usize = 16 << 10;
 
-/// Like [`fill_lines`], for `len` slots that the lines may also read, each at the position that
-/// they write. So elements are buffered before they are written.
+/// Like [`fill_lines`], for `len` slots that the lines may also read, each slot only at the
+/// position that they write. So elements are buffered before they are written.
 ///
 /// # Safety
 ///
@@ -117,8 +117,8 @@ unsafe fn replace_lines<T: Copy>(
         if faults.any() {
             return false;
         }
-        // SAFETY: the runs of a nest have as many elements as the nest has positions, so these
-        // slots exist. The lines may read them, but not while they are written.
+        // SAFETY: the runs of a nest together have as many elements as the nest has positions, so
+        // these slots exist. The lines may read the slots, but not while they are written.
         unsafe { core::ptr::copy_nonoverlapping(buffer.as_ptr(), place.add(done), len) };
         done += len;
         true
@@ -132,7 +132,7 @@ unsafe fn replace_lines<T: Copy>(
 ///
 /// # Panics
 ///
-/// If the memory is reused, or there are not as many positions as slots.
+/// If `to` is [reused](Destination::Reused) memory, or there are not as many positions as slots.
 ///
 /// # Safety
 ///
@@ -166,8 +166,8 @@ pub unsafe fn collect_memory<T: Element>(
         threads::each(work, |(nest, out)| unsafe { copy(elements, nest, out) });
         Ok(())
     };
-    // SAFETY: `copy` writes all slots of each part, and the parts are the nest, which covers the
-    // result.
+    // SAFETY: `copy` writes all slots that it gets: those of the result, or those of each part.
+    // The parts cover the result.
     unsafe { to.fill(fill) }
 }
 

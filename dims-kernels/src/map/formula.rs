@@ -52,7 +52,7 @@ pub trait Quantity:
     fn is_at_most(self, other: Self) -> Self::Truth;
     /// `a` if the comparison is true, otherwise `b`.
     fn choose(is: Self::Truth, a: Self, b: Self) -> Self;
-    /// `-self` if `negates`, a setting that is the same at all positions, otherwise `self`.
+    /// `-self` if `negates`, otherwise `self`. `negates` is the same at all positions.
     fn negated_if(self, negates: bool) -> Self {
         if negates { -self } else { self }
     }
@@ -109,7 +109,7 @@ macro_rules! floats {
                 if is { a } else { b }
             }
 
-            // Flips the sign without a choice at each element.
+            // Flips the sign without a branch at each element.
             #[cfg_attr(not(unoptimized), inline(always))]
             fn negated_if(self, negates: bool) -> Self {
                 <$t>::from_bits(self.to_bits() ^ (<$bits>::from(negates) << (<$bits>::BITS - 1)))
@@ -124,7 +124,7 @@ floats! { f32 as u32; f64 as u64; }
 /// numbers are the same at all positions.
 ///
 /// Settings of the formula are constants of its program. The `K` numbers are those that differ from
-/// step to step.
+/// one step of the optimizer to the next.
 pub trait Formula<const K: usize, const M: usize, const N: usize>: Sync {
     /// Its name.
     const NAME: &'static str;
@@ -188,9 +188,9 @@ impl Quantity for Symbol<'_> {
 pub struct UpdateProgram {
     /// The name of the formula.
     pub name: &'static str,
-    /// The program. Its operands are the numbers that are the same everywhere, in `f64`, the
-    /// elements that change, the elements that are only read, and, if it
-    /// [follows](UpdateProgram::of_halves) an element of half precision, this element.
+    /// The program. Its operands are, in this order: the numbers that are the same everywhere, as
+    /// `f64`; the elements that change; the elements that are only read; and, if the program
+    /// [follows](UpdateProgram::of_halves) an element of half precision, that element.
     pub program: ScalarProgram,
     /// The new values of the elements that change, the number of a [`Direction`], or the numbers of
     /// [`of_scalars`](UpdateProgram::of_scalars).
@@ -202,8 +202,8 @@ pub struct UpdateProgram {
     pub changed: usize,
     /// How many elements are only read.
     pub read: usize,
-    /// Whether there is one more operand: an element of half precision to which the first result is
-    /// rounded.
+    /// Whether there is one more operand: the copy of the first element that changes, rounded to
+    /// half precision.
     pub follows: bool,
 }
 
@@ -230,10 +230,10 @@ impl UpdateProgram {
         Self::of(formula, elements, elements, |_, changed| changed)
     }
 
-    /// The program of a formula over elements that are read in half precision. The elements that
-    /// change are `f32`, and the first of them has a copy that is rounded to half precision
-    /// afterwards. If that copy is no longer the rounded element, the formula continues from the
-    /// copy: see [`apply_halves`](super::in_place::apply_halves).
+    /// The program of a formula in half precision: the elements that are only read have the type
+    /// `half`. The elements that change are `f32`, and the first of them has a copy that is rounded
+    /// to half precision afterwards. If that copy is no longer the rounded element, the formula
+    /// continues from the copy: see [`apply_halves`](super::in_place::apply_halves).
     #[cfg(feature = "half")]
     pub fn of_halves<P: Formula<K, M, N>, const K: usize, const M: usize, const N: usize>(
         formula: &P,
@@ -338,8 +338,8 @@ impl UpdateProgram {
     ///
     /// # Panics
     ///
-    /// If the number of operands is wrong, an operand has another type or length, or the results
-    /// are not of the kind of `T`.
+    /// If the number of operands is wrong, an operand has the wrong type or length, the results are
+    /// not of the kind of `T`, or results on this thread are hollow.
     pub fn run<T: ProgramOutput>(
         &self,
         operands: &[UpdateOperand<'_>],
@@ -384,10 +384,10 @@ impl UpdateProgram {
             .collect();
         let parts = nest.split(0, threads::parts(len));
         let kernel = |nest| {
-            // SAFETY: it was asserted that the operands have the types that the program loads. Each
-            // has a row. The last row has the strides of a result of `len` elements, for which each
-            // target has room. Parts of the nest have separate slots, and nothing reads them before
-            // the pass is over.
+            // SAFETY: it was asserted that the operands have the register kinds that the program
+            // loads. Each operand has a row. The last row has the strides of a result of `len`
+            // elements, for which each further result has room. Parts of the nest have separate
+            // slots, and nothing reads the slots before the pass is over.
             unsafe {
                 Interpreted::<T>::with_values(
                     &self.program,

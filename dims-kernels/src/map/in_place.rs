@@ -14,8 +14,8 @@ use core::any::TypeId;
 use core::array::from_fn;
 use num_traits::NumCast;
 
-/// A formula as functions for each type of floats. They are compiled by the crate that makes a
-/// `dyn Passes` of the formula, so crates that use an optimizer only call them.
+/// A formula as one function for `f32` and one for `f64`. They are compiled by the crate that turns
+/// the formula into a `dyn Passes`, so crates that use an optimizer only call them.
 pub trait Passes<const K: usize, const M: usize, const N: usize>: Sync {
     /// See [`apply`].
     fn f32(&self, scalars: [f64; K], changed: [&mut [f32]; M], read: [&[f32]; N]);
@@ -93,7 +93,7 @@ impl<T: Real + Quantity, P: Formula<K, M, N>, const K: usize, const M: usize, co
     fn run<I: Isa>(self) {
         let Pass { formula, scalars, mut changed, read } = self;
         let Some(len) = changed.first().map(|slice| slice.len()) else { return };
-        // The slices have the same length, so the compiler removes bounds checks.
+        // This tells the compiler that the slices have the same length: it removes bounds checks.
         let read = read.map(|slice| &slice[..len]);
         for slice in &mut changed {
             let whole = core::mem::take(slice);
@@ -120,7 +120,7 @@ pub struct SquareSum {
 }
 
 impl SquareSum {
-    /// Adds elements. The length of all parts except the last is a multiple of 8.
+    /// Adds elements. The length of each part except the last is a multiple of 8.
     pub fn add<T: Real>(&mut self, elements: &[T]) {
         let square = |a: T| {
             let a: f64 = NumCast::from(a).expect("a float fits into f64");
@@ -153,16 +153,18 @@ pub fn squares<T: Real>(elements: &[T]) -> f64 {
 #[cfg(feature = "half")]
 const BLOCK: usize = 1024;
 
-/// Applies the formula to slices of half precision, in `f32`: the first slice that changes is
-/// `rounded` to half precision, and the others that change are `f32`.
+/// Applies the formula in `f32` to slices of half precision: `rounded`, which is the first slice
+/// that changes, and those of `read`. The other slices that change are `f32`.
 ///
-/// `changed[0]` has the elements of `rounded` before rounding. If an element of `rounded` is not
-/// the rounded element of `changed[0]`, other code has changed it, and the formula continues from
-/// that value. If `changed[0]` is `None`, it always continues from `rounded`.
+/// `changed[0]` has the elements of `rounded` before rounding. If an element of `rounded` differs
+/// from the rounded element of `changed[0]`, other code has changed `rounded`, and the formula
+/// continues from the element of `rounded`. If `changed[0]` is `None`, the formula always continues
+/// from `rounded`.
 ///
 /// # Panics
 ///
-/// If the slices have different lengths, or any other element of `changed` is `None`.
+/// If the slices have different lengths, `M` is 0, or an element of `changed` other than the first
+/// is `None`.
 #[cfg(feature = "half")]
 pub fn apply_halves<T: Real<Wide = f32>, const K: usize, const M: usize, const N: usize>(
     passes: &dyn Passes<K, M, N>,
@@ -175,7 +177,7 @@ pub fn apply_halves<T: Real<Wide = f32>, const K: usize, const M: usize, const N
     let lens = changed.iter().flatten().map(|slice| slice.len()).chain(read.iter().map(|slice| slice.len()));
     assert!(lens.into_iter().all(|other| other == len), "slices of one length");
     let parts = parts(len);
-    // All parts except the last have whole blocks.
+    // All parts except the last consist of whole blocks.
     let most = len.div_ceil(parts).next_multiple_of(BLOCK);
     let mut blocks = Vec::with_capacity(parts);
     let mut left = len;
@@ -193,7 +195,7 @@ pub fn apply_halves<T: Real<Wide = f32>, const K: usize, const M: usize, const N
     each(blocks, HalfBlocks::run);
 }
 
-/// Splits the first elements off all slices.
+/// Splits the first `some` elements off each slice.
 #[cfg(feature = "half")]
 fn split_options<'s, const M: usize>(
     slices: &mut [Option<&'s mut [f32]>; M],
@@ -260,7 +262,8 @@ impl<A: Copy, B, F: Fn(A) -> B> Task for Convert<'_, A, B, F> {
     }
 }
 
-/// Replaces each exact element that does not round to its rounded counterpart by that counterpart.
+/// If an element of `exact` does not round to the element of `rounded` at the same index, replaces
+/// it with that element.
 #[cfg(feature = "half")]
 struct Follow<'s, T> {
     rounded: &'s [T],
@@ -357,7 +360,7 @@ mod tests {
         for len in [0, 1, 1023, 1025, 300_001] {
             let mut rounded = vec![f16::ONE; len];
             let (mut exact, mut count) = (vec![1.0; len], vec![0.0; len]);
-            // An eighth of the distance between 1 and the next larger number.
+            // An eighth of the distance between 1 and the next larger `f16`.
             let c = vec![f16::from_f32(1.0 / 8192.0); len];
             for _ in 0..8 {
                 apply_halves(&Add, [1.0], &mut rounded, [Some(&mut exact), Some(&mut count)], [&c]);

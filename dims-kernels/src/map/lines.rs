@@ -1,5 +1,5 @@
-//! The loops over rows that are compiled for each expression, for each instruction set. Nests,
-//! threads and memory are compiled only for the element type.
+//! The loops over rows that are compiled for each expression and each instruction set. The code for
+//! nests, threads and memory is compiled only for each element type.
 
 use crate::load::prefetch::TilePrefetch;
 use crate::load::tiles::{TileRun, fill_tile_with_prefetch};
@@ -11,18 +11,18 @@ use core::mem::MaybeUninit;
 /// The interface of an expression to the loops.
 pub trait RowWriter<T> {
     /// Writes the elements of a run, unless there is a fault. `large` means that the result is too
-    /// large for the caches.
+    /// large for the caches and has long lines; then elements are prefetched.
     fn rows(&mut self, run: TileRun<'_>, out: &mut [MaybeUninit<T>], large: bool, faults: &mut Faults);
 
     /// Whether lines of the nest are computed in [parts](Kernel::IN_PARTS).
     fn in_parts(&self, nest: &Nest) -> bool;
 
-    /// Writes the elements of a line of such a nest from `at` on, unless there is a fault.
+    /// Writes the elements of a line from `at` on, in parts, unless there is a fault.
     fn line(&mut self, at: &mut [usize], out: &mut [MaybeUninit<T>], faults: &mut Faults);
 }
 
-/// The side on which all operands are broadcast along the innermost loop, so that they stay in
-/// registers.
+/// The side of operations on which all operands are broadcast along the innermost loop, if there is
+/// one. These operands stay in registers.
 #[derive(Clone, Copy)]
 enum BroadcastSide {
     None,
@@ -97,8 +97,8 @@ impl<K: Kernel> TileRows<'_, K> {
         for row in out.chunks_exact_mut(len) {
             for out in row.chunks_mut(TILE) {
                 kernel.load::<I>(&tiles.tile(out.len()), faults);
-                // After a fault nothing is computed: for example, the substitute for the element
-                // could be 0, and used as a divisor.
+                // After a fault nothing is computed: for example, the substitute for an element
+                // out of range could be 0, and used as a divisor.
                 if faults.any() {
                     return;
                 }
@@ -111,8 +111,8 @@ impl<K: Kernel> TileRows<'_, K> {
         }
     }
 
-    /// Like `loaded`, if operands on one side [are broadcast](Kernel::has_broadcast_operand) along
-    /// the innermost loop.
+    /// Like `loaded`, if all operands on one side of operations
+    /// [are broadcast](Kernel::has_broadcast_operand) along the innermost loop.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn broadcast<I: Isa, const LEFT: bool>(self) {
         let TileRows { kernel, run: TileRun { at, rows, len }, out, large, faults, .. } = self;
@@ -200,9 +200,10 @@ impl<K: Kernel> Task for WriteParts<'_, K> {
     }
 }
 
-/// Whether each of `shares` parts of a nest is computed in [parts of lines](Kernel::IN_PARTS): for
-/// expensive expressions unless the lines are short, and for memory-bound expressions if the lines
-/// are long and the part does not fit into near caches.
+/// Whether a nest that is split into `shares` is computed in [parts of lines](Kernel::IN_PARTS). If
+/// the kernel has such parts, expensive expressions use them unless the lines are short, and
+/// memory-bound expressions use them if the lines are long and a share does not fit into near
+/// caches.
 pub fn in_parts<K: Kernel>(nest: &Nest, shares: usize) -> bool {
     let len = nest.sizes.last().copied().unwrap_or(0);
     K::IN_PARTS

@@ -34,7 +34,7 @@ struct Places<'p> {
 ///
 /// # Panics
 ///
-/// If the program's results have another type, or there are not as many positions as slots.
+/// If the program's results do not have the type `T`, or there are not as many positions as slots.
 pub unsafe fn collect<T: Element>(
     program: &LoweredProgram<'_>,
     nest: &Nest,
@@ -43,8 +43,8 @@ pub unsafe fn collect<T: Element>(
     assert_eq!(DType::of::<T>(), Some(program.dtype()), "results have the type of the places");
     let len = to.len();
     let write = |start: *mut T| {
-        // SAFETY: there are `len` slots of the type. The program reads elements of reused slots
-        // only at the positions that it writes. The nest is as the caller promises. A span is
+        // SAFETY: there are `len` slots of the results' type. The program reads elements of reused
+        // slots only at the positions that it writes. The nest is as the caller promises. A span is
         // computed before any of its results is written.
         unsafe { write_all(program, nest, start.cast(), len) };
         Ok(())
@@ -80,7 +80,7 @@ unsafe fn write_all(program: &LoweredProgram<'_>, nest: &Nest, start: *mut u8, l
 ///
 /// # Panics
 ///
-/// If the program's results have another type.
+/// If the program's results do not have the type `T`.
 pub unsafe fn update<T: Element>(program: &LoweredProgram<'_>, nest: &Nest, mut place: ElementsMut<'_, T>) {
     assert_eq!(DType::of::<T>(), Some(program.dtype()), "results have the type of the places");
     let row = nest.operands().next_row();
@@ -94,8 +94,9 @@ pub unsafe fn update<T: Element>(program: &LoweredProgram<'_>, nest: &Nest, mut 
     unsafe { pass(program, nest, Places { start, strides: row.strides }) };
 }
 
-/// Like [`update`], for slots that may be uninitialised, which the program does not read: the
-/// result at a position of the loops goes to the slot `offset` plus its offset along the first row.
+/// Like [`update`], for slots that may be uninitialised, which the program does not read. The
+/// result at a position of the loops goes to the slot at the index `offset` plus the position's
+/// offset along the first row.
 ///
 /// # Safety
 ///
@@ -103,7 +104,7 @@ pub unsafe fn update<T: Element>(program: &LoweredProgram<'_>, nest: &Nest, mut 
 ///
 /// # Panics
 ///
-/// If there is no such slot, or the program's results have another type.
+/// If there is no such slot, or the program's results do not have the type `T`.
 pub unsafe fn write<T: Element>(
     program: &LoweredProgram<'_>,
     nest: &Nest,
@@ -141,8 +142,8 @@ unsafe fn pass(program: &LoweredProgram<'_>, nest: &Nest, places: Places<'_>) {
         // `is_apart` has found.
         let places = unsafe { Carried::new(Places { start, ..places }) };
         jobs.push(Box::new(move || {
-            // SAFETY: the positions of a part are positions of the nest, from the `before`th of the
-            // first loop on.
+            // SAFETY: the positions of a part are positions of the nest, and `start` is the slot of
+            // the part's first position.
             unsafe { part(program, nest, places.into_inner()) };
             Ok(())
         }));

@@ -7,8 +7,8 @@ use crate::ops::code::DType;
 use crate::scalar::Real;
 use core::array::from_fn;
 
-/// The squared norm of a [`Direction`] as functions for each type of floats, compiled by the crate
-/// that makes a `dyn DirectionSquares`.
+/// The squared norm of a [`Direction`] as one function for `f32` and one for `f64`, compiled by the
+/// crate that turns the direction into a `dyn DirectionSquares`.
 pub trait DirectionSquares<const K: usize, const M: usize, const N: usize>: Sync {
     /// The sum of the squares, in `f64`.
     fn f32(&self, scalars: [f64; K], state: [&[f32]; M], read: [&[f32]; N]) -> f64;
@@ -35,7 +35,8 @@ impl<D: Direction<K, M, N>, const K: usize, const M: usize, const N: usize> Dire
 /// How many numbers are computed at once.
 const BLOCK: usize = 1024;
 
-/// Computes the same bits as the sum of squares over all numbers in memory.
+/// The sum of the squares of all numbers, with the same bits as `in_place::squares` of the stored
+/// numbers.
 fn squares<T: Real + Quantity, D: Direction<K, M, N>, const K: usize, const M: usize, const N: usize>(
     direction: &D,
     scalars: [T; K],
@@ -76,7 +77,7 @@ impl<T: Real + Quantity, D: Direction<K, M, N>, const K: usize, const M: usize, 
     fn run<I: Isa>(self) {
         let Block { direction, scalars, state, read, out } = self;
         let len = out.len();
-        // The slices have the same length, so the compiler removes bounds checks.
+        // This tells the compiler that the slices have the same length: it removes bounds checks.
         let (state, read) = (state.map(|slice| &slice[..len]), read.map(|slice| &slice[..len]));
         for (at, out) in out.iter_mut().enumerate() {
             *out = direction.at(scalars, from_fn(|which| state[which][at]), from_fn(|which| read[which][at]));

@@ -15,7 +15,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 
-/// The target of results that is not a new vector: strided memory, possibly at computed indices.
+/// A target of results other than a new vector: strided memory, possibly at computed indices.
 struct UpdateTarget<'n, T, X> {
     base: *mut T,
     strides: &'n [isize],
@@ -38,7 +38,8 @@ impl<'n, X: GatherIndices, K> LoweredUpdate<'n, X, K> {
     ///
     /// # Safety
     ///
-    /// Nothing else accesses the elements while the target is written to.
+    /// The row and the indices reach only elements of `place`. Nothing else accesses these elements
+    /// while the target is written to.
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn onto<T>(self, place: &mut ElementsMut<'_, T>) -> (K, UpdateTarget<'n, T, X>) {
         let LoweredUpdate { row, indices, value } = self;
@@ -50,12 +51,13 @@ impl<'n, X: GatherIndices, K> LoweredUpdate<'n, X, K> {
     }
 }
 
-/// Replaces each target element by `op(old, new)` for the corresponding element of the nest, in the
-/// nest's order.
+/// Replaces each target element with `op(old, new)`, in the nest's order. `new` is the
+/// corresponding element of the nest.
 ///
-/// `lower` makes the kernel for a nest, or for a part of one. If no two parts share a target
-/// element, the nest is split into one part for each thread that the work keeps busy. A target
-/// element that occurs several times accumulates. After a fault, a part writes nothing more.
+/// `lower` makes the kernel for a nest, or for a part of one. If the kernel and `op` can run on
+/// several threads, there are no active indices, and no two parts share a target element, the nest
+/// is split into one part for each thread that the work keeps busy. A target element that occurs
+/// several times accumulates. After a fault, a part writes nothing more.
 ///
 /// # Safety
 ///
@@ -98,8 +100,8 @@ where
     threads::run(jobs)
 }
 
-/// Whether different positions of the outermost loop reach different elements, wherever the other
-/// loops are.
+/// Whether different positions of the outermost loop are known to reach different elements,
+/// wherever the other loops are. For interleaved strides this is not known.
 pub(crate) fn is_apart(sizes: &[usize], strides: &[isize]) -> bool {
     let reach =
         |(&size, &stride): (&usize, &isize)| stride.unsigned_abs().saturating_mul(size.saturating_sub(1));
@@ -153,7 +155,8 @@ impl<T: Element, K: Kernel, X: GatherIndices, O: BinaryOp<T, K::Elem, Out = T>> 
                 update_tile::<I, T, K, O>(&kernel, places, &op);
             } else {
                 for x in 0..tile.len {
-                    // SAFETY: a tile of this length was loaded by both, without a mask.
+                    // SAFETY: the indices and the kernel have loaded a tile of this length, without
+                    // a mask.
                     let (offset, value) =
                         unsafe { (target.indices.offset::<I>(x, &mut faults), kernel.get::<I>(x)) };
                     let Some(offset) = offset else {
@@ -172,7 +175,8 @@ impl<T: Element, K: Kernel, X: GatherIndices, O: BinaryOp<T, K::Elem, Out = T>> 
 }
 
 /// Writes the elements of a nest to slots, which are its first operand: the element at a position
-/// of the loops goes to the slot `offset` plus its offset along the first row.
+/// of the loops goes to the slot at the index `offset` plus the position's offset along the first
+/// row.
 ///
 /// # Panics
 ///
@@ -187,7 +191,7 @@ pub fn write<'n, T: Element, K: Kernel<Elem = T>>(
     let row = nest.operands().next_row();
     let start = places.reached(offset, &nest.sizes, row.strides).cast::<UninitPlace<T>>();
     // SAFETY: as was asserted, every position of the loops has a slot. The slots are borrowed
-    // exclusively. `UninitPlace` wraps the value in the slot.
+    // exclusively. `UninitPlace` has the layout of a slot.
     let place = unsafe { ElementsMut::along(start, &nest.sizes, row.strides) };
     let lower = |nest| {
         let mut operands = Nest::operands(nest);
@@ -209,7 +213,7 @@ impl<T: Copy> Default for UninitPlace<T> {
     }
 }
 
-/// Writes a value into uninitialised memory.
+/// Writes a value to a slot that may be uninitialised.
 #[derive(Clone, Copy)]
 struct Write;
 

@@ -54,8 +54,8 @@ fn advise(start: *mut u8, bytes: usize) {
     let bytes = bytes.saturating_sub(skipped) / HUGE * HUGE;
     if bytes > 0 {
         // SAFETY: the range is page-aligned and within memory that was just allocated; the advice
-        // changes only how it is mapped, not its contents. Its result is ignored, because the
-        // advice is optional.
+        // changes only how the memory is mapped, not its contents. The result of the call is
+        // ignored, because the advice is optional.
         unsafe { libc::madvise(start.add(skipped).cast(), bytes, libc::MADV_HUGEPAGE) };
     }
 }
@@ -90,8 +90,8 @@ impl<T: Copy> InParts<T> {
     /// If not all slots have been written.
     pub unsafe fn finish(mut self) -> Vec<T> {
         assert_eq!(self.given, self.len, "all slots are written");
-        // SAFETY: as many values were written as there are slots, and none twice, as the caller
-        // promises.
+        // SAFETY: as many values were written as there are slots, and no slot was written twice, as
+        // the caller promises.
         unsafe { self.data.set_len(self.len) };
         self.data
     }

@@ -21,14 +21,14 @@ use core::slice;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// Elements in memory that is freed after the last use. With the feature `std`, large memory is
-/// returned to the pool instead.
+/// returned to a pool instead.
 ///
 /// Clones share the memory: the first clone allocates a few words, later ones increment a counter.
 /// Changing a buffer whose memory is shared copies the elements first.
 pub struct Buffer<T> {
     memory: VecParts<T>,
-    /// Null until the memory is first shared; then a pointer from [`Arc::into_raw`] that holds a
-    /// strong count.
+    /// Null until the memory is first shared or marked; then a pointer from [`Arc::into_raw`] that
+    /// holds a strong count.
     shared: AtomicPtr<SharedVec<T>>,
 }
 
@@ -70,7 +70,7 @@ fn recycle_heard<T>(memory: Vec<T>) {
 }
 
 impl<T> VecParts<T> {
-    /// The size of the elements in bytes.
+    /// The size of all elements in bytes.
     #[cfg(feature = "std")]
     fn bytes(&self) -> usize {
         self.len * size_of::<T>()
@@ -233,7 +233,7 @@ impl<T: Send + Sync + 'static> Buffer<T> {
 }
 
 impl<T> Buffer<T> {
-    /// The `Arc` that owns the memory, if it is shared.
+    /// The `Arc` that owns the memory, if there is one.
     ///
     /// It uses this buffer's count: drop either the `Arc` or the buffer, not both.
     #[cfg_attr(not(unoptimized), inline(always))]
@@ -250,7 +250,7 @@ impl<T> Buffer<T> {
     /// Whether the memory belongs to this buffer alone, and is not marked.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn is_unshared(&mut self) -> bool {
-        // The elements of a recorded program must not be changed.
+        // Elements that a program being recorded knows must not be changed.
         self.shared().is_none_or(|mut shared| Arc::get_mut(&mut shared).is_some_and(|last| !last.is_traced()))
     }
 
@@ -267,7 +267,7 @@ impl<T> Buffer<T> {
         unsafe { shared.as_ref() }?.mark.as_ref()
     }
 
-    /// Whether the elements are part of a recorded program.
+    /// Whether a program that is still being recorded knows the elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn is_traced(&self) -> bool {
         #[cfg(feature = "std")]

@@ -80,8 +80,8 @@ impl<T: Copy + 'static> Destination<'_, T> {
             }
         };
         write(start)?;
-        // SAFETY: `len` is 0 unless the memory is new; then all slots were written, as the caller
-        // promises.
+        // SAFETY: `len` is 0 unless the memory is new. In new memory, all slots were written, as
+        // the caller promises.
         unsafe { new.set_len(len) };
         Ok(new)
     }

@@ -128,8 +128,7 @@ macro_rules! elements {
             }
 
             /// The same elements with the origin moved by `offset`. The new origin may be out of
-            /// range: then the axes do not reach it, and it is not read, because reading is
-            /// `unsafe`.
+            /// range: then the axes do not reach it, and it must not be read.
             #[cfg_attr(not(unoptimized), inline(always))]
             pub fn moved(self, offset: isize) -> Self {
                 $name {
@@ -164,7 +163,8 @@ macro_rules! elements {
                 }
             }
 
-            /// Like [`assert_axes`](Self::assert_axes), for loops given as sizes and strides.
+            /// Like [`assert_axes`](Self::assert_axes), for loops that start at `offset`, given as
+            /// sizes and strides.
             #[cfg_attr(not(unoptimized), inline(always))]
             pub fn assert_loops(&self, offset: isize, loops: impl Iterator<Item = (usize, isize)>) {
                 let _ = (offset, &loops);
@@ -418,7 +418,7 @@ mod tests {
     #[test]
     fn loops_that_leave_the_elements_are_noticed() {
         let data = [0, 1, 2, 3, 4, 5];
-        // SAFETY: two columns of three, from the last element of the first on.
+        // SAFETY: two columns of three elements, from the last element of the first column on.
         let elements = unsafe { Elements::new(&data[4], &[Axis::new(3, -2), Axis::new(2, 1)], &[]) };
         elements.assert_reach(0, &[2, 3], &[1, -2]);
         elements.assert_reach(1, &[3], &[-2]);

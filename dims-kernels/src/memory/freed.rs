@@ -1,4 +1,4 @@
-//! Memory of a tensor that is no longer needed.
+//! Memory that a tensor no longer needs.
 
 /// The memory of all elements of a tensor that no longer needs them.
 ///

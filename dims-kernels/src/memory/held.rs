@@ -7,7 +7,7 @@ use core::any::{Any, TypeId};
 /// The mark of shared memory: the step of a recorded program that computed the elements. The type
 /// of that step is defined in a higher layer.
 pub trait Marker: Any + Send + Sync {
-    /// Whether the program is still recorded. If it is not, the elements are constants.
+    /// Whether the program is still being recorded. If it is not, the elements are constants.
     fn is_live(&self) -> bool;
 
     /// Whether the elements depend on inputs of a recorded function, and not only on variables of a
@@ -22,10 +22,10 @@ pub type Mark = Box<dyn Marker>;
 
 /// Shared memory, whatever its element type.
 pub trait Held: Send + Sync {
-    /// The first element.
+    /// A pointer to the first element.
     fn start(&self) -> *const u8;
-    /// The first element, for writing. `None` if others may read the memory although this borrow is
-    /// exclusive.
+    /// A pointer to the first element, for writing. `None` if others may read the memory although
+    /// this borrow is exclusive.
     fn start_mut(&mut self) -> Option<*mut u8>;
     /// The number of elements.
     fn len(&self) -> usize;

@@ -17,16 +17,16 @@ std::thread_local! {
     static RESERVING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread is allocating hollow memory. Tests' allocators use it to check that hollow
-/// memory is not read.
+/// Whether this thread is allocating hollow memory. Allocators in tests use this to check that
+/// hollow memory is not read.
 #[doc(hidden)]
 pub fn is_reserving() -> bool {
     RESERVING.get()
 }
 
 /// While this value exists and a function is recorded, results of kernels on this thread are
-/// hollow, if they are `bool`s or real numbers of at most 64 bits. The memory has the right length,
-/// and kernels write nothing to it.
+/// hollow, if they are `bool`s or real numbers of at most 64 bits. Their memory has the right
+/// length, and kernels write nothing to it.
 pub struct HollowScope {
     before: bool,
 }
@@ -51,8 +51,8 @@ impl Drop for HollowScope {
     }
 }
 
-/// Whether results are hollow. They can only be hollow while a function is recorded, so otherwise
-/// this costs one flag test.
+/// Whether results on this thread are hollow. They can only be hollow while some memory is marked,
+/// so otherwise this costs one atomic load.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn is_hollow() -> bool {
     registry::is_active() && of_thread()

@@ -88,7 +88,7 @@ fn fitting(wanted: Layout, element: usize) -> Option<FreeBlock> {
     Some(pool.blocks.swap_remove(at))
 }
 
-/// Puts memory into the pool if it is large, and otherwise frees it.
+/// Puts memory into the pool if it is large and its elements need no drop, and otherwise frees it.
 #[inline]
 pub fn recycle<T>(memory: Vec<T>) {
     if memory.capacity().saturating_mul(size_of::<T>()) >= LEAST && !needs_drop::<T>() {

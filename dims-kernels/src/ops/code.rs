@@ -1,12 +1,12 @@
-//! Element types, numbers, reductions and line-wise operations as data. Scalar operations are
-//! [opcodes](super::opcode).
+//! Element types, numbers, scalar operations, reductions and line-wise operations as data. The
+//! opcodes of scalar operations are in [`opcode`](super::opcode).
 
 pub use crate::ops::opcode::{BinaryOpcode, UnaryOpcode};
 use crate::scalar::{CastTo, Ordered};
 use core::any::{Any, TypeId};
 
 /// The element types that programs read and write. `F16` and `Bf16` also exist without the feature
-/// `half`, for other engines; then no tensor has such elements.
+/// `half`, for other engines that run programs, although no tensor has such elements then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum DType {
@@ -127,7 +127,7 @@ impl DType {
         }
     }
 
-    /// The name of the type: `f32`.
+    /// The name of the type, such as `f32`.
     pub fn name(self) -> &'static str {
         match self {
             DType::F16 => "f16",
@@ -159,7 +159,7 @@ impl DType {
         each_dtype!(find!())
     }
 
-    /// The bytes of an element.
+    /// The size of an element in bytes.
     pub fn bytes(self) -> usize {
         match self {
             DType::Bool | DType::I8 | DType::U8 => 1,
@@ -181,7 +181,7 @@ impl DType {
     }
 
     /// Whether elements are unsigned integers at least as wide as registers. A register holds the
-    /// same bits as a signed integer.
+    /// same bits (of wider elements, the lower bits) as a signed integer.
     pub(crate) fn is_unsigned_word(self) -> bool {
         matches!(self, DType::U32 | DType::U64 | DType::Usize) && self.bytes() >= size_of::<isize>()
     }
@@ -279,8 +279,8 @@ impl Number {
     }
 }
 
-/// A scalar operation as data. [`Opaque`](Code::Opaque) for closures, users' operations, pairs, and
-/// conversions to types that programs do not support.
+/// A scalar operation as data. [`Opaque`](Code::Opaque) for closures, users' operations,
+/// [`Pair`](super::Pair), and conversions to types that programs do not support.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Code {
     /// One operand.
@@ -295,7 +295,8 @@ pub enum Code {
     Left,
     /// Returns the right operand.
     Right,
-    /// An operation that programs do not support.
+    /// An operation that is none of these. Programs call those of users as
+    /// [functions](super::function::Function), and do not support the others.
     Opaque,
 }
 
@@ -304,7 +305,7 @@ pub(crate) fn integer_bounds(dtype: DType) -> (isize, isize) {
     macro_rules! bounds {
         ($($name:ident $t:ty,)*) => {
             match dtype {
-                $(DType::$name => (CastTo::<isize>::cast_to(<$t>::LOWEST), isize::try_from(<$t>::HIGHEST).unwrap_or(isize::MAX)),)*
+                $(DType::$name => (isize::try_from(<$t>::LOWEST).unwrap_or(isize::MIN), isize::try_from(<$t>::HIGHEST).unwrap_or(isize::MAX)),)*
                 _ => (isize::MIN, isize::MAX),
             }
         };

@@ -10,15 +10,15 @@ use core::marker::PhantomData;
 
 /// A scalar operation. `Args` is an element, or a pair of elements of two tensors.
 ///
-/// One impl defines an operator: `x.apply(Op)`, `x.apply_with(y, Op)`. Its result is an expression
-/// that fuses with others, broadcasts and batches. It runs in the library's loops, vectorised for
-/// the machine's instructions, on several threads.
+/// One impl defines an operator: `x.apply(Op)` or `x.apply_with(y, Op)`. The result is an
+/// expression that fuses with others, broadcasts and batches. The operation runs in the library's
+/// loops, vectorised for the machine's instructions, on several threads.
 ///
 /// `apply` should be small and marked `#[inline(always)]`: it is compiled into each loop that uses
 /// it. `I` is the instruction set; pass it on to functions that take it, such as
 /// [`Analytic::exp`](crate::scalar::Analytic::exp), and ignore it otherwise.
 ///
-/// The value can hold constants, such as a slope.
+/// The implementing type can hold constants, such as a slope.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an operation on `{Args}`",
     label = "no such operation for elements of this type"
@@ -62,7 +62,7 @@ impl<A: Element, O: ScalarOp<A>> UnaryOp<A> for Custom<O> {
 
     fn function(&self) -> Option<Own> {
         let floats = DType::of::<A>().is_some_and(DType::is_float);
-        Some(with_derivative(unary::<A, O>(self.0), [floats; 2]))
+        Some(with_derivative(unary::<A, O>(self.0)?, [floats; 2]))
     }
 }
 
@@ -79,7 +79,7 @@ impl<A: Element, B: Element, O: ScalarOp<(A, B)>> BinaryOp<A, B> for Custom<O> {
 
     fn function(&self) -> Option<Own> {
         let floats = [DType::of::<A>(), DType::of::<B>()].map(|own| own.is_some_and(DType::is_float));
-        Some(with_derivative(binary::<A, B, O>(self.0), floats))
+        Some(with_derivative(binary::<A, B, O>(self.0)?, floats))
     }
 }
 
@@ -238,10 +238,9 @@ impl<A: Element, B: Element, O: ScalarOp<(A, B)>> Task for LineOfTwo<'_, O, A, B
     }
 }
 
-/// The function of an operation, unless it lacks a derivative and its result is a float that
-/// depends on float operands.
-fn with_derivative(function: Option<Arc<dyn Function>>, floats: [bool; 2]) -> Option<Arc<dyn Function>> {
-    let function = function?;
+/// The function of an operation, unless the result is a float and there is no derivative with
+/// respect to a float operand.
+fn with_derivative(function: Arc<dyn Function>, floats: [bool; 2]) -> Own {
     if !function.dtype().is_float() {
         return Some(function);
     }

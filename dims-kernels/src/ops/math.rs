@@ -2,7 +2,7 @@
 //!
 //! The error is at most 2 units in the last place over the whole range for `f32` (`exp`, `ln`,
 //! `tanh`, `erf`) and `f64` (`exp`); tests sweep this range. The polynomials of `ln` and `tanh` for
-//! `f32` are from the Cephes library (S. Moshier, 1992), those of `erf` are by N. Juffa.
+//! `f32` are from the Cephes library (S. Moshier, 1992); those of `erf` are by N. Juffa.
 
 // The coefficients are as published, although `f32` rounds their last digits away.
 #![allow(clippy::excessive_precision, clippy::unreadable_literal)]
@@ -43,8 +43,9 @@ pub fn exp_down32<I: Isa>(x: f32) -> f32 {
 /// `2^64 e^x` for `x <= 0`, for shares of a sum of such values: the factor avoids subnormal values,
 /// and cancels in the quotient.
 ///
-/// The result is within 2 units in the last place, times a factor of up to `1 + 2^-28 |x|`. If `x`
-/// is a rounded difference, its rounding error has up to sixteen times this effect.
+/// For `x >= -105`, the result is within 2 units in the last place, times a factor of up to
+/// `1 + 2^-28 |x|`. If `x` is a rounded difference, its rounding error has up to sixteen times this
+/// effect. For smaller `x`, the result is that for -105.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn exp_share32<I: Isa>(x: f32) -> f32 {
     const ROUND: f32 = 12582912.0 + (127.0 + 64.0);
@@ -103,7 +104,8 @@ pub fn exp_down64<I: Isa>(x: f64) -> f64 {
     p * f64::from_bits(shifted.to_bits() << 52) * f64::from_bits((1023 - 512) << 52)
 }
 
-/// `2^512 e^x` for `x <= 0`, like [`exp_share32`], within 2 units in the last place.
+/// `2^512 e^x` for `x <= 0`, like [`exp_share32`]. For `x >= -746`, the result is within 2 units in
+/// the last place; for smaller `x`, it is that for -746.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn exp_share64<I: Isa>(x: f64) -> f64 {
     const ROUND: f64 = 6755399441055744.0 + (1023.0 + 512.0);
@@ -133,7 +135,7 @@ pub fn ln32<I: Isa>(x: f32) -> f32 {
     let small = x < f32::MIN_POSITIVE;
     let scaled = if small { x * 8388608.0 } else { x };
     let bits = scaled.to_bits() as i32;
-    // The bits of sqrt(1/2): higher bits belong to the exponent.
+    // After the bits of sqrt(1/2) are subtracted, the bits from 23 on are `n`.
     let shifted = bits.wrapping_sub(0x3f3504f3);
     let n = (shifted >> 23) as f32 - if small { 23.0 } else { 0.0 };
     let m = f32::from_bits(((shifted & 0x007fffff) + 0x3f3504f3) as u32) - 1.0;
@@ -192,7 +194,8 @@ pub fn erf32<I: Isa>(x: f32) -> f32 {
     let p = I::fma32(p, s, -3.76125336e-1);
     let p = I::fma32(p, s, 1.28379166e-1);
     let near = I::fma32(p, x, x);
-    // Beyond 4 the polynomial in the exponent is not monotone; the function is 1 to the last place.
+    // Where `a` is above 4, the polynomial in the exponent is not monotone, but the error function
+    // rounds to 1 or -1.
     let far = if a > 4.0 { 1.0_f32.copysign(x) } else { far };
     if a > 0.927734375 { far } else { near }
 }
@@ -229,7 +232,7 @@ pub fn bell<I: Isa, T: Math + Float>(x: T, scale: T) -> T {
     let square = x * x;
     let rest = rest_of_square::<I, T>(x, square);
     // (If the square is infinite, there is no correction.)
-    let rest = if rest.is_nan() { T::zero() } else { rest };
+    let rest = if rest.is_finite() { rest } else { T::zero() };
     let exp = (-scale * square).exp_down_in::<I>();
     exp - exp * (scale * rest)
 }
@@ -278,7 +281,7 @@ fn normal_below64(x: f64) -> f64 {
     if !(1.0..40.0).contains(&scaled) {
         return part;
     }
-    // The derivative of `ln(erfc(z))` is nearly `-2z` there.
+    // In this range, the derivative of `ln(erfc(z))` is about `-2z`.
     let rest = Float::mul_add(-x, root, -scaled) - x * LOW;
     part - part * (2.0 * scaled * rest)
 }
@@ -286,7 +289,7 @@ fn normal_below64(x: f64) -> f64 {
 /// `x/2 * (1 + erf(x / sqrt(2)))`
 #[cfg_attr(not(unoptimized), inline(always))]
 fn gelu64(x: f64) -> f64 {
-    // (The distribution function is 0 below -40.)
+    // (Below -40, the distribution function rounds to 0.)
     let x = if x < -40.0 { -40.0 } else { x };
     x * normal_below64(x)
 }
@@ -406,7 +409,7 @@ macro_rules! through_f32 {
             }
             #[cfg_attr(not(unoptimized), inline(always))]
             fn exp_share_in<I: Isa>(self) -> Self {
-                // (With the factor, values would be too large for half precision.)
+                // (With the factor, values would be too large for `f16`.)
                 self.exp_down_in::<I>()
             }
             #[cfg_attr(not(unoptimized), inline(always))]
@@ -462,8 +465,8 @@ mod tests {
         (f64::from(a) - exact).abs() / spacing
     }
 
-    /// The step between tested floats, which covers each exponent thousands of times. Larger in
-    /// debug builds, which are several times slower.
+    /// The step between tested floats, which covers each exponent thousands of times. It is larger
+    /// in debug builds, which are several times slower.
     const EACH: usize = if cfg!(debug_assertions) { 1021 } else { 251 };
 
     /// Tests every [`EACH`]th `f32`, and special values.
@@ -517,6 +520,21 @@ mod tests {
             assert_eq!(gelu(f32::INFINITY), f32::INFINITY);
             assert_eq!(gelu(f32::NEG_INFINITY), 0.0);
         }
+    }
+
+    #[test]
+    fn bells_of_large_numbers_are_0() {
+        for x in [1e19, 1.9e19, 1e20, f32::MAX, f32::INFINITY] {
+            for x in [x, -x] {
+                assert_eq!([bell::<Fused, f32>(x, 0.5), bell::<Baseline, f32>(x, 1.0)], [0.0; 2], "{x}");
+            }
+        }
+        for x in [1e154, 1.4e154, 1e200, f64::MAX, f64::INFINITY] {
+            for x in [x, -x] {
+                assert_eq!([bell::<Fused, f64>(x, 0.5), bell::<Baseline, f64>(x, 1.0)], [0.0; 2], "{x}");
+            }
+        }
+        assert!(bell::<Fused, f32>(f32::NAN, 0.5).is_nan() && bell::<Baseline, f64>(f64::NAN, 0.5).is_nan());
     }
 
     #[test]

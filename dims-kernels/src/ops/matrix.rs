@@ -8,9 +8,9 @@ use smallvec::{SmallVec, smallvec};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct ReadTriangle {
-    /// Whether it is the lower triangle.
+    /// Whether the lower triangle is read, not the upper one.
     pub lower: bool,
-    /// Whether the triangle is transposed.
+    /// Whether the triangle is transposed after it is read.
     pub transposed: bool,
     /// Whether the diagonal counts as ones and is not read.
     pub unit: bool,
@@ -37,9 +37,9 @@ pub enum MatrixWork {
     SlogDet,
     /// The cofactors, which are the derivatives of the determinant with respect to each element.
     Cofactors,
-    /// The order of the rows, the unit lower and the upper triangular factor.
+    /// The order of the rows, the unit lower triangular factor, and the upper triangular factor.
     Lu,
-    /// The orthogonal and the upper triangular factor.
+    /// The orthogonal (for complex matrices, unitary) and the upper triangular factor.
     Qr,
     /// The eigenvalues of `(a + a^H) / 2` in ascending order, and the eigenvectors as columns.
     Eigh,
@@ -116,7 +116,7 @@ pub enum MatrixResult {
     Values(usize),
     /// Real numbers.
     Parts(usize),
-    /// Positions, of the type `usize`.
+    /// Positions or counts, of the type `usize`.
     Positions(usize),
 }
 

@@ -1,7 +1,7 @@
 //! Scalar operations as types, most of them zero-sized. Fusion, broadcasting and batching are
 //! generic over [`UnaryOp`] and [`BinaryOp`].
 //!
-//! Numeric functions have a line in the [table], from which their types are generated here.
+//! Most operations have a line in the [table], from which their types are generated here.
 
 #[doc(hidden)] // (Otherwise rustc would print `Exp` with its path, because there is also an opcode `Exp`.)
 pub mod code;
@@ -29,7 +29,7 @@ mod sealed {
 pub(crate) use sealed::Operation;
 
 /// A user's operation as a function in recorded programs. `None` if it has no derivative although
-/// its result and an operand are floats, or if programs do not support its types.
+/// its result and an operand are floats.
 pub type Own = Option<Arc<dyn Function>>;
 
 /// An operation on one element. (Users implement [`ScalarOp`](custom::ScalarOp).)
@@ -58,7 +58,7 @@ pub trait UnaryOp<A>: Operation {
     fn code(&self) -> Code {
         Code::Opaque
     }
-    /// The operation as a function, if it is a user's.
+    /// The operation as a function, if it is a user's and programs support its types.
     #[inline]
     fn function(&self) -> Option<Own> {
         None
@@ -91,7 +91,7 @@ pub trait BinaryOp<A, B>: Operation {
     const STEADY: bool = false;
     /// Whether it is the multiplication that contractions use.
     const IS_PRODUCT: bool = false;
-    /// 1 for addition and -1 for subtraction, which keep index expressions affine; 0 for all other
+    /// 1 for [`Add`] and -1 for [`Sub`], which keep index expressions affine; 0 for all other
     /// operations.
     const AFFINE_SIGN: isize = 0;
     /// Computes the result.
@@ -101,7 +101,7 @@ pub trait BinaryOp<A, B>: Operation {
     fn code(&self) -> Code {
         Code::Opaque
     }
-    /// The operation as a function, if it is a user's.
+    /// The operation as a function, if it is a user's and programs support its types.
     #[inline]
     fn function(&self) -> Option<Own> {
         None
@@ -360,7 +360,7 @@ impl<T: Element + PartialOrd> PartialOrder for T {}
 pub trait Equality: Element + PartialEq {}
 impl<T: Element + PartialEq> Equality for T {}
 
-/// `a` to an integer power.
+/// An element to an integer power.
 #[derive(Clone, Copy, Debug)]
 pub struct Powi(pub i32);
 impl Operation for Powi {}

@@ -43,7 +43,8 @@ macro_rules! runs_on {
     };
 }
 
-/// Evaluates an operation of the table on floats or integers, if its results have that type.
+/// Evaluates an operation of the table on floats or on integers. Panics if it has no such operands,
+/// or if its results are `bool`s.
 macro_rules! run_on {
     ($kind:ident $bound:ident bool $run:expr) => {
         unreachable!("the result is a `bool`")
@@ -85,7 +86,7 @@ macro_rules! is_bool {
     };
 }
 
-/// Tests whether two property names are equal.
+/// Whether a property of an operation is the one that is asked for: `wraps` or `symmetric`.
 macro_rules! is_property {
     (wraps wraps) => {
         true
@@ -105,7 +106,7 @@ macro_rules! unary_codes {
         $(#[$with_doc:meta])* $with:ident $with_method:ident($with_x:ident: $with_bound:ident, $c:ident = $sample:literal)
             -> T $(, $with_property:ident)* { $($with_body:tt)* }
     )* }) => {
-        /// An operation on one operand: from the table, or used only by programs.
+        /// An operation on one operand, as data. Most are from the table.
         #[derive(Clone, Copy, Debug, PartialEq)]
         #[allow(missing_docs)]
         pub enum UnaryOpcode {
@@ -123,14 +124,14 @@ macro_rules! unary_codes {
             NormalBelow,
             /// `e^(-c a^2)`
             Bell(f64),
-            /// An integer as a position; a negative one counts from the end.
+            /// An integer as an index into an axis of this size: a negative index counts from the
+            /// end, if it is within the axis.
             FromEnd(isize),
         }
 
         impl UnaryOpcode {
             /// The name and the constants of the operation in saved programs: see
-            /// [`of_words`](Self::of_words).
-            #[cfg(feature = "std")]
+            /// `of_words`.
             pub(crate) fn words(self) -> (&'static str, SmallVec<[u64; 2]>) {
                 let words = |words: &[u64]| SmallVec::from_slice(words);
                 let float = |value: f64| SmallVec::from_slice(&[value.to_bits()]);
@@ -196,7 +197,7 @@ macro_rules! unary_codes {
                 is_known.then_some(a)
             }
 
-            /// Whether the result is a `bool`.
+            /// Whether the result is a `bool` for an operand of any type.
             pub fn is_test(self) -> bool {
                 match self {
                     $(UnaryOpcode::$name => is_bool!($out),)*
@@ -310,8 +311,7 @@ macro_rules! binary_codes {
 
         impl BinaryOpcode {
             /// The name and the constants of the operation in saved programs: see
-            /// [`of_words`](Self::of_words).
-            #[cfg(feature = "std")]
+            /// `of_words`.
             pub(crate) fn words(self) -> (&'static str, SmallVec<[u64; 2]>) {
                 match self {
                     $(BinaryOpcode::$name => (stringify!($name), SmallVec::new()),)*
@@ -357,7 +357,7 @@ macro_rules! binary_codes {
                 is_known.then_some(operands)
             }
 
-            /// Whether the result is a `bool`.
+            /// Whether the result is a `bool` for operands of any type.
             pub fn is_comparison(self) -> bool {
                 match self {
                     $(BinaryOpcode::$name => is_bool!($out),)*
@@ -365,7 +365,7 @@ macro_rules! binary_codes {
                 }
             }
 
-            /// Whether the order of the operands does not matter.
+            /// Whether programs may exchange the operands.
             pub(crate) fn is_symmetric(self) -> bool {
                 match self {
                     $(BinaryOpcode::$name => false $(|| is_property!(symmetric $property))*,)*
@@ -417,8 +417,8 @@ macro_rules! binary_codes {
             pub(crate) fn integers<I: Isa>(self, a: &[isize], b: &[isize], out: &mut [isize]) {
                 #[allow(unreachable_patterns)] // operations that are written out above
                 match self {
-                    // A quotient by 0 is 0, because programs also compute quotients that a `select`
-                    // does not take.
+                    // Quotients and remainders by 0 are 0, because programs also compute those that
+                    // a `select` does not take.
                     BinaryOpcode::Div => both(a, b, out, |a, b| if b == 0 { 0 } else { a.wrapping_div(b) }),
                     BinaryOpcode::Rem => both(a, b, out, |a, b| if b == 0 { 0 } else { a.wrapping_rem(b) }),
                     BinaryOpcode::Remainder => both(a, b, out, |a, b| if b == 0 { 0 } else { special::remainder(a, b) }),

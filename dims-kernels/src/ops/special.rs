@@ -71,7 +71,7 @@ pub fn logit<I: Isa, T: Real>(x: T) -> T {
 }
 
 /// `x - tanh(x)`. Near 0, where the two are nearly equal, it is computed as
-/// `(x cosh(x) - sinh(x)) / cosh(x)` with the power series of both.
+/// `(x cosh(x) - sinh(x)) / cosh(x)` with the power series of the numerator and the denominator.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn tanh_shrink<I: Isa, T: Real>(x: T) -> T {
     // `2k / (2k + 1)!` and `1 / (2k)!` for `k` from 9 to 1.
@@ -136,7 +136,7 @@ pub fn signum<T: Ordered>(x: T) -> T {
     }
 }
 
-/// `x / (1 + |x|)`, also for infinities.
+/// `x / (1 + |x|)`; 1 and -1 for the infinities.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn softsign<T: Real>(x: T) -> T {
     let x = x.maximum(-T::max_value()).minimum(T::max_value());
@@ -234,7 +234,7 @@ fn sinc_slope_f64(n: u32, x: f64) -> f64 {
         return f64::NAN;
     }
     if num_traits::Float::abs(x) < 1.0 {
-        // The series: (-1)^k pi^2k x^(2k - n) (2k)! / (2k - n)! / (2k + 1)!
+        // The terms of the series are (-1)^k pi^(2k) x^(2k - n) (2k)! / (2k - n)! / (2k + 1)!
         let first = n.div_ceil(2);
         let mut sum = 0.0;
         for k in (first..first + 20).rev() {
@@ -247,8 +247,8 @@ fn sinc_slope_f64(n: u32, x: f64) -> f64 {
         }
         return sum;
     }
-    // From `(x sinc(x))' = cos(pi x)`: `x f_n + n f_(n - 1)` is the `n`th derivative of
-    // `sin(pi x) / pi`.
+    // `x sinc(x)` is `sin(pi x) / pi`. The `n`th derivative of this product is
+    // `x f_n + n f_(n - 1)`, where `f_n` is the `n`th derivative of `sinc(x)`.
     let (sin, cos) = (sin_pi(x), sin_pi(0.5 - num_traits::Float::abs(x % 2.0)));
     let (mut slope, mut scale) = (sin / (PI * x), 1.0);
     for order in 1..=n {
@@ -297,8 +297,8 @@ pub fn acosh<T: Real>(x: T) -> T {
     (above + num_traits::Float::sqrt(above * (x + T::one()))).ln_1p()
 }
 
-/// The inverse hyperbolic tangent, computed from `|x|`, because `ln((1 + x) / (1 - x))` is precise
-/// for positive `x`, even where it is large.
+/// The inverse hyperbolic tangent, `ln((1 + x) / (1 - x)) / 2`. It is computed from `|x|`, because
+/// the quotient loses precision where `x` is near -1.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn atanh<T: Real>(x: T) -> T {
     let size = num_traits::Float::abs(x);
@@ -306,7 +306,7 @@ pub fn atanh<T: Real>(x: T) -> T {
     num_traits::Float::copysign(constant::<T>(0.5) * odds.ln_1p(), x)
 }
 
-/// `x` moved towards 0 by `lambda`.
+/// `x` moved towards 0 by `lambda`, or 0 if `|x| <= lambda`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn soft_shrink<T: Real>(x: T, lambda: T) -> T {
     if x > lambda {
@@ -330,7 +330,7 @@ pub fn remainder<T: Ordered>(a: T, b: T) -> T {
 /// The quotient, rounded down.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn floor_div<T: Ordered>(a: T, b: T) -> T {
-    // (`a - remainder` may not fit into the type.)
+    // (This is not `(a - remainder) / b`, because `a - remainder` may not fit into the type.)
     let (quotient, rest) = (a.div(b), a.rem(b));
     if rest != T::ZERO && (rest < T::ZERO) != (b < T::ZERO) { quotient.sub(T::ONE) } else { quotient }
 }
@@ -359,7 +359,7 @@ pub fn xlogy<I: Isa, T: Real>(a: T, b: T) -> T {
     if a == T::zero() && !b.is_nan() { T::zero() } else { a * Analytic::ln::<I>(b) }
 }
 
-/// The step function: 0 for negative `a`, 1 for positive `a`, and `b` at 0.
+/// The step function: 0 for negative `a`, 1 for positive `a`, `b` at 0, and NaN if `a` is NaN.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn heaviside<T: Ordered>(a: T, b: T) -> T {
     if a < T::ZERO {
@@ -381,8 +381,8 @@ pub fn bce<I: Isa, T: Real>(p: T, y: T) -> T {
     -(y * first + (T::one() - y) * second)
 }
 
-/// [`bce`] of `sigmoid(x)`: `ln(1 + e^-|x|)`, plus `|x|` times the target probability of the event
-/// that the sign of `x` makes less likely.
+/// [`bce`] of `sigmoid(x)`, with unbounded logarithms: `ln(1 + e^-|x|)`, plus `|x|` times the
+/// target probability of the event that the sign of `x` makes less likely.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn bce_with_logits<I: Isa, T: Real>(x: T, y: T) -> T {
     let size = num_traits::Float::abs(x);
@@ -391,7 +391,7 @@ pub fn bce_with_logits<I: Isa, T: Real>(x: T, y: T) -> T {
     T::exp_down::<I>(-size).ln_1p() + line
 }
 
-/// `y * (ln(y) - x)`, and 0 if `y` is 0, even though its logarithm is infinite.
+/// `y * (ln(y) - x)`, and 0 if `y` is 0 and `x` is not NaN.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn kl_div<I: Isa, T: Real>(x: T, y: T) -> T {
     if y == T::zero() && !x.is_nan() { T::zero() } else { y * (Analytic::ln::<I>(y) - x) }
@@ -411,14 +411,14 @@ pub fn lerp<T: Real>(a: T, b: T, weight: T) -> T {
     }
 }
 
-/// `d^2 / 2` near 0, linear beyond.
+/// `d^2 / 2` where `|d| <= delta`, and linear beyond.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn huber<T: Real>(d: T, delta: T) -> T {
     let (size, half) = (num_traits::Float::abs(d), constant::<T>(0.5));
     if size <= delta { half * d * d } else { delta * (size - half * delta) }
 }
 
-/// [`huber`] divided by its bound. For a bound of 0, `|d|`.
+/// [`huber`] with `delta = beta`, divided by `beta`; `|d|` if `beta` is 0.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn smooth_l1<T: Real>(d: T, beta: T) -> T {
     if beta == T::zero() { num_traits::Float::abs(d) } else { huber(d, beta) / beta }
@@ -458,7 +458,7 @@ fn polygamma_f64(n: u32, x: f64) -> f64 {
     let factorial: f64 = (1..=order).map(f64::from).product();
     if x < -32.0 {
         // Takes most steps of the recurrence at once: their sum is a difference of values at
-        // `x > 0`.
+        // positive arguments.
         let near = x + (Float::floor(-x) - 16.0);
         let steps = polygamma_f64(n, 1.0 - x) - polygamma_f64(n, 1.0 - near);
         return polygamma_f64(n, near) + sign * steps;
@@ -482,8 +482,7 @@ fn polygamma_f64(n: u32, x: f64) -> f64 {
         let mut series = factorial / f64::from(order) / Float::powi(x, order)
             + factorial / (2.0 * Float::powi(x, order + 1));
         for (k, bernoulli) in (1..).zip(BERNOULLI) {
-            let ratio: f64 = (2 * k + 1..=2 * k + order - 1).map(f64::from).product::<f64>()
-                / if order == 0 { f64::from(2 * k) } else { 1.0 };
+            let ratio: f64 = (2 * k + 1..=2 * k + order - 1).map(f64::from).product();
             series += bernoulli * ratio / Float::powi(x, 2 * k + order);
         }
         -sign * series

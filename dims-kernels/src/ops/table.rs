@@ -1,4 +1,4 @@
-//! The table of scalar operations: each operation is one line here.
+//! The table of scalar operations. Each operation has a line, which may be wrapped:
 //!
 //! ```text
 //! /// `x * tanh(softplus(x))`
@@ -10,7 +10,7 @@
 //! A line contains
 //!
 //! * the documentation of the method of tensors;
-//! * the type of the operation, and its method. The method is also the name in plans;
+//! * the type of the operation, and its method, whose name is also the name in plans;
 //! * the trait of the elements, and the type of the result, where `T` is the element type;
 //! * properties: see below;
 //! * the value, where `I` is the instruction set. Operations on floats (`Real`) whose result is a
@@ -18,7 +18,7 @@
 //! * the derivative, where `slope(y)` names the result. It is an expression of
 //!   [`Symbol`](crate::program::symbol::Symbol)s; long ones are functions of
 //!   [`derivative`](crate::program::derivative). `zero()` is 0 everywhere. Operations whose results
-//!   or operands are not floats have no derivative;
+//!   or operands are never floats have no derivative;
 //! * the operands for which tests compare the derivative with difference quotients.
 //!
 //! The properties of operations on one element are
@@ -29,7 +29,8 @@
 //!
 //! The macros pass all lines to another macro. [`ops`](crate::ops) generates types from them,
 //! [`opcode`](super::opcode) the opcodes of programs, [`derivative`](crate::program::derivative)
-//! the derivatives, and `typed-dims-core` the methods of tensors.
+//! the derivatives, [`symbol`](crate::program::symbol) the methods of symbols, and
+//! `typed-dims-core` the methods of tensors.
 
 /// Calls a macro with the operations on one element, without and with a constant: in
 /// `elu(x: Real, alpha = 0.5)`, the number is used by tests.
@@ -143,7 +144,7 @@ macro_rules! unary_operations {
             Logit logit(x: Real) -> T, long {
                 value: special::logit::<I, T>(x), slope(_): (x * (1.0 - x)).recip(), on: 0.2..0.8
             }
-            /// `ln(sigmoid(x))`, precise where it is small.
+            /// `ln(sigmoid(x))`, precise where the sigmoid is near 0 or 1.
             LnSigmoid ln_sigmoid(x: Real) -> T, long {
                 value: -special::softplus::<I, T>(-x), slope(_): (-x).sigmoid(), on: -4.0..4.0
             }
@@ -234,7 +235,7 @@ macro_rules! unary_operations {
                 slope(_): outside(x, lambda), on: -3.0..3.0
             }
             /// `x` moved towards 0 by `lambda`, or 0 if `|x| <= lambda`. `lambda` must be 0 or
-            /// more: this is not checked, and a negative one moves `x` away from 0.
+            /// more, which is not checked.
             SoftShrink soft_shrink(x: Real, lambda = 1.0) -> T {
                 value: special::soft_shrink(x, lambda), slope(_): outside(x, lambda), on: -3.0..3.0
             }
@@ -255,7 +256,7 @@ macro_rules! unary_operations {
 /// * `monotone`, `steady`: see [`BinaryOp`](crate::ops::BinaryOp);
 /// * `product`: the product of contractions;
 /// * `sum`, `difference`: the sum and the difference of index expressions;
-/// * `symmetric`: the order of the operands does not matter;
+/// * `symmetric`: programs may exchange the operands;
 /// * `divides`: for integers, there is no value if the second operand is 0.
 #[doc(hidden)]
 #[macro_export]
@@ -327,7 +328,7 @@ macro_rules! binary_operations {
                 value: special::remainder(x, special::divisor("remainder", y)),
                 slopes(z): [x.constant(1.0), times_taken_off(x, y, z)], on: [-3.0..3.0, 0.8..2.0]
             }
-            /// `x / y` of integers, rounded down, where `/` rounds towards 0.
+            /// `x / y` of integers, rounded down; `/` rounds towards 0.
             FloorDiv floor_div(x, y: Integer) -> T, wraps, divides {
                 value: special::floor_div(x, special::divisor("floor_div", y))
             }
@@ -378,16 +379,18 @@ macro_rules! binary_operations {
             Bce bce_loss(x, y: Real) -> T, elsewhere, long {
                 value: special::bce::<I, T>(x, y),
                 // As in PyTorch, the product is at least 1e-12. Where one logarithm is clamped to
-                // -100, the other is 0, so their difference is clamped to 100.
+                // -100, the other is 0, so their difference is clamped to -100 or 100.
                 slopes(_): [(x - y) / (x * (1.0 - x)).maximum(1e-12), -x.logit().clamp(-100.0, 100.0)],
                 on: [0.2..0.8, 0.1..0.9]
             }
-            /// `Bce` of `sigmoid(x)` and `y`, precise where the sigmoid is near 0 or 1.
+            /// `Bce` of `sigmoid(x)` and `y`, with unbounded logarithms, which are precise where
+            /// the sigmoid is near 0 or 1.
             BceWithLogits bce_with_logits_loss(x, y: Real) -> T, elsewhere, long {
                 value: special::bce_with_logits::<I, T>(x, y),
                 slopes(_): [bce_by_logits(x, y), -x], on: [-3.0..3.0, 0.1..0.9]
             }
-            /// `y * (ln(y) - x)`, 0 where `y` is 0; `x` is a logarithm of probabilities.
+            /// `y * (ln(y) - x)`, and 0 where `y` is 0 and `x` is not NaN; `x` is the logarithm of
+            /// a probability.
             KlDiv kl_div_loss(x, y: Real) -> T, elsewhere, long {
                 value: special::kl_div::<I, T>(x, y),
                 slopes(_): [-y, kl_div_by_target(x, y)], on: [-3.0..3.0, 0.2..0.9]
@@ -412,7 +415,7 @@ macro_rules! binary_operations {
                 slopes(_): [(x - y).clamp(-delta, delta), -(x - y).clamp(-delta, delta)],
                 on: [-3.0..3.0, -2.0..2.0]
             }
-            /// Huber's loss divided by `beta`.
+            /// `Huber` with `delta = beta`, divided by `beta`; `|x - y|` for a `beta` of 0.
             SmoothL1 smooth_l1_loss(x, y: Real, beta = 0.5) -> T, elsewhere {
                 value: special::smooth_l1(x - y, beta),
                 slopes(_): [smooth_l1(x - y, beta), -smooth_l1(x - y, beta)], on: [-3.0..3.0, -2.0..2.0]

@@ -1,10 +1,11 @@
 //! Derivatives of programs. Derivatives of operations are in the [table](crate::ops::table). The
 //! longer ones are functions here.
 //!
-//! Where a function has no derivative, a convention applies: 0 at the kinks of `abs`, `relu` and
-//! `clamp`, and one half for each operand of a maximum of equal operands. Most conventions are
-//! PyTorch's. The product of a cotangent and a derivative is 0 if either is 0. So neither the
-//! infinite slope of a root at 0, nor a value that a `select` did not take, makes a gradient NaN.
+//! Where a function has no derivative, a convention applies, for example 0 at the kinks of `abs`,
+//! `relu` and `clamp`, and one half for each operand of a maximum of equal operands. Most
+//! conventions are PyTorch's. The product of a cotangent and a derivative is 0 if either is 0. So
+//! neither the infinite slope of a root at 0, nor a value that a `select` did not take, makes a
+//! gradient NaN.
 
 use crate::ops::code::{BinaryOpcode, Number, RegisterKind, UnaryOpcode};
 use crate::program::symbol::{FormulaTerm, Symbol, select};
@@ -14,7 +15,7 @@ use core::cell::RefCell;
 use core::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, LN_2, LN_10, PI};
 use smallvec::SmallVec;
 
-/// Whether each value of a program depends on some of its operands through floats; `None` if the
+/// Whether each value of a program depends on any of these `operands` through floats; `None` if the
 /// result does not.
 pub fn depends_on(program: &ScalarProgram, operands: &[u32]) -> Option<SmallVec<[bool; 16]>> {
     let mut depends: SmallVec<[bool; 16]> = SmallVec::new();
@@ -29,12 +30,12 @@ pub fn depends_on(program: &ScalarProgram, operands: &[u32]) -> Option<SmallVec<
     depends[program.result() as usize].then_some(depends)
 }
 
-/// Writes the values `cotangent * d program / d operand` for some operands of a program that has
-/// been inlined: `own` has the register of each of its values, and `depends` tells which values
-/// [depend](depends_on) on the operands. Returns the position of each operand in the list, with the
-/// register of its value. Operands whose value is 0 everywhere are left out.
+/// Writes the gradients `cotangent * d program / d operand` for some operands of a program that has
+/// been inlined: `own` has the register of each of the program's values, and `depends` tells which
+/// values [depend](depends_on) on the operands. Returns the position of each operand in `operands`,
+/// with the register of its gradient. Operands whose gradient is 0 everywhere are left out.
 ///
-/// An operand that is read several times has one value.
+/// An operand that is read several times has one gradient.
 pub fn pull_back(
     build: &mut Builder,
     program: &ScalarProgram,
@@ -307,7 +308,7 @@ fn rest_of_square(x: Symbol<'_>) -> Symbol<'_> {
     (1.0 - x) * (x + 1.0)
 }
 
-/// `1 / sqrt(x^2 - 1)`, computed from two roots, because the product could overflow.
+/// `1 / sqrt(x^2 - 1)`, computed from two roots, because `x^2` could overflow.
 fn acosh_slope(x: Symbol<'_>) -> Symbol<'_> {
     let (below, above) = (x + -1.0, x + 1.0);
     below.rsqrt() * above.rsqrt()
@@ -343,8 +344,8 @@ fn hard_swish_slope(x: Symbol<'_>) -> Symbol<'_> {
     select(above, one, select(below, zero, middle))
 }
 
-/// With `u = 2c (x + k x^3)`, the value is `x s(u)`, and its derivative `s(u) + x s'(u) 2c (1 + 3 k
-/// x^2)`.
+/// With the sigmoid `s` and `u = 2c (x + k x^3)`, the value is `x s(u)`, and its derivative is
+/// `s(u) + x s'(u) 2c (1 + 3 k x^2)`.
 fn gelu_tanh_slope(x: Symbol<'_>) -> Symbol<'_> {
     let (c, k) = (0.797_884_560_802_865_4, 0.044_715);
     let square = x.square();
@@ -374,8 +375,8 @@ fn share_of_length<'b>(side: Symbol<'b>, length: Symbol<'b>) -> Symbol<'b> {
     select(length.eq(0.0), side.constant(0.0), slope)
 }
 
-/// The number of times that `y` was subtracted to leave `z`, negated. The quotient `x / y` could be
-/// rounded to another integer.
+/// The number of times that `y` was subtracted from `x` to leave `z`, negated. It is not computed
+/// from `x / y`, because this quotient could be rounded to another integer.
 fn times_taken_off<'b>(x: Symbol<'b>, y: Symbol<'b>, z: Symbol<'b>) -> Symbol<'b> {
     -((x - z) / y).round()
 }
@@ -388,7 +389,7 @@ fn powf_by_base<'b>(x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     select(none, x.constant(0.0), slope)
 }
 
-/// `z ln(x)`; 0 for a base of 0 and an exponent that is not negative.
+/// `z ln(x)` with `z = x^y`; 0 for a base of 0 and an exponent that is not negative.
 fn powf_by_exponent<'b>(x: Symbol<'b>, y: Symbol<'b>, z: Symbol<'b>) -> Symbol<'b> {
     let slope = z * x.ln();
     let none = x.eq(0.0) & y.ge(0.0);
@@ -425,7 +426,8 @@ fn xlogy_by_argument<'b>(x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     select(none, x.constant(0.0), slope)
 }
 
-/// `s(x) - y`, computed as `s(x) (1 - y) - s(-x) y`, where no term loses precision.
+/// `s(x) - y` with the sigmoid `s`, computed as `s(x) (1 - y) - s(-x) y`, where no term loses
+/// precision.
 fn bce_by_logits<'b>(x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     let negative = -x;
     let (s, other) = (x.sigmoid(), negative.sigmoid());

@@ -1,5 +1,5 @@
-//! Runs programs line by line: each instruction runs along a line that stays in the first-level
-//! cache. [`Interpreted`] makes a program a kernel.
+//! Runs programs line by line: each instruction runs along a line of elements that stays in the
+//! first-level cache. [`Interpreted`] makes a program a kernel.
 
 use crate::load::any::TileSource;
 use crate::load::{Faults, Kernel, TILE, Tile, read_line};
@@ -17,7 +17,7 @@ use core::ops::Deref;
 use smallvec::SmallVec;
 
 /// Element types of a program's results. (The trait is sealed, because the interpreter reads
-/// registers as elements of this type.)
+/// registers as elements of these types.)
 pub trait ProgramOutput: Element + sealed::SealedOutput {
     /// The kind of register that the result is in.
     const KIND: RegisterKind;
@@ -130,7 +130,7 @@ impl Span<'_> {
     }
 }
 
-/// The offset of an element, and the steps from row to row and along a row.
+/// The offset of a span's first element, and the steps from row to row and along a row.
 #[derive(Clone, Copy)]
 struct OperandSteps {
     first: isize,
@@ -160,7 +160,7 @@ pub(crate) struct Machine<'k> {
     constants: usize,
 }
 
-/// The memory of a machine. The thread keeps it for the next machine.
+/// The memory of a machine. With the feature `std`, the thread keeps it for its next machine.
 #[derive(Default)]
 struct MachineMemory {
     registers: Vec<RegisterLine>,
@@ -247,7 +247,8 @@ pub struct Interpreted<'k, T> {
     marker: PhantomData<&'k [T]>,
 }
 
-/// The slot of each instruction's value. Slots are reused after the last read of a value.
+/// The slot of each instruction's value. The slot of a computed value is reused after its last
+/// read.
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
     of: Vec<u32>,
@@ -274,8 +275,8 @@ impl Slots {
         results.for_each(|result| last[result as usize] = usize::MAX);
         let (mut free, mut of, mut count) = (Vec::new(), Vec::with_capacity(instructions.len()), 0);
         for (at, instruction) in instructions.iter().enumerate() {
-            // Loads and constants keep their slot, so that values that stay the same for the next
-            // tile are not written again.
+            // Loads, positions and constants keep their slots, so that constants and broadcast
+            // elements are not written again for the next tile.
             let slot = if instruction.inputs().next().is_none() { None } else { free.pop() };
             of.push(slot.unwrap_or_else(|| {
                 count += 1;
@@ -351,14 +352,15 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
         }
     }
 
-    /// Like [`new`](Self::new), but computes a value other than the program's result, and writes
-    /// further values to memory (`beside`). If there are any, the nest has one more row, with the
+    /// Like [`new`](Self::new), but the result is any `value` of the program, and further values
+    /// are written to memory (`beside`). If there are any, the nest has one more row, with the
     /// strides of this memory.
     ///
     /// # Safety
     ///
-    /// As for [`new`](Self::new). While the kernel runs, each pointer of `beside`, offset by that
-    /// row, can be written to for each position of the nest, and nothing else accesses this memory.
+    /// As for [`new`](Self::new). The row of `beside` is contiguous along the innermost loop. While
+    /// the kernel runs, each pointer of `beside`, offset by that row, can be written to for each
+    /// position of the nest, and nothing else accesses this memory.
     pub unsafe fn with_values(
         program: &'k ScalarProgram,
         value: Register,
@@ -422,7 +424,7 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
                 self.result.extend(line.iter().map(|&x| T::of_int(x)));
             }
             RegisterKind::Bool | RegisterKind::Int => {
-                unreachable!("only floats are converted without a cast")
+                unreachable!("results of another kind need a cast")
             }
         }
         self.result.as_ptr()
@@ -448,8 +450,8 @@ impl<'k> Machine<'k> {
     ///
     /// # Safety
     ///
-    /// As for [`Interpreted::new`]. [`Slots::new`] made the slots for this program and all registers
-    /// that are read after a span.
+    /// As for [`Interpreted::new`]. [`Slots::new`] made the slots for this program and all
+    /// registers that are read after a span.
     #[cfg(feature = "std")]
     pub(crate) unsafe fn with_slots(
         program: &'k ScalarProgram,
@@ -538,8 +540,8 @@ impl<'k> Machine<'k> {
         self.memory.registers[result as usize]
     }
 
-    /// Runs the program with the CPU's instructions. Loops over kernels are compiled for these as
-    /// well, but such a large function is not inlined into them.
+    /// Runs the program over a span, compiled for the CPU's instructions. Loops over kernels are
+    /// compiled for them as well, but such a large function is not inlined into these loops.
     pub(crate) fn run(&mut self, span: &Span<'_>) {
         debug_assert!(span.positions() <= LINE, "lines have room");
         dispatch(SpanRun { machine: self, span });
@@ -744,7 +746,7 @@ impl DType {
     /// # Safety
     ///
     /// `line` has this many values of the kind of this type. The target has room for them, and
-    /// nothing else accesses it. `line` may be the target itself, if both are contiguous.
+    /// nothing else accesses it. `line` may be the target itself, if the target is contiguous.
     pub(crate) unsafe fn write_line(
         self,
         line: *const u8,
@@ -845,8 +847,8 @@ impl Execute<'_> {
     fn run<I: Isa>(self) {
         let Execute { program, registers, instruction, kind, place, len } = self;
         let kind_of = |register: Register| program.kind(register);
-        // SAFETY: the creator of the task promises that registers hold lines of `len` values of
-        // their kind, that `place` has room for one line, and that it overlaps no line that is
+        // SAFETY: the creator of this `Execute` promises that registers hold lines of `len` values
+        // of their kind, that `place` has room for one line, and that it overlaps no line that is
         // read.
         unsafe {
             macro_rules! line {
@@ -1026,7 +1028,7 @@ fn unsigned<A: CastTo<usize>>(a: &[A], out: &mut [isize]) {
     }
 }
 
-/// Converts integers to a type with fewer bits, as `as` does.
+/// Converts integers to an integer type, as `as` does.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn wrap(to: DType, a: &[isize], out: &mut [isize]) {
     macro_rules! wrap {

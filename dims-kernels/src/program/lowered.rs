@@ -28,7 +28,7 @@ std::thread_local! {
     static COUNT: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Whether expressions of `len` elements run as programs on this thread.
+/// Whether expressions of `len` elements run as programs on this thread, if they can.
 #[cfg(feature = "std")]
 #[inline(never)]
 pub fn is_lowered(len: usize) -> bool {
@@ -37,8 +37,8 @@ pub fn is_lowered(len: usize) -> bool {
     REPLACED.get().unwrap_or(!cfg!(unoptimized) && len > FEW)
 }
 
-/// Makes all expressions of this thread run as programs, or none, or as the build decides: for
-/// tests, which compare both.
+/// Makes expressions of this thread run as programs if they can, or never, or as the build decides:
+/// for tests, which compare programs with kernels.
 #[cfg(feature = "std")]
 pub fn lower(replaced: Option<bool>) {
     REPLACED.set(replaced);
@@ -90,7 +90,7 @@ impl LoweredProgram<'_> {
     ///
     /// # Safety
     ///
-    /// There is a row for each operand. Each position of the nest is, along that row, one of the
+    /// There is a row for each operand. That row maps each position of the nest to one of the
     /// operand's elements, which are valid during the run.
     pub(crate) unsafe fn over<'k>(&'k self, rows: &mut OperandRows<'k>) -> LoweredRun<'k> {
         let results = core::iter::once(self.program.result());
@@ -103,12 +103,12 @@ impl LoweredProgram<'_> {
     ///
     /// # Safety
     ///
-    /// There is a row for each operand. Each position of the nest over which the kernel runs is,
-    /// along that row, one of the operand's elements, which are valid for as long as the kernel.
+    /// There is a row for each operand. That row maps each position of the nest over which the
+    /// kernel runs to one of the operand's elements, which are valid for as long as the kernel.
     ///
     /// # Panics
     ///
-    /// If the results of the program have another type, or registers do not hold that type.
+    /// If the results of the program are not of the type `T`, or registers do not hold `T`.
     pub(crate) unsafe fn kernel<'k, T: Element>(&'k self, rows: &mut OperandRows<'k>) -> Lowered<'k, T> {
         assert!(self.is_kernel::<T>(), "registers hold the results");
         // SAFETY: the caller's promise.
@@ -149,8 +149,8 @@ impl LoweredRun<'_> {
     ///
     /// # Safety
     ///
-    /// The memory has room for results of this type. Nothing else accesses it, except operands that
-    /// are not read any more.
+    /// The memory has room for these results. Nothing else accesses it, but it may hold elements of
+    /// operands that are not read any more.
     pub(crate) unsafe fn write(&self, start: *mut u8, (rows, len): (usize, usize), steps: [isize; 2]) {
         // SAFETY: the register has the results of the span. The caller promises the memory.
         unsafe { self.dtype.write_line(self.line(), start, (rows, len), steps) };

@@ -1,7 +1,7 @@
 //! Small programs of scalar operations: the computation of each element of an expression, as data.
 //!
 //! A [`ScalarProgram`] is straight-line code. Each instruction computes a value that later ones
-//! read. Operands are numbered in the order of their rows of strides in a
+//! can read. Operands are numbered in the order of their rows of strides in a
 //! [nest](crate::loops::nest). Recorded steps contain such programs. [`derivative`] derives new
 //! ones from them, and [`interpreter`] runs them tile by tile.
 
@@ -43,12 +43,16 @@ pub enum Instruction {
 }
 
 impl Instruction {
-    /// Whether two instructions have the same result: 0 and -0 are different constants, and NaNs
-    /// with the same bits are the same.
+    /// Whether two instructions are the same. As constants, 0 and -0 differ, and NaNs with the same
+    /// bits are the same.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Instruction::Constant(Number::Float(a)), Instruction::Constant(Number::Float(b))) => {
                 a.to_bits() == b.to_bits()
+            }
+            (Instruction::Unary(a, _), Instruction::Unary(b, _)) => self == other && a.words() == b.words(),
+            (Instruction::Binary(a, ..), Instruction::Binary(b, ..)) => {
+                self == other && a.words() == b.words()
             }
             _ => self == other,
         }
@@ -157,7 +161,8 @@ impl ScalarProgram {
             .collect()
     }
 
-    /// The factors and the constant factor, if the program is a product of unchanged operands.
+    /// The operands that are multiplied, and the constant factor, if the program is a product of
+    /// unchanged operands and constants.
     pub fn product(&self) -> Option<(Vec<u32>, f64)> {
         let (mut factors, mut scale) = (Vec::new(), 1.0);
         let mut open = vec![self.result];
@@ -172,8 +177,8 @@ impl ScalarProgram {
         Some((factors, scale))
     }
 
-    /// Whether a register holds the bits of an unsigned integer. `load` says whether an operand is
-    /// unsigned.
+    /// Whether a register holds the bits of an unsigned integer that fills it. `load` says whether
+    /// an operand has such elements.
     pub(crate) fn is_unsigned(&self, register: Register, load: impl Fn(u32) -> bool) -> bool {
         if self.kind(register) != RegisterKind::Int {
             return false;
@@ -283,7 +288,7 @@ impl Builder {
         self.narrow.iter().find(|(own, _)| *own == register).map(|&(_, dtype)| dtype)
     }
 
-    /// Whether a register holds the bits of an unsigned integer.
+    /// Whether a register holds the bits of an unsigned integer that fills it.
     fn is_unsigned(&self, register: Register) -> bool {
         self.program.is_unsigned(register, |operand| self.unsigned.contains(&operand))
     }
@@ -359,6 +364,8 @@ impl Builder {
         match (op, self.known(a), self.known(b)) {
             _ if self.exact => {}
             (BinaryOpcode::Add, Some(x), Some(y)) => return self.float(x + y, kind),
+            (BinaryOpcode::Chain, Some(0.0), Some(_)) => return a,
+            (BinaryOpcode::Chain, Some(_), Some(0.0)) => return b,
             (BinaryOpcode::Mul | BinaryOpcode::Chain, Some(x), Some(y)) => return self.float(x * y, kind),
             (BinaryOpcode::Add | BinaryOpcode::Sub, _, Some(0.0)) => return a,
             (BinaryOpcode::Sub, Some(0.0), _) => return self.unary(UnaryOpcode::Neg, b),
@@ -367,7 +374,8 @@ impl Builder {
                 return self.unary(UnaryOpcode::Neg, a);
             }
             (BinaryOpcode::Chain, _, Some(0.0)) => return b,
-            // For a finite constant other than 0, a plain product has the same result.
+            // For a finite constant other than 0, a plain product has the same result, except for
+            // the sign of 0.
             (BinaryOpcode::Chain, _, Some(value)) if value.is_finite() => {
                 return self.push(Instruction::Binary(BinaryOpcode::Mul, a, b), kind);
             }
@@ -422,7 +430,7 @@ impl Builder {
         self.push(Instruction::Call(number, a, b), function::kind(&**function))
     }
 
-    /// An operation of the table; `None` if programs do not support it.
+    /// A scalar operation; `None` if programs do not support it.
     pub fn operation(&mut self, code: Code, operands: &[Register]) -> Option<Register> {
         let is_unsigned = operands.iter().any(|&operand| self.is_unsigned(operand));
         match (code, operands) {

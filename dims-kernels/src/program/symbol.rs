@@ -13,7 +13,8 @@ pub struct Symbol<'b> {
     register: Register,
 }
 
-/// An operand next to a symbol in a formula: another symbol, or a constant of its kind.
+/// An operand next to a symbol in a formula: another symbol, or a number, which becomes a constant
+/// of the symbol's kind.
 pub(crate) trait FormulaTerm<'b> {
     fn beside(self, symbol: Symbol<'b>) -> Symbol<'b>;
 }
@@ -73,7 +74,7 @@ pub(crate) fn select<'b>(cond: Symbol<'b>, a: Symbol<'b>, b: Symbol<'b>) -> Symb
     a.with(a.build.borrow_mut().select(cond.register, a.register, b.register))
 }
 
-/// The methods of the table. Those that are `elsewhere` are operators.
+/// The methods of the table, except those that are `elsewhere`. The operators are below.
 macro_rules! unary_methods {
     (operations { $(
         $(#[$doc:meta])* $name:ident $method:ident($x:ident: $bound:ident) -> $out:tt $(, $property:ident)* { $($body:tt)* }

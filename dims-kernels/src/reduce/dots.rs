@@ -105,10 +105,11 @@ impl<T: Num> Dots<'_, T> {
         if self.is_in_pairs() { dispatch(InPairs(self)) } else { dispatch(self) }
     }
 
-    /// Whether two lines at once are faster than one: they come from memory, are multiplied by the
-    /// same line, and have the same alignment in cache lines, and only one loop is reduced. From
-    /// caches, one line at a time is faster. Elements must have at most 4 bytes, because the sums
-    /// of larger ones need too many registers. With AVX2, even sums of 4 bytes take all registers.
+    /// Whether two lines at once are faster than one. This depends on the machine. The lines must
+    /// come from memory, be multiplied by the same line, and have the same alignment in cache
+    /// lines, and only one loop may be reduced. From caches, one line at a time is faster. Elements
+    /// must have at most 4 bytes, because the sums of larger ones need too many registers. With
+    /// AVX2, even the sums of elements of 4 bytes take all registers.
     fn is_in_pairs(&self) -> bool {
         let nest = self.nest;
         let [once, again] = [usize::from(self.exchanged), usize::from(!self.exchanged)];
@@ -251,7 +252,7 @@ impl PairPrefetch {
     }
 }
 
-/// The number of elements before the first whole cache line; 0 if the line is short.
+/// The number of elements before the first whole cache line; 0 if there are few elements.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn before_line<T>(x: &[T]) -> usize {
     // This selects values instead of branching: with branches, accumulators would not stay in

@@ -7,7 +7,8 @@ pub const LANES: usize = 32;
 /// often.
 const UNROLL: usize = 4;
 
-/// The number of accumulators of one loop, which the compiler unrolls and keeps in registers.
+/// The number of accumulators of one loop. The compiler unrolls such a loop, and keeps its
+/// accumulators in registers.
 pub const VECTOR: usize = 16;
 
 /// The accumulators of one loop.

@@ -11,8 +11,8 @@ use crate::reduce::{Reducer, reduce};
 use crate::scalar::Element;
 use alloc::vec::Vec;
 
-/// The input of reductions whose loops depend only on the element type: elements in memory, or the
-/// elements of a lowered program.
+/// The input of reductions whose loops depend only on the element type and the reducer: elements in
+/// memory, or the elements of a lowered program.
 pub struct ReduceInput<'a, T> {
     elements: InputElements<'a, T>,
     nest: &'a Nest,
@@ -59,7 +59,7 @@ impl<'a, T> ReduceInput<'a, T> {
     ///
     /// # Safety
     ///
-    /// The nest has a row for each operand of the program. The row maps each position of the nest
+    /// The nest has a row for each operand of the program. That row maps each position of the nest
     /// to one of the operand's elements.
     pub unsafe fn of_program(
         program: &'a LoweredProgram<'a>,

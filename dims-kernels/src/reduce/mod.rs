@@ -37,8 +37,8 @@ use smallvec::SmallVec;
 pub const BLOCK: usize = 128;
 
 /// If the innermost loop is kept and long, its positions are processed in blocks with about this
-/// many bytes of accumulators. They stay in the first-level cache while the elements are read from
-/// memory.
+/// many bytes of accumulators. The accumulators stay in the first-level cache while the elements
+/// are read from memory.
 pub const WIDTH: usize = 32 << 10;
 
 /// Bytes that fit into the second-level cache.
@@ -55,8 +55,9 @@ pub fn is_far<T>(nest: &Nest) -> bool {
 }
 
 /// A reduction to one element is split along the outermost loop into at most 256 parts, each of
-/// about this many elements or more, if there are enough elements for two parts. The split does not
-/// depend on the number of threads, so neither does the result.
+/// about this many elements or more, if there are enough elements for two parts and the kernel may
+/// run on several threads. The split does not depend on the number of threads, so neither does the
+/// result.
 const PART: usize = 1 << 17;
 
 /// A way to combine elements.
@@ -69,13 +70,13 @@ pub trait Reducer<T>: Copy {
     type Out: Copy + 'static;
     /// The state before the first element.
     fn start(&self) -> Self::Acc;
-    /// The state after one more element. Its index, `at`, is greater than those of the elements
-    /// before it in the state.
+    /// The state after one more element. Its index, `at`, is greater than the indices of all
+    /// elements that are already in the state.
     fn step<I: Isa>(&self, acc: Self::Acc, value: T, at: usize) -> Self::Acc;
     /// The combined state of two parts, whose elements may be interleaved.
     fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc;
     /// Whether the result depends on the indices of the elements, which are counted along the
-    /// reduced loops in the order in which the loops are named.
+    /// reduced loops in the order in which the caller lists their axes.
     const COUNTS: bool = false;
     /// Whether [`line`](Reducer::line) is faster on contiguous elements than individual steps.
     const AT_ONCE: bool = false;
@@ -87,7 +88,7 @@ pub trait Reducer<T>: Copy {
     /// are in near caches. The other loops keep their states in memory, where a step that compares
     /// takes several times as long.
     const ALWAYS_BY_ROWS: bool = false;
-    /// The state of contiguous elements, the first of which is the `first`th.
+    /// The state of contiguous elements, the first of which has the index `first`.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn line<I: Isa>(&self, values: &[T], first: usize) -> Self::Acc
     where
@@ -339,7 +340,8 @@ fn long_lines<K: Kernel>(kernel: &K, nest: &Nest) -> Option<(*const K::Elem, Sma
 
 /// The state of one result, in a nest whose innermost loop is reduced. `seen` is the index of the
 /// first element. `moved` is the only loop along which the position has changed since the last
-/// call; `None` if several have, or before the first call. After a fault, the state is unspecified.
+/// call; `None` in the first call, or if more loops have moved. After a fault, the state is
+/// unspecified.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     kernel: &mut K,
@@ -388,8 +390,8 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
             }
             at[last] = start;
             kernel.load::<I>(&Tile { at, len, mask: None, moved }, faults);
-            // After a fault nothing is computed: for example, the value that replaces the element
-            // could be a divisor that is 0.
+            // After a fault, nothing is computed: for example, the substitute for the element whose
+            // index is out of range could be a divisor that is 0.
             if faults.any() {
                 return reducer.start();
             }
@@ -584,9 +586,9 @@ unsafe fn across_tile<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     }
 }
 
-/// Adds a total to `levels`. Totals of equally many elements are combined, like the carries of a
-/// binary counter, so rounding errors grow with the logarithm of the number of totals. This is the
-/// `count`th total, counted from 1.
+/// Adds `total`, the `count`th total (counted from 1), to `levels`. Totals of equally many elements
+/// are combined, like the carries of a binary counter, so rounding errors grow with the logarithm
+/// of the number of totals.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn push<I: Isa, T, R: Reducer<T>>(
     levels: &mut SmallVec<[R::Acc; 12]>,

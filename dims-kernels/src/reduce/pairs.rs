@@ -1,8 +1,8 @@
 //! Reductions of all pairs of rows, such as the distances between points: some operands are
 //! constant along one loop of the result, and the others along another loop.
 //!
-//! They are computed like a matrix product. The accumulators of a block of results stay in
-//! registers for up to [`BLOCK`] steps. Each element that is read is used for all rows or all
+//! Such reductions are computed like a matrix product. The accumulators of a block of results stay
+//! in registers for up to [`BLOCK`] steps. Each element that is read is used for all rows or all
 //! columns of the block.
 
 use crate::load::Kernel;
@@ -16,8 +16,9 @@ use smallvec::SmallVec;
 /// The number of rows of a block.
 const ROWS: usize = 4;
 
-/// The number of columns of a block whose accumulators have four bytes: they fill a quarter of the
-/// registers of AVX-512. Blocks of larger accumulators have half as many columns.
+/// The number of columns of a block whose accumulators have at most four bytes. Those of four bytes
+/// fill a quarter of the registers of AVX-512. Blocks of larger accumulators have half as many
+/// columns.
 const COLUMNS: usize = 32;
 
 /// The size in bytes of the largest accumulators that are supported. Larger ones, such as a maximum

@@ -12,7 +12,7 @@ use crate::scalar::{Analytic, Magnitude, Num, Ordered, Real};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-/// A reduction of elements in memory as a function, compiled here for the types after `for`.
+/// A reduction of a [`ReduceInput`] as a function, compiled here for the types after `for`.
 macro_rules! in_memory {
     (for $($common:ident)+: $name:ident, $bound:path, $reducer:ty => $out:ty) => {
         compiled! {
@@ -232,7 +232,7 @@ impl<T: Ordered> Reducer<T> for Min {
 pub struct ArgExtremum<const GREATEST: bool>;
 
 impl<const GREATEST: bool> ArgExtremum<GREATEST> {
-    /// Whether an element comes before another one in this order.
+    /// Whether `value` is chosen over `than`, whichever of them comes first.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn is_better<T: Ordered>(value: T, than: T) -> bool {
         let beyond = if GREATEST { value > than } else { value < than };
@@ -244,7 +244,7 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
     fn name(&self) -> &'static str {
         if GREATEST { "argmax" } else { "argmin" }
     }
-    /// The element and its index, which is `usize::MAX` if there was none.
+    /// The element and its index, which is `usize::MAX` if there was no element.
     type Acc = (T, usize);
     type Out = usize;
     const COUNTS: bool = true;
@@ -306,8 +306,8 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
 /// square root of that if `root` is set.
 ///
 /// Contiguous elements are processed in two passes: a sum of differences from the first element,
-/// and a sum of squared deviations. Single elements use Welford's update, and parts the pairwise
-/// update of Chan, Golub and LeVeque (1979).
+/// and a sum of squared deviations. Single elements are added by Welford's update, and states are
+/// joined by the pairwise update of Chan, Golub and LeVeque (1979).
 #[derive(Clone, Copy)]
 pub struct Variance<T> {
     /// Delta degrees of freedom.
@@ -441,8 +441,8 @@ impl<T: Real> Reducer<T> for NormP<T> {
     }
 }
 
-/// The cosine of the angle between two vectors, given pair by pair. The field is the least value of
-/// a norm: smaller norms are replaced by it.
+/// The cosine of the angle between two vectors, given as pairs of their elements. The field is the
+/// least value of a norm: smaller norms are replaced by it.
 #[derive(Clone, Copy)]
 pub struct Cosine<T>(pub T);
 
@@ -523,7 +523,8 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
 
 /// `count * value`, the sum of `count` equal elements.
 pub fn times<T: Num>(value: T, count: usize) -> T {
-    // Converts the count to the accumulator type by adding and doubling ones.
+    // Converts the count to the accumulator type: doubles `number` for each bit, and adds 1 if the
+    // bit is set.
     let mut number = T::Acc::ZERO;
     for bit in (0..usize::BITS - count.leading_zeros()).rev() {
         number = number.add(number);

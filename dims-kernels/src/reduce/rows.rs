@@ -269,8 +269,8 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn add<I: Isa>(&self, accs: &mut [R::Acc]) {
         let len = accs.len();
-        // Loads that cross the boundary between two cache lines take twice as long. If rows do not
-        // start at a cache line, but all have the same offset from one, strips start at cache
+        // Loads that cross the boundary between two cache lines take twice as long. If long rows do
+        // not start at a cache line, but all have the same offset from one, strips start at cache
         // lines. The elements before and after these strips are added in two more strips, which
         // overlap the aligned ones.
         let skipped = if len >= END && len * size_of::<T>() > PREFETCH_BYTES { self.until_line() } else { 0 };
@@ -301,7 +301,7 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
         }
     }
 
-    /// The number of elements before the next cache line in each row; 0 if rows differ.
+    /// The number of elements before the next cache line; 0 if it is not the same in all rows.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn until_line(&self) -> usize {
         let first = self.rows[0];
@@ -349,7 +349,7 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
             if place < distance {
                 prefetch_lines(next.wrapping_add(place), N);
                 if place + N == len {
-                    // A row that does not start at the start of a cache line ends in one more line.
+                    // A row that does not start at a cache line may end in one more line.
                     prefetch_lines(next.wrapping_add(len - 1), 1);
                 }
             }

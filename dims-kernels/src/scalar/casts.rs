@@ -3,7 +3,7 @@
 use crate::scalar::{CastTo, Num};
 use num_complex::Complex;
 
-/// Clears the lower 32 bits. If any of them was set, it sets the last bit of the upper half, so
+/// Clears the lower 32 bits. If any of them was set, also sets the last bit of the upper half, so
 /// that the result rounds to the same half-precision number. (`from_f64` of the crate `half` may
 /// look only at the upper half, and so mistake a number just above a midpoint for the midpoint.)
 #[cfg(feature = "half")]

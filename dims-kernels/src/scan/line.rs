@@ -20,7 +20,8 @@ impl<'l, T: Copy> Line<'l, T> {
     /// # Safety
     ///
     /// For `'l`, `from` is valid for reads and `to` for writes of this many elements. Nothing else
-    /// writes to `from` or accesses `to`. Both pointers are equal, or the elements do not overlap.
+    /// writes to `from` or accesses `to`. The pointers are equal, or the elements and the slots do
+    /// not overlap.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn new(from: *const T, to: *mut T, len: usize) -> Self {
         Line { from, to, len, memory: PhantomData }
@@ -47,7 +48,7 @@ impl<'l, T: Copy> Line<'l, T> {
         let places = unsafe { core::slice::from_raw_parts_mut(self.to.cast::<MaybeUninit<T>>(), self.len) };
         if core::ptr::eq(self.from, self.to) {
             for place in &mut *places {
-                // SAFETY: the slot is an element's.
+                // SAFETY: the slot holds an element.
                 place.write(f(unsafe { place.assume_init() }));
             }
         } else {
@@ -55,11 +56,12 @@ impl<'l, T: Copy> Line<'l, T> {
                 place.write(f(value));
             }
         }
-        // SAFETY: by the contract of `new`; all were just written.
+        // SAFETY: by the contract of `new`; all slots were just written.
         unsafe { core::slice::from_raw_parts_mut(self.to, self.len) }
     }
 
-    /// Like [`map`](Line::map), but also passes the elements of `first` and `second` to `f`.
+    /// Like [`map`](Line::map), but also passes the elements of `first` and `second` to `f`, and
+    /// does not return the results.
     ///
     /// # Panics
     ///
@@ -71,7 +73,7 @@ impl<'l, T: Copy> Line<'l, T> {
         let places = unsafe { core::slice::from_raw_parts_mut(self.to.cast::<MaybeUninit<T>>(), self.len) };
         if core::ptr::eq(self.from, self.to) {
             for (place, (&first, &second)) in places.iter_mut().zip(first.iter().zip(second)) {
-                // SAFETY: the slot is an element's.
+                // SAFETY: the slot holds an element.
                 place.write(f(unsafe { place.assume_init() }, first, second));
             }
         } else {
@@ -82,8 +84,8 @@ impl<'l, T: Copy> Line<'l, T> {
         }
     }
 
-    /// Like [`map`](Line::map), but for expensive functions, and also returns the sum of each of
-    /// [`LANES`] parts of the line.
+    /// Like [`map`](Line::map), but for expensive functions, which also update a sum. There is a
+    /// sum for each of [`LANES`] parts of the line. Returns the results and the sums.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn map_and_sum<A: Copy>(&mut self, zero: A, f: impl Fn(T, &mut A) -> T) -> (&mut [T], [A; LANES]) {
         let mut sums = lanes(zero);
@@ -107,17 +109,18 @@ impl<'l, T: Copy> Line<'l, T> {
             // SAFETY: by the contract of `new`: the element and its slot are within the line.
             unsafe { self.to.add(at).write(f(*self.from.add(at), sum)) };
         }
-        // SAFETY: by the contract of `new`; all were just written.
+        // SAFETY: by the contract of `new`; all slots were just written.
         (unsafe { core::slice::from_raw_parts_mut(self.to, self.len) }, sums)
     }
 
     /// Processes three lines in one pass, each as long as this one:
     ///
-    /// * writes `share` of `elements` to `shares`, and updates the sums with it;
+    /// * writes `share` of each of `elements` to `shares`; `share` also updates a sum;
     /// * folds `next` with `step`, starting from `T::LOWEST`;
-    /// * writes `last` of `before` as this line's results.
+    /// * writes `last` of each element of `before` as this line's results.
     ///
-    /// Returns the sums and the folded elements, for each of [`LANES`] parts of the lines.
+    /// Returns the sums and the folded elements, one of each for each of [`LANES`] parts of the
+    /// lines.
     ///
     /// # Panics
     ///
@@ -140,8 +143,8 @@ impl<'l, T: Copy> Line<'l, T> {
         let (mut sums, mut found) = (lanes(T::Wide::ZERO), lanes(T::LOWEST));
         let whole = len - len % LANES;
         let (read, written) = (PrefetchStream::from(next), PrefetchStream::from(self.to.cast_const()));
-        // SAFETY: all lines have this many elements. By the contract of `new`, the elements are
-        // valid for reads, and the slots for writes.
+        // SAFETY: all slices have as many elements as the line. By the contract of `new`, the slots
+        // of the line are valid for writes.
         unsafe {
             let write = |at: usize| {
                 let results = before.add(at).cast::<LaneVector<T>>().read().map(&last);

@@ -1,5 +1,6 @@
-//! Operations along one axis: cumulative sums, softmax. A block of lines is computed, and processed
-//! in place while it is in the cache.
+//! Operations along one axis, such as cumulative sums and softmax. Usually, a block of lines along
+//! the axis is computed, and processed in place while it is in the cache. Contiguous lines in
+//! memory are read from there.
 
 pub(crate) mod line;
 pub mod norm;
@@ -26,12 +27,13 @@ use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
-/// An operation along lines, in place.
+/// An operation along lines.
 pub trait LineOp<T: Copy>: Copy + Send + Sync {
     /// The name in plans.
     const NAME: &'static str;
 
-    /// Whether it requires contiguous lines: `inner` is 1.
+    /// Whether the operation requires contiguous lines: `inner` is 1 in calls of
+    /// [`block`](LineOp::block).
     const NEIGHBOURS: bool = false;
 
     /// The kind of operation, for derivatives.
@@ -113,13 +115,13 @@ pub struct ScanInput<'a, T> {
 }
 
 impl<'a, T> ScanInput<'a, T> {
-    /// Elements with a row of strides in each nest. `parts` are the parts of the loop nest. The
-    /// first `nest.outer` loops of each run over blocks of lines. There are `len` results, in which
-    /// the elements of a line are `inner` apart.
+    /// Elements with a row of strides in each of `parts`, the parts of a loop nest. The first
+    /// [`outer`](Nest::outer) loops of each part run over blocks of lines. There are `len` results,
+    /// in which the elements of a line are `inner` apart.
     ///
     /// # Safety
     ///
-    /// The row maps each position of the nests to a position of the elements' axes.
+    /// The row of each part maps each of its positions to a position of the elements' axes.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn new(elements: Elements<'a, T>, parts: &'a [Nest], len: usize, inner: usize) -> Self {
         ScanInput { elements, parts, len, inner }
@@ -148,8 +150,14 @@ impl<T: Element> ScanInput<'_, T> {
     }
 }
 
-/// The elements of a nest, whose first `nest.outer` loops run over blocks of lines, after the
-/// operation along those lines.
+/// The elements of the parts of a loop nest, after the operation along their lines. The first
+/// [`outer`](Nest::outer) loops of each part run over blocks of lines. The elements of a line are
+/// `inner` apart in the result.
+///
+/// # Panics
+///
+/// If there are several parts although the kernel may not run on several threads, or if the parts
+/// do not have as many positions as `to` has slots.
 pub fn collect<'n, K: Kernel<Elem: Send>, W: LineOp<K::Elem>>(
     parts: impl ExactSizeIterator<Item = (K, &'n Nest)>,
     inner: usize,
@@ -171,8 +179,8 @@ pub fn collect<'n, K: Kernel<Elem: Send>, W: LineOp<K::Elem>>(
     )
 }
 
-/// Calls `run` with each of `parts` on all available threads. Each call writes as many elements as
-/// the part has positions, or returns an error.
+/// Calls `run` with each of `parts`, in parallel. Each call writes as many elements as the part has
+/// positions, or returns an error.
 fn in_parts<T: Copy + Send + 'static, P>(
     to: Destination<'_, T>,
     parts: impl ExactSizeIterator<Item = P>,
@@ -229,7 +237,8 @@ unsafe fn replace<'n, K: Kernel<Elem: Send>, W: LineOp<K::Elem>>(
     threads::each(work, |scan| dispatch(scan.into_inner())).into_iter().collect()
 }
 
-/// Like [`collect`], for the elements of a slice, in blocks of `block` elements.
+/// Like [`collect`], for the elements of a slice, in blocks of `block` elements. The blocks are
+/// split into at most `parts` parts, which run in parallel.
 pub fn in_place<T: Copy + Send, W: LineOp<T>>(
     data: &mut [T],
     block: usize,
@@ -303,8 +312,8 @@ impl<K: Kernel> Task for Scan<'_, K> {
             while done < blocks.len() {
                 let Some(tile) = tiles.tile() else { unreachable!("the loop nest covers the result") };
                 kernel.load::<I>(&tile, &mut faults);
-                // After a fault nothing is computed: for example, the substitute for the element
-                // could be 0, and used as a divisor.
+                // After a fault, nothing is computed: for example, the substitute for the element
+                // whose index is out of range could be a divisor that is 0.
                 if faults.any() {
                     return faults.into_result();
                 }
@@ -321,8 +330,8 @@ impl<K: Kernel> Task for Scan<'_, K> {
     }
 }
 
-/// The number of elements computed before the operation along their lines: whole blocks, which stay
-/// in the first-level cache if they are short.
+/// How many elements are computed before the operation runs along their lines: whole blocks, which
+/// stay in the first-level cache if they are short.
 fn some_blocks(block: usize) -> usize {
     block * (TILE / block.max(1)).max(1)
 }
@@ -434,8 +443,8 @@ impl<T: Real, const LOG: bool> LineOp<T> for Softmax<LOG> {
             self.line::<I>(Line::in_place(block));
             return;
         }
-        // If there are few lines, several elements of each are processed together to fill vectors:
-        // as many rows as make up `wide`.
+        // A row has one element of each line. If there are few lines, several rows are processed
+        // together to fill vectors: `wide` elements.
         let wide = inner * (2 * LANES).div_ceil(inner);
         let mut greatest = vec![T::LOWEST; wide];
         let mut sum = vec![T::Wide::ZERO; wide];
@@ -471,9 +480,10 @@ impl<T: Real, const LOG: bool> LineOp<T> for Softmax<LOG> {
         }
     }
 
-    /// One pass computes the shares of a line, finds the greatest element of the next line, and
-    /// divides the shares of the previous line by their sum. So nothing waits for the last
-    /// additions of a line, and memory traffic is spread over the time of the computation.
+    /// Unless lines are very short or long, one pass computes the shares of a line, finds the
+    /// greatest element of the next line, and divides the shares of the previous line by their sum
+    /// (or subtracts its logarithm). So nothing waits for the last additions of a line, and memory
+    /// traffic is spread over the time of the computation.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn lines<'l, I: Isa>(&self, mut lines: impl Iterator<Item = Line<'l, T>>)
     where

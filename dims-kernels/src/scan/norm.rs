@@ -76,7 +76,7 @@ impl<T: Real> LineOp<T> for Standardize<T> {
     }
 }
 
-/// Like [`Standardize`], then multiplies by a gain and adds a bias, with one of each for every
+/// Like [`Standardize`], but then multiplies by a gain and adds a bias, with one of each for every
 /// element of a line.
 #[derive(Clone, Copy)]
 pub struct StandardizeAffine<'l, T> {
@@ -186,9 +186,9 @@ impl<T: Real> LineOp<T> for UnitLength<T> {
     }
 }
 
-/// Subtracts the mean of each line, divides by its standard deviation, and returns the mean and the
-/// variance in `mean` and `var`, on several threads. There are as many lines as means and as
-/// variances. All lines have the same length.
+/// Runs [`Standardize`] along each line of `data`, on at most `threads` threads, and writes the
+/// mean and the variance of each line to `mean` and `var`, which have one element for each line.
+/// All lines have the same length.
 pub fn standardize_with_moments<T: Real>(data: &mut [T], [mean, var]: [&mut [T]; 2], eps: T, threads: usize) {
     let lines = mean.len();
     if lines == 0 {
@@ -276,8 +276,8 @@ impl<T: Real> Task for StandardizeTask<'_, T> {
 /// The mean of a line in two parts, and its variance.
 ///
 /// If the mean is large compared with the deviation, it cannot be rounded to an element without a
-/// loss: near 1e8, `f32`s are multiples of 8. The differences from a nearby element are exact, and
-/// `rest` is their mean.
+/// loss: near 1e8, `f32`s are multiples of 8. But the differences of the elements from a number
+/// near the mean, `rough`, are then exact, and `rest` is their mean.
 struct Moments<W> {
     rough: W,
     rest: W,
@@ -299,7 +299,7 @@ impl<W: Real> Moments<W> {
         Self::around::<I, T>(line, moments.rough + moments.rest)
     }
 
-    /// The moments, computed from the differences from a number near the mean.
+    /// The moments, computed from the differences of the elements from `rough`.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn around<I: Isa, T: Real<Wide = W>>(line: &[T], rough: W) -> Self {
         let n = count::<T>(line);
@@ -348,7 +348,7 @@ pub(super) fn count<T: Real>(line: &[T]) -> T::Wide {
 /// How many elements are added to an accumulator before it is combined with others.
 const NORM_BLOCK: usize = 64;
 
-/// A summand along a line.
+/// What is summed along a line: one or more functions of each element.
 trait Summed<T: Real> {
     /// One sum or several.
     type Sum: Copy;

@@ -1,5 +1,5 @@
-//! Pull-backs of operations along contiguous lines: one pass over each line for its sums, and one
-//! for the result, while the line is in the cache.
+//! Pull-backs of operations along contiguous lines: passes over each line for its sums, and one for
+//! the result, while the line is in the cache.
 
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::machine::threads;
@@ -32,7 +32,7 @@ pub(crate) fn needs_input(work: LineWork) -> bool {
 ///
 /// # Panics
 ///
-/// If the operands do not consist of whole lines.
+/// If the slices do not consist of equally many whole lines, or the operation is a scan.
 pub(crate) fn pull_back<T: Real>(lines: ForwardLines<'_, T>, cotangents: &mut [T]) {
     let ForwardLines { x, y, len, .. } = lines;
     let all = y.len();

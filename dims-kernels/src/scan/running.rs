@@ -7,7 +7,7 @@ use crate::scalar::{Analytic, Num, Ordered, Real};
 use crate::scan::{LineOp, ScanInput, along};
 use alloc::vec::Vec;
 
-/// Combines elements one by one, in a wider type if sums use one.
+/// Combines elements one by one, in the type to which `widen` converts them.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn running<T: Copy, W: Copy>(
     block: &mut [T],
@@ -85,7 +85,7 @@ fn running_sums<T: Num>(block: &mut [T], inner: usize) {
     let mut recent: Vec<T::Acc> = first.iter().map(|&value| value.to_acc()).collect();
     let mut before = vec![T::Acc::ZERO; inner];
     for rows in rest.chunks_mut(SETTLED * inner) {
-        // Two rows at a time, because each reads both sums.
+        // Two rows at a time, so that the sums in `recent` and `before` are read half as often.
         let mut pairs = rows.chunks_exact_mut(2 * inner);
         for pair in &mut pairs {
             let (row, next) = pair.split_at_mut(inner);
@@ -177,7 +177,7 @@ impl<T: Ordered, const GREATEST: bool> LineOp<T> for CumulateBest<GREATEST> {
 }
 
 /// `ln(e^x + ..)` of the elements so far, as `pivot + ln(1 + others)`: the pivot is one of the
-/// elements, and `others` is a sum of `e^(x - pivot)`.
+/// elements, and `others` is the sum of `e^(x - pivot)` over all the others, `before + recent`.
 #[derive(Clone, Copy)]
 struct LogOfSum<A> {
     pivot: A,
@@ -202,7 +202,7 @@ impl<A: Real> LogOfSum<A> {
             self.recent = A::zero();
             self.pivot = value;
         } else if value == self.pivot {
-            // Equal infinities have no difference.
+            // The difference of equal infinities is NaN.
             self.recent = self.recent + A::one();
         } else {
             self.recent = self.recent + Analytic::exp::<I>(above);
@@ -293,7 +293,7 @@ mod tests {
         };
         for inner in [1, 3] {
             check(&vec![0.25; 300_000], inner);
-            // Increasing elements, each by a small amount.
+            // Each element is a little greater than the one before it.
             check(&(0..300_000).map(|at| at as f32 * 1e-5).collect::<Vec<_>>(), inner);
             check(&(0..300).map(|at| (at * 17 % 101) as f32 * 0.5 - 20.0).collect::<Vec<_>>(), inner);
             check(&[-20.0, 1e-3, -30.0, 2.0, 90.0, -90.0], inner);

@@ -70,7 +70,8 @@ impl Distribution for Gumbel {
 /// `-ln(-ln(u))` for a uniform number on `[0, 1)`. It is always finite.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn gumbel(drawn: f64) -> f64 {
-    // Half a step above the drawn number, so that it is not 0. The greatest sum would round to 1.
+    // `u` is half a step above the drawn number, so it is not 0. Without the limit, the greatest
+    // sum would round to 1.
     let u = Float::min(drawn + f64::EPSILON / 4.0, 1.0 - f64::EPSILON / 2.0);
     -Float::ln(-Float::ln(u))
 }
@@ -92,8 +93,8 @@ pub fn deviate(stream: RandomStream, seed: u64, at: u64) -> f64 {
 /// Shuffles elements by the method of Fisher and Yates.
 pub fn shuffle<X>(elements: &mut [X], seed: u64) {
     for at in (1..elements.len()).rev() {
-        // The upper half of the product is an index from 0 to `at`. The probability of each is
-        // uniform, up to an error of 2^-64.
+        // The upper half of the product is an index from 0 to `at`. All indices have the same
+        // probability, up to an error of 2^-64.
         let below = u128::from(bits(RandomStream::Permutation, seed, at as u64)) * (at as u128 + 1);
         elements.swap(at, (below >> 64) as usize);
     }

@@ -24,7 +24,7 @@ use core::marker::PhantomData;
 pub struct DropElements<T> {
     /// The number of elements.
     pub count: usize,
-    /// The probability, from 0 to 1.
+    /// The probability that an element becomes 0, from 0 to 1.
     pub p: f64,
     /// The seed. If it is `None`, the second operand is the seed.
     pub seed: Option<u64>,

@@ -32,7 +32,7 @@ impl Executed {
     ///
     /// # Panics
     ///
-    /// If there are no more results, or its elements have another type.
+    /// If there are no more results, or the elements of the next one have another type.
     #[expect(clippy::should_implement_trait, reason = "each result has a type of its own")]
     pub fn next<T: Element>(&mut self) -> Buffer<T> {
         StepResults::next(&mut self.0)
@@ -108,7 +108,8 @@ fn run(step: &dyn Step, operands: &mut [&mut dyn AnyBuffer], keeps: bool) -> Res
     Ok(results)
 }
 
-/// Makes the results of a [kind](super::StepKind) without elements, if it can be saved.
+/// Makes the results of a [kind](super::StepKind), but without elements; `None` if the kind cannot
+/// be saved.
 #[cfg(feature = "std")]
 pub(super) type HollowResults = fn(&dyn Any) -> Option<Result<StepResults, Error>>;
 
@@ -117,9 +118,9 @@ pub(super) type HollowResults = fn(&dyn Any) -> Option<Result<StepResults, Error
 #[cfg(feature = "std")]
 pub(super) static HOLLOW: OnceLock<HollowResults> = OnceLock::new();
 
-/// The results of a step without elements, if one of its operands has no elements. Some steps, such
-/// as those that call the user's functions, return `None` and run anyway: memory without elements
-/// reads as zeros.
+/// The results of a step, but without elements, if one of its operands has no elements. `None` for
+/// some steps, such as those that call the user's functions. They run anyway: memory without
+/// elements reads as zeros.
 #[cfg(feature = "std")]
 #[cold]
 fn hollow_results(
@@ -134,7 +135,8 @@ fn hollow_results(
 }
 
 /// The derivative of a step and the memory of its operands, if a program knows one of the operands.
-/// Returns an error if the program needs a derivative that the step lacks, or cannot run it again.
+/// Returns an error if the program needs a derivative that the step lacks, or if the program is
+/// recorded to run again and the step has nothing that a program can keep.
 #[cfg(feature = "std")]
 #[expect(clippy::type_complexity, reason = "it is used once")]
 fn known(
@@ -168,8 +170,8 @@ fn known(
     }
 }
 
-/// Records the results as steps of a program, and returns them. Only results of floats are
-/// recorded, unless the program is recorded to run again.
+/// Records the results as steps of a program, and returns them. Only results whose elements are
+/// floats are recorded, unless the program is recorded to run again.
 #[cfg(feature = "std")]
 #[cold]
 fn recorded(
@@ -182,7 +184,7 @@ fn recorded(
     let is_recorded = operands.iter().filter_map(|own| own.node()).any(|node| node.is_recorded());
     let kept = kept.map(|kept| match kept.dtype() {
         Some(dtype) if is_recorded => {
-            // Each call computes the kept elements again, too.
+            // Each call of the program computes the kept elements again, too.
             let operands = operands.iter().map(whole).collect();
             let rule = StepRule { derivative: Arc::clone(&derivative), operands, number: KEPT, kept: None };
             let mut buffer = super::operands::buffer_of(&kept).expect("programs know the type");

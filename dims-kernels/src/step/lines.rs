@@ -116,8 +116,9 @@ impl<T: Real> StepKind for StandardizeAffineLines<T> {
     }
 }
 
-/// Normalizes each line to mean 0 and variance 1, and returns its mean and variance. Operand:
-/// `lines` lines of `len` elements. Results: as many lines, and one mean and one variance per line.
+/// Normalizes each line to mean 0 and variance 1, and returns the mean and the variance that it
+/// had. Operand: `lines` lines of `len` elements. Results: as many lines, and one mean and one
+/// variance per line.
 #[derive(Clone, Copy, Debug)]
 pub struct StandardizeWithMoments<T> {
     /// The number of lines.

@@ -72,7 +72,7 @@ pub trait StepKind: Send + Sync + 'static {
         PlanStep::Lines { work: self.name(), lines, len, bytes, threads }
     }
 
-    /// The amount of work that several threads can share, counted in elements; otherwise 0.
+    /// The amount of work that several threads can share, counted in elements; 0 if there is none.
     fn parallel(&self) -> usize {
         0
     }
@@ -100,7 +100,7 @@ pub trait StepKind: Send + Sync + 'static {
         None
     }
 
-    /// The derivative: the parts `d operand += ..`. It is called only if a program records the step
+    /// The derivative: the parts `d operand += ..`. Called only if a program records the kind
     /// itself.
     #[cfg(feature = "std")]
     fn pull(&self, _step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
@@ -108,16 +108,17 @@ pub trait StepKind: Send + Sync + 'static {
     }
 }
 
-/// A step for [`execute`]: a [`StepKind`], or a value that borrows the user's function for a run.
+/// A step for [`execute`]: a [`StepKind`], or another value, such as one that borrows the user's
+/// function for a run.
 pub trait Step {
     /// The name in plans and messages.
     fn name(&self) -> &'static str;
 
     /// The plan of a run on `threads` threads with results of `bytes` bytes, or `None` to leave the
-    /// step out. It is called after the run.
+    /// step out. Called after the run.
     fn plan(&self, bytes: usize, threads: usize) -> Option<PlanStep>;
 
-    /// The amount of work that several threads can share, counted in elements; otherwise 0.
+    /// The amount of work that several threads can share, counted in elements; 0 if there is none.
     fn parallel(&self) -> usize {
         0
     }
@@ -291,7 +292,7 @@ impl Pulled<'_> {
         self.operands[number].nodes().next().filter(|node| (self.asked)(node.id))
     }
 
-    /// Records elements that this derivative computed from `operands` as a step whose own
+    /// Records `data`, which this derivative computed from `operands`, as a step whose own
     /// derivative is `derivative`. The step has no location in the user's program.
     ///
     /// # Panics

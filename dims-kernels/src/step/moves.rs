@@ -21,8 +21,8 @@ use smallvec::SmallVec;
 /// Elements moved along an axis: for each block, `out[at] = x[sources[at]]`, or `fill` where there
 /// is no source.
 ///
-/// Operand: `outer` blocks of `size` rows of `inner` elements. Result: `outer` blocks with a row
-/// for each source.
+/// Operand: `outer` blocks of `size` rows of `inner` elements. Result: `outer` blocks of
+/// `sources.len()` rows.
 #[derive(Clone, Debug)]
 pub struct MoveRows<T> {
     /// The name in plans.
@@ -33,7 +33,7 @@ pub struct MoveRows<T> {
     pub size: usize,
     /// The number of elements of a row.
     pub inner: usize,
-    /// The row of the operand that each row of a block of the result comes from.
+    /// For each row of a block of the result: the row of the operand's block that it comes from.
     pub sources: Arc<[Option<usize>]>,
     /// The elements of the other rows.
     pub fill: T,
@@ -53,8 +53,8 @@ impl<T: Element> StepKind for MoveRows<T> {
         if !self.sources.is_empty() && self.outer * self.inner > 0 {
             self.copy(operands.of(0), out.places());
         }
-        // SAFETY: the rows of the result are disjoint, and each is copied from one source. If there
-        // are no rows, there are no slots.
+        // SAFETY: the rows of the result are disjoint, and each is written once. If nothing is
+        // copied, there are no slots.
         Ok(StepResults::one(unsafe { out.finish() }))
     }
 

@@ -1,4 +1,4 @@
-//! Adds elements into positions of a result: `fold`.
+//! Adds elements at positions of a result: `fold`.
 
 #[cfg(feature = "std")]
 use super::Pulled;
@@ -152,7 +152,7 @@ impl OperandPlaces {
         unsafe { update(&nest, &mut NestParts::new(), place, lower, AddWidened) }
     }
 
-    /// The operand's destinations as a part of a sum.
+    /// The operand's elements at their destinations, as a part of a sum.
     #[cfg(feature = "std")]
     fn part(&self, operand: &Field) -> Option<Part> {
         let Self { start, sizes, strides } = self;

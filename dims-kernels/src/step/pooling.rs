@@ -1,4 +1,5 @@
-//! Adaptive pooling: splits an axis into nearly equal parts and reduces each to one row.
+//! Adaptive pooling: splits an axis into nearly equal parts, which can overlap, and reduces each
+//! part to one row.
 
 #[cfg(feature = "std")]
 use super::{Pulled, moves::looked_up};

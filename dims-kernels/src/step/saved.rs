@@ -289,13 +289,13 @@ fn restored_kind(saved: &SavedKind) -> Result<Restored, Error> {
     }
 }
 
-/// Prepares recording from sizes: from now on, steps that can be saved compute nothing if an
-/// operand has no elements.
+/// Prepares recording from sizes: from now on, steps that can be saved compute nothing if only the
+/// size of an operand is known.
 pub fn record_from_sizes() {
     HOLLOW.get_or_init(|| hollow_results);
 }
 
-/// The results of a kind without elements, if it can be saved.
+/// Results without elements for a kind, if it can be saved.
 fn hollow_results(kind: &dyn Any) -> Option<Result<StepResults, Error>> {
     fn all(of: &Restored) -> Result<StepResults, Error> {
         let mut results = StepResults::default();

@@ -93,7 +93,7 @@ impl LineMemory {
     }
 }
 
-/// The positions of the elements of a line that come first in order, sorted by comparisons.
+/// The positions of the `count` elements of a line that come first in order, sorted by comparisons.
 fn compared<'m, T: Ordered>(
     line: &[T],
     descending: bool,
@@ -415,8 +415,8 @@ fn neighbours<T: Real>(line: &[T], at: usize, memory: &mut LineMemory) -> (usize
     }
 }
 
-/// Elements and their positions on lines as results. The positions are kept if the derivative needs
-/// them.
+/// Elements as a result, and if `both`, their positions on lines as another one. If `keeps`, the
+/// positions are also kept for the derivative.
 fn chosen<T: Element>(found: Vec<(T, usize)>, keeps: bool, both: bool) -> StepResults {
     let (values, at): (Vec<_>, Vec<usize>) = found.into_iter().unzip();
     let results = StepResults::one(values);

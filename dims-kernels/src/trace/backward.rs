@@ -193,8 +193,8 @@ fn pull_each(
     Ok(pulled)
 }
 
-/// The register kind of a cotangent that is the constant 1. A loss has this cotangent. Multiplying
-/// by it is skipped.
+/// The register kind of a cotangent that is the constant 1, as an `f32` or `f64`. A loss has this
+/// cotangent. Multiplying by it is skipped.
 fn one(cotangent: &Arc<dyn Held>) -> Option<RegisterKind> {
     if cotangent.len() != 1 || cotangent.node().is_some() {
         return None;

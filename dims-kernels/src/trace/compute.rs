@@ -192,7 +192,8 @@ impl HeldMemories {
                 let table =
                     own.place.table.as_ref().map(|table| table.offsets.as_ptr().wrapping_offset(table.start));
                 // SAFETY: all positions lie within the memory and the table, as `of` has asserted,
-                // and the row has the same strides. Both are held while the field is read.
+                // and the operand's row has the same strides. The memory and the table are held
+                // while the field is read.
                 let source =
                     unsafe { interpreter::OperandSource::new(memory.start(), own.source.dtype(), table) };
                 match &own.place.table {
@@ -326,8 +327,8 @@ pub(crate) fn together(
         let kernel = |nest| {
             // SAFETY: the field's program loads its operands. The sources are their memory, and the
             // nest has their rows. The last row has the strides of a result of `len` elements, and
-            // each target has room for it. Parts of the nest write disjoint elements, and nothing
-            // reads them before the pass ends.
+            // each extra output has room for one. Parts of the nest write disjoint elements, and
+            // nothing reads them before the pass ends.
             unsafe {
                 Interpreted::<T>::with_values(
                     &field.program,

@@ -25,7 +25,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// The sum of parts over `len` zeros. If `recorded` is set and an operand is traced, the result is
+/// The parts, added to `len` zeros. If `recorded` is set and an operand is traced, the result is
 /// traced as well.
 pub fn evaluate(parts: &[Part], len: usize, dtype: DType, recorded: bool) -> Result<Arc<dyn Held>, Error> {
     floats!(dtype, held(parts, len, recorded))

@@ -182,7 +182,7 @@ impl Field {
     ///
     /// # Panics
     ///
-    /// If there are fewer elements.
+    /// If the loop has fewer than `from + len` positions.
     pub fn slice(&self, axis: usize, from: usize, len: usize) -> Field {
         assert!(from + len <= self.sizes[axis], "the slice is within the loop");
         let mut field = self.clone();

@@ -3,7 +3,7 @@
 //! Any expression can be recorded, so all programs refer to the code that records. Its large parts,
 //! including the interpreter of [scalar programs](crate::program), are reached through pointers
 //! that the first variable sets. In builds without debug assertions, a program without variables
-//! does not refer to them, so they are not linked.
+//! does not refer to these parts, so they are not linked.
 
 use std::sync::OnceLock;
 

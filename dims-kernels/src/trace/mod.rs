@@ -9,7 +9,8 @@
 //!
 //! Parts cover maps, sums, products, slices, windows, lookups and joins. They are closed under
 //! transposition: the gradient of a part with respect to an operand is a part that writes where the
-//! operand was read. Other steps are [rules] that yield such parts.
+//! operand was read. Other steps are variables and [rules]. The gradient of a rule consists of such
+//! parts.
 //!
 //! A [`registry`] lists the memory of all traced buffers. A view, a slice or a binding finds its
 //! node there by the address of its elements, so tensors and views need no field for it. While
@@ -115,14 +116,14 @@ fn link_gradients() {
     updates::link();
 }
 
-/// Sizes or strides of loops.
+/// Sizes, strides or numbers of loops.
 pub type PerLoop<T> = SmallVec<[T; 6]>;
 
-/// The positions of elements along some loops: `offset + sum of position * stride`, plus an offset
-/// from a table.
+/// The index of the element at each position of some loops: `offset + sum of position * stride`,
+/// plus an offset from a table if there is one.
 #[derive(Default)]
 pub struct StridedPlace {
-    /// The element at the origin of the loops.
+    /// The index of the element at the origin of the loops, without the offset from the table.
     pub offset: isize,
     /// The stride along each loop.
     pub strides: PerLoop<isize>,
@@ -166,7 +167,7 @@ impl Table {
     ///
     /// # Panics
     ///
-    /// If the number of offsets is not the number of positions.
+    /// If the number of offsets is not the number of positions along the loops in `order`.
     pub fn new(offsets: Vec<isize>, sizes: &[usize], order: &[usize]) -> Self {
         assert_eq!(
             offsets.len(),
@@ -180,7 +181,7 @@ impl Table {
     }
 
     /// Offsets that are indices into `size` elements, contiguous in an order of some of the loops.
-    /// The index does not vary along the other loops. If the index is recorded to run again, each
+    /// The index must not vary along the other loops. If the index is recorded to run again, each
     /// run computes the offsets again.
     ///
     /// # Panics
@@ -239,8 +240,8 @@ impl Table {
 }
 
 impl Clone for StridedPlace {
-    /// Recording and gradients copy many places, and `SmallVec::clone` copies one element at a
-    /// time.
+    /// Copies the strides as a slice, because recording and gradients copy many places, and
+    /// `SmallVec::clone` copies one element at a time.
     fn clone(&self) -> Self {
         StridedPlace {
             offset: self.offset,
@@ -262,7 +263,7 @@ impl StridedPlace {
         StridedPlace::strided(0, contiguous(order, sizes))
     }
 
-    /// Whether two places are the same.
+    /// Whether two places are the same, with offsets from the same table.
     fn is_same(&self, other: &StridedPlace) -> bool {
         let tables = match (&self.table, &other.table) {
             (None, None) => true,
@@ -322,7 +323,7 @@ impl StridedPlace {
         (is_whole && at + least >= 0 && at + greatest < len).then(|| StridedPlace::strided(line, strides))
     }
 
-    /// Whether the positions of the elements differ along a loop.
+    /// Whether the indices of the elements may differ along a loop.
     pub fn varies(&self, axis: usize) -> bool {
         self.strides[axis] != 0 || self.table.as_ref().is_some_and(|table| table.strides[axis] != 0)
     }
@@ -382,7 +383,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Whether a program knows the elements that the part reads, or its place.
+    /// Whether a program knows the elements that the part reads, or computes the part's place.
     pub(crate) fn is_traced(&self) -> bool {
         self.field.is_traced() || self.place.nodes().iter().any(|node| node.is_recorded())
     }
@@ -390,9 +391,9 @@ impl Part {
 
 /// The computation of a node's elements.
 pub enum NodeStep {
-    /// A variable with respect to which a gradient may be taken, and its name, if it has one.
+    /// A [variable](Node::variable) of a call, and its name, if it has one.
     Variable(Option<Box<dyn Display + Send + Sync>>),
-    /// The sum of parts, over zeros.
+    /// The sum of parts, added to zeros.
     Parts(Vec<Part>),
     /// A step with its own rule.
     Rule(Box<dyn Rule>),
@@ -530,7 +531,7 @@ impl GradientCall {
     }
 }
 
-/// The calls whose variables a step depends on: one, or several if calls are nested.
+/// The calls whose variables a step depends on. There are several if calls are nested.
 type Calls = SmallVec<[Arc<GradientCall>; 1]>;
 
 /// An axis of a node's elements.
@@ -562,7 +563,7 @@ pub struct Node {
     /// The source location in the user's program.
     pub origin: Origin,
     /// The calls whose variables the step depends on, without those that had ended when it was
-    /// made.
+    /// made. For elements that are not floats, these are only calls that record a function.
     calls: Calls,
     /// Whether anything has read the elements.
     read: AtomicBool,
@@ -575,7 +576,7 @@ impl Node {
     pub fn new(dtype: DType, len: usize, step: NodeStep, origin: Origin) -> Arc<Self> {
         let mut calls = step.calls();
         if !dtype.is_float() {
-            // Elements of other types are only known to calls that record a function to run it
+            // Elements that are not floats are known only to calls that record a function to run it
             // again.
             calls.retain(|call| call.records);
         }
@@ -588,7 +589,8 @@ impl Node {
         Arc::new(Node { id, dtype, len, axes, step, origin, calls, read })
     }
 
-    /// A variable of a call, with a name if it has one. Gradients may be taken with respect to it.
+    /// A variable of a call, with a name if it has one: a value with respect to which the call
+    /// takes gradients, or an input of the function that the call records.
     pub fn variable(
         dtype: DType,
         len: usize,
@@ -600,8 +602,8 @@ impl Node {
         Node::of_calls(dtype, len, NodeStep::Variable(name), None, calls)
     }
 
-    /// A node with the number, type and length of this one, without the operands of its step, so
-    /// that these can be freed.
+    /// A node with the number, type, length and source location of this one, but without the
+    /// operands of its step, so that they can be freed.
     fn name_only(&self) -> Arc<Self> {
         let (axes, read) = (OnceLock::new(), AtomicBool::new(false));
         let Node { id, dtype, len, origin, .. } = *self;
@@ -643,7 +645,7 @@ impl Node {
         Node::of_calls(dtype, len, step, None, calls)
     }
 
-    /// Whether the step depends on a variable of a call that has not ended.
+    /// Whether a call that has not ended traces the elements.
     pub fn is_traced(&self) -> bool {
         self.calls.iter().any(|call| !call.has_ended())
     }
@@ -668,8 +670,9 @@ impl Node {
         self.read.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the elements were read. If no step adds to the gradient with respect to them, that
-    /// gradient is 0 if they were read. Otherwise the variable may be reported as unused.
+    /// Whether the elements were read. If a variable was read, but no step adds to the gradient
+    /// with respect to it, that gradient is 0. A variable that was not read may be reported as
+    /// unused.
     pub fn is_read(&self) -> bool {
         self.read.load(Ordering::Relaxed)
     }
@@ -683,7 +686,7 @@ impl Node {
         }
     }
 
-    /// The traced memory that the step reads.
+    /// The memory that the step's operands read, if it has a node.
     fn sources(&self) -> Vec<&Arc<dyn Held>> {
         let fields = match &self.step {
             NodeStep::Variable(_) => Vec::new(),
@@ -699,7 +702,7 @@ impl Node {
     }
 }
 
-/// Drops long chains iteratively instead of recursively.
+/// Drops long chains of nodes iteratively instead of recursively.
 impl Drop for Node {
     fn drop(&mut self) {
         fn take(step: &mut NodeStep, open: &mut Vec<FieldSource>) {

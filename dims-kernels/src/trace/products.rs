@@ -1,4 +1,5 @@
-//! Sums of products by contractions. In the products of the chain rule, 0 times anything is 0.
+//! Sums of products, computed as contractions. In the products of the chain rule, 0 times anything
+//! is 0.
 
 use super::compute::{Dense, HeldMemories, UNNAMED, filled, mapped};
 use super::{Field, FieldOperand, PerLoop};
@@ -68,8 +69,8 @@ pub(super) struct PlannedContraction {
 }
 
 impl PlannedContraction {
-    /// The plan of a sum of products with these [factors]; `None` if a factor must be computed,
-    /// summed or packed first.
+    /// The plan of a sum of products with these [factors]; `None` unless there are two, neither of
+    /// which must be computed, summed or packed first.
     pub(super) fn new<T: ProgramOutput + Real>(
         field: &Field,
         order: &[usize],
@@ -88,7 +89,7 @@ impl PlannedContraction {
         Some(PlannedContraction { operands: operands.map(Clone::clone), has_chain, product, scale: *scale })
     }
 
-    /// Computes the sums for factors that start at these addresses. Returns them if `to` is new
+    /// Computes the sums for factors that start at these addresses. Returns the sums if `to` is new
     /// memory, otherwise an empty vector.
     ///
     /// # Safety
@@ -146,7 +147,7 @@ struct ProductOfFields<'a> {
 
 impl ProductOfFields<'_> {
     /// Recomputes the sums without the products that have a factor of 0: in the chain rule, 0 times
-    /// anything is 0. A sum keeps its value if another of its products has a factor that is not
+    /// anything is 0. A sum keeps its value if one of its other products has a factor that is not
     /// finite.
     #[cold]
     fn skip_zeros<T: ProgramOutput + Real>(&self, fields: &[Field], data: &mut [T]) -> Result<(), Error> {
@@ -169,7 +170,8 @@ impl ProductOfFields<'_> {
             build.select(is_zero, zero, one)
         });
         let sums = self.of::<T>(&finite)?;
-        // Greater than 0 if a product has a factor that is not finite, and no factor of 0.
+        // An element of `others` is greater than 0 if one of the products in its sum has a factor
+        // that is not finite, and no factor of 0.
         let unscaled = ProductOfFields { scale: 1.0, ..*self };
         let mut others = filled::<T>(data.len())?;
         for at in 0..fields.len() {
@@ -200,7 +202,7 @@ impl ProductOfFields<'_> {
         self.field.names.as_ref().map_or_else(unnamed, |names| names[axis])
     }
 
-    /// Whether the sum is computed by a contraction.
+    /// Whether the sum is worth computing as a contraction.
     fn is_worthwhile<T: 'static + Real>(&self, fields: &[Field]) -> bool {
         let supports: SmallVec<[AxisSet; 4]> = fields.iter().map(support).collect();
         let (sizes, order) = (self.sizes(), self.order);

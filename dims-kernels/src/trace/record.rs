@@ -32,12 +32,14 @@ use smallvec::SmallVec;
 /// The reason why an expression cannot be recorded.
 #[derive(Debug)]
 pub enum Unrecorded {
-    /// An operation that programs do not know, and the names of the variables that it depends on.
+    /// An operation or an element type that programs do not know, and the names of the variables
+    /// that the expression depends on.
     Opaque(&'static str, Vec<String>),
-    /// A user's operation without a derivative, and the names of the variables that it depends on.
+    /// A user's operation without a derivative, and the names of the variables that the expression
+    /// depends on.
     Own(&'static str, Vec<String>),
-    /// An operation that programs do not know, in a recorded function. The flag says whether it is
-    /// a user's operation.
+    /// An operation or an element type that programs do not know, in a recorded function. The flag
+    /// says whether it is a user's operation.
     Unrepeatable(&'static str, bool),
     /// There is not enough memory.
     Memory(Error),
@@ -59,7 +61,7 @@ pub(super) fn link() {
     FINISH.set(|writer, value, sizes, rows| writer.finish_linked(value, sizes, rows));
 }
 
-/// Records the program of an expression, and its operands in the order of their rows of strides.
+/// Records the program of an expression, and the operands in the order of their rows of strides.
 pub struct Writer<'w> {
     build: Builder,
     leaves: Vec<RecordedLeaf<'w>>,
@@ -78,7 +80,8 @@ struct RecordedLeaf<'w> {
     /// The number of its row.
     row: usize,
     memory: LeafMemory<'w>,
-    /// Computed indices: the value, the stride and the size of the axis.
+    /// Computed indices: for each, its value, and the stride and the size of the axis that it
+    /// selects from.
     indices: SmallVec<[(Register, isize, usize); 1]>,
 }
 
@@ -96,7 +99,7 @@ impl TypeName {
 }
 
 enum LeafMemory<'w> {
-    /// Shared memory, and the element at the origin.
+    /// Shared memory, and the index in it from which the offsets of the operand are counted.
     Shared(Arc<dyn Held>, isize),
     /// Borrowed memory: a program that replaces a kernel reads it in place, and a field gets a
     /// copy.
@@ -114,6 +117,8 @@ struct Borrowed<'w> {
 }
 
 impl<'w> Borrowed<'w> {
+    /// The elements as elements of type `T`.
+    ///
     /// # Panics
     ///
     /// If the elements have another type.
@@ -179,8 +184,8 @@ impl<'w> Writer<'w> {
         self.memory(elements.as_ptr().cast(), TypeName::of::<T>(), elements.reached(), held)
     }
 
-    /// The type-independent code, here and below, is in separate functions that are compiled with
-    /// this crate.
+    /// The part of [`elements`](Writer::elements) that does not depend on the type. This part and
+    /// the others like it below are separate functions, so that they are compiled with this crate.
     fn memory(
         &mut self,
         start: *const u8,
@@ -268,7 +273,7 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// An operation of the table.
+    /// An operation of the [table](crate::ops::table).
     pub fn operation(&mut self, code: Code, name: &'static str, operands: &[Register]) -> Register {
         if self.exact && !self.is_exact(code, operands) {
             return self.opaque(name);
@@ -277,7 +282,8 @@ impl<'w> Writer<'w> {
     }
 
     /// Whether programs compute the same bits as the operation, and panic when it does. In
-    /// programs, an integer divided by 0 is 0, and constants are floats.
+    /// programs, an integer divided by 0 is 0, and the constants of operations such as `clamp` are
+    /// floats.
     fn is_exact(&self, code: Code, operands: &[Register]) -> bool {
         let of_integers = operands.iter().any(|&operand| self.build.kind(operand) == RegisterKind::Int);
         match code {
@@ -313,7 +319,7 @@ impl<'w> Writer<'w> {
         self.build.select(cond, a, b)
     }
 
-    /// An operation that programs do not know.
+    /// An operation or an element type that programs do not know.
     pub fn opaque(&mut self, name: &'static str) -> Register {
         self.opaque.get_or_insert(name);
         self.build.float(f64::NAN, RegisterKind::F64)
@@ -337,14 +343,15 @@ impl<'w> Writer<'w> {
         }))
     }
 
-    /// The first operation that programs do not know, if there is one.
+    /// The first operation or element type that programs do not know, if there is one.
     pub fn opaque_operation(&self) -> Option<&'static str> {
         self.opaque
     }
 
     /// The program of the value, with elements of type `T`, if it computes the same bits as the
-    /// expression's kernel. It must consist of table operations on elements that registers
-    /// represent exactly, none of them at computed places.
+    /// expression's kernel. The program must consist of operations of the
+    /// [table](crate::ops::table) on elements that registers represent exactly, none of them at
+    /// computed places.
     pub fn lowered<T: Element>(self, value: Register) -> Option<LoweredProgram<'w>> {
         self.lowered_of(value, TypeId::of::<T>())
     }
@@ -378,7 +385,11 @@ impl<'w> Writer<'w> {
         if self.traced { self.finish_any(value, sizes, rows).map(Some) } else { Ok(None) }
     }
 
-    /// The field of the value, whether or not an operand is traced. A variable must exist.
+    /// The field of the value, whether or not an operand is traced.
+    ///
+    /// # Panics
+    ///
+    /// If no variable has been made yet.
     pub fn finish_any(self, value: Register, sizes: &[usize], rows: &Rows) -> Result<Field, Unrecorded> {
         (FINISH.get())(self, value, sizes, rows)
     }
@@ -522,7 +533,7 @@ impl RecordedLeaf<'_> {
     ) -> Result<FieldOperand, Unrecorded> {
         let is_empty = sizes.contains(&0);
         if !is_empty && self.indices.iter().any(|&(_, _, size)| size == 0) {
-            // There are no elements, so none is read.
+            // An index selects from an axis of size 0, so no element is read.
             return Ok(nothing(self.dtype(), sizes));
         }
         let strides = || sizes.iter().zip(strides).map(|(&size, &stride)| if size == 1 { 0 } else { stride });
@@ -635,8 +646,8 @@ fn copied<T: Element>(borrowed: Borrowed<'_>, along: &LeafStrides<'_>) -> Result
     };
     let mut data = reserve(len)?;
     for (moved, &from_table) in positions(sizes, order, strides).zip(table) {
-        // SAFETY: the plan of the expression reads the same elements, with the same row of strides
-        // and indices that are in range.
+        // SAFETY: the plan of the expression has the same row of strides. The indices behind the
+        // table are in range, because `offsets` counts the others as 0.
         data.push(unsafe { *elements.as_ptr().wrapping_offset(offset + moved + from_table) });
     }
     Ok(Buffer::from(data).held())

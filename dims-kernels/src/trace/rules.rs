@@ -1,4 +1,4 @@
-//! Steps with their own gradients, such as reductions other than sums, work along lines, and
+//! Steps with their own gradients, such as reductions other than sums, operations along lines, and
 //! attention.
 
 pub(in crate::trace) mod attention;
@@ -218,8 +218,8 @@ impl ReductionRule {
             RegisterKind::F64 => self.repeat_floats::<f64>(field),
             RegisterKind::F32 => match self.dtype {
                 DType::F64 => self.repeat_floats::<f64>(field),
-                // A reduction of half precision rounds its state once more than a reduction of
-                // `f32` registers.
+                // The recorded step reduced elements of half precision. The same reducer runs here,
+                // so the same values are rounded.
                 #[cfg(feature = "half")]
                 DType::F16 => self.repeat_floats::<half::f16>(field),
                 #[cfg(feature = "half")]
@@ -345,8 +345,8 @@ impl ReductionRule {
             }
             // The values of a later call may be infinite.
             ReductionKind::LogSumExp if field.is_recorded() || has(&y, f64::INFINITY)? => {
-                // If the result is infinite, the infinite elements share the slope, like equal
-                // maxima.
+                // If the result is positive infinity, the elements that are positive infinity share
+                // the slope, like equal maxima.
                 let is_infinite = field.map([], |build, z, []| {
                     let same = is(build, z, f64::INFINITY);
                     let (one, zero) = (constant(build, z, 1.0), constant(build, z, 0.0));
@@ -515,6 +515,9 @@ fn products_of_others(
         let mut unit = super::compute::filled::<T>(len)?;
         unit[at] = T::ONE;
         Ok(Buffer::from(unit).held())
+    }
+    if field.sizes.contains(&0) {
+        return Ok(field.clone());
     }
     // The elements along two loops: over factors, and over products.
     let order: Vec<usize> = reduced.iter().chain(kept).copied().collect();

@@ -79,8 +79,8 @@ fn updated_linked(
         let field = whole.with_result(result);
         let exact = if update.program.kind(result) == DType::F64.kind() { DType::F64 } else { DType::F32 };
         if at == 0 && update.follows {
-            // Computed by the field once more instead of from `changed`, so that gradients and
-            // calls read the operands of the program.
+            // Computed from the field once more instead of from `changed`, so that gradients and
+            // later calls read the operands of the program.
             let follower = whole.operands.last().expect("the program has one");
             rounded = Some(step_of(field.clone(), follower.source.dtype(), origin)?);
         }

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! As written, this computes a sum for each offset within each window, and adds each of these sums
-//! to `dx`. With zeros before and after `dy`, it is again a convolution, which a matrix product
-//! computes:
+//! to `dx`. With zeros before and after `dy`, the gradient is again a convolution, which a matrix
+//! product computes:
 //!
 //! ```text
 //! dx[y] = sum over f, k of dy[f, y - k] * w[f, k]
@@ -68,8 +68,8 @@ fn support(field: &Field) -> Order {
 }
 
 /// A product that is added into windows, as a part that sums over the windows instead. One factor
-/// must vary with the position but not with the offset within a window, and the others must not
-/// vary with the position.
+/// must vary with the position but not with the offset within a window. Of the others, none may
+/// vary with the position, and at least one must vary with the offset.
 ///
 /// The zeros around the positions are multiplied by the other factors, so these must be finite.
 pub(super) fn gathered<T: ProgramOutput + Real>(part: &Part) -> Result<Option<Part>, Error> {
@@ -106,8 +106,8 @@ pub(super) fn gathered<T: ProgramOutput + Real>(part: &Part) -> Result<Option<Pa
     Ok(Some(Part { field: if scale == 1.0 { product } else { product.scaled(scale) }, place }))
 }
 
-/// The elements of each position with zeros before and after them, along loops of these sizes.
-/// Within a window, the last offset comes first.
+/// The elements of `given`, with zeros before and after them along the positions, as a field with
+/// loops of these sizes. Within a window, the last offset comes first.
 fn beside_zeros<T: ProgramOutput + Real>(
     given: &Field,
     windows: &[WindowLoops],

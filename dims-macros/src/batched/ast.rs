@@ -78,8 +78,8 @@ impl ToTokens for Function {
 }
 
 impl Methods {
-    /// The block with each method that takes tensors replaced by its expansion. Methods for which
-    /// `expand` returns `None` are dropped.
+    /// The trait or impl, with each method that takes tensors replaced by its expansion. Methods
+    /// for which `expand` returns `None` are dropped.
     pub fn expand(self, mut expand: impl FnMut(Function) -> Option<TokenStream>) -> TokenStream {
         match self {
             Methods::Trait(mut item) => {

@@ -8,7 +8,7 @@ use syn::visit::{self, Visit};
 use syn::{BinOp, Block, Expr, Ident};
 
 /// Refuses `a *= 2.0` and `let mut a = a.clone()` for tensor parameters without `mut`. `params`
-/// maps their names to their types for one example.
+/// maps their names to their types, without `&`.
 pub fn check(block: &Block, names: &BodyNames<'_>, params: &HashMap<String, String>, errors: &mut Errors) {
     for local in names.locals.iter().filter(|local| local.pat.mutability.is_some()) {
         let Some((name, clones)) = local.init.and_then(copied) else { continue };
@@ -24,7 +24,7 @@ pub fn check(block: &Block, names: &BodyNames<'_>, params: &HashMap<String, Stri
     Changes { names, params, errors }.visit_block(block);
 }
 
-/// The variable that an expression names or clones, and whether it is a clone.
+/// The variable that an expression names or clones, and whether it is cloned.
 fn copied(expr: &Expr) -> Option<(&Ident, bool)> {
     match expr {
         Expr::Path(path) => Some((path.path.get_ident()?, false)),

@@ -1,9 +1,10 @@
-//! Refuses `if` and `while` on the values of a tensor: the code for one example runs once for all
-//! examples, so all of them take the same branch.
+//! Refuses `if` and `while` on the values of a tensor, and a `let` that converts them to one number
+//! or `bool`: the code for one example runs once for all examples, so all of them take the same
+//! branch.
 //!
 //! Types are unknown here. The search looks for expressions that cannot be a single number or
-//! `bool`: tensor parameters, the results of tensor methods on them, and names that are bound only
-//! to such values.
+//! `bool`: tensor parameters, the results of operators and tensor methods on them, and names that
+//! are bound only to such values.
 
 use super::names::{BodyNames, LetBinding, number};
 use crate::pattern::errors::Errors;
@@ -82,7 +83,7 @@ impl Visit<'_> for Conditions<'_> {
         visit::visit_expr_while(self, choice);
     }
 
-    /// `let missing: bool = x.is_nan().any(Feat).order(());`
+    /// Refuses `let missing: bool = x.is_nan().any(Feat).order(());`.
     fn visit_local(&mut self, local: &syn::Local) {
         if let (Pat::Type(pat), Some(init)) = (&local.pat, &local.init)
             && let Some(number) = number(&pat.ty)

@@ -1,4 +1,7 @@
-//! The two functions that a batched function expands to.
+//! The two functions that a batched function expands to: the caller, which users call, and the
+//! inner function, as written for one example.
+//!
+//! Extra dims come in rows: one for each `B` of a `Rest<B>`, or a single row that the macro adds.
 
 use super::ast::Function;
 use super::valid::{Batched, Output, Param, fresh};
@@ -246,11 +249,12 @@ struct Caller<'b> {
     /// The arguments of the inner function. Those that are tensors are filled in when they are
     /// sealed.
     arguments: Vec<TokenStream>,
-    /// Statements that compute the arguments, and declare storage for the extra dims of each row.
+    /// Statements that check the types of parameters, hold the arguments, and declare storage for
+    /// the extra dims of each row.
     hold: TokenStream,
     /// Statements that unify the extra dims.
     unify: TokenStream,
-    /// The extra dims of each row.
+    /// The type of the united extra dims of each row.
     united: Vec<TokenStream>,
     /// The variables that hold the extra dims.
     further: Vec<Ident>,
@@ -287,7 +291,7 @@ impl<'b> Caller<'b> {
     }
 
     /// Declares the parameters. A tensor parameter accepts any type that has the dims of an example
-    /// and extra dims.
+    /// and, if the parameter has a row, extra dims.
     fn take_arguments(&mut self) {
         let batched = self.batched;
         for (at, Param { pat, ty, tensor }) in batched.params.iter().enumerate() {

@@ -1,9 +1,10 @@
 //! `#[batched]`: a function that is written for one example, and can be called with tensors that
 //! have extra dims.
 //!
-//! It expands to two functions: the one that was written, with a rest in its tensors, and a caller,
-//! which seals the arguments, calls it, and unseals the results. `typed_dims_core::batch` has the
-//! traits that connect them; this module only writes names and bounds.
+//! The function expands to two: the function as written, with a `Rest` of unknown dims in its
+//! tensors, and a caller. The caller seals the arguments (puts their extra dims into a `Rest`),
+//! calls the function as written, and unseals the results. `typed_dims_core::batch` has the traits
+//! that connect the two; this module only writes names and bounds.
 
 mod ast;
 mod changes;

@@ -31,7 +31,7 @@ impl<'b> BodyNames<'b> {
         names.patterns
     }
 
-    /// The number of times that the body binds a name.
+    /// The number of `let`s that bind a name, plus 1 if other patterns bind it.
     pub fn count(&self, name: &Ident) -> usize {
         let locals = self.locals.iter().filter(|local| local.pat.ident == *name).count();
         locals + usize::from(self.patterns.contains(&name.to_string()))
@@ -43,7 +43,7 @@ impl LetBinding<'_> {
         self.pat.ident.to_string()
     }
 
-    /// The type, if it is a number or `bool`.
+    /// The name of the type, if it is a number or `bool`.
     pub fn number(&self) -> Option<String> {
         self.ty.and_then(number)
     }

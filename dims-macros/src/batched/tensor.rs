@@ -7,7 +7,7 @@ pub fn takes_tensors(sig: &Signature) -> bool {
     sig.inputs.iter().any(|input| matches!(input, FnArg::Typed(arg) if tensor(&arg.ty).is_some()))
 }
 
-/// The path of `Tensor<..>`, `&Tensor<..>` or `Named<..>`.
+/// The path of `Tensor<..>` or `Named<..>`, possibly borrowed.
 pub fn tensor(ty: &Type) -> Option<&TypePath> {
     match ty {
         Type::Reference(TypeReference { mutability: None, elem, .. }) => tensor(elem),

@@ -43,7 +43,7 @@ pub struct Output {
     pub tensor: Option<(Type, Option<usize>)>,
 }
 
-/// `B` of `Rest<B>`.
+/// A row of extra dims: `B` of `Rest<B>`, or the one that the macro adds.
 pub struct Row {
     pub name: Ident,
     /// Whether the macro adds it to the generics.
@@ -148,7 +148,7 @@ fn check_body(block: &Block, params: &[Param], errors: &mut Errors) {
     super::changes::check(block, &names, &views, errors);
 }
 
-/// The tensor type with the elements and axes of an ndarray type, which is recognised by its name.
+/// The tensor type with the elements and axes of an ndarray type, which is recognized by its name.
 fn as_tensor(ty: &Type) -> Option<String> {
     match ty {
         Type::Reference(reference) => as_tensor(&reference.elem).map(|tensor| format!("&{tensor}")),

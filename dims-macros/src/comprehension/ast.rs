@@ -133,7 +133,7 @@ fn position_of_arrow(tokens: &[TokenTree]) -> Option<usize> {
     tokens.windows(2).position(|pair| is(&pair[0], '=') && is(&pair[1], '>'))
 }
 
-/// Drops a trailing comma, as argument lists may have one, if `notation` is that of `einsum!`.
+/// Drops a trailing comma, which argument lists may have, if `notation` is that of `einsum!`.
 fn without_comma(mut tokens: Vec<TokenTree>, notation: LoopNotation) -> Vec<TokenTree> {
     let comma = matches!(tokens.last(), Some(TokenTree::Punct(punct)) if punct.as_char() == ',');
     if comma && notation == LoopNotation::Einsum {

@@ -24,8 +24,8 @@ pub enum Having {
 
 use Having::{Any, Floats, Smooth};
 
-/// Elementwise methods of the library with one operand. They are fused; methods of other names are
-/// Rust methods, called in a closure.
+/// Elementwise methods of the library with one operand. They are fused. Methods that are neither
+/// here nor among the [binary](BINARY) ones are Rust methods, called in a closure.
 const UNARY: [(&str, Having); 67] = [
     ("abs", Any),
     ("exp", Smooth),
@@ -211,7 +211,7 @@ impl Checker {
         Node::Method(Box::new(Method { receiver, name, turbofish, arguments }))
     }
 
-    /// Rust code that contains elements: a closure of them.
+    /// Rust code that contains elements, as a closure that takes them.
     pub(super) fn closure(&mut self, expr: &Expr) -> Node {
         let before = self.mistakes.count();
         let mut code = expr.clone();

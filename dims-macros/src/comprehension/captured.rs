@@ -15,7 +15,7 @@ impl Checker {
         self.rust_but(code, what, &HashSet::new())
     }
 
-    /// Like `rust`, where the names in `hidden` belong to the code itself.
+    /// Like `rust`, except that the names in `hidden` belong to the code itself.
     pub fn rust_but(&mut self, code: &impl ToTokens, what: &str, hidden: &HashSet<String>) -> TokenStream {
         // Code that depends on several loops gets one error.
         let before = std::mem::replace(&mut self.reported, false);

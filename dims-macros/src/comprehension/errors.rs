@@ -38,8 +38,8 @@ impl Mistakes {
     }
 }
 
-/// An expression that makes rustc report these errors and no others. The operands stay in it, so
-/// that editors know their types and complete their names.
+/// An expression that makes rustc report these errors, and none that follow from them. The operands
+/// stay in it, so that editors know their types and complete their names.
 pub fn refuse(error: &Error, bases: &[TokenStream]) -> TokenStream {
     let errors = error.to_compile_error();
     quote!({ #(let _ = &#bases;)* #errors })

@@ -1,14 +1,15 @@
-//! The paths of the functions that macros call.
+//! The paths of the functions and traits that macros use.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 
-/// The path of the functions that macros call.
+/// The path of the module that has them.
 pub fn krate() -> TokenStream {
     quote!(::typed_dims::__private)
 }
 
-/// A function of the library for macros. Messages about its argument point only at this span.
+/// The path of such a function or trait. Messages about the argument of a function point only at
+/// this span.
 pub fn path(name: &str, place: Span) -> TokenStream {
     let place = Span::mixed_site().located_at(place);
     let name = Ident::new(name, place);

@@ -13,7 +13,7 @@ pub struct Names {
     pub operands: Vec<Ident>,
     /// The dims of the loops.
     pub loops: Vec<Ident>,
-    /// The start of the range of each loop. Used only if there is a range that does not start at 0.
+    /// The start of the range of each loop. Used only if the range does not start at a literal 0.
     pub starts: Vec<Ident>,
 }
 
@@ -55,7 +55,7 @@ pub fn variables(program: &Program) -> Vec<Option<TokenStream>> {
     program.loops.iter().map(|one| (!one.outer).then(|| variable(one))).collect()
 }
 
-/// How many letters of a loop's name appear in messages.
+/// The maximum number of letters of a loop's name in messages.
 const MOST_LETTERS: usize = 16;
 
 /// The type of a loop's dim: `LoopVar` of the core, with a number that belongs to this name in the

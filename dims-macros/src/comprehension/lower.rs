@@ -26,7 +26,8 @@ enum ValueKind {
 struct Lowered {
     kind: ValueKind,
     code: TokenStream,
-    /// The variable, if the value was computed as a part. Then the code is a reference to it.
+    /// The variable, if the value is a part, computed in an earlier statement. Then the code is a
+    /// reference to the variable.
     part: Option<Ident>,
 }
 
@@ -65,7 +66,7 @@ pub struct Lower<'a> {
     branches: usize,
     /// The number of values that were computed as parts.
     parts: usize,
-    /// A node that is too deep and cannot be computed in parts.
+    /// The span of a node that is too deep and cannot be computed in parts.
     pub too_deep: Option<Span>,
     /// Whether `let`s are written out where they are used.
     inline: bool,
@@ -210,8 +211,8 @@ impl<'a> Lower<'a> {
         self.parts += 1;
         self.depth = 1;
         let eval = Ident::new("eval", Span::mixed_site().located_at(code.span()));
-        // Runs in a closure where possible: without optimization, each value of a function takes up
-        // stack space.
+        // The value is computed in a closure where possible: without optimization, each value of a
+        // function takes up stack space.
         let leaves = leaves(code.clone());
         let mut computed = self.call(code, &eval, &TokenStream::new());
         if !leaves && self.fallible {
@@ -430,10 +431,11 @@ impl<'a> Lower<'a> {
         lowered(Element, quote!(#path::#method(#a, #b)))
     }
 
-    /// `a && b` and `a || b`: the right side is not read where the left side decides.
+    /// `a && b` and `a || b`. If the right side may panic or has effects, it is not computed where
+    /// the left side decides.
     fn logic(&mut self, op: &BinOp, a: &Node, b: &Node) -> Lowered {
         let and = matches!(op, BinOp::And(_));
-        let lazy = self.program.can_fail(b) || matches!(b, Node::Closure(..));
+        let lazy = self.program.can_fail(b) || runs_code(b);
         let left = self.node(a);
         let mut left = self.tensor(left);
         let guarded = self.program.runs_what_can_fail(b);
@@ -567,8 +569,27 @@ impl<'a> Lower<'a> {
     }
 }
 
+/// Whether a node contains Rust code with elements, or a quotient, which panics if its elements are
+/// integers and the divisor is 0. (A literal divisor is not 0.)
+fn runs_code(node: &Node) -> bool {
+    let mut found = false;
+    node.walk(&mut |node| {
+        found |= match node {
+            Node::Closure(..) => true,
+            Node::Binary(BinOp::Div(_) | BinOp::Rem(_), _, divisor) => !is_literal(divisor),
+            Node::Method(method) => method.name == "remainder" || method.name == "floor_div",
+            _ => false,
+        }
+    });
+    found
+}
+
+fn is_literal(node: &Node) -> bool {
+    matches!(node, Node::Rust(code) if syn::parse2::<syn::Lit>(code.clone()).is_ok())
+}
+
 /// Whether code may leave the function or the iteration around it. Such code cannot run in a
-/// closure. (A `break` of the macro itself can: the closure has a block with its label.)
+/// closure. (A `break` of the macro itself can: the closure has a block with the same label.)
 fn leaves(code: TokenStream) -> bool {
     let mut tokens = code.into_iter().peekable();
     while let Some(token) = tokens.next() {
@@ -664,7 +685,8 @@ pub fn lookup(code: &TokenStream) -> TokenStream {
     called("lookup", code.span(), code)
 }
 
-/// A call of one of the library's functions for macros, with this span for all tokens.
+/// A call of one of the library's functions for macros. Tokens other than the arguments have this
+/// span.
 fn called(name: &str, place: Span, arguments: &TokenStream) -> TokenStream {
     let (path, place) = (path(name, place), Span::mixed_site().located_at(place));
     quote_spanned!(place=> #path(#arguments))

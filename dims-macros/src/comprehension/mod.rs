@@ -29,8 +29,8 @@ use proc_macro2::TokenStream;
 pub enum LoopNotation {
     /// `tensor!([i, j] => body)`: the list and the reductions name the loops.
     Tensor,
-    /// `einsum!(body => [i, j])`: every name in an index is a loop. Loops that are not in the list
-    /// are summed.
+    /// `einsum!(body => [i, j])`: every name in an index is a loop, unless a `let` binds it. Loops
+    /// that are neither in the list nor in a reduction are summed.
     Einsum,
 }
 

@@ -13,7 +13,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{BinOp, Block, Error, Expr, ExprLit, Lit, Pat, Result, Stmt, UnOp};
 
-/// The maximum number of loops of a call: a tensor cannot have many more dims.
+/// The maximum number of loops with different names in a call: a tensor cannot have many more dims.
 const MOST_LOOPS: usize = 31;
 
 /// The maximum number of `let`s of a call: each is a level of the tree.
@@ -34,7 +34,7 @@ pub struct Checker {
     pub(super) scope: Vec<(String, Meaning)>,
     pub(super) slots: usize,
     lets: usize,
-    /// The names in the expansion of `let`s without loops.
+    /// The names that `let`s without loops have in the expansion.
     named: Vec<Ident>,
     /// Whether the current code was already reported to depend on a loop.
     pub(super) reported: bool,

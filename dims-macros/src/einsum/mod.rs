@@ -30,7 +30,7 @@ pub enum What {
     Path,
 }
 
-/// `einsum!` in either notation.
+/// `einsum!` or `einsum_path!`, in any notation.
 pub fn expand(input: TokenStream, what: What) -> TokenStream {
     match notation(&input) {
         Some(notation) => string(input, notation, what),

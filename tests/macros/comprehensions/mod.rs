@@ -78,6 +78,18 @@ fn branches_that_are_not_taken_are_not_read() {
     assert_eq!(padded, array![3, 1, 4, 0, 0]);
     let ok = tensor!([i in 0..n] => i < a.len() && a[i] > 2);
     assert_eq!(ok, array![true, false, true, false, false]);
+    // Quotients of integers are computed only where the left side does not decide.
+    let divisors = array![0, 2, 5];
+    assert_eq!(tensor!([i] => divisors[i] != 0 && 10 / divisors[i] > 2), array![false, true, false]);
+    assert_eq!(tensor!([i] => divisors[i] == 0 || 10 % divisors[i] > 0), array![true, false, false]);
+    assert_eq!(
+        tensor!([i] => divisors[i] != 0 && -(a[i].floor_div(divisors[i])) < 0),
+        array![false, false, false]
+    );
+    assert_eq!(tensor!([i] => if divisors[i] != 0 { 10 / divisors[i] } else { -1 }), array![-1, 5, 2]);
+    // So is Rust code.
+    let nonzero = |x: i32| if x == 0 { panic!("0") } else { x };
+    assert_eq!(tensor!([i] => divisors[i] > 0 && nonzero(divisors[i]) + 1 > 3), array![false, false, true]);
     assert_eq!(tensor!([i] => if a.len() > 5 { a[5] } else { a[i] }), a);
     let empty = Array2::<i32>::zeros((0, 0));
     assert_eq!(tensor!([i] => empty[i, 0]), Array1::<i32>::zeros(0));

@@ -20,7 +20,7 @@ use ndarray::NewAxis;
 pub trait OrderList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// All brands as nested pairs.
+    /// The brands of all dims, as nested pairs.
     #[doc(hidden)]
     type Brands;
     /// The number of axes.
@@ -50,7 +50,7 @@ pub trait OrderList {
 pub trait OrderAxis {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// `Tail` with the brands of this axis in front, as nested pairs.
+    /// `Tail` with the brands of this element in front, as nested pairs.
     #[doc(hidden)]
     type Before<Tail>;
     /// `N` plus the number of axes of this element.
@@ -70,8 +70,8 @@ pub trait OrderAxis {
     fn check_given(&self, shape: &Shape) -> Result<(), DimError>;
 }
 
-/// The number of dims of each axis of a result, as a constant: 1 for a dim, several for a tuple, 0
-/// for `NewAxis`.
+/// The number of dims of each axis of an order, as a constant: 1 for a dim, its length for a tuple,
+/// 0 for `NewAxis`.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Groups {
@@ -116,7 +116,7 @@ impl Groups {
         self
     }
 
-    /// As a slice.
+    /// The number of dims of each axis, as a slice.
     pub(crate) const fn as_slice(&self) -> &[usize] {
         self.dims.split_at(self.len).0
     }
@@ -261,7 +261,7 @@ macro_rules! lists {
 
 each_tuple!(lists);
 
-/// An order of dims of `S`: every dim named is bound, and named once. `Rest` are the remaining
+/// An order of dims of `S`: it names only dims of `S`, each at most once. `Rest` are the remaining
 /// dims, which rustc infers; see [`DimsOf`](crate::types::set::DimsOf).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an order of dims",

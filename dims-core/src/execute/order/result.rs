@@ -19,7 +19,7 @@ use ndarray::{Array, ArrayD, Dim, IxDyn};
 pub trait OrderResult<T, R: Rank>: Dims {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The result.
+    /// The type of the result.
     type Out;
     #[doc(hidden)]
     fn build(data: Vec<T>, sizes: &[usize]) -> Self::Out;

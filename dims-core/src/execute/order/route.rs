@@ -1,5 +1,5 @@
 //! Chooses how to compute an expression in an order of its axes: by a loop that needs no plan, or
-//! by a nest.
+//! by a planned nest of loops.
 
 use crate::error::DimError;
 use crate::execute::order::OrderList;
@@ -31,8 +31,8 @@ pub(crate) enum OrderRoute<'e, T> {
     Nest,
 }
 
-/// The ordering of a tensor with the dims `S` and the positional axes `R` by `L`, as constants.
-/// Only the sizes are known at run time.
+/// The ordering of a tensor with the dims `S` and the positional axes `R` by `L`, as constants. The
+/// sizes are known only at run time.
 pub(crate) struct Ordering<S, R, L>(PhantomData<(S, R, L)>);
 
 impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
@@ -47,7 +47,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     /// The number of remaining dims.
     const LEFT: usize = S::KEYS.as_slice().len() - L::KEYS.as_slice().len();
 
-    /// Whether all dims are named, each becomes a separate axis, and there are no positional axes.
+    /// Whether all dims are named, each becomes a separate axis, and the result has no other axes.
     pub(crate) const PLAIN: bool = {
         let groups = L::GROUPS.as_slice();
         let mut plain = R::N == 0 && Self::LEFT == 0 && groups.len() <= MAX_DIMS;
@@ -78,8 +78,8 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         expr.into_contiguous::<S>(Self::ORDER.as_slice()).map(|data| (data, sizes))
     }
 
-    /// Copies the elements to `places`, whose axes are `axes`, if the elements are in memory and
-    /// both are contiguous in the same order. Returns the number of elements.
+    /// Copies the elements to `places`, whose axes are `axes`, if the elements are in memory, and
+    /// elements and places are contiguous in the same order. Returns the number of elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn copy_line<E: Expr>(
         expr: &E,
@@ -174,8 +174,8 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     }
 }
 
-/// The sizes of the result's axes: the first `left` axes of the order are kept, and each group of
-/// the following ones becomes one axis.
+/// The sizes of the result's axes: the first `left` axes of the order are kept, each group of the
+/// following ones becomes one axis, and the axes after the groups are kept, too.
 fn grouped_sizes(
     shape: &Shape,
     order: &[usize],

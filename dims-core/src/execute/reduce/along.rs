@@ -37,11 +37,12 @@ pub(crate) fn log_softmax<A: Computable<Elem: Real>, D: DimsOf<A::Dims, X>, X: D
     along::<_, D, _>(checked(tensor, &dims)?, scan::Softmax::<true>)
 }
 
-/// Evaluates a tensor and applies `work` along the dims `D` together, block by block.
+/// Evaluates a tensor and applies `work` along the dims `D`, which form one line, block by block.
 ///
 /// If `D` is one dim, elements that the expression owns are processed in place and keep their order
-/// in memory, unless the work needs contiguous lines and they are not. Otherwise the result has the
-/// order of results, except that several dims in `D` that are not adjacent there become innermost.
+/// in memory, unless the work needs contiguous lines and theirs are not. Otherwise the result has
+/// the usual order of results, except that several dims in `D` that are not adjacent there become
+/// innermost.
 #[track_caller]
 pub(crate) fn along<A, D, W>(tensor: A, work: W) -> Result<TensorOf<A>, DimError>
 where
@@ -70,8 +71,8 @@ fn made_adjacent(own: &[usize], listed: &[usize]) -> Option<Order> {
 }
 
 /// Evaluates a tensor and applies `work` along the axes `along`, block by block. These axes are
-/// adjacent in `order`. The result is stored in this order. If `along` is one axis and elements are
-/// reused, they keep their order.
+/// adjacent in `order`. The result is stored in this order, except that reused elements keep theirs
+/// if `along` is one axis.
 #[track_caller]
 pub(crate) fn along_axes<A, W>(
     tensor: A,
@@ -121,7 +122,7 @@ where
 /// The blocks of a result. A block spans the axes of the lines and those after them, at one
 /// position of the axes before them.
 struct Blocks {
-    /// The loops over blocks, and those over the elements of one.
+    /// The loops over blocks, and those over the elements of a block.
     nest: Nest,
     /// The number of elements of the result.
     len: usize,
@@ -167,8 +168,8 @@ impl Blocks {
     }
 }
 
-/// The elements of an expression after the work. They are written over elements that it owns, if
-/// possible, otherwise into new memory.
+/// The elements of an expression after the work. They are written over elements that the expression
+/// owns, if possible, otherwise into new memory.
 #[track_caller]
 fn evaluate_along<A: Computable, W: LineOp<A::Elem>>(
     mut expr: A::Expr,

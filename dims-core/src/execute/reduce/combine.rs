@@ -175,7 +175,7 @@ where
     }
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
-    // (Not with a user's closure, which must be called for each position.)
+    // (With a user's closure, no axes are left out, because it must be called for each position.)
     let still = if const { Q::REPEATS && E::Kernel::<'_, AnyStride>::PARALLEL } {
         Still::of_rows(&rows, sizes, kept)
     } else {

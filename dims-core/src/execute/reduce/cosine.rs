@@ -15,15 +15,16 @@ use kernels::ops;
 use kernels::reduce::reducers;
 use kernels::scalar::Real;
 
-/// The number of positional axes of two tensors together.
+/// The number of positional axes of two tensors that are broadcast together.
 type JointRank<A, B> = <<A as AsTensor>::Rank as Rank>::Max<<B as AsTensor>::Rank>;
 
-/// The elements of two tensors, combined by `O` to elements of `T`; `U` are the dims of both.
+/// The elements of two tensors, combined by `O` to elements of type `T`; `U` is the union of their
+/// dims.
 type Both<'a, O, T, A, B, U> =
     Named<T, U, JointRank<A, B>, Binary<O, &'a <A as AsTensor>::Expr, &'a <B as AsTensor>::Expr>>;
 
 /// `sum of x * y / (norm of x * norm of y)` over the dims `D`, where norms are at least `eps`. `U`
-/// are the dims of both tensors, `X` the remaining ones.
+/// is the union of the tensors' dims, and `X` are the dims of `U` without those of `D`.
 ///
 /// This is one pass, unless an operand is traced. Then it is a product and two norms, each with a
 /// derivative.

@@ -158,7 +158,7 @@ where
         return Ok(result_of(step.map(data, kept), kept, sizes));
     }
     let data = if const { is_always_contraction::<F, E>() } {
-        // There are no elements to add.
+        // A size is 0, so there are no elements to add.
         zeros(shape.volume(kept, size_of::<E::Elem>())?)?
     } else {
         combined::<S, R, E, D, _>(expr, &shape, reducers::Sum, Empty::Allowed)?
@@ -270,7 +270,7 @@ fn zeros<T: Num>(len: usize) -> Result<Vec<T>, DimError> {
     Ok(zeros)
 }
 
-/// The sum of a product in the order `kept`, if no factor varies along some of the loops.
+/// The sum of a product in the order `kept`, if there are loops along which no factor varies.
 #[inline(never)]
 #[track_caller]
 pub(crate) fn contracted_but<T: Num>(
@@ -287,8 +287,8 @@ pub(crate) fn contracted_but<T: Num>(
 }
 
 /// If the sum over all axes except `kept` is best run as a contraction, returns the axes along
-/// which each factor varies. If no factor varies along some axes, also returns the loops without
-/// these.
+/// which each factor varies. If there are axes along which no factor varies, also returns the loops
+/// without them.
 #[inline]
 pub(crate) fn is_product<S: Dims, R: Rank, E: Expr<Elem: Num>>(
     expr: &E,

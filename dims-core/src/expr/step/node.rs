@@ -1,4 +1,4 @@
-//! The nodes of expressions in recorded programs.
+//! The nodes that record the steps of expressions.
 
 use super::refusal::refused;
 use super::{OwnProgram, Part};

@@ -24,7 +24,7 @@ use kernels::trace::{
     registry,
 };
 
-/// Takes the elements out of a buffer. It is an error if a recorded step computed them.
+/// Takes the elements out of a buffer. It is an error if they are [traced](super).
 #[inline]
 #[track_caller]
 pub(crate) fn taken<T: Element>(buffer: Buffer<T>, operation: &'static str) -> Result<Vec<T>, DimError> {
@@ -36,7 +36,7 @@ pub(crate) fn taken<T: Element>(buffer: Buffer<T>, operation: &'static str) -> R
     Ok(buffer.into_vec())
 }
 
-/// Returns an error if a recorded step computed these elements.
+/// Returns an error if these elements are [traced](super).
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn check_taken<T>(elements: &[T], operation: &'static str) -> Result<(), DimError> {
@@ -95,7 +95,7 @@ fn check_memory(start: *const u8, operation: &'static str) -> Result<(), DimErro
     }
 }
 
-/// The error for an operation that would take out elements that a recorded step computed.
+/// The error for an operation that would take out [traced](super) elements.
 #[cfg(feature = "std")]
 #[cold]
 #[inline(never)]
@@ -107,7 +107,7 @@ fn taken_out(node: Option<&Arc<Node>>, operation: &'static str) -> DimError {
     no_derivative(operation, &names_of_variables(node))
 }
 
-/// Converts the error of a writer: an operation that it does not know, or a lack of memory.
+/// Converts the error of a writer: an operation that it cannot record, or a lack of memory.
 #[cfg(feature = "std")]
 #[track_caller]
 pub(crate) fn finished<F>(field: Result<F, Unrecorded>) -> Result<F, DimError> {
@@ -243,7 +243,7 @@ pub(crate) fn unrecorded(operation: &'static str) -> DimError {
     )
 }
 
-/// The error for an operation that cannot be recorded. `why` says why not, and how to write it
+/// The error for an operation that cannot be recorded. `why` says why not, and what to write
 /// instead.
 #[cfg(feature = "std")]
 #[cold]

@@ -66,7 +66,7 @@ impl StepOfPlaces {
     }
 
     /// Like [`finish`](StepOfPlaces::finish), for a result without elements. Positions outside the
-    /// parts have the elements `around`.
+    /// parts have the elements `around`, or zeros.
     #[cfg(feature = "std")]
     #[track_caller]
     pub(crate) fn finish_hollow<T: Element>(self, len: usize, around: Option<Vec<T>>) -> Buffer<T> {

@@ -1,8 +1,8 @@
 //! Loading structs of tensors from a file (feature `safetensors`).
 //!
-//! `#[derive(Load)]` maps fields to tensors of the file, and [`Weights`] is the file. All names,
-//! element types and sizes are checked before the struct is built, and all problems are reported at
-//! once.
+//! `#[derive(Load)]` maps fields to tensors of the file, and [`Weights`] holds these tensors. All
+//! names, element types and sizes are checked before the struct is built, and all problems are
+//! reported at once.
 
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
@@ -70,7 +70,7 @@ impl<'a> Weights<'a> {
         })
     }
 
-    /// Gives dims a size that cannot be inferred from the arrays, such as the number of heads:
+    /// Gives dims sizes that cannot be inferred from the arrays, such as the number of heads:
     /// `weights.with((Head.of(12), Position.of(512)))`.
     ///
     /// Other dims get their size from the first array that has them, and all other arrays must
@@ -109,8 +109,9 @@ impl<'a> Weights<'a> {
     ///
     /// # Errors
     ///
-    /// All problems in one error: missing, unused and unreadable arrays, mismatched element types
-    /// and axes, axes that cannot be split, and dims with two sizes.
+    /// All problems in one error: missing, unused and unreadable arrays, arrays that cannot be
+    /// borrowed, mismatched element types and axes, axes that cannot be split, and dims with two
+    /// sizes.
     pub fn load<M: Load<'a>>(&self) -> Result<M, LoadError> {
         let sizes = self.sizes.iter().map(|known| Known { from: None, ..*known }).collect();
         let mut loader =
@@ -134,9 +135,10 @@ fn size_of_dim<'k>(sizes: &'k [Known], dim: &DimKey) -> Option<&'k Known> {
     sizes.iter().find(|known| known.dim.is_kin(dim))
 }
 
-/// Whether an array is named `prefix` or is below it.
+/// Whether an array is named `prefix` or is below it. All arrays are below the empty name.
 fn within(prefix: &str, name: &str) -> bool {
-    name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    let rest = name.strip_prefix(prefix);
+    rest.is_some_and(|rest| prefix.is_empty() || rest.is_empty() || rest.starts_with('.'))
 }
 
 /// A value that can be loaded from the arrays of a file. Implement it with `#[derive(Load)]`.
@@ -333,11 +335,11 @@ impl<'a> Loader<'_, 'a> {
         for (&keys, &size) in groups.iter().zip(found) {
             let known = |key: &DimKey| key.fixed.or(size_of_dim(&self.sizes, key).map(|known| known.size));
             let open: Vec<&DimKey> = keys.iter().filter(|key| known(key).is_none()).collect();
-            let product: usize = keys.iter().filter_map(known).product();
-            let rest = match open[..] {
-                [] if keys.len() != 1 && product != size => None,
-                [] => Some(size),
-                [_] if product > 0 && size.is_multiple_of(product) => Some(size / product),
+            let product = keys.iter().filter_map(known).try_fold(1, usize::checked_mul);
+            let rest = match (&open[..], product) {
+                ([], _) if keys.len() == 1 => Some(size),
+                ([], Some(product)) if product == size => Some(size),
+                ([_], Some(product)) if product > 0 && size.is_multiple_of(product) => Some(size / product),
                 _ => None,
             };
             let Some(rest) = rest else {
@@ -375,7 +377,7 @@ impl<'a> Loader<'_, 'a> {
     }
 }
 
-/// `(Head x HeadDim, Width)`
+/// The axes as text, for messages: `(Head x HeadDim, Width)`.
 fn described(groups: &[&Keys]) -> String {
     let names = groups.iter().map(|group| {
         let names: Vec<_> = group.as_slice().iter().map(|key| one(key.name, key.roles, None)).collect();
@@ -440,7 +442,7 @@ impl<A: FileAxes, B: FileAxes> FileAxes for Chained<A, B> {
     };
 }
 
-/// Holds the concatenation of two lists as a constant.
+/// Holds the axes of `A`, followed by those of `B` and by empty groups, as a constant.
 struct ChainedGroups<A, B>(PhantomData<(A, B)>);
 
 impl<A: FileAxes, B: FileAxes> ChainedGroups<A, B> {

@@ -16,8 +16,9 @@ use kernels::scalar::Element;
 
 /// The same part of each value.
 ///
-/// Walks call this instead of `map`, because rustc compiles eight functions for each closure that
-/// is passed to the `map` of an array. All walks share this one.
+/// Walks call this function instead of the `map` of an array, because rustc compiles eight
+/// functions for each closure that is passed to `map`. `part` is a function pointer, so all calls
+/// with the same types share one function.
 #[doc(hidden)]
 pub fn each_part<'v, P, Q: ?Sized, const N: usize>(of: [&'v P; N], part: fn(&'v P) -> &'v Q) -> [&'v Q; N] {
     if const { N == 0 } {
@@ -185,8 +186,8 @@ impl<P: Parameters> Parameters for Option<P> {
     }
 }
 
-// Not `Parameters`, because rustc assumes that other crates could implement `DerivedParameters` for
-// a box of their type, and so `Parameters`.
+// `Box<P>` cannot implement `Parameters` directly: another crate could implement
+// `DerivedParameters` for a box of its own type, which would then implement `Parameters` twice.
 impl<P: Parameters> DerivedParameters for Box<P> {
     const TENSORS: TensorSets = P::TENSORS;
 

@@ -1,4 +1,4 @@
-//! The names of tensors in a value, and mismatches of two values.
+//! The names of tensors in a value, and mismatches between two values.
 
 use crate::error::DimError;
 use alloc::string::String;
@@ -88,7 +88,7 @@ impl fmt::Display for Path {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mismatch {
-    /// The lengths of `Vec`s.
+    /// Two `Vec`s have different lengths.
     Length {
         /// The length in the first value.
         first: usize,

@@ -15,12 +15,13 @@ use kernels::ops::{Cast, Index, Map};
 use kernels::scalar::{Analytic, CastTo, Element, IndexInt, Num, Real};
 
 /// A second marker for a condition that does not hold. If a condition is implemented with [`True`]
-/// for a single type, rustc would choose the only other marker for all other types. With two other
-/// markers, it cannot choose.
+/// for a single type, and there is only one other marker, rustc chooses that one for all other
+/// types. With two other markers, it cannot choose.
 #[derive(Debug)]
 pub struct Other;
 
-/// Implements a condition that passes tensors through, and its impls for [`Never`].
+/// Implements a condition that passes tensors through: for the elements that meet it, and for
+/// [`Never`].
 macro_rules! as_it_is {
     ($condition:ident: [$($generic:tt)*] $holds:ty; $($not:ident)+) => {
         #[diagnostic::do_not_recommend]
@@ -54,7 +55,7 @@ pub fn indices<A: AsTensor<Elem: LikeIndex<M>>, M>(a: A) -> <A::Elem as LikeInde
     A::Elem::indices(a)
 }
 
-/// Elements that can be computed with or compared to a loop variable: integers.
+/// Elements that can be combined with a loop variable: integers.
 #[diagnostic::on_unimplemented(
     message = "elements of type `{Self}` cannot be combined with a loop variable, which is an integer",
     label = "expected integers",
@@ -451,7 +452,7 @@ pub trait Yielded<M>: Sized {
     const SEAL: crate::seal::Seal;
     /// A tensor mapped by a function.
     type Mapped<A: AsTensor, F: Fn(A::Elem) -> Self>;
-    /// Calls the function.
+    /// Maps the tensor.
     fn mapped<A: AsTensor, F: Fn(A::Elem) -> Self>(a: A, f: F) -> Self::Mapped<A, F>;
 }
 

@@ -1,4 +1,4 @@
-//! Functions that `tensor!` and `einsum!` call in addition to the public interface.
+//! Functions that `tensor!`, `einsum!` and `gather!` call in addition to the public interface.
 
 use crate::bind::binding::Binding;
 use crate::bind::computed::bind_affine;

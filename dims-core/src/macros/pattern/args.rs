@@ -161,8 +161,8 @@ pub trait ValueList<T: Element> {
     fn rows<U: Dims>(&self, shapes: &[Shape], each: &mut dyn FnMut(&Shape, &Rows));
 
     /// Appends the factors of each operand, with strides as in [`rows`](ValueList::rows). After the
-    /// factors of each operand, calls `each` with the number of factors before them and the
-    /// operand's shape.
+    /// factors of each operand, calls `each` with the number of factors before them, the operand's
+    /// shape, and all factors so far.
     fn factors<'s, U: Dims>(
         &'s self,
         shapes: &[Shape],
@@ -175,22 +175,23 @@ pub trait ValueList<T: Element> {
     /// Copies each list into one array.
     fn settle(&mut self) -> Result<(), DimError>;
 
-    /// The first two operands, if both are borrowed memory.
+    /// The first two operands, if [`lent`](ValueList::lent) returns both.
     fn pair(&self) -> Option<(direct::ElementsAlong<'_, T>, direct::ElementsAlong<'_, T>)> {
         None
     }
 
-    /// The first operand, if it is borrowed memory.
+    /// The first operand, if it is one borrowed array, without dims, whose axes need no allocation.
     fn lent(&self) -> Option<direct::ElementsAlong<'_, T>> {
         None
     }
 
-    /// The first operand, if it is memory without dims.
+    /// The first operand, if it is one array in memory, without dims.
     fn first(&self) -> Option<direct::ElementsAlong<'_, T>> {
         None
     }
 
-    /// Appends all operands. Returns false if one is not memory without dims.
+    /// Appends all operands. Returns false if one of them is not a single array in memory, without
+    /// dims.
     fn memories<'s>(&'s self, memories: &mut OperandsInMemory<'s, T>) -> bool;
 
     /// The elements of the first operand in the order of a loop nest.
@@ -199,7 +200,7 @@ pub trait ValueList<T: Element> {
     /// The axes of the first operand and its arrays, if it is a list.
     fn first_list(&self) -> Option<(&[Axis], &[ListItem<'_, T>])>;
 
-    /// Calls `each` with the number and the arrays of each operand. Lazy operands are computed.
+    /// Calls `each` with the position and the arrays of each operand. Lazy operands are computed.
     fn arrays<U: Dims>(
         &self,
         shapes: &[Shape],
@@ -220,7 +221,7 @@ pub trait ValueList<T: Element> {
         Self: 'k,
         T: Num;
 
-    /// The kernel that reads the product of all operands. There must be at least one.
+    /// The kernel that reads the product of all operands, which is 1 if there are none.
     type Product<'k>: Kernel<Elem = T>
     where
         Self: 'k,

@@ -14,12 +14,12 @@ pub struct Arrays<'a, T> {
 }
 
 impl<'a, T> Arrays<'a, T> {
-    /// One array with these axes, without dims.
+    /// One array with these axes. Its strides along the `named` dims are 0.
     pub fn one(elements: Elements<'a, T>, named: usize, axes: &[Axis]) -> Self {
         Arrays::new([(elements, axes)].into_iter(), false, named)
     }
 
-    /// The arrays of a list.
+    /// The arrays of a list. Their strides along the `named` dims are 0.
     pub fn list<'i>(items: impl Iterator<Item = (Elements<'a, T>, &'i [Axis])>, named: usize) -> Self {
         Arrays::new(items, true, named)
     }

@@ -115,7 +115,7 @@ const fn are_named(slots: &[Slot], axes: usize, once: bool) -> bool {
     true
 }
 
-/// Whether one of the slots before `end` has a term.
+/// Whether one of the slots before `end` has this term.
 const fn stands_before(slots: &[Slot], end: usize, term: Term) -> bool {
     let mut at = 0;
     while at < end {
@@ -205,10 +205,10 @@ impl Numbers {
     }
 }
 
-/// One axis of an array in a pattern.
+/// One axis of an array in a pattern, or the axes of `...`.
 #[derive(Clone, Copy, Debug)]
 pub enum Slot {
-    /// `...`: all axes without a name.
+    /// `...`: all axes that the pattern does not list.
     Rest,
     /// `i`: the axis of the pattern with this number.
     Axis(usize),
@@ -223,7 +223,7 @@ pub enum Slot {
 pub enum Term {
     /// `...`
     Rest,
-    /// The axis of this number.
+    /// The axis with this number.
     Axis(usize),
 }
 
@@ -232,9 +232,9 @@ pub enum Term {
 pub struct Piece {
     /// The number of the operand.
     pub input: usize,
-    /// The group of each [`Slot::Sum`] of the operand.
+    /// The number of the chosen group in each [`Slot::Sum`] of the operand.
     pub from: &'static [usize],
-    /// The group of each [`Slot::Sum`] of the result.
+    /// The number of the chosen group in each [`Slot::Sum`] of the result.
     pub to: &'static [usize],
 }
 
@@ -262,7 +262,7 @@ impl Slot {
         if part < terms.len() { Some(terms[part]) } else { None }
     }
 
-    /// Whether a group has a term among its parts before `end`.
+    /// Whether this group has this term among its parts before `end`.
     const fn has(&self, group: usize, term: Term, end: usize) -> bool {
         let mut part = 0;
         while part < end

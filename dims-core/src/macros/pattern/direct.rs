@@ -127,7 +127,8 @@ impl BoundPattern {
         KeptLoops { kept, reduced, len, count }
     }
 
-    /// The number of positions of these loops, or `None` if it or its bytes overflow.
+    /// The number of positions of these loops. `None` if it overflows, or if an array with `bytes`
+    /// bytes for each position is too large.
     #[inline]
     pub fn volume(&self, loops: &[usize], bytes: usize) -> Option<usize> {
         volume(loops.iter().map(|&at| self.sizes[at]), bytes)

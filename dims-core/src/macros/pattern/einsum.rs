@@ -33,8 +33,8 @@ pub type PatternOutput<U, O, T, L> =
 /// `out[output] = sum over all other axes of the product of the operands`
 ///
 /// (Inlined, like all sums of products. The general path takes the operands by reference, because
-/// moving them would take as long as a small product. Without optimization this is not inlined,
-/// because the locals of each call would stay on the caller's stack.)
+/// moving them would take as long as a small product. In debug builds, this function is not
+/// inlined, because the locals of each call would stay on the caller's stack.)
 #[cfg_attr(not(debug_assertions), inline(always))]
 #[track_caller]
 pub fn einsum<O, T: Num, L: Args<T>>(
@@ -87,9 +87,9 @@ fn product_dims(pattern: &'static Pattern) -> ProductDims {
     }
 }
 
-/// Plans the sum of products. Returns the elements and the sizes of the result. (This function does
-/// not build the result. Otherwise the result could share a stack slot with the result of a small
-/// product, which would be written there in smaller pieces than it is read.)
+/// Plans and computes the sum of products. Returns the elements and the sizes of the result. (The
+/// caller builds the result. If this function built it, it could share a stack slot with the result
+/// of a small product, which would then be read in larger pieces than it was written.)
 #[inline(never)]
 #[track_caller]
 fn planned<T: Num, U: Dims>(

@@ -42,7 +42,7 @@ use smallvec::SmallVec;
 /// | an ndarray array, owned or a view, or a reference, a `Box`, `Rc` or `Arc` to one | its own; the rank may be dynamic |
 /// | a slice or vector of numbers, a nested fixed-size array | its own |
 /// | a number | none |
-/// | a list of these (slice, vector or fixed-size array of arrays) | the list is the first axis |
+/// | a slice, vector or fixed-size array of arrays, or of pointers to arrays or numbers | the list is the first axis |
 /// | a tensor, lazy or not | its positional axes; the pattern is applied for each position of its dims |
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an operand of a pattern",
@@ -80,7 +80,7 @@ pub trait Values {
     /// The sizes along the dims `U` and the positional axes.
     fn shape<U: Dims>(&self) -> Result<Shape, DimError>;
 
-    /// The strides along the same axes: one row for each array that is read.
+    /// The strides along the dims `U` and the positional axes: one row for each array that is read.
     fn rows<U: Dims>(&self, shape: &Shape, rows: &mut Rows);
 
     /// The kernel, which reads each array with its row of a loop nest.
@@ -210,7 +210,7 @@ impl<'a, T> ArrayElements<'a, T> {
         self.held.elements()
     }
 
-    /// Checks that a list is not empty and its arrays have the same sizes.
+    /// Checks that a list is not empty, and that its arrays have the same sizes.
     pub(super) fn check_list(&self) -> Result<(), DimError> {
         if let Some(fault) = &self.fault {
             return Err((**fault).clone());
@@ -384,7 +384,7 @@ impl<T> SameElem<T> for T {
     }
 }
 
-/// A tensor, whose elements may not be computed yet.
+/// A tensor, lazy or not.
 #[diagnostic::do_not_recommend]
 impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Values for &Named<T, S, R, E> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;

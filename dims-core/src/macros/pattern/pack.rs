@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 /// to split the result.
 ///
 /// `R` is the number of these axes, if it is the same for all arrays. `K` is the kind of list that
-/// was packed: [`Several<N>`], or [`Many`]. You can also construct it from sizes:
+/// was packed: [`Several<N>`], or [`Many`]. A `PackedShape` can also be constructed from sizes:
 /// `PackedShape::from(vec![vec![2, 3], vec![4]])`.
 pub struct PackedShape<R = RankDyn, K = Many> {
     parts: Vec<Vec<usize>>,
@@ -35,7 +35,7 @@ pub struct PackedShape<R = RankDyn, K = Many> {
 #[derive(Clone, Copy, Debug)]
 pub struct Several<const N: usize>;
 
-/// Arrays in a vector or a slice.
+/// Arrays in a vector, a slice, or a fixed-size array that is not written out.
 #[derive(Clone, Copy, Debug)]
 pub struct Many;
 
@@ -103,8 +103,8 @@ impl<O> CommonRank<O> for RankDyn {
     type Out = RankDyn;
 }
 
-/// Arrays to pack. `Rest` is the number of their axes beyond the `N` of the pattern, if it is the
-/// same for all of them.
+/// Arrays to pack. `Rest` is the number of axes that `*` stands for, if it is the same for all
+/// arrays.
 pub struct Packing<'a, T, Rest, K> {
     arrays: Vec<ArrayElements<'a, T>>,
     marker: PhantomData<(Rest, K)>,
@@ -119,7 +119,7 @@ impl<N> Taking<N> {
         Packing { arrays, marker: PhantomData }
     }
 
-    /// All arrays of a vector or slice.
+    /// All arrays of a list.
     pub fn packing_all<'a, L: ArrayList + ?Sized>(
         list: &'a L,
     ) -> Packing<'a, <L::Array as Input>::Elem, <<L::Array as Input>::Rank as HasAtLeast<N>>::Rest, Many>
@@ -141,7 +141,7 @@ impl<N> Taking<N> {
     }
 }
 
-/// A vector or slice of arrays.
+/// A vector, slice or fixed-size array of arrays, or a pointer to one.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a list of arrays",
     label = "expected a list: `[x0, x1]`, or a vector or slice of arrays"
@@ -149,7 +149,7 @@ impl<N> Taking<N> {
 pub trait ArrayList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// Its arrays.
+    /// The type of the arrays.
     type Array;
     #[doc(hidden)]
     fn arrays(&self) -> &[Self::Array];
@@ -454,7 +454,7 @@ impl<S: AsPackedShape> AsPackedShape for &S {
     }
 }
 
-/// A list of arrays that were packed.
+/// A list of arrays that were packed, each with `M` named axes and those of `*`.
 pub type UnpackedAs<M, T, S> = <<S as AsPackedShape>::Kind as Unpacked<
     <<<S as AsPackedShape>::Rank as AnyRank>::With<M> as ResultOf<T, ()>>::Out,
 >>::Out;

@@ -71,9 +71,11 @@ pub fn einsum_path<T: Num, L: Args<T>>(
         });
     }
     let everything: f64 = layout.sizes.iter().map(|&size| size as f64).product();
+    // For each position, the products of the operands, and an addition if there is a sum.
+    let operations = pattern.inputs.len().saturating_sub(1) + usize::from(kept.len() < layout.sizes.len());
     Ok(EinsumPath {
         pattern: pattern.text.into(),
-        naive_flops: everything * pattern.inputs.len() as f64,
+        naive_flops: everything * operations as f64,
         flops: steps.iter().map(|step| step.flops).sum(),
         largest: steps.iter().map(|step| step.size).fold(0.0, f64::max),
         steps,

@@ -16,14 +16,14 @@ use ndarray::{ArrayD, Dimension, IxDyn};
 pub trait AnyRank: 'static {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// One more.
+    /// This number plus 1.
     type Next: AnyRank;
-    /// `N` more.
+    /// This number plus `N`.
     type With<N: Rank>: AnyRank;
     /// The dimension type of an ndarray array of this rank.
     #[doc(hidden)]
     type Nd: Dimension;
-    /// The greater of the two, or [`RankDyn`] if one of them is dynamic.
+    /// The greater of this number and `O`, or [`RankDyn`] if one of them is dynamic.
     type Or<O: AnyRank>: AnyRank;
     #[doc(hidden)]
     type OrStatic<O: Rank>: AnyRank;
@@ -113,7 +113,7 @@ impl<N: Rank, Rest: AnyRank> OutRank<Rest> for Spread<N> {
 }
 
 /// The type of a result with the dims `S` and `Self` positional axes. With dims, this is a tensor.
-/// Without dims, it is an ndarray array, or a single element if there are no axes.
+/// Without dims, it is a single element for [`Rank0`], and otherwise an ndarray array.
 #[diagnostic::on_unimplemented(
     message = "a tensor with dims `{S}` cannot have a dynamic number of further axes",
     label = "bind the array's axes, or convert it to a static rank first: `a.into_dimensionality::<Ix3>()`"

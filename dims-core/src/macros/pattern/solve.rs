@@ -7,8 +7,8 @@ use alloc::borrow::ToOwned;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// A size that is not known yet. No array has this size, and no wrapped difference of sizes equals
-/// it.
+/// A size that is not known yet. No array has this size. A given size that wrapped around, such as
+/// `n - 2` for `n = 1`, does not equal it either.
 pub(super) const OPEN: usize = 1 << (usize::BITS - 1);
 
 /// The size that a dim of the surrounding scope gives to an axis, or `OPEN` if it has none yet.

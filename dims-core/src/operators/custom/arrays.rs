@@ -50,8 +50,8 @@ impl ArrayLayout {
 pub(super) type Layouts = SmallVec<[ArrayLayout; 6]>;
 
 /// A pull-back for arrays of dynamic rank. The arguments are all tensors and their layouts, the
-/// position of an example, its result, and the cotangent. The gradients are appended to those of
-/// earlier examples; they must have the shapes of the arrays.
+/// position of an example, its result, the cotangent, and the gradients of earlier examples. The
+/// gradients of this example are appended to them. Each must have the shape of its array.
 pub(super) type Pull<Flat, E> = Arc<
     dyn Fn(
             &StepOperands<'_, '_>,

@@ -89,7 +89,7 @@ struct ArrayStep<'a, O, Args> {
     args: PhantomData<Args>,
 }
 
-/// Properties of the results of the last run.
+/// What is known only after a run.
 #[derive(Default)]
 struct FoundByCalls {
     /// The sizes of one result.
@@ -167,11 +167,12 @@ impl<Args: 'static, O: ArrayOp<Args>> Step for ArrayStep<'_, O, Args> {
 
     #[cfg(feature = "std")]
     fn remedy(&self) -> Option<&'static str> {
-        Some("implement `pull_back` in its `impl ArrayOp`")
+        // (A `pull_back` is only called for element types that programs support.)
+        DType::of::<O::Elem>().map(|_| "implement `pull_back` in its `impl ArrayOp`")
     }
 }
 
-/// The sizes of one result, in the derivative of the calls.
+/// The sizes of one result, which the step keeps for its derivative.
 #[cfg(feature = "std")]
 pub(super) fn sizes_of_result(step: &Pulled<'_>) -> Sizes {
     let kept = step.kept.and_then(Buffer::<usize>::of_held).expect("the step keeps the sizes of a result");

@@ -1,5 +1,5 @@
 //! User-defined operators. Scalar operators fuse like those of the library. Operators on whole
-//! arrays, from one or several tensors, are batched.
+//! arrays are applied at each position of the dims of one or several tensors.
 //!
 //! [`docs/custom-operators.md`](https://github.com/typed-dims/typed-dims/blob/main/docs/custom-operators.md)
 //! shows both.
@@ -26,7 +26,7 @@ use kernels::scalar::Element;
 use ndarray::{Array, ArrayD};
 use twins::panicking_twin;
 
-/// A [`ScalarOp`] on elements of a tensor.
+/// A [`ScalarOp`] on elements of one or two tensors.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an operation on `{Args}`",
     label = "no such operation for elements of this type",
@@ -48,11 +48,11 @@ impl<Args, O: ScalarOp<Args>> OperatesOn<Args> for O {
 /// An operation on whole arrays: a function of ndarray arrays, applied to the positional axes of
 /// one or several tensors.
 ///
-/// The operator accepts tensors with any extra dims. `Args` is the element type, and `In` the
-/// number of axes. `x.apply_array(Op)` applies it. For an operation on 2 to 6 arrays, `Args` and
-/// `In` are tuples, as in the example below; [`apply_arrays`] applies it.
+/// The tensors can have any dims in addition. `Args` is the element type, and `In` the number of
+/// axes. `x.apply_array(Op)` applies the operation `Op`. For an operation on 2 to 6 arrays, `Args`
+/// and `In` are tuples, as in the example below; [`apply_arrays`] applies it.
 ///
-/// By default, `one` is called for each position of the extra dims (each *example*) in turn, and
+/// By default, `one` is called for each position of the dims (each *example*) in turn, and
 /// [`explain`](crate::plan::explain::explain) shows the number of calls. With `batch`, there is one
 /// call for all examples.
 ///
@@ -99,11 +99,11 @@ pub trait ArrayOp<Args: 'static> {
     type Out: RankOf;
     /// The element type of the result.
     type Elem: Element;
-    /// The name in plans.
+    /// The name in plans and messages.
     const NAME: &'static str;
 
-    /// The operation on one example, which is an `ArrayView` or a tuple of them. The results for all
-    /// examples must have the same shape.
+    /// The operation on one example, which is an `ArrayView` or a tuple of them. The results for
+    /// all examples must have the same shape.
     fn one(&self, arrays: <Self::In as Takes<Args>>::Views<'_>) -> Array<Self::Elem, NdOf<Self::Out>>;
 
     /// The operation on all examples at once. The results are stacked along axis 0. `None` if there
@@ -116,11 +116,12 @@ pub trait ArrayOp<Args: 'static> {
     }
 
     /// The derivative of the operation. Without it, taking a gradient through the operation is an
-    /// error, unless its results are integers or `bool`s, which are constants. Gradients with
-    /// respect to arrays of integers or `bool`s are ignored.
+    /// error, unless its results are integers or `bool`s, which are constants. An operation with
+    /// complex results cannot have a derivative. Gradients with respect to arrays of integers or
+    /// `bool`s are ignored.
     ///
-    /// It is used for first derivatives, and for directional ones (`jvp`), which call it once for
-    /// each element of the result. For derivatives of higher order, use
+    /// The pull-back gives first derivatives. A directional derivative (`jvp`) calls it for each
+    /// element of the result. For derivatives of higher order, use
     /// [`custom_vjp`](crate::grad::custom_vjp).
     ///
     /// ```
@@ -169,8 +170,8 @@ pub type Applied<O, A> = Named<
     Unary<Custom<O>, <A as AsTensor>::Expr>,
 >;
 
-/// The result of [`apply_with`](ApplyOp::apply_with): a tensor `A` and an operand `B` of `V` after
-/// the operation `O`.
+/// The result of [`apply_with`](ApplyOp::apply_with): a tensor `A` and an operand `B` with elements
+/// of type `V`, after the operation `O`.
 pub type AppliedWith<O, A, B, V> = Named<
     <O as OperatesOn<(<A as AsTensor>::Elem, V)>>::Out,
     <<A as AsTensor>::Dims as Union<<B as Operand<V>>::Dims>>::Out,
@@ -178,7 +179,7 @@ pub type AppliedWith<O, A, B, V> = Named<
     Binary<Custom<O>, <A as AsTensor>::Expr, <B as Operand<V>>::Expr>,
 >;
 
-/// The ndarray dimension of a number of axes.
+/// The ndarray dimension type for `N` axes.
 pub type NdOf<N> = <<N as RankOf>::Rank as Rank>::Nd;
 
 /// The result of [`apply_array`](ApplyOp::apply_array) and of [`apply_arrays`].
@@ -210,8 +211,7 @@ pub trait ApplyOp: AsTensor {
         Named::from_expr(Unary { op: Custom(op), a: self.into_named().expr })
     }
 
-    /// Applies the operation to each element and the other tensor's element at the same position.
-    /// Lazy.
+    /// Applies the operation to each element and the element of `other` at the same position. Lazy.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn apply_with<O: OperatesOn<(Self::Elem, V)>, B, V>(self, other: B, op: O) -> AppliedWith<O, Self, B, V>
     where
@@ -262,8 +262,9 @@ impl<A: AsTensor + ?Sized> ApplyOp for A {}
 /// # Errors
 ///
 /// If the tensors have different sizes for a dim, if the results of single examples have different
-/// shapes, if the array that `batch` returns does not have one result for each example, or if there
-/// are no examples and no `batch`, so that the size of results is unknown.
+/// shapes, if the array that `batch` returns has the wrong number of axes or does not have one
+/// result for each example, or if there are no examples and no `batch`, so that the shape of a
+/// result is unknown.
 #[panicking_twin]
 pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArrayOp<X::Elems>>(
     tensors: X,

@@ -17,7 +17,7 @@ use ndarray::ArrayView;
 /// ```
 ///
 /// which has the shape of `x`. For an operation on several arrays, `x` and its cotangent are
-/// tuples. [`ArrayOp::pull_back`] returns it.
+/// tuples. [`ArrayOp::pull_back`] returns a `PullBack`.
 pub struct PullBack<Args: 'static, In: Takes<Args>, E: Element, Out: RankOf> {
     // (Recording needs the standard library.)
     #[cfg_attr(not(feature = "std"), allow(dead_code))]

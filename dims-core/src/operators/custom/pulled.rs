@@ -14,8 +14,8 @@ use kernels::scalar::Element;
 use kernels::step::{AnyBuffer, PullFunction, Pulled, StepOperands};
 use kernels::trace::{Field, Held, Node, Part, StridedPlace};
 
-/// The results of all examples, from which the derivative is computed. (The types of the operands
-/// are erased, so that the code is compiled once for each `Flat` and `E`.)
+/// The results of all examples, from which the derivative is computed. (The ranks of the arrays are
+/// not part of the type, so that the code is compiled once for each `Flat` and `E`.)
 pub(super) struct ResultsOfCalls<Flat, E> {
     pub(super) name: &'static str,
     pub(super) counts: Sizes,
@@ -104,7 +104,7 @@ impl<Flat, E: Element> PulledExample<'_, '_, Flat, E> {
         let (y, dy) = (view(y_shape, self.y), view(y_shape, dy));
         function(self.operands, layouts, self.at, y, dy, flat).map_err(|WrongShape { found, expected }| {
             failed(format!(
-                "the pull-back of `{name}` yields an array of shape {found:?}, but its argument has {expected:?}"
+                "the pull-back of `{name}` yields an array of shape {found:?}, but its argument has the shape {expected:?}"
             ))
         })
     }

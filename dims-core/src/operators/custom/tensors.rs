@@ -94,8 +94,8 @@ fn in_memory<A: Computable>(
 /// Tensors in memory as the operands of a step, and their layouts.
 pub(super) type HeldTensors = (Vec<Box<dyn AnyBuffer>>, Layouts);
 
-/// Numbers of positional axes, for tensors with elements of the types `Args`: `U1` for one tensor
-/// of `T`, `(U2, U1)` for a tuple of types.
+/// Numbers of positional axes, for tensors with elements of the types `Args`: a number such as `U1`
+/// for one tensor, a tuple such as `(U2, U1)` for several.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say how many axes arrays of `{Args}` have",
     label = "expected `U0` to `U26` for one tensor, and a tuple of these for several"
@@ -228,7 +228,7 @@ fn unify<U: Dims, A: AsTensor>(own: &Shape, all: &mut Shape) -> Result<(), DimEr
     Ok(())
 }
 
-// One type in parentheses is the type itself, so a single array is not wrapped in a tuple. Two
+// One type in parentheses is the type itself, so a single array is not wrapped in a tuple. Several
 // types in parentheses are a tuple. `$examples` is the type that `batch` gets for each tensor.
 macro_rules! takes {
     ([$examples:ident $as_given:path] $($a:ident $n:ident $x:ident $at:tt)*) => {

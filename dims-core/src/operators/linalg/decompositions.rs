@@ -31,18 +31,19 @@ pub type OrderedFactors<A, X, L, U> = (Reduced<usize, A, X>, ElemsOver<A, L>, El
 
 /// Decompositions of matrices along two dims of a tensor, and quantities computed from them. All
 /// other dims are a batch. The methods run immediately. In a batch, real matrices with at most 16
-/// rows, columns and right-hand sides are computed several at once (on x86-64 with AVX2 and FMA).
-/// The crate `faer` computes larger and complex matrices, and [`eig`](Decompositions::eig).
+/// rows, columns and right-hand sides are computed several at once (on x86-64, this requires AVX2
+/// and FMA). The crate `faer` computes larger and complex matrices, and
+/// [`eig`](Decompositions::eig).
 ///
 /// If the factors share a new dim, pass it as `k`. Its size is the smaller of the sizes of `rows`
 /// and `columns`. If an element is infinite or NaN, the error names the position of its matrix in
 /// the batch.
 pub trait Decompositions: Computable {
-    /// The QR decomposition, `a[r, c] = sum over k of q[r, k] * r[k, c]`: `(q, r)`, where the
+    /// The QR decomposition, `a[i, j] = sum over k of q[i, k] * r[k, j]`: `(q, r)`, where the
     /// columns of `q` have length 1 and are orthogonal, and `r` has zeros below its diagonal.
     ///
-    /// The gradient requires the first `k` columns to be linearly independent. (S. Walter and L.
-    /// Lehmann, 2018.)
+    /// The gradient requires the first `n` columns to be linearly independent, where `n` is the
+    /// size of `k`. (S. Walter and L. Lehmann, 2018.)
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -73,8 +74,8 @@ pub trait Decompositions: Computable {
 
     /// The LU decomposition with row exchanges,
     /// `a[order[i], c] = sum over k of l[i, k] * u[k, c]`: `(order, l, u)`, where `l` has ones on
-    /// its diagonal and zeros above it, and `u` has zeros below. `a.take(rows, order)` is the
-    /// product of `l` and `u`.
+    /// its diagonal and zeros above it, and `u` has zeros below its diagonal.
+    /// `a.take(rows, order)` is the product of `l` and `u`.
     ///
     /// The gradient requires that no pivot is 0. (F. de Hoog, R. Anderssen and M. Lukas, 2011.)
     ///
@@ -268,7 +269,7 @@ pub trait Decompositions: Computable {
     /// let p = a.at((i, j)).pinv(i, j).order((j, i));
     /// assert!((p - array![[0.5, 0.0, 0.0], [0.0, 0.0, 0.25]]).iter().all(|error| error.abs() < 1e-12));
     /// ```
-    #[panicking_twin("so is an element that is infinite or NaN, and an inverse that is out of range")]
+    #[panicking_twin("so are an infinite or NaN element and an inverse that is out of range")]
     fn try_pinv<R: DimRef + DimsOf<X, Y>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,
         rows: R,
@@ -283,9 +284,9 @@ pub trait Decompositions: Computable {
     /// The least-squares solution: the `x` along `columns` that minimizes
     /// `norm over rows of ((sum over columns of a * x) - b)`. If there are several, it is the one
     /// with the smallest norm: the product of the [pseudoinverse](Self::pinv) and `b`. The same
-    /// singular values are treated as 0. `b` must have `rows` and must not have `columns`. A
-    /// further dim of `b` is part of the batch if the matrices have it. Otherwise its positions are
-    /// several right-hand sides of the same matrix. Each matrix is factorized once.
+    /// singular values as in `pinv` are treated as 0. `b` must have `rows` and must not have
+    /// `columns`. A further dim of `b` is part of the batch if the matrices have it. Otherwise its
+    /// positions are several right-hand sides of the same matrix. Each matrix is factorized once.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -295,7 +296,7 @@ pub trait Decompositions: Computable {
     /// let line = a.at((i, j)).lstsq(b.at(i), i, j).order(j);
     /// assert!((line - array![1.0, 2.0]).iter().all(|error| error.abs() < 1e-12));
     /// ```
-    #[panicking_twin("so is an infinite or NaN element, and a solution that is out of range")]
+    #[panicking_twin("so are an infinite or NaN element and a solution that is out of range")]
     #[rustfmt::skip] // rustc quotes the line
     fn try_lstsq<B: Operable<Self::Elem> + AsTensor<Rank = Rank0>, R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z>, C: DimRef + DimsOf<Self::Dims, X> + NotIn<B::Dims>, X: Dims, Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>, Z: Dims, V: Dims, W: Dims + Union<(C::Brand,), Out = O>, O: Dims>(
         self,

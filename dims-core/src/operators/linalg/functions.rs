@@ -25,7 +25,7 @@ pub trait MatrixFunctions: Computable {
     /// assert_eq!(a.at((r, c)).matrix_power(r, c, -2).order((r, c)), array![[1.0, -2.0], [0.0, 1.0]]);
     /// ```
     #[panicking_twin(
-        "so are an infinite or NaN element and, with a negative exponent, a singular matrix"
+        "so are an infinite or NaN element and, with a negative exponent, a matrix without an inverse or with one that is out of range"
     )]
     #[rustfmt::skip] // rustc quotes the line
     fn try_matrix_power<R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
@@ -44,9 +44,9 @@ pub trait MatrixFunctions: Computable {
     /// The exponential, `1 + a + a a / 2 + a a a / 6 + ..`, by scaling and squaring. (A. Al-Mohy
     /// and N. Higham, 2009.)
     ///
-    /// The result may lose digits: about as many as the norm of the matrix has. For a triangular
-    /// matrix it loses few, even if its rows and columns are permuted. Elements that are too large
-    /// for the type are infinite or NaN.
+    /// The result may lose about as many digits as the norm of the matrix has before the decimal
+    /// point. It loses few if the matrix is triangular, or becomes triangular when its rows and
+    /// columns are reordered alike. Elements that are too large for the type are infinite or NaN.
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -45,13 +45,13 @@ pub type SignAndLog<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<RealE
 /// Square matrices along two dims of a tensor: their inverses, determinants and Cholesky
 /// decompositions, and systems of equations. All other dims are a batch. The methods run
 /// immediately. In a batch, real matrices with at most 16 rows and at most 16 right-hand sides are
-/// computed several at once (on x86-64 with AVX2 and FMA). The crate `faer` computes larger systems
-/// and complex matrices.
+/// computed several at once (on x86-64, this requires AVX2 and FMA). The crate `faer` computes
+/// larger systems and complex matrices.
 ///
 /// A matrix maps vectors along `columns` to vectors along `rows`:
 /// `y[rows] = sum over columns of a[rows, columns] * x[columns]`. So `b` in `a x = b` has the dim
-/// `rows`, and the solution has `columns`. If a matrix is singular, the error names its position in
-/// the batch.
+/// `rows`, and the solution has `columns`. If a matrix has no result, the error names its position
+/// in the batch.
 pub trait LinearSystems: Computable {
     /// The Cholesky decomposition of positive definite matrices: the lower triangular `l` with
     /// `a = l l^H`, `a[r, c] = sum over k of l[r, k] * conj(l[c, k])`. The result has zeros above

@@ -16,8 +16,8 @@ use twins::panicking_twin;
 /// Checks that the lengths of sequences along the dim `time` are at most `count`, the number of
 /// positions.
 ///
-/// Lengths that are an input of a recorded program, or computed in it, have no values yet, so they
-/// are not checked.
+/// Lengths that are an input of a recorded program, or computed in it, can differ in each call of
+/// the program, so they are not checked.
 #[doc(hidden)]
 #[panicking_twin]
 pub fn try_check_lengths<L: Dims>(
@@ -47,8 +47,8 @@ pub fn try_check_lengths<L: Dims>(
 
 /// Checks that two tensors have the same size along each dim that they share.
 ///
-/// For layers that look up elements by index along such a dim: the lookup itself only checks that
-/// the indices are within the size.
+/// Layers that look up elements by index along such a dim need this check, because the lookup
+/// itself only checks that the indices are within the size.
 #[doc(hidden)]
 #[panicking_twin]
 pub fn try_check_sizes<T, X: Union<Y>, Y: Dims, A: Expr, B: Expr>(

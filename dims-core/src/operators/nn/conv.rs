@@ -126,11 +126,11 @@ convolutions! {
     /// ```
     ///
     /// `dims` are the dims `(h, w)` that the window slides along. `window` are the weight's dims
-    /// `(kh, kw)` for the positions in the window. `channels` are one or more dims that the tensor
-    /// and the weight both have. All other dims are as in any product: dims of the weight alone are
-    /// output channels, dims of the tensor alone are batches, and dims of both are *groups*. For a
-    /// grouped convolution, split the channels into a group dim and a channel dim. A depthwise
-    /// convolution has no `channels` to sum over (`()`).
+    /// `(kh, kw)` for the positions in the window. `channels` are the dims to sum over, which the
+    /// tensor and the weight both have. All other dims are as in any product: dims of the weight
+    /// alone are output channels, dims of the tensor alone are batches, and dims of both are
+    /// *groups*. For a grouped convolution, split the channels into a group dim and a channel dim.
+    /// A depthwise convolution has no `channels` to sum over (`()`).
     ///
     /// ```text
     /// conv(&x, &weight, C, (H, W), (Kh, Kw), &Window::new().stride(2).padding(1))
@@ -153,8 +153,9 @@ convolutions! {
     ///
     /// The arguments are those of [`conv`]; `channels` are summed over. Along a dim of `n`
     /// elements, with a window of `k`, the result has
-    /// `(n - 1) * stride + (k - 1) * dilation + 1 - 2 * padding + output_padding` elements.
-    #[panicking_twin("so are a step of 0, `padding_same`, a dim of size 0, and padding that leaves nothing")]
+    /// `(n - 1) * stride + (k - 1) * dilation + 1 - 2 * padding + output_padding` elements if the
+    /// padding is the same on both sides.
+    #[panicking_twin("so are a stride, dilation or window of 0, `padding_same`, a dim of size 0, and padding that leaves nothing")]
     try_conv_transpose spread [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOfBoth<A::Dims, W::Dims, U, V> + Plays<AnyChannel>, P: DimsOf<A::Dims, S> + Plays<DataFeature>, K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>, S: Dims, U: Dims, V: Dims, X: Dims];
 }
 

@@ -27,9 +27,9 @@ use twins::panicking_twin;
 /// let heads = attention.query.apply(&x);          (Batch, Token, Width) becomes (Batch, Token, Head, HeadDim)
 /// ```
 ///
-/// With the feature `safetensors` it can be a field of a struct with `#[derive(Load)]`. It is
-/// loaded from the arrays `weight`, with the axes `(O, I)` as in PyTorch, and `bias`. In memory the
-/// weight is stored as `(I, O)`, which products read fastest.
+/// With the feature `safetensors`, a `Linear` can be a field of a struct with `#[derive(Load)]`. It
+/// is loaded from the arrays `weight`, with the axes `(O, I)` as in PyTorch, and `bias`. In memory
+/// the weight is stored as `(I, O)`, which products read fastest.
 ///
 /// A map without a bias is a [`Projection`].
 ///
@@ -86,7 +86,8 @@ where
     ///
     /// # Panics
     ///
-    /// If the weights do not fit into memory.
+    /// If a dim has no size, its prime has another size, or the weights or the bias do not fit into
+    /// memory.
     #[track_caller]
     pub fn new<A: SizedDims<Set = I>, B: SizedDims<Set = O> + Copy>(inputs: A, outputs: B, seed: u64) -> Self
     where
@@ -97,11 +98,12 @@ where
     }
 
     /// Applies the map to a tensor that has the dims `I`: `sum over I of x * weight + bias`. It
-    /// runs immediately, as one product.
+    /// runs immediately: one product, then the addition of the bias.
     ///
     /// # Panics
     ///
-    /// If the size of a dim in `x` differs from its size in the weight or in the bias.
+    /// If `x`, the weight and the bias have different sizes for one dim, or the result does not fit
+    /// into memory.
     #[track_caller]
     pub fn apply<X: MappedBy<I, O, Z>, Z: Union<O>>(&self, x: &Named<T, X>) -> Named<T, Z> {
         let products = unwrap(try_project::<I, O, T, X, Z>(x, &self.weight));
@@ -138,8 +140,8 @@ impl<I: Dims, O: Dims + Union<I>, T: Clone> Clone for Linear<I, O, T> {
 
 /// A [`Linear`] map without a bias: `y[.., O] = sum over I of x[.., I] * weight[I, O]`.
 ///
-/// With the feature `safetensors` it can be a field of a struct with `#[derive(Load)]`. It is
-/// loaded from the array `weight`, with the axes `(O, I)`.
+/// With the feature `safetensors`, a `Projection` can be a field of a struct with
+/// `#[derive(Load)]`. It is loaded from the array `weight`, with the axes `(O, I)`.
 pub struct Projection<I: Dims, O: Dims + Union<I>, T = f32> {
     /// The weights.
     pub weight: Named<T, <O as Union<I>>::Out>,
@@ -166,7 +168,7 @@ where
     ///
     /// # Panics
     ///
-    /// If the weights do not fit into memory.
+    /// If a dim has no size, its prime has another size, or the weights do not fit into memory.
     #[track_caller]
     pub fn new<A: SizedDims<Set = I>, B: SizedDims<Set = O>>(inputs: A, outputs: B, seed: u64) -> Self
     where
@@ -175,12 +177,13 @@ where
         Projection { weight: unwrap(crate::creation::init::of_map(inputs, outputs, seed)) }
     }
 
-    /// Applies the map to a tensor that has the dims `I`: `sum over I of x * weight`. It runs at
-    /// once, as one product.
+    /// Applies the map to a tensor that has the dims `I`: `sum over I of x * weight`. It runs
+    /// immediately, as one product.
     ///
     /// # Panics
     ///
-    /// If the size of a dim in `x` differs from its size in the weight.
+    /// If `x` and the weight have different sizes for one dim, or the result does not fit into
+    /// memory.
     #[track_caller]
     pub fn apply<X: MappedBy<I, O, Z>, Z: Dims>(&self, x: &Named<T, X>) -> Named<T, Z> {
         unwrap(try_project::<I, O, T, X, Z>(x, &self.weight))

@@ -26,8 +26,8 @@ pub type Loss<O, A, Y> = Named<
     Binary<O, <A as AsTensor>::Expr, <Y as Operand<<A as AsTensor>::Elem>>::Expr>,
 >;
 
-/// A loss for each classification. It has the dims `X`: those of the predictions `A` without the
-/// classes.
+/// The classification loss of the predictions `A` with the targets `I`. It has the dims `X`: those
+/// of `A` without the dim of the classes.
 pub type ClassLoss<A, I, X> = Named<
     <A as AsTensor>::Elem,
     X,
@@ -35,8 +35,8 @@ pub type ClassLoss<A, I, X> = Named<
     Unary<ops::Neg, Take<A, <I as AsTensor>::Expr>>,
 >;
 
-// `self` and the bound of the targets are written on each line and not in the macro, because rustc
-// quotes them from here.
+// `self` and the bound of the targets are written on each line of the invocation and not in the
+// macro, because rustc quotes the place where they are written.
 macro_rules! losses {
     ($($(#[$doc:meta])* $method:ident($this:ident, target) $op:ident [$($target:tt)*] [$bound:ident];)*) => {$(
         $(#[$doc])*
@@ -57,10 +57,10 @@ fn elementwise<O, A: AsTensor, Y: Operand<A::Elem>>(op: O, predictions: A, targe
 
 /// Losses of predictions `x` with the targets `y`.
 ///
-/// The methods do not reduce over examples: each yields one loss per prediction. Reduce them with
-/// `.mean(Batch)` or `.sum(Batch)`. The classification losses,
+/// The methods do not reduce over examples: each yields one loss per prediction. Reduce the losses
+/// with `.mean(Batch)` or `.sum(Batch)`. The classification losses,
 /// [`cross_entropy`](Losses::cross_entropy), [`cross_entropy_with`](Losses::cross_entropy_with) and
-/// [`nll_loss`](Losses::nll_loss), have the dims of `x` without the classes. The others are
+/// [`nll_loss`](Losses::nll_loss), have the dims of `x` without that of the classes. The others are
 /// computed element by element, in the pass that reduces them, and have the dims of `x`. For one
 /// loss per example, reduce over its features: `.mean(Feat)`, or `.sum(Class)` for
 /// [`kl_div_loss`](Losses::kl_div_loss).
@@ -93,12 +93,14 @@ pub trait Losses: Computable {
         /// For logits, use [`bce_with_logits_loss`](Losses::bce_with_logits_loss), which needs no
         /// such limit.
         bce_loss(self, target) Bce [Y: Subset<Self::Elem, Self::Dims>] [Real];
-        /// [`bce_loss`](Losses::bce_loss) of `sigmoid(x)`, `ln(1 + e^x) - x * y`, computed without
-        /// loss of precision where the sigmoid is near 0 or 1.
+        /// [`bce_loss`](Losses::bce_loss) of `sigmoid(x)`, but without its limit:
+        /// `ln(1 + e^x) - x * y`, computed without loss of precision where the sigmoid is near 0 or
+        /// 1.
         bce_with_logits_loss(self, target) BceWithLogits [Y: Subset<Self::Elem, Self::Dims>] [Real];
-        /// `y * (ln(y) - x)`, and 0 where `y` is 0, for logarithms of probabilities `x` and
-        /// probabilities `y`. `.sum(Class)` is the Kullback-Leibler divergence of the distributions
-        /// over `Class`: S. Kullback, R. A. Leibler, 1951, "On information and sufficiency".
+        /// `y * (ln(y) - x)`, and 0 where `y` is 0 and `x` is not NaN. `x` are logarithms of
+        /// probabilities, and `y` are probabilities. `.sum(Class)` is the Kullback-Leibler
+        /// divergence of the distributions over `Class`: S. Kullback, R. A. Leibler, 1951, "On
+        /// information and sufficiency".
         kl_div_loss(self, target) KlDiv [Y: Subset<Self::Elem, Self::Dims>] [Real];
     }
 

@@ -23,9 +23,9 @@ use twins::panicking_twin;
 pub struct Normalized<T, S: Dims, X: Dims, R: Rank = Rank0> {
     /// The normalised elements.
     pub output: Named<T, S, R>,
-    /// The mean over the dims.
+    /// The mean over the normalised dims.
     pub mean: Named<T, X, R>,
-    /// The population variance over the dims.
+    /// The population variance over the normalised dims.
     pub var: Named<T, X, R>,
 }
 
@@ -60,7 +60,8 @@ pub type ScaledAndShifted<A, G, B> = Named<
 /// Normalisations. They run immediately, except for
 /// [`batch_norm_with`](Normalization::batch_norm_with). Apply a learnt scale and bias with ordinary
 /// operators: `x.layer_norm(Feat, 1e-5) * &weight + &bias` fuses with later operations.
-/// [`layer_norm_affine`](Normalization::layer_norm_affine) applies them in the same pass.
+/// [`layer_norm_affine`](Normalization::layer_norm_affine) can apply them in the pass that
+/// normalises.
 ///
 /// The usual normalisations differ in their dims:
 ///
@@ -72,8 +73,8 @@ pub type ScaledAndShifted<A, G, B> = Named<
 /// | batch norm, training | `x.batch_norm((Batch, H, W), eps)` |
 /// | batch norm, inference | `x.batch_norm_with(&mean, &var, eps)` |
 pub trait Normalization: AsTensor {
-    /// `(x - mean) / sqrt(var + eps)`, with the mean and the population variance over dims.
-    #[panicking_twin("so is a negative `eps`")]
+    /// `(x - mean) / sqrt(var + eps)`, with the mean and the population variance over `dims`.
+    #[panicking_twin("so is an `eps` that is negative or NaN")]
     #[doc(alias = "instance_norm")]
     fn try_layer_norm<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
@@ -88,10 +89,11 @@ pub trait Normalization: AsTensor {
     }
 
     /// `(x - mean) / sqrt(var + eps) * gain + bias`: [`layer_norm`](Normalization::layer_norm) over
-    /// dims, then a learnt scale and offset.
+    /// `dims`, then a learnt gain and bias.
     ///
     /// `gain` and `bias` can have any dims of `x`, or be single numbers. If all their dims are in
-    /// `dims`, this is one pass over memory. If they have dims that `x` lacks, write
+    /// `dims`, and no gradient or recorded function traces an operand, `gain` and `bias` are
+    /// applied in the pass that normalises. If they have dims that `x` lacks, write
     /// `x.layer_norm(..) * gain + bias`.
     ///
     /// ```
@@ -103,7 +105,7 @@ pub trait Normalization: AsTensor {
     /// let y = x.layer_norm_affine(Feat, 0.0, &gain, &bias);
     /// assert_eq!(y.order((Row, Feat)), ndarray::array![[-1.0, 15.0], [1.0, -5.0]]);
     /// ```
-    #[panicking_twin("so is a negative `eps`")]
+    #[panicking_twin("so is an `eps` that is negative or NaN")]
     #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of the first ones
     fn try_layer_norm_affine<D, X, G: Subset<Self::Elem, Self::Dims>, B: Subset<Self::Elem, Self::Dims>>(
         self,
@@ -123,8 +125,8 @@ pub trait Normalization: AsTensor {
         scaled_and_shifted(self, dims, eps, gain, bias)
     }
 
-    /// `x / sqrt(mean of x^2 + eps)`, with the mean over dims.
-    #[panicking_twin("so is a negative `eps`")]
+    /// `x / sqrt(mean of x^2 + eps)`, with the mean over `dims`.
+    #[panicking_twin("so is an `eps` that is negative or NaN")]
     fn try_rms_norm<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dims: D,
@@ -168,7 +170,7 @@ pub trait Normalization: AsTensor {
         lines.along(len, Standardize(eps))
     }
 
-    /// Like [`layer_norm`](Normalization::layer_norm), and also returns the mean and the variance.
+    /// Like [`layer_norm`](Normalization::layer_norm), but also returns the mean and the variance.
     /// For batch normalisation in training, `dims` are the batch and all other dims except the
     /// channels.
     #[panicking_twin("so are a negative `eps`, and a single value for each channel")]

@@ -35,8 +35,9 @@ use twins::panicking_twin;
 ///
 /// `size` is the size of the window, and `steps` says how it moves, as in a
 /// [convolution](crate::operators::nn::conv::conv). [`max_pool`](Pooling::max_pool) and
-/// [`avg_pool_without_padding`](Pooling::avg_pool_without_padding) ignore padding. The others count
-/// it as 0. Padding of more than half a window is an error.
+/// [`avg_pool_without_padding`](Pooling::avg_pool_without_padding) ignore padding.
+/// [`avg_pool`](Pooling::avg_pool) and [`norm_pool`](Pooling::norm_pool) count it as 0. Padding of
+/// more than half a window is an error.
 ///
 /// ```text
 /// x.max_pool((H, W), 2, &Window::new().stride(2))       halves H and W
@@ -80,8 +81,7 @@ pub trait Pooling: Computable {
     }
 
     /// The mean of each window without its padding, like PyTorch's
-    /// `avg_pool2d(count_include_pad=False)`. For each padded dim, the result is rounded once more
-    /// than that of [`avg_pool`](Pooling::avg_pool).
+    /// `avg_pool2d(count_include_pad=False)`. The result is rounded once more for each padded dim.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -130,7 +130,8 @@ pub trait Pooling: Computable {
     }
 
     /// The means of a given number of parts of each dim. The parts have nearly equal sizes, and may
-    /// overlap: `out[i] = mean of x[floor(i * n / size) .. ceil((i + 1) * n / size)]`.
+    /// overlap: `out[i] = mean of x[floor(i * n / size) .. ceil((i + 1) * n / size)]` for `size`
+    /// parts of a dim of `n` elements.
     #[panicking_twin("so is pooling a dim of size 0")]
     fn try_adaptive_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
         self,
@@ -162,7 +163,7 @@ pub trait Pooling: Computable {
 
 impl<A: Computable> Pooling for A {}
 
-/// The elements in the padding.
+/// The value of the elements in the padding, and whether they count.
 enum Around<T> {
     /// Ignored: the reduction never chooses them, or the caller corrects the result. A window must
     /// contain other elements.
@@ -212,11 +213,11 @@ fn of_counted<T: Analytic, S: Dims, R: Rank>(
     Ok(means)
 }
 
-/// Whether one of `positions` windows, `stride` apart, holds only the `padding` before or after the
-/// `own` elements.
+/// Whether one of `positions` windows, `stride` apart, contains none of the `own` elements, which
+/// follow `padding` others.
 ///
-/// The first position of such a window at or after the start of the axis is already past the end of
-/// the axis. (The last position is never before the start, because padding is at most half a
+/// The first element of such a window that is not in front of the `own` elements is already behind
+/// them. (Each window has an element not in front of them, because padding is at most half a
 /// window.)
 fn misses(own: usize, padding: usize, positions: usize, stride: usize, dilation: usize) -> bool {
     (0..positions).map(|at| at * stride).take_while(|&start| start < padding || own == 0).any(|start| {
@@ -271,9 +272,9 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
         // With more than half a window of padding, some windows could hold only padding.
         if padding > size.at(at).saturating_sub(1).saturating_mul(steps.dilation.at(at)).div_ceil(2) {
             let what = format!(
-                "windows along dim `{}`: the padding {padding} is more than half of the window of {}",
+                "windows along dim `{}`: the padding {padding} is more than half of the window, which spans {} elements",
                 dim.name,
-                size.at(at)
+                steps.span(at, size.at(at))
             );
             return Err(DimError::Shape { what });
         }
@@ -324,7 +325,7 @@ where
     fused::<Windowed<S>, R, _, WindowPositions, S, Q>(&windows, &shape, reducer, Empty::Allowed)
 }
 
-/// Splits each dim into parts and reduces each part with a step, one dim after the other.
+/// Splits each dim into parts and reduces each part, with one step for each dim.
 #[track_caller]
 fn adaptive<A: Computable, K: StepKind + Clone>(
     tensor: A,

@@ -78,8 +78,8 @@ where
     type Out = <X as Union<SetNamed<L>>>::Out;
 }
 
-/// New names for the dims `Old` of a tensor with the dims `S` and the other dims `X`. They are
-/// [`NewDims`], one for each of `Old`, with the same static size and role.
+/// New names for the dims `Old` of a tensor with the dims `S`, whose other dims are `X`. The names
+/// are [`NewDims`], one for each of `Old`, with a compatible static size and role.
 pub trait NamesFor<Old, S, X>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -95,7 +95,7 @@ where
     type Out = <L as NewDims<X, S>>::Out;
 }
 
-/// A tuple with one dim for each of `Old`, with the same static size and role.
+/// A tuple with one dim for each of `Old`, with a compatible static size and role.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not have a name for each of the dims `{Old}`",
     label = "expected as many dims as are renamed, at most 6"
@@ -125,12 +125,12 @@ names_each!(A P, B Q, C R, D T);
 names_each!(A P, B Q, C R, D T, E U);
 names_each!(A P, B Q, C R, D T, E U, F V);
 
-/// The first brand of the dims `L` that the set `X` has, or
+/// The first brand of the dims `L` that the set `X` has or that `L` repeats, or
 /// [`Nothing`](crate::types::set::Nothing).
 type BoundAlready<X, L> = <<X as Dims>::List as Shares<<L as DimList>::Brands>>::Found;
 
 /// A dim that the dims `P` of a tensor with the other dims `X` can be flattened into: it is not in
-/// `X`, and has the role of one of `P`.
+/// `X`, and its static size and role are compatible with those of `P`.
 pub trait WholeIn<P, X>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -52,7 +52,7 @@ pub trait Pieces<W, A>: Sized {
     fn cut(self, tensor: A, whole: W) -> Result<Self::Out, DimError>;
 }
 
-/// [`Pieces`] whose static sizes add up to the size of `W`.
+/// [`Pieces`] whose sizes add up to the size of `W`, unless a size is dynamic.
 #[diagnostic::on_unimplemented(
     message = "`{W}` cannot be split into `{Self}`",
     label = "expected a tuple of 2 to 6 new dims to replace `{W}`, which must be a dim of the tensor"

@@ -71,7 +71,7 @@ pub(super) fn sliced<A: Computable>(
     // If there is a second element, the step to it is within the dim. Otherwise the step is not
     // used, and may not fit into `isize`.
     let step = if len > 1 || step == 1 { step as isize } else { 0 };
-    // A local dim keeps the size of the whole dim.
+    // The size that a local dim remembers is that of the whole dim, so it need not equal `len`.
     dim.resized().unify(len, None)?;
     let along = Along { offset, inner: Some(inner), terms: term(dim.key(), step, Some(len)) };
     Ok(Named::from_expr(Remap::new(tensor.expr, dim.key(), along)))

@@ -56,8 +56,8 @@ impl<'de> Deserialize<'de> for SavedProgram {
     }
 }
 
-/// Writes the version of the format, the program, and a result of it. Axes of the result that have
-/// no static size are written with size 0.
+/// Writes the version of the format, the program, and a result of the program. Axes of the result
+/// that have no static size are written with size 0.
 ///
 /// Layers and optimizers do not implement the traits of `serde`. If such a value is a result, save
 /// [`Program::to_saved`] instead.
@@ -83,7 +83,7 @@ impl<'de> Deserialize<'de> for SavedProgram {
 ///
 /// # Errors
 ///
-/// Returns an error that names the operation if a step calls a user-defined function.
+/// Returns an error if the program [cannot be saved](Program::to_saved).
 impl<In, Out: Parameters + Serialize> Serialize for Program<In, Out> {
     fn serialize<F: Serializer>(&self, serializer: F) -> Result<F::Ok, F::Error> {
         let failed = |error: DimError| serde::ser::Error::custom(error);

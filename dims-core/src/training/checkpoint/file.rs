@@ -1,4 +1,4 @@
-//! A file in any of the formats.
+//! A checkpoint file in either format.
 
 use crate::file::safetensors::SafetensorsReader;
 use crate::file::{Entry, FileError};

@@ -1,4 +1,4 @@
-//! `.npz` archives of tensors, and text as arrays of bytes.
+//! Checkpoints in `.npz` archives, in which each text is an array of bytes.
 
 use crate::file::{Entry, FileError, npy, npz};
 use alloc::string::{String, ToString};
@@ -12,8 +12,8 @@ pub(super) struct Archive {
 }
 
 impl Archive {
-    /// Whether these are the first bytes of an archive. A safetensors file cannot start with them:
-    /// they would be the length of its header, and too large.
+    /// Whether a file with these bytes begins like an archive. A safetensors file cannot begin like
+    /// this: it begins with the length of its header, which would be too large.
     pub(super) fn is_begun_by(bytes: &[u8]) -> bool {
         matches!(*bytes, [b'P', b'K', 3, 4, (1..), ..] | [b'P', b'K', 5, 6, ..])
     }

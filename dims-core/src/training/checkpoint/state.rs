@@ -28,7 +28,7 @@ pub(super) enum StateKind {
     Master,
 }
 
-/// Reads the tensors under a name, one for each parameter that has taken a step.
+/// Reads one kind of state, under a name, for each parameter that has taken a step.
 pub(super) struct StateReader<'r, B> {
     pub(super) file: &'r File<B>,
     pub(super) name: &'r str,
@@ -37,15 +37,15 @@ pub(super) struct StateReader<'r, B> {
     pub(super) along: StateWalk<'r>,
     /// The parameters that have taken fewer steps than the optimizer, and their numbers of steps.
     pub(super) behind: &'r [(String, u64)],
-    /// The tensors of the file that were read.
+    /// The names that the state of the parameters has in the file. Other tensors are left over.
     pub(super) taken: BTreeSet<String>,
     /// The mismatches.
     pub(super) faults: &'r mut Vec<Fault>,
 }
 
 impl<B: AsRef<[u8]>> StateReader<'_, B> {
-    /// The state of a parameter of `T`, with elements of `W` and these axes. `Ok(None)` if it is
-    /// optional and the file lacks it.
+    /// The state of a parameter with elements of `T`. The state has elements of `W` and these axes.
+    /// `Ok(None)` if it is optional and the file lacks it.
     fn found<T: Element, W: StateElem>(
         &self,
         name: &str,

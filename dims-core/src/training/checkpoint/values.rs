@@ -59,7 +59,7 @@ macro_rules! stored_types {
     };
 }
 
-/// The type to which `f32` and `f64` are converted.
+/// The type in which elements of `f32` and `f64` are stored.
 #[derive(Clone, Copy)]
 pub(super) enum StoredFloats {
     Same,
@@ -182,13 +182,13 @@ fn axes_of(keys: &[DimKey], sizes: &[usize]) -> String {
     format!("({})", dims.chain(rest).collect::<Vec<_>>().join(", "))
 }
 
-/// A tensor that the file lacks.
+/// The fault for a tensor that the file lacks.
 pub(super) fn missing<T: Element>(name: String, keys: &[DimKey], sizes: &[usize]) -> Fault {
     let elements = type_name::<T>().rsplit("::").next().unwrap_or_default();
     Fault::Missing { expected: format!("{elements} {}", axes_of(keys, sizes)), name }
 }
 
-/// The error for a tensor with unnamed axes, which files cannot store.
+/// The error for a tensor with positional axes, which checkpoints cannot store.
 pub(super) fn positional_axes(name: &str) -> FileError {
     FileError::Unwritable { what: format!("`{name}` has positional axes: give each of them a dim") }
 }

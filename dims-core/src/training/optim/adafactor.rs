@@ -37,8 +37,8 @@ use kernels::scalar::{CastTo, Element};
 #[cfg(feature = "std")]
 use kernels::trace::sum_of_squares;
 
-/// Adam without the mean of gradients. The second moment is factored to save memory: for a matrix
-/// of `n` times `m` elements, the state has `n + m` elements.
+/// Adam without the mean of gradients. The second moment is factored to save memory: for a large
+/// matrix of `n` times `m` elements, the moment has `n + m` elements.
 ///
 /// At step `t`, counted from 1, with `fresh = t^-decay_exponent`, and for a parameter with the
 /// factored dims `i` and `j`:
@@ -50,22 +50,23 @@ use kernels::trace::sum_of_squares;
 /// p         -= rate * max(rms(p), least_scale) / max(1, rms(u) / clipping_threshold) * u
 /// ```
 ///
-/// where `rms` is the root mean square over all elements of a parameter. All other dims are looped
-/// over.
+/// where `rms` is the root mean square over all elements of a parameter. If the parameter has more
+/// dims, the formulas for `square`, `columns` and `u` apply at each position along those.
 ///
 /// * A parameter is factored over its two largest dims, as in optax, whatever their order. If dims
-///   have the same size, those that are later in the tensor's type count as larger. The largest dim
-///   is `j`. PyTorch instead factors over the last two axes of each parameter that has at least
-///   two.
+///   have the same size, those that are declared later count as larger. The largest dim is `j`.
+///   PyTorch instead factors over the last two axes of each parameter that has at least two.
 /// * A parameter that has fewer than two dims, or whose second largest dim is smaller than
-///   [`min_dim_size_to_factor`](Adafactor::min_dim_size_to_factor) (128), is not factored:
+///   [`min_dim_size_to_factor`](Adafactor::min_dim_size_to_factor) (default 128), is not factored:
 ///   `square = (1 - fresh) * square + fresh * (g^2 + epsilon)`, and `u = g / sqrt(square)`.
 /// * With [`relative_step`](Adafactor::relative_step), `min(rate, 1 / sqrt(t))` replaces the rate
 ///   in the formula for `p`.
 /// * With [`momentum`](Adafactor::momentum), `p -= mean`, where
-///   `mean = momentum * mean + (1 - momentum) * step`, and `step` is the update above.
+///   `mean = momentum * mean + (1 - momentum) * step`, and `step` is what the formula above
+///   subtracts from `p`.
 /// * With [`weight_decay`](Adafactor::weight_decay), `p` is multiplied by `1 - rate * weight_decay`
-///   before the step. Here `rate` is the learning rate, even with `relative_step`.
+///   before the step, but after `rms(p)` is computed. Here `rate` is the learning rate, even with
+///   `relative_step`.
 ///
 /// The defaults are those of `optax.adafactor`. For `torch.optim.Adafactor`, set
 /// `min_dim_size_to_factor(1)` and `relative_step()`. PyTorch uses its epsilon as a lower bound
@@ -150,14 +151,15 @@ impl<P> Adafactor<P> {
 }
 
 settings! { Adafactor, AdafactorSettings {
-    /// At step `t`, new squares have the weight `t^-decay_exponent` in the second moment: 0 or
-    /// more, default 0.8. optax calls it `decay_rate`; PyTorch's `beta2_decay` is its negative.
+    /// At step `t`, new squares have the weight `t^-decay_exponent` in the second moment. The
+    /// exponent is 0 or more, default 0.8. optax calls it `decay_rate`; PyTorch's `beta2_decay` is
+    /// its negative.
     decay_exponent,
     /// The maximum of `rms(u)`: more than 0, default 1. If `rms(u)` is larger, `u` is scaled down
     /// to this maximum. For no limit, set it to infinity.
     clipping_threshold,
-    /// A step is multiplied by the scale of its parameter, `rms(p)`, but at least by this number: 0
-    /// or more, default 1e-3.
+    /// The least scale of a parameter: 0 or more, default 1e-3. A step is multiplied by the scale,
+    /// which is `rms(p)` or, if that is smaller, this number.
     least_scale,
     /// The decay rate of the mean of the steps: 0 or more, less than 1, default 0.
     momentum,
@@ -167,8 +169,8 @@ settings! { Adafactor, AdafactorSettings {
     /// The number added to the squares of gradients: 0 or more, default 1e-30.
     epsilon,
 } {
-    /// Limits the learning rate of step `t`, counted from 1, to `1 / sqrt(t)`. The weight decay
-    /// uses the full rate.
+    /// Limits the learning rate of step `t`, counted from 1, to at most `1 / sqrt(t)`. The weight
+    /// decay uses the full rate.
     relative_step,
     /// Maximizes: steps along the gradient instead of against it.
     maximize,
@@ -294,13 +296,13 @@ type LargestAxis = LoopVar<1, 'l', 'a', 'r', 'g', 'e', 's', 't'>;
 type AxesBetween = LoopVar<2, 'b', 'e', 't', 'w', 'e', 'e', 'n'>;
 type SecondAxis = LoopVar<3, 's', 'e', 'c', 'o', 'n', 'd'>;
 type InnerAxes = LoopVar<4, 'i', 'n', 'n', 'e', 'r'>;
-/// All elements in memory order.
+/// The one dim of all elements in memory order.
 type PlaceInMemory = LoopVar<0, 'p', 'o', 's', 'i', 't', 'i', 'o', 'n'>;
 
 /// Elements that a step changes.
 enum Changed<'e, W> {
     InPlace(&'e mut [W]),
-    /// Elements of a recorded function, which are replaced by results of steps.
+    /// Elements of a recorded function, which are replaced by results of recorded operations.
     #[cfg_attr(not(feature = "std"), allow(dead_code))]
     Recorded(&'e mut Buffer<W>),
 }
@@ -494,8 +496,8 @@ impl ParameterStep<'_> {
         Ok(())
     }
 
-    /// Updates the two moments of a factored parameter. Returns `u`, in the memory order of the
-    /// gradient.
+    /// Updates the moments `square` and `columns` of a factored parameter. Returns `u`, in the
+    /// memory order of the gradient.
     fn factored<W: StateElem>(
         &mut self,
         blocks: &FactoredBlocks,
@@ -562,7 +564,7 @@ fn set<W: StateElem>(state: &mut StateTensor, data: Buffer<W>) {
     state.name_axes();
 }
 
-/// The sum of the squares, recorded as a step.
+/// The sum of the squares, as a recorded operation.
 #[cfg(feature = "std")]
 fn squares_of<W: StateElem>(data: &Buffer<W>) -> Result<Named<f64, ()>, DimError> {
     let squares = sum_of_squares(&[data.held()], None)?;

@@ -72,7 +72,7 @@ macro_rules! adam {
             $(#[$decay])*
             weight_decay,
         } {
-            /// Divides by the root of the largest `v` so far instead of the current one.
+            /// Divides by the root of the largest `v` so far, instead of that of the current `v`.
             ///
             /// (S. J. Reddi, S. Kale, S. Kumar, 2018, "On the convergence of Adam and beyond".)
             amsgrad,
@@ -129,8 +129,8 @@ adam! {
     /// default 0.01.
 }
 
-// Not in the macro, and on one line, because rustc quotes the line if `P` does not implement
-// `Parameters`.
+// `new` is not in the macro, and its signature is on one line, because rustc quotes that line if
+// `P` does not implement `Parameters`.
 impl<P> Adam<P> {
     /// Makes an optimizer with a learning rate: a number, or a [`Schedule`].
     #[rustfmt::skip]

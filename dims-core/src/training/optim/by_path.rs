@@ -1,4 +1,5 @@
-//! The state of each parameter, by its path. Its element type may differ from the parameter's.
+//! The state of each parameter, by the parameter's path. The element type of the state may differ
+//! from the parameter's.
 
 use super::groups::{GroupSettings, ParameterGroups, learned_paths};
 use super::scalars::StepsTaken;
@@ -52,10 +53,10 @@ impl MomentLayout {
         MomentLayout { count, factored: None }
     }
 
-    /// Factors the first two moments over the [two largest axes](factored_axes), if both axes have
-    /// at least the size `least`. The first moment lacks the largest axis, the second moment the
-    /// other one. If a parameter is not factored, its first moment has all axes, and its second
-    /// moment is a scalar.
+    /// The first two moments are factors over the [two largest axes](factored_axes) of the
+    /// parameter, if both axes have at least the size `least`: the first moment lacks the largest
+    /// axis, the second moment the other one. If a parameter is not factored, its first moment has
+    /// all axes, and its second moment is a scalar. Further moments have the axes of the parameter.
     pub(super) fn factored(count: usize, least: usize) -> Self {
         MomentLayout { count, factored: Some(least) }
     }
@@ -88,11 +89,11 @@ pub(super) fn factored_axes(sizes: &[usize], least: usize) -> Option<[usize; 2]>
 pub(crate) struct ByPath {
     /// In the order in which a walk visits the parameters.
     parameters: Vec<ParameterState>,
-    /// The numbers of missed steps of parameters that are not in the list yet.
+    /// The numbers of missed steps of parameters that are not in `parameters` yet.
     missed: BTreeMap<String, u64>,
     /// Whether parameters of half precision have master weights.
     masters: bool,
-    /// Whether the only state is master weights, of parameters of half precision.
+    /// Whether the master weights of parameters of half precision are the only state.
     only_masters: bool,
     groups: ParameterGroups,
 }
@@ -105,7 +106,7 @@ pub struct ParameterState {
     /// `None` stands for 0.
     pub(super) missed: Option<StepsTaken>,
     pub(super) axes: StateAxes,
-    /// The merged settings of its groups. `None` before a step looks them up.
+    /// The merged settings of the parameter's groups. `None` until they are looked up.
     pub(super) settings: Option<GroupSettings>,
     /// Whether the elements of the state are `f64`.
     pub(super) double: bool,
@@ -205,8 +206,8 @@ impl ParameterState {
         (&mut self.moments, self.master.as_mut())
     }
 
-    /// Prepares the state for a step of a tensor: its moments, and its master weights if `master`
-    /// is `true`.
+    /// Prepares the state for a step of a tensor. Makes the missing moments and, for a tensor of
+    /// half precision, the master weights, or drops these if `master` is `false`.
     fn prepare<T: Element, S: Dims, R: Rank>(
         &mut self,
         tensor: &Named<T, S, R>,
@@ -338,7 +339,7 @@ impl ByPath {
         !self.parameters.is_empty() && self.parameters.iter().all(|parameter| parameter.settings.is_some())
     }
 
-    /// The numbers of missed steps of parameters that are not in the list yet.
+    /// The numbers of missed steps of parameters that are not in `parameters` yet.
     pub(super) fn all_missed(&self) -> &BTreeMap<String, u64> {
         &self.missed
     }
@@ -378,7 +379,8 @@ impl ByPath {
         Ok(())
     }
 
-    /// The position of a parameter in the list. It is usually `next`.
+    /// The position of a parameter in `parameters`, which is usually `next`. `None` if it is not
+    /// there.
     fn place(&self, next: usize, path: &Path) -> Option<usize> {
         let is_of = |parameter: &ParameterState| parameter.path == *path;
         if self.parameters.get(next).is_some_and(is_of) {
@@ -392,15 +394,15 @@ impl ByPath {
 pub(crate) struct StateWalk<'s> {
     by_path: &'s mut ByPath,
     next: usize,
-    /// The number of parameters so far.
+    /// The number of parameters that [`next`](StateWalk::next) has met.
     found: usize,
     /// The number of missed steps for a parameter that is added later than the others.
     late: Option<&'s StepsTaken>,
 }
 
 impl<'s> StateWalk<'s> {
-    /// Starts at the first parameter. `steps` is the number of steps of the optimizer, which later
-    /// parameters have missed.
+    /// Starts at the first parameter. `steps` is the number of steps of the optimizer, all of which
+    /// a parameter that is added later has missed.
     pub(crate) fn new(by_path: &'s mut ByPath, steps: Option<&'s StepsTaken>) -> Self {
         let late = if by_path.parameters.is_empty() { None } else { steps };
         StateWalk { by_path, next: 0, found: 0, late }
@@ -449,8 +451,8 @@ impl<'s> StateWalk<'s> {
         &mut self.by_path.parameters[self.next - 1]
     }
 
-    /// The [prepared](StateWalk::prepare) state of the next parameter. `None` if parameters with
-    /// elements of `T` have no state.
+    /// The [prepared](StateWalk::prepare) state of the next parameter. `None` if it was not
+    /// prepared, or if parameters with elements of `T` have no state.
     pub(super) fn ready<T: Element>(&mut self, path: &Path) -> Option<&mut ParameterState> {
         if self.skips::<T>() {
             return None;

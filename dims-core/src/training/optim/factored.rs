@@ -1,4 +1,5 @@
-//! The axes of a parameter around the two over which an optimizer factors its second moment.
+//! The axes of a parameter, in memory order, around the two axes over which the second moment is
+//! factored.
 
 use super::state_tensor::AxisNumbers;
 
@@ -6,8 +7,9 @@ use super::state_tensor::AxisNumbers;
 /// for the largest axis, 2 for the axes between, 3 for the second largest axis, and 4 for the axes
 /// after both.
 pub(super) struct FactoredBlocks {
-    /// The numbers of the blocks in memory order, and their sizes in that order.
+    /// The numbers of the blocks, in memory order.
     pub(super) order: [usize; 5],
+    /// The sizes of the blocks, in memory order.
     pub(super) sizes: [usize; 5],
     /// The memory order of each of the two moments, as numbers of its own axes.
     pub(super) moments: [AxisNumbers; 2],

@@ -103,7 +103,7 @@ fn factor_within<Q: Quantity>(norm: Q, most: f64) -> Q {
 /// # Panics
 ///
 /// As for [`global_norm`], and if `most` is negative or NaN.
-#[panicking_twin(but = "returns an error where that panics")]
+#[panicking_twin(but = "returns an error where that panics, except for traced tensors")]
 pub fn try_clip_by_value<P: Parameters>(gradient: &mut P, most: f64) -> Result<(), DimError> {
     limit("clip_by_value", most)?;
     let mut limited = WithScalars(Limit(most), StepScalars::Numbers([]));
@@ -210,10 +210,10 @@ impl<P: Parameters> Accumulator<P> {
 }
 
 /// The exponential moving average of parameters: `average = decay * average + (1 - decay) * p` at
-/// each update. It starts with the first parameters. The average of parameters in half precision is
-/// kept in `f32`, and returned rounded. Everything else is copied at each update:
-/// fields with `#[parameters(state)]`, such as the running moments of a `BatchNorm`, tensors of
-/// integers and `bool`s, and constants.
+/// each update. The first update sets the average to the parameters. The average of parameters in
+/// half precision is kept in `f32`, and returned rounded. Everything that is not learned is copied
+/// at each update: fields with `#[parameters(state)]`, such as the running moments of a
+/// `BatchNorm`, tensors of integers and `bool`s, and constants.
 ///
 /// ```
 /// use typed_dims::optim::Average;
@@ -386,7 +386,7 @@ pub mod in_place {
     }
 }
 
-/// The computations of this module as programs, for an element type.
+/// The computations of this module as programs.
 #[doc(hidden)]
 pub mod programs {
     use super::{Blend, GradientSum, Limit, Scale, factor_within, share_of};
@@ -485,7 +485,8 @@ impl Visitor<0, 1> for Memories {
     }
 }
 
-/// The norm as the result of a step, if a tensor depends on inputs of a recorded function.
+/// The norm as the result of recorded operations, if a tensor depends on inputs of a recorded
+/// function.
 #[cfg(feature = "std")]
 fn recorded_norm<P: Parameters>(of: &P) -> Result<Option<Named<f64, ()>>, DimError> {
     if !is_heard() {

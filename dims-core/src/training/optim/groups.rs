@@ -56,13 +56,13 @@ impl GroupSettings {
     }
 
     /// Sets a factor for the group's rate, or for the optimizer's rate if the group does not set a
-    /// rate. It must be finite, and 0 or more.
+    /// rate. The factor must be finite, and 0 or more.
     #[must_use]
     pub fn rate_factor(self, factor: f64) -> Self {
         GroupSettings { rate_factor: Some(factor), ..self }
     }
 
-    /// Sets the weight decay of the group. It must be finite, and 0 or more.
+    /// Sets the weight decay of the group, which must be finite, and 0 or more.
     #[must_use]
     pub fn weight_decay(self, weight_decay: f64) -> Self {
         GroupSettings { weight_decay: Some(weight_decay), ..self }
@@ -138,7 +138,7 @@ impl<'p> ParameterInfo<'p> {
     }
 }
 
-/// Whether the pattern matches a name, or the name of a sub-layer that contains it.
+/// Whether the pattern matches the name of a parameter, or of a part that contains the parameter.
 pub(super) fn is_in(pattern: &str, name: &str) -> bool {
     let anywhere = pattern.strip_prefix("*.");
     let ends = name.match_indices('.').map(|(at, _)| at).chain([name.len()]);

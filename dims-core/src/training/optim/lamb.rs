@@ -14,8 +14,9 @@ use kernels::map::norms::DirectionSquares;
 /// Adam for large batches, with the length of steps scaled to the norm of the parameter. With
 /// Adam's `m` and `v`, at step `t`, counted from 1,
 /// `u = (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay * p`, then
-/// `p -= rate * |p| / |u| * u`, where `|p|` and `|u|` are the norms of all elements of a parameter.
-/// If either norm is 0, the quotient `|p| / |u|` is replaced by 1. This is `optax.lamb`.
+/// `p -= rate * |p| / |u| * u`, where `|p|` and `|u|` are the norms over all elements of a
+/// parameter. If either norm is 0 or NaN, the quotient `|p| / |u|` is replaced by 1. This is
+/// `optax.lamb`.
 ///
 /// (Y. You and others, 2020, "Large batch optimization for deep learning: Training BERT in 76
 /// minutes".)
@@ -59,7 +60,7 @@ betas! { Lamb "0.9 and 0.999" }
 settings! { Lamb, LambSettings {
     /// The number added to the denominator: 0 or more, default 1e-6.
     epsilon,
-    /// Adds this multiple of each parameter to its direction: 0 or more, default 0.
+    /// Adds this multiple of each parameter to its `u`: 0 or more, default 0.
     weight_decay,
 } {} }
 

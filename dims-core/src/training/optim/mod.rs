@@ -29,17 +29,17 @@
 //! assert!((line.offset.order(()) - 0.5).abs() < 1e-2);
 //! ```
 //!
-//! * [`Sgd`], [`Adam`], [`AdamW`], [`NAdam`], [`RAdam`], [`RmsProp`], [`Adagrad`], [`Lamb`],
-//!   [`Adafactor`] and [`Lion`] are PyTorch's and optax's optimizers of these names, with the same
-//!   defaults.
+//! * [`Sgd`], [`Adam`], [`AdamW`], [`NAdam`], [`RAdam`], [`RmsProp`] and [`Adagrad`] are PyTorch's
+//!   optimizers of these names, with the same defaults. [`Lamb`], [`Adafactor`] and [`Lion`] are
+//!   optax's.
 //! * [`group`](Optimizer::group) and [`no_decay`](Optimizer::no_decay) give some parameters another
 //!   rate or weight decay.
 //! * A step is one pass over each parameter, in place. [`Lamb`] and [`Adafactor`] need more passes,
 //!   because they compute norms and means first. Memory for the [`State`] is allocated at the first
-//!   step of each parameter. Later steps copy elements in two cases: a clone shares the elements of
-//!   the parameter, or the axes of the gradient are in a different memory order than those of its
-//!   parameter. [`Adafactor`] also allocates temporary tensors for one parameter at a time, and
-//!   [`Lamb`] an `f32` copy of a parameter in half precision without master weights.
+//!   step of each parameter. Later steps copy elements in two cases: a clone shares them, or the
+//!   axes of a parameter, its state and its gradient are not all in the same memory order.
+//!   [`Adafactor`] also allocates temporary tensors for one parameter at a time, and [`Lamb`] an
+//!   `f32` copy of a parameter in half precision without master weights.
 //! * Tensors that are not learned are unchanged: see [`Parameters`].
 //! * The state of a parameter in half precision (`f16`, `bf16`) is in `f32`. It includes *master
 //!   weights*, a copy of the parameter that takes the steps. After each step, the parameter is the
@@ -120,8 +120,8 @@ pub trait Optimizer<P: Parameters> {
     /// State is stored by the name of the parameter. A parameter that the last step did not have,
     /// as after `push` to a `Vec`, starts with a new state and counts its own steps. The state of a
     /// parameter that is gone, as after `pop`, is dropped. The name of an element of a `Vec` is its
-    /// position, so after `insert` or `remove` the elements after it continue with the state of
-    /// their new positions.
+    /// position, so after `insert` or `remove` the elements that have moved continue with the state
+    /// of their new positions.
     ///
     /// ```
     /// use typed_dims::optim::{Adam, Optimizer};
@@ -149,13 +149,14 @@ pub trait Optimizer<P: Parameters> {
     /// If a setting is out of range, such as the learning rate of this step; if the parameters and
     /// the gradient differ in the length of a `Vec`, in whether an `Option` is `None`, or in the
     /// size of a dim; if the state of a parameter does not fit it; if a frozen name or the pattern
-    /// of a group matches no parameter; or if the state does not fit into memory. On an error,
-    /// nothing is changed.
+    /// of a group matches no parameter; or if the state or a copy of elements does not fit into
+    /// memory. On an error, no parameter is changed, unless a copy of elements does not fit.
     #[panicking_twin(but = "settings and sizes that do not match are an error")]
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError>;
 
-    /// Makes the state for these parameters, with moments that are 0. Parameters that have a state
-    /// keep it, and the state of all others is dropped.
+    /// Makes the state for these parameters, with moments that are 0. Frozen parameters get no
+    /// moments yet. Parameters that have a state keep it, and the state of all other parameters is
+    /// dropped.
     ///
     /// Without this call, each step makes the state that is missing. A recorded training step needs
     /// the same state tensors in each call, so prepare the optimizer before you record the step.
@@ -181,13 +182,13 @@ pub trait Optimizer<P: Parameters> {
         unwrap(self.state_mut().prepare(parameters, moments));
     }
 
-    /// The state: moments, and the number of steps.
+    /// The state: the number of steps, the moments, and the master weights.
     fn state(&self) -> &State<P>;
 
     /// The state, mutably.
     fn state_mut(&mut self) -> &mut State<P>;
 
-    /// The name of the optimizer in messages and files: `Adam`.
+    /// The name of the optimizer in messages and files, such as `Adam`.
     fn kind(&self) -> &'static str;
 
     /// The names of the moments that the state has for each parameter.
@@ -235,8 +236,8 @@ pub trait Optimizer<P: Parameters> {
     /// `false`, each step starts from the rounded parameter, and a step of less than half the
     /// distance to the next number is lost.
     ///
-    /// If an element of the parameter differs from the rounded master, you have changed it, and the
-    /// step starts from your value.
+    /// If an element of the parameter differs from the rounded master weight, you have changed it,
+    /// and the step starts from your value.
     ///
     /// ```
     /// # #[cfg(feature = "half")] {
@@ -264,12 +265,12 @@ pub trait Optimizer<P: Parameters> {
         self
     }
 
-    /// Overrides the optimizer's settings for the parameters with these names.
+    /// Overrides the optimizer's settings for the parameters whose names match the pattern `names`.
     ///
-    /// `*` in a pattern matches any characters. A leading `*.` may match nothing: `*.bias`
-    /// matches both `bias` and `layers.3.bias`. The name of a part matches all parameters in it:
-    /// `layers.*.norm` matches `layers.3.norm.weight`. If a parameter is in several groups, each
-    /// setting comes from the last group that sets it.
+    /// `*` matches any characters, or none. A leading `*.` may match nothing: `*.bias` matches both
+    /// `bias` and `layers.3.bias`. The name of a part matches all parameters in it: `layers.*.norm`
+    /// matches `layers.3.norm.weight`. If a parameter is in several groups, each setting comes from
+    /// the last group that sets it.
     ///
     /// If no parameter matches, each step is an error.
     ///
@@ -294,8 +295,9 @@ pub trait Optimizer<P: Parameters> {
     }
 
     /// Like [`group`](Optimizer::group), for the parameters for which `is_member` returns `true`.
-    /// It is called at the first step of each parameter or in [`prepare`](Optimizer::prepare).
-    /// Later steps use the same result, until a group is added or the state is loaded.
+    /// `is_member` is called at the first step of each parameter or in
+    /// [`prepare`](Optimizer::prepare). Later steps use the same result, until a group is added or
+    /// the state is loaded. It is not an error if no parameter is a member.
     ///
     /// ```
     /// use typed_dims::optim::Sgd;

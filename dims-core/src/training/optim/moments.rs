@@ -1,10 +1,10 @@
-//! Means of gradients and of their squares, for several optimizers.
+//! Means of gradients and of their squares, and weight decay, for several optimizers.
 
 use super::settings::{at_least_0, below_1};
 use crate::error::DimError;
 use kernels::map::formula::Quantity;
 
-/// Checks the settings of an optimizer with both means.
+/// Checks the settings that all optimizers with both means have.
 pub(super) fn check_moments(
     name: &str,
     betas: (f64, f64),
@@ -17,7 +17,7 @@ pub(super) fn check_moments(
     at_least_0(name, "weight decay", weight_decay)
 }
 
-/// The gradient of the value that is minimized, plus the weight decay.
+/// The gradient of the value that is minimized, plus `weight_decay * p`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn decayed<Q: Quantity>(g: Q, p: Q, weight_decay: f64, maximize: bool) -> Q {
     g.negated_if(maximize) + p.constant(weight_decay) * p
@@ -41,7 +41,7 @@ macro_rules! betas {
     ($name:ident $default:literal) => {
         impl<P> $name<P> {
             #[doc = concat!(
-                                "Sets the decay rates of the means of `g` and of `g^2`: 0 or more, less than 1, default ", $default,
+                                "Sets the decay rates of the means of the gradient and of its square: 0 or more, less than 1, default ", $default,
                                 "."
                             )]
             #[must_use]

@@ -11,8 +11,8 @@ use core::f64::consts::E;
 use kernels::map::formula::{Formula, Quantity};
 use num_traits::Float;
 
-/// Adam with Nesterov momentum: with `u(t) = beta1 * (1 - 0.96^(t * momentum_decay) / 2)`, the
-/// product `U(t) = u(1) * .. * u(t)`, and Adam's `m` and `v`, at step `t`, counted from 1,
+/// Adam with Nesterov momentum. With Adam's `m` and `v` at step `t`, counted from 1, let
+/// `u(t) = beta1 * (1 - 0.96^(t * momentum_decay) / 2)` and `U(t) = u(1) * .. * u(t)`. Then
 /// `p -= rate * ((1 - u(t)) / (1 - U(t)) * g + u(t + 1) / (1 - U(t + 1)) * m) / (sqrt(v / (1 - beta2^t)) + epsilon)`,
 /// where `g` is the gradient. This is `torch.optim.NAdam`.
 ///
@@ -70,7 +70,7 @@ betas! { NAdam "0.9 and 0.999" }
 settings! { NAdam, NAdamSettings {
     /// The number added to the denominator: 0 or more, default 1e-8.
     epsilon,
-    /// How fast the momentum reaches `beta1`: 0 or more, default 0.004.
+    /// How fast the momentum `u(t)` approaches `beta1`: 0 or more, default 0.004.
     momentum_decay,
     /// Adds this multiple of each parameter to its gradient: 0 or more, default 0.
     weight_decay,
@@ -95,9 +95,9 @@ impl NAdamSettings {
         number(self.betas.0) * (number(1.0) - number(0.5) * falling)
     }
 
-    /// `U(t)`, in closed form: with `q = 0.96^momentum_decay`, the logarithm of
-    /// `(1 - q / 2) * .. * (1 - q^t / 2)` is the sum over `n` of `c[n] * (q^(n * t) - 1)` with
-    /// `c[n] = q^n / (1 - q^n) / (n * 2^n)`.
+    /// `U(t)`, without a loop over the steps. With `q = 0.96^momentum_decay`, it is `beta1^t` times
+    /// `(1 - q / 2) * .. * (1 - q^t / 2)`. If `q < 1`, the logarithm of this product is the sum of
+    /// `c[n] * (q^(n * t) - 1)` over `n >= 1`, where `c[n] = q^n / (1 - q^n) / (n * 2^n)`.
     fn product<Q: Quantity>(&self, step: Q) -> Q {
         // Further terms are smaller than the rounding error.
         const TERMS: i32 = 50;

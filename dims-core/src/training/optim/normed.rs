@@ -1,4 +1,5 @@
-//! Steps whose length depends on the norms of the parameter and its direction.
+//! Steps whose length depends on two norms: that of the parameter, and that of the *direction* in
+//! which the step moves the parameter.
 
 use super::State;
 use super::by_path::{MomentLayout, ParameterState, StateWalk};
@@ -41,10 +42,10 @@ use smallvec::SmallVec;
 /// has `L` scalars and changes the parameter.
 pub(super) trait Normed<const K: usize, const L: usize, const M: usize>: OfStep<K> + Decaying {
     /// The scalars of the second formula, from the scalars of the first and the norms of the
-    /// parameter and its direction.
+    /// parameter and the direction.
     fn with_norms<Q: Quantity>(&self, numbers: [Q; K], norms: [Q; 2]) -> [Q; L];
 
-    /// The squared norm of the direction, compiled in this crate.
+    /// Computes the squared norm of the direction, with loops that are compiled in this crate.
     fn direction(&self) -> &dyn DirectionSquares<K, M, 0>;
 }
 
@@ -131,7 +132,7 @@ fn with_norms<C: Normed<K, L, M>, const K: usize, const L: usize, const M: usize
     }
 }
 
-/// The norms of a parameter and of its direction.
+/// The norms of a parameter and of the direction of its step.
 fn norms<T: Element, S: Dims, R: Rank, const K: usize, const M: usize>(
     direction: &dyn DirectionSquares<K, M, 0>,
     scalars: &StepScalars<K>,
@@ -202,7 +203,7 @@ fn recorded_norms<T: Element, S: Dims, R: Rank, const K: usize, const M: usize>(
     unreachable!("recording needs the feature `std`")
 }
 
-/// The norms as results of steps.
+/// The norms in a recorded function, as tensors that recorded operations compute.
 #[cfg(feature = "std")]
 #[cold]
 fn recorded_norms<T: Element, S: Dims, R: Rank, const K: usize, const M: usize>(

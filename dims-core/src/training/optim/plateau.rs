@@ -29,11 +29,11 @@ use twins::panicking_twin;
 pub struct Plateau {
     pub(super) settings: PlateauSettings,
     pub(super) rate: Named<f64, ()>,
-    /// The best value so far; NaN before the first.
+    /// The best value so far; NaN before the first value that is not NaN.
     pub(super) best: Named<f64, ()>,
-    /// The number of consecutive values that were not better.
+    /// The number of consecutive values that were not better, without those in the cooldown.
     pub(super) worse: StepsTaken,
-    /// The number of further values that do not count as worse.
+    /// The number of values that are left in the cooldown.
     pub(super) pause: StepsTaken,
 }
 
@@ -70,7 +70,7 @@ impl Plateau {
         }
     }
 
-    /// Sets the factor by which the rate falls: 0 or more, less than 1, default 0.1.
+    /// Sets the factor that multiplies the rate at each fall: 0 or more, less than 1, default 0.1.
     #[must_use]
     pub fn factor(mut self, factor: f64) -> Self {
         self.settings.factor = factor;
@@ -85,24 +85,26 @@ impl Plateau {
         self
     }
 
-    /// Sets a relative threshold: a value is better if it is less than `best * (1 - threshold)`, or
-    /// with [`maximize`](Plateau::maximize) greater than `best * (1 + threshold)`. 0 or more,
-    /// default 1e-4.
+    /// Sets a relative threshold: a value is better if it is less than `best * (1 - threshold)` or,
+    /// with [`maximize`](Plateau::maximize), greater than `best * (1 + threshold)`. The threshold
+    /// is 0 or more, default 1e-4.
     #[must_use]
     pub fn threshold(mut self, threshold: f64) -> Self {
         (self.settings.threshold, self.settings.absolute) = (threshold, false);
         self
     }
 
-    /// Sets an absolute threshold: a value is better if it is less than `best - threshold`, or with
-    /// [`maximize`](Plateau::maximize) greater than `best + threshold`. 0 or more.
+    /// Sets an absolute threshold: a value is better if it is less than `best - threshold` or, with
+    /// [`maximize`](Plateau::maximize), greater than `best + threshold`. The threshold is 0 or
+    /// more.
     #[must_use]
     pub fn absolute_threshold(mut self, threshold: f64) -> Self {
         (self.settings.threshold, self.settings.absolute) = (threshold, true);
         self
     }
 
-    /// Sets how many values after a fall do not count as worse. Default 0.
+    /// Sets how many values after each fall do not count against the
+    /// [`patience`](Plateau::patience). Default 0.
     #[must_use]
     pub fn cooldown(mut self, values: u64) -> Self {
         self.settings.cooldown = values;
@@ -136,7 +138,7 @@ impl Plateau {
     /// If the rate or a setting is out of range. On an error, nothing is changed.
     #[panicking_twin(but = "invalid settings are an error")]
     pub fn try_observe(&mut self, value: f64) -> Result<f64, DimError> {
-        /// The rate does not fall by this little or less. (PyTorch calls it `eps`.)
+        /// If the rate would fall by this or less, it stays as it is. (PyTorch calls this `eps`.)
         const LEAST_FALL: f64 = 1e-8;
         let PlateauSettings { factor, patience, cooldown, least, .. } = self.settings;
         at_least_0("Plateau", "rate", self.rate())?;

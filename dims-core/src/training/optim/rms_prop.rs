@@ -64,7 +64,8 @@ impl<P> RmsProp<P> {
 }
 
 settings! { RmsProp, RmsPropSettings {
-    /// The decay rate of the mean of `g^2`: 0 or more, less than 1, default 0.99.
+    /// The decay rate of the mean of `g^2` and, with [`centered`](RmsProp::centered), of the mean
+    /// of `g`: 0 or more, less than 1, default 0.99.
     alpha,
     /// The number added to the denominator: 0 or more, default 1e-8.
     epsilon,
@@ -101,7 +102,7 @@ impl RmsPropSettings {
         mean + g.constant(1.0 - self.alpha) * (g - mean)
     }
 
-    /// The gradient over the root of its mean square.
+    /// The gradient over the root of `square`, which is its mean square or its variance.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn scaled<Q: Quantity>(&self, g: Q, square: Q) -> Q {
         g / (square.sqrt() + g.constant(self.epsilon))

@@ -1,4 +1,4 @@
-//! The scalars of a step as tensors without dims: counts, norms, rates.
+//! The scalars of an optimizer step as tensors without dims: counts, norms, rates.
 
 use crate::error::unwrap;
 use crate::execute::reduce::Reductions;
@@ -37,7 +37,6 @@ impl StepsTaken {
         StepsTaken(one(steps))
     }
 
-    /// The tensor.
     pub(super) fn tensor(&self) -> &Named<u64, ()> {
         &self.0
     }
@@ -47,7 +46,6 @@ impl StepsTaken {
         StepsTaken(tensor)
     }
 
-    /// The tensor, mutably.
     pub(super) fn tensor_mut(&mut self) -> &mut Named<u64, ()> {
         &mut self.0
     }
@@ -57,7 +55,7 @@ impl StepsTaken {
         is_recorded(self.0.expr.buffer())
     }
 
-    /// The number.
+    /// The count as a number.
     ///
     /// # Panics
     ///
@@ -68,7 +66,7 @@ impl StepsTaken {
         self.0.expr.all()[0]
     }
 
-    /// Adds one, saturating.
+    /// Adds one. The count saturates unless it is recorded.
     pub(super) fn add_one(&mut self) {
         if self.is_recorded() {
             self.0 = (&self.0 + 1).eval();
@@ -177,7 +175,7 @@ pub(super) struct TensorTruth<'t> {
 }
 
 impl TensorQuantity<'_> {
-    /// The tensor. It shares its memory with the one in the list.
+    /// A clone of the tensor in the list, which shares its memory.
     fn tensor(self) -> Named<f64, ()> {
         self.all.numbers.borrow()[self.at].clone()
     }

@@ -5,7 +5,8 @@ use crate::tensors::named::Named;
 use core::f64::consts::PI;
 use kernels::map::formula::Quantity;
 
-/// The learning rate of each step. A number converts to a constant schedule.
+/// The learning rate of each step. Steps are counted from 0. An `f64` or an `i32` converts to a
+/// constant schedule.
 ///
 /// A step with a rate that is negative, infinite or NaN is an error.
 ///
@@ -93,7 +94,7 @@ impl Schedule {
 
     /// From `rate` to `last` in `steps` equal steps; `last` afterwards. This is
     /// `optax.linear_schedule`. With `start_factor` as `rate` and `end_factor` as `last`, it is
-    /// `torch.optim.lr_scheduler.LinearLR` of a base rate of 1.
+    /// `torch.optim.lr_scheduler.LinearLR` for a base rate of 1.
     ///
     /// ```
     /// use typed_dims::optim::Schedule;
@@ -119,8 +120,8 @@ impl Schedule {
         Schedule::of(ScheduleShape::Polynomial { rate, last, steps, power })
     }
 
-    /// `rate`, multiplied by `factor` after each of these numbers of steps. This is
-    /// `torch.optim.lr_scheduler.MultiStepLR`. To pass a computed `Vec`, leak it: `steps.leak()`.
+    /// `rate`, multiplied by `factor` after each number of steps in `after`. This is
+    /// `torch.optim.lr_scheduler.MultiStepLR`. To pass a computed `Vec`, leak it: `after.leak()`.
     ///
     /// ```
     /// use typed_dims::optim::Schedule;
@@ -145,8 +146,9 @@ impl Schedule {
     }
 
     /// From `most / 25` up to `most` in three tenths of the steps, then down to `most / 250000`,
-    /// each along half a cosine. This is `torch.optim.lr_scheduler.OneCycleLR` with its defaults,
-    /// except that the momentum does not change.
+    /// both along half a cosine; `most / 250000` afterwards. This is
+    /// `torch.optim.lr_scheduler.OneCycleLR` with its defaults, except that the momentum does not
+    /// change.
     ///
     /// (L. N. Smith, N. Topin, 2018, "Super-convergence".)
     pub fn one_cycle(most: f64, steps: u64) -> Self {
@@ -251,7 +253,7 @@ fn period<Q: Quantity>(step: Q, first: f64, longer: f64) -> (Q, Q) {
         return (step - before * number(first), number(first));
     }
     let start = |before: Q| number(first) * ((number(longer).powf(before) - one) / number(longer - 1.0));
-    // Rounding can move the logarithm to an adjacent whole number.
+    // Because of rounding, this number of periods can be too large or too small by 1.
     let before = ((step * number((longer - 1.0) / first) + one).ln() / number(longer).ln()).floor();
     let before = Q::choose(start(before + one).is_at_most(step), before + one, before);
     let before = Q::choose(step.is_less(start(before)), before - one, before);

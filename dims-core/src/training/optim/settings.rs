@@ -44,7 +44,7 @@ macro_rules! decaying {
 }
 pub(super) use decaying;
 
-/// Checks for a finite number that is 0 or more.
+/// Checks that a setting is finite, and 0 or more.
 pub(super) fn at_least_0(of: &str, setting: &str, value: f64) -> Result<(), DimError> {
     within(is_at_least_0(value), of, setting, value, AT_LEAST_0)
 }
@@ -57,22 +57,22 @@ pub(super) fn is_at_least_0(value: f64) -> bool {
     value >= 0.0 && value.is_finite()
 }
 
-/// Checks for a decay rate: 0 or more, and less than 1.
+/// Checks that a setting is 0 or more, and less than 1.
 pub(super) fn below_1(of: &str, setting: &str, value: f64) -> Result<(), DimError> {
     within((0.0..1.0).contains(&value), of, setting, value, "it must be 0 or more, and less than 1")
 }
 
-/// Checks for a number from 0 to 1.
+/// Checks that a setting is a number from 0 to 1.
 pub(super) fn up_to_1(of: &str, setting: &str, value: f64) -> Result<(), DimError> {
     within((0.0..=1.0).contains(&value), of, setting, value, "it must be between 0 and 1")
 }
 
-/// Checks for a limit: 0 or more, possibly infinite.
+/// Checks that a limit is 0 or more. It may be infinite.
 pub(super) fn limit(of: &str, value: f64) -> Result<(), DimError> {
     within(value >= 0.0, of, "limit", value, "it must be 0 or more")
 }
 
-/// Checks that a number is within the range that the text describes.
+/// Returns an error unless `is_within` is `true`. `range` describes the numbers that are allowed.
 pub(super) fn within(
     is_within: bool,
     of: &str,

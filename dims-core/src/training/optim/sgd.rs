@@ -54,7 +54,7 @@ impl<P> Sgd<P> {
 settings! { Sgd, SgdSettings {
     /// The share of the velocity that is kept at each step: 0 or more, default 0.
     momentum,
-    /// Scales each gradient except the first by `1 - dampening`:
+    /// With [`momentum`](Sgd::momentum), scales each gradient except the first by `1 - dampening`:
     /// `velocity = momentum * velocity + (1 - dampening) * g`. From 0 to 1, default 0.
     dampening,
     /// Adds this multiple of each parameter to its gradient: 0 or more, default 0.
@@ -86,7 +86,7 @@ impl SgdSettings {
         (self.momentum != 0.0, self.dampening != 0.0)
     }
 
-    /// The step along a velocity.
+    /// The parameter after a step along its new velocity, and this velocity.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn along<Q: Quantity>(&self, rate: Q, p: Q, velocity: Q, g: Q) -> [Q; 2] {
         let step = if self.nesterov { g + p.constant(self.momentum) * velocity } else { velocity };

@@ -53,6 +53,10 @@ impl<P: Parameters> State<P> {
 
     /// The number of steps taken, read from [`step_count`](State::step_count). It saturates at
     /// `u64::MAX`.
+    ///
+    /// # Panics
+    ///
+    /// If the tensor depends on inputs of a recorded function.
     #[track_caller]
     pub fn steps(&self) -> u64 {
         self.steps.get()
@@ -71,7 +75,7 @@ impl<P: Parameters> State<P> {
 
     /// The number of steps that a parameter has taken. Steps while it was frozen, or before it was
     /// added, do not count. For a name without a state, this is the number of steps of the
-    /// optimizer.
+    /// optimizer, unless [`restore_steps_of`](State::restore_steps_of) has set another number.
     ///
     /// ```
     /// use typed_dims::optim::{Adam, Optimizer};
@@ -90,15 +94,15 @@ impl<P: Parameters> State<P> {
         self.steps().saturating_sub(self.by_path.missed(parameter))
     }
 
-    /// The names and the steps of the parameters that have taken fewer steps than the optimizer.
+    /// The parameters that have taken fewer steps than the optimizer: names and numbers of steps.
     #[cfg(feature = "safetensors")]
     pub(crate) fn behind(&self) -> impl Iterator<Item = (String, u64)> {
         let behind = self.by_path.parameters().iter().filter(|parameter| parameter.missed() > 0);
         behind.map(|parameter| (parameter.name(), self.steps().saturating_sub(parameter.missed())))
     }
 
-    /// The state of each parameter. Empty before the first step, unless the optimizer was prepared
-    /// or its state loaded.
+    /// The state of each parameter. Empty before the first step and after
+    /// [`restore`](State::restore), unless the optimizer was prepared or its state loaded.
     pub fn parameters(&self) -> &[ParameterState] {
         self.by_path.parameters()
     }
@@ -126,8 +130,8 @@ impl<P: Parameters> State<P> {
         self.by_path.restore(by_path);
     }
 
-    /// Sets the number of steps that a parameter has taken, up to the number of the optimizer's
-    /// steps.
+    /// Sets the number of steps that a parameter has taken. The maximum is the number of steps of
+    /// the optimizer.
     pub fn restore_steps_of(&mut self, parameter: &str, steps: u64) {
         self.by_path.set_missed(parameter, self.steps().saturating_sub(steps));
     }

@@ -27,7 +27,7 @@ use kernels::trace::{Held, reordered};
 use smallvec::SmallVec;
 
 /// A tensor of an optimizer's state for a parameter. It has the dims and sizes of the parameter;
-/// moments of [`Adafactor`](super::Adafactor) lack some of them. Its elements are `f64` for a
+/// moments of [`Adafactor`](super::Adafactor) can lack some dims. Its elements are `f64` for a
 /// parameter of `f64`, and `f32` for all others.
 #[derive(Clone, Debug)]
 pub struct StateTensor {
@@ -56,7 +56,7 @@ impl DimKeys {
         &self.0
     }
 
-    /// Whether a set has these dims.
+    /// Whether `others` are the same dims in the same order.
     fn are(&self, others: &[DimKey]) -> bool {
         let own = self.as_slice();
         core::ptr::eq(own, others)
@@ -233,12 +233,11 @@ impl StateTensor {
         self.axes.keys.as_slice()
     }
 
-    /// The axes.
     pub(super) fn axes(&self) -> &StateAxes {
         &self.axes
     }
 
-    /// The size of each dim, then those of the positional axes.
+    /// The sizes of the dims, then those of the positional axes.
     pub fn sizes(&self) -> &[usize] {
         &self.axes.sizes
     }
@@ -295,7 +294,7 @@ impl StateTensor {
         if self.order[..] == *order {
             return Ok(());
         }
-        // The axes, numbered in the requested order.
+        // From here on, the axes are numbered in the requested order.
         let sizes: AxisNumbers = order.iter().map(|&axis| self.axes.sizes[axis]).collect();
         let number = |axis: &usize| order.iter().position(|own| own == axis).expect("it has each axis once");
         let stored: AxisNumbers = self.order.iter().map(number).collect();
@@ -370,7 +369,7 @@ impl StateTensor {
         self.name_axes();
     }
 
-    /// The elements as one line, in the order of the axes, the last one fastest.
+    /// The elements as one line, in the order of the axes, the last axis fastest.
     pub(super) fn line(&self) -> Result<StateLine, DimError> {
         Ok(match &self.elements {
             StateElements::F32(data) => StateLine::F32(flat(self.in_line(data)?)),
@@ -403,7 +402,8 @@ impl StateTensor {
         Ok(StateTensor { axes: self.axes.clone(), order: (0..self.order.len()).collect(), elements })
     }
 
-    /// The elements in the order of the axes, the last one fastest.
+    /// The elements in the order of the axes, the last axis fastest. `None` if they have
+    /// another type.
     #[cfg(feature = "safetensors")]
     pub(crate) fn in_order_of_axes<W: StateElem>(&self) -> Option<Cow<'_, [W]>> {
         let data = W::of(&self.elements)?;
@@ -455,7 +455,8 @@ pub(super) fn sizes_of<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> impl Ite
     axes.map(|axis| axis.size)
 }
 
-/// A copy whose elements are contiguous in this order of axes. `None` if they already are.
+/// A copy of a tensor, with elements that are contiguous in this order of axes. `None` if those of
+/// `tensor` already are.
 pub(super) fn lying_otherwise<T: Element, S: Dims, R: Rank>(
     tensor: &Named<T, S, R>,
     order: &[usize],

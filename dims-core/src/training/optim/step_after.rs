@@ -32,8 +32,9 @@ enum TakenBefore {
 }
 
 impl<C: Decaying, const K: usize> StepAfter<C, K> {
-    /// The next step of the optimizer of this name. Returns an error if a learning rate or a
-    /// setting of a group is out of range.
+    /// The next step of the optimizer of this name. Returns an error if the learning rate or a
+    /// setting of a group is out of range. The learning rates of groups are not checked if the
+    /// number of steps is recorded.
     pub(super) fn new<P: Parameters>(name: &str, formula: C, state: &State<P>) -> Result<Self, DimError> {
         let (rate, after) = if state.steps.is_recorded() {
             let rate = state.rate();
@@ -68,7 +69,7 @@ impl<C: Compiled<K, M, N> + OfStep<K> + Decaying, const K: usize, const M: usize
 }
 
 impl<C: OfStep<K> + Decaying, const K: usize> StepAfter<C, K> {
-    /// Starts a parameter, with the settings of its groups.
+    /// Starts the step of a parameter, with the settings of its groups.
     pub(super) fn begin_parameter(&mut self, settings: &GroupSettings) {
         if *settings != self.settings {
             self.settings = *settings;
@@ -114,8 +115,7 @@ impl<C: OfStep<K>, const K: usize> StepAfter<C, K> {
         &self.formula
     }
 
-    /// The scalars for a parameter that takes its step number `step`, after `steps` steps of the
-    /// optimizer.
+    /// The scalars for the step number `step` of a parameter, after `steps` steps of the optimizer.
     fn of_step_by_tensors(
         &self,
         rate: &Named<f64, ()>,

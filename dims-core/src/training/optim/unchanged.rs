@@ -1,4 +1,4 @@
-//! Tensors that a step leaves as they are.
+//! Tensors that a step of an optimizer leaves as they are.
 
 use super::groups::is_in;
 use crate::grad::parameters::Path;
@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 /// Tensors that a step leaves as they are.
 #[derive(Default)]
 pub(super) struct Unchanged {
-    /// Patterns of the names of parameters, or of parts.
+    /// Patterns for the names of parameters, or of parts that contain parameters.
     pub(super) frozen: Vec<String>,
 }
 

@@ -27,8 +27,8 @@ use kernels::scalar::{Element, Real};
 use kernels::trace::{UpdatedElements, updated};
 use smallvec::SmallVec;
 
-/// A formula whose passes, with the loops over elements, are compiled in this crate. Code that is
-/// generic over the parameters is compiled in the user's crate, possibly without optimization.
+/// A formula whose [`Passes`], which loop over the elements, are compiled in this crate. Code that
+/// is generic over the parameters is compiled in the user's crate, possibly without optimization.
 pub(super) trait Compiled<const K: usize, const M: usize, const N: usize> {
     fn passes(&self) -> &dyn Passes<K, M, N>;
 }
@@ -52,7 +52,7 @@ pub(super) trait ElementStep<const K: usize, const M: usize, const N: usize> {
     fn begin(&mut self, settings: &GroupSettings) {
         let _ = settings;
     }
-    /// The formula.
+    /// The passes of the formula.
     fn passes(&self) -> &dyn Passes<K, M, N>;
     /// The scalars for parameters that have missed this number of steps.
     fn scalars(&mut self, missed: Option<&StepsTaken>) -> StepScalars<K>;
@@ -103,9 +103,9 @@ impl StepPrograms {
 }
 
 /// Changes the learned tensors of a value by a formula, except for frozen ones. The formula changes
-/// each tensor and its `M - 1` moments, which are in `kept`. If sizes differ, or a frozen name
-/// matches no parameter, this returns an error and changes no tensor. `sides` are the names of the
-/// changed value and of those in `read` for errors.
+/// each tensor and its `M - 1` moments, which are in `kept`. If sizes differ, the state does not
+/// fit, or a frozen name or the pattern of a group matches no parameter, this returns an error and
+/// changes no tensor. In errors, `sides` are the names of the changed value and of those in `read`.
 pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usize>(
     step: &mut dyn ElementStep<K, M, N>,
     changed: &mut P,
@@ -125,7 +125,8 @@ pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usi
 /// The names of the values that a step of an optimizer compares, for errors.
 pub(super) const WITH_GRADIENT: Sides = ["the parameters", "the gradient"];
 
-/// Checks that values have the same sizes, and that the names of frozen parameters exist.
+/// Checks that values have the same structure and sizes, and that each frozen name matches a
+/// parameter.
 pub(super) fn check_parameters<P: Parameters, const N: usize>(
     parameters: &P,
     others: [&P; N],
@@ -267,7 +268,8 @@ pub(super) fn lie_densely<T: Element, S: Dims, R: Rank>(
     Ok(order)
 }
 
-/// For each tensor, a copy in this order of axes, or `None` if it is stored in this order.
+/// For each tensor, a copy whose elements are contiguous in this order of axes, or `None` if those
+/// of the tensor already are.
 pub(super) fn copies_along<T: Element, S: Dims, R: Rank, const N: usize>(
     read: [&Named<T, S, R>; N],
     order: &[usize],
@@ -369,7 +371,7 @@ fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const 
     let program = formula.program(dtype);
     let held = |tensor: &Named<T, S, R>| tensor.expr.buffer().held();
     let mut operands: SmallVec<[_; 8]> = scalars.held().into_iter().collect();
-    // Without master weights, the step starts from the parameter, rounded or not.
+    // Without master weights, the step starts from the parameter itself.
     operands.push(master.as_ref().map_or_else(|| held(tensor), |master| master.held()));
     operands.extend(moments.iter().map(StateTensor::held));
     operands.extend(read.into_iter().map(held));
@@ -390,7 +392,7 @@ fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const 
     Ok(())
 }
 
-/// An array of the first slice and the others.
+/// An array of `first`, then the others.
 fn first_and<X, const M: usize>(first: X, others: impl IntoIterator<Item = X>) -> [X; M] {
     let mut all = core::iter::once(first).chain(others);
     from_fn(|_| all.next().expect("there are `M - 1` moments"))

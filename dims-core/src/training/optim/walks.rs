@@ -82,7 +82,7 @@ fn lines<const N: usize>(of: [&StateTensor; N]) -> Result<[StateLine; N], DimErr
     Ok(from_fn(|_| lines.next().expect("there is one for each")))
 }
 
-/// One part of each line, if all lines have it.
+/// What `part` returns for each line. `None` if it returns `None` for any of them.
 fn all_of<'l, X, const N: usize>(
     lines: &'l [StateLine; N],
     part: fn(&'l StateLine) -> Option<X>,

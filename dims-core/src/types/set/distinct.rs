@@ -1,7 +1,7 @@
 //! Sorting dims and finding dims that are named twice.
 //!
-//! The comparisons that sort the dims also find a dim that is named twice. No others are made,
-//! because for two generic dims rustc knows only one comparison,
+//! The comparisons that sort the dims also find a dim that is named twice. No other comparisons are
+//! made, because rustc may know only one between two generic dims,
 //! [`Before`](crate::types::brand::Before), and not the reverse one.
 
 use super::list::List;
@@ -12,8 +12,7 @@ use crate::types::condition::{Never, condition};
 use core::marker::PhantomData;
 
 condition! {
-    /// No dim of `L`, a tensor's dims, is named twice; `D` is the first one that is, or
-    /// [`Nothing`].
+    /// No dim of `L`, a tensor's dims, is named twice; `D` is one that is, or [`Nothing`].
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` is named twice in `{L}`",
         label = "each dim can be named once here",
@@ -24,7 +23,7 @@ condition! {
 
 // This impl never applies. Without it, rustc reports a violation in a function's parameter twice:
 // for the type of the parameter, and for the part of the type that names the dims. With it, the
-// violated bound is `D: Never`, and rustc reports only the type.
+// violated bound is `D: Never`, and rustc reports it only for the type of the parameter.
 #[diagnostic::do_not_recommend]
 impl<D: Never, L> OneAxisEach<D, L> for False {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -57,7 +56,7 @@ where
     type Out = <T::Out as Insert<H>>::Out;
 }
 
-/// The list `L`, or the end of a list, in which the element `D` was repeated.
+/// `L`, a list or the end of one, in which the element `D` was repeated.
 pub struct Repeated<D, L>(PhantomData<(D, L)>);
 
 /// The elements of the list `L` in canonical order. Repeated elements appear once.
@@ -70,7 +69,7 @@ pub type Once<L> = <<<L as SortOnce>::Out as SortedOnce>::Given<L> as List>::Tup
 pub trait SortedOnce {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The repeated element, or [`Nothing`].
+    /// A repeated element, or [`Nothing`].
     type Twice: MaybeDim;
     /// The list with each element once.
     type List: List;
@@ -85,8 +84,8 @@ impl SortedOnce for () {
     type Given<L: List> = L;
 }
 
-// The result is the same as if the dim had been named once, so that code that uses it gets no
-// second error.
+// `List` is the same as if the dim had been named once, so that code that uses it gets no second
+// error.
 impl<D: MaybeDim, L: List> SortedOnce for Repeated<D, L> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Twice = D;
@@ -110,7 +109,7 @@ where
 pub trait Insert<H> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The list with the element. It ends in [`Repeated`] if it already had the element.
+    /// The list with the element. It ends in [`Repeated`] if an element is repeated.
     type Out;
 }
 
@@ -139,7 +138,7 @@ where
     type Out = <Compare<H, G> as InsertStep<H, G, T>>::Out;
 }
 
-/// Inserts `H` before or after `G`.
+/// Inserts `H` before `G` or into `T`, or marks it as [`Repeated`] if it is `G`.
 pub trait InsertStep<H, G, T> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -159,9 +158,9 @@ impl<H, G, T: Insert<H>> InsertStep<H, G, T> for Greater {
     type Out = (G, T::Out);
 }
 
-// As everywhere, equal keys of two different types do not compile.
+// Two different types with the same key do not compile.
 #[diagnostic::do_not_recommend]
-impl<H, T> InsertStep<H, H, T> for Equal {
+impl<H, T: SortedOnce> InsertStep<H, H, T> for Equal {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = Repeated<H, (H, T)>;
+    type Out = Repeated<H, (H, T::List)>;
 }

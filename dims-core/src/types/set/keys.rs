@@ -19,8 +19,8 @@ pub struct DimKey {
     pub name: &'static str,
     /// The static size, if there is one.
     pub fixed: Option<usize>,
-    /// The name of its role and of the roles that it refines. Empty if it has no role or the key
-    /// was not made from a type.
+    /// The name of the dim's role and of the roles that this role refines. Empty if the dim has no
+    /// role or the key was not made from a type.
     pub roles: &'static [&'static str],
 }
 
@@ -231,8 +231,8 @@ impl Keys {
         i == others.len
     }
 
-    /// Whether the keys are in the order of a set, the order of declaration. `dims!` gives each dim
-    /// a number that grows with its key.
+    /// Whether the keys are in the order of a set. `dims!` gives each dim an id that grows with its
+    /// key; dims behind a `Rest` come last.
     #[cfg(any(feature = "safetensors", test))]
     pub(crate) const fn is_sorted(&self) -> bool {
         let mut i = 1;

@@ -1,12 +1,13 @@
 //! Sets of dims as flat tuples, `(Batch, Seq)`, and operations on them.
 //!
-//! Users write flat tuples; the recursion needs nested pairs, `(Batch, (Seq, ()))`. [`Dims::List`]
-//! converts to pairs and [`list::List::Tuple`] back. A set is canonical when it is sorted by key;
-//! [`SetOf`] sorts the tuples that users write.
+//! Users write flat tuples; the operations recurse on nested pairs, `(Batch, (Seq, ()))`.
+//! [`Dims::List`] converts to pairs and [`list::List::Tuple`] back. A set is canonical when it is
+//! sorted by key; [`SetOf`] sorts the tuples that users write.
 //!
-//! The operations never fail. If a dim is missing, they yield that dim in place of [`Nothing`], and
-//! the trait that carries the message ([`Bound`], [`NamedOnce`]) is implemented only for [`True`].
-//! So a mistake gives one error, in the user's terms, and no follow-up errors.
+//! An operation does not fail if a dim is missing or is named twice. It yields that dim, or
+//! [`Nothing`] if there is no mistake. The trait that carries the message ([`Bound`],
+//! [`NamedOnce`]) is required of the result's [`NoDim`], and is implemented only for [`True`]. So a
+//! mistake gives one error, in the user's terms, and no follow-up errors.
 
 pub mod distinct;
 pub mod keys;
@@ -47,7 +48,8 @@ pub trait Dims {
     /// Sizes and strides of the dims, in the order of the set.
     #[doc(hidden)]
     type Axes: AxisBlock;
-    /// The same set with `Rest<B>` at its end, where it sorts.
+    /// The same set with `Rest<B>` at its end, where it sorts. A tuple of 26 elements has no
+    /// room for it and stays as it is.
     #[doc(hidden)]
     type Sealed<B: Dims>: Dims;
     /// The dims' keys, for use at run time.
@@ -77,7 +79,7 @@ where
     type Set = <<D::Sorted as SortedOnce>::List as List>::Tuple;
 }
 
-/// The first dim that is named twice in `D`, or [`Nothing`].
+/// A dim that is named twice in `D`, or [`Nothing`].
 type Repetition<D> = <<D as Sortable>::Sorted as SortedOnce>::Twice;
 
 /// A tuple of dims whose order rustc knows.
@@ -97,12 +99,13 @@ pub trait Sortable {
 #[diagnostic::do_not_recommend]
 impl<D: Dims<List: SortOnce<Out = Out>>, Out: SortedOnce> Sortable for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    // A parameter of the impl: with projections, the errors would be about `D::List` instead of
-    // `D`.
+    // `Out` is a parameter of the impl, because with a projection in its place, the errors would be
+    // about `D::List` instead of `D`.
     type Sorted = Out;
 }
 
-/// A set of dims as a tensor has it: each dim once, in order of declaration. A set inferred from a
+/// A set of dims as a tensor has it: each dim once, sorted. Dims of one `dims!` are in order of
+/// declaration, primes come after all other dims, and a `Rest` comes last. A set inferred from a
 /// `Tensor<T, ..>` is sorted; one written out might not be.
 pub trait Sorted: Dims {
     #[doc(hidden)]
@@ -152,7 +155,7 @@ condition! {
 }
 
 condition! {
-    /// A new dim is not yet in the set `S`; `D` is the dim if it is, or [`Nothing`].
+    /// None of the new dims is already in the set `S`; `D` is the first that is, or [`Nothing`].
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` is already bound in a tensor with dims `{S}`",
         label = "this tensor has `{D}` already: choose another name"

@@ -1,7 +1,8 @@
-//! Lists of dims in the order of axes: finding and replacing elements.
+//! Lists of dims in the order of axes: finding, replacing and removing elements.
 //!
-//! As with sets of dims, nothing here fails: a mistake yields a type-level boolean, and a trait
-//! with a message is implemented only for `True`, or only for `False`.
+//! As with sets of dims, a mistake does not make these operations fail: they yield a type-level
+//! boolean or a dim, and a trait with a message is implemented only for `True`, or only for
+//! `False`.
 
 use super::list::{List, NestedPairs};
 use super::{Bool, Bound, Dims, False, MaybeDim, NamedOnce, NoDim, NotYetBound, Nothing, Satisfies, True};
@@ -27,7 +28,7 @@ where
 pub trait InPlaceOf<A, L>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The axes afterwards.
+    /// The axes after the replacement.
     type Axes: Dims;
 }
 impl<P, A, L> InPlaceOf<A, L> for P
@@ -47,14 +48,15 @@ where
     type Axes = <Replaced<L, A, P::Brands> as List>::Tuple;
 }
 
-/// The list `L` with the dim `A` replaced by the dims `B` (as nested pairs).
+/// The dims `L` as nested pairs, with the dim `A` replaced by the dims `B`, also nested pairs.
 pub type Replaced<L, A, B> = <<L as Dims>::List as DividesInto<<A as DimRef>::Brand, B>>::Out;
 
 /// The condition `V` if the dim `A` is one of the axes `L`, otherwise [`True`].
 type AxisImplies<L, A, V> =
     <<<L as Dims>::List as DividesInto<<A as DimRef>::Brand, ()>>::Holds as Bool>::Implies<V>;
 
-/// The first brand of the dims `P` that is an axis of `L` other than `A`, or [`Nothing`].
+/// The first brand of the dims `P` that is an axis of `L` other than `A` or that `P` repeats;
+/// otherwise [`Nothing`].
 type AxisBeside<L, A, P> = <Replaced<L, A, ()> as Shares<<P as DimList>::Brands>>::Found;
 
 /// The condition that an element is the brand `D`.
@@ -70,8 +72,8 @@ where
     type Holds = <<A::Key as CompareKeys<D::Key>>::Out as Satisfies<OfTypes<A, D>>>::Holds;
 }
 
-/// The condition that two keys are those of the same type. It is a condition on the result of
-/// comparing the keys of `A` and `D`.
+/// The condition that `A` and `D` are the same type. It applies to the result of comparing their
+/// keys.
 pub struct OfTypes<A, D>(PhantomData<(A, D)>);
 
 // Two different dims or roles with the same key do not compile.
@@ -118,7 +120,7 @@ where
 /// The first brand that the dims `P` name twice, or [`Nothing`].
 pub type NamedTwice<P> = <() as Shares<<P as DimList>::Brands>>::Found;
 
-/// A list without the brands of another one.
+/// A list from which the brands `B` can be removed; those that it lacks are ignored.
 pub trait Minus<B> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -215,11 +217,11 @@ impl<X: Satisfies<Is<B>>, T: StartsWith<BT>, B, BT> StartsWith<(B, BT)> for (X, 
     type Holds = <X::Holds as Bool>::And<T::Holds>;
 }
 
-/// A list that must have the brand `W`.
+/// A list in which the brands `B` can replace the brand `W`.
 pub trait DividesInto<W, B> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The list with the brands `B` in place of `W`.
+    /// The list with the brands `B` in place of `W`, unchanged if it lacks `W`.
     type Out: List;
     /// The elements after `W`; empty if the list lacks `W`.
     type Behind;

@@ -1,4 +1,4 @@
-//! Removing dims from a set, for reductions and `order`.
+//! Removing dims from a set, as reductions and `order` do.
 //!
 //! Each step has one result type that holds all of its results: rustc evaluates every occurrence of
 //! a projection, so one projection is much cheaper than three.
@@ -74,7 +74,8 @@ where
 type RemovalOf<S, L> = <<S as Dims>::List as RemoveAll<L, S>>::Out;
 /// The first brand of `L` that `S` does not have, or [`Nothing`].
 pub type Missing<S, L> = <RemovalOf<S, L> as Removal>::Missing;
-/// The first brand that `L` names twice, or [`Nothing`].
+/// The first brand that `L` names twice, or [`Nothing`]. Brands after a missing one do not count:
+/// see [`Removed`].
 pub type Twice<S, L> = <RemovalOf<S, L> as Removal>::Twice;
 
 /// The set `S` without the brands `L`.
@@ -161,7 +162,7 @@ where
     type Out = <Compare<D, H> as RemoveStep<D, H, T>>::Out;
 }
 
-/// Stops at the brand or at an element after it, or goes on.
+/// Stops at the brand or at an element that sorts after it; otherwise goes on.
 pub trait RemoveStep<D, H, T> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -243,7 +244,8 @@ where
     type Out = <X::Out as AndThen<T, S>>::Out;
 }
 
-/// If the brand was taken, goes on. Otherwise finds out whether it was named twice or never bound.
+/// Goes on with the next brands. If the brand was absent, also finds out whether it was named twice
+/// or never bound.
 pub trait AndThen<T, S> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -8,8 +8,8 @@ use crate::types::brand::Brand;
 use crate::types::dim::DimRef;
 use crate::types::size::SameSize;
 
-/// A new name for the dim `Old` of the set `S`: `Old` must be bound, the name must be free, and
-/// their static sizes must not differ.
+/// A new name for the dim `Old` of the set `S`: `Old` must be bound, no other dim of `S` may have
+/// the name, and the static sizes of the old and the new dim must not differ.
 pub trait NameFor<Old: DimRef, S: Dims>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -57,10 +57,10 @@ type WithoutOld<S, Old> = <TakingOld<S, Old> as Removal>::Left;
 /// `Old` if it was missing, otherwise [`Nothing`](super::Nothing).
 type MissingOld<S, Old> = <TakingOld<S, Old> as Removal>::Missing;
 
-/// `New` if another dim than `Old` has that name, otherwise [`Nothing`](super::Nothing). Also
-/// `Nothing` if `Old` is missing, so that this is the only error.
+/// `New` if a dim other than `Old` has that name, otherwise [`Nothing`](super::Nothing). Also
+/// `Nothing` if `Old` is missing, so that only the missing dim is reported.
 type OtherThanOld<S, Old, New> = <NoDim<MissingOld<S, Old>> as Bool>::OrNothing<NamedAlike<S, Old, New>>;
-/// `New` if the set without `Old` has it.
+/// `New` if the set without `Old` has it, otherwise [`Nothing`](super::Nothing).
 type NamedAlike<S, Old, New> =
     <<<WithoutOld<S, Old> as Remove<<New as DimRef>::Brand>>::Out as Removal>::Had as Bool>::OrNothing<
         <New as DimRef>::Brand,

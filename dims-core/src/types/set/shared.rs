@@ -1,4 +1,5 @@
-//! Dims that several tensors share, as in a contraction, and subsets.
+//! Dims that two tensors share, as in a contraction, and the condition that one set is a subset of
+//! another.
 
 use super::Bool;
 use super::list::List;
@@ -36,8 +37,8 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The first brand of `L` that `B` lacks, if `A` has them all. If `A` lacks one too, only that one
-/// is reported.
+/// The first brand of `L` that `B` lacks, or [`Nothing`](super::Nothing). Also `Nothing` if `A`
+/// lacks a brand of `L`, because then only that brand is reported.
 type Second<A, B, L> = <NoDim<Missing<A, L>> as Bool>::OrNothing<Missing<B, L>>;
 
 condition! {

@@ -10,13 +10,14 @@ use crate::machine::params::panels::MAX_OFFSETS;
 use crate::machine::threads;
 use crate::scalar::Num;
 
-/// The products of a pair whose rows, columns and sums are lists of offsets.
+/// The products of a pair of operands whose rows, columns and sums are given by lists of offsets.
 pub struct InPanels {
     pub roles: PerRole<RoleLoops>,
     pub m: usize,
     pub n: usize,
     pub k: usize,
-    /// Whether the operands were exchanged, so that columns are contiguous in the result.
+    /// Whether the operands were exchanged, so that columns are contiguous in the result; if
+    /// neither rows nor columns are, so that there are more columns than rows.
     pub exchanged: bool,
 }
 
@@ -43,10 +44,10 @@ impl Share {
 }
 
 impl InPanels {
-    /// The products, if panels are faster than a library. If rows, columns and sums are one loop
-    /// each, they are faster only if the right matrix is contiguous along the sum alone, no BLAS is
-    /// installed for the type, and there are neither [many](library_rows) nor [few](is_skinny)
-    /// rows.
+    /// The products, if they can run in panels and panels are faster than a library. If rows,
+    /// columns and sums are one loop each, panels are faster only if the right matrix is contiguous
+    /// along the sum alone, no BLAS is installed for the type, and there are neither
+    /// [many](library_rows) nor [few](is_skinny) rows.
     pub fn of<T: Num>(roles: &PerRole<RoleLoops>) -> Option<Self> {
         let several = [&roles.m, &roles.n, &roles.k].iter().any(|loops| loops.len() > 1);
         let steps = |loops: &RoleLoops| loops.last().map_or((0, 0, 0), |l| (l.a, l.b, l.c));
@@ -55,7 +56,7 @@ impl InPanels {
         // exchange makes the latter a column-major right matrix.
         let b_column_major = k_steps.1 == 1 && n_steps.1 != 1;
         let a_row_major = k_steps.0 == 1 && m_steps.0 != 1;
-        // A BLAS takes row-major and column-major matrices.
+        // An installed BLAS multiplies row-major and column-major matrices itself.
         let alone = !has_blas::<T>();
         if !(several || alone && (b_column_major || a_row_major)) || !has_vector_kernels::<T>() {
             return None;

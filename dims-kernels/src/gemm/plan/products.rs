@@ -17,7 +17,7 @@ pub struct Loop {
     pub c: isize,
 }
 
-/// The loops of one role, usually a single one.
+/// The loops of one [role](PerRole), usually a single one.
 pub type RoleLoops = SmallVec<[Loop; 2]>;
 
 /// A value for each role in the products of a pair: batch (axes of both operands and the result),
@@ -31,15 +31,15 @@ pub struct PerRole<W> {
 }
 
 impl<W> PerRole<W> {
-    /// Applies `f` to each.
+    /// Applies `f` to each value.
     pub fn map<V>(self, f: impl Fn(W) -> V) -> PerRole<V> {
         PerRole { batch: f(self.batch), m: f(self.m), n: f(self.n), k: f(self.k) }
     }
 }
 
 impl PerRole<RoleLoops> {
-    /// The products. One row, one column and one sum loop, usually the longest, make up each
-    /// product. There is a product for each position of the other loops.
+    /// The products. Each consists of one loop over rows, one over columns and one over sums,
+    /// usually the longest of the role. There is a product for each position of the other loops.
     pub fn products(self) -> Products {
         let (mut m, mut m_rest) = widest(self.m);
         let (mut n, mut n_rest) = widest(self.n);
@@ -119,9 +119,10 @@ pub fn count(loops: &[Loop]) -> usize {
 }
 
 /// Whether threads divide the rows, rather than the columns, of a product whose right matrix is
-/// packed. If they divide the columns, each part is packed by one thread only. That saves more time
-/// than reading fewer rows, unless there are many more rows than columns. (1024^3 and 1024 x 1024
-/// by 1024 x 512, two threads: dividing columns takes 0.9 of the time of dividing rows.)
+/// packed. If they divide the columns, each part of the right matrix is packed by one thread only.
+/// If they divide the rows, each thread reads fewer rows of the left matrix, which saves less time
+/// unless there are many more rows than columns. (1024^3 and 1024 x 1024 by 1024 x 512, two
+/// threads: dividing columns takes 0.9 of the time of dividing rows.)
 pub fn shares_rows(m: usize, n: usize) -> bool {
     m / 2 > n
 }
@@ -152,7 +153,8 @@ pub fn merge(axes: AxisSet, sizes: &[usize], a: &[isize], b: &[isize], c: &[isiz
         each(axes).for_each(|axis| loops.push(of(axis)));
         return loops;
     }
-    // Where axes merge, all operands order them alike, so any of them can give the order.
+    // Where axes merge, both operands and the result order them alike, so the strides of any matrix
+    // with these axes can give the order.
     let order = sorted(axes, if each(axes).all(|axis| c[axis] != 0) { c } else { a });
     for axis in order {
         let next = of(axis);

@@ -17,12 +17,12 @@ use alloc::vec::Vec;
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) unsafe fn across<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: &SkinnyParams) {
     let &Product { k, n, a, b, c, c_row, c_col, accumulate, .. } = product;
-    // Strips have about equal width.
+    // The columns are divided into strips of about equal width.
     let most = (skinny.sums / (M * size_of::<V::Elem>())).max(2 * V::LEN);
     let width = n.div_ceil(n.div_ceil(most)).next_multiple_of(2 * V::LEN);
     let prefetch_distance = skinny.prefetch_across / size_of::<V::Elem>();
-    // The sums of some columns over one block of rows, over two, over four, ..: one level for each
-    // bit of the number of blocks, and one for the last block.
+    // The sums of a strip over one block of rows, over two, over four, and so on: one level for
+    // each bit of the number of blocks, and one for the last block.
     let levels = k.div_ceil(KC).ilog2() as usize + 2;
     let mut scratch = Vec::<V::Elem>::with_capacity(levels * M * width);
     let levels = scratch.as_mut_ptr();
@@ -93,7 +93,7 @@ unsafe fn add<V: Vector, const M: usize>(to: *mut V::Elem, from: *const V::Elem,
 struct RowBlock<T> {
     b: *const T,
     b_row: isize,
-    /// Columns.
+    /// The number of columns.
     count: usize,
     /// The prefetch distance, in elements.
     prefetch_distance: usize,
@@ -112,7 +112,7 @@ impl<T: Copy> RowBlock<T> {
     unsafe fn sum<V: Vector<Elem = T>, const M: usize>(&self, left: &[[T; M]]) {
         let (groups, rest) = left.as_chunks::<ROWS_AT_ONCE>();
         let mut done = 0;
-        // SAFETY: there are as many rows as factors; the rest is the caller's promise.
+        // SAFETY: each row has its factors in `left`; the rest is the caller's promise.
         unsafe {
             for group in groups {
                 self.group::<V, M, ROWS_AT_ONCE>(done, group);
@@ -157,9 +157,9 @@ impl<T: Copy> RowBlock<T> {
         }
     }
 
-    /// The distance from the elements of a column to the elements to prefetch. Past the end of a
-    /// row, the first columns of the next `rows` rows follow; otherwise short rows would be
-    /// prefetched only in part.
+    /// The distance from the element in `column` to the one to prefetch, for `rows` rows that are
+    /// read together. Past the end of these rows, the first columns of the next `rows` rows follow;
+    /// otherwise short rows would be prefetched only in part.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn prefetched(&self, column: usize, rows: usize) -> isize {
         let ahead = column + self.prefetch_distance;

@@ -19,8 +19,8 @@ pub(super) unsafe fn along<V: Vector, const M: usize>(product: &Product<V::Elem>
     let &Product { k, n, a, b, .. } = product;
     let size = size_of::<V::Elem>();
     // Vectors that cross a cache line take twice as long to load. If all lines of the matrix have
-    // the same alignment, loads are therefore aligned to vectors, and the first one is read in
-    // part. A line shorter than a vector is read as it is.
+    // the same alignment, loads are therefore aligned to vectors, and the first vector of a line
+    // is read in part. A line shorter than a vector is read as it is.
     let bytes = V::LEN * size;
     let is_alike = b.start.addr().is_multiple_of(size) && (b.col.unsigned_abs() * size).is_multiple_of(bytes);
     let skipped = if is_alike && k >= V::LEN { b.start.addr() % bytes / size } else { 0 };
@@ -96,8 +96,8 @@ struct LineProduct<'p, V: Vector> {
     left: &'p [V],
     /// The number of zeros before each row.
     skipped: usize,
-    /// Distances, in elements: from a column's first element to the prefetched ones, between the
-    /// prefetched lines of the columns, and between the prefetched vectors.
+    /// Distances, in elements: from the first vector of the first column to the first prefetched
+    /// elements, and between those prefetched for adjacent columns and for adjacent vectors.
     prefetch_steps: [isize; 3],
 }
 

@@ -1,4 +1,4 @@
-//! Compares products of few rows with the definition.
+//! Compares products of few rows or columns with the definition of a matrix product.
 
 use super::multiply;
 use crate::gemm::dispatch::{Route, has_vector_kernels, multiply_by};
@@ -11,7 +11,7 @@ use num_traits::Float;
 use proptest::prelude::*;
 use std::fmt::Debug;
 
-/// A matrix in memory that ends where the matrix does and is NaN between its lines.
+/// A matrix in memory that ends where the matrix does and is NaN before it and between its lines.
 struct Placed<T> {
     memory: Vec<T>,
     first: usize,
@@ -20,8 +20,8 @@ struct Placed<T> {
 }
 
 impl<T: Float + 'static> Placed<T> {
-    /// A matrix that is contiguous along its rows or its columns; its lines have gaps between them
-    /// and may be in reverse order.
+    /// A matrix that is contiguous along its rows or its columns; its lines may have gaps between
+    /// them and may be in reverse order.
     fn new([rows, columns]: [usize; 2], row_major: bool, gap: usize, reversed: bool, before: usize) -> Self {
         let (lines, len) = if row_major { (rows, columns) } else { (columns, rows) };
         let step = len + gap;
@@ -142,8 +142,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Sums of several blocks, whose number may not be a power of two, or of several parts of a
-    /// line.
+    /// Sums over several blocks of rows, whose number may not be a power of two, or over several
+    /// parts of a line.
     #[test]
     fn long_sums_are_those_of_the_definition(case in cases(KC..6 * KC)) {
         check::<f32>(case);

@@ -134,7 +134,8 @@ impl<T: MatrixElement> Algebra<T> {
         self.summed(&[Part { field, place }], [a.rows, a.columns])
     }
 
-    /// Multiplies elements by one of three factors: below the diagonal, on it, and above it.
+    /// Multiplies each element by one of three factors, for elements below the diagonal, on it, and
+    /// above it.
     pub(super) fn shares(&self, a: &Matrices, [below, on, above]: [f64; 3]) -> Result<Matrices, Error> {
         let (sizes, place) = self.elementwise(a);
         let offset = positions(&sizes, [0, 1, -1]);
@@ -225,7 +226,8 @@ impl<T: MatrixElement> Algebra<T> {
         self.summed(&[Part { field: self.field(a, &sizes, [1, 2]), place }], [a.rows, a.columns])
     }
 
-    /// The matrices in contiguous memory. They are copied only if they are not contiguous yet.
+    /// The matrices in contiguous memory. They are copied unless they are contiguous already and
+    /// fill their memory.
     fn contiguous(&self, a: &Matrices) -> Result<Matrices, Error> {
         if a.is_contiguous(self.batch) { Ok(a.clone()) } else { self.sum(&[(a, 1.0)]) }
     }
@@ -275,7 +277,7 @@ impl<T: MatrixElement> Algebra<T> {
         self.only(MatrixWork::SolveTriangular(triangle), a, &[b], [b.rows, b.columns])
     }
 
-    /// The contribution of a matrix to the gradient of an operand, if it is needed.
+    /// The contribution of a matrix to the gradient of an operand, if that gradient is needed.
     pub(super) fn part_of(
         &self,
         step: &Pulled<'_>,
@@ -288,7 +290,8 @@ impl<T: MatrixElement> Algebra<T> {
     }
 }
 
-/// A field whose elements are the sum of the position along each loop times the loop's factor.
+/// A field in which each element is the sum of its positions along the loops, each times the loop's
+/// factor.
 fn positions(sizes: &[usize; 3], factors: [isize; 3]) -> Field {
     let mut build = Builder::new();
     let position = build.position(0);

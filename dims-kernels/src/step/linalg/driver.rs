@@ -77,7 +77,8 @@ pub(super) fn par_of(threads: usize) -> Par {
     }
 }
 
-/// The results. If the derivative needs them, all float results are also copied into one buffer.
+/// The results. If the derivative needs them, all results except positions are also copied into one
+/// buffer.
 fn kept<T: MatrixElement>(
     step: &MatrixStep<T>,
     keeps: bool,

@@ -30,7 +30,7 @@ use num_complex::Complex;
 pub struct EigenStep<T> {
     /// The number of matrices.
     pub batch: usize,
-    /// The number of rows and columns of each.
+    /// The number of rows and columns of each matrix.
     pub size: usize,
     /// The type of the elements.
     pub element: PhantomData<T>,

@@ -51,7 +51,7 @@ pub trait MatrixElement: Num + ComplexField<Real = Self::Part> {
     #[doc(hidden)]
     fn exponential_less_one(self) -> Self;
 
-    /// Whether several matrices of these sizes are computed at once.
+    /// Whether matrices of these sizes are computed in lanes, several at once.
     #[doc(hidden)]
     fn has_lanes(_work: MatrixWork, _sizes: MatrixSizes) -> bool {
         false
@@ -71,9 +71,9 @@ pub trait MatrixElement: Num + ComplexField<Real = Self::Part> {
     label = "`f32` or `f64` is needed here; cast the tensor first: `.cast::<f64>()`"
 )]
 pub trait RealMatrixElement: MatrixElement + num_traits::Float {
-    /// The eigenvalues of a row-major matrix, and its eigenvectors as columns in column-major
-    /// order. The eigenvectors of a conjugate pair are stored as two columns: the real and the
-    /// imaginary part.
+    /// The eigenvalues of a row-major matrix, as real and imaginary parts, and its eigenvectors as
+    /// columns in column-major order. The eigenvectors of a conjugate pair are stored as two
+    /// columns: the real and the imaginary part.
     #[doc(hidden)]
     fn eigen(
         a: &[Self],

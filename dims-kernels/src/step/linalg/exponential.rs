@@ -1,10 +1,11 @@
 //! The exponential of one square matrix, by scaling and squaring.
 //!
-//! The matrix is halved until its Pade approximant is precise, which bounds on its powers tell, and
-//! the approximant is squared as often. (A. H. Al-Mohy and N. J. Higham, A new scaling and squaring
-//! algorithm for the matrix exponential, 2009.) If rows and columns can be reordered so that the
-//! matrix is upper triangular, each squaring is followed by computing the diagonal and the elements
-//! directly above it from exponentials of numbers. All other matrices are balanced first.
+//! The matrix is halved until its Pade approximant is precise according to bounds on the powers of
+//! the matrix, and the approximant is squared as often. (A. H. Al-Mohy and N. J. Higham, A new
+//! scaling and squaring algorithm for the matrix exponential, 2009.) If rows and columns can be
+//! reordered so that the matrix is upper triangular, each squaring is followed by computing the
+//! diagonal and the elements directly above it from exponentials of numbers. All other matrices are
+//! balanced first, unless their norm is small.
 
 use super::functions::product;
 use super::pade::{PADE, PADE_NORM};
@@ -286,7 +287,7 @@ fn approximant<T: MatrixElement>(a: &[T], size: usize, par: Par) -> Result<[Vec<
 }
 
 /// Sets the diagonal of the exponential of `2^-halvings a`, where `a` is upper triangular, and the
-/// elements directly above the diagonal. Sets all elements below it to 0.
+/// elements directly above the diagonal. Sets all elements below the diagonal to 0.
 fn set_bands<T: MatrixElement>(a: &[T], size: usize, halvings: usize, out: &mut [T]) {
     let own = |at: usize| times_power(a[at], -(halvings as i64));
     for row in 0..size {
@@ -307,7 +308,7 @@ fn beside<T: MatrixElement>(above: T, [x, y]: [T; 2]) -> T {
     let [x, y] = [x, y].map(|value| times_power(value, -1));
     let (more, less) = if x.part() < y.part() { (y, x) } else { (x, y) };
     let half = Num::sub(less, more);
-    // `(e^(2 half) - 1) / (2 half)`. The division of complex numbers computes squares, which would
+    // `(e^(2 half) - 1) / (2 half)`. The division of complex numbers computes squares, which could
     // be out of range without scaling.
     let share = if half == T::ZERO {
         T::ONE

@@ -1,5 +1,5 @@
-//! The derivative of each operation, as steps of programs: `d a` for a cotangent `g` of one of its
-//! results.
+//! The derivative of each operation, as steps of programs: the gradient `d a` of the operand `a`,
+//! for a cotangent `g` of one of the results.
 //!
 //! The formulas are from M. Giles, An extended collection of matrix derivative results for forward
 //! and reverse mode algorithmic differentiation (2008), unless a function names another source.
@@ -59,8 +59,9 @@ fn parts<T: MatrixElement>(step: &MatrixStep<T>, own: &Pulled<'_>) -> Result<Vec
     Ok(pulled.algebra.part_of(own, 0, &given).into_iter().collect())
 }
 
-/// `t x = b`: `d b = t^-T g`, and `d t = -d b x^T`. For a triangular system, `d t` is 0 outside the
-/// triangle that the system reads.
+/// `t x = b`, where `t` is `a`, a triangle of `a`, or the transpose of either: `d b = t^-T g`, and
+/// `d t = -(d b) x^T`. For a triangular system, `d a` is 0 outside the triangle that the system
+/// reads.
 fn of_system<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
     let PulledMatrices { step, own, algebra } = pulled;
     let shape = [step.sizes.rows, step.sizes.right];
@@ -95,8 +96,8 @@ fn of_system<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Vec
     Ok(parts)
 }
 
-/// The symmetric part of `l^-T p l^-1`, where `p` is the lower triangle of `l^T g` with its
-/// diagonal halved.
+/// `(a + a^T) / 2 = l l^T`: the symmetric part of `l^-T p l^-1`, where `p` is the lower triangle of
+/// `l^T g` with its diagonal halved.
 fn of_cholesky<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let algebra = &pulled.algebra;
     let size = pulled.step.sizes.rows;
@@ -161,7 +162,7 @@ fn of_pinv<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matri
 
 /// `x = p b` with the pseudoinverse `p` of a matrix whose rank is locally constant, and
 /// `u = p^T g`: `d b = u`, and `d a = -u x^T + (b - a x) (p u)^T + p^T x (g - a^T u)^T`. (From the
-/// derivative of [`of_pinv`].)
+/// formula of [`of_pinv`].)
 fn of_lstsq<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
     let PulledMatrices { step, own, algebra } = pulled;
     let MatrixSizes { batch, rows, columns, right } = step.sizes;

@@ -1,4 +1,5 @@
-//! The derivatives of QR and LU factors, eigenvalues and singular values, and their vectors.
+//! The derivatives of QR and LU factors, eigenvalues and singular values, and their vectors. In
+//! formulas, `g_x` is the cotangent of a result `x`, and `*` multiplies element by element.
 
 use super::algebra::Matrices;
 use super::pulled::PulledMatrices;
@@ -108,7 +109,8 @@ pub(super) fn of_singular_values<T: MatrixElement>(
     algebra.products([&u, &inner, &v.t()])
 }
 
-/// The largest singular value divided by the smallest: `g` times the derivatives of both.
+/// The largest singular value divided by the smallest. The cotangents of both are `g` times the
+/// derivatives of this quotient.
 pub(super) fn of_cond<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let algebra = &pulled.algebra;
     let [u, s, v] = singular(pulled)?;
@@ -178,10 +180,11 @@ fn of_square_qr<T: MatrixElement>(
     Ok(algebra.solve_triangular(UPPER, r, &all.t())?.t())
 }
 
-/// A square `p a = l u`: `l^-T (s + t) u^-T`, where `s` is the part of `l^T g_l` below the
-/// diagonal, and `t` the part of `g_u u^T` on and above it. Extra rows of `l` are `a u^-1`, extra
-/// columns of `u` are `l^-1 a`. (F. de Hoog, R. Anderssen and M. Lukas, Differentiation of matrix
-/// functionals using triangular factorization, 2011.)
+/// `p a = l u` of square matrices: `p^T l^-T (s + t) u^-T`, where `s` is the part of `l^T g_l`
+/// below the diagonal, and `t` the part of `g_u u^T` on and above it. Extra rows of `l` are those
+/// of `p a` times `u^-1`, and extra columns of `u` are `l^-1` times those of `p a`. (F. de Hoog,
+/// R. Anderssen and M. Lukas, Differentiation of matrix functionals using triangular factorization,
+/// 2011.)
 pub(super) fn of_lu<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let algebra = &pulled.algebra;
     let sizes = pulled.step.sizes;

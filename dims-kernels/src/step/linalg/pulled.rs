@@ -35,9 +35,9 @@ impl<T: MatrixElement> PulledMatrices<'_, '_, T> {
     }
 
     /// All results of an operation on the first operand, each as memory and the index of its first
-    /// element. These are the results that the step kept, if `work` is its operation and the
-    /// derivative is not recorded. Otherwise they are computed again. A recorded derivative can
-    /// then be differentiated.
+    /// element. If the step kept its results, `work` is its operation, and the derivative is not
+    /// recorded, these are the kept results. Otherwise they are computed again. A recorded
+    /// derivative can then be differentiated.
     pub(super) fn results(&self, work: MatrixWork) -> Result<Vec<(Arc<dyn Held>, usize)>, Error> {
         let sizes = self.step.sizes;
         if let Some(kept) = self.own.kept

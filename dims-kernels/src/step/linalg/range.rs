@@ -13,7 +13,7 @@ pub(super) fn exponent_of<P: Real>(value: P) -> i64 {
 
 /// A number times `2^exponent`.
 pub(super) fn times_power<T: MatrixElement>(mut value: T, exponent: i64) -> T {
-    // Beyond this, every result is 0 or infinite.
+    // Beyond this, every result is 0, infinite or NaN.
     let mut rest = exponent.clamp(-5000, 5000);
     while rest != 0 {
         let step = rest.clamp(-100, 100);

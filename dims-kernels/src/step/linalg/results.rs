@@ -1,4 +1,4 @@
-//! The elements of results.
+//! The elements of the results of matrix steps.
 
 use super::MatrixResult;
 use crate::error::Error;

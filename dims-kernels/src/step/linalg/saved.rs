@@ -8,7 +8,7 @@ use crate::trace::saved::{SavedKind, SavedType, check, checked_volume, refused};
 use core::any::Any;
 use smallvec::SmallVec;
 
-/// The step as data, if it is a step on matrices of `f32` or `f64`.
+/// The step as data, if it is a [`MatrixStep`] of `f32` or `f64`.
 pub(in crate::step) fn saved(kind: &dyn Any) -> Option<SavedKind> {
     fn of_type<T: MatrixElement>(kind: &dyn Any) -> Option<SavedKind> {
         let &MatrixStep { work, sizes, .. } = kind.downcast_ref::<MatrixStep<T>>()?;
@@ -17,7 +17,7 @@ pub(in crate::step) fn saved(kind: &dyn Any) -> Option<SavedKind> {
     of_type::<f32>(kind).or_else(|| of_type::<f64>(kind))
 }
 
-/// The step with these sizes, after they are checked.
+/// Checks the sizes and the element type of a step, and restores it.
 pub(in crate::step) fn restored(
     dtype: DType,
     work: MatrixWork,

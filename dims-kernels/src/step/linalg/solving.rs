@@ -56,7 +56,7 @@ fn read_elements<T: MatrixElement>(
     (0..size * size).filter(is_read).map(|at| a[at])
 }
 
-/// `x` in `t x = b`, where `t` is a triangle of `a`, or its transpose.
+/// `x` in `t x = b`, where `t` is a triangle of `a`, or the transpose of such a triangle.
 pub(super) fn solve_triangular<T: MatrixElement>(
     [a, b]: [&[T]; 2],
     sizes: MatrixSizes,
@@ -89,7 +89,7 @@ pub(super) fn solve_triangular<T: MatrixElement>(
 }
 
 /// The LU factors of a column-major matrix, which overwrite it. The unit diagonal of the lower
-/// factor is not stored. A row-major matrix that is passed as it is counts as its transpose.
+/// factor is not stored. A row-major matrix that is passed unchanged counts as its transpose.
 struct LuFactors<'w, T> {
     factors: MatMut<'w, T>,
     order: Vec<usize>,
@@ -335,7 +335,7 @@ pub(super) fn lu<T: MatrixElement>(
         to_columns(a, rows, columns, copy);
         eliminate_skipping(copy, rows, order);
     }
-    // The first `least` columns, and the first `least` rows.
+    // The lower factor has the first `least` columns, and the upper one the first `least` rows.
     lower_to_rows(&copy[..rows * least], rows, least, lower);
     upper_to_rows(copy, rows, [least, columns], upper);
     for (row, lower) in lower.chunks_exact_mut(least.max(1)).enumerate().take(least) {

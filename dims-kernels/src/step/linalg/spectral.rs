@@ -288,11 +288,10 @@ impl<'w, T: MatrixElement> FullRank<'w, T> {
     }
 }
 
-/// Writes the transposed pseudoinverse, if the matrix has full rank beyond doubt. Returns whether
-/// it has.
+/// Writes the transposed pseudoinverse, if [`FullRank::of`] has a result. Returns whether it has.
 ///
-/// With the factors `conj(a) = q r`, it is `q r^-H`. If there are more columns than rows, `a^H` is
-/// factorized, and the result transposed.
+/// With the factors `conj(a) = q r`, the transposed pseudoinverse is `q r^-H`. If there are more
+/// columns than rows, `a^H` is factorized, and the result transposed.
 fn pinv_of_full_rank<T: MatrixElement>(
     a: &[T],
     sizes: MatrixSizes,
@@ -341,7 +340,7 @@ pub(super) fn pinv<T: MatrixElement>(
     for (&share, vector) in diagonal.iter().zip(left.chunks_exact_mut(rows)) {
         vector.iter_mut().for_each(|own| *own = Num::mul(*own, share));
     }
-    // With the reciprocals `s`, the inverse is `v s u^H`: its transpose is `conj(u s) v^T`.
+    // With the reciprocals `s`, the pseudoinverse is `v s u^H`: its transpose is `conj(u s) v^T`.
     left.iter_mut().for_each(|own| *own = own.conjugate());
     matmul(
         by_rows_mut(out, rows, columns),
@@ -400,11 +399,10 @@ pub(super) fn lstsq<T: MatrixElement>(
     check_finite(out).map_err(|_| cause_of_system(a.iter().copied(), b))
 }
 
-/// Writes the least-squares solution, if the matrix has full rank beyond doubt. Returns whether it
-/// has.
+/// Writes the least-squares solution, if [`FullRank::of`] has a result. Returns whether it has.
 ///
-/// With the factors `conj(a) = q r`, it is the conjugate of `r^-1 q^H conj(b)`. If there are more
-/// columns than rows, `a^H` is factorized, and the solution is `q r^-H b`.
+/// With the factors `conj(a) = q r`, the solution is the conjugate of `r^-1 q^H conj(b)`. If there
+/// are more columns than rows, `a^H` is factorized, and the solution is `q r^-H b`.
 fn lstsq_of_full_rank<T: MatrixElement>(
     [a, b]: [&[T]; 2],
     sizes: MatrixSizes,

@@ -6,7 +6,7 @@ use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 /// Why the work on one matrix failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The matrix does not meet the work's requirements.
+    /// The work has no result for the matrix.
     Matrix(MatrixFailure),
     /// The memory cannot be allocated.
     Memory(Error),

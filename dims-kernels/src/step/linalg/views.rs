@@ -23,7 +23,7 @@ pub(super) fn by_columns_mut<T>(data: &mut [T], rows: usize, columns: usize) -> 
     MatMut::from_column_major_slice_mut(data, rows, columns)
 }
 
-/// Copies a matrix whose columns are `stride` elements apart to a row-major one.
+/// Copies a matrix, whose columns are `stride` elements apart, to a row-major one.
 pub(super) fn transpose<T: Copy + 'static>(
     from: &[T],
     stride: usize,
@@ -64,8 +64,8 @@ pub(super) fn lower_to_rows<T: Copy + 'static>(from: &[T], rows: usize, columns:
     }
 }
 
-/// Copies the elements on and above the diagonal of the first rows of a matrix whose columns are
-/// `stride` elements apart to a row-major one. Some of those below it are also copied.
+/// Copies the elements on and above the diagonal of the first rows of a matrix, whose columns are
+/// `stride` elements apart, to a row-major one. Some of those below the diagonal are also copied.
 pub(super) fn upper_to_rows<T: Copy + 'static>(
     from: &[T],
     stride: usize,

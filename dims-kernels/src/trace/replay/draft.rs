@@ -229,7 +229,7 @@ impl Draft {
                 .all(|(a, b)| is_same_source(&a.source, &b.source) && a.place.is_same(&b.place))
     }
 
-    /// Finds gradients of attention that are read one by one, though the step yields them
+    /// Finds gradients of attention that are read one by one, although one step yields them
     /// concatenated.
     fn split_gradients(&mut self, recording: &Recording) {
         for at in 0..self.steps.len() {
@@ -285,7 +285,8 @@ impl Draft {
     }
 }
 
-/// The index of the first element that a step copies, if it copies contiguous elements unchanged.
+/// The index of the first element that a step copies, if it copies contiguous `f32`s or `f64`s
+/// unchanged.
 fn copied_from(node: &Node) -> Option<usize> {
     let NodeStep::Parts(parts) = &node.step else { return None };
     let [Part { field, place }] = &parts[..] else { return None };

@@ -1,8 +1,9 @@
-//! Factors that several sums of products share.
+//! Factors that contractions share with other steps.
 //!
-//! A contraction first computes those factors that are expressions. If several contractions or maps
-//! compute the same factor, it becomes a separate step that they read. The step computes the same
-//! elements as each contraction did, so results have the same bits.
+//! A contraction first computes those factors that are expressions. If another contraction, a sum
+//! that is not a contraction, or an earlier map computes the same factor, the factor becomes a
+//! separate step, whose result the contractions and sums read. The step computes the same elements
+//! as each contraction did, so results have the same bits.
 
 use super::draft::{Draft, Meaning};
 use super::release::Placeholder;
@@ -21,7 +22,7 @@ use alloc::vec::Vec;
 /// A factor of fewer operations is recomputed as fast as it is read.
 const WORTHWHILE: usize = 3;
 
-/// Factors are not searched for in longer programs.
+/// Factors are not searched for in programs with more instructions.
 const LONGEST: usize = 64;
 
 /// A factor of a sum.
@@ -90,7 +91,7 @@ impl Draft {
         }
     }
 
-    /// Whether a map computes the elements of a field.
+    /// Whether a step is a map that computes the elements of a field.
     fn is_map_of(&self, node: &Node, field: &Field) -> bool {
         let NodeStep::Parts(parts) = &node.step else { return false };
         let [Part { field: own, place }] = &parts[..] else { return false };
@@ -99,8 +100,8 @@ impl Draft {
             && self.register_of(own, field).is_some()
     }
 
-    /// The register that has the elements of a field, if the step is a sum whose program computes
-    /// them.
+    /// The register that has the elements of a field, if the step is a sum of `f32`s or `f64`s
+    /// whose program computes them.
     fn sum_of(&self, node: &Node, field: &Field) -> Option<Register> {
         let NodeStep::Parts(parts) = &node.step else { return None };
         let [Part { field: own, place }] = &parts[..] else { return None };
@@ -127,7 +128,8 @@ impl Draft {
     }
 }
 
-/// The factors that a contraction computes for all positions of its loops, with their registers.
+/// The factors that a contraction computes with at least [`WORTHWHILE`] operations at each position
+/// of its loops, with their registers. There are none if the step is not a contraction.
 fn factors_to_compute(node: &Node) -> Vec<(Register, Field)> {
     match node.dtype {
         DType::F32 => factors_of_type::<f32>(node),

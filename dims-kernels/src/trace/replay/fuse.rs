@@ -1,11 +1,11 @@
 //! The second pass: maps over the same loops become one program with several results.
 //!
 //! A map is a step with an element for each position of its loops, contiguous in the order of the
-//! loops. It can join a group of maps with the same number of elements if each of its operands is
-//! either computed before the group runs, or computed by a member of the group and read at the same
-//! position. Equal operations become one, so nothing is computed twice. Apart from that, no
-//! operation is added, removed or reordered, so the results have the same bits as if the steps ran
-//! one by one.
+//! loops. It can join a group of maps with the same number of elements if the loops of both can be
+//! split into the same loops, and if each operand of the map is either computed before the group
+//! runs, or computed by a member of the group and read at the same position. Equal operations
+//! become one, so nothing is computed twice. Apart from that, no operation is added, removed or
+//! reordered, so the results have the same bits as if the steps ran one by one.
 //!
 //! A sum over all loops of a group can join the group if it adds elements that members compute, or
 //! shares at least half of its operations and all of its operands with them. The loops then run in
@@ -27,7 +27,7 @@ use smallvec::SmallVec;
 
 /// A unit of work of a prepared program.
 pub(super) enum Unit {
-    /// Maps over the same loops.
+    /// Maps over the same loops, and possibly a sum over these loops.
     Maps(MapGroup),
     /// A single step.
     Step(Arc<Node>),
@@ -64,7 +64,7 @@ pub(super) struct GroupOperand {
     pub(super) source: Option<Meaning>,
     /// The type of the elements.
     pub(super) dtype: DType,
-    /// The element at the origin of the loops.
+    /// The index of the element at the origin of the loops.
     pub(super) offset: isize,
     /// The stride along each loop.
     pub(super) strides: Vec<isize>,
@@ -215,8 +215,8 @@ impl Grouping<'_> {
         }
     }
 
-    /// A group that the sum can join, with the sum added. It runs before the unit `reader`, the
-    /// first that reads the sum.
+    /// A group that the sum can join: its number, and the group with the sum added. The group runs
+    /// before the unit `reader`, the first that reads the sum.
     fn group_for_sum(
         &self,
         node: &Arc<Node>,
@@ -263,7 +263,7 @@ impl Grouping<'_> {
         None
     }
 
-    /// The group that a map can join, and the refined loops of both.
+    /// The number of the group that a map can join, and the sizes of the [refined] loops of both.
     fn group_for(&self, node: &Node, map: &MapStep<'_>) -> Option<(usize, Vec<usize>)> {
         let operands = || map.parts.iter().flat_map(|part| &part.operands);
         let unit_of = |operand: &GroupOperand| match operand.source {
@@ -309,8 +309,8 @@ impl Grouping<'_> {
     }
 }
 
-/// The loops into which both `a` and `b` can be split; `None` if there are none. Both have the same
-/// number of positions.
+/// The sizes of the loops into which both `a` and `b` can be split; `None` if there are no such
+/// loops. Both have the same number of positions.
 fn refined(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     let steps = |sizes: &[usize]| -> Vec<usize> {
         let mut step = 1;
@@ -407,7 +407,7 @@ fn map_part<'n>(part: &'n Part, node: &Node, draft: &Draft) -> Option<(Vec<usize
 }
 
 /// The operands of a field, with their strides along loops in this order; `None` if there are
-/// computed places.
+/// computed places, or elements of a type that programs do not know.
 fn operands_along(field: &Field, order: &[usize], draft: &Draft) -> Option<Vec<GroupOperand>> {
     let mut operands = Vec::with_capacity(field.operands.len());
     for operand in &field.operands {

@@ -35,7 +35,7 @@ pub(super) struct FusedLoops {
     program: ScalarProgram,
     slots: Slots,
     nest: Nest,
-    /// The number of positions that run at once.
+    /// The maximum number of positions that run at once.
     tile: usize,
     len: usize,
     operands: Vec<FusedOperand>,
@@ -72,8 +72,8 @@ struct FusedResult {
     value: Register,
     dtype: DType,
     slot: usize,
-    /// Whether a register has the layout of the elements. The interpreter then writes into the
-    /// result instead of a slot.
+    /// Whether a register has the layout of the elements. The interpreter can then keep the
+    /// register in the memory of the result.
     is_direct: bool,
     /// The slot of an operand that the result may overwrite. The slot is not read after these
     /// loops, which read each element only at the position where they write the result.
@@ -82,14 +82,15 @@ struct FusedResult {
     cell: Option<usize>,
 }
 
-/// The maximum size in bytes of all registers of a program, so that they stay in the first-level
-/// cache.
+/// All registers of a program stay in the first-level cache if they take at most this many bytes
+/// together.
 const AT_HAND: usize = 24 << 10;
 
 /// Results of more bytes do not fit into a second-level cache.
 const FAR: usize = 512 << 10;
 
-/// The minimum number of positions that run at once.
+/// A tile is not made smaller than this many positions, even if the registers then take more than
+/// [`AT_HAND`] bytes.
 const SHORTEST: usize = 64;
 
 impl FusedLoops {
@@ -508,15 +509,16 @@ unsafe impl<T: ProgramOutput> TileSource<T> for SummedLoops<'_, T> {
 struct FusedTargets<'t> {
     /// The first element of each result.
     starts: &'t [*mut u8],
-    /// Whether the interpreter itself writes a result there. It does not if an operand is stored
-    /// there, which each run must read first.
+    /// Whether the interpreter keeps the register of a result in the result's memory. It does not
+    /// if that memory holds an operand, which each run must read first, or if the register lacks
+    /// the layout of the elements.
     is_direct: &'t [bool],
 }
 
 /// The memory for a result.
 enum FusedMemory {
     New(Box<dyn FreshMemory>),
-    /// The memory of an earlier value that nothing else holds.
+    /// The memory of a cell that nothing else holds.
     Kept(Arc<dyn Held>),
     /// The memory of an operand of the loops that nothing else holds.
     Operand(Arc<dyn Held>),

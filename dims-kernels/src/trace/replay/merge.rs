@@ -105,7 +105,7 @@ impl MergedPrograms {
         self.push(Instruction::Binary(BinaryOpcode::Add, a, b), kind)
     }
 
-    /// A float in another kind.
+    /// A float, converted to this kind if it has another.
     pub(super) fn converted(&mut self, a: Register, kind: RegisterKind) -> Register {
         match kind {
             _ if self.kind(a) == kind => a,

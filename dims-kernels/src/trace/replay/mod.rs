@@ -11,9 +11,10 @@
 //!
 //! A call binds the memory of its inputs and runs a flat list of steps. The loops of maps
 //! ([`loops`]) are prepared, and so are the kernels and the strides of most products and sums
-//! ([`sums`]). Small results are written into the memory of values that are not read again, and
-//! calls leave that memory to later calls ([`memory`]). Large results are allocated from the pool
-//! and returned to it.
+//! ([`sums`]). Results of maps may overwrite inputs of the call that are not read again. Other
+//! small results of maps and prepared sums are written into the memory of values that are not read
+//! again, and calls leave that memory to later calls ([`memory`]). All other results are allocated
+//! from the pool and returned to it, except outputs for which the caller provides memory.
 //!
 //! [`plain`] runs each step by itself, as it was recorded. Tests compare both ways bit by bit.
 
@@ -97,8 +98,8 @@ impl Recording {
     }
 
     /// Runs all steps with other inputs, which have the types and sizes of the recorded ones.
-    /// Returns the outputs. `room` is memory that outputs may be written into, in order. It may be
-    /// empty.
+    /// Returns the outputs. `room` may be empty. Otherwise it has memory for each output, in order,
+    /// into which the output may be written.
     pub fn run(
         &self,
         inputs: Vec<Arc<dyn Held>>,
@@ -150,7 +151,8 @@ pub(super) fn nodes_behind(values: &[Arc<dyn Held>]) -> BTreeMap<u64, Arc<Node>>
 }
 
 impl Node {
-    /// The nodes that the step reads, with elements of all types.
+    /// The nodes that the step reads, whatever their element types, including those of computed
+    /// places.
     pub(super) fn all_inputs(&self) -> Vec<&Arc<Node>> {
         match &self.step {
             NodeStep::Variable(_) => Vec::new(),

@@ -1,5 +1,6 @@
-//! Runs each step by itself, as it was recorded. Prepared programs also use it for steps that are
-//! neither fused nor planned.
+//! Runs each step by itself, as it was recorded. Prepared programs also run some steps this way:
+//! those that are neither fused nor planned, and planned sums whose plan fails for the values of a
+//! call.
 
 use super::{Recording, assert_fits};
 use crate::error::Error;
@@ -24,7 +25,8 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// Returns the value of the input or step with this number; `None` for constants.
+/// Returns the value of the input or step with this number; `None` if the elements of the recorded
+/// call are used.
 pub(super) type ValueOf<'v> = &'v dyn Fn(u64) -> Option<Arc<dyn Held>>;
 
 /// Runs all steps. Returns the outputs.
@@ -187,7 +189,8 @@ fn zeros<T: Element>(len: usize) -> Result<Vec<T>, Error> {
     Ok(out)
 }
 
-/// The sum of parts of integers of type `T`, which are added up in `S`.
+/// The sum of parts of integers of type `T`. The sums over the loops of each part are computed in
+/// `S`.
 fn integer_sum<T, S>(parts: &[Part], len: usize) -> Result<Arc<dyn Held>, Error>
 where
     T: ProgramOutput + Num,

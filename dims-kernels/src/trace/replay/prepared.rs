@@ -58,11 +58,12 @@ struct PreparedStep {
 }
 
 enum PreparedWork {
-    /// Maps over the same loops.
+    /// Maps over the same loops, and possibly a sum over these loops.
     Loops(Box<FusedLoops>),
     /// A single step.
     Alone(AloneStep),
-    /// A gradient of attention that yields one value for each operand, and the slots of the values.
+    /// A step that yields several gradients of attention, each as a value, and the slots of those
+    /// that are read.
     Pieces(Arc<Node>, Vec<Option<usize>>),
 }
 
@@ -158,7 +159,7 @@ impl Prepared {
     }
 
     /// Runs all steps with these inputs, which have the types and sizes of the recorded ones.
-    /// Returns the outputs. `room` is memory for some of them, or empty.
+    /// Returns the outputs. `room` is empty, or has memory for each output, in order.
     pub(super) fn run(
         &self,
         inputs: Vec<Arc<dyn Held>>,
@@ -187,9 +188,9 @@ impl Prepared {
     fn run_step(&self, step: &PreparedStep, call: &mut CallMemory) -> Result<(), Error> {
         match &step.work {
             // SAFETY: values in slots have the types and lengths of the recorded ones.
-            // `assert_fits` checked the inputs and the values from `value_of`, and `assert_eq` the
-            // pieces of gradients. Loops and sums write results with the type and the length of
-            // their steps.
+            // `assert_fits` has checked the inputs and the values from `value_of`. The gradients of
+            // attention are checked below. Loops and sums write results with the type and the
+            // length of their steps.
             PreparedWork::Loops(loops) => unsafe { loops.run(call) }?,
             PreparedWork::Pieces(node, slots) => {
                 let NodeStep::Rule(rule) = &node.step else { unreachable!("only rules are read in pieces") };
@@ -253,8 +254,8 @@ impl Prepared {
         }
     }
 
-    /// The operands of a rule. Nothing else then holds the values that are not read later and have
-    /// no cell, so the rule may overwrite them.
+    /// The operands of a rule. The call itself no longer holds values that are not read later and
+    /// have no cell, so the rule may overwrite them if nothing else holds them.
     fn operands_of(
         &self,
         rule: &dyn Rule,
@@ -274,8 +275,8 @@ impl Prepared {
 const LARGE: usize = 256 << 10;
 
 /// Assigns cells to results. A result reuses the memory of a value with the same type and length
-/// that is not read again. Returns the number of cells, and the cells of the slots in `kept`, which
-/// are used for one value each.
+/// that is not read again. Returns the number of cells, and the cells of the slots in `kept`. Each
+/// of those cells is used for one value only.
 fn assign_cells(steps: &mut [PreparedStep], kept: &BTreeSet<usize>) -> (usize, BTreeMap<usize, usize>) {
     // The free cells, and the cell of each slot.
     let mut free: Vec<(DType, usize, usize)> = Vec::new();

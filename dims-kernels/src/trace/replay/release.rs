@@ -1,4 +1,4 @@
-//! Frees the memory of the values that were computed during a recording.
+//! Frees the memory of the inputs of a recording, and of the values that were computed from them.
 
 use super::Recording;
 use crate::memory::held::{Held, Mark};
@@ -29,7 +29,7 @@ impl Placeholder {
 
 impl Held for Placeholder {
     fn start(&self) -> *const u8 {
-        panic!("a placeholder has no elements: calls replace it by their value")
+        panic!("a placeholder has no elements: calls replace it with their value")
     }
 
     fn start_mut(&mut self) -> Option<*mut u8> {

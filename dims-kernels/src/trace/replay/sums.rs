@@ -1,4 +1,4 @@
-//! Prepared sums: contractions and reductions, planned once.
+//! Prepared sums: contractions and sums over loops, planned once.
 
 use super::draft::Draft;
 use super::memory::{CallValues, OperandMemory, written};
@@ -42,8 +42,8 @@ pub(super) trait PlannedSum: Send + Sync {
     ) -> Result<Option<Arc<dyn Held>>, Error>;
 }
 
-/// The plan of a step, if it is a sum of `f32` or `f64` that writes all elements and reads none at
-/// computed places. Some contractions have no plan, either. `slot` returns the slot of a value.
+/// The plan of a step, if it is a sum of `f32`s or `f64`s that writes all elements and reads none
+/// at computed places. Some contractions have no plan either. `slot` returns the slot of a value.
 pub(super) fn planned(
     node: &Node,
     draft: &Draft,
@@ -123,8 +123,8 @@ pub(super) struct SumOrder {
 }
 
 impl SumOrder {
-    /// The order in which a step adds its elements, if it is a sum of floats that a program
-    /// computes.
+    /// The order in which a step adds its elements, if it is a sum of `f32`s or `f64`s that a
+    /// program computes, and not a contraction.
     pub(super) fn of(node: &Node) -> Option<Self> {
         match node.dtype {
             DType::F32 => Self::of_type::<f32>(node),
@@ -201,7 +201,7 @@ struct SumOperand {
     dtype: DType,
     /// The axes along the loops.
     axes: SmallVec<[Axis; 6]>,
-    /// The element at the origin of the loops.
+    /// The index of the element at the origin of the loops.
     offset: isize,
 }
 

@@ -30,11 +30,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 
-/// `out = sum over keys of softmax(scale * (sum over features of q * k) + bias) * v`, where the
-/// mask is true.
+/// `out = sum over keys of softmax(scale * (sum over features of q * k) + bias) * v`. Only keys
+/// for which the mask is true count.
 ///
-/// A gradient that is recorded step by step stores all scores in memory. Otherwise [some](TILE) are
-/// computed at a time.
+/// A gradient that is recorded step by step stores all scores in memory. Otherwise, the scores of
+/// some of the queries are computed at a time.
 pub struct Attention {
     /// Queries, keys and values, over the same loops.
     pub operands: [Field; 3],
@@ -61,7 +61,8 @@ pub struct Attention {
 /// query has more scores.
 const TILE: usize = 1 << 17;
 
-/// The maximum number of queries of a tile, unless the mask is constantly true.
+/// Unless the mask is constantly true, a tile has at most this many positions along the last loop
+/// over queries that has more.
 const QUERIES: usize = 64;
 
 impl Rule for Attention {
@@ -431,12 +432,13 @@ struct KeyShares {
     queries: Vec<usize>,
     /// The loops of the scores, in the memory order of the shares.
     order: Vec<usize>,
-    /// The sizes of the loops of the scores.
+    /// The size of each loop; 1 for loops that the scores do not have.
     sizes: Vec<usize>,
 }
 
-/// The slices of a tile, with the slice along the axis of `rest` moved by the start of `rest`;
-/// `None` if that slice is past the end of `rest`.
+/// The slices of a tile, with the slice along the axis of `rest` moved by the start of `rest` and
+/// cut off at its end; `None` if that slice is past the end. A tile without a slice along the axis
+/// gets the first [`QUERIES`] positions of `rest`.
 fn moved(tile: &[Slice], rest: &Slice) -> Option<Vec<Slice>> {
     let mut tile = tile.to_vec();
     match tile.iter_mut().find(|slice| slice.axis == rest.axis) {
@@ -465,7 +467,7 @@ pub(super) fn added<T: ProgramOutput + Real>(
         None => filled::<T>(len)?,
         Some(before) => {
             let buffer = Buffer::<T>::of_held(&before).expect("the sum is of this type");
-            // Releases the shared reference to the memory.
+            // With a second reference, `into_vec` would copy the elements.
             drop(before);
             buffer.into_vec()
         }

@@ -9,8 +9,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 
-/// The step that makes a field's elements constant for gradients. They are contiguous in an order
-/// of the field's loops.
+/// The step that makes a field's elements constant for gradients. The result is contiguous in
+/// `order`, an order of the field's loops.
 pub fn detached(field: Field, order: &[usize], dtype: DType) -> NodeStep {
     NodeStep::Rule(Box::new(DetachedElements { field, order: order.to_vec(), dtype }))
 }
@@ -52,7 +52,7 @@ impl Rule for DetachedElements {
 }
 
 impl DetachedElements {
-    /// The elements of another field.
+    /// The step, applied to another field.
     pub(super) fn repeat(&self, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
         operands.first().expect("there is one").computed(&self.order, self.dtype)
     }

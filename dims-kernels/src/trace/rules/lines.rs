@@ -34,7 +34,7 @@ pub struct LineRule {
     pub work: LineWork,
     /// The type of the result.
     pub dtype: DType,
-    /// Whether a line of minus infinities has the softmax 0, like masked scores.
+    /// Whether the softmax of a line of minus infinities is 0, as for masked scores.
     pub is_masked: bool,
 }
 
@@ -305,7 +305,8 @@ fn masked_softmax<T: ProgramOutput + Real>(rule: &LineRule, field: &Field) -> Re
     Ok(data)
 }
 
-/// The number of elements to work on at once: whole blocks that stay in the second-level cache.
+/// The number of elements to work on at once: as many whole blocks as stay in the second-level
+/// cache, but at least one.
 fn blocks_at_hand<T>(block: usize) -> usize {
     const AT_HAND: usize = 128 << 10;
     (AT_HAND / size_of::<T>() / block.max(1)).max(1) * block.max(1)
@@ -437,7 +438,7 @@ impl Composed<'_> {
         self.rule.lines.iter().map(|&axis| self.rule.field.sizes[axis] as f64).product()
     }
 
-    /// The sum of each line, for all of its elements.
+    /// The sum of each line, repeated along the line.
     fn total(&self, field: Field) -> Result<Field, Error> {
         let LineRule { field: own, order, lines, dtype, .. } = self.rule;
         let kept: Vec<usize> = order.iter().copied().filter(|axis| !lines.contains(axis)).collect();
@@ -549,8 +550,8 @@ impl LineRule {
         }
     }
 
-    /// Running products: `dx[j] = y[j - 1] s[j]` with `s[j] = dy[j] + x[j + 1] s[j + 1]`, which is
-    /// correct even if elements are 0.
+    /// Running products: `dx[j] = y[j - 1] s[j]` with `y[-1] = 1` and
+    /// `s[j] = dy[j] + x[j + 1] s[j + 1]`, which is correct even if elements are 0.
     fn product(&self, y: &Field, dy: Field, recorded: bool) -> Result<NodeParts, Error> {
         let LineRule { field, order, lines, dtype, .. } = self;
         let (sizes, axis) = (&field.sizes[..], lines[0]);
@@ -576,8 +577,9 @@ impl LineRule {
         let mut shares = earlier.map([&later], |build, x, [y]| exp_difference(build, x, y));
         let mut own = field.map([y], |build, x, [y]| exp_difference(build, x, y));
         if field.is_recorded() || has(y, f64::INFINITY)? {
-            // If the sum is infinite, the infinite elements share the slope: the current one has
-            // `1 / count`, and the `count - 1` before it have the rest.
+            // If a running sum is positive infinity, the `count` positive infinities so far share
+            // the slope: the current element has `1 / count` if it is one of them, and those before
+            // it have the rest.
             let is_infinite = field.map([], |build, x, []| {
                 let same = is(build, x, f64::INFINITY);
                 let (one, zero) = (constant(build, x, 1.0), constant(build, x, 0.0));

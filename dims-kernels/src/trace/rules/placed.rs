@@ -17,8 +17,8 @@ use core::any::Any;
 /// The step of a result with the elements `data`, and the number of elements. Some of the elements
 /// are those of the parts' fields, at disjoint places.
 ///
-/// For gradients it is the sum of the parts. If the parts are recorded to run again, the step keeps
-/// the other elements.
+/// For gradients, the step is the sum of the parts. If a part is recorded to run again, the step
+/// also keeps the other elements.
 pub fn placed<T: Element>(parts: Vec<Part>, data: &[T]) -> (NodeStep, usize) {
     if !parts.iter().any(|part| part.field.is_recorded()) {
         return (NodeStep::Parts(parts), data.len());
@@ -70,7 +70,7 @@ impl Rule for Placed {
 }
 
 impl Placed {
-    /// The same elements with other parts.
+    /// The elements, overwritten by parts with other fields.
     pub(super) fn repeat(&self, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
         match_dtype!(self.dtype, T => self.written::<T>(&operands))
     }

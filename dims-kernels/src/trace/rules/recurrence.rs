@@ -150,8 +150,8 @@ impl Recurrence {
         let mut parts = b.pull(&s);
         if let Some(a) = a {
             let rest = sizes[*axis].saturating_sub(1);
-            // The factor between two consecutive elements is the derivative of the later one with
-            // respect to the earlier one.
+            // The factor between two consecutive elements is the derivative of the one computed
+            // later with respect to the one computed earlier.
             let (earlier, later) = if *backward { (1, 0) } else { (0, 1) };
             let rest = |field: &Field, from: usize| field.slice(*axis, from.min(sizes[*axis]), rest);
             let given = rest(&r, earlier)

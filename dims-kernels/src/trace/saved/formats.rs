@@ -37,7 +37,7 @@ impl<'de> Deserialize<'de> for DType {
     }
 }
 
-/// Human-readable formats contain hexadecimal digits.
+/// Bytes are written as hexadecimal digits in human-readable formats.
 impl Serialize for SavedBytes {
     fn serialize<F: Serializer>(&self, serializer: F) -> Result<F::Ok, F::Error> {
         if !serializer.is_human_readable() {

@@ -1,4 +1,5 @@
-//! Visits all numbers of a saved recording, to compare and replace them.
+//! Visits the numbers of a saved recording, to compare and replace them. The elements of constants,
+//! and the numbers of registers and operands in programs, are not visited.
 
 use super::{
     SavedAttention, SavedConstant, SavedField, SavedIndex, SavedInstruction, SavedKind, SavedLines,
@@ -10,11 +11,11 @@ use alloc::vec::Vec;
 
 /// A number in saved data.
 pub enum Numeral<'n> {
-    /// A size, a number of elements, or the number of a value.
+    /// An unsigned number, such as a size, a number of elements, or the number of a value.
     Unsigned(&'n mut usize),
     /// A stride, an offset, or an integer constant of a program.
     Signed(&'n mut isize),
-    /// A seed, or a start or a factor in a stream of random numbers.
+    /// A seed, the number of a derived seed, or a start or a factor in a stream of random numbers.
     Word(&'n mut u64),
     /// A float, or a constant of an operation, by its bits.
     Float(&'n mut u64),

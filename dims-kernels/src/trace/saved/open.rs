@@ -1,5 +1,5 @@
-//! Recordings for any sizes of some dims: a function recorded at several sizes, and a formula for
-//! each number that differs.
+//! Recordings for any sizes of some dims, the open dims: a function recorded at several sizes, and
+//! a formula for each number that differs.
 
 use super::SavedRecording;
 use super::numbers::{HasNumbers, Numeral};
@@ -23,7 +23,7 @@ enum RecordedNumber {
 enum SizeFormula {
     /// `factor x product of powers of sizes + offset`
     Product { powers: Vec<u32>, factor: i64, offset: i64 },
-    /// `sum of factor x product of powers of sizes + offset`
+    /// Two terms `factor x product of powers of sizes`, added to `offset`.
     Sum { terms: [(Vec<u32>, i64); 2], offset: i64 },
     /// A float: `factor x product of powers of sizes`, or `factor` divided by the product.
     Share {
@@ -108,7 +108,8 @@ impl SizeFormula {
         let products: Vec<_> = all_powers(sizes[0].len()).into_iter().filter_map(of_powers).collect();
         for (at, (first, a)) in products.iter().enumerate() {
             for (second, b) in &products[at + 1..] {
-                // Two equations for the factors, from the differences to the first round.
+                // Two equations for the factors, from the differences between the first round and
+                // two others.
                 let [(x1, y1, r1), (x2, y2, r2)] =
                     [1, 2].map(|round| (a[round] - a[0], b[round] - b[0], values[round] - values[0]));
                 let determinant = x1 * y2 - x2 * y1;
@@ -246,7 +247,7 @@ impl<'s> OpenFinder<'s> {
     /// Adds the numbers that `visit_all` visits in the next part. Returns whether they all follow
     /// formulas and the rounds otherwise have the same data.
     ///
-    /// All rounds then have the numbers of the first one.
+    /// If so, the data of each round has the numbers of the first round afterwards.
     pub fn add<X: PartialEq>(
         &mut self,
         rounds: [&mut X; ROUNDS],
@@ -304,7 +305,8 @@ impl OpenNumbers {
 }
 
 impl SavedRecording {
-    /// Finds the formulas of the numbers in recordings of the same function at [`ROUNDS`] sizes.
+    /// Finds the formulas of the numbers in recordings of the same function at [`ROUNDS`] sizes. On
+    /// an error, the recordings have lost their steps.
     pub fn open(rounds: [&mut SavedRecording; ROUNDS], finder: &mut OpenFinder<'_>) -> Result<(), BakedIn> {
         let mut steps = rounds.map(|own| (core::mem::take(&mut own.steps), own));
         let around = steps.each_mut().map(|(_, own)| &mut **own);

@@ -1,5 +1,5 @@
 //! Restores recordings from data that may be hostile. Everything that kernels rely on is checked
-//! here.
+//! here, in `rules`, or by a higher layer.
 
 use super::write::SavedElement;
 use super::{
@@ -231,7 +231,7 @@ impl RecordingReader<'_> {
         Ok(node)
     }
 
-    /// Reads the tables of a field and of a place, up to the greatest number among them.
+    /// Restores the tables that a field and a place read, and all tables before these.
     fn read_tables(&mut self, field: &SavedField, place: Option<&SavedPlace>) -> Result<(), Error> {
         let places = field.operands.iter().map(|own| &own.place).chain(place);
         let greatest = places.filter_map(|place| place.table.as_ref()).map(|own| own.number).max();

@@ -175,7 +175,8 @@ fn check_result(of: SavedType, dtype: DType, len: usize) -> Result<(), Error> {
     check((of.dtype, of.len) == (dtype, len), "a step has another type or length than its result")
 }
 
-/// Checks that a field reads one operand unchanged, whose memory has this type and length.
+/// Checks that a field reads a single operand and computes nothing from it, and that the operand's
+/// memory has this type and length. The operand's place is not checked.
 pub(crate) fn check_whole(field: &Field, dtype: DType, len: usize) -> Result<(), Error> {
     let is_whole = match (&field.operands[..], field.program.instruction(field.program.result())) {
         ([own], Instruction::Load(0)) => match &own.source {
@@ -392,7 +393,7 @@ impl RecordingReader<'_> {
         let is_softmax = work == LineWork::Softmax { log: false };
         check(
             !is_masked || is_softmax && first + lines.len() == order.len(),
-            "only softmax supports masked lines",
+            "only softmax along the innermost loops supports masked lines",
         )?;
         check_result(of, *dtype, volume(&field, order))?;
         let (order, lines) = (order.clone(), lines.clone());
@@ -411,7 +412,7 @@ impl RecordingReader<'_> {
             check(dtype.takes(own.kind()), "attention has operands of another type")?;
         }
         let is_mask = mask.as_ref().is_some_and(|mask| mask.kind() == RegisterKind::Bool);
-        check(is_mask, "the mask of attention is not `bool`")?;
+        check(is_mask, "attention needs a mask of `bool`s")?;
         let sizes = &operands[0].sizes;
         check(
             operands.iter().chain(&mask).chain(&bias).all(|own| own.sizes == *sizes),
@@ -429,7 +430,7 @@ impl RecordingReader<'_> {
         }
         are_distinct(scores, loops)?;
         are_distinct(features, loops)?;
-        // Features may also be columns of the values.
+        // Loops over features may also be kept, as columns of the values.
         are_distinct(&[&over[..], kept].concat(), loops)?;
         let is_score = |axis: &usize| scores.contains(axis);
         check(

@@ -27,7 +27,7 @@ pub(crate) type SaveRule<'s> = &'s dyn Fn(&dyn Any, &mut RecordingWriter) -> Opt
 pub(crate) struct RecordingWriter {
     /// The numbers of inputs and steps that depend on them.
     values: BTreeMap<u64, usize>,
-    /// The number of each constant, by the address of its owner.
+    /// The number of each constant, by the address of its [`Held`].
     of_constants: BTreeMap<usize, usize>,
     constants: Vec<SavedConstant>,
     /// The number of each table, by the address of its offsets.

@@ -1,4 +1,5 @@
-//! Chains of many steps run and are dropped iteratively: recursion would overflow the stack.
+//! Long chains of steps are dropped and have gradients without recursion, which would overflow the
+//! stack.
 
 use crate::error::Error;
 use crate::memory::buffer::Buffer;

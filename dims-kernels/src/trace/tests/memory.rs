@@ -97,7 +97,7 @@ fn on_many_threads() {
                         own.drain(..7);
                     }
                 }
-                // Until then, other threads may still send.
+                // Until all threads arrive here, others may still send to this one.
                 barrier.wait();
             });
         }

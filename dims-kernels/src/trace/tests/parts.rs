@@ -166,7 +166,8 @@ fn positions(sizes: &[usize]) -> Vec<Vec<usize>> {
 }
 
 impl Lying {
-    /// The place, the element at each position, and the number of elements that are needed.
+    /// The place, the index of the element at each position, and the number of elements that are
+    /// needed.
     fn place(&self, sizes: &[usize]) -> (StridedPlace, Vec<usize>, usize) {
         let offsets = |order: &[usize], seed: u64| -> Vec<isize> {
             let len: usize = order.iter().map(|&axis| sizes[axis]).product();
@@ -185,7 +186,8 @@ impl Lying {
             along(&self.strides, at) + moved
         };
         let at: Vec<isize> = positions(sizes).iter().map(at).collect();
-        // Room for the reach of loops plus tables, whether or not both extremes coincide.
+        // Room for the farthest offset of the loops plus that of a table (from -3 to 7), even if no
+        // position has both.
         let reach =
             sizes.iter().zip(&self.strides).map(|(&size, &stride)| size.saturating_sub(1) as isize * stride);
         let least = reach.clone().filter(|&far| far < 0).sum::<isize>() - 3;
@@ -243,7 +245,7 @@ impl Drawn {
         let result = self.formula.write(&mut build, dtype);
         let field =
             Field { sizes: sizes.into(), program: Arc::new(build.finish(result)), operands, names: None };
-        // Without unused operands, like recorded fields.
+        // Leaves out unused operands, as in recorded fields.
         let field = field.map([], |_, value, []| value);
         let (mut place, at, own) = self.place.place(sizes);
         let moved = (len - own).min(3) as isize * isize::from(place.offset != 0);
@@ -322,7 +324,7 @@ proptest! {
     }
 }
 
-/// Counting in half precision would stop at a few thousand.
+/// Counting in `f16` would stop at 2048.
 #[cfg(feature = "half")]
 #[test]
 fn half_precisions_accumulate_in_single_precision() {
@@ -337,7 +339,7 @@ fn half_precisions_accumulate_in_single_precision() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Loops as long as tiles, and sums of products that are worth a contraction.
+    /// Parts large enough for several tiles, and sums of products that are worth a contraction.
     #[test]
     fn large_parts_are_their_loops(part in drawn(9..40)) {
         check::<f64>(&[part], 1e-12)?;
@@ -416,7 +418,8 @@ fn infinite_factors_of_windows() {
     assert_eq!(run([1.0, inf]), (vec![1.0, inf, inf, inf, inf], false));
 }
 
-/// Products of matrices in all orders. Factors are either in memory or computed first.
+/// Products of matrices, summed along different loops. Factors are either in memory or computed
+/// first.
 #[test]
 fn products_of_matrices() {
     let sizes = [33, 70, 41];
@@ -462,7 +465,7 @@ fn fields_without_elements() {
     assert_eq!(crate::trace::compute::mapped::<f64>(&field, &[0, 1]).unwrap(), []);
 }
 
-/// Places outside of the elements are not undefined behaviour.
+/// Places outside the elements cause a panic, not undefined behavior.
 #[test]
 fn places_outside_are_refused() {
     let held = Buffer::from(vec![1.0f64; 6]).held();

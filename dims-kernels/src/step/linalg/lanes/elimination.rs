@@ -1,4 +1,4 @@
-//! Factorizations by elimination, and systems of equations, of a tile of matrices.
+//! Factorizations by elimination, and solutions of systems of equations, for a tile of matrices.
 //!
 //! Some functions return whether all matrices have a result. If not, the caller computes the
 //! matrices of the tile one by one.
@@ -63,7 +63,7 @@ pub(super) fn cholesky<V: Lane>(a: &mut MatrixTile<'_, V>) -> bool {
     is_right
 }
 
-/// Replaces the elements on and below the diagonal by those of the symmetric part.
+/// Replaces matrices by their symmetric parts.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn symmetric_part<V: Lane>(a: &mut MatrixTile<'_, V>) {
     let half = one::<V>().over(one::<V>().plus(one()));
@@ -71,6 +71,7 @@ pub(super) fn symmetric_part<V: Lane>(a: &mut MatrixTile<'_, V>) {
         for column in 0..=row {
             let own = a.at(row, column).plus(a.at(column, row)).times(half);
             a.set(row, column, own);
+            a.set(column, row, own);
         }
     }
 }
@@ -83,7 +84,7 @@ pub(super) struct Eliminated<V> {
     pub(super) sign: V,
     /// Whether all pivots are finite and not 0.
     pub(super) is_regular: bool,
-    /// Whether the products of the first pivots, up to all of them, are normal numbers.
+    /// Whether the product of the first `k` pivots is a normal number, for each `k`.
     pub(super) is_in_range: bool,
 }
 
@@ -198,7 +199,7 @@ pub(super) fn substitute<V: Lane>(factors: &MatrixTile<'_, V>, shares: &[V], b: 
     }
 }
 
-/// Subtracts the rows above from a row, each times its factor, in the first columns.
+/// Subtracts the rows above from a row, each times its factor, in the first `columns` columns.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn subtract_above<V: Lane>(factors: &[V], b: &mut MatrixTile<'_, V>, row: usize, columns: usize) {
     let stride = b.columns;

@@ -74,7 +74,7 @@ pub(super) fn expm<V: Lane>(
         }
     }
     if most > 0 {
-        // A triangular matrix is computed alone, where its exponential is more precise.
+        // A triangular matrix that needs halvings is computed alone, which is more precise.
         let (mut below, mut above) = (zero::<V>(), zero::<V>());
         for (row, column) in (0..size).flat_map(|row| (0..row).map(move |column| (row, column))) {
             below = greatest(below, a.at(row, column).abs());

@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 /// The most matrices that are computed at once.
 pub(in crate::step::linalg) const MOST_LANES: usize = 8;
 
-/// Whether several matrices of these sizes are computed at once.
+/// Whether matrices of these sizes are computed in lanes, several at once.
 pub(in crate::step::linalg) fn has_lanes(work: MatrixWork, sizes: MatrixSizes) -> bool {
     let MatrixSizes { batch, rows, columns, right } = sizes;
     let has_right = match work {
@@ -30,7 +30,7 @@ pub(in crate::step::linalg) fn has_lanes(work: MatrixWork, sizes: MatrixSizes) -
         MatrixWork::Power { .. } => false,
         _ => true,
     };
-    // A tile takes as long for one matrix as for all.
+    // A tile takes as long for one matrix as for all, so a single larger matrix is computed alone.
     let least = match rows.max(columns) {
         ..=4 => 1,
         _ => 2,

@@ -80,7 +80,7 @@ pub(super) fn count_lane<V: Lane>(count: usize) -> V {
     V::all(num_traits::NumCast::from(count).expect("every size can be rounded to a float"))
 }
 
-/// The greater number for each matrix. NaN in `other` is ignored, NaN in `own` remains.
+/// The greater number for each matrix. NaN in `other` is ignored; NaN in `own` remains.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn greatest<V: Lane>(own: V, other: V) -> V {
     other.greater(own).choose(other, own)

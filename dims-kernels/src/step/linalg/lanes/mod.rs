@@ -1,7 +1,7 @@
-//! Small matrices, several at once: each in a lane of vectors.
+//! Computes several small matrices at once.
 //!
 //! A [tile](tile::MatrixTile) stores the same element of all its matrices in one
-//! [lane](lane::Lane), so each operation on a tile is a vector operation. If a matrix of a tile has
+//! [lane](lane::Lane), so arithmetic on a tile is arithmetic on vectors. If a matrix of a tile has
 //! no result, or might have an inaccurate one, the caller computes all matrices of the tile one by
 //! one.
 //!

@@ -18,7 +18,8 @@ pub(super) struct Reflection<V> {
 }
 
 /// The reflection for a vector with this head and tail. `tail` becomes the tail of `v`, whose first
-/// element is 1. `None` if squares leave the range of the type.
+/// element is 1. `None` if, for any matrix, the sum of squares of a tail that is not 0 is below the
+/// range [`safe_squares`], or the sum of squares of the whole vector is above it.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn reflection<V: Lane>(head: V, tail: &mut [V]) -> Option<Reflection<V>> {
     let (mut squares, mut most) = (zero::<V>(), zero::<V>());
@@ -73,9 +74,9 @@ pub(super) fn reflect<V: Lane>(
     }
 }
 
-/// Computes the orthogonal factor in `q`, and replaces the matrices by the upper one. `vectors` has
-/// space for a vector for each reflection, and `sums` for a row. Returns whether all matrices have
-/// a result.
+/// Writes the orthogonal factors to `q`, and replaces the matrices by their upper triangular
+/// factors. For each reflection, `vectors` has space for a vector, and `taus` for a lane. `sums`
+/// has space for a row. Returns whether all matrices have a result.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn qr<V: Lane>(
     a: &mut MatrixTile<'_, V>,

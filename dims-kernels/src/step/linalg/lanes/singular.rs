@@ -1,13 +1,13 @@
-//! Singular values and vectors of a tile of matrices: rotations make the vectors of each matrix
+//! Singular values and vectors of a tile of matrices: rotations make the rows of each matrix
 //! orthogonal. (M. Hestenes, Inversion of matrices by biorthogonalization and related results,
-//! 1958.) The longer vectors come first. (P. de Rijk, A one-sided Jacobi algorithm for computing
-//! the singular value decomposition on a vector computer, 1989.)
+//! 1958.) The rotations also move longer rows to the front. (P. de Rijk, A one-sided Jacobi
+//! algorithm for computing the singular value decomposition on a vector computer, 1989.)
 
 use super::lane::{Lane, are_finite, count_lane, number, one, signed, zero};
 use super::symmetric::{rotate, scales};
 use super::tile::{MatrixTile, dot};
 
-/// How many times all pairs of vectors may be rotated.
+/// How many times all pairs of rows may be rotated.
 const MOST_SWEEPS: usize = 40;
 
 /// Makes the rows of `a` orthogonal, and applies the rotations to the rows of `turned`, if it has
@@ -67,8 +67,9 @@ pub(super) fn orthogonalize<V: Lane>(
     None
 }
 
-/// The cosine and the sine of the rotation after which two vectors with this product are
-/// orthogonal, and by how much the square of the first one decreases.
+/// The cosine and the sine of the rotation that makes two rows with this dot product and these
+/// squared lengths orthogonal, and by how much it decreases the squared length of the first row.
+/// Nothing is rotated where `rotates` does not hold.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn turn<V: Lane>(product: V, [of_x, of_y]: [V; 2], rotates: V) -> ([V; 2], V) {
     let gap = of_y.minus(of_x);
@@ -80,12 +81,13 @@ fn turn<V: Lane>(product: V, [of_x, of_y]: [V; 2], rotates: V) -> ([V; 2], V) {
     ([cosine, cosine.times(tangent)], tangent.times(product))
 }
 
-/// The order of the squares of one matrix, from the greatest to the least.
+/// Fills `order` with the indices of the numbers of one matrix in `squares`, from the greatest
+/// number to the least.
 pub(super) fn descending<V: Lane>(squares: &[V], lane: usize, order: &mut [usize]) {
     for (at, own) in order.iter_mut().enumerate() {
         *own = at;
     }
-    // Insertion sort, because they are few, and singular values are nearly in order.
+    // Insertion sort, because the numbers are few, and singular values are nearly in order.
     for at in 1..order.len() {
         let mut place = at;
         while place > 0 && number(&squares[order[place]], lane) > number(&squares[order[place - 1]], lane) {

@@ -75,7 +75,7 @@ impl<T: Real> TileWork<T> for Singular {
         let WorkTile { sizes, operands, results, mut free } = tile;
         let (least, most) = (sizes.least(), sizes.rows.max(sizes.columns));
         let has_vectors = matches!(self.0, MatrixWork::Svd | MatrixWork::Pinv | MatrixWork::Lstsq);
-        // Rows of the tile are the columns of tall matrices, and the rows of wide ones.
+        // The rows of `a` are the columns of tall or square matrices, and the rows of wide ones.
         let is_tall = sizes.rows >= sizes.columns;
         let mut a = MatrixTile::take(&mut free, least, most);
         a.load(operands[0], is_tall);
@@ -183,8 +183,9 @@ impl<T: Real> TileWork<T> for Singular {
     }
 }
 
-/// Replaces the squares of singular values by their reciprocals divided by `back`, or by 0 if they
-/// count as 0. `back` is the number by which the singular values must be multiplied.
+/// Replaces the squares of singular values by their reciprocals divided by `back`, or by 0 where
+/// the singular value is at most `least_value`. `back` is the factor that scales singular values
+/// back.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn invert_squares<V: Lane>(squares: &mut [V], values: &[V], least_value: V, back: V) {
     let scale = one::<V>().over(back);

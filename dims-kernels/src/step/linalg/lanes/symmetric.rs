@@ -1,6 +1,6 @@
 //! Eigenvalues and eigenvectors of a tile of symmetric matrices: reflections make the matrices
-//! tridiagonal, and implicit QL steps make these diagonal. (C. Reinsch and others, tred2 and tql2,
-//! in J. Wilkinson and C. Reinsch, Handbook for Automatic Computation, 1971.)
+//! tridiagonal, and implicit QL steps then make them diagonal. (C. Reinsch and others, tred2 and
+//! tql2, in J. Wilkinson and C. Reinsch, Handbook for Automatic Computation, 1971.)
 
 use super::lane::{
     Lane, are_finite, count_lane, greatest, holds_everywhere, number, numbers, one, set_number, signed, zero,
@@ -12,10 +12,10 @@ use crate::scalar::Num;
 /// How many QL steps one eigenvalue may take.
 const MOST_STEPS: usize = 60;
 
-/// The factor that scales the greatest element of each matrix to about 1, and its reciprocal. Both
-/// are powers of two. They are 1 if the greatest elements of all matrices are 0 or between 1/256
-/// and 256. `None` if an element is infinite or NaN, or a factor would be out of the range of the
-/// type.
+/// The factor that scales the greatest magnitude in each matrix to about 1, and the reciprocal of
+/// this factor. Both are powers of two. They are 1 if the greatest magnitudes in all matrices are 0
+/// or between 1/256 and 256. `None` if an element is infinite or NaN, or if a factor or its
+/// reciprocal would not be a normal number.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn scales<V: Lane>(all: &[V]) -> Option<[V; 2]> {
     if !are_finite(all) {
@@ -53,8 +53,8 @@ pub(super) struct Spectrum<'t, V> {
     pub(super) others: [&'t mut [V]; 2],
 }
 
-/// The eigenvalues of matrices in no particular order, and the eigenvectors as rows of `vectors`.
-/// They are computed from the lower triangles. Returns whether all matrices have a result.
+/// Writes the eigenvalues of symmetric matrices to `spectrum`, in no particular order, and the
+/// eigenvectors to the rows of `vectors`. Returns whether all matrices have a result.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn eigh<V: Lane>(
     a: &mut MatrixTile<'_, V>,
@@ -75,6 +75,7 @@ pub(super) fn eigh<V: Lane>(
 }
 
 /// Makes matrices tridiagonal. The rows of `vectors` become the columns of the orthogonal factor.
+/// Returns whether all matrices have a result.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn tridiagonal<V: Lane>(
     a: &mut MatrixTile<'_, V>,
@@ -139,7 +140,7 @@ fn tridiagonal<V: Lane>(
     true
 }
 
-/// `x = c x - s y` and `y = s x + c y`
+/// Replaces `x` by `c x - s y`, and `y` by `s x + c y` with the previous `x`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn rotate<V: Lane>(x: &mut [V], y: &mut [V], [c, s]: [V; 2]) {
     for (x, y) in x.iter_mut().zip(y) {
@@ -159,7 +160,8 @@ fn diagonal<V: Lane>(vectors: &mut MatrixTile<'_, V>, d: &mut [V], e: &mut [V]) 
     let least = V::all(least_square).sqrt();
     for first in 0..size {
         for step in 0.. {
-            // Where each block ends: at the first element beside the diagonal that is negligible.
+            // Each matrix has a block that begins at `first`, and ends at the first element beside
+            // the diagonal that is negligible.
             let mut end: V = count_lane(size - 1);
             for at in (first..size - 1).rev() {
                 let limit = greatest(d[at].abs().plus(d[at + 1].abs()).times(epsilon), least);
@@ -186,7 +188,8 @@ fn diagonal<V: Lane>(vectors: &mut MatrixTile<'_, V>, d: &mut [V], e: &mut [V]) 
             let divisor = gap.plus(signed(root, gap));
             let mut g = at_end.minus(d[first]).plus(e[first].over(divisor));
             let (mut s, mut c, mut p) = (one::<V>(), one::<V>(), zero::<V>());
-            // The blocks in which both elements of a rotation were about 0. Their step ends there.
+            // The blocks in which both elements that determine a rotation were about 0. Their step
+            // ends at this rotation.
             let mut has_split = zero::<V>();
             for at in (first..last).rev() {
                 let mut takes_part = is_active.and(end.greater(count_lane(at))).but_not(has_split);

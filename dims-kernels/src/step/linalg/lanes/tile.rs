@@ -50,13 +50,13 @@ impl<'t, V: Lane> MatrixTile<'t, V> {
     }
 
     /// Loads matrices whose elements are stored row by row, or column by column if `transposed`.
-    /// Lanes without a matrix get the last one.
+    /// If there are fewer than `V::COUNT` matrices, the last one is repeated.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(super) fn load(&mut self, data: &[V::Elem], transposed: bool) {
         let (rows, columns) = (self.rows, self.columns);
         let len = rows * columns;
         let count = data.len() / len;
-        // How far rows and columns are apart in a matrix.
+        // How far apart the rows and the columns of a matrix are.
         let [down, right] = if transposed { [1, rows] } else { [columns, 1] };
         let loaded = if len < BLOCKS_FROM { 0 } else { count };
         if loaded > 0 && transposed {

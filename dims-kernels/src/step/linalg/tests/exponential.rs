@@ -19,9 +19,9 @@ fn large_matrices() -> Vec<(Vec<f64>, Vec<f64>)> {
         (&[0.0, 1.0, 0.0, -1e20], &[1.0, 1e-20, 0.0, 0.0]),
         (&[-1e20, 1.0, 1.0, -1e20], &[0.0; 4]),
         (&[0.0, 1e12, 1e-12, 0.0], &[cosh, sinh * 1e12, sinh * 1e-12, cosh]),
-        // Rows and columns in another order make it triangular.
+        // Another order of rows and columns makes this matrix triangular.
         (&[0.0, 0.0, 1e15, 1e10, 0.0, 0.0, 0.0, 0.0, 0.0], &[1.0, 0.0, 1e15, 1e10, 1.0, 5e24, 0.0, 0.0, 1.0]),
-        // Elements that are out of range do not change others.
+        // Elements of the result that are out of range do not change others.
         (&[1e4, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, -1.0, 0.0], &[INF, 0.0, 0.0, 0.0, cos, sin, 0.0, -sin, cos]),
         (&[1e4, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0], &[INF, INF, INF, 0.0, E, E, 0.0, 0.0, E]),
         (&[0.0, 0.0, 1.0, 0.0, 1e4, 0.0, 0.0, 0.0, 0.0], &[1.0, 0.0, 1.0, 0.0, INF, 0.0, 0.0, 0.0, 1.0]),
@@ -73,8 +73,9 @@ fn large_norms() {
     check::<Complex<f32>>(1e-3, [1e-30, 1000.0]);
 }
 
-/// Multiples of a shift: the exponential has the element `scale^k / k!` `k` columns to the right of
-/// the diagonal, times the exponential of the diagonal.
+/// Matrices with one value on the diagonal, and `scale` directly above it, or their transposes.
+/// `k` columns to the right of the diagonal, the exponential has the element `scale^k / k!`, times
+/// the exponential of the value on the diagonal.
 fn shifts<T: TestElement>(tolerance: f64, scales: &[f64]) {
     for (size, &scale) in
         [2, 3, 5, 9, 16, 24].into_iter().flat_map(|size| scales.iter().map(move |x| (size, x)))

@@ -311,7 +311,7 @@ fn ranks_of_products() {
 }
 
 /// A polynomial through points that lie on it: the residual is about as large as rounding errors,
-/// although the matrix has a condition number of up to 1e10.
+/// although the matrix has a condition number of up to about 2e8.
 #[test]
 fn least_squares_of_nearly_dependent_columns() {
     fn residual<T: TestElement>(rows: usize, columns: usize, batch: usize) -> f64 {

@@ -143,8 +143,8 @@ impl AttentionPullBack {
         floats!(self.dtype, each(pulled, &nodes))
     }
 
-    /// The parts of the gradients for other operands, and the nodes that the gradients are with
-    /// respect to.
+    /// The parts of the gradients for other operands, and a node for each gradient. The parts
+    /// come with these nodes.
     fn pulled(&self, mut operands: Vec<Field>) -> Result<(NodeParts, Vec<Arc<Node>>), Error> {
         let dy = operands.pop().expect("all operands of the step are passed");
         let cotangent = dy.memory().cloned().expect("the cotangent is in memory");
@@ -198,7 +198,7 @@ fn joined<T: ProgramOutput + Real>(parts: NodeParts, nodes: &[Arc<Node>]) -> Res
     Ok(Buffer::from(all).held())
 }
 
-/// Memory without elements.
+/// Memory that has a length but no elements.
 fn hollow<T: ProgramOutput + Real>(len: usize) -> Result<Arc<dyn Held>, Error> {
     Ok(Buffer::from(hollow_of::<T>(len)?).held())
 }

@@ -20,8 +20,8 @@ const WIDER: &[(&str, [f64; 2])] = &[
     ("Gelu", [10.0, 150.0]),
     ("Silu", [10.0, 50.0]),
     ("LnGamma", [4.0, 100.0]),
-    // Rounding `u` makes `e^-u` inaccurate by about `u` units, and `u` may be 30. In the second
-    // operation, `u` is the difference of the operands.
+    // Rounding `u` makes `e^-u` inaccurate by about `u` units, and `u` may be 30. In `GeluTanh`,
+    // `-u` is the argument of the sigmoid. In `LogAddExp`, `u` is the distance of the operands.
     ("GeluTanh", [50.0, 50.0]),
     ("LogAddExp", [4.0, 30.0]),
     // The exponent minus 1 is rounded.
@@ -58,7 +58,8 @@ fn program(name: &str, dtype: DType) -> (ScalarProgram, usize) {
     (program, 2)
 }
 
-/// The error of a float in units in the last place. A subnormal float may be 0.
+/// The error of a float in units in the last place; 0 if both floats are subnormal or 0, or if both
+/// are near or beyond the greatest float.
 fn ulps<T: Real>(found: T, expected: f64) -> f64 {
     let (exact, least): (f64, f64) = (found.cast(), T::min_positive_value().cast());
     if expected.abs() < least && exact.abs() <= least {

@@ -1,5 +1,5 @@
-//! Compares derivatives of programs, up to the third order, with differences, and tests the values
-//! at kinks.
+//! Compares derivatives of programs, up to the third order, with finite differences, and tests
+//! their values at kinks.
 
 use super::{BINARY, UNARY, held, run, written};
 use crate::ops::code::{BinaryOpcode, DType, RegisterKind, UnaryOpcode};

@@ -58,7 +58,7 @@ macro_rules! compared {
 
 compared! { f32, 4.0 * f64::from(f32::EPSILON); f64, 4.0 * f64::EPSILON; }
 compared! { bool isize }
-// A program computes in single precision, and the table rounds once.
+// Programs and the table both compute half precisions in single precision, and round the result.
 #[cfg(feature = "half")]
 compared! { half::f16, 1.0 / 1024.0; half::bf16, 1.0 / 128.0; }
 
@@ -290,8 +290,8 @@ macro_rules! binary_of_integers {
     (@one $properties:tt $bound:ident $out:tt $name:ident) => { binary(ops::$name); };
 }
 
-/// Integers of the whole range of their type: they wrap around in the type, though registers are
-/// wider.
+/// Integers of the whole range of their type: results wrap around in the type, even if registers
+/// are wider.
 macro_rules! integers {
     ($($t:ident $signs:ident;)*) => {$(
         #[test]

@@ -1,4 +1,4 @@
-//! Compares programs with the table of operations, and their derivatives with differences.
+//! Compares programs with the table of operations, and their derivatives with finite differences.
 
 mod accuracy;
 mod derivatives;
@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 /// The operations of the table, with the ranges on which their derivatives, if any, are compared
-/// with differences.
+/// with finite differences.
 macro_rules! unary_table {
     (operations { $(
         $(#[$doc:meta])* $name:ident $method:ident($x:ident: $bound:ident) -> $out:tt $(, $property:ident)* {

@@ -90,6 +90,13 @@ fn a_chain_with_0_is_0_and_a_product_is_not() {
         build.binary(BinaryOpcode::Chain, a, zero)
     });
     assert_eq!(chain.instructions(), [Instruction::Constant(Number::Float(0.0))]);
+    for [a, b] in [[0.0, f64::INFINITY], [f64::NAN, 0.0]] {
+        let constants = written(|build| {
+            let [a, b] = [a, b].map(|value| build.float(value, RegisterKind::F64));
+            build.binary(BinaryOpcode::Chain, a, b)
+        });
+        assert_eq!(run::<f64>(&constants, &[], 1), [0.0]);
+    }
     let product = of_one(|build, a| {
         let zero = build.float(0.0, RegisterKind::F64);
         build.binary(BinaryOpcode::Mul, a, zero)
@@ -111,6 +118,18 @@ fn equal_instructions_are_one() {
         build.binary(BinaryOpcode::Mul, first, second)
     });
     assert_eq!(len(&program), 3);
+    // Constants of operations are compared by their bits.
+    let program = of_one(|build, a| {
+        let low = build.unary(UnaryOpcode::Clamp(0.0, 1.0), a);
+        let negative = build.unary(UnaryOpcode::Clamp(-0.0, 1.0), a);
+        assert_ne!(low, negative);
+        assert_eq!(
+            build.unary(UnaryOpcode::LeakyRelu(f64::NAN), a),
+            build.unary(UnaryOpcode::LeakyRelu(f64::NAN), a)
+        );
+        build.binary(BinaryOpcode::Mul, low, negative)
+    });
+    assert_eq!(len(&program), 5);
     // The same number, in registers of two kinds.
     let mut build = Builder::new();
     assert_ne!(build.float(0.5, RegisterKind::F32), build.float(0.5, RegisterKind::F64));
