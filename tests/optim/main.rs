@@ -5,6 +5,8 @@ mod gradients;
 mod groups;
 #[cfg(feature = "half")]
 mod halves;
+#[path = "../support/panics.rs"]
+mod panics;
 mod programs;
 mod schedules;
 

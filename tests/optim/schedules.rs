@@ -114,3 +114,25 @@ fn a_plateau_goes_on_from_its_state() {
         assert_eq!(resumed.observe(loss), whole.observe(loss));
     }
 }
+
+/// A number that is read while a function is recorded would be the same in each call.
+#[test]
+fn a_recorded_function_cannot_read_a_plateau() {
+    let error = |f: &dyn Fn(&mut Plateau) -> String| {
+        let texts = std::cell::RefCell::new(String::new());
+        let recorded = typed_dims::program::record(
+            |plateau: &Plateau| -> Plateau {
+                let mut own = plateau.clone();
+                *texts.borrow_mut() = f(&mut own);
+                own
+            },
+            &Plateau::new(0.5),
+        );
+        recorded.expect("the state itself is recorded");
+        texts.into_inner()
+    };
+    let refused = error(&|plateau| plateau.try_observe(1.0).unwrap_err().to_string());
+    assert!(refused.starts_with("`observe` cannot be recorded"), "{refused}");
+    let refused = error(&|plateau| crate::panics::message(|| plateau.rate()));
+    assert!(refused.starts_with("`rate` cannot be recorded"), "{refused}");
+}

@@ -31,7 +31,7 @@ pub trait Rank: Copy + Default + core::fmt::Debug + Send + Sync + 'static {
     /// [`True`] if there are no axes.
     #[doc(hidden)]
     type IsNone: Bool;
-    /// `self + other`, or `Rank26` if that is larger.
+    /// `self + other`, but at most `Rank26`.
     #[doc(hidden)]
     type Plus<O: Rank>: Rank;
     /// The larger of the two: positional axes broadcast to it.

@@ -95,9 +95,10 @@ impl NAdamSettings {
         number(self.betas.0) * (number(1.0) - number(0.5) * falling)
     }
 
-    /// `U(t)`, without a loop over the steps. With `q = 0.96^momentum_decay`, it is `beta1^t` times
-    /// `(1 - q / 2) * .. * (1 - q^t / 2)`. If `q < 1`, the logarithm of this product is the sum of
-    /// `c[n] * (q^(n * t) - 1)` over `n >= 1`, where `c[n] = q^n / (1 - q^n) / (n * 2^n)`.
+    /// `U(t)`, without a loop over the steps. With `q = 0.96^momentum_decay`, `U(t)` is `beta1^t`
+    /// times the product `(1 - q / 2) * .. * (1 - q^t / 2)`. If `q < 1`, the logarithm of this
+    /// product is the sum of `c[n] * (q^(n * t) - 1)` over `n >= 1`, where
+    /// `c[n] = q^n / (1 - q^n) / (n * 2^n)`.
     fn product<Q: Quantity>(&self, step: Q) -> Q {
         // Further terms are smaller than the rounding error.
         const TERMS: i32 = 50;

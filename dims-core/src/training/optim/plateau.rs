@@ -2,7 +2,8 @@
 
 use super::scalars::{StepsTaken, one};
 use super::settings::{at_least_0, below_1};
-use crate::error::DimError;
+use crate::error::{DimError, unwrap};
+use crate::expr::step::check_buffer_unrecorded;
 use crate::tensors::named::Named;
 use twins::panicking_twin;
 
@@ -31,7 +32,7 @@ pub struct Plateau {
     pub(super) rate: Named<f64, ()>,
     /// The best value so far; NaN before the first value that is not NaN.
     pub(super) best: Named<f64, ()>,
-    /// The number of consecutive values that were not better, without those in the cooldown.
+    /// The number of consecutive values that were not better, outside the cooldown.
     pub(super) worse: StepsTaken,
     /// The number of values that are left in the cooldown.
     pub(super) pause: StepsTaken,
@@ -126,8 +127,13 @@ impl Plateau {
     }
 
     /// The current rate.
+    ///
+    /// # Panics
+    ///
+    /// In a recorded function with this schedule as an input.
     #[track_caller]
     pub fn rate(&self) -> f64 {
+        unwrap(check_buffer_unrecorded(self.rate.expr.buffer(), "rate"));
         self.rate.expr.all()[0]
     }
 
@@ -135,11 +141,18 @@ impl Plateau {
     ///
     /// # Errors
     ///
-    /// If the rate or a setting is out of range. On an error, nothing is changed.
+    /// If the rate or a setting is out of range, or in a recorded function with this schedule as an
+    /// input. On an error, nothing is changed.
     #[panicking_twin(but = "invalid settings are an error")]
     pub fn try_observe(&mut self, value: f64) -> Result<f64, DimError> {
         /// If the rate would fall by this or less, it stays as it is. (PyTorch calls this `eps`.)
         const LEAST_FALL: f64 = 1e-8;
+        for number in [&self.rate, &self.best] {
+            check_buffer_unrecorded(number.expr.buffer(), "observe")?;
+        }
+        for count in [&self.worse, &self.pause] {
+            check_buffer_unrecorded(count.tensor().expr.buffer(), "observe")?;
+        }
         let PlateauSettings { factor, patience, cooldown, least, .. } = self.settings;
         at_least_0("Plateau", "rate", self.rate())?;
         below_1("Plateau", "factor", factor)?;

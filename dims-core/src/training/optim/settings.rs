@@ -62,7 +62,7 @@ pub(super) fn below_1(of: &str, setting: &str, value: f64) -> Result<(), DimErro
     within((0.0..1.0).contains(&value), of, setting, value, "it must be 0 or more, and less than 1")
 }
 
-/// Checks that a setting is a number from 0 to 1.
+/// Checks that a setting is from 0 to 1.
 pub(super) fn up_to_1(of: &str, setting: &str, value: f64) -> Result<(), DimError> {
     within((0.0..=1.0).contains(&value), of, setting, value, "it must be between 0 and 1")
 }

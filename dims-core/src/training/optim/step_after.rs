@@ -115,7 +115,7 @@ impl<C: OfStep<K>, const K: usize> StepAfter<C, K> {
         &self.formula
     }
 
-    /// The scalars for the step number `step` of a parameter, after `steps` steps of the optimizer.
+    /// The scalars for step number `step` of a parameter, after `steps` steps of the optimizer.
     fn of_step_by_tensors(
         &self,
         rate: &Named<f64, ()>,
