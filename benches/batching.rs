@@ -10,12 +10,12 @@
 //! ```
 //!
 //! where `explain` gives the kind, the runs and the elements. A run is one execution of the
-//! innermost loop, or one matrix product of a family. Elements are the positions of all loops, or
-//! the multiplications. The three constants of each kind are measured on steps of the library with
-//! synthetic operands: one short run, many short ones, and many long ones. Nothing is fitted to the
-//! programs. A plan costs the sum of its steps, plus the constant `call` for the call of the
-//! batched function. The predicted factor is 64 times the cost of the plan for one example, divided
-//! by the cost of the plan for all.
+//! innermost loop, or one matrix product of a step. Elements are the positions of all loops, or the
+//! multiplications of numbers. The three constants of each kind are measured on steps of the
+//! library with synthetic operands: one short run, many short ones, and many long ones. Nothing is
+//! fitted to the programs. A plan costs the sum of its steps, plus the constant `call` for the call
+//! of the batched function. The predicted factor is 64 times the cost of the plan for one example,
+//! divided by the cost of the plan for all examples.
 //!
 //! The model covers what batching gains: fixed costs are paid once, short runs become long ones,
 //! and matrix-vector products become matrix products where extra dims merge with others. It does
@@ -26,10 +26,10 @@
 //! Times are the best of many, on one thread, and the factor is their quotient. The range after it
 //! shows the noise: each round runs the loop and then the batched call. A tenth of the rounds have
 //! a factor below the range, and a tenth above it. The prediction is repeated with newly measured
-//! constants; its smallest and greatest values are printed. The verdict:
+//! constants; its smallest and greatest values are printed. The verdict is one of:
 //!
 //! * `more`: the factor is at least the smallest prediction;
-//! * `noise`: it is smaller, but the two ranges overlap;
+//! * `noise`: the factor is smaller, but the range of the noise reaches the smallest prediction;
 //! * `less`: batching gains less than the plan predicts.
 
 use rayon::ThreadPoolBuilder;
@@ -48,8 +48,8 @@ use suite::{Batch, Feat, Hidden, Out};
 
 /// Examples along each of the two extra dims.
 const ALONG: usize = 8;
-/// The number of measurements. The candidates take turns, so that noise on the machine affects them
-/// equally.
+/// The number of measurements of each function. Functions that are compared take turns, so that
+/// noise on the machine affects them equally.
 const ROUNDS: usize = 300;
 
 fn seconds(run: &mut dyn FnMut()) -> f64 {
@@ -58,12 +58,12 @@ fn seconds(run: &mut dyn FnMut()) -> f64 {
     start.elapsed().as_secs_f64()
 }
 
-/// The times of each candidate in each round.
+/// The times of each function in each round.
 fn rounds<const N: usize>(mut runs: [&mut dyn FnMut(); N]) -> Vec<[f64; N]> {
     (0..ROUNDS).map(|_| runs.each_mut().map(|run| seconds(*run))).collect()
 }
 
-/// The best time of each candidate.
+/// The best time of each function.
 fn best<const N: usize>(runs: [&mut dyn FnMut(); N]) -> [f64; N] {
     best_of(&rounds(runs))
 }
@@ -81,7 +81,8 @@ struct Cost {
 }
 
 impl Cost {
-    /// Measures `step(runs, size)`, which does this many runs of `count(size)` elements.
+    /// Measures the functions that `step(runs, size)` returns, which do this many runs of
+    /// `count(size)` elements, with the sizes `short` and `long`.
     fn measured<T>(
         short: usize,
         long: usize,
@@ -112,7 +113,7 @@ fn same(x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
     x.eval()
 }
 
-/// The costs of all kinds of steps.
+/// The costs of the kinds of steps that the programs have, and of a call of a batched function.
 struct Model {
     elementwise: Cost,
     transcendental: Cost,
@@ -127,7 +128,7 @@ impl Model {
     fn measured() -> Self {
         let rows = |runs: usize, size: usize| ones::<f32, _>((Batch.of(runs), Feat.of(size)));
         let row = |size: usize| ones::<f32, _>(Feat.of(size));
-        // Parts of tensors with one more element in each row, so that the rows are not adjacent.
+        // Rows with one more element than is copied, so that the copied rows are not adjacent.
         let part = |runs: usize, size: usize| rows(runs, size + 1);
         let line = |size: usize| size as f64;
         let copy = Cost::measured(4, 64, line, |runs, size| {
@@ -189,7 +190,7 @@ fn cubed(size: usize) -> f64 {
     (size * size * size) as f64
 }
 
-/// The number of predictions.
+/// How many times the model is measured. Each time gives a prediction for each program.
 const PREDICTIONS: usize = 3;
 
 /// The smallest and the greatest number, after this share of the numbers is dropped at either end.

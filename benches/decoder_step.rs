@@ -1,9 +1,10 @@
-//! A decoder step: one or a few activations times all weights of a layer. Memory bandwidth limits
-//! it.
+//! A decoder step: one or a few rows of activations times all weights of a layer. Memory bandwidth
+//! limits its speed.
 //!
-//! For each case, prints the bandwidth as a share of that of a plain sum over the same weights. The
-//! candidates take turns, and the shortest time of each counts. "cached" calls use the same weights
-//! each time, which may stay in the last-level cache; "memory" calls use those of the next layer.
+//! For each product, prints the bandwidth as a share of that of a plain sum over the same weights.
+//! The products and the sum take turns, and the shortest time of each counts. "cached" calls use
+//! the same weights each time, which may stay in the last-level cache; "memory" calls use those of
+//! the next layer.
 //!
 //! `cargo bench --bench decoder_step -- [rounds]`
 
@@ -25,17 +26,17 @@ dims! {
 
 const MODEL: usize = 768;
 const FFN: usize = 6826;
-/// 16 layers of 20 MiB exceed last-level caches.
+/// 16 layers of 20 MiB exceed most last-level caches.
 const LAYERS: usize = 16;
 
 type Activations = Tensor<f32, (Batch, Model)>;
 
-/// Weights whose columns are adjacent in memory: the sum runs along the outer axis.
+/// A product that sums along the outer axis of the weights.
 fn across(x: &Activations, w: &Tensor<f32, (Model, Ffn)>) -> Tensor<f32, (Batch, Ffn)> {
     (x * w).sum(Model)
 }
 
-/// Weights whose rows along the sum are contiguous, as in PyTorch's `Linear` layers.
+/// A product that sums along the inner axis of the weights, as in PyTorch's `Linear` layers.
 fn along(x: &Activations, w: &Tensor<f32, (Ffn, Model)>) -> Tensor<f32, (Batch, Ffn)> {
     (x * w).sum(Model)
 }

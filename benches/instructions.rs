@@ -1,10 +1,10 @@
-//! Counts the instructions of one call on arrays of a few elements, compared with the same
-//! computation in ndarray. This shows how much work it takes to look up and compare sizes and
-//! strides at run time.
+//! Counts the instructions of one call on arrays of a few elements, and of the same computation in
+//! ndarray. The difference shows how much work it takes to look up and compare sizes and strides at
+//! run time.
 //!
 //! `cargo bench --bench instructions` counts instructions with `perf stat`, or with valgrind if the
 //! processor's counters are not available. It runs each case twice, the second time with twice as
-//! many calls, and subtracts, so that the start of the program does not count.
+//! many calls, and subtracts the counts, so that the start of the program does not count.
 
 use std::hint::black_box;
 use std::process::Command;

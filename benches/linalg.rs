@@ -202,7 +202,7 @@ impl<T: BenchElement> FaerInputs<T> {
         }
     }
 
-    /// `faer` in a case that it has.
+    /// `faer` in a case, or `None` if it lacks the operation.
     fn side(&self, case: &str) -> Option<LibraryRun<'_>> {
         let FaerInputs { general, symmetric, definite, tall, right } = self;
         let batch = general.len();
@@ -520,7 +520,7 @@ fn race_all<T: BenchElement>(rounds: usize, filter: &str) {
     }
 }
 
-/// Compares the results of all libraries, and returns their mean magnitude.
+/// Compares the results of the other libraries with ours, and returns the mean magnitude of ours.
 fn compare<T: BenchElement>(case: &str, sides: &[LibraryRun<'_>]) -> f64 {
     let own = (sides[0].numbers)();
     let mean = own.iter().sum::<f64>() / own.len() as f64;

@@ -1,5 +1,5 @@
-//! The time that `cargo check` takes for 500 macro calls in one file: a mix of most macros, and
-//! `tensor!` alone.
+//! The time that `cargo check` takes for a file with 500 macro calls: once with a mix of most
+//! macros, and once with `tensor!` alone.
 
 mod generated;
 

@@ -1,8 +1,9 @@
-//! Compares macro calls with the same computation written with dims. The two take turns, so that
-//! noise on the machine affects them equally. Prints the median of each, and of their ratios. Some
-//! handwritten forms are duplicated and compared with themselves: their difference is noise, from
-//! the machine and from code placement. `cargo bench --bench macros -- NAME` runs the cases whose
-//! names contain `NAME`.
+//! Compares macro calls with the same computation written by hand, with dims or with ndarray. The
+//! two forms take turns, so that noise on the machine affects them equally. Prints the median of
+//! each, and of their ratios. Some handwritten forms are duplicated and compared with themselves:
+//! their difference is noise, from the machine and from code placement.
+//!
+//! `cargo bench --bench macros -- NAME` runs the cases whose names contain `NAME`.
 
 use rayon::ThreadPoolBuilder;
 use std::hint::black_box;
@@ -17,8 +18,8 @@ const ROUNDS: usize = 401;
 const SLICE: Duration = Duration::from_micros(250);
 
 /// Nanoseconds per call. Neither form is inlined into the loop, because inlining only one of them
-/// would change the difference. The result is not moved: a move reads larger pieces than were just
-/// written, and the stall takes a tenth of the time of a small product.
+/// would change the difference. The result is not moved: a move would read larger pieces than were
+/// just written, and the processor would stall for a tenth of the time of a small product.
 #[inline(never)]
 fn time<T>(calls: u32, run: &dyn Fn() -> T) -> f64 {
     let start = Instant::now();

@@ -57,8 +57,8 @@ fn time<T>(run: impl FnOnce() -> T) -> Duration {
     start.elapsed()
 }
 
-/// Large products, in turns, so that noise on the machine affects them equally. Dims use all
-/// threads of the pool, `matrixmultiply` uses one.
+/// Times large products with dims and with `matrixmultiply` in turns, so that noise on the machine
+/// affects both equally. Dims use all threads of the pool; `matrixmultiply` uses one.
 fn large(pool: &ThreadPool) {
     const ROUNDS: usize = 25;
     for n in [256, 1024] {

@@ -15,7 +15,7 @@ dims! {
     pub struct Head;
     /// Features that queries and keys are compared by.
     pub struct Feat = 4;
-    /// The distance of a key from a query, from the leftmost to the rightmost.
+    /// Signed distances from a query to a key, from the farthest left to the farthest right.
     pub struct Distance;
 }
 
@@ -34,14 +34,14 @@ fn sliding(q: &Queries, k: &Keys, v: &Keys, width: isize) -> Queries {
     attention(q, k, v, Feat, Key, SCALE, Token.ge(Key) & (Token - Key).lt(width))
 }
 
-/// All heads share keys and values (N. Shazeer, 2019): the same line, with tensors that lack
-/// `Head`.
+/// All heads share keys and values (N. Shazeer, 2019): the same line as in `causal`, with tensors
+/// that lack `Head`.
 fn multi_query(q: &Queries, k: &Tensor<f32, (Key, Feat)>, v: &Tensor<f32, (Key, Feat)>) -> Queries {
     attention(q, k, v, Feat, Key, SCALE, Token.ge(Key))
 }
 
 /// Adds a bias for the distance between two tokens, from a table with an entry for each distance
-/// (C. Raffel et al., 2020).
+/// and head (C. Raffel et al., 2020).
 fn relative(q: &Queries, k: &Keys, v: &Keys, table: &Tensor<f32, (Distance, Head)>) -> Queries {
     let last = k.size(Key) as isize - 1;
     let distance = (Key.of(k.size(Key)) - Token.of(q.size(Token))) + last;

@@ -1,7 +1,7 @@
 //! Gaussian process regression: a map of heights from 40 measurements, with its errors.
 //!
 //! The variance of the heights, their length scales to the east and to the north, and the noise of
-//! the measurements are learned by gradient ascent on the likelihood. C. E. Rasmussen and
+//! the measurements are learned by gradient ascent on the likelihood. See C. E. Rasmussen and
 //! C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006, algorithm 2.1.
 //!
 //! ```text
@@ -25,7 +25,7 @@ dims! {
     pub struct Column;
 }
 
-/// Measured heights.
+/// Measured heights, and the places where they were measured.
 struct Survey {
     places: Tensor<f64, (Point, Coordinate)>,
     heights: Tensor<f64, (Point,)>,

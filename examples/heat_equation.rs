@@ -78,7 +78,7 @@ fn exact(x: &Field, t: &Field) -> Field {
     ((x * PI).sin() * (t * (-DIFFUSION * PI * PI)).exp()).eval()
 }
 
-/// Learns from some points, and returns the loss of each step.
+/// Learns from random points, and returns the loss of each step.
 fn learn(network: &mut Network, points: usize, steps: usize) -> Vec<f64> {
     let (x, t) = (rand(Point.of(points), 6), rand(Point.of(points), 7));
     let mut adam = Adam::new(0.01);

@@ -1,8 +1,8 @@
 //! A Kalman filter for one track, applied to many: `#[batched]` accepts additional dims.
 //!
 //! Objects move at a nearly constant velocity, and their positions are observed with noise. For
-//! each object, the filter stores a mean (position and velocity) and its covariance. R. E. Kalman,
-//! 1960.
+//! each object, the filter stores the mean and the covariance of position and velocity. R. E.
+//! Kalman, 1960.
 //!
 //! ```text
 //! cargo run --example kalman
@@ -30,13 +30,14 @@ fn update(
     drift: f32,
 ) -> (Tensor<f32, (State,)>, Tensor<f32, (State, Other)>) {
     dims!(from = 2, other = 2);
-    // F = [1 1; 0 1]: the velocity is added to the position.
+    // The matrix [1 1; 0 1] adds the velocity to the position.
     let motion = select(State.le(from), 1.0f32, 0.0);
     let motion_of_other = select(Other.le(other), 1.0f32, 0.0);
     let mean = (motion * mean.rename(State, from)).sum(from);
     let cov = (motion * motion_of_other * cov.rename(State, from).rename(Other, other)).sum((from, other));
     let cov = (cov + select(State.eq(1) & Other.eq(1), drift, 0.0f32)).eval();
-    // The position is observed, so the gain is a column of the covariance.
+    // Only the position is observed, so the gain is a column of the covariance, divided by the
+    // variance of the surprise.
     let surprise = seen - (&mean).index(State, 0);
     let gain = ((&cov).index(Other, 0) / ((&cov).index(State, 0).index(Other, 0) + noise)).eval();
     let mean = (&mean + &gain * surprise).eval();
@@ -66,7 +67,7 @@ fn main() {
 mod tests {
     use super::*;
 
-    /// The filter of one track, matrix by matrix.
+    /// The filter of one track, number by number.
     fn by_loops(mean: [f32; 2], cov: [[f32; 2]; 2], seen: f32) -> ([f32; 2], [[f32; 2]; 2]) {
         let mean = [mean[0] + mean[1], mean[1]];
         let moved = [[cov[0][0] + cov[1][0], cov[0][1] + cov[1][1]], cov[1]];

@@ -1,8 +1,9 @@
-//! A Kalman filter with learned noise, by the gradient of the likelihood of the observations.
+//! A Kalman filter that learns the variances of its noise from the gradient of the likelihood of
+//! the observations.
 //!
 //! The filter of `kalman.rs` takes the variances of observations and of changes of velocity as
-//! arguments. Here both are parameters. The filter computes the likelihood of each observation,
-//! given the previous ones, and the gradient goes through the whole filter.
+//! arguments. Here both are learned. The filter computes the likelihood of each observation, given
+//! the previous ones, and the gradient goes through the whole filter.
 //!
 //! ```text
 //! cargo run --release --example kalman_noise
@@ -29,9 +30,9 @@ type Seen = Tensor<f64, (Time, Track)>;
 /// The logarithms of the variances, so that the variances are positive.
 #[derive(Parameters)]
 struct Noise {
-    /// The variance of an observation.
+    /// The logarithm of the variance of an observation.
     seen: Tensor<f64, ()>,
-    /// The variance of a change of velocity.
+    /// The logarithm of the variance of a change of velocity.
     drift: Tensor<f64, ()>,
 }
 

@@ -87,9 +87,11 @@ impl Belief {
     }
 
     /// The belief that also takes later observations into account. `next` is what this belief
-    /// predicts about the next state, and `later` is the belief about it after all observations.
+    /// predicts about the next state, and `later` is the belief about that state after all
+    /// observations.
     fn smooth(&self, model: &Model, next: &Belief, later: &Belief) -> Belief {
-        // The gain `self.cov motion^T next.cov^-1` from its transpose, the solution of a system.
+        // The gain is `self.cov motion^T next.cov^-1`. Its transpose is the solution of a system of
+        // equations.
         let across = model.motion.compose(&self.cov, State);
         let gain = (&next.cov).solve(across.prime(prime(State)), State, prime(State));
         let gain = gain.unprime(State).unprime(prime(State)).transpose(State).eval();

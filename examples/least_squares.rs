@@ -18,7 +18,7 @@ dims! {
     pub struct Nebula;
     /// The terms of the line: a constant, and one proportional to the distance.
     pub struct Term = 2;
-    /// Points of the curve.
+    /// Distances at which the line is drawn.
     pub struct Grid;
 }
 
@@ -50,7 +50,8 @@ const NEBULAE: [(f64, f64); 24] = [
     (2.0, 1090.0),
 ];
 
-/// How many standard errors bound 95 % of Student's t distribution with 22 degrees of freedom.
+/// How many standard errors bound the middle 95 % of Student's t distribution with 22 degrees of
+/// freedom.
 const QUANTILE: f64 = 2.073_873_067_904_02;
 
 /// The terms at a distance: 1, and the distance.
@@ -59,7 +60,7 @@ fn terms(distance: &Tensor<f64, ()>) -> Tensor<f64, (Term,)> {
     select(Term.eq(0), 1.0, distance).eval()
 }
 
-/// A line with errors.
+/// A fitted line, with the covariance of its parameters.
 struct Fit {
     parameters: Tensor<f64, (Term,)>,
     covariance: Tensor<f64, (Term, Prime<Term>)>,
@@ -90,7 +91,7 @@ fn line(fit: &Fit, distance: &Tensor<f64, ()>) -> (Tensor<f64, ()>, Tensor<f64, 
     (x.contract(&fit.parameters, Term), variance.sqrt().eval())
 }
 
-/// Draws the nebulae, the line, and the band that contains the line with a probability of 95 %.
+/// Draws the nebulae, the line, and its 95 % confidence interval at each distance.
 fn draw(path: &Path, fit: &Fit) -> Result<(), Box<dyn Error>> {
     let grid = linspace(Grid.of(100), 0.0, 2.2);
     let (velocity, error) = line(fit, &grid);

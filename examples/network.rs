@@ -1,10 +1,10 @@
-//! A tensor network: the partition function of magnets on a torus by one contraction, with its path
-//! printed.
+//! A tensor network: one `einsum!` computes the partition function of magnets on a torus. The path
+//! of its contractions is printed.
 //!
-//! Ising's model on 3 x 3 sites, with periodic boundaries:
-//! `Z = sum over all states of e^(beta * sum over neighbours of s * s')`. Each site is a tensor
-//! with an index for each neighbour, which it shares with that neighbour; the sum over all indices
-//! is `Z`.
+//! The Ising model on 3 x 3 sites, with periodic boundaries:
+//! `Z = sum over all states of e^(beta * sum over pairs of neighbours of s * s')`, where the state
+//! `s` of a site is 1 or -1. Each site is a tensor with an index for each neighbour, which it
+//! shares with that neighbour; the sum over all indices is `Z`.
 //!
 //! ```text
 //! cargo run --example network

@@ -75,7 +75,7 @@ fn spirals(
     stack(Time, all)
 }
 
-/// Learns the field, and returns the loss of each step.
+/// Learns the field, and returns the loss of each epoch.
 fn learn(field: &mut Field, starts: usize, steps: usize, epochs: usize) -> Vec<f64> {
     let start = (rand((Start.of(starts), State), 3) * 3.0 - 1.5).eval();
     let seen = spirals(truth, &start, steps);

@@ -35,9 +35,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// The report on a model, and whether it is clean.
+/// The report on a model, and whether the report is clean.
 fn check(model: &OnnxModel) -> (String, bool) {
-    // If an input is not a tensor, an error replaces the list. The axes are still checked.
+    // If an input is not a tensor, an error replaces the list of inputs. The axes are still
+    // checked.
     let mut lines: Vec<String> = match model.inputs() {
         Ok(inputs) => inputs.iter().map(|input| format!("input {input}")).collect(),
         Err(error) => vec![format!("inputs: {error}")],

@@ -1,16 +1,17 @@
-//! Downsamples a picture by pooling, blurs it by windows, and splits and joins it by pixel shuffle.
+//! Downsamples a picture by pooling, blurs it by averaging windows, and splits and joins it by
+//! pixel shuffle.
 //!
 //! ```text
 //! cargo run --example picture -- photo.png folder
 //! ```
 //!
-//! Without a picture, it draws one.
+//! Without a picture, the program draws one.
 
 use std::error::Error;
 use std::path::PathBuf;
 use typed_dims::prelude::*;
 
-/// Rows x columns x colours, each between 0 and 1.
+/// Rows x columns x colours. The values are between 0 and 1.
 type Picture = Array3<f32>;
 
 /// Averages blocks of `by` x `by` pixels. Incomplete blocks at the end are dropped.
@@ -20,7 +21,7 @@ fn smaller(picture: &Picture, by: usize) -> Picture {
     reduce!(whole, (h by) (w by2) c -> h w c, mean, by = by, by2 = by)
 }
 
-/// Averages the window of `size` x `size` pixels that starts at each pixel.
+/// Averages each window of `size` x `size` pixels that lies inside the picture.
 fn blurred(picture: &Picture, size: usize) -> Picture {
     dims!(y, x, colour, down = size, right = size);
     picture.at((y + down, x + right, colour)).mean((down, right)).order((y, x, colour))
@@ -37,7 +38,7 @@ fn put_together(parts: &Picture) -> Picture {
     rearrange!(parts, (down h) (right w) c -> (h down) (w right) c, down = 2, right = 2)
 }
 
-/// A colour gradient with a disc.
+/// A colour gradient with an ellipse of inverted colours.
 fn drawn(height: usize, width: usize) -> Picture {
     dims!(y = height, x = width, colour = 3);
     let (down, right) = (y.cast::<f32>() / height as f32, x.cast::<f32>() / width as f32);

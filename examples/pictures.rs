@@ -4,7 +4,7 @@
 //! cargo run --example pictures -- folder
 //! ```
 //!
-//! The first is also printed.
+//! The picture of the tensor is also printed.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ dims! {
     pub struct Hidden;
 }
 
-/// The distance of each earlier token, or -1 for masked ones.
+/// The distance from each token back to each key, or -1 for later keys, which are masked.
 fn distances(n: usize) -> Tensor<isize, (Token, Key)> {
     let (token, key) = (Token.of(n), Key.of(n));
     select(token.ge(key), token - key, -1).eval()
@@ -40,7 +40,7 @@ fn network() -> String {
     plan.to_svg()
 }
 
-/// A plan of the gradient with respect to the first layer.
+/// The plan of a gradient with respect to the weights of a layer.
 fn training() -> String {
     let x = ones::<f32, _>((Token.of(8), Width.of(16)));
     let (up, bias) = (ones::<f32, _>((Width.of(16), Hidden.of(32))), ones::<f32, _>(Hidden.of(32)));

@@ -46,7 +46,7 @@ def gaussian_process():
         "scales": model.kernel_.k1.k2.length_scale.tolist(),
         "noise": noise,
         "mean": mean.tolist(),
-        # scikit-learn returns the deviations of observations. This subtracts their noise.
+        # scikit-learn returns the standard deviations of observations. Here the variance of the noise is subtracted.
         "error": np.sqrt(error**2 - noise).tolist(),
     }
 
@@ -127,7 +127,7 @@ def components():
         "mean": model.mean_.tolist(),
         "variances": model.explained_variance_.tolist(),
         "shares": model.explained_variance_ratio_.tolist(),
-        # The sign of a direction is arbitrary: here its greatest element is positive.
+        # The sign of a direction is arbitrary: here the element with the greatest absolute value is positive.
         "directions": signed(model.components_[:2]).tolist(),
         "class_means": [(images[table[:, 64] == digit] - model.mean_).mean(0)[:3].tolist() for digit in range(10)],
     }

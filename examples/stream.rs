@@ -1,8 +1,10 @@
-//! A small network over a streamed signal: a convolution over time by windows, constant weights,
-//! and a mean, with the cost of each operation on hardware that streams its data dimension.
+//! A small network on a streamed signal: a convolution over windows of time, a layer with constant
+//! weights, a mean over time and a softmax. Prints the cost of each operation on hardware that
+//! streams one dim.
 //!
 //! Channels are the streamed dim: `[time, channel!]`. Windows over time are slices, which are free.
-//! Stacked, they are one axis, `[time, (tap * channel)!]`, along which the weights are contracted.
+//! They are stacked and flattened into one axis, `[time, (tap * channel)!]`, which is contracted
+//! with the weights.
 //!
 //! ```text
 //! cargo run --example stream

@@ -1,10 +1,10 @@
 //! Sasha Rush's [Tensor Puzzles](https://github.com/srush/Tensor-Puzzles): functions of numpy, each
 //! from first principles, in one line.
 //!
-//! The original puzzles only allow indexing, arithmetic, comparison and `arange`. Here each
-//! solution is one `tensor!`, which reads like the puzzle's specification. The specifications are
-//! written as loops below, and each solution is compared with its specification on inputs of many
-//! sizes. A difference is a panic.
+//! The original puzzles only allow indexing, arithmetic, `@`, comparison, shapes, `arange`, `where`
+//! and earlier solutions. Here each solution is one `tensor!`, which reads like the puzzle's
+//! specification. The specifications are written as loops below, and each solution is compared with
+//! its specification on inputs of many sizes. The program panics if they differ.
 //!
 //! ```sh
 //! cargo run --example tensor_puzzles
@@ -301,7 +301,7 @@ struct Numbers(u64);
 
 impl Numbers {
     fn below(&mut self, end: usize) -> usize {
-        // SplitMix64.
+        // SplitMix64, except for the last step.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -332,7 +332,7 @@ fn solve(n: usize, numbers: &mut Numbers) -> Vec<(&'static str, String)> {
     let boundaries = Array1::from(boundaries);
     let mut solved = Vec::new();
     let mut puzzle = |name, (shown, same): (String, bool)| {
-        assert!(same, "`{name}` differs from its specification for inputs of the size {n}: {shown}");
+        assert!(same, "`{name}` differs from its specification for inputs of size {n}: {shown}");
         solved.push((name, shown));
     };
     puzzle("ones", compare(ones(n), spec::ones(n)));

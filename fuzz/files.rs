@@ -53,7 +53,7 @@ fuzz_target!(|data: &[u8]| {
 });
 
 /// Applies changes to a file. Each change is four bytes: two for the position, one for the kind of
-/// change, and one for the value.
+/// change, and one for the value or the length.
 fn changed(file: &[u8], changes: &[u8]) -> Vec<u8> {
     let mut file = file.to_vec();
     for change in changes.chunks_exact(4) {

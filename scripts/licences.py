@@ -2,9 +2,9 @@
 """Writes docs/licences.md: the dependencies of this repository's crates, their licences and minimum versions.
 
     scripts/licences.py            writes the page
-    scripts/licences.py --check    fails if the page is out of date, or if a licence is not accepted
+    scripts/licences.py --check    fails if the page is out of date
 
-The page covers the dependencies of all features on all platforms, but not those of tests.
+Both fail if a licence is not accepted. The page covers the dependencies of all features on all platforms, but not those of tests.
 """
 
 import json
@@ -52,7 +52,7 @@ def taken(expression):
 
 
 def dependencies(metadata):
-    """The packages that builds of our crates can include, and the minimum versions of direct dependencies."""
+    """The packages that builds of our crates can include, and of each direct dependency the minimum version and whether it is optional."""
     packages = {package["id"]: package for package in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     ours = [id for id, package in packages.items() if package["name"] in CRATES and package["source"] is None]

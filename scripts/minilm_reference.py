@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares embeddings of examples/minilm with those of the original implementation in PyTorch (transformers).
+"""Compares embeddings of examples/minilm with those of the original implementation in PyTorch (transformers), or times the original.
 
     pip install torch transformers tokenizers numpy
     cargo run --release -p minilm -- --model DIR --file sentences.txt --out ours.npy

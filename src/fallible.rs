@@ -1,6 +1,6 @@
 //! The `try_` forms of common functions, such as [`try_from_vec`] for
-//! [`from_vec`](crate::prelude::from_vec). They return a [`DimError`](crate::DimError); the short
-//! forms panic with its text.
+//! [`from_vec`](crate::prelude::from_vec). On failure they return a [`DimError`](crate::DimError);
+//! the short forms panic with its text.
 //!
 //! `use typed_dims::fallible::*;` imports the `try_` forms of functions in the prelude, and some
 //! others. All other `try_` forms of functions are next to their short forms, such as

@@ -85,10 +85,10 @@
 //! `(x * w).sum(In)` also compiles if only one operand has `In`, and then sums only that operand.
 //!
 //! A result is contiguous. Its axes are in the order that you passed to `order`, otherwise in the
-//! order in which one `dims!` declares the dims, with [primes](types::prime) after all others. In a
-//! batched product, shared dims become outermost if the last dim is shared, so that each product is
-//! contiguous; softmax and scans keep that order. The memory order changes a result at most by
-//! rounding.
+//! order in which one `dims!` declares the dims, with [primes](types::prime) after all others.
+//! (Dims of different `dims!` calls have no fixed order.) In a batched product, shared dims become
+//! outermost if the last dim is shared, so that each product is contiguous; softmax and scans keep
+//! that order. The memory order changes a result at most by rounding.
 //!
 //! [`attention`](operators::attention::attention) fuses the softmax with both products, and works
 //! tile by tile:

@@ -1,7 +1,8 @@
-//! The pages of the macros, `dims-macros/docs`, as doc tests.
+//! The documentation pages in `dims-macros/docs`, as doc tests.
 //!
-//! Each page documents a macro. Its programs run here: to run them itself, `dims-macros` would have
-//! to depend on this crate, and cargo would build the library twice.
+//! Each page documents a macro. The programs on the pages run in this crate. To run them in
+//! `dims-macros`, that crate would have to depend on this one, and cargo would build the library
+//! twice.
 
 #[doc = include_str!("../dims-macros/docs/batched.md")]
 mod batched {}

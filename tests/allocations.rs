@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use typed_dims::prelude::*;
 
-/// The system's allocator. While the thread is watched, it records the sizes of allocations.
+/// The system's allocator, which records the sizes of the allocations of a watched thread.
 struct Watched;
 
 thread_local! {
@@ -56,7 +56,7 @@ fn alone() -> MutexGuard<'static, ()> {
 /// No allocations.
 const NONE: [usize; 0] = [];
 
-/// The sizes in bytes of all allocations of at least `least` bytes during `f`.
+/// The sizes in bytes of this thread's allocations of at least `least` bytes during `f`.
 fn allocations<T>(least: usize, f: impl FnOnce() -> T) -> Vec<usize> {
     SIZES.set(Some(Vec::with_capacity(1000)));
     let result = f();

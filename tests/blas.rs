@@ -146,7 +146,7 @@ real!(dgemm f64, dgemm);
 complex!(cgemm f32, cgemm);
 complex!(zgemm f64, zgemm);
 
-/// The library named by the environment variable.
+/// The functions of the library that `TYPED_DIMS_CBLAS` names, if it is set.
 fn real_blas() -> Option<&'static Gemm> {
     static REAL: OnceLock<Option<Gemm>> = OnceLock::new();
     REAL.get_or_init(|| {
@@ -190,7 +190,7 @@ fn load(path: &str) -> Gemm {
     panic!("{path} cannot be loaded here")
 }
 
-/// The number of BLAS calls during `f`.
+/// The result of `f`, and the number of BLAS calls that it makes.
 fn calls<R>(f: impl FnOnce() -> R) -> (R, usize) {
     let before = CALLS.load(Ordering::Relaxed);
     let result = f();
@@ -208,7 +208,7 @@ fn expected<T: Element + Num>(a: &ArrayView2<'_, T>, b: &ArrayView2<'_, T>) -> A
     })
 }
 
-/// Products of matrices in all layouts. `known` says whether a BLAS supports the type.
+/// Products of matrices in several layouts. `known` says whether a BLAS supports the type.
 fn products<T: Element + Num>(known: bool, of: fn(i32) -> T) {
     for (m, k, n) in [(20, 30, 40), (70, 65, 33), (1, 300, 40), (300, 40, 1), (17, 1, 257)] {
         let (a, b) = (matrix(m, k, 1, of), matrix(k, n, 2, of));
@@ -257,8 +257,7 @@ fn products_run_there_if_they_lie_so() {
     products::<Complex64>(true, |x| Complex64::new(f64::from(x), f64::from(x % 5)));
     products::<i64>(false, i64::from);
 
-    // A batch is one call for each example. Sums over several loops are accumulated, or do not use
-    // the BLAS.
+    // A batch is at least one call for each example. Windows that overlap do not use the BLAS.
     dims!(n, i, j, p, q);
     let (a, b) = (Array3::<f32>::from_elem((5, 40, 50), 2.0), Array3::<f32>::from_elem((5, 50, 30), 3.0));
     let (out, count) = calls(|| (a.at((n, i, p)) * b.at((n, p, j))).sum(p).order((n, j, i)));
@@ -274,7 +273,7 @@ fn products_run_there_if_they_lie_so() {
     assert_eq!(out, slow);
     assert_eq!(count, 0, "windows overlap");
 
-    // Attention multiplies tiles.
+    // Attention multiplies its tiles with the BLAS.
     let x = matrix(300, 64, 10, |x| x as f32 / 64.0);
     dims!(r, s, d, e);
     let (out, count) = calls(|| attention(x.at((r, d)), x.at((s, d)), x.at((s, e)), d, s, 0.125, true));

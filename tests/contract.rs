@@ -11,7 +11,7 @@ dims! {
     pub struct Seq;
     /// Positions that are attended to.
     pub struct Key;
-    /// Heads of an attention.
+    /// Attention heads.
     pub struct Heads = 12;
     /// Features of a head.
     pub struct Feat = 64;
@@ -190,7 +190,7 @@ mod reshaping {
         dims!(i, j, k);
         (a.at((i, k)) * a.at((j, k))).sum_into(k, &mut out.slice_mut(s![.., ..;2]), (i, j));
         assert_eq!(out, array![[14, -1, 32, -1], [32, -1, 77, -1]]);
-        // Positional axes come after dims; two dims form one axis; a single sum.
+        // A positional axis, an axis formed by two dims, and a single sum.
         let mut sums = array![0, 0, 0];
         a.at((i, ..)).sum_into(i, &mut sums, ());
         assert_eq!(sums, array![5, 7, 9]);
@@ -238,7 +238,8 @@ mod attention {
 
     #[test]
     fn one_key_that_fits_takes_all() {
-        // Scores are 64 * 16 / 8 = 128 for the key s, and 0 otherwise: its share is 1 up to e^-128.
+        // The score of query s is 32 * 32 / 8 = 128 for key s, and 0 for the other key, so the
+        // share of key s is 1 up to e^-128.
         let hot = |s: usize, k: usize| if s == k { 4.0 } else { 0.0 };
         let q = from_fn((Batch.of(1), Seq.of(2), Heads, Feat), |(_, s, _, f)| hot(s, f % 2));
         let k = from_fn((Batch.of(1), Key.of(2), Heads, Feat), |(_, k, _, f)| 2.0 * hot(k, f % 2));
@@ -710,7 +711,7 @@ mod computed_factors {
         let ten = half::f16::from_f32(10.0);
         let x = full((M.of(1), K.of(4096)), ten);
         let w = full((K.of(4096), N.of(2)), ten);
-        // The sum of the products is greater than the greatest number of this type.
+        // The sum of the unscaled products is greater than the greatest number of this type.
         let found = (&x * half::f16::from_f32(0.001)).contract(&w, K).order((M, N));
         assert!(found.iter().all(|sum| (sum.to_f32() - 410.0).abs() < 1.0), "{found}");
     }

@@ -35,8 +35,8 @@ fn without_places(text: &str) -> String {
     parts.fold(first, |text, part| text + part.split_once(')').map_or(part, |(_, rest)| rest))
 }
 
-/// Checks that both methods fail with the same text, which is `$text` up to locations, and that the
-/// error matches `$pattern`.
+/// Checks that `$try` and `$short` fail with the same text, which is `$text` up to locations, and
+/// that the error of `$try` matches `$pattern`.
 macro_rules! assert_fails {
     ($try:expr, $short:expr, $pattern:pat, $text:expr) => {{
         let error = $try.map(|_| ()).expect_err("the try_ form fails");
@@ -81,7 +81,7 @@ mod variants {
     /// operations record the user's line, with or without `try_`.
     #[test]
     fn size_conflicts_name_the_lines_of_both_tensors() {
-        /// The locations in the error, both in this file.
+        /// The locations in an error that are in this file.
         fn places(text: &str) -> Vec<&str> {
             let places = text.split(" (at ").skip(1).filter_map(|part| part.split_once(')'));
             places.map(|(place, _)| place).filter(|place| place.starts_with(file!())).collect()
@@ -179,7 +179,7 @@ mod variants {
              `dims!(i = n)` if it is local"
         );
         // rustc refuses a declared dim without a size where it is the only operand. After a rename,
-        // it cannot tell, so the error comes at run time.
+        // rustc cannot tell, so the error comes at run time.
         assert!(panic_of(|| Row.rename(Row, Col).eval()).contains("give it a size, `Col.of(n)`"));
         assert!(matches!(Row.rename(Row, Col).try_order(Col), Err(DimError::Unsized { .. })));
         assert!(matches!(a.try_at(i + j), Err(DimError::Unsized { .. })));
@@ -451,7 +451,7 @@ mod too_large {
         assert!(matches!(try_concat(i, [&t, &t, &t]), Err(DimError::TooLarge { .. })));
     }
 
-    /// The greatest number is a size like any other.
+    /// The greatest `usize` is a size like any other.
     #[test]
     fn along_a_dim_of_the_greatest_size() {
         let expected = format!("a result with dim `Col` = {} does not fit into memory", usize::MAX);
@@ -505,7 +505,7 @@ mod order_of_events {
     }
 }
 
-/// Restructuring is refused if the result would not match its type.
+/// Restructuring is refused if the sizes of the result do not match its dims.
 mod restructured {
     use super::*;
 
@@ -670,7 +670,7 @@ fn sizes_that_are_said() {
         assert!(text.contains("has size 7, but was also given size"), "{text}");
     }
     assert_eq!(concat(Col.of(6), [&x, &x]).size(Col), 6);
-    // Arrays.
+    // An axis of an array.
     let error = array![1.0, 2.0].try_at(Row.of(7)).map(|_| ()).unwrap_err().to_string();
     assert_eq!(without_places(&error), "dim `Row` has size 7, but was also given size 2");
 }

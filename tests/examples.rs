@@ -1,6 +1,6 @@
 //! The tests of the programs in `examples/`, in one binary.
 
-#![allow(dead_code, missing_docs)] // each program has a `main`, which no test calls
+#![allow(dead_code, missing_docs)] // most programs have a `main` that no test calls
 
 #[path = "../examples/attention.rs"]
 mod attention;

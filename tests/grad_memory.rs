@@ -94,7 +94,7 @@ fn parameters_are_not_copied_in_place() {
     let bytes = 300 * 1000 * size_of::<f64>();
     let (_, in_place) = most(|| grad(|w| w.square().sum((I, J)), &mut w));
     assert!(in_place < bytes + bytes / 10, "{in_place} bytes for a gradient of {bytes}");
-    // The memory of the first gradient is reused for one of the two.
+    // The memory of the first gradient is reused for the copy or for the second gradient.
     let (_, copied) = most(|| grad(|w| w.square().sum((I, J)), &w));
     assert!(copied >= bytes, "{copied} bytes for a gradient of {bytes}");
 }
@@ -132,7 +132,7 @@ fn checkpoints_keep_their_inputs_alone() {
     pairs.for_each(|(a, b)| assert!((a - b).abs() <= 1e-12 * b.abs().max(1.0), "{a} is not {b}"));
     let bytes = len * size_of::<f64>();
     assert!(all >= 8 * LAYERS * bytes, "{all} bytes for all steps");
-    // The input of each layer, the steps of one, and intermediate gradients.
+    // The input of each layer, the results of one layer's steps, and intermediate gradients.
     assert!(
         kept <= (2 * LAYERS + 40) * bytes && kept < all / 2,
         "{kept} bytes with checkpoints, {all} without"

@@ -1,5 +1,5 @@
 //! Gradients of random programs: reverse and forward mode, compared with differences and with each
-//! other, in double precision.
+//! other, in double precision. Recordings of random programs are compared with the functions.
 //!
 //! `GRAD_CASES=100000 cargo test --release --test grad_random` runs more cases than usual;
 //! `GRAD_FIRST=n` sets the first seed. A failing program is shortened and printed.
@@ -15,7 +15,8 @@ use typed_dims::program::{Program, record};
 use typed_dims_kernels::trace::run_plainly;
 
 impl Case {
-    /// Compares gradients. Returns `false` if the values are too close to a kink for differences.
+    /// Compares derivatives with differences and with each other. Returns `false` if the values are
+    /// too close to a kink for differences.
     fn check(&self) -> bool {
         let mut random = Random(self.seed ^ 0x5DEE_CE66);
         let (x, v) = random.pair(self.sizes.0, self.sizes.1);

@@ -1,6 +1,6 @@
-//! Checks the pages of the guide, apart from their programs, which are doc tests: links work, all
-//! pages are in the summary, quoted error messages are what rustc prints, and quoted code is in the
-//! sources.
+//! Checks the guide and the other pages, apart from their programs, which are doc tests: links
+//! work, all chapters are in the summary, quoted error messages are what rustc prints, and quoted
+//! code is in the sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The files in a folder with this ending.
+/// Adds to `found` the files with this ending, in a folder and in the folders within it.
 fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
         let path = entry.expect("an entry").path();
@@ -115,7 +115,7 @@ fn messages_are_those_of_rustc() {
     }
 }
 
-/// The first message in the tour and on the page on errors.
+/// The first message in the tour and on the page on errors is that of a missing `eval`.
 #[test]
 fn a_missing_eval_comes_first() {
     let golden = read(&root().join("ui-tests/fail/signatures/expression_where_a_tensor_is_declared.stderr"));

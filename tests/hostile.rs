@@ -156,7 +156,7 @@ impl Num for Greatest {
     }
 }
 
-/// The operations on numbers of one type.
+/// Checks some operations on numbers of one type.
 fn exercised<T: Num>(value: impl Fn(usize) -> T, sizes: [usize; 3]) {
     let [m, k, n] = sizes;
     let a = Array2::from_shape_fn((m, k), |(i, p)| value(i * k + p));
@@ -242,7 +242,8 @@ impl ScalarOp<i32> for Fickle {
     }
 }
 
-/// An index that changes when it is asked again, and is often out of range.
+/// An index that changes when it is asked again. If the field is less than 1000, one answer in 1000
+/// is out of range.
 #[derive(Clone, Copy)]
 struct Elsewhere(usize);
 
@@ -291,7 +292,7 @@ fn operations_run_within_operations() {
     let outer =
         Array1::from_iter(0..40).at(Row).map(|at| if at % 20 == 0 { inner() } else { 0.0 }).order(Row);
     assert_eq!(outer.iter().filter(|&&value| value == expected).count(), 2);
-    // A panic while several elements are moved out.
+    // A panic after many elements have been computed.
     let count = AtomicUsize::new(0);
     let text = refused(|| {
         Array1::from_iter(0..200_000)

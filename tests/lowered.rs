@@ -49,7 +49,7 @@ fn assert_by_kernel<T: Debug + Clone, D: Dimension>(run: impl Fn() -> Array<T, D
     assert_eq!(words(&by_kernel), words(&by_program));
 }
 
-/// Numbers of all kinds: signed zeros, infinities, NaN, and inexact ones.
+/// Numbers of all kinds: signed zeros, infinities, NaN, subnormal and inexact numbers.
 fn numbers(len: usize) -> Vec<f32> {
     let special =
         [0.0, -0.0, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-40, -1e30, 0.1, 2.5, -3.7];

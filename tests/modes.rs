@@ -37,7 +37,7 @@ fn heard<T>(f: impl FnOnce() -> T) -> (T, Vec<String>) {
     (result, mode.0)
 }
 
-/// All results, as numbers, and their locations.
+/// All results: their numbers, their addresses, and whether their memory was given.
 #[derive(Default)]
 struct Results(Vec<(Vec<f64>, usize, bool)>);
 
@@ -223,7 +223,7 @@ mod nesting {
                     ran.result().and_then(|result| result.elements::<f32>()).expect("a result").to_vec();
                 dims!(i);
                 let largest = |x: &[f32]| x.at(i).max(i).order(());
-                // A mode that it nests does receive the event.
+                // A mode that is nested here does receive the event.
                 self.0.push(mode::with(&mut self.1, || largest(&elements)));
             }
         }
@@ -326,7 +326,7 @@ mod borders {
 mod gradients {
     use super::*;
 
-    /// The number of gradient steps for each line of this file.
+    /// The number of gradient steps for each line of this file, and the number of its other steps.
     #[derive(Default)]
     struct BackwardLines(BTreeMap<u32, usize>, usize);
 

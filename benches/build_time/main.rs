@@ -1,10 +1,11 @@
-//! CPU time of a release build of small programs after their dependencies were built. A program
-//! does one operation with this library, ndarray or candle, or it is a model with this library. The
-//! time for an empty program with the same library is subtracted. Also prints the size of each
-//! program's code (`.text`) if `size` is installed.
+//! CPU time of a release build of small programs whose dependencies are already built. A program
+//! does one or a few operations with this library, ndarray or candle, or it is a model with this
+//! library. The time for an empty program with the same library is subtracted. Also prints the size
+//! of each program's code (`.text`) if `size` is installed.
 //!
-//! `cargo bench --bench build_time [-- NAME]`. CPU time is the user and system time of rustc and
-//! the linker, from the kernel's statistics on child processes (Linux).
+//! `cargo bench --bench build_time [-- NAME]` measures all programs, or those with this name. CPU
+//! time is the user and system time of cargo, rustc and the linker, from the kernel's statistics on
+//! child processes (Linux).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,8 +41,8 @@ fn candle(c: &str) -> String {
     )
 }
 
-/// The programs. Operands depend on the length of the command line, so that the compiler cannot
-/// compute the results.
+/// The programs. The sizes of the operands, except in the models, depend on the number of
+/// command-line arguments, so that the compiler cannot compute the results.
 fn programs() -> Vec<Program> {
     let product = "fn product(a: &Array2<f32>, b: &Array2<f32>) -> Array2<f32> {\n    (a.at((I, K)) * b.at((K, J))).sum(K).order((I, J))\n}\n";
     let arrays = "    let n = std::env::args().len() + 2;\n    let (a, b) = (Array2::<f32>::ones((n, n)), Array2::<f32>::ones((n, n)));\n";
@@ -167,8 +168,8 @@ fn build(folder: &Path) {
 
 /// The CPU seconds, user and system, of all finished children of this process.
 fn children() -> f64 {
-    // See proc(5): after the name, which is in parentheses, field 16 is `cutime` and field 17
-    // `cstime`, in ticks of 1/100 s.
+    // See proc(5): field 16 is `cutime` and field 17 `cstime`, in ticks of 1/100 s. Field 2, the
+    // name in parentheses, may contain spaces, so `fields` begins with field 3.
     let stat = fs::read_to_string("/proc/self/stat").expect("the kernel accounts for processes");
     let fields: Vec<&str> = stat[stat.rfind(')').expect("a name") + 1..].split_whitespace().collect();
     fields[13..15].iter().map(|ticks| ticks.parse::<f64>().expect("a number")).sum::<f64>() / 100.0

@@ -22,7 +22,7 @@ pub fn print_check_times(name: &str, texts: &[(&str, String)]) {
     fs::write(folder.join("Cargo.toml"), manifest).expect("the target folder can be written to");
     fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")).expect("the workspace has a lock file");
 
-    // Build the dependencies first, then check only the text.
+    // Check the dependencies first, so that only the text is timed.
     fs::write(&library, "").expect("the target folder can be written to");
     check(&folder);
     let empty = seconds(&folder, &library, "");

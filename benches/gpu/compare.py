@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""The decoder of examples/gpt, attention and a product in JAX and PyTorch, with the sizes of the bench `gpu`. Prints microseconds: the median of single calls, the mean of queued ones.
+"""The decoder of examples/gpt, attention and a product in JAX and PyTorch, with the sizes of the bench `gpu`.
+
+Prints the median time of single calls and the mean time of queued ones, in microseconds, and the compile time (0 if it was not measured).
 
     python3 compare.py jax torch
 """

@@ -115,7 +115,7 @@ def compiled(peers, function, *tensors):
 
 
 def einsum(pattern, *names):
-    """The three einsums, with their names for the inputs."""
+    """The einsum of each library over the inputs with these names."""
 
     def peers(inputs):
         tensors = from_numpy(inputs)
@@ -511,7 +511,7 @@ def cpu_seconds():
 
 
 def others(run):
-    """The load from other processes while something runs, as a share of one CPU."""
+    """The load from other processes while something runs, as a share of one CPU; 0 if it is unknown."""
     start, before = time.perf_counter(), cpu_seconds()
     run()
     after = cpu_seconds()
@@ -529,7 +529,7 @@ def seconds_of(call, calls):
 
 
 def measure(peers):
-    """Runs all peers in each round, as in benches/peers. Returns the entries, and the number of quiet rounds."""
+    """Runs the peers in turns, as in benches/peers. Returns the entries, and the number of quiet rounds."""
     first = {name: min(seconds_of(call, 1) for _ in range(3)) for name, call in peers.items()}
     fastest = min(first.values())
     long = fastest >= ALONE
@@ -596,7 +596,7 @@ def rust(*arguments):
 
 
 def store(name, entries, quiet):
-    """Replaces the results of these libraries in the file."""
+    """Replaces the results of the Python libraries for a case in the file."""
     report = {"machine": "", "limits": [], "records": []}
     if ARGS.json.exists():
         report = json.loads(ARGS.json.read_text())

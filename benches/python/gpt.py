@@ -4,7 +4,7 @@
     taskset -c 0 venv/bin/python benches/python/gpt.py [rounds] [torch|jax] [train|sample]     # needs torch, or jax and optax
 
 6 layers, 256 wide, 8 heads, context 256, RoPE, RMS norm, SwiGLU; `f32`. Times are the least of the rounds. For a sampled token, they are the least time at each
-position, averaged over positions. `--compiled` adds `torch.compile`, which needs a C++ compiler.
+position, averaged over positions. `--compiled` adds training with `torch.compile`, which needs a C++ compiler.
 """
 
 import os
@@ -67,7 +67,7 @@ def report(library, part, tokens, time, note=""):
 
 
 def train(library, parts, rounds):
-    """Times `parts`, a dict by name. They take turns."""
+    """Times `parts`, functions by name, which take turns."""
     least = dict.fromkeys(parts, float("inf"))
     for run in parts.values():
         run()
@@ -79,7 +79,7 @@ def train(library, parts, rounds):
 
 
 def sample(library, batch, start, step, rounds):
-    """`start` makes an empty cache. `step(cache, ids, at)` draws a token of each text at position `at`, and waits for the result."""
+    """`start(batch)` makes an empty cache and the first token of each text. `step(cache, ids, at)` reads the tokens at position `at`, draws the next ones, and waits for them."""
     least = [float("inf")] * (CONTEXT - 1)
     for _ in range(rounds):
         cache, ids = start(batch)
@@ -118,7 +118,7 @@ def torch_runs(rounds, wanted, compiled=False):
         return F.rms_norm(x, (WIDTH,), gain, EPSILON)
 
     def turn(x, cos, sin):
-        """The axes are text, head, token, feature."""
+        """The axes of `x` are text, head, token, feature."""
         a, b = x.chunk(2, -1)
         return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
 
@@ -159,7 +159,7 @@ def torch_runs(rounds, wanted, compiled=False):
         loss(ids, following).backward()
         optimizer.step()
 
-    # Sampling is not compiled: growing sizes would be recompiled each time.
+    # Sampling is not compiled: the sizes grow, so each step would be compiled again.
     if "sample" in wanted and not compiled:
         with torch.inference_mode():
 
@@ -198,7 +198,7 @@ def jax_runs(rounds, wanted):
         return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + EPSILON) * gain
 
     def turn(x, cos, sin):
-        """The axes are text, token, head, feature."""
+        """The axes of `x` are text, token, head, feature."""
         a, b = jnp.split(x, 2, -1)
         cos, sin = cos[:, None], sin[:, None]
         return jnp.concatenate((a * cos - b * sin, b * cos + a * sin), -1)
@@ -247,7 +247,7 @@ def jax_runs(rounds, wanted):
     if "sample" in wanted:
 
         def drawn(weights, cache, ids, key, at):
-            """The sizes do not depend on the position, so this is compiled once."""
+            """The sizes do not depend on the position, so this is compiled once per batch size."""
             filled = [None] * LAYERS
             here = lambda table: jax.lax.dynamic_slice_in_dim(table, at, 1)  # noqa: E731
 

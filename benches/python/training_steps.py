@@ -135,7 +135,7 @@ def jax_steps():
 
 # The parameters of a transformer block: gains, biases and weights, in order of use.
 BLOCK = [(256,), (256,), (256, 256), (256, 256), (256, 256), (256, 256), (256,), (256,), (256, 1024), (1024,), (1024, 256), (256,)]
-# An image, a weight, and a factor for the result.
+# A batch of images, a weight, and a factor for the result.
 CONV = [(8, 32, 28, 28), (32, 32, 3, 3), (8, 32, 28, 28)]
 
 

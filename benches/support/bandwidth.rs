@@ -1,6 +1,7 @@
 //! The memory bandwidth probe: the sum of an array, as fast as one thread can read it.
 
-/// The sum of the elements. With 64 partial sums, no addition waits for the previous one.
+/// The sum of the elements in whole chunks of 64. With 64 partial sums, no addition waits for the
+/// previous one.
 pub fn sum(x: &[f32]) -> f32 {
     #[inline(always)]
     fn lanes(x: &[f32]) -> f32 {

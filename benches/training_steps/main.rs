@@ -1,10 +1,11 @@
-//! Training steps without an optimizer: `value_and_grad`, compared with the same backward pass
-//! written by hand with typed-dims. Some steps are also recorded and run as programs. Other cases
-//! measure the work after the gradient: optimizer steps, clipping, averaging and accumulation.
+//! Training steps without an optimizer: `value_and_grad`, compared with the same step recorded and
+//! run as a program and, in some cases, with the same backward pass written by hand with
+//! typed-dims. Other cases measure the work after the gradient: optimizer steps, clipping,
+//! averaging and accumulation.
 //!
 //! `cargo bench --bench training_steps -- [rounds] [part of a name]` prints the minimum CPU
-//! time of each candidate in microseconds, on one thread. The candidates take turns. It also prints
-//! the peak memory of a step in MiB, not counting memory that was allocated before the step.
+//! time of each variant in microseconds, on one thread. The variants of a step take turns. It also
+//! prints the peak memory of a step in MiB, not counting memory that was allocated before the step.
 //! `benches/python/training_steps.py` has the same steps in PyTorch and JAX.
 
 mod measure;
@@ -88,7 +89,7 @@ impl Mlp {
     }
 }
 
-/// A pre-norm transformer block: multi-head attention, and two linear maps with `gelu` between
+/// A pre-norm transformer block: multi-head attention, and two linear maps with `gelu_tanh` between
 /// them.
 #[derive(Parameters)]
 struct Block {
@@ -447,7 +448,7 @@ fn lookups_and_loops(bench: &Bench) {
         );
     }
     if bench.is_asked("100 steps of 64 oscillators") {
-        // Damped oscillators with explicit time steps.
+        // Damped oscillators with semi-implicit Euler steps.
         let x = randn::<f32, _>(N.of(64), 1);
         let mut stiffness = randn::<f32, _>(N.of(64), 2).square().eval();
         type Line = Tensor<f32, (N,)>;
@@ -471,7 +472,7 @@ fn lookups_and_loops(bench: &Bench) {
     }
 }
 
-/// Updates of parameters with an existing gradient.
+/// The work after the gradient: optimizer steps, clipping, averaging and accumulation.
 fn updates(bench: &Bench) {
     fn step<O: Optimizer<Mlp>>(bench: &Bench, name: &str, sizes: [usize; 3], mut optimizer: O) {
         let [input, hidden, class] = sizes;

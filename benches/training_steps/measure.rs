@@ -93,7 +93,7 @@ impl Bench {
         self.print_all(name, traced, by_hand, None);
     }
 
-    /// Like [`print`](Self::print), with a column for the recorded step.
+    /// Like [`print`](Self::print), with the columns for the recorded step filled in.
     pub fn print_all<'s>(
         &self,
         name: &str,

@@ -315,6 +315,14 @@ impl fmt::Display for DimError {
                 let were = if *bound == 1 { "was" } else { "were" };
                 write!(f, "the array has {found} axes, but {bound} {were} bound")
             }
+            DimError::AxisConflict { axis, first, first_place, second, second_place, pattern }
+                if first_place == second_place =>
+            {
+                write!(
+                    f,
+                    "axis `{axis}` has the sizes {first} and {second} {first_place}, in the pattern `{pattern}`"
+                )
+            }
             DimError::AxisConflict { axis, first, first_place, second, second_place, pattern } => write!(
                 f,
                 "axis `{axis}` has size {first} {first_place}, but {second} {second_place}, in the pattern `{pattern}`"

@@ -150,7 +150,7 @@ impl fmt::Display for Error {
                 write!(f, "`{operation}` cannot be recorded: programs cannot run it again")
             }
             Error::Probability { operation, p } => {
-                write!(f, "{operation} with the probability {p}; it must be between 0 and 1")
+                write!(f, "`{operation}` with the probability {p}: it must be between 0 and 1")
             }
             #[cfg(feature = "linalg")]
             Error::Matrix { operation, failure, at, batch } => match batch {

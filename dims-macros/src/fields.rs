@@ -8,7 +8,7 @@ use syn::{
     TypeParamBound, WherePredicate, parse_quote,
 };
 
-/// Reads each field with `read`. Reports all mistakes together.
+/// Reads each field with `read`. Reports the mistakes of all fields together.
 pub fn each<F>(fields: Fields, mut read: impl FnMut(Member, Field) -> Result<F>) -> Result<Vec<F>> {
     let mut parts = Vec::new();
     let mut errors: Option<Error> = None;
@@ -47,14 +47,15 @@ pub fn last_name(ty: &Type) -> Option<&Ident> {
     }
 }
 
-/// The bounds that an impl for a struct needs so that a field's type implements `of`: one for each
-/// part of the type that depends on a generic parameter. If a part is a tensor, its element type
-/// gets the bound `of_element` instead.
+/// The bounds that an impl for a struct needs so that a field's type implements `of`: at most one
+/// for each part of the type. If a part is a tensor, its element type gets the bound
+/// `of_element` instead.
 ///
-/// Only parameters that can be layers or elements need one. A tensor over generic dims implements
-/// `of` wherever the struct itself is well-formed, and so does a type whose parameters are all
-/// dims. A bound on such a type would name its sorted set. rustc would compute that set before it
-/// sees the struct's own bounds, such as `where Gate: Before<I>`.
+/// A part needs a bound only if it depends on a parameter that can be a layer or an element type. A
+/// tensor over generic dims implements `of` wherever the struct itself is well-formed, and so does
+/// a type whose parameters are all dims. A bound on such a type would name the sorted set of its
+/// dims. rustc would compute that set before it sees the struct's own bounds, such as
+/// `where Gate: Before<I>`.
 pub fn bounds(
     ty: &Type,
     of: &TokenStream,
@@ -77,12 +78,14 @@ pub fn bounds(
         .collect()
 }
 
-/// Whether a type depends on the struct's generic parameters.
+/// Whether a type depends on a type parameter of the struct, and does not contain the struct
+/// itself.
 pub fn is_generic(ty: &Type, ident: &Ident, generics: &Generics) -> bool {
     mentions(ty, ident, generics, |_| true)
 }
 
-/// The types inside tuples, arrays, `Vec`, `Option` and `Box`.
+/// The parts of a type: the types inside its tuples, arrays, `Vec`s, `Option`s and `Box`es, or the
+/// type itself.
 fn parts(ty: &Type) -> Vec<&Type> {
     match ty {
         Type::Tuple(tuple) => tuple.elems.iter().flat_map(parts).collect(),
@@ -123,10 +126,10 @@ fn arguments(ty: &Type) -> Vec<&Type> {
     }
 }
 
-/// Whether a type mentions one of these generic parameters of the struct.
+/// Whether a type mentions a type parameter for which `is_one` holds, but not the struct itself.
 ///
-/// A type that contains the struct itself, such as `Vec<Self>`, gets no bound: to prove the bound
-/// rustc would need the impl, and to use the impl it would need the bound.
+/// A type that contains the struct itself, such as `Vec<Self>`, gets no bound: to prove the bound,
+/// rustc would need the impl, and to use the impl, it would need the bound.
 fn mentions(ty: &Type, ident: &Ident, generics: &Generics, is_one: impl Fn(&TypeParam) -> bool) -> bool {
     struct Idents<F>(F);
     impl<F: FnMut(&Ident)> Visit<'_> for Idents<F> {

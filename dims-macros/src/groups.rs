@@ -1,14 +1,16 @@
 //! Keeps an expression in one piece when a `macro_rules!` macro passes it on.
 //!
 //! A `$x:expr` in the tokens of a call arrives in a group without delimiters. rustc drops such
-//! groups when they pass through a procedural macro, so that `$x * 2` would become `a + b * 2`.
+//! groups when they pass through a procedural macro, so that `$x * 2`, with `a + b` for `$x`, would
+//! become `a + b * 2`.
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use syn::Expr;
 
 /// The tokens of a call, with parentheses around the expressions that need them.
 pub fn visible(tokens: TokenStream) -> TokenStream {
-    // Keep other groups as they are: a new group would lose the spans of its delimiters.
+    // Keep a group as it is if all groups inside have delimiters: a new group would lose the spans
+    // of its delimiters.
     if !has_invisible(tokens.clone()) {
         return tokens;
     }

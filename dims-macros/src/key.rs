@@ -1,5 +1,5 @@
-//! Keys of dims: the position of a dim in its macro call, then a hash of its package, source
-//! location and name.
+//! Keys of dims and roles: the position in the macro call, then a hash of the package, the source
+//! location and the name.
 //!
 //! Keys are stateless: the same source gives the same keys, so builds are reproducible and
 //! incremental.
@@ -19,14 +19,14 @@ const BITS: u32 = 4;
 /// Positions below this take one digit. All others take this digit and two more.
 const SHORT: usize = 15;
 
-/// The key of one dim.
+/// The key of one dim or role.
 pub struct Key {
     number: u64,
     digits: u32,
 }
 
 impl Key {
-    /// The key of the dim `name`, at this position in its macro call.
+    /// The key of the dim or role `name`, at this position in its macro call.
     pub fn new(name: &Ident, position: usize) -> Self {
         let span = name.span();
         let place = span.unwrap();
@@ -57,7 +57,7 @@ impl Key {
     }
 }
 
-/// A position as a number, with its number of digits.
+/// A position as the first digits of a key, and how many digits these are.
 fn spread(position: usize) -> (u64, u32) {
     if position < SHORT { (position as u64, 1) } else { ((SHORT << (2 * BITS) | position) as u64, 3) }
 }
@@ -83,8 +83,8 @@ fn from_here(file: &Path, package: &Path) -> PathBuf {
     file.components().skip(shared).collect()
 }
 
-/// The maximum number of roles that one macro call can declare. The keys of the ONNX roles start
-/// here.
+/// The maximum number of roles that one macro call can declare. The positions from here on are for
+/// the ONNX roles.
 pub const MOST_ROLES: usize = 0xf0;
 
 /// The number of the `macro_rules!` expansion that produced a token: two expansions of one macro
@@ -98,7 +98,7 @@ fn expansion(span: Span) -> String {
     if digits == "0" { String::new() } else { digits }
 }
 
-/// 64-bit FNV-1a, finally mixed so that the high bits are as good as the low ones.
+/// 64-bit FNV-1a, with a final mix so that the high bits are as good as the low ones.
 fn fnv1a(bytes: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for &byte in bytes {

@@ -1,5 +1,5 @@
-//! The name of the library in the calling crate: `typed_dims`, unless its `Cargo.toml` renames it
-//! (`td = { package = "typed-dims" }`).
+//! The name of the library in the calling crate: `typed_dims`, unless the crate's `Cargo.toml`
+//! renames the library (`td = { package = "typed-dims" }`).
 
 use proc_macro_crate::{FoundCrate, crate_name};
 use proc_macro2::{Group, Ident, Spacing, TokenStream, TokenTree};
@@ -16,8 +16,8 @@ const PACKAGE: &str = "typed-dims";
 /// Rewrites the paths into the library for the calling crate.
 pub fn found(expansion: TokenStream) -> TokenStream {
     thread_local! {
-        /// The directory of a package, and its name for the library if it differs. A compiler works
-        /// on one package; an editor's completion may ask for several.
+        /// The directory of a package, and its name for the library unless that is `typed_dims`. A
+        /// compiler works on one package; an editor's completion may ask for several.
         static FOUND: RefCell<Option<(OsString, Option<String>)>> = const { RefCell::new(None) };
     }
     let Some(directory) = std::env::var_os("CARGO_MANIFEST_DIR") else { return expansion };
@@ -33,12 +33,13 @@ pub fn found(expansion: TokenStream) -> TokenStream {
     })
 }
 
-/// The name that a package gives to the library, if it differs. A package that depends on the
-/// library only through another crate keeps the usual name, and must add a dependency for it to
-/// resolve.
+/// The name that a package gives to the library, unless that is `typed_dims`. A package that
+/// depends on the library only through another crate keeps this name, and must add a dependency for
+/// the name to resolve.
 fn other_name(directory: &OsString) -> Option<String> {
     let manifest = std::fs::read_to_string(Path::new(directory).join("Cargo.toml")).ok()?;
-    // `crate_name` runs cargo to find the workspace's manifest. Most packages do not need it.
+    // `crate_name` runs cargo to find the workspace's manifest. For most packages, this is not
+    // needed.
     if is_key(&manifest) {
         return None;
     }
@@ -87,7 +88,8 @@ fn renamed(tokens: TokenStream, name: &str) -> TokenStream {
                 (':', _) if colons == 1 => colons = 2,
                 (':', Spacing::Joint) => colons = 1,
                 // `a: ::b` is a name and its type. After `>`, a path counts as one from the root,
-                // as in `impl<A> ::b`. No associated item has the library's name.
+                // as in `impl<A> ::b`. It cannot be the rest of `<A>::b`, because no associated
+                // item has the library's name.
                 _ => (colons, in_path) = (0, false),
             }
             tick = punct.as_char() == '\'';

@@ -96,7 +96,8 @@ fn declared(role: &DeclaredRole, position: usize) -> TokenStream {
         Some(refined) => quote_spanned!(refined.span()=> <#refined as #krate::Role>::Itself),
         None => quote!(#krate::Undenoted),
     };
-    // Everything else is derived from these, so a mistake in the refined role is reported once.
+    // Everything else follows from these two impls, so a mistake in the refined role is reported
+    // once.
     quote! {
         #(#attrs)*
         #vis #token #name #end

@@ -42,8 +42,8 @@ impl fmt::Display for OnnxError {
 
 impl std::error::Error for OnnxError {}
 
-/// Shortens a message of protobuf. A long path keeps only its first and last part:
-/// `ModelProto.graph: ..: GraphProto.node: the file ends too early`.
+/// Shortens an error message of the protobuf decoder. A long path keeps only its first and last
+/// part: `ModelProto.graph: ..: GraphProto.node: the file ends too early`.
 pub(crate) fn brief(error: &str) -> String {
     let error = error.strip_prefix("failed to decode Protobuf message: ").unwrap_or(error);
     let error = error.replace("buffer underflow", "the file ends too early");
@@ -54,8 +54,8 @@ pub(crate) fn brief(error: &str) -> String {
     }
 }
 
-/// A name from a file, for display: without control characters and direction marks, and not too
-/// long.
+/// A name from a file, for display: control characters, direction marks and other invisible
+/// characters are escaped, and a long name is cut off.
 pub(crate) fn shown(name: &str) -> String {
     const MOST: usize = 60;
     let mut text = String::new();

@@ -3,8 +3,8 @@
 //!
 //! An [`OnnxModel`] is read from a file. [`inputs`](OnnxModel::inputs) and
 //! [`outputs`](OnnxModel::outputs) are its signature: for each tensor the element type, and for
-//! each axis its size (a number, or a name that ONNX calls *dim_param*) and its denotation. The
-//! macro `onnx_dims!` generates dims and structs from them.
+//! each axis its size (a number, a name that ONNX calls *dim_param*, or unknown) and its
+//! denotation, if there is one. The macro `onnx_dims!` generates dims and structs from them.
 //!
 //! [`check_denotations`](OnnxModel::check_denotations) implements the check that ONNX proposed as
 //! *Dimension Denotation*. It propagates the meaning of axes from the inputs through the graph, and
@@ -69,7 +69,7 @@ impl OnnxModel {
         Self::from_bytes(bytes)
     }
 
-    /// Reads a model from the content of a file. Weights are not copied.
+    /// Reads a model from the content of a file. The raw data of weights are not copied.
     ///
     /// # Errors
     ///

@@ -6,7 +6,7 @@
 /// models have a few hundred thousand.
 pub const MOST_PARTS: usize = 2_000_000;
 
-/// The kind of a message, if it has parts.
+/// The kind of a field's content.
 #[derive(Clone, Copy)]
 enum Kind {
     Model,
@@ -22,7 +22,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The kind of a field's content, if the field is read.
+    /// The kind of a field's content, if it counts as a part.
     fn of(self, field: u64) -> Option<Kind> {
         Some(match (self, field) {
             (Kind::Model, 7) | (Kind::Attribute, 6) => Kind::Graph,

@@ -125,10 +125,10 @@ pub struct TensorProto {
     /// The number of the element type.
     #[prost(int32, tag = "2")]
     pub data_type: i32,
-    /// The elements, if they are integers of at most 32 bits and are not in `raw_data`.
+    /// The elements, if they are `i32`, `bool` or have at most 16 bits, and are not in `raw_data`.
     #[prost(int32, repeated, tag = "5")]
     pub int32_data: Vec<i32>,
-    /// The elements, if they are 64-bit integers and are not in `raw_data`.
+    /// The elements, if they are `i64` and are not in `raw_data`.
     #[prost(int64, repeated, tag = "7")]
     pub int64_data: Vec<i64>,
     /// The name.
@@ -153,7 +153,7 @@ pub struct ValueInfoProto {
 /// A type.
 #[derive(Clone, PartialEq, Message)]
 pub struct TypeProto {
-    /// The kind and the content.
+    /// The kind of the type, and its details.
     #[prost(oneof = "TypeValue", tags = "1, 4, 5, 8, 9")]
     pub value: Option<TypeValue>,
     /// The meaning of the value, such as `IMAGE`.
@@ -227,9 +227,9 @@ const STANDARD: [&str; 7] = [
 ];
 
 impl DimensionProto {
-    /// The meaning of the axis, if the model gives one. A standard denotation is returned in the
-    /// case of the standard: ONNX Runtime ignores the case of denotations, so some models have them
-    /// in lower case.
+    /// The meaning of the axis, if the model gives one. A standard denotation is returned in upper
+    /// case, as in the standard: ONNX Runtime ignores the case of denotations, so some models have
+    /// them in lower case.
     pub fn meaning(&self) -> Option<&str> {
         let written = self.denotation.as_str();
         let standard = STANDARD.into_iter().find(|standard| standard.eq_ignore_ascii_case(written));
@@ -265,8 +265,8 @@ impl ModelProto {
     }
 }
 
-/// A tensor of `f32`. Each axis has a size and a denotation. A size of digits is a number, other
-/// text is a name, and empty text means unknown.
+/// A tensor of `f32`. Each axis has a size and a denotation. The size is a number if it parses as
+/// an integer, unknown if it is empty, and a name otherwise.
 pub fn float_tensor(name: &str, axes: &[(&str, &str)]) -> ValueInfoProto {
     tensor(name, 1, axes)
 }

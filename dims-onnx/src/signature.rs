@@ -123,7 +123,7 @@ impl OnnxElem {
 }
 
 impl OnnxTensor {
-    /// Reads and checks a type.
+    /// Reads an input or an output, and checks its type.
     pub(crate) fn read(info: &ValueInfoProto) -> Result<Self, OnnxError> {
         let wrong = |why: String| OnnxError::Tensor { name: shown(&info.name), why };
         let value = info.r#type.as_ref().and_then(|ty| ty.value.as_ref());

@@ -1,4 +1,4 @@
-//! The parts of a function, and its twin.
+//! The parts of a fallible function, and its panicking twin.
 
 use crate::Refusal;
 use crate::tokens::{between_commas, flat, is_sign, outside_angles, source, with_commas};
@@ -17,7 +17,7 @@ pub struct Function {
     name: usize,
     /// The position of the parameter list.
     list: usize,
-    /// The position of `where`, or of the last token if there are no bounds.
+    /// The position of `where`, or of the last token if there is no `where`.
     bounds: usize,
     parameters: Vec<Vec<TokenTree>>,
     /// The value type of the `Result`.
@@ -60,10 +60,11 @@ impl Function {
     /// The names of the twin and of the function.
     pub fn names(&self) -> [String; 2] {
         let name = self.tokens[self.name].to_string();
-        [name.trim_start_matches("try_").to_owned(), name]
+        [name.strip_prefix("try_").unwrap_or(&name).to_owned(), name]
     }
 
-    /// Whether the function belongs to a type or a trait: it has `self`, or mentions `Self`.
+    /// Whether the function belongs to a type or a trait: it has `self`, or its signature mentions
+    /// `Self`.
     pub fn is_associated(&self) -> bool {
         self.has_self() || names_self_type(&self.tokens[..self.tokens.len() - 1])
     }
@@ -80,7 +81,8 @@ impl Function {
 
     /// The panicking form, without its attributes.
     pub fn twin(&self) -> TokenStream {
-        // Both names have the same span, so that rustc only quotes the line of the bounds.
+        // Both names have the same span, so that rustc's message about an unmet bound quotes only
+        // the line of the bounds.
         let name = Ident::new(&self.names()[0], self.tokens[self.name].span());
         let mut twin: TokenStream = self.tokens[..self.name].iter().cloned().collect();
         twin.extend([TokenTree::Ident(name)]);

@@ -31,14 +31,15 @@ use tokens::{flat, source, text_of};
 /// # }
 /// ```
 ///
-/// It applies to functions, methods of `impl` blocks, and methods of traits, with or without a
-/// body. A function without `self` that mentions `Self` is treated as an associated function. The
-/// crate must have a function `error::unwrap`, which returns the value or panics.
+/// The attribute applies to functions, methods of `impl` blocks, and methods of traits, with or
+/// without a body. A function without `self` whose signature mentions `Self` is treated as an
+/// associated function. The crate must have a function `error::unwrap`, which returns the value or
+/// panics.
 ///
 /// # Documentation
 ///
 /// The documentation belongs to the panicking form, except for a section `# Errors`, which belongs
-/// to `try_name`. The macro adds
+/// to `try_name`. The attribute adds
 ///
 /// * to `name`, the section `# Panics`, "If `try_name` returns an error", unless it has one;
 /// * to `try_name`, the line "Like `name`, but sizes that do not match are an error".
@@ -98,13 +99,13 @@ fn written(function: &Function, but: &str) -> TokenStream {
     panicking.into_iter().chain(fallible).collect()
 }
 
-/// Splits documentation into the part without `# Errors`, that section, and whether there is a
-/// section `# Panics`.
+/// Splits documentation into the part without the section `# Errors`, and that section. Also
+/// returns whether there is a section `# Panics`.
 fn split(docs: &[TokenStream]) -> (TokenStream, TokenStream, bool) {
     let (mut twin, mut errors, mut says_when_it_panics) = (TokenStream::new(), TokenStream::new(), false);
     let (mut in_code, mut in_errors) = (false, false);
     for attribute in docs {
-        // `#` and `[doc = ".."]`
+        // An attribute has two tokens: `#` and `[doc = ".."]`.
         let text = flat(attribute.clone()).last().and_then(|token| match token {
             TokenTree::Group(content) => flat(content.stream()).last().and_then(text_of),
             _ => None,

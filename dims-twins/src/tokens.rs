@@ -1,4 +1,4 @@
-//! Helpers for reading tokens.
+//! Helpers for reading and writing tokens.
 
 use proc_macro::{Delimiter, Spacing, TokenStream, TokenTree};
 
@@ -7,7 +7,7 @@ pub fn source(code: &str) -> TokenStream {
     code.parse().expect("Rust")
 }
 
-/// The tokens, without the invisible groups around fragments of a `macro_rules`.
+/// The tokens, without the invisible groups around fragments that a `macro_rules` macro inserts.
 pub fn flat(tokens: TokenStream) -> Vec<TokenTree> {
     let each = |token| match token {
         TokenTree::Group(group) if group.delimiter() == Delimiter::None => flat(group.stream()),

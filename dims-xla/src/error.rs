@@ -65,8 +65,8 @@ pub enum XlaError {
         /// What the function returned.
         found: String,
     },
-    /// An argument does not fit, or an output of a program has a type that this crate does not
-    /// support.
+    /// An argument of a method or a program cannot be used, an output of a program has a type that
+    /// this crate does not support, or the plugin's file has changed since it was loaded.
     Arguments {
         /// The value and the reason.
         message: String,
@@ -198,7 +198,7 @@ impl fmt::Display for XlaError {
     }
 }
 
-/// Lists the paths that were tried, and how to install a plugin.
+/// Lists the plugins that failed, the paths that were tried, and how to install a plugin.
 fn not_found(f: &mut fmt::Formatter<'_>, searched: &[PathBuf], failed: &[(PathBuf, String)]) -> fmt::Result {
     f.write_str(if failed.is_empty() { "no PJRT plugin was found" } else { "no PJRT plugin could be used" })?;
     if !failed.is_empty() {
@@ -219,7 +219,7 @@ fn not_found(f: &mut fmt::Formatter<'_>, searched: &[PathBuf], failed: &[(PathBu
          \n  AMD GPUs: pip install jax-rocm7-pjrt\
          \n  TPUs: pip install libtpu\
          \n  CPUs: pip install lammps-jax-pjrt-cpu\
-         \nor set TYPED_DIMS_PJRT_PLUGIN to the path of a plugin (`pip download --no-deps` and `unzip` suffice for one)",
+         \nor set TYPED_DIMS_PJRT_PLUGIN to the path of a plugin (to get one without installing it: `pip download --no-deps`, then `unzip`)",
     )
 }
 

@@ -1,7 +1,8 @@
 //! Meshes of devices, shardings by dims, and plans of communication.
 //!
-//! [`mesh!`](crate::mesh!) declares the axes of a mesh. A [`Sharding`] splits dims along them: in
-//! the inputs, the results and all intermediate values. [`Sharding::plan`] lists the communication
+//! [`mesh!`](crate::mesh!) declares the axes of a mesh. A [`Sharding`] splits dims along them:
+//! [`shard`](Sharding::shard) splits a dim in all tensors of a program, and
+//! [`at_rest`](Sharding::at_rest) in inputs and results. [`Sharding::plan`] lists the communication
 //! between devices:
 //!
 //! | step | collective |
@@ -12,11 +13,12 @@
 //! | splits a value along another dim | all-to-all |
 //! | looks up elements by indices that are split | an all-reduce of one byte, which tells all devices whether the indices are in range |
 //!
-//! Parameters that are stored in parts are gathered when they are first used. Their gradients, the
+//! Parameters that `at_rest` splits are gathered when they are first used. Their gradients, the
 //! moments of the optimizer and the new parameters stay in parts.
 //!
 //! A step that needs adjacent elements or their order, such as a window, a slice, a sort, a running
-//! sum or an arg-max, gathers a split dim first.
+//! sum or an arg-max, gathers a split dim first. Some of these steps, such as a sort, gather all
+//! dims of their operands.
 //!
 //! ```
 //! use typed_dims::grad::loss_and_grad;
@@ -119,7 +121,7 @@ pub struct Mesh {
 
 /// Axes with numbers of devices: one, or a tuple of up to four.
 pub trait MeshAxes {
-    /// Names and numbers of devices.
+    /// The name and the number of devices of each axis.
     #[doc(hidden)]
     fn list(&self) -> Vec<(&'static str, usize)>;
 }
@@ -182,8 +184,8 @@ impl Mesh {
         position
     }
 
-    /// The axes along which the groups of devices run; `None` if the groups do not follow axes.
-    /// Without groups, all devices are one group.
+    /// The axes along which the groups of devices run; `None` if they do not run along axes, or if
+    /// a group is empty. Without groups, all devices are one group.
     #[cfg(feature = "pjrt")]
     pub(crate) fn axes_of(&self, groups: &[Vec<usize>]) -> Option<Vec<&'static str>> {
         let all = [(0..self.devices()).collect()];

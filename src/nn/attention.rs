@@ -1,4 +1,4 @@
-//! Attention between tokens, as a layer.
+//! Attention between tokens: a layer, and a cache of keys and values.
 
 use crate::creation::create::SizedDims;
 use crate::creation::random::{Seed, split};
@@ -16,21 +16,22 @@ use crate::types::set::{DimsOfBoth, NameFor};
 use crate::types::size::Resizable;
 use core::marker::PhantomData;
 
-/// Multi-head attention: the output for a token is computed from a weighted mean of the values of
-/// the tokens that it attends to. The weights are the softmax of products of its query with their
-/// keys.
+/// Multi-head attention. The tokens of `x` have queries. The tokens of `memory`, to which they
+/// attend, have keys and values. In self-attention, `memory` is `x`. The result of a head for a
+/// token is a weighted mean of the values. The weights are the softmax of the products of the
+/// token's query and the keys. A linear map combines the results of the heads.
 ///
 /// ```text
-/// query = query(x)        with the dims Q instead of W
-/// key   = key(memory)     with the dims K instead of W
-/// value = value(memory)   with the dims K
-/// y     = out(sum over tokens of softmax(query * key summed over F / sqrt(size of F)) * value)
+/// queries = query(x)        with the dims Q instead of W
+/// keys    = key(memory)     with the dims K instead of W
+/// values  = value(memory)   with the dims K instead of W
+/// weights = softmax over the tokens of memory of (sum over F of queries * keys) / sqrt(size of F)
+/// y       = out(sum over the tokens of memory of weights * values)
 /// ```
 ///
-/// `W` are the features of a token, `Q` the dims of queries, `K` the dims of keys and values. `Q`
-/// and `K` both have `F`, the dim over which products of queries and keys are summed. The other
-/// dims of `K` are heads. If `Q` has more dims than `K`, several queries share a key (grouped
-/// queries):
+/// `W` are the dims of a token's features, `Q` those of a query, and `K` those of a key or a value.
+/// `Q` and `K` both have `F`, the dim over which products of queries and keys are summed. The other
+/// dims of `K` are heads. If `Q` has dims that `K` lacks, several queries share a key. Examples:
 ///
 /// | | |
 /// |---|---|
@@ -140,7 +141,7 @@ where
 {
     /// Returns the layer with dropout, for one training step: attention weights are set to 0 with
     /// the probability `p`, and the others are multiplied by `1 / (1 - p)`. Pass a different seed
-    /// in each step and each layer. Applying the returned layer panics if `p` is not between 0 and
+    /// for each step and each layer. Applying the returned layer panics if `p` is not between 0 and
     /// 1.
     ///
     /// ```
@@ -160,13 +161,13 @@ where
         MultiHeadAttention { dropout: Some((p, seed.into())), ..self.clone() }
     }
 
-    /// Self-attention among the tokens along `token`. In keys and values this dim is renamed to
-    /// `key`, so that the mask can refer to both. With the mask `true`, each token attends to all
-    /// tokens; with `key.le(token)`, to itself and the earlier ones.
+    /// Self-attention among the tokens along `token`. In keys and values, the dim `token` is
+    /// renamed to `key`, so that the mask can refer to both dims. With the mask `true`, each token
+    /// attends to all tokens; with `key.le(token)`, to itself and the earlier ones.
     ///
     /// # Panics
     ///
-    /// If a dim has different sizes in `x`, the mask or the weights.
+    /// If a dim has different sizes in two of `x`, the mask and the weights.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn among<X: MappedBy<W, Q, A> + MappedBy<W, K, B>, D, N, M, A, B, S: MaskedBy<M::Dims>, Z>(&self, x: &Named<T, X>, token: D, key: N, mask: M) -> Named<T, X>
@@ -188,11 +189,12 @@ where
     }
 
     /// Cross attention from the tokens of `x` to the tokens of `memory`. The tokens of `memory` are
-    /// along the dim `over`, which `x` must not have. `mask` selects the tokens to attend to.
+    /// along the dim or dims `over`, which `x` must not have. `mask` selects the tokens to attend
+    /// to, adds a bias to the scores, or does both: see [`Mask`].
     ///
     /// # Panics
     ///
-    /// If a dim has different sizes in `x`, `memory`, the mask or the weights.
+    /// If a dim has different sizes in two of `x`, `memory`, the mask and the weights.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn to<X: MappedBy<W, Q, A>, V: MappedBy<W, K, B>, O: AttendedDims<A, B, B, <S as Union<B>>::Out, Z>, M, A, B, S: MaskedBy<M::Dims>, Z, R>(
@@ -217,14 +219,16 @@ where
         self.attend(&queries, &keys, &values, over, mask)
     }
 
-    /// Attention for given queries, keys and values, for example rotated by
-    /// [`Rope`](crate::nn::rope::Rope), or from a [`KeyValues`]:
-    /// `out(sum over tokens of softmax(queries * keys summed over F / sqrt(size of F)) * values)`.
-    /// The tokens of keys and values are along the dim `over`.
+    /// Attention with given queries, keys and values. For example, a
+    /// [`Rope`](crate::nn::rope::Rope) can have rotated the queries and keys, and the keys and
+    /// values can come from a [`KeyValues`]. The tokens of keys and values are along the dim or
+    /// dims `over`. With
+    /// `weights = softmax over the tokens of (sum over F of queries * keys) / sqrt(size of F)`, the
+    /// result is `out(sum over the tokens of weights * values)`.
     ///
     /// # Panics
     ///
-    /// If a dim has different sizes in two of the tensors.
+    /// If a dim has different sizes in two of the queries, keys, values, mask and weights.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn attend<A, U, V, O: AttendedDims<A, U::Dims, V::Dims, <S as Union<V::Dims>>::Out, Z>, M, S: MaskedBy<M::Dims>, X, Z>(
@@ -254,9 +258,9 @@ where
     }
 }
 
-/// A cache of the keys and values of the tokens that a decoder has seen. Both have the dims `S`,
-/// and the tokens are along the dim `N`. The cache has spare capacity, like a `Vec`: appending a
-/// token writes only its own key and value.
+/// A cache of the keys and values of the tokens that a decoder has seen. Keys and values have the
+/// dims `S`, and the tokens are along the dim `N`. Like a `Vec`, the cache can have spare capacity.
+/// While there is some, appending a token writes only the key and the value of this token.
 ///
 /// ```
 /// use typed_dims::nn::attention::{KeyValues, MultiHeadAttention};
@@ -280,9 +284,9 @@ where
 /// assert_eq!(past.len(), 5);
 /// ```
 ///
-/// To append several tokens at once, pass the mask `(Key - Token).le(start)`, where `start` is the
-/// number of tokens in the cache before the call. Each token then attends to itself and the
-/// earlier ones.
+/// If you append several tokens at once, pass the mask `(Key - Token).le(start)` to
+/// [`attend`](MultiHeadAttention::attend), where `start` is the number of tokens that were in the
+/// cache before (as an `isize`). Each token then attends to itself and the earlier ones.
 #[derive(Clone)]
 pub struct KeyValues<S: Dims, N, T = f32> {
     keys: Named<T, S>,
@@ -293,8 +297,8 @@ pub struct KeyValues<S: Dims, N, T = f32> {
 
 impl<S: Dims, N: AnyDim + Resizable, T: Real> KeyValues<S, N, T> {
     /// An empty cache with capacity for as many tokens as `dims` has along `N`. Axes are stored in
-    /// the order of `dims`. If the features are last, and the tokens before them, then the keys of
-    /// one head are contiguous.
+    /// the order of `dims`. If the features are last, and the tokens directly before them, the keys
+    /// of one head of one sequence are contiguous.
     ///
     /// # Panics
     ///
@@ -333,8 +337,9 @@ impl<S: Dims, N: AnyDim + Resizable, T: Real> KeyValues<S, N, T> {
     ///
     /// # Panics
     ///
-    /// If the size of a dim differs from its size in the cache, if the numbers of keys and values
-    /// differ, or if a gradient is taken through them.
+    /// If the size of a dim other than `N` differs from its size in the cache, if the numbers of
+    /// keys and values differ, if a gradient or a recorded function traces the keys or the values,
+    /// or if the larger cache does not fit into memory.
     #[track_caller]
     pub fn push<E, F, X>(&mut self, keys: Named<T, S, Rank0, E>, values: Named<T, S, Rank0, F>)
     where

@@ -1,4 +1,4 @@
-//! Layers with a bias, and without one.
+//! Types that state whether a layer has a bias.
 
 use crate::nn::element;
 use crate::nn::linear::{Linear, MappedBy, Projection};
@@ -18,7 +18,7 @@ pub struct WithBias;
 /// States whether a layer has a bias: [`WithBias`] or [`NoBias`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say whether a layer has a bias",
-    label = "expected `NoBias` here, or nothing for a layer with a bias"
+    label = "expected `NoBias` or `WithBias` here; `WithBias` is the default"
 )]
 pub trait BiasKind {
     /// The bias along the dims `O`: a tensor, or [`NoBias`].
@@ -27,12 +27,13 @@ pub trait BiasKind {
     /// A map from the dims `I` to the dims `O`: a [`Linear`] or a [`Projection`].
     type Map<I: Dims, O: Dims + Union<I>, T>;
 
-    /// `y + bias`
+    /// Adds the bias, if there is one, to `y`.
     #[doc(hidden)]
     #[track_caller]
     fn added<T: Real, O: Dims, X: Union<O>>(bias: &Self::Of<T, O>, y: Named<T, X>) -> Named<T, X>;
 
-    /// `x` with mean 0 and variance 1 along the dims, times `weight`, plus the bias.
+    /// Normalises `x` to mean 0 and variance 1 along `dims`, then multiplies by `weight` and adds
+    /// the bias, if there is one.
     #[doc(hidden)]
     #[track_caller]
     fn normalized<A, D, T, O, X, Y>(
@@ -111,8 +112,8 @@ kinds! {
     WithBias Linear Named<T, O>,
         |bias, y| (y + bias).eval().same_set(),
         |x, dims, epsilon, weight| {
-            // One pass. (`layer_norm_affine` would also need a bound that `x` has the weight's
-            // dims. The layer's bound `D: DimsOf<X, Y>` already implies it.)
+            // (Not `layer_norm_affine`, which has a bound that `x` has the dims of the weight. This
+            // follows from the bound `D: DimsOf<X, Y>` of the layer, but rustc cannot infer it.)
             unwrap(scaled_and_shifted(x, dims, element(epsilon), weight, bias)).same_set()
         };
     NoBias Projection NoBias,

@@ -1,4 +1,4 @@
-//! Convolutions: functions, and a layer.
+//! Convolutions and their transposes: functions and layers.
 
 use crate::creation::create::{Chained, SizedDims};
 use crate::nn::LayerDims;
@@ -10,15 +10,16 @@ use crate::types::role::{AnyChannel, DataFeature, FilterSpatial};
 use crate::types::set::DimsOfBoth;
 pub use typed_dims_core::operators::nn::conv::*;
 
-/// The dims of the kernels of a convolution.
+/// The dims of the weight of a convolution from the channels `C` to the channels `O`, with kernels
+/// of the dims `K`.
 pub type KernelOf<C, O, K> = <O as Union<<K as Union<C>>::Out>>::Out;
 
 /// A convolution from the channels `C` to the channels `O`, with kernels of the dims `K`. With two
-/// dims,
+/// dims in `K`, a stride and a dilation of 1, and no padding,
 /// `y[.., O, h, w] = sum over C, kh, kw of x[.., C, h + kh, w + kw] * weight[C, O, kh, kw] + bias[O]`.
 ///
 /// The layer calls [`conv`] and adds the bias. You pass the dims along which the kernels slide,
-/// the stride and the padding to [`apply`](Conv::apply).
+/// the stride, the padding and the dilation to [`apply`](Conv::apply).
 ///
 /// ```
 /// use typed_dims::nn::conv::Conv;
@@ -47,7 +48,7 @@ where
     /// The kernels.
     #[cfg_attr(feature = "safetensors", load(axes = Chained<(O, C), K>))]
     pub weight: Named<T, KernelOf<C, O, K>>,
-    /// The bias of each channel, or [`NoBias`].
+    /// The bias of each output channel, or [`NoBias`].
     #[cfg_attr(feature = "safetensors", load(axes = (O,)))]
     pub bias: B::Of<T, O>,
 }
@@ -131,13 +132,15 @@ where
     O: LayerDims + Union<<K as Union<C>>::Out>,
     K: LayerDims + Union<C>,
 {
-    /// Convolves `x`. The kernels slide along `dims`, one dim for each dim of `K`; `steps` has the
-    /// stride, the padding and the dilation.
+    /// Convolves `x`. The kernels slide along `dims`, one dim for each dim of `K`, in the same
+    /// order. `steps` has the stride, the padding and the dilation.
     ///
     /// # Panics
     ///
     /// If the size of a dim in `x` differs from its size in the kernels, or if a kernel, with its
-    /// dilation, spans more elements than the padded dim has.
+    /// dilation, spans more elements than the padded dim has. If the stride, the dilation or a size
+    /// of the kernels is 0, or if a setting in `steps` has neither one number nor one for each of
+    /// `dims`. If one of `dims` has a static size and the result has another size along it.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X, P: DimsOf<X, S>, U, V, S: Dims, Y>(&self, x: &Named<T, X>, dims: P, steps: &Window) -> Named<T, Y> where C: DimsOfBoth<X, KernelOf<C, O, K>, U, V>, K: WindowOver<P, X>,
@@ -155,9 +158,9 @@ where
 }
 
 /// A transposed convolution from the channels `C` to the channels `O`, with kernels of the dims
-/// `K`. With two dims,
+/// `K`. With two dims in `K`, a dilation of 1 and no padding,
 /// `y[.., O, h * stride + kh, w * stride + kw] += x[.., C, h, w] * weight[C, O, kh, kw]`, plus
-/// `bias[O]`. Decoders and generators use it to enlarge images.
+/// `bias[O]`. Decoders and generators use transposed convolutions to enlarge images.
 ///
 /// The layer calls [`conv_transpose`] and adds the bias. You pass the dims and the steps to
 /// [`apply`](ConvTranspose::apply), as for [`Conv`].
@@ -184,7 +187,7 @@ where
     /// The kernels.
     #[cfg_attr(feature = "safetensors", load(axes = Chained<(C, O), K>))]
     pub weight: Named<T, KernelOf<C, O, K>>,
-    /// The bias of each channel, or [`NoBias`].
+    /// The bias of each output channel, or [`NoBias`].
     #[cfg_attr(feature = "safetensors", load(axes = (O,)))]
     pub bias: B::Of<T, O>,
 }
@@ -195,14 +198,16 @@ where
     O: LayerDims + Union<<K as Union<C>>::Out>,
     K: LayerDims + Union<C>,
 {
-    /// Applies the transposed convolution along `dims`, one dim for each dim of `K`. The stride in
-    /// `steps` is the distance between the kernels of neighbouring positions; the padding is cut
-    /// off at the ends of the result.
+    /// Applies the transposed convolution along `dims`, one dim for each dim of `K`, in the same
+    /// order. The stride in `steps` is the distance between the kernels of neighbouring positions;
+    /// the padding is cut off at the ends of the result.
     ///
     /// # Panics
     ///
     /// If the size of a dim in `x` differs from its size in the kernels, or if the padding leaves
-    /// no elements.
+    /// no elements. If the stride, the dilation, a size of the kernels or the size of one of `dims`
+    /// is 0. If `steps` has `padding_same`, or a setting with neither one number nor one for each
+    /// of `dims`. If one of `dims` has a static size and the result has another size along it.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X, P: DimsOf<X, S>, U, V, S: Dims, Y>(&self, x: &Named<T, X>, dims: P, steps: &Window) -> Named<T, Y> where C: DimsOfBoth<X, KernelOf<C, O, K>, U, V>, K: WindowOver<P, X>,

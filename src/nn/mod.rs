@@ -1,16 +1,18 @@
 //! Building blocks of neural networks: functions, and layers that have weights.
 //!
-//! The functions (convolutions, pooling, normalisation, losses, dropout) work along dims of any
-//! tensor. The layers are structs of tensors, generic over the dims that they work along, such as
-//! `LayerNorm<(Width,)>`. All dims that a layer does not work along are unchanged. The constructor of a layer takes
-//! dims with sizes, and a seed if the weights are random. The method `apply` applies the layer.
-//! Layers implement [`Parameters`](crate::grad::Parameters). Those with weights implement `Load`,
-//! with the usual parameter names of PyTorch models (feature `safetensors`). Most layers use only
-//! the public interface, so you can copy one as the start of your own.
+//! The functions (convolutions, linear maps, pooling, normalisation, losses, dropout) work along
+//! dims of any tensor. The layers are structs of tensors, generic over the dims that they work
+//! along, such as `LayerNorm<(Width,)>`. All dims that a layer does not work along are unchanged.
+//! The constructor of a layer takes dims with sizes, and a seed if the weights are random. The
+//! method `apply` applies the layer; `MultiHeadAttention` has `among` and `to` instead. Layers
+//! implement [`Parameters`](crate::grad::Parameters). Layers with weights also implement `Load`,
+//! with the usual parameter names of PyTorch models (feature `safetensors`).
+//! [`SwiGlu`](glu::SwiGlu) uses only the public interface, so you can copy its code as the start of
+//! your own layer.
 //!
 //! The last type parameter of `LayerNorm`, `GroupNorm`, `Conv`, `ConvTranspose` and
-//! `MultiHeadAttention` states whether the layer has a bias. It has one unless you write
-//! [`NoBias`](bias::NoBias): `LayerNorm::without_bias` creates a
+//! `MultiHeadAttention` states whether the layer has a bias. The layer has one unless this
+//! parameter is [`NoBias`](bias::NoBias). For example, `LayerNorm::without_bias` creates a
 //! `LayerNorm<(Width,), f32, NoBias>`. (A `Linear` without a bias is a
 //! [`Projection`](linear::Projection).)
 //!
@@ -23,7 +25,7 @@
 //! | [`MultiHeadAttention`](attention::MultiHeadAttention) | attention between tokens, with a cache of keys and values |
 //! | [`Rope`](rope::Rope) | positions as rotations of queries and keys |
 //! | [`SwiGlu`](glu::SwiGlu) | a gated feed-forward network |
-//! | [`Lstm`](recurrent::Lstm), [`Gru`](recurrent::Gru) | recurrent networks |
+//! | [`Lstm`](recurrent::Lstm), [`Gru`](recurrent::Gru) | recurrent networks; [`recurrent`] also has stacks of them and networks in both directions |
 
 // rustc quotes the line of the bound that a mistake breaks. So the bounds that users are likely to
 // break are on the line of the method's name.
@@ -47,7 +49,7 @@ use crate::types::set::Sorted;
 /// The dims that a layer works along: a tuple of declared dims, in the order in which they are
 /// declared.
 ///
-/// The tuple as a value is `D::default()`.
+/// The tuple as a value is `Self::default()`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tuple of declared dims in the order of their declaration",
     label = "expected the dims of a layer; for a layer along one dim, write `(Width,)`"

@@ -12,7 +12,8 @@ use alloc::vec::Vec;
 pub use typed_dims_core::operators::nn::norm::*;
 use typed_dims_core::training::optim::in_place::{approach, scale};
 
-/// The default number added to variances before their square roots are taken.
+/// The default epsilon: the number added to a variance or a mean square before its square root is
+/// taken.
 const EPSILON: f64 = 1e-5;
 
 /// Normalises to mean 0 and variance 1 along the dims `D`, then applies a learnt scale and offset:
@@ -45,7 +46,7 @@ pub struct LayerNorm<D: LayerDims, T = f32, B: BiasKind = WithBias> {
 }
 
 impl<D: LayerDims, T: Real> LayerNorm<D, T> {
-    /// The scale 1 and the offset 0.
+    /// A layer with the scale 1 and the offset 0.
     ///
     /// # Panics
     ///
@@ -57,7 +58,7 @@ impl<D: LayerDims, T: Real> LayerNorm<D, T> {
 }
 
 impl<D: LayerDims, T: Real> LayerNorm<D, T, NoBias> {
-    /// The scale 1, and no offset.
+    /// A layer with the scale 1 and no offset.
     ///
     /// # Panics
     ///
@@ -83,7 +84,8 @@ impl<D: LayerDims, T: Real, B: BiasKind> LayerNorm<D, T, B> {
     }
 
     /// Normalises a tensor or an expression: `norm.apply(&x)`, `norm.apply(&x + &y)`. With a bias,
-    /// this is one pass over the elements.
+    /// this is one pass over the elements, unless a gradient or a recorded function traces an
+    /// operand.
     ///
     /// # Panics
     ///
@@ -123,7 +125,7 @@ pub struct RmsNorm<D: LayerDims, T = f32> {
 }
 
 impl<D: LayerDims, T: Real> RmsNorm<D, T> {
-    /// The scale 1.
+    /// A layer with the scale 1.
     ///
     /// # Panics
     ///
@@ -155,10 +157,10 @@ pub struct ChannelMoments<C: Dims, T = f32> {
     pub var: Named<T, C>,
 }
 
-/// The moments with which the [`BatchNorm`]s of a network normalise: see [`BatchNorm::apply_in`].
+/// Which moments the [`BatchNorm`] layers of a network use: see [`BatchNorm::apply_in`].
 #[derive(Clone)]
 pub enum NormMode<C: Dims, T = f32> {
-    /// The moments of the batch. Each layer appends them to this list.
+    /// The moments of the batch. Each layer appends the moments of its input to this list.
     Training(Vec<ChannelMoments<C, T>>),
     /// The running moments.
     Inference,
@@ -170,7 +172,8 @@ impl<C: Dims, T> NormMode<C, T> {
         NormMode::Training(Vec::new())
     }
 
-    /// The moments that the layers appended, in the order in which they ran.
+    /// The moments that the layers appended, in the order in which the layers ran. The list is
+    /// empty in inference.
     pub fn into_moments(self) -> Vec<ChannelMoments<C, T>> {
         match self {
             NormMode::Training(moments) => moments,
@@ -210,8 +213,8 @@ impl<C: Dims, T> NormMode<C, T> {
 /// # assert_eq!(y.size(Row), 5);
 /// ```
 ///
-/// With `#[derive(Load)]` the arrays are `weight`, `bias`, `running_mean` and `running_var`.
-/// PyTorch's files also have `num_batches_tracked`: skip it with `Weights::ignoring`.
+/// In files, the arrays are `weight`, `bias`, `running_mean` and `running_var`. PyTorch's files
+/// also have `num_batches_tracked`: skip this array with `Weights::ignoring`.
 #[derive(Clone, Parameters)]
 #[cfg_attr(feature = "safetensors", derive(Load))]
 pub struct BatchNorm<C: LayerDims, T: Clone = f32> {
@@ -221,11 +224,11 @@ pub struct BatchNorm<C: LayerDims, T: Clone = f32> {
     /// The offset of each channel.
     #[cfg_attr(feature = "safetensors", load(axes = C))]
     pub bias: Named<T, C>,
-    /// The running mean of each channel. It is not learned by gradients.
+    /// The running mean of each channel. It has no gradient.
     #[parameters(state)]
     #[cfg_attr(feature = "safetensors", load(axes = C))]
     pub running_mean: Named<T, C>,
-    /// The running variance of each channel.
+    /// The running variance of each channel. It has no gradient.
     #[parameters(state)]
     #[cfg_attr(feature = "safetensors", load(axes = C))]
     pub running_var: Named<T, C>,
@@ -233,13 +236,13 @@ pub struct BatchNorm<C: LayerDims, T: Clone = f32> {
     #[parameters(constant)]
     #[cfg_attr(feature = "safetensors", load(default = EPSILON))]
     pub epsilon: f64,
-    /// The weight of a batch in the running moments. The default is 0.1.
+    /// The share of a new batch in the running moments. The default is 0.1.
     #[parameters(constant)]
     #[cfg_attr(feature = "safetensors", load(default = MOMENTUM))]
     pub momentum: f64,
 }
 
-/// The default weight of a batch in the running moments.
+/// The default share of a new batch in the running moments.
 const MOMENTUM: f64 = 0.1;
 
 /// Implemented by a set of dims that equals the channels `C` of the layer.
@@ -252,7 +255,7 @@ pub trait LeavesChannels<C>: Dims {}
 impl<C: Dims> LeavesChannels<C> for C {}
 
 impl<C: LayerDims, T: Real> BatchNorm<C, T> {
-    /// The scale 1 and the offset 0, and running moments of 0 and 1.
+    /// A layer with the scale 1, the offset 0, the running mean 0 and the running variance 1.
     ///
     /// # Panics
     ///
@@ -364,7 +367,7 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
 /// variance 1, and applies a learnt scale and offset for each channel:
 /// `y = (x - mean) / sqrt(var + epsilon) * weight[C] + bias[C]`.
 ///
-/// (Y. Wu, K. He, 2018, "Group normalization". One group for each channel is instance
+/// (Y. Wu, K. He, 2018, "Group normalization". With one group for each channel, this is instance
 /// normalisation.)
 ///
 /// ```
@@ -393,7 +396,7 @@ pub struct GroupNorm<C: AnyDim, const GROUPS: usize, T = f32, B: BiasKind = With
 }
 
 impl<C: AnyDim, const GROUPS: usize, T: Real> GroupNorm<C, GROUPS, T> {
-    /// The scale 1 and the offset 0.
+    /// A layer with the scale 1 and the offset 0.
     ///
     /// # Panics
     ///
@@ -405,7 +408,7 @@ impl<C: AnyDim, const GROUPS: usize, T: Real> GroupNorm<C, GROUPS, T> {
 }
 
 impl<C: AnyDim, const GROUPS: usize, T: Real> GroupNorm<C, GROUPS, T, NoBias> {
-    /// The scale 1, and no offset.
+    /// A layer with the scale 1 and no offset.
     ///
     /// # Panics
     ///

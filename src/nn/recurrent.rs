@@ -25,7 +25,7 @@ dims! {
     pub struct GruGate = 3;
 }
 
-/// The gates `G` of each of the features `N`.
+/// The dims of the gates: `G`, and the features `N` of each gate.
 type GatesOf<G, N> = <(N,) as Union<(G,)>>::Out;
 
 /// The state of an [`Lstm`].
@@ -41,7 +41,7 @@ pub struct LstmState<S: Dims, T: Clone = f32> {
 pub type GruState<S, T = f32> = Named<T, S>;
 
 /// A long short-term memory (LSTM) from the features `I` to the features `H`. `N` is a second dim
-/// of the same size as `H`, for the features that a step computes from the previous ones.
+/// of the same size as `H`: from the previous output along `H`, a step computes gates along `N`.
 ///
 /// ```text
 /// gates[.., g, n] = sum over I of x[.., I] * weight_ih[I, g, n] + bias_ih[g, n] + sum over H of hidden[.., H] * weight_hh[H, g, n] + bias_hh[g, n]
@@ -102,11 +102,11 @@ where
         }
     }
 
-    /// The next state, after one position of `x`.
+    /// The next state, after the input `x` at one position.
     ///
     /// # Panics
     ///
-    /// If the size of a dim in `x` or in the state differs from its size in the weights.
+    /// If a dim has different sizes in two of `x`, the state and the weights.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn step<X: MappedBy<(I,), GatesOf<LstmGate, N>, Y>, Y, V: Dims, S>(&self, x: &Named<T, X>, state: &LstmState<S, T>) -> LstmState<S, T>
@@ -147,8 +147,8 @@ where
     ///
     /// # Panics
     ///
-    /// If the size of a dim in `x` or in the state differs from its size in the weights, or if
-    /// `time` has size 0.
+    /// If a dim has different sizes in two of `x`, the state and the weights, or if `time` has
+    /// size 0.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X: MappedBy<(I,), GatesOf<LstmGate, N>, Z>, D: AnyDim + DimsOf<X, A> + NotIn<(I,)>, Y, Z, V: Dims, S, A: Dims, G: Dims>(
@@ -165,19 +165,20 @@ where
         LstmGate: DimsOf<Y, V>,
         H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
     {
-        // `G` is `Z`. As a separate set it has `time` even if `x` lacks it, so that rustc reports
-        // only the bound on the dims of `x`.
+        // `G` is `Z` with `time`: the two are equal if `x` has `time`. If `x` lacks `time`, the
+        // bounds on `G` still hold, and rustc reports only the bound on the dims of `x`.
         self.read(self.gates::<X, Z>(x).same_set(), time, state, ReadFrom::Start, &Always)
     }
 
     /// Like [`apply`](Self::apply), for padded sequences of different lengths: `lengths` has the
-    /// length of each sequence. After its end the output is 0, and the state does not change, as for
-    /// PyTorch's packed sequences.
+    /// length of each sequence. After the end of a sequence, its outputs are 0, and its state does
+    /// not change, as for PyTorch's packed sequences.
     ///
     /// # Panics
     ///
-    /// Where `apply` panics, and if a length is greater than the number of positions. (Lengths that
-    /// are an input of a recorded program are not checked. There, greater ones mean all positions.)
+    /// Where `apply` panics, if a dim of `lengths` has a different size in the state, and if a
+    /// length is greater than the number of positions. (Lengths that are an input of a recorded
+    /// program, or computed in it, are not checked. There, a greater length means all positions.)
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply_padded<X: MappedBy<(I,), GatesOf<LstmGate, N>, Z>, D: AnyDim + DimsOf<X, A> + NotIn<(I,)>, Y, Z, V: Dims, S, A: Dims, G: Dims, L: LengthsFor<S>>(
@@ -201,7 +202,7 @@ where
 }
 
 /// A gated recurrent unit (GRU) from the features `I` to the features `H`. `N` is a second dim of
-/// the same size as `H`, for the features that a step computes from the previous ones.
+/// the same size as `H`: from the previous output along `H`, a step computes gates along `N`.
 ///
 /// ```text
 /// made[.., g, n]   = sum over I of x[.., I] * weight_ih[I, g, n] + bias_ih[g, n]
@@ -264,11 +265,11 @@ where
         }
     }
 
-    /// The next state, after one position of `x`.
+    /// The next state, after the input `x` at one position.
     ///
     /// # Panics
     ///
-    /// If the size of a dim in `x` or in the state differs from its size in the weights.
+    /// If a dim has different sizes in two of `x`, the state and the weights.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn step<X: MappedBy<(I,), GatesOf<GruGate, N>, Y>, Y, V: Dims, S>(&self, x: &Named<T, X>, hidden: &Named<T, S>) -> Named<T, S>
@@ -314,8 +315,8 @@ where
     ///
     /// # Panics
     ///
-    /// If the size of a dim in `x` or in the state differs from its size in the weights, or if
-    /// `time` has size 0.
+    /// If a dim has different sizes in two of `x`, the state and the weights, or if `time` has
+    /// size 0.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X: MappedBy<(I,), GatesOf<GruGate, N>, Z>, D: AnyDim + DimsOf<X, A> + NotIn<(I,)>, Y, Z, V: Dims, S, A: Dims, G: Dims>(
@@ -332,19 +333,20 @@ where
         GruGate: DimsOf<Y, V>,
         H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
     {
-        // `G` is `Z`. As a separate set it has `time` even if `x` lacks it, so that rustc reports
-        // only the bound on the dims of `x`.
+        // `G` is `Z` with `time`: the two are equal if `x` has `time`. If `x` lacks `time`, the
+        // bounds on `G` still hold, and rustc reports only the bound on the dims of `x`.
         self.read(self.gates::<X, Z>(x).same_set(), time, state, ReadFrom::Start, &Always)
     }
 
     /// Like [`apply`](Self::apply), for padded sequences of different lengths: `lengths` has the
-    /// length of each sequence. After its end the output is 0, and the state does not change, as for
-    /// PyTorch's packed sequences.
+    /// length of each sequence. After the end of a sequence, its outputs are 0, and its state does
+    /// not change, as for PyTorch's packed sequences.
     ///
     /// # Panics
     ///
-    /// Where `apply` panics, and if a length is greater than the number of positions. (Lengths that
-    /// are an input of a recorded program are not checked. There, greater ones mean all positions.)
+    /// Where `apply` panics, if a dim of `lengths` has a different size in the state, and if a
+    /// length is greater than the number of positions. (Lengths that are an input of a recorded
+    /// program, or computed in it, are not checked. There, a greater length means all positions.)
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply_padded<X: MappedBy<(I,), GatesOf<GruGate, N>, Z>, D: AnyDim + DimsOf<X, A> + NotIn<(I,)>, Y, Z, V: Dims, S, A: Dims, G: Dims, L: LengthsFor<S>>(

@@ -8,18 +8,20 @@ use crate::types::size::Resizable;
 use num_traits::Float;
 use typed_dims_core::operators::nn::checks::check_sizes;
 
-/// Rotary position embedding (RoPE) of queries and keys. Along `F` there are `n` features. The
-/// features `p` and `p + n / 2` are the coordinates of a point in a plane, which is rotated by
-/// `angle[t, p] = t * base^(-2 p / n)` at the position `t` along `P`.
+/// Rotary position embedding (RoPE) of queries and keys. Along `F` there are `n` features. For each
+/// `p` less than `n / 2`, the features `p` and `p + n / 2` are the coordinates of a point in a
+/// plane. At the position `t` along `P`, this point is rotated by
+/// `angle[t, p] = t * base^(-2 p / n)`.
 ///
 /// ```text
 /// y[.., t, p]         = x[.., t, p]         * cos(angle[t, p]) - x[.., t, p + n / 2] * sin(angle[t, p])
 /// y[.., t, p + n / 2] = x[.., t, p + n / 2] * cos(angle[t, p]) + x[.., t, p]         * sin(angle[t, p])
 /// ```
 ///
-/// The product of a query and a key then depends only on the distance between their positions.
-/// (J. Su and others, 2021, "RoFormer". The two halves of the features are paired as in GPT-NeoX
-/// and in Llama's weights for `transformers`; [`interleaved`](Rope::interleaved) pairs neighbours.)
+/// The product of a rotated query and a rotated key does not change if both shift by the same
+/// number of positions. (J. Su and others, 2021, "RoFormer". The two halves of the features are
+/// paired as in GPT-NeoX and in Llama's weights for `transformers`;
+/// [`interleaved`](Rope::interleaved) pairs neighbours.)
 ///
 /// ```
 /// use typed_dims::nn::rope::Rope;
@@ -43,7 +45,8 @@ where
     /// The sine, negated for the first feature of each plane.
     #[parameters(constant)]
     sin: Named<T, <(F,) as Union<(P,)>>::Out>,
-    /// For each feature, the other feature of its plane, if the two are neighbours.
+    /// For each feature, the other feature of its plane. `None` if planes pair the two halves of
+    /// the features.
     #[parameters(constant)]
     neighbours: Option<Named<usize, (F,)>>,
 }
@@ -52,8 +55,9 @@ impl<P: AnyDim, F: AnyDim, T: Real> Rope<P, F, T>
 where
     (F,): Union<(P,)>,
 {
-    /// Computes the angles for the positions `0..n`, where `n` is the size of `positions`. The
-    /// slowest plane rotates by one radian in about `base` positions; 10,000 is usual.
+    /// Computes the angles for the positions `0..m`, where `m` is the size of `positions`. With
+    /// many features, the slowest plane rotates by one radian in about `base` positions. The usual
+    /// `base` is 10,000.
     ///
     /// # Panics
     ///
@@ -124,7 +128,8 @@ where
     ///
     /// # Panics
     ///
-    /// If there are no angles for a position, or if `F` has a different size.
+    /// If `start` plus the size of `P` in `x` is greater than the number of positions with angles,
+    /// or if the size of `F` in `x` differs from the number of features with angles.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X, Y: Dims, Z: Union<(F,)>>(&self, x: &Named<T, X>, start: usize) -> Named<T, X> where P: DimsOf<X, Y>, F: DimsOf<X, Z>,

@@ -16,7 +16,8 @@ mod gradients;
 mod cases;
 mod special;
 
-/// Allowed difference from JAX, relative to the greatest of 1 and both numbers.
+/// The allowed difference from JAX, relative to the greatest of 1 and the absolute values of both
+/// numbers.
 const TOLERANCE: f64 = 1e-10;
 
 /// The results of JAX for all cases.

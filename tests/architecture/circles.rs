@@ -1,4 +1,4 @@
-//! Imports between files have no cycles, except those listed in `EXCEPTIONS`.
+//! Imports between files form no circles, except those listed in `EXCEPTIONS`.
 //!
 //! A file may use names that the files of enclosing modules declare, although those files also
 //! import it: a `mod.rs` declares the common terms of its folder.
@@ -76,7 +76,7 @@ fn files_import_in_one_direction() {
     assert!(wrong.is_empty(), "move what two files need to the lower one, or to a file of its own\n{wrong}");
 }
 
-/// The folders of workspace crates with sources.
+/// The folders of the workspace's crates that have a `src/lib.rs`.
 fn members() -> Vec<String> {
     let manifest = include_str!("../../Cargo.toml");
     let members = manifest.lines().find_map(|line| line.strip_prefix("members = ")).expect("members");

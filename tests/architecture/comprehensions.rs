@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// The methods of the operations in a table, except those written `elsewhere`.
+/// Adds to a set the methods of the operations in a table, except those marked `elsewhere`.
 macro_rules! methods {
     ($found:ident operations { $($operations:tt)* } constants { $($constants:tt)* }) => {
         methods! { @each $found $($operations)* $($constants)* }

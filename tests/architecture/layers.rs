@@ -1,5 +1,5 @@
-//! The order of the layers: allowed imports in `dims-kernels/src` and `dims-core/src` (see
-//! `ARCHITECTURE.md`), files that may contain `unsafe`, and the number of files directly in
+//! The order of the layers in `dims-kernels/src` and `dims-core/src`, which imports follow (see
+//! `ARCHITECTURE.md`), the files that may contain `unsafe`, and the number of files directly in
 //! `dims-core/src`.
 
 use crate::source::{Reader, Used, files, module_of, tokens_contain, used};
@@ -151,7 +151,7 @@ fn the_root_shows_folders() {
     assert!(root.len() <= FILES_AT_THE_ROOT, "dims-core/src has these files beside its folders: {root:?}");
 }
 
-/// The contents of a crate's files.
+/// The root modules of a crate, and the imports between them.
 struct Source {
     /// The modules of the folders and files at the root.
     files: BTreeSet<String>,

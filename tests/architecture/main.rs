@@ -1,6 +1,6 @@
 //! Checks the order of layers and files, where `unsafe` occurs, the tasks that operators leave to
 //! `execute`, that type names are unique, which traits are open, the number of names in the
-//! prelude, and the methods that `tensor!` knows. See `ARCHITECTURE.md`.
+//! prelude and of modules at the root, and the methods that `tensor!` knows. See `ARCHITECTURE.md`.
 
 mod circles;
 mod comprehensions;

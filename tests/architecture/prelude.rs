@@ -3,9 +3,9 @@
 use crate::source::used;
 use std::collections::BTreeSet;
 
-/// The maximum number of names that `use typed_dims::prelude::*;` may bring, without those of
-/// optional features. Traits imported `as _` do not count, and a function and a macro with the same
-/// name count once.
+/// The maximum number of names that `use typed_dims::prelude::*;` may bring into scope, without
+/// those of optional features. Traits imported `as _` do not count, and a function and a macro with
+/// the same name count once.
 const NAMES_IN_THE_PRELUDE: usize = 96;
 
 /// The maximum number of modules that the root may show, not counting those of optional features.

@@ -92,15 +92,15 @@ pub fn from_root(module: &[String], path: &[String]) -> Vec<String> {
 
 /// Reads a file without its tests.
 pub struct Reader {
-    /// The module of the file.
+    /// The module that is being read.
     module: Vec<String>,
-    /// The paths that it uses, from the root of the crate.
+    /// The paths that the file uses and that start explicitly in this crate, from its root.
     pub paths: BTreeSet<Vec<String>>,
-    /// The paths that it re-exports, from the root of the crate. The path of the module is put
-    /// before those that do not start explicitly in this crate.
+    /// The paths that the file re-exports, from the root of the crate. The path of the module is
+    /// put before those that do not start explicitly in this crate.
     pub re_exports: BTreeSet<Vec<String>>,
-    /// The paths that it uses and that start at a name in scope. The path of the module is put
-    /// before them.
+    /// The other paths that the file uses, which start at a name in scope or in another crate. The
+    /// path of the module is put before them.
     pub in_scope: BTreeSet<Vec<String>>,
 }
 

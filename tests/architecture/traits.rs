@@ -32,9 +32,9 @@ const OPEN_TRAITS: [&[&str]; 3] = [
         "Visitor",
         "Walk",
     ],
-    // Methods of sources, which are `unsafe` to implement, and of types of other crates.
+    // Methods of types that implement `Source`, which is `unsafe`, and of types of other crates.
     &["At", "IntoTensor", "IntoLaid", "ToTensor"],
-    // Methods of tensors. `AsTensor` is sealed, and these have no parameters.
+    // Methods of tensors. The supertraits of these traits are sealed.
     &[
         "ApplyOp",
         "Decompositions",

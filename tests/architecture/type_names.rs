@@ -46,8 +46,8 @@ fn types_have_names_of_their_own() {
     assert!(wrong.is_empty(), "a name tells which concept a type is: rename or join these\n{wrong}");
 }
 
-/// The types that a file declares, including those in rules and calls of macros. Excludes
-/// associated types, types inside functions, and [stand-ins](is_stand_in).
+/// The types and traits that a file declares, including those in rules and calls of macros.
+/// Excludes associated types, types inside functions and constants, and [stand-ins](is_stand_in).
 #[derive(Default)]
 struct TypeNames(Vec<String>);
 

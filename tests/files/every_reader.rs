@@ -1,4 +1,4 @@
-//! Runs all file readers on the same arbitrary bytes. `fuzz/files.rs` also uses it.
+//! Runs all file readers on the same arbitrary bytes. `fuzz/files.rs` also uses this module.
 
 use super::{In, Out};
 use typed_dims::file::{npy, npz, safetensors};

@@ -243,7 +243,7 @@ fn archives_with_other_elements_than_their_headers_say() {
     assert!(error.contains("of type |O in the file, but `f32` was asked for"), "{error}");
 }
 
-/// A compressed file of a few kilobytes does not exhaust memory.
+/// A compressed file of less than a megabyte does not exhaust memory.
 #[test]
 fn archives_that_unpack_to_too_much() {
     use typed_dims::optim::checkpoint::Saved;
@@ -275,7 +275,6 @@ fn archives_that_unpack_to_too_much() {
     assert_eq!(file.load::<f32, (Out, In)>("w").unwrap(), counted(2));
 }
 
-/// Each error names the file and the tensor.
 #[test]
 fn errors_name_the_file_and_the_tensor() {
     use typed_dims::file::load::Weights;
@@ -287,7 +286,7 @@ fn errors_name_the_file_and_the_tensor() {
     npy::save(path("w.npy"), counted(2)).unwrap();
     let file = npy::NpyReader::open(path("w.npy")).unwrap();
     let entry = file.get().unwrap();
-    let wrong = "has the axes (Out = 2, In = 3) in the file, but the dims (Out) were asked for: there are 1 dims, but 2 axes";
+    let wrong = "has the axes (Out = 2, In = 3) in the file, but the dims (Out) were asked for: the number of dims is 1, that of axes 2";
     let doubles = "has elements of type f32 in the file, but `f64` was asked for: load it as `f32`, and convert it by `.cast::<f64>()`";
     assert_eq!(
         entry.load_as::<f32, _>(Out).unwrap_err().to_string(),

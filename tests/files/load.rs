@@ -80,6 +80,24 @@ fn faults(tensors: &[(&str, &[usize])]) -> String {
     weights.load::<Network<'_>>().err().expect("something is wrong").to_string()
 }
 
+/// The dims of a type alias are known from an attribute.
+#[test]
+fn axes_of_an_alias_are_given() {
+    type Dims = (Width, Inner);
+    #[derive(Load)]
+    struct Table {
+        #[load(axes = (Inner, Width))]
+        table: Tensor<f32, Dims>,
+    }
+    let bytes = anonymous(&[("table", &[5, 4])]);
+    let file = SafetensorsReader::new(&bytes).unwrap();
+    let weights = Weights::of(&file).unwrap();
+    // The file as a whole is there.
+    let found: Option<Table> = weights.load().unwrap();
+    let expected = Array2::from_shape_fn((5, 4), |(row, column)| (4 * row + column) as f32);
+    assert_eq!(found.unwrap().table.order((Inner, Width)), expected);
+}
+
 #[test]
 fn fields_are_tensors_of_the_file() {
     let bytes = anonymous(&WHOLE);
@@ -92,7 +110,6 @@ fn fields_are_tensors_of_the_file() {
     let weight = whole.at(((h, f), w)).order((h, f, w));
     assert_eq!((&network.layers[0].query.weight).order((Head, HeadDim, Width)), weight);
     assert_eq!(network.table.dims(), [("Width", 4), ("Inner", 5)]);
-    // The elements of a view are stored in the file.
     let start = (&network.table).index(Width, 0).index(Inner, 0).order(());
     assert_eq!(start, 0.0);
 }
@@ -233,7 +250,7 @@ fn floats_are_converted_where_that_is_asked_for() {
     assert_eq!(doubles.same.order(Batch), ndarray::array![0.0, 1.0]);
     assert!(Weights::of(&file).unwrap().load::<Doubles<'_>>().is_err());
 
-    // A view needs the element type of the file: integers are not converted to floats.
+    // A view needs the element type of the file, and floats are not converted to integers.
     #[derive(Load)]
     #[allow(dead_code)]
     struct Others<'w> {
@@ -354,7 +371,8 @@ fn axes_with_names_can_be_in_any_order() {
     assert_eq!((&loaded.grouped, &loaded.laid, &loaded.map.weight), (&three, &three, &three));
     assert_eq!(loaded.map.bias.order((Head, HeadDim))[(1, 2)], 12.0);
 
-    // If names do not match, the error lists the names in the field and in the file, with sizes.
+    // If names do not match, the error lists the names and sizes in the file, and the names in the
+    // field.
     #[derive(Load)]
     #[allow(dead_code)]
     struct Other {

@@ -223,7 +223,8 @@ fn arrays_have_no_names() {
     }
 }
 
-/// Floats of eight bits are loaded as bytes. `element_type` returns the name in the file.
+/// Floats of eight bits are loaded as bytes. `element_type` returns the name of the type in the
+/// file.
 #[test]
 fn floats_of_eight_bits_are_bytes() {
     use ::safetensors::Dtype;

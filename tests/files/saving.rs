@@ -93,7 +93,7 @@ fn a_link_is_kept_and_its_target_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::create_dir(at("models")).unwrap();
-    // A link to a link, and to a file that does not exist yet.
+    // A link to a link to a file that does not exist yet.
     symlink("models/latest", at("model")).unwrap();
     symlink("1", at("models/latest")).unwrap();
     for save in SAVERS {
@@ -129,7 +129,7 @@ fn pipes_are_written_directly() {
     }
 }
 
-/// `program > w.npy` writes to the file that the shell opened.
+/// With `program > w.npy`, saving to `/dev/stdout` writes to the file that the shell opened.
 #[cfg(target_os = "linux")]
 #[test]
 fn open_files_are_written_directly() {
@@ -165,7 +165,7 @@ fn a_path_without_a_folder_is_in_the_current_one() {
     assert!(error.starts_with("no such folder/w.npy: No such file or directory"), "{error}");
 }
 
-/// Existing mappings still read the old file; opening it again reads the new one.
+/// Existing mappings still read the old file; opening the path again reads the new one.
 #[test]
 fn a_mapped_file_is_replaced() {
     let folder = tempfile::tempdir().unwrap();

@@ -165,7 +165,7 @@ fn a_list_has_a_block_for_each_element() {
     let first: Tensor<f64, (In, Prime<In>)> = blocks.by(|list| &list[0]);
     let second = list[1].view().order(In);
     assert_eq!(first.order((In, prime(In))), ndarray::Array2::from_diag(&(&second * &second)));
-    // A loss that is linear in a parameter.
+    // A loss that is linear in each parameter.
     let pair = (array(1, In.of(2)), array(2, In.of(2)));
     let blocks = hessian_primed(|(x, y)| (x * y).sum(In), (&pair.0, &pair.1));
     assert_eq!(blocks.0.0.order((In, prime(In))), Array2::<f64>::zeros((2, 2)));

@@ -24,8 +24,8 @@ fn panic_of<T>(f: impl FnOnce() -> T) -> (String, u32) {
     (text.clone(), line.unwrap_or_else(|| panic!("no line of this file: {text}")))
 }
 
-/// Checks that the gradient of a function is refused, with an error at the operation, in a line of
-/// this call.
+/// Checks that the gradient of a function is refused, and that the error names the operation and a
+/// line of this macro call.
 macro_rules! assert_refused {
     ($operation:literal, $f:expr) => {{
         let f = $f;
@@ -155,7 +155,7 @@ fn what_does_not_use_the_gradient_is_no_error() {
     let scale = |x: &X| x.detach().sum((I, J)).order(());
     let dx = grad(|x| (x * scale(x)).sum((I, J)), &x());
     assert_eq!(dx.order((I, J)), Array2::from_elem((2, 3), scale(&x())));
-    // Positions and comparisons are constants, so they may leave the program.
+    // Positions and comparisons are constants, so they can be converted to plain numbers.
     let dx = grad(|x| x.index(J, 0).index(I, x.index(J, 0).argmax(I).order(()) as isize).eval(), &x());
     assert_eq!(dx.order((I, J)), array![[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]);
 }
@@ -191,11 +191,17 @@ fn a_parameter_that_is_not_used() {
     assert!(text.starts_with(expected), "{text}");
     let remedy = "use it, mark its field `#[parameters(constant)]`, or call `vjp`, whose gradient is 0 there";
     assert!(text.ends_with(remedy), "{text}");
-    // A path only through the detached tensor.
-    let through =
-        |model: &Model| (scores(&model.layers[0]) * model.scale.as_ref().unwrap().detach()).sum(Class);
-    let text = try_grad(through, &model()).err().unwrap().to_string();
+    // The error names the first parameter.
+    let text =
+        try_grad(|model: &Model| scores(&model.layers[0]).sum(Class), &model()).err().unwrap().to_string();
     assert!(text.contains("`layers.1.weight`"), "{text}");
+    // Because of `detach`, the loss does not depend on `scale`.
+    let through = |model: &Model| {
+        let both = scores(&model.layers[0]) * scores(&model.layers[1]);
+        (both * model.scale.as_ref().unwrap().detach()).sum(Class)
+    };
+    let text = try_grad(through, &model()).err().unwrap().to_string();
+    assert!(text.contains("the parameter `scale`"), "{text}");
     // One of several parameters.
     let (text, _) = panic_of(|| value_and_grad(|(x, _)| x.sum((I, J)), (&x(), &x())));
     assert!(text.contains("the parameter `1`"), "{text}");
@@ -223,7 +229,7 @@ fn parameters_that_an_operation_depends_on() {
     assert_eq!(line, line!() - 4);
     assert!(text.starts_with("no gradient can be taken through `order` (at "), "{text}");
     assert!(text.contains("), which depends on `layers.0.weight`: use operations"), "{text}");
-    // Counts all of them, whatever operations are in between.
+    // The error counts all parameters, whatever operations are in between.
     let both = |model: &Model| {
         let product = scores(&model.layers[0]) * scores(&model.layers[1]) * model.scale.as_ref().unwrap();
         product.map(|x: f64| x.fract()).sum(Class)

@@ -1,5 +1,5 @@
-//! Gradients through macros, batching, layouts, users' operations, and functions with custom
-//! pull-backs.
+//! Gradients through macros, batching, layouts, users' operations, custom pull-backs and
+//! checkpoints, and gradients in place.
 
 use crate::gradients::{self, assert_close, assert_lost, check, noise};
 use crate::panics::message;
@@ -71,7 +71,7 @@ mod patterns {
             |x: &Cube| rearrange!(x.sin().order((J, K)), (&y).order((L, K)), a k, b k -> (b + a) k),
             &cube(2, 2, 3),
         );
-        // And back.
+        // A split, which is the inverse of a join.
         check(
             |x: &Cube| {
                 let x = x.sin().order((J, K));
@@ -492,7 +492,7 @@ mod operations {
         }
 
         fn derivative(self) -> Option<Derivative<f64>> {
-            Some(Derivative::from_fn(|x: f64| Complex::i() * Complex::cis(x)))
+            Some(Derivative::from_fn(|x: f64| Complex::<f64>::i() * Complex::cis(x)))
         }
     }
 
@@ -549,7 +549,7 @@ mod operations {
         }
     }
 
-    /// Compares the gradient of `<u, f>` from differences, reverse mode and forward mode.
+    /// Compares first derivatives in reverse and forward mode with differences.
     #[track_caller]
     fn check_first<P: Parameters, Y: Parameters>(f: impl Fn(&P) -> Y, at: &P) {
         let v = noise(at, 5);
@@ -641,7 +641,8 @@ mod operations {
         }
     }
 
-    /// Elements times signs and a number. It borrows a counter, so it is not `Send`.
+    /// Multiplies elements by signs and a number. The operation borrows a counter, so it is not
+    /// `Send`.
     struct Signed<'a> {
         calls: &'a Cell<usize>,
     }
@@ -738,7 +739,8 @@ mod cuts {
 
     #[test]
     fn functions_with_custom_pull_backs() {
-        // Correct to any order, because its pull-back consists of tensor operations.
+        // Derivatives of any order are correct, because the pull-back consists of tensor
+        // operations.
         let own = |(x, w): &Pair| {
             custom_vjp(
                 |(x, w)| (x * w).exp().eval(),
@@ -749,7 +751,7 @@ mod cuts {
         let both = (matrix(3, 4), positive(&zeros(J.of(4)), 3));
         check(own, &both);
         check(|both: &Pair| (own(both) * &both.0).sum(J), &both);
-        // Several results. The second function uses only one of them.
+        // Several results. The second check uses only one of them.
         let two = |x: &Matrix| {
             custom_vjp(
                 |x| (x.sin().eval(), (x * x).sum(J)),
@@ -847,7 +849,7 @@ mod cuts {
     }
 }
 
-/// `&mut w`: the variables are in the memory of `w` itself.
+/// Gradients with respect to `&mut w`: the variables are in the memory of `w` itself.
 mod in_place {
     use super::*;
     use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -49,7 +49,7 @@ fn products_with_zeros() {
     assert_eq!(h(&line([0.0, 5.0])), array![[0.0, 1.0], [1.0, 0.0]]);
     assert_eq!(h(&line([0.0, 0.0, 2.0])), array![[0.0, 2.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]]);
     assert_eq!(h(&line([3.0])), array![[0.0]]);
-    // The third derivative of `x y z` is 1, even where all are 0.
+    // The third derivative of `x y z` is 1, even where all factors are 0.
     let third = grad(|x| hvp(|x| x.prod(I), x, &line([1.0, 0.0, 0.0])).index(I, 1).eval(), &zeros(I.of(3)));
     assert_eq!(third.order(I), array![0.0, 0.0, 1.0]);
     // Infinite factors, and finite factors with an infinite product.
@@ -73,8 +73,8 @@ fn products_with_zeros() {
     }
 }
 
-/// With a factor that is small but not 0, the second derivatives are products of the others, not
-/// differences of large numbers.
+/// Even if a factor is small but not 0, each second derivative is the product of the remaining
+/// factors, not a difference of large numbers.
 #[test]
 fn products_with_small_factors() {
     for small in [1e-3_f32, 1e-6, 1e-10, 1e-23] {
@@ -174,7 +174,7 @@ fn logarithms_of_infinite_sums() {
     assert_same(&of(last, &line([0.0, NAN, 1.0])), &[NAN; 3]);
 }
 
-/// Functions with a kink have the slope NaN at NaN.
+/// Functions that are defined by cases have the slope NaN at NaN.
 #[test]
 fn slopes_at_nan() {
     let x = line([NAN, 0.25, -0.5]);
@@ -301,7 +301,7 @@ fn masked_tiles() {
 
 type Lines = Tensor<f64, (I, J)>;
 
-/// Lines, the second of which contains this value where the cotangent is 0.
+/// Three lines, the second of which contains `value`, and their weights. The second weight is 0.
 fn with(value: f64) -> (Lines, Line) {
     let at = |i: usize, j: usize| 0.1 * (i as f64 + 1.0) + 0.01 * j as f64;
     let x = from_fn((I.of(3), J.of(64)), |(i, j)| if (i, j) == (1, 5) { value } else { at(i, j) });
@@ -356,7 +356,7 @@ fn nothing_depends_on_nan() {
         let (x, weights) = with(value);
         for (name, f) in lines {
             assert_finite(name, value, &grad(|x| (f(x) * &weights).sum((I, J)), &x));
-            // In single steps, as for higher derivatives.
+            // Second derivatives too.
             let twice = |x: &Lines| (grad(|x| (f(x) * &weights).sum((I, J)), x) * &weights).sum((I, J));
             assert_finite(name, value, &grad(twice, &x));
         }
@@ -376,7 +376,7 @@ fn nothing_depends_on_nan() {
             let rest = line([1.0, 0.0, 1.0]) * with(1.0).0;
             assert_close(&dz, &(rest.sum(I) * ones::<f64, _>(I2.of(size))).eval());
         }
-        // A factor whose elements have several slopes each.
+        // A factor whose elements each occur in several products.
         let roots = line([0.0, 1.0, 4.0]);
         let slopes = grad(|x| (x.sqrt() * line([0.0, 1.0, 2.0]) * with(1.0).0).sum((I, J)), &roots);
         assert_finite("a root", 0.0, &slopes);

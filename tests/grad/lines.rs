@@ -21,7 +21,7 @@ fn tensor(sizes: [usize; 3], seed: usize) -> X {
     from_vec((I.of(i), J.of(j), K.of(k)), elements.collect())
 }
 
-/// Checks a function for tensors of all sizes.
+/// Checks a function for a tensor of each of the [`SIZES`].
 fn checked(f: &dyn Fn(&X) -> X) {
     for (at, sizes) in SIZES.into_iter().enumerate() {
         check(|x| f(x), &tensor(sizes, at));
@@ -114,8 +114,7 @@ fn running_products() {
     assert_eq!(dx.order(I), ndarray::array![1.0, 8.0, 0.0, 0.0]);
 }
 
-/// The gradient multiplies in the same order as the function, so it overflows only where the
-/// function does.
+/// No intermediate product of these gradients overflows or underflows.
 #[test]
 fn products_of_large_and_small_numbers_have_gradients() {
     let x: Tensor<f32, (I, J)> =
@@ -301,7 +300,7 @@ fn losses() {
     }
 }
 
-/// Only a few of many classes have a cotangent, which is not expanded with zeros.
+/// The cotangents of a few of many classes are not expanded with zeros.
 #[test]
 fn cross_entropies_of_many_classes() {
     for sizes in [[3, 40, 2], [1, 9, 4]] {
@@ -451,7 +450,7 @@ fn attention_in_tiles() {
     }
 }
 
-/// Tiles only contain keys that some query of the tile attends to.
+/// Each tile shrinks to the keys from the first to the last that one of its queries attends to.
 #[test]
 fn attention_in_windows() {
     for [heads, queries, keys] in [[3, 300, 220], [1, 65, 90], [2, 128, 30]] {

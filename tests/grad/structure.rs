@@ -20,8 +20,8 @@ fn strided(n: usize) -> Tensor<f64, (I, N)> {
     data.reversed_axes().slice_move(s![1..;2, ..;-1]).into_tensor((I, N))
 }
 
-/// Checks a function of a tensor whose dim `I` has each of these sizes: alone, with another dim,
-/// and not contiguous.
+/// For each of these sizes of `I`, checks a function of a tensor with only `I`, of one with another
+/// dim, and of one that is not contiguous.
 macro_rules! along_i {
     ([$($n:expr),*], |$x:ident| $body:expr) => {$(
         check_curved(|$x: &Tensor<f64, (I,)>| $body, &randn(I.of($n), 1));
@@ -170,7 +170,7 @@ fn joined() {
         },
         &strided(4),
     );
-    // A constant next to a tensor.
+    // Constants next to a traced tensor.
     let constant = randn((I.of(2), N.of(3)), 8);
     check_curved(|x: &Tensor<f64, (I, N)>| concat(I, [&constant, x, &constant]), &strided(4));
 }

@@ -1,4 +1,4 @@
-//! Gradients of functions of tensors, compared with numbers computed by hand and with differences.
+//! Gradients of functions of tensors, compared with formulas and with numbers computed by hand.
 
 use std::collections::BTreeSet;
 use typed_dims::grad::{
@@ -187,7 +187,7 @@ fn results_of_calls_that_have_ended_are_plain() {
         let again = grad(|x| (x * &tensor).sum(I), &line());
         assert_eq!(again.order(I), tensor.view().order(I));
     }
-    // Auxiliary results of a function: its parameter, a result, a view of one.
+    // Auxiliary results of a function: its parameter, a computed tensor, and a part of that tensor.
     let (_, _, (own, square, last)) = value_and_grad_with(
         |x: &Line| {
             let square = x.square().eval();
@@ -209,8 +209,8 @@ fn results_of_calls_that_have_ended_are_plain() {
     assert_plain(second(&x), &(3.0 * (&x).powi(3)).eval());
     assert_plain(jvp(|dy| pull(dy), &x, &x).1, &(3.0 * (&x).powi(3)).eval());
 
-    // A pull-back that leaves an outer call. While that call runs, the pull-back depends on its
-    // variable.
+    // A pull-back that leaves an outer call. While that call runs, the pull-back depends on the
+    // variable of the call.
     let mut kept = None;
     let outer = grad(
         |x: &Line| {
@@ -228,8 +228,8 @@ fn results_of_calls_that_have_ended_are_plain() {
     assert_plain(grad(|dy| pull(dy).sum(I), &x), &(2.0 * (&x).square()).eval());
 }
 
-/// A recorded program that solves with a result of an ended call has the result as a constant,
-/// without its steps.
+/// A recorded program that solves with the result of a call that has ended holds this result as a
+/// constant, without the steps that computed it.
 #[cfg(feature = "linalg")]
 #[test]
 fn matrices_of_calls_that_have_ended_are_constants() {
@@ -310,7 +310,7 @@ fn a_loss_stays_a_tensor() {
     let (value, expected) = value_and_grad(loss, &w);
     let (found, gradient): (Tensor<f64, ()>, Tensor<f64, (K, J)>) = loss_and_grad(loss, &w);
     assert_eq!((found.view().order(()), &gradient), (value, &expected));
-    // Afterwards it is a constant, which can be modified.
+    // Afterwards the loss is a constant, which can be modified.
     let (mut found, gradient) = loss_and_grad(loss, &mut w);
     found += 1.0;
     assert_eq!((found.order(()), gradient), (value + 1.0, expected));
@@ -319,7 +319,8 @@ fn a_loss_stays_a_tensor() {
     assert!(error.to_string().contains("does not depend on the parameter"), "{error}");
 }
 
-/// Where `value_and_grad` has no number to return, the loss is part of the outer function.
+/// Here `value_and_grad` would have no number to return. The loss that `loss_and_grad` returns is
+/// part of the outer function.
 #[test]
 fn a_loss_and_its_gradient_within_another_gradient() {
     let (w, x) = (from_vec(I.of(3), vec![0.5, -1.0, 2.0]), from_vec(I.of(3), vec![1.0, 3.0, -0.25]));

@@ -1,4 +1,4 @@
-//! The macros within `macro_rules!` macros: each kind of metavariable in each possible position.
+//! The macros within `macro_rules!` macros, with metavariables of several kinds in many positions.
 
 #![deny(warnings, clippy::pedantic)]
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Users' items may have the names that macros use, or those of the standard library; a crate may
+//! Users' items may have the names that macros use, or those of the standard library; a module may
 //! have no prelude; axes may be named like keywords.
 
 #![deny(warnings, clippy::pedantic)]
@@ -6,7 +6,7 @@
 #![allow(clippy::many_single_char_names, clippy::cast_precision_loss)]
 
 mod shadowed {
-    // Every name that a macro could depend on has another meaning here.
+    // Names that a macro could depend on have other meanings here.
     #![allow(dead_code, non_camel_case_types, non_upper_case_globals, clippy::upper_case_acronyms)]
     use ::typed_dims::ndarray::{Array1, Array2};
     use ::typed_dims::{

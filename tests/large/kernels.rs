@@ -20,7 +20,7 @@ fn sample(at: usize) -> f32 {
     }
 }
 
-/// As bits. All NaNs are equal, and so are both zeros.
+/// The bits of a number, the same for all NaNs and for both zeros.
 fn bits(x: f32) -> u32 {
     if x.is_nan() { u32::MAX } else { (x + 0.0).to_bits() }
 }
@@ -69,8 +69,8 @@ fn operands_on_the_right_at_computed_places() {
     }
 }
 
-/// Large transpositions, of lines with the same alignment and with different ones, from and to
-/// parts of other arrays.
+/// Large transpositions, of lines with the same alignment and with different alignments, from and
+/// to parts of other arrays.
 #[test]
 fn large_transpositions() {
     fn transposed<T: Element + PartialEq>(rows: usize, columns: usize, value: fn(usize) -> T) {
@@ -141,8 +141,8 @@ fn batches_of_pairs_of_rows() {
     assert_eq!(found, Array3::from_shape_fn((3, 5, 35), |(n, x, w)| place(n, x, w)));
 }
 
-/// A condition on positions splits each row in two, at every position, including empty parts, and
-/// in lines of several tiles.
+/// Conditions on positions split rows into parts, which can be empty, at every position, and in
+/// lines of several tiles.
 #[test]
 fn choices_by_position() {
     for (rows, columns) in [(70, 64), (3, 63), (5, 1300), (1300, 70)] {
@@ -168,9 +168,10 @@ fn choices_by_position() {
     }
 }
 
-/// The same for large results, whose lines are written in parts. The position of the change can go
-/// backwards or jump between lines; elements can have any size, be cast from smaller or larger
-/// ones, or be computed from two operands; and lines can be longer than the prefetch distance.
+/// The same for large results, whose lines are written in parts. The position where the condition
+/// changes can go backwards or jump between lines; elements can have any size, be cast from smaller
+/// or larger ones, or be computed from two operands; and lines can be longer than the prefetch
+/// distance.
 #[test]
 fn large_choices_by_position() {
     for threads in [1, 2] {
@@ -251,7 +252,7 @@ fn choices_by_position_read_nothing_else() {
     assert!(select(i.le(j), -1.0, table.at(ids).tanh()).try_order((i, j)).is_err());
 }
 
-/// The matrix product library writes into every other row, backwards, and into every other column.
+/// The matrix product library writes into every other row and every other column, backwards.
 #[test]
 fn products_into_reversed_memory() {
     let a = Array2::from_shape_fn((30, 20), |(i, k)| Complex::new((i % 5) as f64, (k % 3) as f64 - 1.0));
@@ -290,8 +291,8 @@ fn large_matrices_by_vectors() {
     }
 }
 
-/// A few rows times a large matrix, as in a decoder step, for any layout of the matrix and of the
-/// result, including gaps and reversed axes.
+/// A few rows times a large matrix, as in a decoder step, for several layouts of the matrix and of
+/// the result, including gaps and reversed axes.
 #[test]
 fn few_rows_by_large_matrices() {
     // Small integers, whose sums are exact in any order.

@@ -20,7 +20,7 @@ fn assert_close(found: &Array1<f32>, exact: impl Fn(usize) -> f64, tolerance: f6
     }
 }
 
-/// Sizes above which reductions prefetch; rows with odd lengths, and wider than a tile.
+/// Matrices so large that reductions prefetch, with rows of odd lengths and rows wider than a tile.
 #[test]
 fn reductions_of_large_matrices_are_those_of_loops() {
     for (rows, columns) in [(1031, 517), (37, 17_003), (70_001, 9), (9, 70_001)] {
@@ -44,7 +44,7 @@ fn reductions_of_large_matrices_are_those_of_loops() {
     }
 }
 
-/// Lines of odd lengths, few and many, with the matrix on either side.
+/// Lines of even and odd lengths, few and many, with the matrix on either side.
 #[test]
 fn products_of_matrices_with_vectors_are_those_of_loops() {
     for (rows, columns) in [(517, 131), (3, 70_001), (129, 1024)] {
@@ -149,8 +149,8 @@ proptest! {
         }
     }
 
-    /// Lines in place, lines of a result that is modified in place, and lines that are computed
-    /// first.
+    /// Lines that are read where they are, lines of a result that is modified in place, and lines
+    /// that are computed first.
     #[test]
     fn lines_are_those_of_loops((lines, len) in (1usize..5, 1usize..150)) {
         let x = matrix(lines, len);

@@ -122,7 +122,7 @@ fn options_that_make_no_sense_are_refused() {
     assert!(out_of_range.contains("index -1 of dim `Class` is out of range"), "{out_of_range}");
 }
 
-/// The error has both numbers and the lines where they come from, whatever the targets are.
+/// The error has both sizes and the lines that they come from, with and without label smoothing.
 #[test]
 fn each_class_has_a_weight() {
     let (logits, labels) = given(false);

@@ -234,8 +234,8 @@ fn several_queries_share_a_key() {
     Expected::of("grouped_attention").is(0, y.order((Batch, Time, Width)));
 }
 
-/// Tokens arrive one by one or several at once, in a cache with more capacity than they need, or
-/// less. Queries and keys have rotary position embeddings.
+/// Tokens arrive one by one or several at once, in a cache with the capacity that they need, with
+/// more, or with less. Queries and keys have rotary position embeddings.
 #[test]
 fn a_cache_agrees_with_the_whole_text() {
     let (layer, x) = (attention(), texts());

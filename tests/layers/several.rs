@@ -121,7 +121,7 @@ fn states_go_on() {
 }
 
 #[test]
-#[should_panic(expected = "1 states for 2 layers")]
+#[should_panic(expected = "the number of initial states is 1, but there are 2 layers")]
 fn a_state_is_missing() {
     let network = GruStack::<Width, Inner, Next, f64>::new(Width.of(3), Inner.of(4), 2, 1);
     network.apply(&steps(), Time, Some(vec![state(21)]));
@@ -144,7 +144,7 @@ fn panicked(f: impl FnOnce()) -> (String, u32) {
     (*payload.downcast::<String>().expect("the message is text"), LINE.get())
 }
 
-/// PyTorch refuses such lengths too.
+/// PyTorch also refuses lengths beyond the positions.
 #[test]
 fn lengths_beyond_the_positions_are_refused() {
     let network = Lstm::<Width, Inner, Next, f64>::new(Width.of(3), Inner.of(4), 1);

@@ -118,7 +118,7 @@ fn attention_with_dropout() {
         ),
     ];
     assert_eq!(slopes[0], slopes[1]);
-    // With the probability 0 no weight is dropped, and with 1 all of them.
+    // With the probability 0, no weight is dropped. With 1, all weights are.
     let plain = settings().apply(&q, &k, &v);
     assert!(
         (settings().dropout(0.0, 7).apply(&q, &k, &v) - &plain).abs().max((Batch, Time, Feat)).order(())
@@ -126,7 +126,7 @@ fn attention_with_dropout() {
     );
     assert_eq!(settings().dropout(1.0, 7).apply(&q, &k, &v).abs().max((Batch, Time, Feat)).order(()), 0.0);
     let error = settings().dropout(1.5, 7).try_apply(&q, &k, &v).expect_err("no probability");
-    assert_eq!(error.to_string(), "dropout with the probability 1.5; it must be between 0 and 1");
+    assert_eq!(error.to_string(), "`dropout` with the probability 1.5: it must be between 0 and 1");
     check(
         |(q, k, v): &(Heads<Time>, _, _)| -> Heads<Time> { settings().dropout(0.3, 7).apply(q, k, v) },
         &(q, k, v),

@@ -165,18 +165,19 @@ fn lines_are_reduced_along_loops_that_rustc_knows() {
     assert_eq!((rows.order(H), known(&plan)), ((&a - &b).max((C, W)).order(H), vec![2, 12]));
     let (columns, plan) = explain(|| (&x - &y).sum((H, W)));
     assert_eq!((columns.order(C), known(&plan)), ((&a - &b).sum((H, W)).order(C), vec![8, 3]));
-    // Neither first nor last: kept axes are outside, and the innermost loop is contiguous.
+    // The reduced axis is in the middle, or the reduced axes are at the ends. In both cases, the
+    // innermost loop is contiguous.
     let (planes, others) = ((&a).laid((C, H, W)), (&b).laid((C, H, W)));
     let (middle, plan) = explain(|| (&planes - &others).sum(H));
     assert_eq!((middle.order((C, W)), known(&plan)), ((&a - &b).sum(H).order((C, W)), vec![3, 2, 4]));
     let (ends, plan) = explain(|| (&x - &y).min((H, C)));
     assert_eq!((ends.order(W), known(&plan)), ((&a - &b).min((H, C)).order(W), vec![4, 2, 3]));
-    // An order that differs from the order of the result.
+    // The order of the kept axes in memory differs from their order in the result.
     let (turned, plan) = explain(|| (&x - &y).sum(W));
     assert_eq!(turned.order((H, C)), (&a - &b).sum(W).order((H, C)));
     assert!(!plan.to_string().contains("known to rustc"), "{plan}");
 
-    // Positions are counted in the order of the named dims, whatever the layout.
+    // Positions are counted in the order of the dims in the call, whatever the layout.
     for at in 0..24 {
         let mut a = Array3::zeros((2, 4, 3));
         a.as_slice_mut().expect("standard layout")[at] = 1.0;

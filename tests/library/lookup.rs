@@ -6,7 +6,7 @@ use typed_dims::prelude::*;
 dims! {
     /// Rows of a table.
     pub struct Word;
-    /// Its columns.
+    /// Columns of a table.
     pub struct Width;
     /// Positions that are looked up.
     pub struct Token;

@@ -1,5 +1,5 @@
-//! Promises of the operator library other than its numbers, which `tests/operators` checks: plans,
-//! views, sizes, and dims that cannot be confused.
+//! Promises of the operator library other than its usual results, which `tests/operators` checks:
+//! plans, views, sizes, batches, dims that cannot be confused, seeds, and edge cases.
 
 use typed_dims::batch::map_each;
 use typed_dims::fallible::*;
@@ -225,7 +225,7 @@ mod batches {
         struct Feat;
     }
 
-    /// One function for each family, written for one example.
+    /// Operations on images, written for one example.
     #[batched]
     fn block(x: Tensor<f32, (C, H, W)>, weight: &Tensor<f32, (O, C, Kh, Kw)>) -> Tensor<f32, (O, H, W)> {
         let x = conv(x, weight, C, (H, W), (Kh, Kw), &Window::new().padding(1));
@@ -376,8 +376,8 @@ mod edges {
         }
     }
 
-    /// Each element adds the kernel at its position, with a stride; padding removes positions, and
-    /// `extra` appends some.
+    /// Each element adds its product with the kernel, starting at its position times the stride.
+    /// Padding removes positions, and `extra` appends some.
     #[test]
     fn transposed_convolutions_are_the_loops() {
         for (own, len, front, behind, stride, dilation) in ndarray::indices((5, 4, 4, 4, 4, 4)) {
@@ -451,7 +451,7 @@ mod edges {
             "windows along dim `H` = 1: one of 2 elements, 3 apart, would contain only padding (2)"
         );
         assert!(none.at(H).try_max_pool(H, 2, &Window::new().padding(1)).is_err());
-        // Every existing window, compared with its elements.
+        // The maximum of each window, compared with that of its elements.
         for (own, len, front, behind, stride, dilation) in ndarray::indices((5, 4, 4, 4, 4, 5)) {
             if len * stride * dilation == 0 || front.max(behind) > ((len - 1) * dilation).div_ceil(2) {
                 continue;
@@ -496,7 +496,7 @@ mod edges {
     fn one_seed_is_not_one_stream() {
         let drawn = rand::<f64, _>(H.of(1000), 5).order(H);
         let dropped = Array1::<f64>::ones(1000).at(H).dropout(0.5, 5).order(H);
-        // Half of the dropped elements have a drawn number below one half, not all of them.
+        // About half of the dropped elements have a drawn number below one half, not all of them.
         let both = drawn.iter().zip(&dropped).filter(|&(&drawn, &kept)| drawn < 0.5 && kept == 0.0).count();
         assert!((200..300).contains(&both), "{both}");
     }
@@ -661,7 +661,7 @@ mod edges {
         );
     }
 
-    /// Each constructor returns an error if the result does not fit into memory.
+    /// Constructors return an error if the result does not fit into memory.
     #[test]
     fn constructors_without_memory() {
         let huge = (H.of(usize::MAX / 2), W.of(usize::MAX / 2));
@@ -708,8 +708,8 @@ mod edges {
         assert!(found.rows().into_iter().all(|row| row == found.row(0)));
     }
 
-    /// If counts differ between examples, rustc refuses extra dims. The closure of `map_each`
-    /// creates a dim for each example.
+    /// If the size of a result depends on the elements of an example, rustc refuses extra dims. The
+    /// closure of `map_each` creates a dim for each example.
     #[test]
     fn dynamic_sizes_for_each_example() {
         #[batched]

@@ -1,4 +1,4 @@
-//! Compares results with the numbers of NumPy and SciPy, and with the property that defines them,
+//! Compares results with the numbers of NumPy and SciPy, and with the properties that define them,
 //! up to rounding.
 //!
 //! A computation on `n` rows or columns returns the exact result for a matrix whose relative
@@ -40,7 +40,8 @@ impl Found<'_> {
         10.0 * self.case.rows.max(self.case.columns).max(1) as f64 * self.epsilon
     }
 
-    /// The condition number: the greatest singular value divided by the least nonzero one.
+    /// The condition number: the greatest singular value divided by the least nonzero one. 1 if all
+    /// are 0.
     fn condition(&self) -> f64 {
         let s = self.case.reals("singular_values").expect("all have these");
         let rank = self.case.real("rank").expect("all have a rank") as usize;
@@ -236,8 +237,8 @@ impl Found<'_> {
         self.agrees_real("singular_values", s, self.rounding() * self.size());
     }
 
-    /// The derivative of the determinant is `tr(cofactors^T e)`. The norm of the cofactors is that
-    /// of the products of all singular values but one.
+    /// The derivative of the determinant in the direction `e` is `tr(cofactors^T e)`. The norm of
+    /// the cofactors is that of the products of all singular values but one.
     #[track_caller]
     fn check_det(&self, found: Complex<f64>) {
         let Some(expected) = self.case.numbers("det") else { return };
@@ -335,8 +336,8 @@ impl Found<'_> {
     }
 
     /// Eigenvalues in any order: within `condition of v * |e|` or, for matrices with few
-    /// eigenvectors, `2 |a| (|e| / |a|)^(1 / n)` of those expected. (F. L. Bauer and C. T. Fike,
-    /// 1960; L. Elsner, 1985.)
+    /// eigenvectors, `2 |a| (|e| / |a|)^(1 / n)` of those expected, where `e` is the rounding of
+    /// `a`. (F. L. Bauer and C. T. Fike, 1960; L. Elsner, 1985.)
     pub fn check_eig(&self, w: &Wide, v: &Wide) {
         let (a, rounding) = (&self.a, self.rounding());
         let n = self.case.rows;

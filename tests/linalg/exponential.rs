@@ -15,7 +15,7 @@ fn the_error_names_the_matrix() {
     assert_eq!(error.to_string(), expected);
 }
 
-/// The gradient is proportional to the cotangent, also where it is large.
+/// The gradient is proportional to the cotangent, even if the cotangent is large or small.
 #[test]
 fn gradients_of_large_and_small_cotangents() {
     for size in [1, 2, 3, 5, 9, 20] {

@@ -1,8 +1,8 @@
 //! Linear algebra compared with NumPy and SciPy, over sizes, batches, element types, memory layouts
 //! and matrices that are singular, badly scaled or have repeated values.
 //!
-//! `reference.py` writes the numbers to `reference.json`. If Python has NumPy and SciPy, the test
-//! recomputes them; set `PYTHON` to choose an interpreter.
+//! `reference.json` has the numbers that `reference.py` prints. If Python has NumPy and SciPy, a
+//! test recomputes them; set `PYTHON` to choose an interpreter.
 
 #![cfg(feature = "linalg")]
 
@@ -95,7 +95,7 @@ fn found<'c, T: TestElement>(case: &'c Case, operator: Operator, how: &str) -> F
     Found { case, a: operand(case, operator), b: case.b(), epsilon: T::EPSILON, range: T::RANGE, what }
 }
 
-/// Each matrix by itself.
+/// Checks the operators on one matrix alone.
 fn check_alone<T: TestElement>(case: &Case) {
     for operator in operators(case).into_iter().filter(|&operator| is_known(case, operator)) {
         let own = found::<T>(case, operator, "alone");
@@ -203,7 +203,7 @@ fn count_of(batch: &[usize]) -> usize {
 
 type Run<T> = fn(Operator, &ArrayViewD<'_, T>, &ArrayViewD<'_, T>) -> Results;
 
-/// Batches of matrices, in each layout: the results equal those of the single matrices.
+/// Checks the results of each matrix of a batch, in each layout.
 fn check_batches<T: TestElement>(cases: &[&Case], run: Run<T>, sizes: &[usize]) {
     let count = count_of(sizes);
     for operator in operators(cases[0]) {
@@ -243,7 +243,7 @@ fn check_batches_of<T: TestElement>(rows: usize, columns: usize, is_complex: boo
     }
     check_batches::<T>(&cases, batch::run, &[1]);
     check_batches::<T>(&cases, batches::run, &[2, 3]);
-    // More than are computed at once.
+    // More matrices than are computed at once.
     check_batches::<T>(&cases, batch::run, &[11]);
 }
 
@@ -267,7 +267,7 @@ fn batches_of_complex_numbers() {
     }
 }
 
-/// Eigenvalues of any matrix, in batches and layouts.
+/// Eigenvalues of general matrices, in batches and in each layout.
 #[test]
 fn batches_of_eigenvalues() {
     let cases = golden();
@@ -292,7 +292,7 @@ fn batches_of_eigenvalues() {
     }
 }
 
-/// One matrix, or one right-hand side, along all positions of a batch: with strides of 0.
+/// One matrix and its right-hand sides, repeated along a batch: with strides of 0.
 #[test]
 fn broadcast_operands() {
     let cases = golden();
@@ -358,7 +358,8 @@ fn check_empty<T: TestElement>() {
                 _ => vec![vec![]],
             };
             assert_eq!(shapes, expected, "{operator:?} of {rows} x {columns}");
-            // The order of rows, and the solution with the smallest norm.
+            // The order of the rows is kept. All other elements, such as those of a solution,
+            // are 0.
             match operator {
                 Operator::Lu => {
                     let order: Vec<f64> = results[0].iter().map(|x| x.re).collect();

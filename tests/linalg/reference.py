@@ -1,9 +1,9 @@
-"""Prints what NumPy and SciPy compute for the matrices of `main.rs`, as JSON: `python reference.py > reference.json`.
+"""Prints what NumPy and SciPy compute for the matrices of `inputs.rs`, as JSON: `python reference.py > reference.json`.
 
     pip install numpy scipy
 
-Both sides make the matrices by the formulas of `MATRICES`. Their elements are exact in single precision, if `types` says so, so all element
-types have the same results. A result with more than 16 elements is stored as its `sketch`.
+This script and `inputs.rs` make the matrices by the formulas of `MATRICES`. Unless `types` is `double`, their elements are exact in single
+precision, so all element types have the same results. A result with more than 16 elements is stored as its `sketch`.
 """
 
 import json

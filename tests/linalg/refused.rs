@@ -73,7 +73,7 @@ fn check<T: TestElement>(operator: Operator, bad: &Wide, b: &Wide, why: &str) {
         };
         (members(bad, &others), members(b, &fine_right))
     };
-    // More than are computed at once.
+    // More matrices than are computed at once.
     for &at in if bad.nrows() <= 4 { &[0, 3, 8, 10][..] } else { &[10] } {
         let (a, right) = all(&[11], at);
         let found = batch::run(operator, &a.view(), &right.view());
@@ -100,7 +100,7 @@ fn check_elements<T: TestElement>() {
             let mut bad = fine(size);
             bad[[row, column]] = Complex::from(value);
             for operator in Operator::SQUARE.into_iter().chain(Operator::ANY) {
-                // Only a triangle is read.
+                // `solve_triangular` only reads a triangle.
                 let is_read = match operator {
                     Operator::SolveTriangular(Triangular::Lower) => row >= column,
                     Operator::SolveTriangular(Triangular::Upper) => row <= column,

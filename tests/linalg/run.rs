@@ -57,7 +57,7 @@ macro_rules! test_elements {
 }
 test_elements!(f32 f64);
 
-/// A result, whose own axes come after those of the batch.
+/// The results of an operator. Their own axes come after those of the batch.
 pub type Results = Result<Vec<ArrayD<Complex<f64>>>, DimError>;
 
 trait IntoWide {
@@ -217,11 +217,11 @@ over! {
     alone []
 }
 over! {
-    /// A batch.
+    /// A batch along one dim.
     batch [Outer]
 }
 over! {
-    /// A batch along two dims. The dim of the columns is between them in the order of dims.
+    /// A batch along two dims. The dim of the columns is between these in the order of dims.
     batches [Outer Inner]
 }
 
@@ -265,7 +265,7 @@ impl Layout {
     }
 }
 
-/// Elements in a type.
+/// A matrix with elements of the type `T`.
 pub fn narrow<T: TestElement>(a: &Wide) -> ArrayD<T> {
     a.mapv(T::of).into_dyn()
 }

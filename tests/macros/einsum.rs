@@ -454,7 +454,7 @@ patterns! { sizes_of_zero_and_one:
     "i,ij,j->", [30] [30, 40] [40];
 }
 
-/// The same pattern for other element types.
+/// The same patterns for several element types.
 macro_rules! types {
     ($($name:ident $t:ty;)*) => {$(
         #[test]
@@ -660,7 +660,7 @@ fn errors_name_the_axis() {
     );
     assert_eq!(
         error(try_einsum!("ii", a)),
-        "axis `i` has size 2 in the operand, but 3 in the operand, in the pattern `ii`"
+        "axis `i` has the sizes 2 and 3 in the operand, in the pattern `ii`"
     );
     // A size of 1 is not special.
     assert!(error(try_einsum!("ij,ij->", a, Array2::ones((1, 3)))).contains("axis `i` has size 2"));

@@ -62,8 +62,8 @@ fn lists_are_packed() {
 fn sizes_are_written_out() {
     let mut generator = Random(5);
     let x: Array3<f64> = random(&mut generator, (4, 5, 3));
-    // As many arrays as the list has entries. Their rank is static if all entries have equally many
-    // axes.
+    // There are as many arrays as entries in the list. Their rank is static if all entries have
+    // equally many axes.
     let [two, three] = unpack!(x, [[2], [3]], a * c);
     assert_eq!((two, three), (x.slice(s![.., ..2, ..]).to_owned(), x.slice(s![.., 2.., ..]).to_owned()));
     let [r, g, b] = unpack!(x, [[], [], []], "a b *");
@@ -160,7 +160,7 @@ fn positions_have_several_coordinates() {
     assert_eq!(gather!(image["b _ _ c"], yx["b p [2]"] => "b p c"), expected);
     assert_eq!(gather!(image[b _ _ c], yx[b p [2]] => c (b p)), rearrange!(expected, b p c -> c (b p)));
 
-    // With an array of one coordinate, and as the first axis.
+    // One coordinate is in one array, and two are along the first axis of another.
     let b = ndarray::array![1_usize, 0, 1, 1, 0, 0];
     let yx = rearrange!(yx, b p k -> b k p);
     let expected = Array::from_shape_fn((6, 5), |(p, c)| image[(b[p], yx[(0, 0, p)], yx[(0, 1, p)], c)]);

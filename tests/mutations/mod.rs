@@ -46,7 +46,8 @@ pub fn random_changes(samples: &[Vec<u8>], words: &[&[u8]], read: impl Fn(&[u8])
     }
 }
 
-/// One change: of a byte, of the end, an inserted or replaced word, or a piece of another sample.
+/// Makes one change: replaces a byte, cuts off the end, inserts a word, replaces up to 20 bytes
+/// with a word, or inserts a piece of a sample.
 fn change(file: &mut Vec<u8>, samples: &[Vec<u8>], words: &[&[u8]], random: &mut StdRng) {
     let at = random.random_range(0..file.len());
     let word = words[random.random_range(0..words.len())].iter().copied();
@@ -61,7 +62,7 @@ fn change(file: &mut Vec<u8>, samples: &[Vec<u8>], words: &[&[u8]], random: &mut
         _ => {
             let other = &samples[random.random_range(0..samples.len())];
             let from = random.random_range(0..other.len());
-            let end = random.random_range(from..other.len());
+            let end = random.random_range(from..other.len()) + 1;
             drop(file.splice(at..at, other[from..end].iter().copied()));
         }
     }

@@ -1,4 +1,4 @@
-//! One module for each section of the text.
+//! One module for each section of ONNX's "Dimension Denotation".
 
 use super::{NCHW, chain, check, meaning, short};
 use typed_dims::onnx::proto::{self, GraphProto, NodeProto, float_tensor, node};
@@ -44,7 +44,7 @@ output `y`: [DATA_BATCH, _, _, DATA_FEATURE]
         );
     }
 
-    /// As ONNX Runtime reads them.
+    /// ONNX Runtime reads denotations in this way, too.
     #[test]
     fn denotations_are_read_without_regard_to_case() {
         let lower: Vec<_> =
@@ -220,7 +220,7 @@ mod denotation_propagation {
         graph.initializer = vec![list("zero", 0), list("two", 2), list("three", 3)];
         graph.input.push(float_tensor("mystery", &[("3", "")]));
         assert_eq!(meaning(graph), "N T _");
-        // Shapes are computed.
+        // A shape that is a product of another shape.
         let nodes = vec![
             node("Shape", &["x"], &["shape"]),
             node("Mul", &["shape", "factors"], &["wanted"]),

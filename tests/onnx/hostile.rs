@@ -66,8 +66,8 @@ fn lengths_that_the_file_does_not_have() {
     }
 }
 
-/// A part of two bytes takes a hundred in memory. Files with millions of parts are refused before
-/// memory is allocated for them.
+/// A part that has two bytes in the file takes up a hundred bytes in memory. Files with millions of
+/// parts are refused before memory is allocated for them.
 #[test]
 fn files_with_more_parts_than_any_model() {
     let field = |number: u8, content: &[u8]| {

@@ -77,7 +77,7 @@ fn mistaken() -> ModelProto {
     })
 }
 
-/// Strings, which no tensor can have as elements.
+/// Strings, which cannot be elements of the library's tensors.
 fn strings() -> ModelProto {
     proto::model(GraphProto {
         name: "strings".to_owned(),
@@ -102,7 +102,7 @@ fn roles() -> ModelProto {
     })
 }
 
-/// A tensor of each element type, and one with many axes.
+/// A tensor of each supported element type, and one with many axes.
 fn kinds() -> ModelProto {
     let types =
         [("f32", 1), ("u8", 2), ("i8", 3), ("u16", 4), ("i16", 5), ("i32", 6), ("i64", 7), ("bool", 9)];

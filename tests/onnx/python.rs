@@ -1,5 +1,5 @@
-//! Exchanges models with the real Python package `onnx`, in both directions. Skipped with a notice
-//! if it is missing. Set `PYTHON` to choose an interpreter.
+//! Exchanges models with the real Python package `onnx`, in both directions. If the package is
+//! missing, the tests are skipped with a notice. Set `PYTHON` to choose an interpreter.
 
 use super::{NCHW, chain, short};
 use std::path::Path;

@@ -10,7 +10,7 @@ mod classifier {
 }
 
 dims! {
-    /// Shared by this file and two models.
+    /// Shared by this file and a model.
     pub struct Batch;
     /// Tokens.
     pub struct Token: DataTime;
@@ -51,7 +51,8 @@ fn dims_have_names_sizes_and_roles() {
     assert!(names::<decoder::Vocabulary>().is_empty());
 }
 
-/// Sizes of free axes, given by denotation and by name, for all axes with the name and no others.
+/// The size of a free axis is given by denotation or by name, for all axes that have it and no
+/// others.
 #[test]
 fn sizes_are_given_in_the_call() {
     use batch_of_four::{Channel, H, Inputs, N, Outputs, W};

@@ -48,8 +48,9 @@ fn draw(
     arguments
 }
 
-/// Calls an operator once for each position along the extra dims, and once for all positions.
-/// Compares each single call with the loops and with the result for all.
+/// Compares the result of an operator with the loops. With extra dims, calls the operator once for
+/// all positions along them and once for each position, compares the results, and compares that of
+/// the first position with the loops.
 fn compare(operator: &Operator, case: &Case, run: usize, arguments: &[Argument], what: &str) {
     let found = case.runs[run](arguments);
     let further = if run == 0 { "no" } else { "two" };
@@ -106,7 +107,7 @@ pub fn can_be_empty(operator: &Operator, dim: &'static str) -> bool {
     !operator.parameters.iter().any(|own| own.domain == Domain::Below(dim))
 }
 
-/// Runs an operator in every way.
+/// Checks the results of an operator, for each of its element types, and its errors.
 pub fn check(operator: &Operator) {
     assert!(!operator.cases.is_empty(), "{} has no element types", operator.name);
     for case in &operator.cases {

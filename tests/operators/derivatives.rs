@@ -13,11 +13,11 @@ use typed_dims::prelude::*;
 /// Whether an operator has a derivative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Derivative {
-    /// It has one.
+    /// The operator has a derivative.
     Yes,
-    /// It is 0 wherever it exists: values are piecewise constant, or not floats.
+    /// The derivative is 0 wherever it exists: values are piecewise constant, or not floats.
     Zero,
-    /// There is none, for a reason. The error names the operation.
+    /// There is no derivative, for a reason. The error names the operation.
     None { operation: &'static str, reason: &'static str },
 }
 
@@ -70,10 +70,7 @@ const NONE: &[(&str, &str, &str)] = &[
 ];
 
 /// Operators on complex numbers.
-const COMPLEX: &[&str] = &["exp_complex"];
-
-/// Operators whose derivative is not implemented: each is an error.
-const TO_DO: &[&str] = &[];
+const COMPLEX: &[(&str, &str)] = &[("exp_complex", "exp")];
 
 /// The derivative of an operator.
 pub fn derivative(operator: &Operator) -> Derivative {
@@ -81,11 +78,8 @@ pub fn derivative(operator: &Operator) -> Derivative {
     if let Some((_, operation, reason)) = NONE.iter().find(|(own, ..)| *own == name) {
         return Derivative::None { operation, reason };
     }
-    if TO_DO.contains(&name) {
-        return Derivative::None { operation: "", reason: "to do" };
-    }
-    if COMPLEX.contains(&name) {
-        return Derivative::None { operation: "", reason: "complex numbers" };
+    if let Some((_, operation)) = COMPLEX.iter().find(|(own, _)| *own == name) {
+        return Derivative::None { operation, reason: "complex numbers" };
     }
     if ZERO.contains(&name) || operator.slopes.is_none() { Derivative::Zero } else { Derivative::Yes }
 }
@@ -111,7 +105,7 @@ impl Given<'_> {
     }
 }
 
-/// Elements in the order of the dims of the result.
+/// The elements of a result, in the order of its dims, or of a variable, in memory order.
 pub type Elements = Tensor<f64, (Flat,)>;
 
 /// The result of a call.
@@ -140,7 +134,7 @@ macro_rules! others {
                 if crate::recorded::is_recording() {
                     return Outcome::Floats(self.cast::<f64>().eval());
                 }
-                // An error if they were traced.
+                // `order` panics if the elements are traced.
                 let _ = self.order(Flat);
                 Outcome::Others
             }
@@ -363,7 +357,7 @@ fn error(call: &Call<'_>) -> Option<String> {
     Some(payload.downcast_ref::<String>().cloned().unwrap_or_else(|| "a panic without a text".into()))
 }
 
-/// Tests that the derivative of an operator agrees with the lists.
+/// Tests that the derivative of an operator is correct and agrees with the lists.
 pub fn check(operator: &Operator) {
     let Some(slopes) = &operator.slopes else { return };
     let name = operator.name;
@@ -410,7 +404,7 @@ fn lists_name_operators() {
     let is_one =
         |name: &str| families.iter().flat_map(|family| &family.operators).any(|own| own.name == name);
     let none = NONE.iter().map(|(name, ..)| name);
-    for name in ZERO.iter().chain(none).chain(COMPLEX).chain(TO_DO) {
+    for name in ZERO.iter().chain(none).chain(COMPLEX.iter().map(|(name, _)| name)) {
         assert!(is_one(name), "there is no operator `{name}`");
     }
 }

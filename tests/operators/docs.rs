@@ -201,7 +201,7 @@ fn docs_count_in_the_readme() {
     }
 }
 
-/// "Adding one to the library" shows existing lines, fewer than 15.
+/// The section "Adding one to the library" shows existing lines, fewer than 15.
 #[test]
 fn docs_show_an_addition_as_it_is() {
     let text = std::fs::read_to_string(file("docs/custom-operators.md")).expect("a page on custom operators");

@@ -19,7 +19,7 @@ pub fn pairs() -> Family {
     Family {
         title: "Elementwise, on several tensors",
         about: "Lazy and fused. The result has the dims of all operands. An operand is repeated along dims that it lacks. One of the \
-                operands can be a scalar. Both have the same element type; `cast` converts.",
+                operands can be a scalar. The operands have the same element type, unless an entry says otherwise; `cast` converts.",
         operators,
     }
 }
@@ -34,7 +34,7 @@ mod one {
     crate::pointwise! {
         /// `-x`
         neg [f32 i32 f16] (x), -x, if x == T::default() { x } else { -x }, "neg" "lax.neg" "negative";
-        /// `!x`: of integers, each bit
+        /// `!x`, for integers with each bit inverted
         not [bool u8] (x), !x, !x, "logical_not, bitwise_not" "lax.bitwise_not" "invert";
         /// `|x|`, for complex numbers the magnitude as a real number
         abs [f32 i32 f16] (x), x.abs(), x.abs(), "abs" "lax.abs" "abs";

@@ -407,6 +407,6 @@ crate::operators! {
             if loops::unit(7 ^ loops::DROPOUT, place) < 0.25 { 0.0 } else { x[[at[0], at[1]]] / 0.75 }
         }),
         along: [], keep: [],
-        errors: [image().at((C, H)).try_dropout(1.5, 1) => "dropout with the probability 1.5; it must be between 0 and 1"],
+        errors: [image().at((C, H)).try_dropout(1.5, 1) => "`dropout` with the probability 1.5: it must be between 0 and 1"],
         names: "nn.functional.dropout" "" "";
 }

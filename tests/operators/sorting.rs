@@ -131,6 +131,6 @@ crate::operators! {
         call: x.quantile(J, 0.3),
         loops: fold(x, 0, |x| quantile(x, 0.3) as T),
         along: [J], keep: [J],
-        errors: [two_by_four().at((I, J)).try_quantile(J, 1.5) => "a quantile of 1.5; it must be between 0 and 1"],
+        errors: [two_by_four().at((I, J)).try_quantile(J, 1.5) => "`quantile` with the probability 1.5: it must be between 0 and 1"],
         names: "quantile" "numpy.quantile" "quantile";
 }

@@ -232,7 +232,7 @@ fn probabilities_and_scores_are_inputs_as_well() {
     let program = record(f, (&rand_like(&floats(1), 1), &seed(1))).unwrap();
     let wrong = full((Batch.of(4), Width.of(6)), 1.5_f32);
     let error = program.try_call((&wrong, &seed(1))).expect_err("the probability is wrong").to_string();
-    assert_eq!(error, "bernoulli with the probability 1.5; it must be between 0 and 1");
+    assert_eq!(error, "`bernoulli` with the probability 1.5: it must be between 0 and 1");
     assert_eq!(try_bernoulli(&wrong, 1).expect_err("the probability is wrong").to_string(), error);
     // Draws have no derivative with respect to their probabilities.
     let gated = |x: &Floats, seed: &SeedTensor| {

@@ -106,7 +106,7 @@ fn bernoulli_draws_with_the_probability_of_each_position() {
         let error = try_bernoulli(&full(In.of(2), p), 1).unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("bernoulli with the probability {p}; it must be between 0 and 1")
+            format!("`bernoulli` with the probability {p}: it must be between 0 and 1")
         );
     }
 }

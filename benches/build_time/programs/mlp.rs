@@ -6,7 +6,7 @@ use typed_dims::optim::Adam;
 use typed_dims::prelude::*;
 
 dims! {
-    /// Points that are computed together.
+    /// Points in a batch.
     pub struct Batch;
     /// Coordinates of a point.
     pub struct Axis2 = 2;

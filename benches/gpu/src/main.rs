@@ -32,7 +32,7 @@ struct Args {
     /// The path of the plugin. By default, the first one found is used
     #[arg(long)]
     plugin: Option<String>,
-    /// Only cases whose names contain this
+    /// Only groups of cases whose names contain this: mlp, chain, attention or product
     #[arg(long, default_value = "")]
     only: String,
     /// Number of timed calls
@@ -41,7 +41,7 @@ struct Args {
     /// Small sizes, to try the program on a CPU
     #[arg(long)]
     small: bool,
-    /// Flags of XLA, as `name=value`
+    /// A flag of XLA, as `name=value`, or `name` for `name=true`
     #[arg(long)]
     flag: Vec<String>,
     /// A folder for compiled programs
@@ -49,7 +49,8 @@ struct Args {
     cache: Option<String>,
 }
 
-/// Prints the median time of single calls and the mean time of queued ones, in microseconds.
+/// Prints the median time of single calls, the mean time of queued ones, and how soon a queued call
+/// returns, in microseconds. `call` takes whether to wait for the results.
 fn time(
     name: &str,
     calls: usize,
@@ -137,7 +138,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The decoder, a batch of texts, and the next character at each position.
+/// The decoder, a batch of texts, and the character to predict at each position.
 fn decoder(small: bool) -> (Gpt, Texts, Texts) {
     let (batch, context, layers, width) = if small { (2, 16, 2, 32) } else { (8, 256, 6, 256) };
     let inner = (8 * width as usize).div_ceil(3).next_multiple_of(8);

@@ -1,6 +1,6 @@
 //! Sentences per second of examples/minilm, candle's BERT and PyTorch (transformers), on the same
-//! tokens, each on one thread. The first two take turns; PyTorch runs after them. The seconds are
-//! CPU time, which depends little on other load on the machine.
+//! tokens, each on one thread if run as below. The first two take turns; PyTorch runs after them.
+//! The seconds are CPU time, which depends little on other load on the machine.
 //!
 //! ```text
 //! RAYON_NUM_THREADS=1 cargo run --release -- --model DIR --file sentences.txt --python python3
@@ -91,7 +91,8 @@ fn pytorch(python: &PathBuf, args: &Args, batch: usize) -> Result<String, Box<dy
     Ok(format!("{:.1}", rate["per_second"].as_f64().ok_or("no rate")?))
 }
 
-/// Rows for sentences. All libraries get the same batches, sorted by length.
+/// One row for each of `sentences`, in their order. All libraries get the same batches, of
+/// sentences sorted by length.
 fn in_batches(
     sentences: &[Vec<u32>],
     batch: usize,

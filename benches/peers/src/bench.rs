@@ -1,5 +1,5 @@
-//! A case: inputs that all peers share, and the peers, each a closure that computes the result
-//! once.
+//! A case: inputs that all peers share, and the peers, each of which computes the same result in
+//! its own way.
 
 use ndarray::{Array, Dimension, IntoDimension};
 use ndarray_npy::{WritableElement, write_npy};
@@ -64,7 +64,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A case without inputs and peers. The inputs that are added depend only on the seed.
+    /// A case without inputs and peers. `seed` determines the elements of its inputs.
     pub fn new(threads: usize, seed: u64) -> Bench {
         Bench {
             threads,
@@ -75,7 +75,7 @@ impl Bench {
         }
     }
 
-    /// An input with elements in -1 .. 1.
+    /// Adds an input with random elements from -1 to 1.
     pub fn input<T, S>(&mut self, name: &'static str, shape: S) -> Arc<Array<T, S::Dim>>
     where
         T: WritableElement + Copy + num_traits::Float + 'static,
@@ -91,7 +91,7 @@ impl Bench {
         array
     }
 
-    /// An input of row indices below `rows`.
+    /// Adds an input of random row indices below `rows`.
     pub fn ids<S>(&mut self, name: &'static str, shape: S, rows: usize) -> Arc<Array<usize, S::Dim>>
     where
         S: IntoDimension<Dim: 'static>,
@@ -172,7 +172,7 @@ pub fn candle_ids<D: Dimension>(array: &Array<usize, D>) -> candle_core::Tensor 
     candle(&array.mapv(|id| id as u32))
 }
 
-/// The array as a burn tensor on its CPU backend.
+/// The array as a tensor on burn's CPU backend Flex.
 #[cfg(feature = "burn")]
 pub fn burn<const N: usize, T: burn::tensor::Element, D: Dimension>(
     array: &Array<T, D>,

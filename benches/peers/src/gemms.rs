@@ -4,7 +4,7 @@ use ndarray::parallel::prelude::*;
 use ndarray::{Array2, Array3, ArrayView2, ArrayView3, ArrayViewMut2, ArrayViewMut3, Axis, Zip};
 use std::mem::MaybeUninit;
 
-/// `out = a b` on this many threads.
+/// `out = a b`. The last argument is the number of threads.
 pub type Product<T> = fn(ArrayView2<'_, T>, ArrayView2<'_, T>, ArrayViewMut2<'_, MaybeUninit<T>>, usize);
 
 /// Element types that all of the crates support.
@@ -86,8 +86,8 @@ fn check<T>(a: &ArrayView2<'_, T>, b: &ArrayView2<'_, T>, out: &ArrayViewMut2<'_
     );
 }
 
-/// The environment variable `MATMUL_NUM_THREADS` sets the number of threads. In a loop that is
-/// already threaded, each thread makes its own calls.
+/// The environment variable `MATMUL_NUM_THREADS` sets the number of threads, even in a loop that is
+/// already threaded. The argument is ignored.
 fn by_matrixmultiply<T: Scalar>(
     a: ArrayView2<'_, T>,
     b: ArrayView2<'_, T>,
@@ -190,7 +190,7 @@ pub fn product<T: Scalar>(
     unsafe { out.assume_init() }
 }
 
-/// `out[n] = a[n] b[n]`: the loop over `n` is threaded, and each product runs on one thread.
+/// `out[n] = a[n] b[n]`: the loop over `n` is threaded, and each product is called with one.
 pub fn batched_into<T: Scalar>(
     by: Product<T>,
     a: ArrayView3<'_, T>,

@@ -109,8 +109,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// For each name, the case with that name. If no case has it, all cases whose names start with it.
-/// All cases if no names are given.
+/// For each name, the case with that name, or, if there is none, all cases whose names start with
+/// it. All cases if no names are given.
 fn selected(names: &[String]) -> Result<Vec<&'static Case>, String> {
     if names.is_empty() {
         return Ok(CASES.iter().collect());
@@ -209,7 +209,7 @@ fn run_cases(run: &Run) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The CPU's name, and the number of CPUs.
+/// The CPU's name, the number of CPUs, and the operating system.
 fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model =

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 /// The approximate length of a turn of short calls.
 const TURN: Duration = Duration::from_millis(2);
-/// If every peer takes at least this long, calls are timed one by one, and the fastest of a turn
-/// counts. All peers get the same number of calls. For shorter calls, the mean counts.
+/// If calls of every peer take at least this long, they are timed one by one, the same number for
+/// each peer, and the fastest of a turn counts. Otherwise, the mean of a turn counts.
 const ALONE: Duration = Duration::from_micros(50);
 const MOST_ALONE: f64 = 8.0;
 /// Peers whose calls take longer than this, and ten times as long as the fastest, only run in a few
@@ -23,7 +23,7 @@ const QUIET: f64 = 0.1;
 /// How long to measure.
 #[derive(Args, Clone, Copy)]
 pub struct Effort {
-    /// Quiet rounds per case, without other work on the machine.
+    /// Quiet rounds per case, with hardly any other work on the machine.
     #[arg(long, default_value_t = 20)]
     pub rounds: usize,
     /// Seconds after which a case ends even without enough quiet rounds.
@@ -57,7 +57,8 @@ impl Measured {
         self.rounds.iter().filter(|round| round.load < QUIET).count()
     }
 
-    /// The times of a peer: the minimum of all rounds, and the median of quiet rounds.
+    /// The times of a peer: the minimum of all rounds, and the median of quiet rounds, or of all
+    /// rounds if it ran in no quiet one.
     pub fn times(&self, peer: usize) -> Times {
         let all = self.sorted(|round| round.times[peer], false);
         let median = self.median(|round| round.times[peer]);
@@ -79,7 +80,7 @@ impl Measured {
         })
     }
 
-    /// The median over quiet rounds, or over all rounds if none was quiet.
+    /// The median over quiet rounds, or over all rounds if no quiet one has a value.
     fn median(&self, of: impl Fn(&Round) -> Option<f64>) -> Option<f64> {
         let quiet = self.sorted(&of, true);
         let sorted = if quiet.is_empty() { self.sorted(&of, false) } else { quiet };

@@ -1,4 +1,4 @@
-//! Handwritten loops, each for one case: what careful code achieves without a library. Like
+//! Handwritten loops for some cases: what careful code achieves without a library. Like
 //! libraries, they are compiled for several instruction sets and dispatched at run time.
 
 use multiversion::multiversion;
@@ -99,7 +99,7 @@ fn erf(x: f32) -> f32 {
 }
 
 versions! {
-    /// `out[i] = sum over j of rows[i, j] x[j]`
+    /// `out[i] = sum over j of rows[i, j] x[j]`, where `x.len()` is a multiple of 64.
     pub fn matvec(rows: &[f32], x: &[f32], out: &mut [f32]) {
         for (out, row) in out.iter_mut().zip(rows.chunks_exact(x.len())) {
             let mut lanes = [0.0f32; LANES];
@@ -144,7 +144,7 @@ versions! {
         }
     }
 
-    /// `(x - mean) / sqrt(variance + 1e-5) gain + bias` of a row.
+    /// `(x - mean) / sqrt(variance + 1e-5) * gain + bias` of a row.
     pub fn layer_norm(x: &[f32], gain: &[f32], bias: &[f32], out: &mut [f32]) {
         let mean = sum_of(x, |x| x) / x.len() as f32;
         let variance = sum_of(x, |x| (x - mean) * (x - mean)) / x.len() as f32;

@@ -33,7 +33,7 @@ impl Limits {
     }
 }
 
-/// The limit that applies first.
+/// Which limit determines the least time of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
@@ -41,8 +41,7 @@ pub enum Bound {
     Memory,
 }
 
-/// Rounds of arithmetic. They take a fraction of a second in total, so in some of them each thread
-/// has a CPU the whole time.
+/// Rounds of arithmetic. Each is short, so in some of them each thread has a CPU the whole time.
 const ROUNDS: usize = 800;
 
 /// The best rate over some rounds. In each round, all threads call `work`, which returns how much
@@ -158,8 +157,8 @@ fn fill(to: &mut [f32], value: f32) {
     }
 }
 
-/// Reads and writes as many bytes as a case, sequentially, in existing memory. Copies as many bytes
-/// as are both read and written, and reads or fills the rest. Each thread has its part.
+/// Reads and writes as many bytes as a case, sequentially, in existing memory. Copies the smaller
+/// of the two amounts, and reads or fills the rest. Each thread has its part.
 struct Traffic {
     parts: Vec<Mutex<(Vec<f32>, Vec<f32>)>>,
 }
@@ -187,8 +186,8 @@ impl Traffic {
 /// A way to copy.
 type Copy = fn(&[f32], &mut [f32]);
 
-/// The shortest time for the memory traffic of a case, as peers that take turns with the others:
-/// copies with the C library, and with a loop. Each call uses the next copy of the arrays.
+/// Two peers for the memory traffic of a case, which take turns with the others: one copies with
+/// the C library, and one with a loop. Each call uses the next of `copies` sets of arrays.
 pub fn memory(threads: usize, read: f64, written: f64, copies: usize, turn: &Turn) -> [Peer; 2] {
     let traffic: Rc<[Traffic]> = (0..copies).map(|_| Traffic::new(threads, read, written)).collect();
     let ways: [Copy; 2] = [|from, to| to.copy_from_slice(from), copy];

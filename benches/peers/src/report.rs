@@ -91,7 +91,8 @@ impl Report {
         Ok(std::fs::write(path, serde_json::to_string_pretty(self)?)?)
     }
 
-    /// Replaces measurements with those of `other` in the same language.
+    /// Adds the measurements of `other`. They replace those of the same case, number of threads and
+    /// language.
     pub fn merge(&mut self, other: Report) {
         if !other.machine.is_empty() {
             self.machine = other.machine;

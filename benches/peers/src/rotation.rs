@@ -4,8 +4,8 @@ use crate::bench::Peer;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// The copy to use next, shared by all peers of a case. Peers may share inputs, so a copy is only
-/// used again after all others.
+/// Which copy of the arrays is used next, shared by all peers of a case. Peers may share inputs, so
+/// a copy is only used again after all others.
 #[derive(Clone)]
 pub struct Turn(Rc<Cell<usize>>);
 

@@ -265,9 +265,10 @@ impl<'f> Entry<'f> {
     {
         let keys = L::KEYS.as_slice();
         if keys.len() != self.sizes.len() {
-            return Err(
-                self.mismatch(keys, format!("there are {} dims, but {} axes", keys.len(), self.sizes.len()))
-            );
+            return Err(self.mismatch(
+                keys,
+                format!("the number of dims is {}, that of axes {}", keys.len(), self.sizes.len()),
+            ));
         }
         for (key, &size) in keys.iter().zip(&self.sizes) {
             self.check_static(keys, key, size)?;

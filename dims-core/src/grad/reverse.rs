@@ -90,10 +90,11 @@ pub fn try_loss_and_grad_with<P: Inputs, L: ScalarLoss<P>, X>(
     by: P,
 ) -> Result<(Named<L::Elem, L::Dims>, P::Value, X), DimError> {
     let of_loss = |loss: Named<L::Elem, L::Dims>, depends_on_others: bool| match depends_on_others {
-        true => loss,
-        false => Named::from_expr(detached(&loss.expr)),
+        true => Ok(loss),
+        false => Ok::<_, DimError>(Named::from_expr(detached(&loss.expr)?)),
     };
-    differentiated::<P, P, L, X, _>(f, by, of_loss)
+    let (loss, gradient, beside) = differentiated::<P, P, L, X, _>(f, by, of_loss)?;
+    Ok((loss?, gradient, beside))
 }
 
 /// The loss, its gradient, and the second value that the function returns. After the call, the

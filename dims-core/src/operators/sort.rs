@@ -363,7 +363,9 @@ pub trait Sorting: AsTensor {
         Self: Evaluable<Elem: Real>,
     {
         if !(num_traits::Zero::zero()..=num_traits::One::one()).contains(&q) {
-            return Err(DimError::Shape { what: format!("a quantile of {q:?}; it must be between 0 and 1") });
+            return Err(DimError::Shape {
+                what: format!("`quantile` with the probability {q:?}: it must be between 0 and 1"),
+            });
         }
         quantile::<_, D, X>(reference::<Self>(&*read_checked(self, &dims)?), q, "quantile")
     }

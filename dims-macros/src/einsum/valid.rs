@@ -95,8 +95,8 @@ pub fn check(call: &EinsumCall, notation: Notation, errors: &mut Errors) -> Vali
     ValidEinsum { table, inputs, output, given }
 }
 
-/// Whether a pattern of names was probably meant as letters: each array has a single axis, and the
-/// result's name is not an operand's, but each of its letters occurs in one.
+/// Whether a pattern of names was probably meant as letters: each array has a single name, and the
+/// result's name is not a name of an operand, but consists of letters of the operands' names.
 fn is_of_letters(left: &[Array], right: Option<&[Array]>) -> bool {
     let one = |array: &Array| match &array.axes[..] {
         [Axis { kind: AxisKind::Name(name), .. }] => Some(name.clone()),
@@ -109,7 +109,7 @@ fn is_of_letters(left: &[Array], right: Option<&[Array]>) -> bool {
 }
 
 /// The result of a pattern without `->`: `...`, if an operand has it, and then the indices that
-/// occur once in the operands, in alphabetical order.
+/// occur once in the operands, in alphabetical order, uppercase first.
 fn implicit(inputs: &[Numbered], table: &Table, place: crate::pattern::words::Place) -> Numbered {
     let count = |axis: usize| {
         inputs.iter().flat_map(|input| &input.places).filter(|(own, _)| *own == Some(axis)).count()

@@ -64,7 +64,7 @@ fn read(input: ParseStream<'_>, errors: &mut Errors) -> Result<GatherCall> {
                 group
             }
             other => {
-                // `ids[b s] -> b s f`
+                // A wrong arrow, as in `ids[b s] -> b s f`.
                 let arrow = |pair: &[TokenTree]| matches!(pair, [TokenTree::Punct(minus), TokenTree::Punct(greater)] if minus.as_char() == '-' && greater.as_char() == '>');
                 if let Some(at) = tokens.windows(2).position(arrow) {
                     let what = format!("expected `=>` before the axes of the result, found `->`: {EXAMPLE}");
@@ -235,7 +235,7 @@ fn check_result(
     table: &mut Table,
     errors: &mut Errors,
 ) -> Vec<Slot> {
-    // If axes of the arrays are wrong or missing, the result may seem to have other axes.
+    // If axes of the arrays are wrong or missing, checks of the result could report false errors.
     let well_formed = errors.is_empty();
     let array = one_array(words, errors);
     let known = table.entries.len();
@@ -341,7 +341,7 @@ fn at(operand: &Operand) -> Span {
     Span::mixed_site().located_at(operand.expr.span())
 }
 
-/// Binders as a tuple, with the span of the array's axes.
+/// Binders (the arguments of `try_at`) as a tuple, with the span of the array's axes.
 fn tuple(binders: TokenStream, operand: &Operand) -> Group {
     let mut tuple = Group::new(Delimiter::Parenthesis, binders);
     // The user's own span: with the macro's hygiene, each error would have a note about the macro.

@@ -27,7 +27,7 @@ pub enum How {
     /// The array with this name. `axes` is the type of its axes in the file, and `layout` the type
     /// of the axes in their order in memory.
     Tensor { name: String, axes: Box<Type>, layout: Option<Box<Type>> },
-    /// The field's own `Load` impl, from the arrays below this name.
+    /// The `Load` impl of the field's type, for the arrays below this name.
     Nested { name: String },
     /// This value, or `Default::default()`.
     Default(Option<Box<Expr>>),
@@ -44,7 +44,7 @@ struct Options {
 }
 
 impl LoadInput {
-    /// Parses a struct. Reports all mistakes together.
+    /// Parses a struct. Reports the mistakes of all fields together.
     pub fn new(input: DeriveInput) -> Result<Self> {
         let Data::Struct(data) = input.data else {
             return Err(Error::new(input.ident.span(), "`#[derive(Load)]` is for structs"));
@@ -67,7 +67,7 @@ fn part(member: Member, field: Field, ident: &Ident, generics: &Generics) -> Res
     if let Some(value) = options.default {
         return Ok(LoadField { member, ty: field.ty, how: How::Default(value) });
     }
-    let written = written_axes(&field.ty)?;
+    let written = written_axes(&field.ty, options.axes.is_some())?;
     if let (Some(layout), None, Written::Nothing | Written::Other) =
         (&options.layout, &options.axes, &written)
     {
@@ -120,7 +120,7 @@ fn options(field: &Field, is_generic: &dyn Fn(&Type) -> bool) -> Result<Options>
     Ok(options)
 }
 
-/// A list of axes: a tuple, or a type parameter that stands for one.
+/// Checks a list of axes: a tuple, or a generic type that stands for one.
 fn axes(axes: Type, is_generic: &dyn Fn(&Type) -> bool) -> Result<Type> {
     if matches!(axes, Type::Tuple(_)) || is_generic(&axes) {
         return Ok(axes);
@@ -139,7 +139,8 @@ enum Written {
     Other,
 }
 
-fn written_axes(ty: &Type) -> Result<Written> {
+/// How a field of this type is loaded. `given` says whether an attribute has the axes.
+fn written_axes(ty: &Type, given: bool) -> Result<Written> {
     let Type::Path(path) = ty else { return Ok(Written::Other) };
     let Some(last) = path.path.segments.last() else { return Ok(Written::Other) };
     if last.ident == "PhantomData" {
@@ -156,6 +157,7 @@ fn written_axes(ty: &Type) -> Result<Written> {
         .collect();
     match types[..] {
         [_, dims @ Type::Tuple(_)] => Ok(Written::Dims(Box::new(dims.clone()))),
+        [_, _] if given => Ok(Written::Other),
         [_, dims] => {
             let message = "the order of the axes in the file is missing: add `#[load(axes = (..))]`";
             Err(Error::new(dims.span(), message))

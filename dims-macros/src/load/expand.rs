@@ -1,4 +1,4 @@
-//! Writes the `Load` impl.
+//! Writes the impl of `DerivedLoad`, which implies `Load`.
 
 use super::ast::{How, LoadField, LoadInput};
 use crate::fields::{bounds, is_generic};

@@ -64,13 +64,14 @@ fn declared(dim: &NewDim) -> Declared {
     }
 }
 
-/// Checks that an existing dim has the static size and the role that the model gives the axis.
+/// Checks that an existing dim has the static size that the model or the call gives the axis, and
+/// the role that the model gives it.
 fn check(check: &Check) -> TokenStream {
     let Check { dim, size, denotation, place } = check;
     let name = dim.to_token_stream().to_string().replace(' ', "");
     let mut all = TokenStream::new();
     if let Some(size) = size {
-        let what = format!("`{name}` does not have the static size {size} that {place} has in the model");
+        let what = format!("`{name}` does not have the static size {size} of {place}");
         all.extend(quote_spanned! {dim.span()=>
             const _: () = ::core::assert!(::typed_dims::__private::onnx::has_size::<#dim>(#size), #what);
         });
@@ -160,8 +161,9 @@ fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &On
             ///
             /// # Errors
             ///
-            /// If an axis does not have the static size of its dim, or if axes that have the same
-            /// dim, or the same name in the model, differ in size.
+            /// If an array does not have an axis for each dim, if an axis does not have the static
+            /// size of its dim, or if axes that have the same dim, or the same name in the model,
+            /// differ in size.
             pub fn try_from_arrays((#(#values,)*): (#(#arrays,)*)) -> ::core::result::Result<Self, #error> {
                 let tensors = Self { #(#idents: #from_arrays,)* };
                 tensors.unify_sizes()?;
@@ -180,7 +182,7 @@ fn tensor_type(field: &Field) -> TokenStream {
     quote!(::typed_dims::__private::tensors::named::Tensor<#elem, (#(#dims,)*)>)
 }
 
-/// The type that `order` returns for a tensor with all its dims.
+/// The type that `order` returns for all dims of a tensor.
 fn array_type(field: &Field) -> TokenStream {
     let elem = elem(field);
     match field.dims.len() {

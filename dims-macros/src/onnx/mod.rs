@@ -1,6 +1,6 @@
-//! `onnx_dims!`: [`ast`] parses the call, and [`Model`] reads the file. [`names`] turns its names
-//! into Rust names, [`resolve`] maps axes to dims, and [`expand`] writes the dims and structs.
-//! [`roles`] maps denotations to roles.
+//! `onnx_dims!`: [`ast`] parses the call, and [`Model`] reads the file. [`names`] turns names from
+//! the file into Rust names, [`resolve`] maps axes to dims, and [`expand`] writes the dims and
+//! structs. [`roles`] maps denotations to roles.
 
 mod ast;
 mod expand;
@@ -26,7 +26,7 @@ fn whole(input: TokenStream) -> Result<TokenStream> {
     Ok(expand::expand(&call, &model, &signature))
 }
 
-/// The content of the file.
+/// A model's file, inputs and outputs.
 struct Model {
     /// The path of the file, for rustc.
     file: String,

@@ -37,7 +37,8 @@ pub fn field(name: &str, span: Span) -> Ident {
     ident(&text, span)
 }
 
-/// The words of a name, up to some length: runs of letters and digits, and signs as words.
+/// The words in the first `MOST` characters of a name: runs of letters and digits, and arithmetic
+/// signs as words.
 fn words(name: &str) -> Vec<String> {
     const MOST: usize = 64;
     let mut words = vec![String::new()];
@@ -61,7 +62,7 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Whether a Rust name can contain the letter.
+/// Whether a word can contain the letter: a Rust name can, and it is not `_`.
 fn is_part(letter: char) -> bool {
     letter != '_' && !letter.is_whitespace() && syn::parse_str::<Ident>(&format!("xx{letter}")).is_ok()
 }

@@ -24,7 +24,7 @@ pub struct NewDim {
     pub name: Ident,
     pub size: Option<usize>,
     pub denotation: Option<String>,
-    /// The name in the model, if it has one.
+    /// The *dim_param* of its first axis, if there is one.
     param: Option<String>,
     /// Its first axis: "axis 0 of `image`".
     pub place: String,
@@ -81,7 +81,7 @@ impl Naming {
         }
     }
 
-    /// The name of the dim itself.
+    /// The name of the dim, without its path.
     fn last(&self) -> String {
         self.path().segments.last().map_or_else(String::new, |segment| segment.ident.to_string())
     }
@@ -207,8 +207,9 @@ impl Resolver<'_> {
         }
     }
 
-    /// Applies the user's sizes to axes whose size the model leaves open. Axes with the same
-    /// *dim_param* have one size, whichever of them has the denotation.
+    /// Finds the user's size for each *dim_param*. The size applies to all axes with that
+    /// *dim_param*, even if only one of them has the denotation that the user wrote. Reports sizes
+    /// that apply to no axis.
     fn free_sizes(&mut self, model: &Model) {
         let tensors = || model.inputs.iter().chain(&model.outputs);
         for given in &self.call.sizes {
@@ -304,7 +305,7 @@ impl Resolver<'_> {
                 name = names::field(&format!("{} {count}", tensor.name), span);
                 count += 1;
                 if count > tensors.len() + 2 {
-                    // Truncated names may only differ in the part that was cut off.
+                    // Truncated names may differ only in the part that was cut off.
                     name = Ident::new(&format!("_{}", taken.len()), span);
                 }
             }
@@ -433,7 +434,7 @@ fn given(axis: &AxisRequest) -> Option<Naming> {
     }
 }
 
-/// An example of the syntax that names an axis: `x: [A, _]`.
+/// An example of the syntax that names an axis: `x: [Other, _]`.
 fn example(tensor: &OnnxTensor, axes: &[OnnxAxis], named: usize) -> String {
     let names: Vec<&str> = (0..axes.len()).map(|at| if at == named { "Other" } else { "_" }).collect();
     format!("{}: [{}]", names::field(&tensor.name, Span::call_site()), names.join(", "))

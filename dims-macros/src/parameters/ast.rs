@@ -69,17 +69,20 @@ fn borrowed(ty: &Type) -> Option<&'static str> {
 }
 
 fn kind(field: &Field) -> Result<FieldKind> {
-    let mut kind = FieldKind::Learned;
+    let mut kind = None;
     for attr in field.attrs.iter().filter(|attr| attr.path().is_ident("parameters")) {
         let mut is_empty = true;
         attr.parse_nested_meta(|meta| {
             is_empty = false;
-            kind = match meta.path.get_ident() {
+            let own = match meta.path.get_ident() {
                 Some(word) if word == "constant" => FieldKind::Constant,
                 Some(word) if word == "state" => FieldKind::State,
                 _ => return Err(meta.error("expected `constant` or `state`")),
             };
-            Ok(())
+            match kind.replace(own) {
+                Some(_) => Err(meta.error("a field is either `constant` or `state`: remove one of them")),
+                None => Ok(()),
+            }
         })?;
         if is_empty {
             return Err(Error::new(
@@ -88,5 +91,5 @@ fn kind(field: &Field) -> Result<FieldKind> {
             ));
         }
     }
-    Ok(kind)
+    Ok(kind.unwrap_or(FieldKind::Learned))
 }

@@ -1,4 +1,5 @@
-//! Writes the `Parameters` impl.
+//! Writes the impl of `DerivedParameters`, which implies `Parameters`, and the impls of related
+//! traits.
 
 use super::ast::{FieldKind, ParameterField, parts};
 use crate::fields::{at, bounds, name};
@@ -6,7 +7,8 @@ use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{DeriveInput, Generics, Result, parse_quote};
 
-/// Writes the impl. It visits each field, or clones it if it is constant.
+/// Writes the impls. They visit each learned field, and state if the visitor asks for it. `walk`
+/// clones all other fields.
 pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
     match parts(input) {
         Ok(parts) => Ok(implementation(input, &parts)),
@@ -58,7 +60,7 @@ fn implementation(input: &DeriveInput, parts: &[ParameterField]) -> TokenStream 
 }
 
 /// The impls of `DerivedParameters` and of the traits of `grad::lent` and `program`. The generic
-/// parameters of the methods have long names, to avoid those of the struct.
+/// parameters of the methods have long names, so that they do not clash with those of the struct.
 fn implemented(
     input: &DeriveInput,
     generics: &Generics,
@@ -130,7 +132,7 @@ fn implemented(
                     parts: &[#tensors],
                 };
 
-            #[allow(unused_variables)] // of a struct without parameters
+            #[allow(unused_variables)] // A struct without parameters may not use them.
             fn walk<const PARAMETERS_OF: usize, ParametersWalk: ::typed_dims::__private::grad::parameters::Walk<PARAMETERS_OF>>(
                 of: [&Self; PARAMETERS_OF],
                 path: &mut ::typed_dims::__private::grad::parameters::Path,
@@ -139,7 +141,7 @@ fn implemented(
                 #walk
             }
 
-            #[allow(unused_mut, unused_variables)] // of a struct without parameters
+            #[allow(unused_mut, unused_variables)] // A struct without parameters may not use them.
             fn visit<
                 const PARAMETERS_CHANGED: usize,
                 const PARAMETERS_READ: usize,
@@ -169,9 +171,10 @@ fn value(ParameterField { member, ty, kind }: &ParameterField) -> TokenStream {
         FieldKind::State => quote_spanned! {at(ty)=>
             if <ParametersWalk as ::typed_dims::__private::grad::parameters::Walk<PARAMETERS_OF>>::STATE { #walked } else { #clone }
         },
-        // Both traits have a method `tell`. rustc picks the first whose bounds hold, so recorded
-        // functions compare numbers and other plain values, and ignore all other types.
         FieldKind::Constant if borrows(ty.to_token_stream()) => clone,
+        // Both of the imported traits have a method `tell`. rustc picks the first whose bounds
+        // hold, so recorded functions compare constants that are numbers or other plain values, and
+        // ignore all others.
         FieldKind::Constant => quote_spanned! {at(ty)=> {
             #[allow(unused_imports)] // Only one of them is used.
             use ::typed_dims::__private::grad::parameters::{ComparedSetting as _, OtherSetting as _};
@@ -190,7 +193,7 @@ fn names(ty: TokenStream, ident: &Ident) -> bool {
     })
 }
 
-/// Whether a type names a lifetime, or is a reference.
+/// Whether a type names a lifetime, or contains a reference.
 fn borrows(ty: TokenStream) -> bool {
     ty.into_iter().any(|token| match token {
         TokenTree::Punct(punct) => matches!(punct.as_char(), '&' | '\''),

@@ -1,4 +1,4 @@
-//! `#[derive(Parameters)]`: finds the fields of a struct that have trainable tensors.
+//! `#[derive(Parameters)]`: names and visits the tensors in the fields of a struct.
 
 mod ast;
 mod expand;

@@ -4,7 +4,7 @@ use super::errors::Errors;
 use super::parse::{Array, Axis, AxisKind};
 use super::words::{Place, Words};
 
-/// One axis of an array, like `Slot` of the core.
+/// One axis of an array, or `...`, like `Slot` of the core.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Slot {
     Rest,
@@ -13,7 +13,7 @@ pub enum Slot {
     Sum(Vec<Vec<Term>>),
 }
 
-/// A single axis within a group.
+/// A single axis, or `...`, within a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Term {
     Rest,
@@ -39,7 +39,7 @@ impl Slot {
 
 /// An axis of the pattern.
 pub struct PatternAxis {
-    /// The name, or the number as text.
+    /// The axis as written: a name, a number, `_` or `*`.
     pub name: String,
     /// The size, if the axis is a number. `usize::MAX` for `_` and `*`.
     pub number: Option<usize>,
@@ -68,7 +68,7 @@ impl Table {
         self.entries.len() - 1
     }
 
-    /// The names of the axes that are not numbers.
+    /// The names of the axes that have one.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().filter(|entry| entry.number.is_none()).map(|entry| &entry.name[..])
     }
@@ -105,8 +105,8 @@ impl Rules {
 /// An array whose axes are numbered.
 pub struct Numbered {
     pub slots: Vec<Slot>,
-    /// The place of each axis, and of each term of a group, with the index of the axis. `None` for
-    /// `...`.
+    /// The place of each single axis and each `...`, in a group or not, with the index of the axis,
+    /// or `None` for `...`.
     pub places: Vec<(Option<usize>, Place)>,
     pub place: Place,
 }
@@ -117,7 +117,7 @@ impl Numbered {
         self.slots.contains(&Slot::Rest)
     }
 
-    /// The number of axes without `...`.
+    /// The number of axes, not counting `...`.
     pub fn count(&self) -> usize {
         self.slots.iter().filter(|slot| **slot != Slot::Rest).count()
     }
@@ -230,7 +230,7 @@ impl Numberer<'_> {
         self.places.push((None, place.clone()));
     }
 
-    /// A single axis, or `None` for `1`.
+    /// A single axis. `None` for `1`, and for `0`, which is an error.
     fn term(&mut self, axis: &Axis) -> Option<Term> {
         let place = &axis.place;
         let number = match &axis.kind {
@@ -272,9 +272,10 @@ impl Numberer<'_> {
     }
 }
 
-/// Finds the known sizes. The size of an axis is known if the axis is a number or is not part of a
-/// group, if the call gives its size, or if it has the only unknown size in a group. A group with
-/// more unknown sizes is an error. Returns whether the size of each axis is known.
+/// Finds the known sizes. The size of an axis is known if the axis is a number, if it is a whole
+/// axis of an operand, if the call gives its size, or if it has the only unknown size in a group of
+/// an operand. A group with more unknown sizes is an error. Returns whether the size of each axis
+/// is known.
 pub fn solvable(
     inputs: &[Numbered],
     given: &[(usize, syn::Expr)],
@@ -313,12 +314,16 @@ pub fn solvable(
         let unknown = unknown(&terms, &known);
         let Some(&last) = unknown.last() else { continue };
         let names: Vec<String> = unknown.iter().map(|&axis| table.entries[axis].name.clone()).collect();
-        let mut distinct = names.clone();
-        distinct.dedup();
+        let mut distinct: Vec<String> = Vec::new();
+        for name in &names {
+            if !distinct.contains(name) {
+                distinct.push(name.clone());
+            }
+        }
         let place = input.places.iter().find(|(own, _)| *own == Some(last)).map(|(_, place)| place);
         let what = if distinct.len() == 1 {
             format!(
-                "the size of `{0}` cannot be inferred, because `{0}` occurs twice in a group: give it, `{0} = 2`",
+                "the size of `{0}` cannot be inferred, because `{0}` occurs twice within one axis: give it, `{0} = 2`",
                 names[0]
             )
         } else {

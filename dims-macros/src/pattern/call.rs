@@ -35,7 +35,7 @@ pub struct Call {
     pub sizes: Vec<Size>,
 }
 
-/// The order of the arguments of a macro.
+/// The arguments that a macro takes.
 #[derive(Clone, Copy)]
 pub struct Form {
     /// The name of the macro, for messages.
@@ -44,7 +44,7 @@ pub struct Form {
     pub example: &'static str,
     /// Whether a reduction follows the pattern.
     pub op: bool,
-    /// The number of operands, or `None` if it is the number of arrays in the pattern.
+    /// The number of operands, or `None` if it is the number of arrays on the left of the pattern.
     pub operands: Option<usize>,
 }
 
@@ -123,7 +123,7 @@ fn count_operands(input: ParseStream<'_>) -> Option<usize> {
     Some(1)
 }
 
-/// A pattern of tokens, up to the end or to a size.
+/// A pattern of tokens, and a reduction if the macro takes one, up to the end or to a size.
 fn bare(input: ParseStream<'_>, form: &Form, errors: &mut Errors) -> Result<(Words, Option<Option<Op>>)> {
     let mut tokens: Vec<TokenTree> = Vec::new();
     while !input.is_empty() && !size_follows(input) {
@@ -251,7 +251,7 @@ fn sizes_of_dims(words: &Words, sizes: &mut Vec<Size>) {
     }
 }
 
-/// Whether a size follows.
+/// Whether a size follows, `h = 2`, after its comma.
 pub fn size_name_follows(input: ParseStream<'_>) -> bool {
     let fork = input.fork();
     fork.call(Ident::parse_any).is_ok() && fork.peek(Token![=]) && !fork.peek(Token![==])

@@ -1,4 +1,4 @@
-//! All errors of one call, each with the span of its word.
+//! The errors of one call, each with its span.
 
 use super::words::{Place, Words};
 use proc_macro2::{Span, TokenStream};
@@ -49,7 +49,7 @@ impl Errors {
         self.list.push((place.span, message));
     }
 
-    /// Adds an error at a token outside of the pattern.
+    /// Adds an error at any span.
     pub fn span(&mut self, span: Span, message: impl Into<String>) {
         if self.list.len() < MOST {
             self.list.push((span, message.into()));
@@ -68,7 +68,7 @@ impl Errors {
         self.list.is_empty()
     }
 
-    /// The errors, as an item.
+    /// The errors, as items.
     pub fn items(&self) -> TokenStream {
         let error =
             |(span, message): &(Span, String)| quote_spanned!(*span=> ::core::compile_error!(#message););

@@ -1,4 +1,4 @@
-//! Splits a pattern into words, from tokens, from a string, or from numpy's notation.
+//! Splits a pattern into words, from tokens or from a string, which may be in numpy's notation.
 
 use super::errors::Errors;
 use super::words::{Notation, Place, Word, Words};
@@ -27,12 +27,12 @@ fn read(tokens: TokenStream, notation: Notation, words: &mut Words, errors: &mut
             name = Some(token.span());
         }
         let place = Place { span: token.span(), range: None };
-        // A sign of several characters contains no space.
         let is = |token: &TokenTree, sign: char| matches!(token, TokenTree::Punct(p) if p.as_char() == sign);
         let mut next = |sign: char| match tokens.next_if(|token| is(token, sign)) {
             Some(TokenTree::Punct(punct)) => Some(punct),
             _ => None,
         };
+        // A sign of several characters must not contain a space.
         let joint = |punct: &Punct| punct.spacing() == Spacing::Joint;
         let word = match &token {
             TokenTree::Group(group) => match group.delimiter() {
@@ -278,8 +278,7 @@ const COORDINATES: &str = "brackets contain the number of coordinates: in `yx[p 
 
 const DOTS_IN_A_NAME: &str = "put a space between `...` and the axis next to it";
 
-/// Whether two tokens are adjacent. Always `false` outside of rustc, where tokens have no
-/// positions.
+/// Whether two tokens are adjacent. Always `false` in unit tests, where tokens have no positions.
 fn touch(first: Span, second: Span) -> bool {
     if !proc_macro::is_available() {
         return false;

@@ -6,7 +6,7 @@ use syn::Expr;
 use syn::spanned::Spanned;
 
 /// A reference to an operand. For a bracketed list, except one of only numbers, a list of
-/// references to its elements, which may have different types.
+/// references to its elements, which may have different types. An empty list is an error.
 pub fn reference(operand: &Expr) -> TokenStream {
     let Expr::Array(list) = operand else { return plain_reference(operand) };
     let span = Span::mixed_site().located_at(list.span());
@@ -60,7 +60,7 @@ pub fn plain_reference(operand: &Expr) -> TokenStream {
 }
 
 /// Code that borrows the operands without using them, for calls with errors. Lists are borrowed
-/// element by element, so that their types may differ.
+/// element by element, so that their elements may have different types.
 pub fn looked_at<'e>(operands: impl Iterator<Item = &'e Expr>) -> TokenStream {
     operands
         .map(|operand| match operand {

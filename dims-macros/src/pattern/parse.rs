@@ -54,7 +54,7 @@ pub fn parse(words: &Words, errors: &mut Errors) -> Sides {
     let axis = |word: &Word| matches!(word, Word::Name(_) | Word::Number(_) | Word::Under | Word::Star);
     for (what, most, found) in [
         ("axes", MOST_AXES, count(&axis, MOST_AXES)),
-        ("arrays", MOST_ARRAYS, count(&|word| *word == Word::Comma, MOST_ARRAYS - 1)),
+        ("arrays", MOST_ARRAYS, count(&|word| matches!(word, Word::Comma | Word::Arrow), MOST_ARRAYS - 1)),
     ] {
         let Some(place) = found else { continue };
         errors.at(words, place, format!("a pattern can have at most {most} {what}"));
@@ -202,7 +202,7 @@ impl Reader<'_, '_> {
                     groups.last_mut().expect("there is a group").extend(more);
                 }
                 _ => {
-                    // The groups around it end here too.
+                    // The groups around this one end here, too.
                     let what = match self.open {
                         0 => return groups,
                         1 => "this `(` has no matching `)`".to_owned(),

@@ -1,4 +1,4 @@
-//! Writes the constant for a pattern.
+//! Writes the constant for a pattern, and other parts of expansions.
 
 use super::axes::{Numbered, Slot, Table, Term};
 use super::operand::reference;
@@ -18,7 +18,7 @@ pub fn home() -> TokenStream {
     quote!(::typed_dims::__private::pattern)
 }
 
-/// The greatest rank that has a type.
+/// The greatest rank that has its own type.
 const MOST_RANK: usize = 26;
 
 /// The suffix of the types for a number of axes.
@@ -92,7 +92,8 @@ pub fn given(table: &Table, given: &[(usize, Expr)]) -> TokenStream {
     quote!(&[#(#numbers,)* #(#given),*])
 }
 
-/// A part of a result: the index of its operand, and the groups chosen on both sides.
+/// A part of a result: the index of the operand that it is copied from, and the groups chosen in
+/// the operand and in the result.
 pub struct Piece {
     pub input: usize,
     pub from: Vec<usize>,
@@ -140,7 +141,8 @@ impl ToTokens for Plan<'_> {
 const MOST_LOOPS: usize = 12;
 
 impl Plan<'_> {
-    /// The axes of the result and the summed axes, if the pattern alone determines them.
+    /// The axes of the result and the reduced axes, if the pattern alone determines them and has at
+    /// most `MOST_LOOPS` axes.
     fn loops(&self) -> TokenStream {
         let arrays = || self.inputs.iter().copied().chain([self.output]).flatten();
         let open = |slot: &Slot| matches!(slot, Slot::Sum(_)) || slot.terms().contains(&Term::Rest);
@@ -194,7 +196,7 @@ fn term_list(terms: &[Term]) -> TokenStream {
 }
 
 /// The whole call: the value, or a panic with the text of the error. For the `try_` form, the
-/// result.
+/// `Result`.
 pub fn finish(call: TokenStream, fallible: bool) -> TokenStream {
     if fallible {
         return call;

@@ -29,7 +29,7 @@ pub struct Words {
     pub words: Vec<(Word, Place)>,
     /// The text, if the pattern is a string literal.
     pub text: Option<String>,
-    /// The place for errors about missing words: after the text of a literal, or the last token.
+    /// The place for errors about missing words: the last token, or after the text of a literal.
     pub end: Place,
     /// The axes `$n`, whose size is that of the dim `n` in the surrounding scope.
     pub outer: Vec<Ident>,

@@ -81,7 +81,7 @@ fn result(
         }
         TransformKind::Reduce => {
             let op = valid.op.expect("a call without errors has a reduction");
-            // The user's span, where rustc reports that these elements have no such reduction.
+            // The user's span, where rustc reports an element type without this reduction.
             let place = call.op.as_ref().map_or_else(Span::call_site, |op| op.span);
             let op = Ident::new(op, Span::mixed_site().located_at(place));
             let reduce =

@@ -1,4 +1,4 @@
-//! `rearrange!`, `reduce!` and `repeat!`.
+//! `rearrange!`, `rearrange_view!`, `reduce!` and `repeat!`.
 
 mod expand;
 mod pieces;
@@ -20,7 +20,7 @@ pub enum TransformKind {
 }
 
 impl TransformKind {
-    /// The name and argument order of the macro.
+    /// The name and the arguments of the macro.
     fn form(self) -> Form {
         let (name, example) = match self {
             TransformKind::Rearrange => ("rearrange", "rearrange!(x, h w c -> c h w)"),

@@ -64,9 +64,10 @@ pub fn find(
     if errors.is_empty()
         && let Some(lost) = used.iter().position(|used| !used)
     {
-        let names = list(&shown(&sources[lost], table));
+        let names = shown(&sources[lost], table);
+        let what = if names.is_empty() { "no axes".into() } else { format!("the axes {}", list(&names)) };
         let place = &inputs[sources[lost].array].place;
-        errors.at(words, place, format!("the part with the axes {names} is in no result"));
+        errors.at(words, place, format!("the part with {what} is in no result"));
     }
     parts
 }

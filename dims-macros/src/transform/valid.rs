@@ -187,8 +187,8 @@ pub fn check(call: &Call, kind: TransformKind, errors: &mut Errors) -> ValidTran
     ValidTransform { table, inputs, outputs, pieces, given, op }
 }
 
-/// Checks that a closure takes a slice. Only a declared type of its parameter can be checked here;
-/// rustc checks the rest.
+/// Checks that a closure has one parameter, a slice. The type can be checked here only if it is
+/// declared; rustc checks the rest.
 fn takes_a_slice(closure: &ExprClosure, errors: &mut Errors) {
     const EXAMPLE: &str = "takes the elements along the reduced axes as a slice, `|part: &[f64]| part[0]`";
     let [Pat::Type(parameter)] = closure.inputs.iter().collect::<Vec<_>>()[..] else {

@@ -1,4 +1,4 @@
-//! Walks a graph: nodes in their order, values by their names.
+//! Walks a graph: visits its nodes in order, and finds their inputs by name.
 
 use super::node::{Call, Results, axis};
 use super::report::{BrokenNode, DenotationMismatch, DenotationReport, DenotedOutput, WrongAxis};
@@ -13,9 +13,9 @@ type Values<'a> = HashMap<&'a str, Value>;
 /// A walk and its findings so far.
 pub struct Walk<'a> {
     pub report: DenotationReport,
-    /// The values of each graph that is being walked, from the outermost on.
+    /// The values of each graph that is being walked, the outermost first.
     scopes: Vec<Values<'a>>,
-    /// The model's declarations of values.
+    /// The model's declarations of values, for each of these graphs.
     declared: Vec<Values<'a>>,
     /// Whether `Scan` has version 8, with its own batch axis. This version is not supported.
     is_scan_batched: bool,
@@ -53,7 +53,7 @@ impl<'a> Walk<'a> {
             values.insert(&weight.name, Value::constant(weight));
         }
         for info in &graph.value_info {
-            // The model's declaration of a weight.
+            // The model may declare a weight, too.
             if let Some(value) = values.get_mut(info.name.as_str()) {
                 *value = filled(std::mem::take(value), &Value::declared(info));
             }
@@ -157,7 +157,7 @@ impl<'a> Walk<'a> {
             found: names(axes),
             expected: names(said),
         });
-        // A meaning that the two do not agree on is dropped.
+        // Where the result and its declaration do not agree, the meaning is dropped.
         let quiet = axes.iter().zip(said.iter()).map(|(axis, said)| {
             let agree = agree(&axis.meaning, &said.meaning);
             let meaning = axis.meaning.clone().or_else(|| said.meaning.clone()).filter(|_| agree);
@@ -248,7 +248,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The axes whose meaning differs from the declared one.
+/// The axes whose meaning does not agree with the declared one.
 fn differing_meanings(axes: &[Axis], said: &[Axis]) -> Vec<WrongAxis> {
     let wrong = |(at, (axis, said)): (usize, (&Axis, &Axis))| match (&axis.meaning, &said.meaning) {
         (Some(found), Some(expected)) if !agree(&axis.meaning, &said.meaning) => Some(WrongAxis {

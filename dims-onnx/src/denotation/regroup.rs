@@ -25,12 +25,12 @@ pub enum Wanted {
     Size(Size),
 }
 
-/// The axes of the result and their sizes.
+/// The origin and the size of each axis of the result.
 ///
 /// # Errors
 ///
-/// Returns an error if a copied axis does not exist, or if all sizes are known, none is 0, and the
-/// numbers of elements differ.
+/// Returns an error if a copied axis does not exist, or if no size is 0, all sizes between the
+/// leading and trailing axes that stay are known, and their products differ.
 pub fn regroup(axes: &[Size], wanted: &[Wanted]) -> Result<Vec<(From, Size)>, String> {
     let mut out = Vec::new();
     for (at, wanted) in wanted.iter().enumerate() {
@@ -82,7 +82,8 @@ pub fn regroup(axes: &[Size], wanted: &[Wanted]) -> Result<Vec<(From, Size)>, St
                 assign(&mut out, axes, &ins[from], &outs[to]);
             }
         }
-        // Some sizes are unknown: matching runs are removed from the end, and the rest is one run.
+        // Some sizes are unknown or 0: matching runs are removed from the end, and the rest is one
+        // run.
         _ => {
             let known = |size: &Size| if let Size::Fixed(size @ 1..) = size { Some(*size) } else { None };
             let ins_known: Vec<Option<i64>> = ins.iter().map(|&at| known(&axes[at])).collect();

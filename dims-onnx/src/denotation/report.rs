@@ -9,7 +9,7 @@ use std::fmt;
 pub struct DenotationReport {
     /// Inputs and results with axes of unexpected meaning, in the order of the nodes.
     pub mismatches: Vec<DenotationMismatch>,
-    /// Nodes whose attributes and inputs are inconsistent.
+    /// Nodes whose attributes, inputs and declared results are inconsistent.
     pub broken: Vec<BrokenNode>,
     /// Operators through which denotations are not propagated, with the number of nodes of each.
     pub opaque: BTreeMap<String, usize>,
@@ -124,7 +124,7 @@ impl fmt::Display for DenotationMismatch {
     }
 }
 
-/// A node that cannot be computed: its attributes and its inputs are inconsistent.
+/// A node whose attributes, inputs and declared results are inconsistent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BrokenNode {
     /// The name of the node, or its number among all nodes, `#3`.

@@ -85,7 +85,7 @@ impl Axis {
     }
 }
 
-/// Whether two axes can have the same meaning.
+/// Whether the meanings of two axes agree: they are equal, both are channels, or one is unknown.
 pub fn agree(a: &Meaning, b: &Meaning) -> bool {
     match (a.as_deref(), b.as_deref()) {
         (Some(a), Some(b)) => a == b || (is_channel(a) && is_channel(b)),
@@ -117,7 +117,7 @@ pub struct Value {
     /// The axes, if their number is known. They are shared, because most operators pass them on
     /// unchanged.
     pub axes: Option<Rc<[Axis]>>,
-    /// The elements, if they are a single integer or a short list.
+    /// The elements, if they are a single integer or a short list of integers.
     pub integers: Option<Rc<[Size]>>,
 }
 
@@ -142,8 +142,8 @@ impl Value {
         Value { axes: Some([].into()), integers: Some([integer].into()) }
     }
 
-    /// The elements of a list, some of which may be unknown; `None` if their number is unknown or
-    /// too large.
+    /// The elements of a list or of a single integer, some of which may be unknown; `None` if their
+    /// number is unknown or too large.
     pub fn elements(&self) -> Option<Rc<[Size]>> {
         match (&self.integers, self.axes.as_deref()) {
             (Some(integers), _) => Some(integers.clone()),

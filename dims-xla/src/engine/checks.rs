@@ -1,5 +1,6 @@
-//! The checks of calls. A call does not wait for them: their outcome is read with a result, or when
-//! a result depends on too many unread checks.
+//! The checks of a call, such as that indices are in range. The call does not wait for them: their
+//! outcome is read with a result, or when a later result depends on too many calls with unread
+//! checks.
 
 use crate::error::XlaError;
 use crate::pjrt::DeviceBuffer;
@@ -43,7 +44,8 @@ pub(super) struct Dependence {
 }
 
 impl Dependence {
-    /// Waits for the call, and returns an error if a check failed.
+    /// Waits for the call, and returns an error if a check failed. For state that the call leaves
+    /// unchanged, a failure that was already reported is no error.
     pub(super) fn check(&self) -> Result<(), XlaError> {
         let Some(Check { what, operation, origin }) = self.call.outcome()? else { return Ok(()) };
         if self.call.is_reported.swap(true, Ordering::Relaxed) && self.is_kept {
@@ -52,12 +54,12 @@ impl Dependence {
         Err(XlaError::Check { what, operation, origin })
     }
 
-    /// Whether no failure remains to be reported.
+    /// Whether it is known, without waiting, that no failure remains to be reported.
     pub(super) fn is_settled(&self) -> bool {
         self.call.is_known_right() || self.is_kept && self.call.is_reported.load(Ordering::Relaxed)
     }
 }
 
-/// The maximum number of unchecked calls that a value may depend on. A further call waits for the
-/// oldest of them before it returns.
+/// The maximum number of calls with unread checks that a value may depend on. A further call waits
+/// for the oldest of them before it returns.
 pub(super) const UNCHECKED: usize = 64;

@@ -13,7 +13,8 @@ use std::fmt;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// A row for each kind of collective and each set of mesh axes.
+    /// A row for each kind of collective along each set of mesh axes. Rows without bytes are left
+    /// out.
     pub rows: Vec<ComparedCollectives>,
 }
 
@@ -23,7 +24,8 @@ pub struct Comparison {
 pub struct ComparedCollectives {
     /// The kind as HLO names it, such as `all-reduce`.
     pub kind: String,
-    /// The axes of the mesh. `None` if the groups of devices do not run along axes.
+    /// The axes of the mesh. `None` if the groups of devices do not run along axes, or are not
+    /// known.
     pub axes: Option<Vec<&'static str>>,
     /// The bytes on each device, as planned.
     pub planned: usize,
@@ -38,7 +40,7 @@ pub struct ComparedCollectives {
 
 impl ComparedCollectives {
     /// Whether XLA sends the planned bytes. An all-reduce in place of a reduce-scatter counts as
-    /// planned, because XLA does that on CPUs.
+    /// planned, because XLA makes this replacement on CPUs.
     #[must_use]
     pub fn is_as_planned(&self) -> bool {
         self.planned == self.found + self.as_all_reduce
@@ -59,7 +61,8 @@ impl Comparison {
             }
             let bytes: usize = own.outputs.iter().map(bytes_of).sum();
             let parts = match own.kind.as_str() {
-                "reduce-scatter" => own.groups.first().map_or(1, Vec::len),
+                // Without groups, all devices are one group.
+                "reduce-scatter" => own.groups.first().map_or(mesh.devices(), Vec::len),
                 _ => 1,
             };
             rows.entry((own.kind.clone(), axes)).or_default()[1] += bytes * parts;
@@ -95,13 +98,13 @@ impl Comparison {
         }
     }
 
-    /// Whether XLA sends the planned bytes.
+    /// Whether all rows are as planned.
     #[must_use]
     pub fn is_as_planned(&self) -> bool {
         self.rows.iter().all(ComparedCollectives::is_as_planned)
     }
 
-    /// The rows that differ.
+    /// The rows that differ from the plan.
     pub fn differences(&self) -> impl Iterator<Item = &ComparedCollectives> {
         self.rows.iter().filter(|own| !own.is_as_planned())
     }

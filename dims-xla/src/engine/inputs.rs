@@ -102,8 +102,9 @@ impl Given<'_> {
     }
 }
 
-/// The inputs of a call. Where the recorded function takes values, they are on devices and are
-/// moved. Where it takes references, they are on devices or on the host and are borrowed.
+/// The inputs of a call: one, or a tuple of up to twelve. An input that the recorded function takes by
+/// value is on devices, and is moved. An input that the function takes by reference is on devices
+/// or on the host, and is borrowed.
 #[diagnostic::on_unimplemented(
     message = "a compiled program cannot take `{Self}` where its function takes `{In}`",
     label = "expected a value on devices or on the host: moved where the function takes a value, a reference where it takes one"
@@ -168,3 +169,9 @@ tuples!(A X 0 B Y 1 C Z 2);
 tuples!(A X 0 B Y 1 C Z 2 D W 3);
 tuples!(A X 0 B Y 1 C Z 2 D W 3 E V 4);
 tuples!(A X 0 B Y 1 C Z 2 D W 3 E V 4 F U 5);
+tuples!(A X 0 B Y 1 C Z 2 D W 3 E V 4 F U 5 G T 6);
+tuples!(A X 0 B Y 1 C Z 2 D W 3 E V 4 F U 5 G T 6 H S 7);
+tuples!(A X 0 B Y 1 C Z 2 D W 3 E V 4 F U 5 G T 6 H S 7 I R 8);
+tuples!(A X 0 B Y 1 C Z 2 D W 3 E V 4 F U 5 G T 6 H S 7 I R 8 J Q 9);
+tuples!(A X 0 B Y 1 C Z 2 D W 3 E V 4 F U 5 G T 6 H S 7 I R 8 J Q 9 K P 10);
+tuples!(A X 0 B Y 1 C Z 2 D W 3 E V 4 F U 5 G T 6 H S 7 I R 8 J Q 9 K P 10 L O 11);

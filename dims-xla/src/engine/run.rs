@@ -33,7 +33,7 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// The defaults: exact products, attention as operations, no flags, no cache.
+    /// The defaults: exact products, attention as products and a softmax, no flags, no cache.
     #[must_use]
     pub fn new() -> Self {
         RunOptions::default()
@@ -46,7 +46,8 @@ impl RunOptions {
         self
     }
 
-    /// The kernel of attention: [operations](AttentionKernel::Operations) by default.
+    /// The implementation of attention: [products and a softmax](AttentionKernel::Operations) by
+    /// default.
     #[must_use]
     pub fn attention(mut self, attention: AttentionKernel) -> Self {
         self.attention = attention;
@@ -73,8 +74,9 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// Returns an error if a step cannot be expressed in StableHLO; the error has the location of
-    /// the step. Also returns an error if a step calls a user-defined function, if dims are
+    /// Returns an error if a step cannot be expressed in StableHLO; the error names the operation
+    /// and, if known, its location. Also returns an error if a step calls a user-defined function,
+    /// if a captured tensor has elements of a type that programs do not support, if dims are
     /// dynamic, or if XLA reports an error.
     pub fn compile<In, Out>(&self, program: &Program<In, Out>) -> Result<Run<In, Out>, XlaError>
     where
@@ -88,7 +90,8 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// See [`compile`](Pjrt::compile).
+    /// See [`compile`](Pjrt::compile). Also returns an error if the folder of the cache cannot be
+    /// created.
     pub fn compile_with<In, Out>(
         &self,
         program: &Program<In, Out>,
@@ -101,14 +104,14 @@ impl Pjrt {
         self.compiled(program, None, options)
     }
 
-    /// Compiles a program for the devices of a mesh. [`put_sharded`](Pjrt::put_sharded) or the call
-    /// copies inputs to them.
+    /// Compiles a program for the devices of a mesh. [`put_sharded`](Pjrt::put_sharded) or
+    /// [`call`](Run::call) copies inputs to them.
     ///
     /// # Errors
     ///
     /// See [`compile`](Pjrt::compile). Also returns an error if two dims of a value are split along
     /// one axis of the mesh, if the number of devices along an axis does not divide the size of a
-    /// dim that it splits, or if the client has fewer devices than the mesh.
+    /// dim that is split along that axis, or if the client has fewer devices than the mesh.
     pub fn compile_sharded<In, Out, R>(
         &self,
         program: &Program<In, Out>,
@@ -126,7 +129,8 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// See [`compile_sharded`](Pjrt::compile_sharded).
+    /// See [`compile_sharded`](Pjrt::compile_sharded). Also returns an error if the folder of the
+    /// cache cannot be created.
     pub fn compile_sharded_with<In, Out, R>(
         &self,
         program: &Program<In, Out>,
@@ -238,7 +242,7 @@ impl<In, Out> Run<In, Out> {
         &self.module.text
     }
 
-    /// The compiled program.
+    /// The executable that XLA has compiled.
     #[must_use]
     pub fn executable(&self) -> &Executable {
         &self.executable
@@ -254,7 +258,8 @@ impl<In, Out> Run<In, Out> {
     }
 
     /// Compares a plan of communication with XLA's optimized program: the bytes of each kind of
-    /// collective along each axis of the mesh. XLA may combine several collectives into one.
+    /// collective along each set of mesh axes. The bytes are summed, because XLA may combine
+    /// several collectives into one.
     ///
     /// ```no_run
     /// # use typed_dims::prelude::*;
@@ -289,14 +294,17 @@ where
     /// that the function takes by value must be on devices. They are moved into the call, which may
     /// write results into their memory.
     ///
-    /// Returns without waiting for the devices, except on a mesh of virtual CPU devices. If a
-    /// result depends on more than 64 calls whose checks have not been read, the call waits for the
-    /// oldest of them. A tuple of results is returned as a tuple of values.
+    /// Returns without waiting for the devices, except on a mesh of virtual CPU devices. Checks,
+    /// for example that indices are in range, are read with the results. If a result depends on
+    /// more than 64 calls whose checks have not been read, the call waits for the oldest of them.
+    ///
+    /// A tuple of results is returned as a tuple of [`OnDevice`] values.
     ///
     /// # Errors
     ///
-    /// Returns an error if inputs have other types, sizes, settings or splits than the program, or
-    /// if XLA reports one, for example because a device has too little memory.
+    /// Returns an error if inputs belong to another client, or have other types, sizes, settings or
+    /// splits than the program, or more or fewer tensors. Also returns an error if XLA reports one,
+    /// for example because a device has too little memory.
     pub fn call(&self, inputs: impl DeviceInputs<In>) -> Result<EngineParts<Out, DeviceParts>, XlaError> {
         let mut given = Given {
             pjrt: &self.pjrt,
@@ -324,7 +332,7 @@ where
             return Err(XlaError::unexpected(
                 "PJRT_LoadedExecutable_Execute",
                 format!("at least {expected}"),
-                format!("{} of the outputs of a device", list.len()),
+                format!("{} outputs for a device", list.len()),
             ));
         }
         drop(arguments);
@@ -363,7 +371,8 @@ where
         for own in pending.iter().take(excess) {
             own.call.outcome()?;
         }
-        // Of the known calls, only the first that failed is kept.
+        // Drops the calls whose checks are known to have passed. Of the calls that were just read,
+        // keeps only the first that failed.
         let (mut at, mut has_failed) = (0, false);
         pending.retain(|own| {
             at += 1;

@@ -142,8 +142,8 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// Returns an error if elements have a type that programs do not support, or if the device has
-    /// too little memory.
+    /// Returns an error if elements have a type that programs do not support, if a tensor belongs
+    /// to a gradient or to a function that is being recorded, or if memory runs out.
     pub fn put<P: Parameters>(&self, value: &P) -> Result<OnDevice<P>, XlaError> {
         self.put_parts(value, &Mesh::default(), &mut |tensor| Ok(vec![None; tensor.axes.len()]))
     }
@@ -154,7 +154,7 @@ impl Pjrt {
     ///
     /// See [`put`](Pjrt::put). Also returns an error if two dims of a tensor are split along one
     /// axis of the mesh, if the number of devices along an axis does not divide the size of a dim
-    /// that it splits, or if the client has fewer devices than the mesh.
+    /// that is split along that axis, or if the client has fewer devices than the mesh.
     pub fn put_sharded<P: Parameters, R: ShardRules>(
         &self,
         value: &P,

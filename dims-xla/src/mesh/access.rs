@@ -1,4 +1,5 @@
-//! How the loops of a step run through the axes of a value.
+//! How the loops of a step run through the axes of a value. A place says which element a step reads
+//! or writes at each position of its loops.
 
 use super::sharding::DimAxis;
 use typed_dims::program::engine::EngineProgram;
@@ -28,9 +29,10 @@ impl Piece {
 /// How a place runs through an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum AxisUse {
-    /// A loop runs through the whole axis, from the first position to the last.
+    /// The loop with this number runs through the whole axis, from the first position to the last.
     Whole(usize),
-    /// Any other access: a part of the axis, a window, looked-up positions, or another order.
+    /// Any other access: a part of the axis, a window, looked-up positions, or another order. Also
+    /// any access to an axis of size 1.
     Other,
 }
 

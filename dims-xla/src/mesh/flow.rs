@@ -24,7 +24,7 @@ use typed_dims_kernels::trace::saved::{SavedRule, SavedWork};
 pub enum CollectiveKind {
     /// Each device gets the sum or another reduction of all devices' values.
     AllReduce,
-    /// Each device gets a part of the sum.
+    /// Each device gets a part of the sum or other reduction of all devices' values.
     ReduceScatter,
     /// Each device gets the parts of all devices.
     AllGather,
@@ -94,7 +94,8 @@ pub(super) struct Tracer<'p> {
 }
 
 impl Flow {
-    /// Follows a program whose steps run [along axes](super::shapes::along_axes).
+    /// The splits and transfers of a program that [`along_axes`](super::shapes::along_axes) has
+    /// rewritten.
     pub(crate) fn of(program: &EngineProgram, placement: &Placement) -> Result<Flow, XlaError> {
         let mut tracer = Tracer {
             program,
@@ -218,8 +219,8 @@ impl<'p> Tracer<'p> {
         (piece, job.uses_of(operand, &self.values[operand.value].pieces[piece], self.program))
     }
 
-    /// Finds the steps whose results are stored like state: state itself, and values from which
-    /// only state is computed, element by element.
+    /// Finds the steps whose results are stored in their split at rest: state itself, and values
+    /// from which only state is computed, element by element.
     fn at_rest(&mut self, jobs: &[Option<Vec<Job<'_>>>]) {
         let rest: Vec<Vec<Split>> = self
             .values
@@ -281,7 +282,8 @@ impl<'p> Tracer<'p> {
     }
 
     /// The split that a result requires of a piece of its value, if the result starts at the
-    /// piece's first element and each axis of the result is a whole axis of the piece.
+    /// piece's first element and each axis of the result that is longer than 1 is a whole axis of
+    /// the piece.
     pub(super) fn result_split(&self, result: usize, value: usize, piece: usize) -> Option<Split> {
         let own = &self.program.results[result];
         let piece = &self.values[value].pieces[piece];
@@ -364,7 +366,7 @@ impl<'p> Tracer<'p> {
                     match loops.iter().position(|own| *own == Some(mesh_axis)) {
                         None => loops[axis] = Some(mesh_axis),
                         // The mesh axis splits a loop of the result, but no operand is split along
-                        // that loop. Split the sum instead, and the result after the sum.
+                        // that loop. Split the summed loop instead, and the result after the sum.
                         Some(other) if !split_loops(other).contains(&mesh_axis) => {
                             (loops[other], loops[axis]) = (None, Some(mesh_axis));
                             for (piece, axes) in &job.results {
@@ -479,7 +481,7 @@ impl<'p> Tracer<'p> {
     }
 }
 
-/// The values that a step without jobs reads.
+/// The values that a step without jobs reads, except through lookup tables.
 fn operands_of(work: &SavedWork) -> Vec<usize> {
     let fields: Vec<_> = match work {
         SavedWork::Parts(parts) => parts.iter().map(|own| &own.field).collect(),

@@ -7,7 +7,8 @@ use typed_dims_kernels::trace::saved::{
     SavedField, SavedKind, SavedLines, SavedPart, SavedPlace, SavedRule, SavedTable, SavedWork,
 };
 
-/// Fields over common loops, and the results that they are written to.
+/// Fields over common loops, and the results that they are written to. A field computes an element
+/// for each position of its loops.
 pub(crate) struct Job<'p> {
     pub(crate) sizes: &'p [usize],
     pub(crate) operands: Vec<JobOperand<'p>>,
@@ -27,7 +28,7 @@ pub(crate) struct Job<'p> {
     pub(crate) tables: Vec<usize>,
 }
 
-/// A value that a job reads, and its place along the job's loops.
+/// A value that a job reads, and its place along the loops of the job or of an index.
 pub(crate) struct JobOperand<'p> {
     pub(crate) value: usize,
     pub(crate) place: &'p SavedPlace,
@@ -63,7 +64,7 @@ impl<'p> Job<'p> {
         job
     }
 
-    /// Adds the indices of the table that a place reads.
+    /// Adds the lookup table that a place reads, and the operands of its indices.
     fn table(&mut self, program: &'p EngineProgram, place: &'p SavedPlace) {
         let Some(lookup) = &place.table else { return };
         self.tables.push(lookup.number);
@@ -112,7 +113,7 @@ impl<'p> Job<'p> {
         self
     }
 
-    /// How an operand runs through the axes of a value, in loops of the job.
+    /// How an operand runs through the axes of a piece of its value, in loops of the job.
     pub(crate) fn uses_of(
         &self,
         operand: &JobOperand<'_>,
@@ -144,14 +145,14 @@ fn line_sums(own: &SavedLines, backward: bool) -> Option<Vec<DType>> {
         _ => return None,
     };
     if backward {
-        // Whether the line has a nonzero cotangent.
+        // This sum tells whether the line has a nonzero cotangent.
         sums.push(DType::Bool);
     }
     Some(sums)
 }
 
-/// The fewest last axes of a shape that have `len` positions together. `None` if no number of last
-/// axes has.
+/// The fewest last axes of a shape that have `len` positions together. `None` if there are no such
+/// axes.
 pub(crate) fn trailing(sizes: &[usize], len: usize) -> Option<std::ops::Range<usize>> {
     let first = (0..=sizes.len()).rev().find(|&at| sizes[at..].iter().product::<usize>() == len)?;
     Some(first..sizes.len())

@@ -63,7 +63,7 @@ impl Plan {
 }
 
 impl<R: ShardRules> Sharding<R> {
-    /// Plans the communication of the program with this sharding. No plugin is needed.
+    /// Plans the communication of a program with this sharding. No plugin is needed.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -87,8 +87,9 @@ impl<R: ShardRules> Sharding<R> {
     /// # Errors
     ///
     /// Returns an error if two dims of a value are split along one axis of the mesh, if the number
-    /// of devices along an axis does not divide the size of a dim that it splits, if a step calls
-    /// a user-defined function, or if dims are dynamic.
+    /// of devices along an axis does not divide the size of a dim that is split along that axis, if
+    /// a step calls a user-defined function, if a captured tensor has elements of a type that
+    /// programs do not support, or if dims are dynamic.
     pub fn plan<In, Out>(&self, program: &Program<In, Out>) -> Result<Plan, XlaError>
     where
         In: RecordInputs,

@@ -7,8 +7,8 @@ use typed_dims::grad::parameters::TensorSets;
 use typed_dims::types::brand::Brand;
 use typed_dims::types::set::DimKey;
 
-/// The rules that [`Sharding::shard`](super::Sharding::shard) has added, as a type: `()`, or rules
-/// followed by [`Along`].
+/// The rules that [`Sharding::shard`](super::Sharding::shard) has added, as a type: `()`, or a pair
+/// of the earlier rules and [`Along`].
 pub trait ShardRules {
     /// The rules as data.
     #[doc(hidden)]

@@ -9,7 +9,7 @@ use typed_dims_kernels::trace::saved::{
 };
 use typed_dims_kernels::trace::{NodeAxes, NodeAxis};
 
-/// A move of rows with more runs than this is not rewritten.
+/// A move of rows with more runs of evenly spaced rows than this is not rewritten.
 const RUNS: usize = 32;
 
 /// Rewrites the steps of a program.

@@ -52,7 +52,7 @@ struct Rule {
 ///
 /// The message is: "the input has the dims `Row` and `Col`, and both are split along the mesh axis
 /// `Data`: split one of them along another axis, or not at all". For intermediate values, and for
-/// structs that implement `Parameters` by hand, this is a run-time error.
+/// structs that implement `Parameters` by hand, such a conflict is a run-time error.
 pub struct Sharding<R = ()> {
     pub(crate) placement: Placement,
     rules: PhantomData<fn() -> R>,
@@ -100,7 +100,7 @@ impl<R> Sharding<R> {
     ///
     /// # Panics
     ///
-    /// Panics if the mesh does not have the axis, or if the dim is split already.
+    /// Panics if the mesh does not have the axis, or if an earlier `shard` splits the dim.
     #[must_use]
     pub fn shard<D: Brand, A: MeshAxis>(self, _: D, _: A) -> Sharding<(R, Along<D, A>)> {
         Sharding { placement: self.placement.with::<D, A>(false), rules: PhantomData }
@@ -111,7 +111,8 @@ impl<R> Sharding<R> {
     /// the parts. All others gather the dim first, unless [`shard`](Sharding::shard) splits it.
     ///
     /// A tensor that `shard` or an earlier `at_rest` splits along the same axis is not split along
-    /// that axis again. So parameters can be stored along the axis that splits the batch.
+    /// that axis again. So parameters can be stored along the axis that splits the batch. A dim
+    /// that `shard` splits is not split along a second axis.
     ///
     /// # Panics
     ///
@@ -122,7 +123,7 @@ impl<R> Sharding<R> {
     }
 
     /// Removes the rules from the type, so that shardings with different rules have the same type.
-    /// They are then only checked at run time.
+    /// The rules are then only checked at run time.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -232,7 +233,7 @@ impl Placement {
         Ok(split)
     }
 
-    /// The split of a tensor of the inputs or results.
+    /// The split of a tensor. `role` names its value in errors, such as `input`.
     pub(crate) fn split_tensor(
         &self,
         tensor: &EngineTensor,
@@ -247,7 +248,7 @@ impl Placement {
         self.split(&axes, at_rest, &what)
     }
 
-    /// `#sdy.sharding`, closed along all axes.
+    /// The split as a `#sdy.sharding` attribute, closed along all axes.
     pub(crate) fn text(&self, split: &Split) -> String {
         let axes: Vec<String> = split
             .iter()

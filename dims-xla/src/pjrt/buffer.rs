@@ -56,8 +56,8 @@ impl DeviceBuffer {
         self.inner.device()
     }
 
-    /// Whether the array was donated to a program, which has taken its memory. It cannot be used
-    /// afterwards.
+    /// Whether the array was donated to a program, which has taken its memory. A donated array
+    /// cannot be used again.
     #[must_use]
     pub fn is_deleted(&self) -> bool {
         self.inner.is_deleted()
@@ -77,11 +77,16 @@ impl DeviceBuffer {
     ///
     /// # Errors
     ///
-    /// As for [`ready`](Self::ready). Also returns an error if the elements do not fit in memory.
+    /// As for [`ready`](Self::ready). Also returns an error if the elements have more than
+    /// `isize::MAX` bytes.
     pub fn to_host(&self) -> Result<Vec<u8>, XlaError> {
         let bytes = self.element_type().bytes(self.sizes());
         let bytes = bytes.ok_or_else(|| XlaError::arguments(format!("{self:?} is too large for memory")))?;
-        let mut target = vec![0; bytes];
+        let mut target = Vec::new();
+        target
+            .try_reserve_exact(bytes)
+            .map_err(|_| XlaError::arguments(format!("there is no memory for {self:?} on the host")))?;
+        target.resize(bytes, 0);
         self.inner.read(&mut target)?;
         Ok(target)
     }

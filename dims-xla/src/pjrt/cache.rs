@@ -1,7 +1,8 @@
 //! Executables as bytes and files.
 //!
-//! A file contains the key of its executable, so that a hash collision cannot load the wrong
-//! program, and a checksum, so that XLA is never given damaged machine code.
+//! The file of an executable is named after the hash of its key. The file also contains the key, so
+//! that a hash collision cannot load the wrong program, and a checksum, so that XLA is never given
+//! damaged machine code.
 
 use crate::XlaError;
 use std::fs::{self, File};
@@ -13,7 +14,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::UNIX_EPOCH;
 
-/// The key of an executable: its parts, each preceded by its length.
+/// The key of an executable, or of a version of a file: parts, each preceded by its length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Key(Vec<u8>);
 
@@ -177,9 +178,9 @@ pub(super) fn file_state(path: &Path) -> Option<Key> {
     Some(state)
 }
 
-/// [`file_state`] with the time of the last change of the inode. A later process trusts a stored
-/// hash only if this has not changed either. (Within a process it can change without the content:
-/// for example, if the file gets a hard link.)
+/// [`file_state`] with, on Unix, the time of the last change of the inode. A later process trusts a
+/// stored hash only if this time is the same, too. (Within a process, the time is not compared: it
+/// can change without the content, for example if the file gets a hard link.)
 fn file_version(path: &Path) -> Option<Key> {
     let state = file_state(path)?;
     #[cfg(unix)]

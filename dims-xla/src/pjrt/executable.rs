@@ -39,7 +39,7 @@ impl Executable {
         Ok(outputs.pop().unwrap_or_default())
     }
 
-    /// Queues the program. `arguments` and the result have a list for each of its
+    /// Queues the program. `arguments` and the result have a list for each of the program's
     /// [`devices`](Self::devices).
     ///
     /// This method returns at once. The outputs can be passed to other programs before they have
@@ -81,8 +81,9 @@ impl Executable {
         self.inner.devices()
     }
 
-    /// The types of the arguments on one device, if the plugin exposes the program. For a sharded
-    /// program, these are the types of the shards.
+    /// The types of the arguments on one device. For a sharded program, these are the types of the
+    /// shards. `None` unless the plugin exposes the optimized program as HLO and all arguments are
+    /// arrays of an [`ElementType`].
     #[must_use]
     pub fn inputs(&self) -> Option<&[ArrayType]> {
         self.inputs.as_deref()
@@ -159,8 +160,8 @@ impl Executable {
         self.hlo(|hlo| hlo.collectives())
     }
 
-    /// The number of occurrences of each instruction in the optimized program, including fused
-    /// ones. A custom call is listed with its target.
+    /// The number of occurrences of each kind of instruction in the optimized program, including
+    /// fused ones. A custom call is listed with its target.
     ///
     /// # Errors
     ///

@@ -8,14 +8,16 @@
 //! * Handles are owned. [`Client`], [`Buffer`] and [`Event`] each own one pointer that the plugin
 //!   returned and that no other value owns, and [`RawExecutable`] owns two. They destroy each
 //!   pointer once, in `drop`. Devices belong to their client. Pointers do not leave this file.
-//! * Handles do not outlive their client: buffers and executables hold an `Arc` of it. Libraries
-//!   are never unloaded, so the functions of a client outlive it.
+//! * Handles do not outlive their client: buffers and executables hold an `Arc` of it, and events
+//!   are dropped in the method that creates them. Libraries are never unloaded, so the functions of
+//!   a client outlive it.
 //! * Memory that the plugin reads or writes is borrowed for the whole call. If the plugin uses it
-//!   after the call, this file waits for the event that ends the use before the borrow ends.
+//!   after the call, this file waits, before the borrow ends, for the event that marks the end of
+//!   the use.
 //! * Lengths are checked in this file, next to the call that relies on them.
-//! * The contract allows a client to be used from many threads. Calls that consume or free memory
-//!   on the device are nevertheless serialized by a mutex per client, because some plugins have
-//!   data races there.
+//! * The contract allows a client to be used from many threads. Calls that read, consume or free
+//!   memory on the device are nevertheless serialized by a mutex per client, because some plugins
+//!   have data races there.
 
 #![allow(unsafe_code)]
 
@@ -37,7 +39,7 @@ struct Opaque {
 
 type Handle = NonNull<Opaque>;
 
-/// A function of the table, with any arguments.
+/// A function of the plugin's table of functions, with any arguments.
 type Function = unsafe extern "C" fn();
 
 // ----------------------------------------------------------------------------------------------------------------------------
@@ -276,7 +278,8 @@ pub(super) struct Api {
     version: (i32, i32),
     /// The plugin's file, and its state when it was loaded.
     pub(super) file: (PathBuf, Option<Key>),
-    /// The hash of the plugin's file, set when it is first needed. `None` if the file has changed.
+    /// The hash of the plugin's file, set when it is first needed. `None` if the file cannot be
+    /// read or has changed.
     pub(super) file_hash: OnceLock<Option<u128>>,
 }
 
@@ -414,8 +417,8 @@ impl Api {
         };
         let mut code = ErrorGetCode::new();
         code.error = error.as_ptr();
-        // SAFETY: As before. If this function itself returned an error, it would leak: freeing it
-        // could recurse.
+        // SAFETY: As before. If `PJRT_Error_GetCode` itself returned an error, that error would
+        // leak: passing it to this method could recurse.
         unsafe { self.invoke::<_, Raw>(&mut code) };
         let mut destroy = ErrorDestroy::new();
         destroy.error = error.as_ptr();
@@ -678,7 +681,7 @@ impl Client {
         })
     }
 
-    /// Copies elements to a device. Strides are in bytes and not negative. Without them the
+    /// Copies elements to a device. Strides are in bytes and not negative. Without strides, the
     /// elements are in row-major order.
     pub(super) fn upload(
         self: &Arc<Self>,
@@ -719,7 +722,8 @@ impl Client {
         unsafe { self.api.call(&mut arguments)? };
         let done = NonNull::new(arguments.done_with_host_buffer).map(|raw| Event { api: self.api, raw });
         // By the contract, the data is not read after the call. Plugins that break the contract set
-        // this event later. Its error is also the buffer's error, and is reported to readers.
+        // this event after their last read. The event's error is also the buffer's error, and is
+        // reported to readers.
         if let Some(done) = done {
             let _ = done.wait();
         }

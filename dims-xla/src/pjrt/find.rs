@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// The platform of a plugin, from its file name. It decides which options the client takes.
+/// The platform of a plugin, from its file name. The platform decides which options the client
+/// gets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     Cpu,
     Cuda,
     Rocm,
-    /// Another platform, whose client takes none of our options.
+    /// Another platform, whose client gets none of our options.
     Other,
     Unknown,
 }
@@ -40,7 +41,7 @@ impl Kind {
     }
 }
 
-/// The path that the user has set.
+/// The path of a plugin that the user has set in the environment, unless it is empty.
 pub(super) fn from_environment() -> Option<PathBuf> {
     env::var_os("TYPED_DIMS_PJRT_PLUGIN").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
@@ -57,7 +58,7 @@ const PLUGINS: [(&str, &str); 8] = [
     ("cpu", "fastatomstruct_xla_cpu/*cpu*.so"),
 ];
 
-/// The plugins that exist, and all paths that were tried.
+/// The plugins that exist, and the paths where plugins could be, which may contain `*`.
 pub(super) fn candidates(platform: Option<&str>) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let (mut found, mut searched) = (Vec::new(), Vec::new());
     let folders = site_packages();
@@ -142,7 +143,7 @@ fn folders_of(lib: &Path) -> Vec<PathBuf> {
     folders.into_iter().map(|path| path.join("site-packages")).filter(|path| path.is_dir()).collect()
 }
 
-/// The folders of the Python on the `PATH`, which is run once.
+/// The package folders of the Python on the `PATH`. A process asks this Python only once.
 fn python() -> &'static [PathBuf] {
     static FOLDERS: OnceLock<Vec<PathBuf>> = OnceLock::new();
     const SCRIPT: &str = "import sys; print('\\n'.join(p for p in sys.path if p.endswith('-packages')))";
@@ -160,7 +161,7 @@ fn python() -> &'static [PathBuf] {
     })
 }
 
-/// The CUDA libraries next to a plugin, in `nvidia/*/lib`.
+/// The CUDA libraries that a plugin needs, in `nvidia/*/lib` of a folder that contains the plugin.
 ///
 /// The loader would not find them by itself. Other libraries in these folders, such as `libnvblas`,
 /// must not be loaded into a process that does not ask for them.

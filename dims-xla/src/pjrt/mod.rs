@@ -1,12 +1,12 @@
-//! Programs on PJRT plugins: XLA's compilers and runtimes for CPUs, GPUs and TPUs.
+//! Runs programs on PJRT plugins: XLA's compilers and runtimes for CPUs, GPUs and TPUs.
 //!
-//! A plugin is a single shared library. JAX distributes plugins for CUDA, ROCm and TPUs as Python
-//! wheels, which this module loads without Python. [`Pjrt::find`] looks where `pip` installs them,
-//! and [`Pjrt::load`] takes a path.
+//! A plugin is a single shared library. JAX distributes plugins for CUDA, ROCm and TPUs in Python
+//! wheels. This module loads plugins without Python. [`Pjrt::find`] looks where `pip` installs
+//! them, and [`Pjrt::load`] takes a path.
 //!
-//! This is the lower layer. Arrays have an [`ElementType`] and sizes that are known at run time,
-//! and programs are StableHLO text. Mismatches are reported as an [`XlaError`], not as compile
-//! errors.
+//! This module is the crate's lower layer. Arrays have an [`ElementType`] and sizes that are known
+//! at run time, and programs are StableHLO text. Mismatches are reported as an [`XlaError`], not as
+//! compile errors.
 //!
 //! ```no_run
 //! use typed_dims_xla::pjrt::{CompileOptions, ElementType, Pjrt};
@@ -31,11 +31,11 @@
 //!
 //! [`Executable::execute`] queues a program and returns buffers that will hold its results. They
 //! can be passed to other programs at once. [`DeviceBuffer::ready`] and [`DeviceBuffer::to_host`]
-//! wait.
+//! wait for the results.
 //!
-//! If the program's text marks an argument with `tf.aliasing_output`, the argument is *donated*:
-//! the output takes over its memory. The argument is then [deleted](DeviceBuffer::is_deleted), and
-//! using it again is an error.
+//! If the program's text gives an argument the attribute `tf.aliasing_output = n`, the argument is
+//! *donated*: output `n` takes over its memory. The argument is then
+//! [deleted](DeviceBuffer::is_deleted), and using it again is an error.
 //!
 //! # Trust
 //!
@@ -101,8 +101,8 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// Returns an error if the file is not a plugin, has another version of the interface, or finds
-    /// no device.
+    /// Returns an error if the file cannot be loaded as a plugin, if its version of the PJRT
+    /// interface is not supported, or if the plugin finds no device.
     pub fn load(path: impl AsRef<Path>) -> Result<Pjrt, XlaError> {
         Pjrt::load_with(path, PjrtOptions::new())
     }
@@ -147,7 +147,7 @@ impl Pjrt {
             find::Kind::Other => {}
         }
         let client = match ffi::Client::new(api, &client_options) {
-            // The plugin does not know the option, and the caller did not set it.
+            // The plugin may not know the option, which the caller did not set.
             Err(_) if kind == find::Kind::Cpu && options.cpu_devices.is_none() => ffi::Client::new(api, &[])?,
             client => client?,
         };
@@ -170,10 +170,10 @@ impl Pjrt {
 
     /// Finds a plugin and loads it. Accelerators come before CPUs.
     ///
-    /// If the environment variable `TYPED_DIMS_PJRT_PLUGIN` is set, it is the path of the plugin.
-    /// Otherwise this looks for the plugins of JAX and others in the `site-packages` of the active
-    /// virtual or Conda environment, and of the Python on the `PATH`. Plugins that are found but
-    /// cannot be used, such as the CUDA plugin on a machine without a GPU, are skipped: see
+    /// If the environment variable `TYPED_DIMS_PJRT_PLUGIN` is not empty, it is the path of the
+    /// plugin. Otherwise this looks for the plugins of JAX and others in the `site-packages` of the
+    /// active virtual or Conda environment, and of the Python on the `PATH`. Plugins that are found
+    /// but cannot be used, such as the CUDA plugin on a machine without a GPU, are skipped: see
     /// [`skipped`](Self::skipped).
     ///
     /// ```no_run
@@ -190,7 +190,7 @@ impl Pjrt {
     /// # Errors
     ///
     /// Returns an error if no plugin can be used. Unless `TYPED_DIMS_PJRT_PLUGIN` is set, the error
-    /// lists the paths that were tried, and how to install plugins.
+    /// lists the paths that were searched for, and says how to install plugins.
     pub fn find() -> Result<Pjrt, XlaError> {
         Pjrt::find_with(PjrtOptions::new())
     }
@@ -305,9 +305,10 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// Returns an error if the slice does not have the needed number of bytes, or does not reach
-    /// the last element at these strides. Also returns an error if there is no such device, or if
-    /// the device has too little memory.
+    /// Without `byte_strides`, returns an error if the slice is not exactly as long as the array.
+    /// With them, returns an error if there is not one for each axis, or if the slice does not
+    /// contain all elements. Also returns an error if there is no such device, or if the device has
+    /// too little memory.
     pub fn upload(
         &self,
         data: &[u8],
@@ -339,8 +340,8 @@ impl Pjrt {
     /// # Errors
     ///
     /// Returns an error if XLA cannot compile the program, if the client does not have the devices
-    /// in the options, if the options are contradictory, or if the folder of the cache cannot be
-    /// created.
+    /// in the options, if the options are contradictory, choose no device or choose a device twice,
+    /// or if the folder of the cache cannot be created.
     pub fn compile_text(&self, text: &str, options: &CompileOptions) -> Result<Executable, XlaError> {
         let devices = self.devices().len();
         let partitions = match (&options.devices, options.partitions) {
@@ -397,8 +398,8 @@ impl Pjrt {
     /// Loads an executable that [`Executable::serialize`] returned. This is much faster than
     /// compiling the program again.
     ///
-    /// The first call in a process reads the whole file of the plugin, to compare its hash with
-    /// that of the plugin that compiled the executable.
+    /// Unless the process already knows the hash of the plugin's file, this reads the whole file.
+    /// The plugin that compiled the executable must have the same hash.
     ///
     /// ```no_run
     /// # use typed_dims_xla::pjrt::{Executable, Pjrt};
@@ -412,10 +413,10 @@ impl Pjrt {
     /// # Errors
     ///
     /// Returns an error if the bytes are damaged, or if the plugin's file cannot be read or has
-    /// changed since it was loaded. Also returns an error if another plugin, or
-    /// another version of this one, compiled the executable, or if it was compiled for other
-    /// devices, on a CPU also for another processor, or with other flags in the environment
-    /// variables `XLA_FLAGS` and `LIBTPU_INIT_ARGS`.
+    /// changed since it was loaded. Also returns an error if the executable was compiled by another
+    /// plugin or another version of this one, for other devices, with other flags in the
+    /// environment variables `XLA_FLAGS` and `LIBTPU_INIT_ARGS`, or, on CPUs, for another
+    /// processor.
     pub fn load_executable(&self, bytes: &[u8]) -> Result<Executable, XlaError> {
         let key = self.serialized_key(self.identity())?;
         let payload = cache::unpack(bytes, &key).map_err(XlaError::arguments)?;
@@ -433,16 +434,16 @@ impl Pjrt {
         Ok(identity.with(&hash))
     }
 
-    /// The hash of the plugin's file. If it is not known yet, `hash` computes it. `None` if the file
-    /// cannot be read, or has changed since it was loaded.
+    /// The hash of the plugin's file. If it is not known yet, `hash` computes it. `None` if the
+    /// file cannot be read, or has changed since it was loaded.
     fn file_hash(&self, hash: impl FnOnce(&Path) -> std::io::Result<u128>) -> Option<[u8; 16]> {
         let ffi::Api { file: (path, loaded), file_hash, .. } = self.inner.api;
         let compute = || hash(path).ok().filter(|_| cache::file_state(path) == *loaded);
         file_hash.get_or_init(compute).map(u128::to_le_bytes)
     }
 
-    /// What an executable depends on, except for the plugin's file: the platform, versions,
-    /// devices, environment variables and, on CPUs, the processor.
+    /// What an executable depends on besides its program, its options and the plugin's file: the
+    /// platform, versions, devices, environment variables and, on CPUs, the processor.
     fn identity(&self) -> Key {
         let (major, minor) = self.api_version();
         let mut key = Key::default()
@@ -563,7 +564,7 @@ mod tests {
     #[test]
     fn links_to_a_plugin_are_one_plugin() {
         let Ok(pjrt) = Pjrt::find_with(PjrtOptions::new().platform("cpu")) else { return };
-        // The path that the user has set may be another platform's plugin.
+        // `TYPED_DIMS_PJRT_PLUGIN` may name the plugin of another platform.
         if pjrt.platform_name() != "cpu" {
             return;
         }

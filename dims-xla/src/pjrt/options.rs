@@ -26,20 +26,22 @@ impl PjrtOptions {
         PjrtOptions::default()
     }
 
-    /// The number of devices that a CPU plugin offers, from 1 to 1,024; one by default. The devices
-    /// share the cores of the machine, so you can test sharded programs without accelerators.
-    /// Plugins whose file name names another platform ignore this option.
+    /// The number of devices that a CPU plugin offers, from 1 to 1,024. By default, a plugin whose
+    /// file name contains `cpu` offers one. The devices share the cores of the machine, so you can
+    /// test sharded programs without accelerators. Plugins whose file name names another platform
+    /// ignore this option.
     #[must_use]
     pub fn cpu_devices(mut self, count: usize) -> PjrtOptions {
         self.cpu_devices = Some(count);
         self
     }
 
-    /// Whether the client of an NVIDIA or AMD GPU allocates most of its memory at once. By default
-    /// it allocates what programs need.
+    /// Whether the client of an NVIDIA or AMD GPU allocates most of the GPU's memory at once. By
+    /// default it allocates what programs need.
     ///
     /// A single allocation at the start avoids fragmentation, but leaves no memory for other
-    /// processes. Plugins for other devices ignore this option.
+    /// processes. Plugins whose file name contains neither `cuda` nor `rocm` keep their own
+    /// default.
     #[must_use]
     pub fn preallocate(mut self, preallocate: bool) -> PjrtOptions {
         self.preallocate = Some(preallocate);
@@ -121,9 +123,10 @@ impl CompileOptions {
     /// Caches the executable in a file in this folder, so that the next process loads it instead of
     /// compiling the program again.
     ///
-    /// The folder is created if it does not exist. A file is only used for the same text, options,
-    /// devices, plugin, and flags in the environment. If a file is damaged, the program is compiled
-    /// again and the file is replaced. An executable that cannot be written is still returned.
+    /// The folder is created if it does not exist. A file is used only for the same text, options,
+    /// devices, plugin, flags in the environment and, on CPUs, processor. If a file is damaged, the
+    /// program is compiled again and the file is replaced. An executable that cannot be written is
+    /// still returned.
     ///
     /// Executables contain machine code. Use a folder that only trusted users can write to.
     #[must_use]

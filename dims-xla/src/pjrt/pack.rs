@@ -4,15 +4,15 @@ use super::ElementType;
 use crate::XlaError;
 use std::borrow::Cow;
 
-/// Bytes to upload. Without strides, they are in row-major order.
+/// Bytes to upload. Without strides, the elements are in row-major order.
 #[derive(Debug, PartialEq)]
 pub(super) struct Source<'a> {
     pub(super) data: Cow<'a, [u8]>,
     pub(super) strides: Option<Vec<i64>>,
 }
 
-/// Checks that the elements are within `data`, and packs them if the plugin does not support these
-/// strides.
+/// Checks that the elements are within `data`. Packs them in row-major order if the plugin does not
+/// support these strides or if `data` is not aligned.
 pub(super) fn source<'a>(
     data: &'a [u8],
     element_type: ElementType,
@@ -88,8 +88,9 @@ fn is_row_major(sizes: &[usize], strides: &[isize], element: usize) -> bool {
     })
 }
 
-/// Whether the strides describe an array or a slice of one: positive, without overlap, and
-/// multiples of the element size.
+/// Whether the strides describe an array or a slice of one: they are positive multiples of the
+/// element size, and each step along an axis passes over all positions of the axes with smaller
+/// strides.
 fn is_plain(sizes: &[usize], strides: &[isize], element: usize) -> bool {
     let mut axes: Vec<(isize, usize)> =
         strides.iter().copied().zip(sizes.iter().copied()).filter(|&(_, size)| size > 1).collect();

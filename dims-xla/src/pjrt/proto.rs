@@ -1,5 +1,5 @@
-//! The Protocol Buffers messages that XLA takes and returns: compile options are written, optimized
-//! programs are read.
+//! The Protocol Buffers messages that XLA takes and returns: compile options are written, and
+//! optimized programs are read.
 //!
 //! Field numbers come from `compile_options.proto`, `hlo.proto` and `xla_data.proto` in XLA's
 //! repository.
@@ -48,11 +48,11 @@ pub struct Collective {
     pub kind: String,
     /// The name of the instruction.
     pub name: String,
-    /// The arrays that the instruction returns.
+    /// The arrays that the instruction returns, except those whose type is no [`ElementType`].
     pub outputs: Vec<ArrayType>,
     /// The devices among which data moves, as positions in
-    /// [`Executable::devices`](super::Executable::devices): a list for each group. Without groups,
-    /// all devices are one group. A group is empty if its devices are not known.
+    /// [`Executable::devices`](super::Executable::devices): a list for each group. If there is no
+    /// list, all devices are one group. A list is empty if the devices of its group are not known.
     pub groups: Vec<Vec<usize>>,
 }
 
@@ -180,8 +180,8 @@ fn numbers(message: &[u8], field: u64) -> Vec<u64> {
     numbers
 }
 
-/// The arrays of a `ShapeProto`. Tuples are flattened. `None` for tokens and arrays of unknown
-/// types.
+/// Appends the arrays of a `ShapeProto`. Tuples are flattened. Tokens and arrays of unknown types
+/// become `None`.
 fn arrays(shape: &[u8], depth: usize, into: &mut Vec<Option<ArrayType>>) {
     let code = numbers(shape, 2).last().copied().unwrap_or(0);
     if code == 13 && depth < 8 {
@@ -249,11 +249,12 @@ fn groups(instruction: &[u8]) -> Vec<Vec<usize>> {
     found
 }
 
-/// Devices in a box of these sizes, with its axes in this order, split into groups.
+/// Devices in a box of these sizes, with its axes in this order, split into groups. One group
+/// without devices if the sizes and the order are inconsistent, or there are very many devices.
 fn iota_groups(sizes: &[usize], order: &[usize], len: usize) -> Vec<Vec<usize>> {
     let count = sizes.iter().try_fold(1usize, |count, &own| count.checked_mul(own)).unwrap_or(0);
     if count > 1 << 20 || order.len() != sizes.len() || order.iter().any(|&axis| axis >= sizes.len()) {
-        return Vec::new();
+        return vec![Vec::new()];
     }
     let step = |axis: usize| sizes[axis + 1..].iter().product::<usize>();
     let device = |mut at: usize| {
@@ -282,7 +283,7 @@ impl<'a> Hlo<'a> {
         }
     }
 
-    /// The parameters of the program. `None` if one of them is not an array.
+    /// The parameters of the program. `None` if one of them is not an array of a known type.
     pub(super) fn parameters(&self) -> Option<Vec<ArrayType>> {
         let program_shape = all(self.0, 4).last()?;
         let mut parameters = Vec::new();
@@ -319,8 +320,8 @@ impl<'a> Hlo<'a> {
                 let mut outputs = Vec::new();
                 all(instruction, 3).for_each(|shape| arrays(shape, 0, &mut outputs));
                 if opcode != kind && ["all-gather", "collective-permute"].contains(&kind) {
-                    // These starts return their operands, the results, and perhaps memory of the
-                    // device.
+                    // These starts return their operands, their results, and perhaps numbers for
+                    // the device.
                     let operands = numbers(instruction, 36).len().min(outputs.len());
                     outputs.drain(..operands);
                     outputs.truncate(operands);
@@ -402,8 +403,8 @@ mod tests {
         assert!(Hlo::new("text", &module).is_none());
     }
 
-    /// The start of a collective-permute returns its operands, its results, and two numbers. The
-    /// second operand here has a type that Rust lacks, `c64`.
+    /// The start of a collective-permute returns its operands, its results, and two numbers. Some
+    /// arrays here have a type that Rust lacks, `c64`.
     #[test]
     fn operands_are_no_outputs() {
         let array = |code: u64, size: u8| {

@@ -11,7 +11,7 @@ use typed_dims_kernels::trace::saved::{SavedAttention, SavedField, SavedInstruct
 
 /// Why a gradient of attention has no lowering.
 const COMPUTED: &str =
-    "its gradient needs queries, keys and values that are tensors: call `eval` on them first";
+    "its gradient needs queries, keys, values and a bias that are tensors: call `eval` on them first";
 
 impl Lower<'_> {
     /// A field as a factor, with an axis for each loop along which the field varies.
@@ -25,8 +25,8 @@ impl Lower<'_> {
         Ok(Factor { value, loops })
     }
 
-    /// The shares of keys, which are the softmax of the scores, along the loops of scores. Also
-    /// returns the mask.
+    /// The shares of keys, which are the softmax of the scores, with an axis for each loop of the
+    /// scores. Also returns the mask.
     fn attention_shares(&mut self, own: &SavedAttention) -> Result<(Value, Option<Value>), XlaError> {
         let [q, k, _] = &own.operands;
         let (q, k) = (self.varied_factor(q)?, self.varied_factor(k)?);
@@ -49,7 +49,7 @@ impl Lower<'_> {
         Ok((self.softmax(&scores, &over, true), mask))
     }
 
-    /// `sum over reduced loops of a b` along all kept loops.
+    /// The sum of `a * b` over all reduced loops, with an axis for each kept loop.
     fn sums_of_products(
         &self,
         a: &Factor,
@@ -86,8 +86,8 @@ impl Lower<'_> {
         Ok(self.body.stored(&found, own.dtype))
     }
 
-    /// A value as a factor of a product. Loops of size 1 are dropped. The value is rounded to half
-    /// precision if the other factor has that type.
+    /// A value as a factor of a product. Loops of size 1 are dropped. The value is rounded to
+    /// `like`, the type of the other factor, if that is `f16` or `bf16`.
     fn as_factor(&self, value: &Value, loops: &[usize], sizes: &[usize], like: DType) -> Factor {
         let large: Vec<usize> = loops.iter().copied().filter(|&axis| sizes[axis] != 1).collect();
         let shape: Vec<usize> = large.iter().map(|&axis| sizes[axis]).collect();
@@ -112,7 +112,7 @@ impl Lower<'_> {
             (self.varied_factor(q)?, self.varied_factor(k)?, self.varied_factor(v)?);
         let dy = self.varied_factor(dy)?;
         let body = &self.body;
-        // The result's loops that scores lack: the features of values.
+        // The result's loops that the scores lack: the features of values.
         let of_values: Vec<usize> =
             own.kept.iter().copied().filter(|axis| !own.scores.contains(axis)).collect();
         let d_shares = self.sums_of_products(&dy, &v_factor, &own.scores, &of_values, &sizes);
@@ -137,16 +137,18 @@ impl Lower<'_> {
             }
             let loops = varied(field, field.program.result);
             let others: Vec<usize> = (0..sizes.len()).filter(|axis| !loops.contains(axis)).collect();
-            // Loops along which neither factor varies have already been summed over.
-            let product = |lower: &Self, a: &Factor, b: &Factor| {
-                let varies = |axis: &usize| a.loops.contains(axis) || b.loops.contains(axis);
-                let over: Vec<usize> = others.iter().copied().filter(varies).collect();
+            // The loops of the product of which the field is a factor. Along other loops, neither
+            // factor varies.
+            let product = |lower: &Self, a: &Factor, b: &Factor, summed: &[usize]| {
+                let is_own =
+                    |axis: &usize| a.loops.contains(axis) || b.loops.contains(axis) || summed.contains(axis);
+                let over: Vec<usize> = others.iter().copied().filter(is_own).collect();
                 lower.sums_of_products(a, b, &loops, &over, &sizes)
             };
             found.push(Some(match at {
-                0 => product(self, &scaled_q, &k_factor),
-                1 => product(self, &scaled_k, &q_factor),
-                2 => product(self, &shares, &dy),
+                0 => product(self, &scaled_q, &k_factor, &own.features),
+                1 => product(self, &scaled_k, &q_factor, &own.features),
+                2 => product(self, &shares, &dy, &of_values),
                 _ => {
                     let axes: Vec<usize> =
                         (0..d_bias.loops.len()).filter(|&at| !loops.contains(&d_bias.loops[at])).collect();
@@ -175,12 +177,15 @@ impl Lower<'_> {
         let mut fields = own.operands.to_vec();
         fields.extend(own.mask.clone());
         fields.extend(own.bias.clone());
-        let wanted: Vec<bool> = numbers.iter().map(|own| own.iter().any(Option::is_some)).collect();
+        // The gradient of a mask is 0.
+        let is_mask = |at: usize| own.mask.is_some() && at == own.operands.len();
+        let wanted: Vec<bool> =
+            (0..).zip(numbers).map(|(at, own)| !is_mask(at) && own.iter().any(Option::is_some)).collect();
         let gradients = match self.cudnn_gradients(own, dy)? {
             Some(gradients) => gradients.map(Some).to_vec(),
             None => self.attention_gradients(own, dy, &fields, &wanted)?,
         };
-        // Each gradient has the axes of the operand.
+        // A gradient has the axes of its operand if both have the same length.
         let mut shapes: Vec<Vec<usize>> = lens.iter().map(|&len| vec![len]).collect();
         for (field, numbers) in fields.iter().zip(numbers) {
             for (operand, number) in field.operands.iter().zip(numbers) {
@@ -223,7 +228,8 @@ impl Lower<'_> {
         Ok(self.body.concat(&flat, 0))
     }
 
-    /// The derivative of a field with respect to an operand, if the derivative is constant.
+    /// The derivative of a field with respect to an operand. Returns an error unless the field is
+    /// the operand, possibly cast to floats and multiplied by constants.
     fn slope(&self, field: &SavedField, operand: usize) -> Result<f64, XlaError> {
         let (mut at, mut scale) = (field.program.result, 1.0);
         loop {

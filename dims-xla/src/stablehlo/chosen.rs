@@ -10,8 +10,8 @@ use typed_dims_kernels::trace::saved::{SavedField, SavedPlace, SavedTable};
 
 impl Lower<'_> {
     /// Compares indices with all positions of the axis that they select from. Returns whether they
-    /// are equal, and the loop of the axis. `None` if there are more comparisons than elements, or
-    /// if the place does not select from one whole axis by a single computed index.
+    /// are equal, and the loop of the axis. `None` if there are more comparisons than elements in
+    /// the shape, or if the place does not select from one whole axis by a single computed index.
     fn is_chosen(
         &mut self,
         field: &SavedField,

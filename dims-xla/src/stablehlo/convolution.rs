@@ -243,7 +243,7 @@ impl Lower<'_> {
 
 /// The windows of a place: pairs of loops along one axis. `fits` checks whether loops can be the
 /// positions and the taps of a window. `None` if there is no window, if a pair does not fit, or if
-/// the place uses an axis in any other way.
+/// the place uses an axis in any other way than by a pair or by a single loop.
 fn windows(
     place: &SavedPlace,
     shape: &[usize],

@@ -18,11 +18,11 @@ pub enum AttentionKernel {
     Operations,
     /// By cuDNN, if it supports the attention. Use this only with CUDA: other plugins do not have
     /// cuDNN's kernels. cuDNN needs a single device, `f16` or `bf16`, and one dim each for queries,
-    /// keys and features. The head size must be the same for keys and values, a multiple of 8, and
-    /// at most 128. The numbers of queries and keys must be even. Queries, keys and values must be
-    /// tensors, not unevaluated expressions, and must have the same other dims. There may be no
-    /// bias, and no mask except a causal one over as many keys as queries. All other attention is
-    /// computed as products and a softmax.
+    /// keys, the features of keys and the features of values. The head size must be the same for
+    /// keys and values, a multiple of 8, and at most 128. The numbers of queries and keys must be
+    /// even. Queries, keys and values must be tensors, not unevaluated expressions, and must have
+    /// the same other dims. There may be no bias, and no mask except a causal one over as many keys
+    /// as queries. All other attention is computed as products and a softmax.
     Cudnn,
 }
 
@@ -54,7 +54,7 @@ impl AttentionLoops {
     }
 }
 
-/// The element of a list that has exactly one.
+/// The element of a list, if the list has exactly one element.
 fn only(of: Vec<usize>) -> Option<usize> {
     match of[..] {
         [one] => Some(one),
@@ -87,7 +87,8 @@ impl Lower<'_> {
         let query = only(queries)?;
         let kept = large(&own.kept).into_iter().filter(|axis| !own.scores.contains(axis)).collect();
         let of_values = only(kept)?;
-        // Each operand must vary along its loops, and along no others.
+        // Each operand must vary along the batch loops, its sequence and its feature, and along no
+        // others.
         let is = |of: &[usize], sequence: usize, feature: usize| {
             let all: Vec<usize> = batch.iter().copied().chain([sequence, feature]).collect();
             of.len() == all.len() && all.iter().all(|axis| of.contains(axis))

@@ -1,4 +1,5 @@
-//! Fields: scalar programs over operands along loops.
+//! Fields: scalar programs over operands along loops. Values "in registers" have the type of
+//! registers that hold them: see [`register`].
 
 use super::Lower;
 use super::scalar::{is_float, register};
@@ -278,7 +279,8 @@ impl Lower<'_> {
         Ok(value)
     }
 
-    /// An index along loops, clamped to the range of its axis. Adds a check that it is in range.
+    /// An index along loops, clamped to the range of its axis. The first call for an index of a
+    /// table adds a check that the index is in range.
     pub(super) fn checked_index(
         &mut self,
         (table, number): (usize, usize),
@@ -414,7 +416,7 @@ impl Lower<'_> {
                 left %= steps[value_axis];
                 stride += step * inner[at];
             }
-            // A loop must not cross a selected axis.
+            // A loop must not cross a selected axis or a batch axis.
             let (step, reach) =
                 (place.strides[axis].unsigned_abs(), (size - 1) * place.strides[axis].unsigned_abs());
             let crosses = |&own: &usize| steps[own] <= reach && steps[own] * value.shape[own] > step;

@@ -22,8 +22,8 @@ mod stream {
 }
 
 impl Lower<'_> {
-    /// The result of a step that has this number. `None` stands for the value that the step keeps
-    /// for its derivative.
+    /// Result `number` of a step. `None` stands for the value that the step keeps for its
+    /// derivative.
     pub(super) fn kind(
         &mut self,
         kind: &SavedKind,

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Arguments and results of the module are the tensors of a program's inputs and results, with axes
-//! in the order of their types. Steps compute the values that this library computes, up to
-//! rounding. Where XLA's semantics differ, as for an out-of-range index, the module adds a check:
-//! see [`Module::checks`].
+//! in the order of their types, and what [`Module::captured`] and [`Module::checks`] add. Steps
+//! compute the values that this library computes, up to rounding. Where this library reports an
+//! error, as for an out-of-range index, the module has a check.
 
 mod attention;
 mod chosen;
@@ -66,9 +66,9 @@ pub struct Module {
 pub struct Check {
     /// The problem if the condition is false, such as "an index is out of range".
     pub what: &'static str,
-    /// The operation.
+    /// The name of the operation that needs the condition.
     pub operation: &'static str,
-    /// Its location in the user's program.
+    /// The location of the operation in the user's program.
     pub origin: Option<&'static Location<'static>>,
 }
 
@@ -76,7 +76,8 @@ pub struct Check {
 const INLINE: usize = 1 << 10;
 
 /// Lowers a program. `donated` has the indices of inputs whose memory the results may reuse. The
-/// memory of each of them goes to the first free result of the same type and sizes.
+/// memory of each of them goes to the first free result of the same type and sizes, if there is
+/// one.
 ///
 /// # Errors
 ///
@@ -256,13 +257,14 @@ struct Lower<'p> {
     values: Vec<Value>,
     /// For values that consist of several tensors: the offset of each, and the tensor.
     pieces: HashMap<usize, Vec<(usize, Value)>>,
-    /// The computed offsets of tables.
+    /// The offsets of the tables that have been lowered.
     tables: HashMap<usize, Value>,
-    /// The indices of tables that have been checked.
+    /// The computed indices that have been checked: the number of the table, and the position of
+    /// the index in it.
     checked: HashSet<(usize, usize)>,
     /// The conditions of the checks, such as that indices are in range.
     checks: Vec<(Value, Check)>,
-    /// The index of the step's result in `program.values`.
+    /// The position of the current step's result in `program.values`.
     step: usize,
     /// Whether the program runs on a mesh.
     is_sharded: bool,
@@ -313,8 +315,8 @@ impl Lower<'_> {
         }
     }
 
-    /// The tensor that is read by loops that start at an element of a value, and the position of
-    /// the element in it.
+    /// The piece of a value that contains all positions of some loops, or the value itself if no
+    /// piece does. Also returns the offset of the loops in that tensor.
     fn read_piece(&self, value: usize, offset: isize, loops: &[Loop]) -> (Value, isize) {
         let ends = |from: bool| -> isize {
             let reach = loops.iter().map(|own| (own.size as isize - 1) * own.stride);

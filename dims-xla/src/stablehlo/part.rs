@@ -47,7 +47,7 @@ impl Lower<'_> {
         Ok(self.body.stored(&sum, dtype))
     }
 
-    /// A part in the shape of the whole result, in registers.
+    /// A part in the shape of the whole result, in registers: see [`register`].
     fn part(&mut self, part: &SavedPart, dtype: DType, shape: &[usize]) -> Result<Value, XlaError> {
         if let Some(whole) = self.along_axes(part, shape) {
             return self.part(&whole, dtype, shape);
@@ -99,7 +99,8 @@ impl Lower<'_> {
         Some(whole)
     }
 
-    /// Elements times the number of positions of the loops along which nothing varies.
+    /// Elements times the number of positions of the loops along which nothing varies. `bool`s stay
+    /// unchanged.
     pub(super) fn counted(&self, elements: &Value, count: usize) -> Value {
         if count == 1 || elements.dtype == DType::Bool {
             return elements.clone();
@@ -204,7 +205,7 @@ impl Lower<'_> {
     }
 
     /// The registers and the constant factor whose product is the field. `None` if the field is not
-    /// a product of at least two floats.
+    /// a product of at least two floats besides constants.
     pub(super) fn factors(&self, field: &SavedField) -> Option<(Vec<u32>, f64)> {
         if !is_float(self.field_type(field)) {
             return None;
@@ -311,7 +312,8 @@ impl Lower<'_> {
         Ok(Factor { value: product.expect("a group has a factor"), loops: loops.to_vec() })
     }
 
-    /// `sum over reduced loops of a b`, along kept loops in this order.
+    /// The sum of `a * b` over reduced loops, with an axis for each kept loop along which a factor
+    /// varies, in the order of `kept`. Loops along which neither factor varies are ignored.
     pub(super) fn contract(&self, a: &Factor, b: &Factor, kept: &[usize], reduced: &[usize]) -> Value {
         let out = register(a.value.dtype);
         // First sum over reduced loops that only one factor has.

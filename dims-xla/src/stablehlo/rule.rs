@@ -1,4 +1,4 @@
-//! Steps that are rules: reductions, work along lines, recurrences.
+//! Steps that are rules: reductions, work along lines, recurrences and others.
 
 use super::Lower;
 use super::field::varied;
@@ -125,8 +125,8 @@ impl Lower<'_> {
         Ok(self.body.stored(&found, dtype))
     }
 
-    /// [`contracted`](Lower::contracted) over all loops, including those along which nothing
-    /// varies.
+    /// [`contracted`](Lower::contracted) over reduced loops along which the field need not vary.
+    /// The result has no axes for kept loops of size 1.
     fn contracted_all(
         &mut self,
         field: &SavedField,

@@ -358,7 +358,7 @@ impl Body {
     fn sinc_slope(&self, n: u32, a: &Value) -> Value {
         let x = self.convert(a, DType::F64);
         let c = |value: f64| self.like(&x, value);
-        // Near 0 the series: (-1)^k pi^2k x^(2k - n) (2k)! / (2k - n)! / (2k + 1)!
+        // Near 0, the sum over k of (-1)^k pi^(2k) x^(2k - n) (2k)! / (2k - n)! / (2k + 1)!
         let first = n.div_ceil(2);
         let square = self.mul(&x, &x);
         let mut series = c(0.0);
@@ -399,7 +399,7 @@ impl Body {
         let is_int = a.dtype == DType::I64;
         let and = |x: &Value, y: &Value| self.binary("and", x, y);
         let or = |x: &Value, y: &Value| self.binary("or", x, y);
-        // A nonzero divisor, and whether the divisor is 0, which makes the result 0.
+        // The divisor with 1 in place of 0, and whether it was 0, which makes the result 0.
         let divisor = |y: &Value| {
             let is_zero = self.compare("EQ", y, &c(0.0));
             (self.select(&is_zero, &c(1.0), y), is_zero)
@@ -419,7 +419,7 @@ impl Body {
             let y = self.select(&is_minus, &c(1.0), y);
             self.select(&is_minus, &c(0.0), &self.binary("remainder", x, &y))
         };
-        // Whether the remainder's sign differs from the divisor's.
+        // Whether the remainder is not 0 and its sign differs from the divisor's.
         let is_other = |rest: &Value, y: &Value| {
             let signs =
                 self.compare_any("NE", &self.compare("LT", rest, &c(0.0)), &self.compare("LT", y, &c(0.0)));

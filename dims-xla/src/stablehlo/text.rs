@@ -48,7 +48,7 @@ pub(crate) fn element(dtype: DType) -> &'static str {
     }
 }
 
-/// `tensor<2x3xf32>`
+/// The type of a tensor, such as `tensor<2x3xf32>`.
 pub(crate) fn tensor_type(dtype: DType, shape: &[usize]) -> String {
     let mut text = String::from("tensor<");
     for size in shape {
@@ -101,7 +101,7 @@ pub(super) struct Body {
     pub(super) precision: Precision,
 }
 
-/// The dimensions of a gather or a scatter.
+/// The axes of a gather or a scatter.
 pub(super) struct Lookup<'a> {
     /// The axes of the result, or of the updates, that come from the slices.
     pub(super) offset: &'a [usize],
@@ -500,7 +500,7 @@ impl Body {
     }
 
     /// Slices of an operand at indices, whose last axis has one number for each selected axis.
-    /// Slices are whole along the other axes.
+    /// Slices are whole along all axes except the selected axes and the batch axes.
     pub(super) fn gather(&self, a: &Value, indices: &Value, lookup: &Lookup<'_>) -> Value {
         let slices: Vec<usize> =
             (0..a.rank()).map(|axis| if lookup.takes(axis) { 1 } else { a.shape[axis] }).collect();

@@ -3,8 +3,8 @@
 //!
 //! Recorded steps read memory by an offset and a stride for each loop. If the strides match the
 //! axes of the value, a view is a slice and a transpose. If they split or merge axes, a reshape
-//! comes first. If loops overlap, as in windows, slices are concatenated. All other views look up
-//! each position.
+//! comes first. If loops overlap, as in windows, slices are concatenated. If that takes too many
+//! slices, each position is looked up.
 
 use super::text::{Body, Lookup, Value};
 use typed_dims_kernels::program::code::DType;
@@ -16,7 +16,7 @@ pub(super) struct Loop {
     pub(super) stride: isize,
 }
 
-/// Overlapping loops with at most this many positions become separate slices.
+/// One of several overlapping loops becomes separate slices if it has at most this many positions.
 const FEW: usize = 64;
 
 /// A loop that runs forwards along an axis: the axis, the first position on the axis, and the step.
@@ -199,7 +199,7 @@ impl Body {
         self.gather(&flat, &indices, &Lookup { offset: &[], selected: &[0], batch: &[] })
     }
 
-    /// Elements of loops, added into zeros of a shape. No loop has stride 0.
+    /// Elements of loops, added into zeros of a shape. No loop with several positions has stride 0.
     pub(super) fn placed(&self, elements: &Value, offset: isize, loops: &[Loop], shape: &[usize]) -> Value {
         if elements.len() == 0 || shape.contains(&0) {
             return self.zeros(elements.dtype, shape);

@@ -147,7 +147,7 @@ mod tests {
         close(found.variances.view().slice(Component, ..8).order(Component).to_vec(), "variances");
         let shares = &found.variances / found.variances.sum(Component);
         close(shares.slice(Component, ..8).order(Component).to_vec(), "shares");
-        // The greatest element of each direction is positive.
+        // In the reference, the element of greatest magnitude in each direction is positive.
         let greatest = found.directions.view().abs().argmax(Pixel);
         let sign = found.directions.view().take(Pixel, greatest).signum();
         let directions = (&found.directions * sign).slice(Component, ..2).order((Component, Pixel));

@@ -40,8 +40,8 @@ pub struct Digits {
 
 impl Digits {
     /// Reads a gzipped file of comma-separated lines with the pixels, 0 to 16, and the class, 0 to
-    /// 9, of an image. A file with fewer than two images, or that unpacks to more than 64 MiB, is
-    /// an error.
+    /// 9, of an image. Returns an error if the file cannot be read, has a bad line or fewer than
+    /// two images, or unpacks to more than 64 MiB.
     pub fn read(path: &Path) -> Result<Self, BadFile> {
         let bad = |line, what: String| BadFile { path: path.into(), line, what };
         let file = File::open(path).map_err(|error| bad(None, error.to_string()))?;

@@ -68,7 +68,7 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A progress bar on a terminal; otherwise ten lines.
+/// A progress bar on a terminal; otherwise at most ten lines.
 struct Progress {
     bar: Option<ProgressBar>,
     epochs: usize,

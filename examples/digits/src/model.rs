@@ -74,7 +74,7 @@ mod tests {
     use rand::SeedableRng;
     use rand::rngs::StdRng;
 
-    /// The gradients, derived by hand: each is a contraction.
+    /// The loss and its gradients, derived by hand.
     fn by_hand(network: &Network, images: &Images, labels: &Labels) -> (f32, Network) {
         let hidden = network.hidden(images);
         let log_p = network.scores(&hidden).log_softmax(Class);

@@ -1,7 +1,7 @@
 //! The engine of an example's training: the CPU, or XLA on one device or a mesh.
 //!
 //! An example flattens [`EngineArgs`] into its arguments, creates a [`Trainer`] for the [`Engine`],
-//! and calls [`Trainer::step`] for each batch. Its model does not depend on the engine.
+//! and calls [`Trainer::step`] for each batch. The example's model does not depend on the engine.
 
 use clap::{Args, ValueEnum};
 use std::error::Error;
@@ -87,7 +87,7 @@ pub enum Engine {
     Xla {
         /// The plugin.
         pjrt: Pjrt,
-        /// The devices, if there are several.
+        /// The numbers of devices along the axes of the mesh, or `None` for one device.
         mesh: Option<Devices>,
     },
 }
@@ -114,7 +114,7 @@ impl EngineArgs {
     ///
     /// # Errors
     ///
-    /// Returns an error if there is no plugin or if it has too few devices, and if a mesh or a
+    /// Returns an error if the plugin cannot be loaded or has too few devices, or if a mesh or a
     /// plugin is given for the CPU.
     pub fn start(&self) -> Result<Engine, Box<dyn Error>> {
         let EngineArgs { engine, mesh, ref plugin } = *self;

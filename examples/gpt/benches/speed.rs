@@ -1,9 +1,9 @@
 //! The speed of a decoder of 6 layers, 256 wide, with 8 heads and a context of 256: tokens per
 //! second in training steps on 8 texts, and in sampling with a key-value cache.
 //!
-//! Each sampled token reads all weights once, so reading them is a lower bound on its time. The
-//! bench measures this bound in the same run, as a plain sum over as many elements, and prints its
-//! share of the time.
+//! Sampling one token of each text reads all weights once, so it takes at least the time to read
+//! them. The bench measures this bound in the same run, as the time of a plain sum over as many
+//! elements, and prints its share of the sampling time.
 //!
 //! `taskset -c 0 cargo bench -p gpt --bench speed -- [rounds] [train|sample]`.
 //! `benches/python/gpt.py` measures the same decoder in PyTorch and JAX.
@@ -67,8 +67,8 @@ fn draw(gpt: &Gpt, texts: usize, rounds: usize, weights: &[f32]) {
             least[at] = least[at].min((now - start).as_secs_f64());
             (at, start) = (at + 1, now);
         });
-        // As many measurements as there are tokens, so that both are equally likely to meet a quiet
-        // moment.
+        // As many measurements of the sum as of positions, so that both are equally likely to meet
+        // a quiet moment.
         for least in &mut probes {
             *least = least.min(seconds(|| bandwidth::sum(black_box(weights))));
         }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains the same decoder in PyTorch, from the same weights and on the same passages, and compares the losses.
+"""Trains the decoder of this example in PyTorch, from the same weights and on the same passages as in Rust, and compares the losses.
 
     cargo run --release -p gpt -- train --steps 500 --out target/gpt-500
     cargo run --release -p gpt -- export --steps 500 --out target/gpt-export
@@ -92,7 +92,7 @@ class Training:
         self.optimizer = torch.optim.AdamW(self.weights.values(), betas=(0.9, 0.99), eps=1e-8, weight_decay=0.1)
 
     def step(self, at, texts, following):
-        """The loss before the step."""
+        """Makes a training step. Returns the loss before it."""
         for group in self.optimizer.param_groups:
             group["lr"] = rate(self.options, at)
         self.optimizer.zero_grad()

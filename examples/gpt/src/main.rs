@@ -73,7 +73,7 @@ struct Train {
     /// The peak learning rate
     #[arg(long, default_value_t = 3e-3)]
     rate: f32,
-    /// Seed of all random numbers
+    /// Seed of the initial weights and of the training passages
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// A text file to train on, instead of the Bible
@@ -127,7 +127,7 @@ fn checked(args: &Train) -> Result<(), String> {
         ));
     }
     if args.layers == 0 || args.context == 0 || args.batch == 0 {
-        return Err("layers, context and batch are at least 1".into());
+        return Err("layers, context and batch must be at least 1".into());
     }
     Ok(())
 }
@@ -242,7 +242,7 @@ fn write(args: &Sample, out: &Path) -> Result<(), Box<dyn Error>> {
         return Err("the prompt is empty".into());
     }
     if args.temperature <= 0.0 || !args.temperature.is_finite() {
-        return Err(format!("a temperature of {} is not above 0", args.temperature).into());
+        return Err(format!("the temperature {} is not a finite number above 0", args.temperature).into());
     }
     let context = training.options.context.max(2);
     let options =

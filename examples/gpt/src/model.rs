@@ -37,12 +37,12 @@ dims! {
 pub type Texts = Tensor<u32, (Batch, Token)>;
 /// Features of each token.
 pub type Features = Tensor<f32, (Batch, Token, Width)>;
-/// Scores of the next character, after each token.
+/// Scores of the next character after each token.
 pub type Scores = Tensor<f32, (Batch, Token, Char)>;
 
-/// RoPE turns its slowest plane by one radian in about this many tokens.
+/// The base of RoPE: per token, plane `i` of `n` turns by `BASE^(-i / n)` radians.
 const BASE: f64 = 10_000.0;
-/// The standard deviation of initial weights (A. Radford et al., 2019).
+/// The standard deviation of most initial weights (A. Radford et al., 2019).
 const DEVIATION: f32 = 0.02;
 
 /// Sizes of a decoder.
@@ -189,7 +189,7 @@ impl Gpt {
     ///
     /// # Panics
     ///
-    /// If the cache has no room for them.
+    /// If the cache has no room for the new tokens.
     pub fn next_scores(&self, texts: &Texts, cache: &mut Cache) -> Scores {
         let mut x = self.chars.apply(texts);
         for (layer, past) in self.layers.iter().zip(&mut cache.layers) {

@@ -20,7 +20,7 @@ pub struct Line {
     pub tokens_per_second: f64,
 }
 
-/// The lines of a file up to a step; empty if there is no file.
+/// Reads the lines of a file up to the step `up_to`. There are none if the file does not exist.
 pub fn read(path: &Path, up_to: usize) -> Result<Vec<Line>, Box<dyn Error>> {
     if !path.exists() {
         return Ok(Vec::new());
@@ -29,7 +29,7 @@ pub fn read(path: &Path, up_to: usize) -> Result<Vec<Line>, Box<dyn Error>> {
     Ok(lines.into_iter().filter(|line| line.step <= up_to).collect())
 }
 
-/// Writes all lines.
+/// Writes the lines to a file.
 pub fn write(path: &Path, lines: &[Line]) -> Result<(), Box<dyn Error>> {
     let mut file = csv::Writer::from_path(path)?;
     for line in lines {

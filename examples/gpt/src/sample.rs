@@ -9,7 +9,7 @@ use typed_dims::prelude::*;
 pub struct Options {
     /// The number of characters to sample.
     pub count: usize,
-    /// Scores are divided by it: below 1, likely characters become more likely.
+    /// The number that divides the scores: below 1, likely characters become more likely.
     pub temperature: f32,
     /// The maximum number of characters that the decoder sees.
     pub context: usize,
@@ -20,9 +20,9 @@ pub struct Options {
 /// Continues each text of a batch, character by character. The texts must have the same length.
 /// Calls `report` with the new characters of each step, one for each text.
 ///
-/// Each step computes one token per text, since a cache holds the keys and values of earlier
-/// tokens. At the start, and whenever the cache is full, the cache is filled from the last
-/// `context / 2` characters.
+/// Most steps run the decoder on a single character of each text, since a cache holds the keys and
+/// values of earlier ones. The first step, and each step that finds the cache full, clears the
+/// cache and runs the decoder on at most the last `context / 2` characters of each text.
 ///
 /// # Panics
 ///

@@ -1,5 +1,5 @@
-//! The text: the American King James Version of the Bible, which is in the public domain, from the
-//! crate `bible-lib`.
+//! The default text, vocabularies, and random passages of a text. The default text is the American
+//! King James Version of the Bible, which is in the public domain, from the crate `bible-lib`.
 
 use crate::model::{Batch, Texts, Token};
 use bible_lib::{Bible, Translation};
@@ -8,7 +8,7 @@ use rand::{Rng, SeedableRng};
 use std::error::Error;
 use typed_dims::prelude::*;
 
-/// The whole text, one paragraph per chapter.
+/// The whole Bible: one line per verse, and an empty line after each chapter.
 pub fn bible() -> Result<String, Box<dyn Error>> {
     let bible = Bible::new(Translation::AmericanKingJames).map_err(|error| error.to_string())?;
     let mut text = String::new();
@@ -94,8 +94,8 @@ impl Corpus {
     }
 }
 
-/// Random passages of a text, and the same passages shifted by one character. They depend only on
-/// `seed` and `step`, so a resumed run gets the same passages.
+/// Random passages of a text, and the same passages shifted by one character. They are the same in
+/// each call with the same arguments, so a resumed run gets the same passages.
 ///
 /// # Panics
 ///

@@ -34,7 +34,7 @@ pub struct Options {
     pub warm_up: usize,
     /// The peak learning rate.
     pub rate: f32,
-    /// The seed of all random numbers.
+    /// The seed of the initial weights and of the training passages.
     pub seed: u64,
 }
 
@@ -59,7 +59,7 @@ impl Options {
     }
 }
 
-/// The state that a training step changes: the weights and the moments of their gradients.
+/// The state that a training step changes: the weights and the optimizer.
 pub type State = (Gpt, AdamW<Gpt>);
 
 /// A training step on a batch. Returns the loss before the step.
@@ -76,7 +76,7 @@ fn trainer(
     Options { batch, context, .. }: Options,
 ) -> Result<Trainer<State, Texts, Texts>, XlaError> {
     let Engine::Xla { pjrt, mesh } = engine else {
-        // The first call records the step; later ones run the program.
+        // The first call records the step, and later calls run the recorded program.
         let step = jit::<(State, &Texts, &Texts), _>(|(state, texts, next)| step(state, texts, next));
         return Ok(Trainer::cpu(state, move |state, texts, next| step.call((state, texts, next))));
     };
@@ -173,8 +173,8 @@ impl Training {
         })
     }
 
-    /// Saves everything needed to resume. The file is replaced atomically, so a crash leaves the
-    /// old one.
+    /// Saves everything needed to resume, except the text. The file is replaced atomically, so a
+    /// crash leaves the old one.
     pub fn save(&self, path: &Path) -> Result<(), Box<dyn Error>> {
         let unfinished = path.with_extension("unfinished");
         self.with_state(|(gpt, optimizer)| -> Result<(), Box<dyn Error>> {

@@ -175,8 +175,8 @@ fn samples_fill_the_cache_more_than_once() {
     }
 }
 
-/// With a temperature near 0, each character is the one with the highest score in a pass over the
-/// whole text.
+/// With a temperature near 0, each character is the one with the highest score in a pass over all
+/// characters before it.
 #[test]
 fn a_cold_sample_takes_the_most_likely() {
     let gpt = gpt();

@@ -1,5 +1,5 @@
 //! The decoder as a recorded program. Called with other weights, texts and moments than it was
-//! recorded with, the program returns the same bits as the function.
+//! recorded with, the program returns the same bits as the recorded function.
 
 #[path = "../../../tests/support/bits.rs"]
 mod bits;
@@ -37,7 +37,7 @@ fn scores_and_losses_are_those_of_other_texts() {
     let scores = record(|(gpt, texts): (&Gpt, &Texts)| gpt.scores(texts), (&gpt, &texts(len, 1))).unwrap();
     let loss = |(gpt, texts, next): (&Gpt, &Texts, &Texts)| gpt.loss(texts, next);
     let losses = record(loss, (&gpt, &texts(len, 1), &texts(len, 2))).unwrap();
-    // The program captures the weights, so they are constants.
+    // This function captures the weights, so they are constants of its program.
     let of_texts = record(|texts: &Texts| gpt.scores(texts), &texts(len, 1)).unwrap();
     for (gpt, seed) in [(&gpt, 3), (&other, 5), (&other, 7)] {
         let (texts, next) = (texts(len, seed), texts(len, seed + 1));

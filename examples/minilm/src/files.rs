@@ -35,7 +35,7 @@ impl Files {
         Ok(Files { weights, settings: read_json(&folder.join("config.json"))? })
     }
 
-    /// The model. Its tables are views of the file's bytes.
+    /// The model. Its embedding tables are views of the file's bytes.
     pub fn encoder(&self) -> Result<Encoder<'_>, Box<dyn Error>> {
         let weights = Weights::of(&self.weights)?
             .with(Head.of(self.settings.heads))?

@@ -1,7 +1,7 @@
 //! The sentence encoder all-MiniLM-L6-v2 in declared dims, with the published weights.
 //!
-//! [`model`] is the model, [`files`] reads its published folder, and [`text`] (feature `text`)
-//! tokenizes sentences.
+//! [`model`] is the model, [`files`] reads its published files, and [`text`] (feature `text`)
+//! tokenizes and embeds sentences.
 
 pub mod files;
 pub mod model;

@@ -88,8 +88,8 @@ fn progress(lines: usize) -> ProgressBar {
     ProgressBar::new(lines as u64).with_style(style.expect("the template is well-formed"))
 }
 
-/// A table of the cosine similarities of all pairs, from -1 to 1. Darker cells are more similar. A
-/// terminal shows them in colour.
+/// A table of the cosine similarities of all pairs, from -1 to 1. More similar pairs have darker
+/// cells. A terminal shows the cells in colour.
 fn table(sentences: &[String], likeness: &Array2<f32>) -> Table {
     let mut table = Table::new();
     table.load_preset(comfy_table::presets::UTF8_FULL_CONDENSED);

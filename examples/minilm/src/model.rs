@@ -92,7 +92,8 @@ impl Layer {
 /// Tokenized sentences.
 #[derive(Parameters)]
 pub struct Tokens {
-    /// The index of each token in the vocabulary. Values after the end of a sentence are ignored.
+    /// The index of each token in the vocabulary. Indices after the end of a sentence do not change
+    /// its embedding.
     pub ids: Tensor<u32, (Batch, Token)>,
     /// The number of tokens in each sentence.
     pub lengths: Lengths,

@@ -13,7 +13,7 @@ pub struct Reader {
     tokenizer: Tokenizer,
 }
 
-/// The setting in `sentence_bert_config.json`.
+/// The setting that is read from `sentence_bert_config.json`.
 #[derive(Deserialize)]
 struct Limit {
     max_seq_length: usize,

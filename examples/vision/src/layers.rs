@@ -1,4 +1,4 @@
-//! Layers of a convolutional network.
+//! The layer of a convolutional network: a convolution with its normalisation.
 
 use digits::Example;
 use typed_dims::init::he_normal;
@@ -51,8 +51,9 @@ impl NormalConv {
         self.norm.apply_in(&made.rename(Made, Channel).eval(), (Example, Row, Column), mode)
     }
 
-    /// Updates the running moments with the next moments of a batch. Call it on the layers in the
-    /// order in which [`apply`](NormalConv::apply) was called.
+    /// Updates the running moments with the next item of `moments`, the moments of a batch in each
+    /// layer. Call this method on the layers in the order in which [`apply`](NormalConv::apply) was
+    /// called.
     pub fn remember(&mut self, moments: &mut impl Iterator<Item = Moments>) {
         self.norm.remember(&moments.next().expect("each layer has recorded its moments"));
     }

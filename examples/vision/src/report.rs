@@ -1,4 +1,4 @@
-//! The measurements of a training run: lines of CSV, and a plot of the loss.
+//! The measurements of a training run: lines of CSV, and a plot of the loss and the error rate.
 
 use plotters::prelude::*;
 use std::error::Error;
@@ -15,7 +15,7 @@ pub struct Line {
     pub accuracy: f64,
 }
 
-/// Writes all lines.
+/// Writes the lines to a file.
 pub fn write(path: &Path, lines: &[Line]) -> Result<(), Box<dyn Error>> {
     let mut file = csv::Writer::from_path(path)?;
     file.write_record(["epoch", "loss", "accuracy"])?;
@@ -24,6 +24,9 @@ pub fn write(path: &Path, lines: &[Line]) -> Result<(), Box<dyn Error>> {
     }
     Ok(file.flush()?)
 }
+
+/// The least value that the plot shows.
+const LEAST: f64 = 0.0005;
 
 /// Plots the loss and the error rate over the epochs.
 pub fn draw(path: &Path, lines: &[Line]) -> Result<(), Box<dyn Error>> {
@@ -34,13 +37,14 @@ pub fn draw(path: &Path, lines: &[Line]) -> Result<(), Box<dyn Error>> {
         .margin(12)
         .x_label_area_size(40)
         .y_label_area_size(48)
-        .build_cartesian_2d(0..epochs, (0.0005_f64..2.0).log_scale())?;
+        .build_cartesian_2d(0..epochs, (LEAST..2.0).log_scale())?;
     chart.configure_mesh().x_desc("epoch").light_line_style(WHITE).draw()?;
     let key =
         |colour: RGBColor| move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2));
     let loss = lines.iter().map(|line| (line.epoch, f64::from(line.loss)));
     chart.draw_series(LineSeries::new(loss, BLUE.stroke_width(2)))?.label("training loss").legend(key(BLUE));
-    let errors = lines.iter().map(|line| (line.epoch, 1.0 - line.accuracy));
+    // (A logarithmic axis has no 0.)
+    let errors = lines.iter().map(|line| (line.epoch, (1.0 - line.accuracy).max(LEAST)));
     chart.draw_series(LineSeries::new(errors, RED.stroke_width(2)))?.label("test errors").legend(key(RED));
     chart.configure_series_labels().border_style(BLACK).background_style(WHITE).draw()?;
     area.present()?;

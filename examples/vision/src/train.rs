@@ -14,12 +14,12 @@ use typed_dims::program::jit;
 
 /// Images in a mini-batch.
 const BATCH: usize = 32;
-/// The peak learning rate, from which it falls along half a cosine.
+/// The initial learning rate, which falls to 0 along half a cosine.
 const RATE: f64 = 0.1;
 const MOMENTUM: f64 = 0.9;
 const DECAY: f64 = 5e-4;
 
-/// The options on the command line.
+/// The options of a training run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The seed of all random numbers.
@@ -35,7 +35,7 @@ pub struct Options {
 /// The state that a training step changes: the weights, the running moments and the momentum.
 pub type State = (Network, Sgd<Network>);
 
-/// Random weights, and a new optimizer for this number of `steps`.
+/// Random weights, and a new optimizer for `steps` steps.
 pub fn start(channels: usize, blocks: usize, steps: u64, seed: u64) -> State {
     let descent = Sgd::new(Schedule::cosine(RATE, steps)).momentum(MOMENTUM).nesterov().weight_decay(DECAY);
     (Network::random(channels, blocks, seed), descent)
@@ -56,7 +56,8 @@ pub fn run(digits: &Digits, options: Options, mut progress: impl FnMut(Line)) ->
     let (mut training, test) = digits.halves(&mut rng);
     let steps = epochs * training.len().div_ceil(BATCH);
     let mut state = start(channels, blocks, steps as u64, seed);
-    // The first call for images of some size records the step; later ones run the program.
+    // The first call with a batch size, and the first one with momentum, record the step. Other
+    // calls run a recorded program.
     let step = jit::<(State, &Maps, &Labels), _>(|(state, images, labels)| step(state, images, labels));
     let mut accuracy = share_read(&state.0, digits, &test);
     for epoch in 1..=epochs {

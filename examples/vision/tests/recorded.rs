@@ -1,5 +1,5 @@
 //! The network as a recorded program. Called with other weights, moments, images and labels than it
-//! was recorded with, the program returns the same bits as the function.
+//! was recorded with, the program returns the same bits as the recorded function.
 
 #[path = "../../../tests/support/bits.rs"]
 mod bits;

@@ -13,8 +13,8 @@ fn has_layer(from: &mut Loader<'_, '_>, layer: usize) -> bool {
     from.field(&format!("weight_ih_l{layer}"), |from| from.is_there())
 }
 
-/// Loads all layers above the first one. If a layer fails, the others are still loaded, so that all
-/// errors are reported.
+/// Loads all layers above the first one. If one of them cannot be loaded, the others still are, so
+/// that all errors are reported.
 fn above<'a, M>(
     from: &mut Loader<'_, 'a>,
     load: impl Fn(&mut Loader<'_, 'a>, usize) -> Option<M>,
@@ -33,11 +33,11 @@ macro_rules! networks {
             (($gate, N), H): FileAxes,
             (($gate, N),): FileAxes,
         {
-            /// The weights of a layer in one direction, whose names end with `layer` and
+            /// The cell of a layer in one direction. The names of its arrays end with `layer` and
             /// `direction`.
             fn loaded(from: &mut Loader<'_, '_>, layer: usize, direction: &str) -> Option<Self> {
                 let name = |of: &str| format!("{of}_l{layer}{direction}");
-                // Load all four before the first `?`, so that all errors are reported.
+                // Load all four arrays before the first `?`, so that all errors are reported.
                 let weight_ih = from.field(&name("weight_ih"), |from| from.tensor::<_, (($gate, N), I)>());
                 let weight_hh = from.field(&name("weight_hh"), |from| from.tensor::<_, (($gate, N), H)>());
                 let bias_ih = from.field(&name("bias_ih"), |from| from.tensor::<_, (($gate, N),)>());

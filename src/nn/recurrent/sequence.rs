@@ -1,5 +1,5 @@
-//! Runs cells along a sequence, in either direction. Sequences in a batch can have different
-//! lengths.
+//! Runs recurrent cells along sequences, in either direction. The sequences in a batch can have
+//! different lengths.
 
 use super::{GatesOf, Gru, GruGate, GruState, Lstm, LstmGate, LstmState};
 use crate::nn::linear::MappedBy;
@@ -12,7 +12,7 @@ use crate::types::set::{Fails, FirstWith, MaybeDim, NameFor, NamedOnce, NoDim};
 use alloc::vec::Vec;
 use typed_dims_core::operators::nn::checks::check_lengths;
 
-/// The state of a cell, with elements of `T` and the dims `S`.
+/// The state of a cell, with elements of type `T` and the dims `S`.
 pub trait RecurrentState<T, S: Dims>: Sized {
     /// Zeros with the sizes of an output.
     #[doc(hidden)]
@@ -29,7 +29,7 @@ pub trait RecurrentState<T, S: Dims>: Sized {
     fn or_before<L: LengthsFor<S>>(&self, lengths: &Named<usize, L>, at: usize, before: &Self) -> Self;
 }
 
-/// The dims of the lengths of sequences: all are dims of the state `S`.
+/// The dims of a tensor of sequence lengths: each of them is one of the dims `S` of the state.
 pub trait LengthsFor<S: Dims>: Union<(), Out = Self> + Union<S, Out: Union<S>> {}
 
 impl<S: Dims, L> LengthsFor<S> for L
@@ -40,7 +40,7 @@ where
 }
 
 /// The second dim of the features of a cell from the features `I` to the features `H`. It must
-/// differ from both.
+/// differ from `I` and `H`.
 pub trait SecondOf<I, H>: AnyDim {}
 
 impl<I: AnyDim, H: AnyDim, N: AnyDim> SecondOf<I, H> for N
@@ -51,7 +51,7 @@ where
 {
 }
 
-/// `N` if it is one of the dims `I` and `H`.
+/// `N` if it is one of the dims `I` and `H`, otherwise `Nothing`.
 type Again<I, H, N> = <Found<N, (I,)> as MaybeDim>::Or<Found<N, (H,)>>;
 
 /// `a` for the sequences that have the position `at`, and `b` for the others.
@@ -62,7 +62,7 @@ fn chosen<T: Real, S: Dims, L: LengthsFor<S>>(
     a: &Named<T, S>,
     b: &Named<T, S>,
 ) -> Named<T, S> {
-    // (Lazy, so that an error about sizes names the origin of the lengths.)
+    // (The comparison is lazy, so that an error about sizes names the origin of the lengths.)
     select(lengths.gt(at), a, b).eval().same_set()
 }
 
@@ -97,14 +97,15 @@ impl<T: Real, S: Dims> RecurrentState<T, S> for LstmState<S, T> {
     }
 }
 
-/// Decides what a step keeps. (Not a closure, whose errors would name a line of this file.)
+/// Decides what is kept of a step. (This is a trait, because the errors of a closure would name a
+/// line of this file.)
 pub(super) trait Kept<T, S: Dims, R> {
-    /// Checks that it fits sequences with `count` positions along the dim `time`.
+    /// Checks that the lengths, if any, fit sequences with `count` positions along the dim `time`.
     #[track_caller]
     fn check(&self, time: &'static str, count: usize);
 
-    /// The output and the state for the next step, from the position, the state after the step and
-    /// the state before it.
+    /// The output at the position `at`, and the state for the next step. `next` is the state that
+    /// the cell computed at this position from the state `before`.
     #[track_caller]
     fn keep(&self, at: usize, next: R, before: &R) -> (Named<T, S>, R);
 }
@@ -135,7 +136,7 @@ impl<T: Real, S: Dims, R: RecurrentState<T, S>, L: LengthsFor<S>> Kept<T, S, R> 
     }
 }
 
-/// The end of the sequence at which a cell starts.
+/// The position at which a cell starts to read.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum ReadFrom {
     /// The first position.

@@ -17,7 +17,8 @@ use core::marker::PhantomData;
 #[track_caller]
 fn first_states<R>(states: Option<Vec<R>>, layers: usize) -> impl Iterator<Item = Option<R>> {
     if let Some(states) = &states {
-        assert!(states.len() == layers, "{} states for {layers} layers", states.len());
+        let count = states.len();
+        assert!(count == layers, "the number of initial states is {count}, but there are {layers} layers");
     }
     let mut states = states.map(Vec::into_iter);
     core::iter::repeat_with(move || states.as_mut().and_then(Iterator::next)).take(layers)
@@ -41,7 +42,8 @@ macro_rules! networks {
         /// assert_eq!(y.slice(Time, 3..).index(Batch, 1).abs().max((Time, Both)).order(()), 0.0);
         /// ```
         ///
-        /// In files, the parameters have the names of PyTorch's first layer: `weight_ih_l0`, `weight_ih_l0_reverse`, and so on.
+        /// In files, the parameters have the names of PyTorch's first layer: `weight_ih_l0`,
+        /// `weight_ih_l0_reverse`, and so on.
         #[derive(Clone, Parameters)]
         pub struct $both<I: AnyDim, H: AnyDim, N: AnyDim, B: AnyDim, T: Clone = f32>
         where
@@ -59,7 +61,7 @@ macro_rules! networks {
         where
             (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)>>,
         {
-            /// Random weights, initialized like those of a single cell.
+            /// Random weights, initialised like those of a single cell.
             ///
             /// # Panics
             ///
@@ -83,21 +85,22 @@ macro_rules! networks {
             ///
             /// # Panics
             ///
-            /// If the size of a dim in `x` or in a state differs from its size in the weights, or
-            /// if `time` has size 0.
+            /// If a dim has different sizes in two of `x`, the states and the weights, or if `time`
+            /// has size 0.
             apply() {} Always
         }
         networks! { @both $both $gate $state
-            /// Like `apply`, for padded sequences of different lengths: see `apply_padded` of one
-            /// direction. The backward direction starts at the end of each sequence.
+            /// Like `apply`, for padded sequences of different lengths: see `apply_padded` of a
+            /// single cell. The backward direction starts at the end of each sequence.
             ///
             /// # Panics
             ///
-            /// Where `apply` panics, and if a length is greater than the number of positions.
+            /// Where `apply` panics, if a dim of `lengths` has a different size in the states, and
+            /// if a length is greater than the number of positions.
             apply_padded(lengths: &Named<usize, L>,) { L: LengthsFor<S> } WithinLengths(lengths)
         }
 
-        #[doc = concat!("Several [`", stringify!($cell), "`] layers; the input of each is the output of the layer below. The same as PyTorch's `", $network, "(num_layers)`.")]
+        #[doc = concat!("Several [`", stringify!($cell), "`] layers. The first reads the input, and each other one reads the output of the layer below. This is PyTorch's `", $network, "` with `num_layers`.")]
         ///
         /// ```
         #[doc = concat!("use typed_dims::nn::recurrent::", stringify!($stack), ";")]
@@ -119,7 +122,7 @@ macro_rules! networks {
         {
             /// The layer that reads the input.
             pub first: $cell<I, H, N, T>,
-            /// The layers above it.
+            /// The layers above the first one.
             pub more: Vec<$cell<H, H, N, T>>,
         }
 
@@ -127,11 +130,11 @@ macro_rules! networks {
         where
             (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)>>,
         {
-            /// Random weights of all layers, initialized like those of a single cell.
+            /// Random weights of all layers, initialised like those of a single cell.
             ///
             /// # Panics
             ///
-            /// If there is no layer, or the weights do not fit into memory.
+            /// If `layers` is 0, or if the weights do not fit into memory.
             #[track_caller]
             pub fn new(inputs: Of<I>, hidden: Of<H>, layers: usize, seed: u64) -> Self
             where
@@ -152,8 +155,8 @@ macro_rules! networks {
             ///
             /// # Panics
             ///
-            /// If the size of a dim in `x` or in a state differs from its size in the weights, if
-            /// `time` has size 0, or if the number of states is not the number of layers.
+            /// If a dim has different sizes in two of `x`, the states and the weights, if `time`
+            /// has size 0, or if the number of states is not the number of layers.
             apply() {} Always
         }
         networks! { @stack $stack $gate $state
@@ -162,11 +165,12 @@ macro_rules! networks {
             ///
             /// # Panics
             ///
-            /// Where `apply` panics, and if a length is greater than the number of positions.
+            /// Where `apply` panics, if a dim of `lengths` has a different size in the states, and
+            /// if a length is greater than the number of positions.
             apply_padded(lengths: &Named<usize, L>,) { L: LengthsFor<S> } WithinLengths(lengths)
         }
 
-        #[doc = concat!("Several [`", stringify!($both), "`] layers; the input of each is the output of the layer below. The same as PyTorch's `", $network, "(num_layers, bidirectional=True)`.")]
+        #[doc = concat!("Several [`", stringify!($both), "`] layers. The first reads the input, and each other one reads the output of the layer below. This is PyTorch's `", $network, "` with `num_layers` and `bidirectional=True`.")]
         ///
         /// ```
         #[doc = concat!("use typed_dims::nn::recurrent::", stringify!($both_stack), ";")]
@@ -186,7 +190,7 @@ macro_rules! networks {
         {
             /// The layer that reads the input.
             pub first: $both<I, H, N, B, T>,
-            /// The layers above it.
+            /// The layers above the first one.
             pub more: Vec<$both<B, H, N, B, T>>,
         }
 
@@ -194,11 +198,11 @@ macro_rules! networks {
         where
             (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)> + Union<(B,)>>,
         {
-            /// Random weights of all layers, initialized like those of a single cell.
+            /// Random weights of all layers, initialised like those of a single cell.
             ///
             /// # Panics
             ///
-            /// If there is no layer, or the weights do not fit into memory.
+            /// If `layers` is 0, or if the weights do not fit into memory.
             #[track_caller]
             pub fn new(inputs: Of<I>, hidden: Of<H>, layers: usize, seed: u64) -> Self
             where
@@ -220,8 +224,8 @@ macro_rules! networks {
             ///
             /// # Panics
             ///
-            /// If the size of a dim in `x` or in a state differs from its size in the weights, if
-            /// `time` has size 0, or if the number of states is not the number of layers.
+            /// If a dim has different sizes in two of `x`, the states and the weights, if `time`
+            /// has size 0, or if the number of states is not the number of layers.
             apply() {} Always
         }
         networks! { @both_stack $both_stack $gate $state
@@ -230,7 +234,8 @@ macro_rules! networks {
             ///
             /// # Panics
             ///
-            /// Where `apply` panics, and if a length is greater than the number of positions.
+            /// Where `apply` panics, if a dim of `lengths` has a different size in the states, and
+            /// if a length is greater than the number of positions.
             apply_padded(lengths: &Named<usize, L>,) { L: LengthsFor<S> } WithinLengths(lengths)
         }
     )*};
@@ -371,7 +376,8 @@ macro_rules! both_directions {
         where
             (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)>>,
         {
-            /// The outputs and the last states, from the input's contributions to the gates.
+            /// The outputs of both directions and their last states, from the input's contributions
+            /// to the gates.
             #[track_caller]
             fn read<D, Y, V, W, S, O, G>(
                 &self,

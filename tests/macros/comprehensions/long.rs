@@ -1,6 +1,6 @@
 //! Expressions of any length: those too deep for one type are computed in parts.
 
-// A separate stack frame for each comprehension: unoptimized, they would all be in one.
+// `added!` calls a closure to give each comprehension its own stack frame.
 #![allow(clippy::redundant_closure_call)]
 
 use ndarray::{Array2, array};

@@ -87,7 +87,7 @@ fn branches_that_are_not_taken_are_not_read() {
         array![false, false, false]
     );
     assert_eq!(tensor!([i] => if divisors[i] != 0 { 10 / divisors[i] } else { -1 }), array![-1, 5, 2]);
-    // So is Rust code.
+    // Rust code also runs only there.
     let nonzero = |x: i32| if x == 0 { panic!("0") } else { x };
     assert_eq!(tensor!([i] => divisors[i] > 0 && nonzero(divisors[i]) + 1 > 3), array![false, false, true]);
     assert_eq!(tensor!([i] => if a.len() > 5 { a[5] } else { a[i] }), a);

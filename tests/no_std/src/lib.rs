@@ -44,7 +44,7 @@ pub fn causal_attention(
     attention(q, k, v, Width, Key, 0.5, Token.ge(Key)).rename(out, Width).eval()
 }
 
-/// A layer with a common activation.
+/// A linear layer, followed by `relu` and a softmax.
 pub fn layer(x: &Array2<f32>, weight: &Array2<f32>, bias: &Array1<f32>) -> Array2<f32> {
     dims!(i, j, k);
     let y = (x.at((i, k)) * weight.at((k, j))).sum(k) + bias.at(j);
@@ -58,7 +58,7 @@ pub fn functions(x: ArrayView2<'_, f64>) -> Array2<f64> {
     (x.sin() + x.exp() + x.abs().sqrt() + x.tanh() + x.powi(3)).order((i, j))
 }
 
-/// The inputs and outputs of pattern macros.
+/// Results of macros with patterns and indices.
 pub fn patterns(a: &Array2<f32>) -> (Array2<f32>, Array2<f32>, Array3<f32>, Array1<f32>) {
     let product = einsum!("ij,kj->ik", a, a);
     let pairs = einsum!(a[i, j] * a[k, j] => [i, k]);
@@ -71,7 +71,7 @@ pub fn patterns(a: &Array2<f32>) -> (Array2<f32>, Array2<f32>, Array3<f32>, Arra
     )
 }
 
-/// Lists of tensors, and shapes.
+/// Lists of arrays, and shapes.
 pub fn packed(a: &Array2<f32>) -> Vec<Array2<f32>> {
     let (packed, shape) = pack!([a, a], h *);
     let parts = unpack!(packed, shape, h *);
@@ -93,7 +93,8 @@ pub fn complaint() -> String {
     format!("{}", error.expect_err("two sizes of one dim"))
 }
 
-/// Large results, which come from the pool and use several threads in a `std` build.
+/// Computes large results. In a `std` build, their memory comes from the pool, and several threads
+/// compute them.
 pub fn large() -> f64 {
     dims!(i = 300, j = 300, k);
     let a = rand::<f64, _>((i, j), 1);

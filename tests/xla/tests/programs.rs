@@ -2,7 +2,7 @@
 
 #![allow(missing_docs)]
 
-use typed_dims::grad::loss_and_grad;
+use typed_dims::grad::{grad, loss_and_grad};
 use typed_dims::optim::{Adam, Optimizer};
 use typed_dims::prelude::*;
 use typed_dims::program::{record, spec};
@@ -188,4 +188,32 @@ fn other_settings_are_errors() {
     assert!(run.call(pjrt.put(&state(0.1)).unwrap()).is_ok());
     let message = run.call(pjrt.put(&state(0.2)).unwrap()).unwrap_err().to_string();
     assert!(message.contains("0.2") && message.contains("recorded for"), "{message}");
+}
+
+/// Repetitions of operands count in gradients, and a mask computed from variables has none.
+#[test]
+fn gradients_of_attention_with_repeated_operands_are_the_same() {
+    let Some(pjrt) = plugin(1) else { return };
+    type Queries = Tensor<f32, (Row,)>;
+    type Keys = Tensor<f32, (Hidden,)>;
+    let step = |(q, k, v, t): (&Queries, &Keys, &Keys, &Keys)| {
+        let loss = |(q, k, v, t): (&Queries, &Keys, &Keys, &Keys)| {
+            // Neither queries nor keys vary along `In`, and values do not vary along `Class`.
+            let (q, k, v) = (q.expand(In.of(5)), k.expand(In.of(5)), v.expand(Class.of(3)));
+            let y = attention(q, k, v, In, Hidden, 0.5, t.gt(0.0));
+            y.sum((Row, Class)) + t.sum(Hidden)
+        };
+        grad(loss, (q, k, v, t))
+    };
+    let (q, k): (Queries, Keys) = (randn(Row.of(4), 1), randn(Hidden.of(6), 2));
+    let (v, t): (Keys, Keys) = (randn(Hidden.of(6), 3), randn(Hidden.of(6), 4));
+    let inputs = || (&q, &k, &v, &t);
+    let program = record(step, inputs()).unwrap();
+    let run = pjrt.compile(&program).unwrap();
+    let (dq, dk, dv, dt) = run.call(inputs()).unwrap().to_host().unwrap();
+    let (q2, k2, v2, t2) = step(inputs());
+    assert_near(&dq, &q2, 1e-4, "the gradient of the queries");
+    assert_near(&dk, &k2, 1e-4, "the gradient of the keys");
+    assert_near(&dv, &v2, 1e-4, "the gradient of the values");
+    assert_near(&dt, &t2, 0.0, "the gradient of the mask");
 }

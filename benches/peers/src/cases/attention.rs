@@ -58,7 +58,7 @@ fn softmax_rows(scores: &mut ArrayViewMut2<'_, f32>) {
     }
 }
 
-/// One head, with products of a GEMM crate and loops over rows.
+/// Some queries of one head, with products of a GEMM crate and loops over rows.
 fn plain_head(
     by: Product<f32>,
     q: ArrayView2<'_, f32>,
@@ -76,7 +76,7 @@ fn plain_head(
     by(scores.view(), v, out, 1);
 }
 
-/// An input with the axes batch, head, position, feature.
+/// An input, whose heads are in axis `heads`, in the order batch, head, position, feature.
 fn by_head<'a>(x: &'a Array4<f32>, heads: usize) -> ArrayView4<'a, f32> {
     x.view().permuted_axes(if heads == 2 { [0, 2, 1, 3] } else { [0, 1, 2, 3] })
 }
@@ -88,7 +88,7 @@ type Out<'a> = (ArrayViewMut2<'a, MaybeUninit<f32>>, ArrayView2<'a, f32>);
 
 type InDims = fn(&Array4<f32>, &Array4<f32>, &Array4<f32>) -> Array4<f32>;
 
-/// A case whose inputs have the heads in axis `heads`, which is 1 or 2.
+/// Sets up a case whose inputs have the heads in axis `heads`, which is 1 or 2.
 fn peers(bench: &mut Bench, shape: [usize; 4], heads: usize, [composed, by_operator]: [InDims; 2]) {
     let inputs = Arc::new(["q", "k", "v"].map(|name| bench.input::<f32, _>(name, shape)));
     let threads = bench.threads;
@@ -156,8 +156,8 @@ fn peers(bench: &mut Bench, shape: [usize; 4], heads: usize, [composed, by_opera
         let [q, k, v] = [0, 1, 2].map(|at| candle(&inputs[at]));
         bench.peer("candle flash_attn", move || {
             let run = || -> candle_core::Result<Candle> {
-                // The operator takes batch, position, head, feature, and returns batch, head,
-                // position, feature.
+                // The operator takes the axes batch, position, head, feature, and returns the axes
+                // batch, head, position, feature.
                 let rows =
                     |x: &Candle| if heads == 2 { Ok(x.clone()) } else { x.transpose(1, 2)?.contiguous() };
                 let out =

@@ -84,7 +84,7 @@ pub fn conv2d(bench: &mut Bench) {
         const PLANE: usize = 54 * 54;
         let mut out = Vec::new();
         fill(&mut out, 8 * 64 * PLANE, |out| {
-            // Four planes of an image at a time.
+            // Four channels of an image of the result at a time.
             plain::each_chunk(threads, out, 4 * PLANE, |at, out| {
                 let (image, first) = (at / 16, 4 * (at % 16));
                 for h in 0..54 {

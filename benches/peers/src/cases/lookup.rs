@@ -137,7 +137,8 @@ pub fn relative_positions(bench: &mut Bench) {
             out
         });
     }
-    // First the rows for all pairs of positions, then a product for each query.
+    // candle and burn first select the rows for all pairs of positions, and then compute a product
+    // for each query.
     let distances: Vec<u32> = (0..N * N).map(|at| (at / N + N - 1 - at % N) as u32).collect();
     {
         let ids =

@@ -1,5 +1,5 @@
-//! The cases. Each adds its inputs and its peers to a [`Bench`]: typed-dims first, the reference
-//! last.
+//! The cases. Each adds its inputs and its peers to a [`Bench`]: typed-dims first, and last the
+//! reference, whose result the others must have.
 
 mod attention;
 mod chains;
@@ -20,11 +20,12 @@ use crate::rotation::Turn;
 pub struct Case {
     pub name: &'static str,
     pub formula: &'static str,
-    /// Additions and multiplications in contractions and distances; 0 if memory is the limit.
+    /// Additions and multiplications in contractions and distances; 0 if memory is the limit, or if
+    /// `read` is 0.
     pub flops: f64,
-    /// Bytes of the inputs that are read.
+    /// Bytes of the inputs that are read; 0 if the case is not compared with the machine's limits.
     pub read: f64,
-    /// The number of times that each of these bytes is read on average, in random order.
+    /// The number of times that each of these bytes is read on average.
     pub times: f64,
     /// Bytes of the result.
     pub written: f64,
@@ -44,14 +45,13 @@ impl Case {
     }
 
     /// How many copies of the arrays it takes to evict each copy from the caches before its next
-    /// use; 1 if the case is so small that call overhead dominates.
+    /// use; 1 if `read` is 0.
     pub fn copies_beyond_caches(&self) -> usize {
         const BYTES: f64 = (1 << 30) as f64;
         if self.read > 0.0 { (BYTES / (self.read + self.written)).ceil() as usize } else { 1 }
     }
 
-    /// Peers that probe the memory traffic of the case. Empty if the case is so small that call
-    /// overhead dominates.
+    /// Peers that probe the memory traffic of the case. Empty if `read` is 0.
     pub fn memory(&self, threads: usize, copies: usize, turn: &Turn) -> Vec<Peer> {
         if self.read > 0.0 {
             probe::memory(threads, self.read, self.written, copies, turn).into()

@@ -60,7 +60,7 @@ fn crates() -> Vec<(&'static str, Product<f32>)> {
     products().into_iter().chain([("nano-gemm", by_nano_gemm as Product<f32>)]).collect()
 }
 
-/// Loops of constant length.
+/// A product with loops of constant length.
 fn plain<const N: usize>(a: &Array2<f32>, b: &Array2<f32>, out: &mut [f32]) {
     let rows = |x: &Array2<f32>| x.as_slice().expect("standard layout").as_chunks::<N>().0.as_ptr_range();
     let (a, b) = (rows(a), rows(b));

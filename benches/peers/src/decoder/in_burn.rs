@@ -135,7 +135,7 @@ impl Pass {
         x * of(&self.cos) + Tensor::cat(vec![-b, a], 3) * of(&self.sin)
     }
 
-    /// For whole texts, scores of the character after each one.
+    /// Scores of the character after each position of whole texts.
     fn whole(&self, model: &Model, ids: Tensor<2, Int>) -> Tensor<3> {
         model.forward(ids, |_, [query, key, value]| {
             let (query, key) = (self.turned(query, 0), self.turned(key, 0));

@@ -115,7 +115,7 @@ impl Model {
         })
     }
 
-    /// For whole texts, scores of the character after each one, with differentiable operations.
+    /// Scores of the character after each position of whole texts, with differentiable operations.
     fn whole(&self, texts: &Tensor) -> Result<Tensor> {
         let norm: Norm = RmsNorm::forward_diff;
         let mut x = self.chars.forward(texts)?;

@@ -28,9 +28,9 @@ const SAMPLES: [usize; 2] = [1, 4];
 const FIRST: u32 = 1;
 /// Scores are divided by this before a character is drawn.
 const TEMPERATURE: f32 = 0.8;
-/// Added to mean squares.
+/// Added to the mean squares in RMS norms.
 const EPSILON: f64 = 1e-5;
-/// RoPE turns the slowest plane by one radian in about this many characters.
+/// The base of RoPE: per character, plane `i` of `n` turns by `BASE^(-i / n)` radians.
 const BASE: f64 = 10_000.0;
 /// The learning rate, the decay of both moments, the term that keeps divisors from 0, and the
 /// weight decay.
@@ -74,7 +74,7 @@ trait Decoder {
     fn step(&mut self) -> f32;
 
     /// Reads the texts character by character with the cache, and returns the scores of the
-    /// character after each one, by character, text and score.
+    /// character after each one, in the order of position, text and candidate.
     fn scores(&self, texts: &[Vec<u32>]) -> Vec<f32>;
 
     /// Samples this many texts, starting with one character, until the context is full. Calls
@@ -166,7 +166,8 @@ fn agree(decoders: &mut [Box<dyn Decoder>]) -> Result<(), String> {
     Ok(())
 }
 
-/// Seconds of a decoder in each round: one number for each position of a text, or for each step.
+/// Seconds of a decoder in each round: one number for each position of a text, or one for a
+/// training step.
 type Rounds = Vec<Vec<f64>>;
 
 /// Runs the decoders in turns, in a varying order.

@@ -45,7 +45,7 @@ pub trait Dropout: Computable {
         Self::Elem: Real,
     {
         if !(0.0..=1.0).contains(&p) {
-            let what = format!("dropout with the probability {p}; it must be between 0 and 1");
+            let what = format!("`dropout` with the probability {p}: it must be between 0 and 1");
             return Err(DimError::Shape { what });
         }
         let tensor = self.into_named();

@@ -141,7 +141,9 @@ pub trait Normalization: AsTensor {
 
     /// Splits `channels` into `groups` equal parts, and normalises each part over its channels and
     /// `dims`, like [`layer_norm`](Normalization::layer_norm).
-    #[panicking_twin("so are a negative `eps`, and groups that do not divide the channels")]
+    #[panicking_twin(
+        "so are an `eps` that is negative or NaN, and a number of groups that does not divide the channels"
+    )]
     fn try_group_norm<C, D, X, Y>(
         self,
         channels: C,
@@ -173,7 +175,7 @@ pub trait Normalization: AsTensor {
     /// Like [`layer_norm`](Normalization::layer_norm), but also returns the mean and the variance.
     /// For batch normalisation in training, `dims` are the batch and all other dims except the
     /// channels.
-    #[panicking_twin("so are a negative `eps`, and a single value for each channel")]
+    #[panicking_twin("so are an `eps` that is negative or NaN, and a single value for each channel")]
     fn try_batch_norm<D: DimsOf<Self::Dims, X>, X: AllPlay<DataChannel>>(
         self,
         dims: D,

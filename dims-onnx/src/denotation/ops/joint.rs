@@ -44,7 +44,7 @@ fn arithmetic(call: &Call<'_>) -> Option<Rc<[Size]>> {
 }
 
 /// The axis that results from broadcasting these axes, which are pairs of an input and its axis.
-/// Each must agree with the first one that has a meaning and a size other than 1.
+/// Each axis whose size is not 1 must agree with the first of these that has a meaning.
 pub fn meet_all(call: &mut Call<'_>, places: &[(usize, usize)]) -> Axis {
     let at = |call: &Call<'_>, (input, axis): (usize, usize)| call.axes(input).map(|axes| axes[axis].clone());
     let mut first: Option<(usize, usize)> = None;

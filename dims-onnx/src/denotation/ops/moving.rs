@@ -1,4 +1,4 @@
-//! Operators that permute, destroy and create axes.
+//! Operators that permute, destroy or create axes.
 
 use super::super::node::{Call, Results, axes_of, axis};
 use super::super::regroup::{From, Wanted, regroup};
@@ -75,7 +75,7 @@ pub fn flatten(call: &mut Call<'_>) -> Results {
     Ok(vec![Value::with_axes(vec![part(0..at), part(at..axes.len())])])
 }
 
-/// The product of sizes: of numbers, or of one name and ones.
+/// The product of sizes. It is known if all are numbers, or if all but one are 1.
 fn product(axes: &Rc<[Axis]>, all: &[usize]) -> Size {
     let sizes = all.iter().map(|&at| &axes[at].size).filter(|size| !size.is_one());
     let product = sizes.cloned().reduce(|a, b| match (a, b) {

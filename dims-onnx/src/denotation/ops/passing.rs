@@ -20,7 +20,7 @@ pub fn resized(call: &mut Call<'_>, count: usize) -> Results {
     Ok(vec![value; count])
 }
 
-/// The normalized values, and means and deviations, whose axes from `axis` on have size 1.
+/// The normalized values, and means and inverse deviations, whose axes from `axis` on have size 1.
 pub fn layer_norm(call: &mut Call<'_>) -> Results {
     let Some(axes) = call.axes(0) else { return Ok(Vec::new()) };
     let first = axis(call.int("axis").unwrap_or(-1), axes.len())?;

@@ -1,4 +1,4 @@
-//! Products with sums: contracted axes must agree, and so must batch axes.
+//! Sums of products: contracted axes must agree, and so must batch axes.
 
 use super::super::node::{Call, Results};
 use super::super::value::{Axis, Value};

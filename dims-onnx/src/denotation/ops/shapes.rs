@@ -50,16 +50,17 @@ pub fn range() -> Results {
     Ok(vec![Value::with_axes(vec![Axis::UNKNOWN])])
 }
 
-/// A part along some axes. For a short list of integers, also its elements.
+/// A part along some axes. If the input is a short list of integers, the part's elements are also
+/// known.
 pub fn slice(call: &mut Call<'_>) -> Results {
     let value = call.input(0);
     let Some(axes) = &value.axes else { return Ok(Vec::new()) };
     let list = |name: &str, input: usize| call.ints_or_input(name, input).ok().flatten();
     let (starts, ends, along) = (list("starts", 1), list("ends", 2), list("axes", 3));
-    let steps = list("steps", 4);
+    let steps = call.ints_or_input("steps", 4);
     if let (Some(integers), [_], Some([start]), Some([end])) =
         (&value.integers, &axes[..], starts.as_deref(), ends.as_deref())
-        && steps.as_deref().is_none_or(|steps| steps == [1])
+        && steps.is_ok_and(|steps| steps.is_none_or(|steps| steps == [1]))
     {
         let count = integers.len() as i64;
         let bound = |number: i64| {
@@ -75,8 +76,8 @@ pub fn slice(call: &mut Call<'_>) -> Results {
                 out[axis(number, axes.len())?].size = Size::Unknown;
             }
         }
-        // Without `axes`, the slices apply to the first axes. It suffices here to treat all sizes
-        // as unknown.
+        // Without `axes`, the slices apply to the first axes. If `axes` is unknown, they may apply
+        // to any. In both cases, it suffices to treat all sizes as unknown.
         None => out.iter_mut().for_each(|axis| axis.size = Size::Unknown),
     }
     Ok(vec![Value::with_axes(out)])

@@ -91,7 +91,7 @@ pub fn images_resized(call: &mut Call<'_>) -> Results {
 }
 
 /// Recurrent networks: `[time, directions, batch, features]`, and the last states without time.
-/// With `layout` 1, batches come first.
+/// With `layout` 1, `batch` comes first.
 pub fn recurrent(call: &mut Call<'_>) -> Results {
     let batch_first = call.int("layout").unwrap_or(0) == 1;
     let (time, batch) = if batch_first { (1, 0) } else { (0, 1) };

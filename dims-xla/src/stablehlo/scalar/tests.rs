@@ -1,11 +1,11 @@
-//! Each operation of the table of `typed-dims-kernels` has a StableHLO lowering for all registers
-//! that hold its operands.
+//! Each operation of the table of `typed-dims-kernels` has a StableHLO lowering for all types of
+//! registers that hold its operands.
 
 use super::super::text::{Body, Precision, Value};
 use typed_dims_kernels::program::code::DType;
 use typed_dims_kernels::trace::saved::SavedOperation;
 
-/// The registers for elements with a bound.
+/// The types of registers for elements with a trait bound.
 macro_rules! registers {
     (Real) => {
         &[DType::F32, DType::F64]

@@ -53,7 +53,7 @@ pub fn causal(bench: &mut Bench) {
             gradients!(softmax(scores, 3).matmul(v.clone()).sum(), q, k, v)
         });
     }
-    // Masking scores with `where_cond` takes longer.
+    // The mask is added to the scores, because `where_cond` takes longer.
     let mask = Array2::from_shape_fn((256, 256), |(q, k)| if k > q { f32::NEG_INFINITY } else { 0.0 });
     let mask = candle(&mask);
     candle_step(bench, vec![candle(&q), candle(&k), candle(&v)], move |by| {
@@ -68,7 +68,7 @@ const WIDTH: usize = 256;
 const HEADS: usize = 8;
 const FEAT: usize = WIDTH / HEADS;
 
-/// A pre-norm transformer block: multi-head attention, and two linear maps with `gelu` between
+/// A pre-norm transformer block: multi-head attention, and two linear maps with `gelu_tanh` between
 /// them.
 #[derive(Parameters)]
 struct Block {

@@ -72,8 +72,9 @@ pub fn lstm(bench: &mut Bench) {
             })
         });
     }
-    // For both libraries below, one product per step, as in their own layers, is faster than one
-    // product for all steps: the gradient of each slice would be as large as the whole.
+    // In both libraries below, one product of the inputs per time step, as in their own layers, is
+    // faster than one product for all time steps, where the gradient of each slice would be as
+    // large as the whole.
     #[cfg(feature = "burn")]
     {
         use super::in_burn::{constant, gradients, variable};
@@ -110,7 +111,7 @@ pub fn lstm(bench: &mut Bench) {
     });
 }
 
-/// Damped oscillators with explicit time steps.
+/// Damped oscillators with semi-implicit Euler steps.
 pub fn oscillators(bench: &mut Bench) {
     let x = bench.input::<f32, _>("x", 64);
     let stiffness = bench.input::<f32, _>("stiffness", 64);

@@ -72,7 +72,7 @@ fn candle_step(
     bench.peer("candle", move || step().expect("shapes agree"));
 }
 
-/// The burn implementation of a step.
+/// What the burn implementations of the steps share.
 #[cfg(feature = "burn")]
 mod in_burn {
     use super::Outcome;
