@@ -79,7 +79,7 @@ fn sums_go_right_to_where_they_shall_be() {
     let a = Array3::<f32>::ones((3, 40, 20));
     let b = Array2::<f32>::ones((20, 50));
     dims!(n, i, j, k);
-    // Few elements, and rows made of two dims; into axes in another order, with gaps.
+    // First with rows along one dim, then along two; into axes in another order, with gaps.
     let mut few = Array2::<f32>::zeros((100, 40));
     let (_, plan) = explain(|| {
         (a.at((0, i, k)) * b.at((k, j))).sum_into(k, &mut few.slice_mut(ndarray::s![..;2, ..]), (j, i));
@@ -92,8 +92,8 @@ fn sums_go_right_to_where_they_shall_be() {
     });
     assert!(matches!(plan.steps[..], [PlanStep::Product { .. }]), "{plan}");
     assert!(out.indexed_iter().all(|((_, _, j), &x)| x == if j < 50 { 20.0 } else { 0.0 }));
-    // A sum that is not a product is computed in place if the target is contiguous, and otherwise
-    // copied.
+    // A sum that is not a product is computed in its target if that is contiguous, and otherwise
+    // copied there.
     let mut out = Array2::<f32>::zeros((20, 40));
     let (_, plan) = explain(|| a.at((n, i, k)).sum_into(n, &mut out, (k, i)));
     assert!(matches!(plan.steps[..], [PlanStep::Reduce { .. }]), "{plan}");
@@ -117,12 +117,12 @@ fn rows_along_several_dims_are_those_of_one_product() {
     let (turned, plan) = explain(|| (w.at((k, o)) * x.at((i, j, k))).sum(k).order((o, i, j)));
     assert_eq!(products(&plan), 1, "{plan}");
     assert_eq!(turned, Array3::from_shape_fn((2, 3, 4), |(o, i, j)| sum(i, j, o, 1)));
-    // Rows that are not adjacent are several products.
+    // Rows with gaps between them.
     let every_other = x.slice(ndarray::s![.., ..;2, ..]);
     dims!(i, j, k, o);
     let strided = (every_other.at((i, j, k)) * w.at((k, o))).sum(k).order((i, j, o));
     assert_eq!(strided, Array3::from_shape_fn((3, 2, 2), |(i, j, o)| sum(i, j, o, 2)));
-    // An axis with one element is adjacent to any other.
+    // An axis with one element can be merged with any other.
     let one = x.slice(ndarray::s![.., 1..2, ..]);
     dims!(i, j, k, o);
     let single = (one.at((i, j, k)) * w.at((k, o))).sum(k).order((i, j, o));
@@ -268,8 +268,8 @@ fn what_is_not_asked_for_is_not_taken_down() {
     assert_eq!(explain(|| ()).1.steps.len(), 0);
 }
 
-/// To multiply a large computed matrix by a vector, the matrix is not stored. A stored matrix is
-/// used directly, even if the vector is computed.
+/// A large computed matrix that is multiplied by a vector is not stored. A stored matrix is used
+/// directly, even if the vector is computed.
 #[test]
 fn a_computed_matrix_is_summed_as_it_is_computed() {
     let (a, b) = (Array2::<f32>::ones((256, 32)), Array2::<f32>::zeros((128, 32)));
@@ -296,7 +296,7 @@ fn a_broadcast_along_a_dim_is_a_stride_of_zero() {
     let (c, plan) = explain(|| (x.expand(j) * y.expand(i)).sum(k).order((i, j)));
     assert!(matches!(plan.steps[..], [PlanStep::Product { m: 20, k: 30, n: 40, .. }]), "{plan}");
     assert_eq!(c, a.dot(&b));
-    // The expanded dim, summed and kept.
+    // The expanded dim is summed, then kept.
     let sums = x.expand(j).sum((j, k)).order(i);
     assert_eq!(sums, a.sum_axis(ndarray::Axis(1)) * 40.0);
     assert_eq!(x.index(k, 3).expand(j).order((j, i)), Array2::from_shape_fn((40, 20), |(_, i)| a[[i, 3]]));
@@ -351,7 +351,7 @@ fn a_result_under_another_name_is_not_copied() {
         let (z, plan) = explain(|| y.rename(Key, Seq).order((Seq, Feat)));
         assert!(plan.steps.is_empty() && z.as_ptr() == place, "{plan}");
     }
-    // A part of a tensor is a copy, and so is a tensor in another order.
+    // A part of a tensor is copied, and so is a tensor in another order.
     let x = from_fn((Seq.of(3), Feat.of(2)), |(s, f)| 2 * s + f);
     assert_eq!(x.clone().slice(Seq, 1..).eval().order((Seq, Feat)), ndarray::array![[2, 3], [4, 5]]);
     assert_eq!(x.rename(Seq, Key).order((Feat, Key)), ndarray::array![[0, 2, 4], [1, 3, 5]]);

@@ -75,7 +75,7 @@ fn labels(seed: u64) -> Labels {
     (rand::<f32, _>(Batch.of(4), seed) * 5.0).cast::<usize>().eval()
 }
 
-/// Checks that programs of one tensor return the function's bits for other tensors.
+/// Checks that programs of one tensor return the function's results for other tensors.
 macro_rules! same {
     ($($f:expr, $first:expr, $($other:expr),+;)*) => {$({
         let f = $f;
@@ -417,7 +417,7 @@ fn caught<T>(f: impl FnOnce() -> T) -> Result<T, Box<dyn std::any::Any + Send>> 
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(f))
 }
 
-/// The message with which `f` panics.
+/// The message with which recording `f` fails, as an error or a panic.
 fn refused<Y: Parameters>(f: fn(&Floats) -> Y) -> String {
     let x = floats(1);
     let run =

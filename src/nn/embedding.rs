@@ -82,8 +82,8 @@ impl<V: AnyDim, D: LayerDims + Union<(V,)>, T: Real> Embedding<V, D, T> {
     {
         let rows = self.weight.size(V::default());
         assert!(index < rows, "`Embedding` with the padding {index}: there are {rows} rows");
-        let is_padding = from_fn(V::default().of(rows), |row: usize| row == index);
-        let weight = select(&is_padding, T::ZERO, self.weight).eval().same_set();
+        let kept = from_fn(V::default().of(rows), |row: usize| if row == index { T::ZERO } else { T::ONE });
+        let weight = (self.weight * kept).eval().same_set();
         Embedding { weight, padding: Some(index) }
     }
 

@@ -79,7 +79,7 @@ crate::operators! {
         errors: [typed_dims::creation::create::try_from_vec((I.of(2), J.of(2)), vec![1.0f32])
             => "a tensor with dims `I` = 2, `J` = 2 has 4 elements, but 1 was given"],
         names: "tensor" "numpy.asarray" "array";
-    /// Uniform random numbers from 0 to 1, from a seed
+    /// Uniform random numbers, at least 0 and less than 1, from a seed
     rand_of [f32 f64] () -> [I J],
         call: rand::<T, _>((I.of(3), J.of(4)), 7),
         loops: build(&[3, 4], |at| loops::unit(7, (4 * at[0] + at[1]) as u64) as T),
@@ -95,7 +95,7 @@ crate::operators! {
         }),
         along: [], keep: [],
         names: "randn" "random.normal" "random.standard_normal";
-    /// Uniform random numbers from 0 to 1, with the dims and sizes of a tensor
+    /// Uniform random numbers, at least 0 and less than 1, with the dims and sizes of a tensor
     rand_like_of [f32 f64] (apart x: T [I J]) -> [I J],
         call: rand_like(x, 7),
         loops: build(x.shape(), |at| loops::unit(7, loops::draws(&[("I", at[0]), ("J", at[1])])) as T),

@@ -1,4 +1,4 @@
-//! Linear algebra, without solvers.
+//! Linear algebra: diagonals, products, norms and distances. `matrices` has the rest.
 
 use crate::loops::{build, fold};
 use crate::table::Family;

@@ -1,4 +1,7 @@
-//! Helpers for reference implementations: loops over positions and over lines.
+//! Helpers for reference implementations: loops over positions and along axes, special functions,
+//! and random numbers.
+//!
+//! A *line* has the elements along one axis, at one position along each other axis.
 
 use ndarray::{ArrayD, IxDyn};
 
@@ -8,7 +11,7 @@ pub fn build<T>(shape: &[usize], mut f: impl FnMut(&[usize]) -> T) -> ArrayD<T> 
     ArrayD::from_shape_fn(IxDyn(shape), |at| f(at.slice()))
 }
 
-/// `f` of each line along an axis, which is removed.
+/// Replaces each line along an axis by `f` of the line. The result lacks the axis.
 pub fn fold<T: Copy, U>(x: &ArrayD<T>, axis: usize, mut f: impl FnMut(&[T]) -> U) -> ArrayD<U> {
     let mut shape = x.shape().to_vec();
     shape.remove(axis);
@@ -24,7 +27,7 @@ pub fn fold<T: Copy, U>(x: &ArrayD<T>, axis: usize, mut f: impl FnMut(&[T]) -> U
     })
 }
 
-/// `f` of each line along an axis. It returns a line of `len` elements.
+/// Replaces each line along an axis by `f` of the line, which has `len` elements.
 pub fn lines<T: Copy, U: Copy>(
     x: &ArrayD<T>,
     axis: usize,
@@ -45,7 +48,7 @@ pub fn lines<T: Copy, U: Copy>(
     })
 }
 
-/// Like `lines`, with lines of the same length.
+/// Like `lines`, for an `f` that keeps the length of a line.
 pub fn along<T: Copy, U: Copy>(x: &ArrayD<T>, axis: usize, f: impl FnMut(&[T]) -> Vec<U>) -> ArrayD<U> {
     lines(x, axis, x.shape()[axis], f)
 }
@@ -55,7 +58,7 @@ pub fn transpose<T: Copy>(x: &ArrayD<T>, axes: &[usize]) -> ArrayD<T> {
     x.view().permuted_axes(IxDyn(axes)).to_owned()
 }
 
-/// The error function, from its series: 60 terms are enough for arguments up to 3.
+/// The error function, from its series: 60 terms are enough from -3 to 3.
 pub fn erf(x: f64) -> f64 {
     let (mut term, mut sum) = (x, x);
     for n in 1..60 {
@@ -65,8 +68,8 @@ pub fn erf(x: f64) -> f64 {
     sum * 2.0 / std::f64::consts::PI.sqrt()
 }
 
-/// The logarithm of the gamma function, from Stirling's series far from 0 and the recurrence
-/// `gamma(x + 1) = x gamma(x)`.
+/// The logarithm of the gamma function of a positive number: Stirling's series at `x + 20`, and the
+/// recurrence `gamma(x + 1) = x gamma(x)` from there to `x`.
 pub fn ln_gamma(x: f64) -> f64 {
     let shift: f64 = (0..20).map(|n| (x + f64::from(n)).ln()).sum();
     let z = x + 20.0;
@@ -83,7 +86,8 @@ pub const DROPOUT: u64 = 0x243F_6A88_85A3_08D3;
 /// The number that a seed is combined with for `categorical`.
 pub const CATEGORICAL: u64 = 0x1319_8A2E_0370_7344;
 
-/// The `at`th number of a seed, from 0 to 1: splitmix64, started from a hash of the seed.
+/// The `at`th number of a seed, at least 0 and less than 1: splitmix64, started from a hash of the
+/// seed.
 pub fn unit(seed: u64, at: u64) -> f64 {
     let bits = mix(mix(seed).wrapping_add(at.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15)));
     (bits >> 11) as f64 / (1u64 << 53) as f64
@@ -95,8 +99,8 @@ fn mix(z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The index of the random number for the element at these indices along dims: a sum over the dims,
-/// with factors that are hashes of their names.
+/// The place, among the numbers of a seed, of the number for the element at these indices: the sum
+/// of the indices, each times a hash of its dim's name.
 pub fn draws(indices: &[(&str, usize)]) -> u64 {
     indices.iter().fold(0, |sum, (name, at)| {
         let fnv = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
@@ -105,7 +109,8 @@ pub fn draws(indices: &[(&str, usize)]) -> u64 {
     })
 }
 
-/// The input position that a convolution reads, if it is not in the padding.
+/// The input position that a convolution reads for the output `position` and the element `at` of
+/// the window, unless it is in the padding.
 pub fn tap(
     position: usize,
     stride: usize,

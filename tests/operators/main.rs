@@ -1,11 +1,12 @@
-//! The operator database: one entry for each operator of the library, and one test body that runs
-//! them all.
+//! The operator database: entries for the operators of the library, and the tests that run for each
+//! entry.
 //!
 //! An entry says how to create inputs, calls the operator, and computes the expected result with
-//! plain loops. `check` runs it with all its element types, with every memory layout, and with
-//! empty dims. With the first element type, it also runs it with two extra dims that the entry
-//! does not mention: one that only the first argument has, and one that all have. `docs` generates
-//! `docs/operators.md` from the same entries.
+//! plain loops. `check` runs an entry with all its element types, with every memory layout, and
+//! with empty dims where they are allowed. With the first element type, it also adds two extra dims
+//! that the entry does not mention: one to the first argument only, and one to all arguments. (Some
+//! operators and arguments take no extra dims.) `docs` generates `docs/operators.md` from the same
+//! entries.
 
 // Entries are written once for all their element types, and ranges may count from the end.
 #![allow(clippy::useless_conversion, clippy::reversed_empty_ranges)]
@@ -52,7 +53,7 @@ mod sorting;
 #[cfg(feature = "pjrt")]
 mod xla;
 
-/// Recordings from sizes read no elements of their inputs.
+/// Aborts the test if a recording from sizes reads an element.
 #[cfg(all(unix, not(feature = "pjrt")))]
 #[path = "../support/guarded.rs"]
 mod guarded;

@@ -225,7 +225,7 @@ crate::operators! {
         errors: [array![[1.0, f64::INFINITY], [0.0, 4.0]].at((J, C)).try_det(J, C)
             => "`det`: the matrix has an element that is infinite or NaN"],
         names: "linalg.det" "numpy.linalg.det" "linalg.det";
-    /// The logarithm of the determinant's magnitude, and its sign
+    /// The sign of the determinant, and the logarithm of its magnitude
     slogdet [f32 f64] (x: T [J C]) -> [],
         call: shown!(x.slogdet(J, C); where { let x = diagonal!(x, J = 4, C = 4); } then |found| found.1 * found.0),
         loops: scalar_of!(expanded(&regular(x)).ln()),
@@ -336,13 +336,13 @@ crate::operators! {
         },
         along: [J C], keep: [J C],
         names: "linalg.eigvalsh" "numpy.linalg.eigvalsh" "linalg.eigvalsh";
-    /// The eigenvalues and eigenvectors of any matrix
+    /// The eigenvalues and eigenvectors of any square matrix
     eig [f64 f32] (x: T [J C]) -> [],
         call: shown!(x.eig(J, C); where { let x = diagonal!(x, J = 4, C = 4); } then |found| found.0.abs().prod(C)),
         loops: scalar_of!(expanded(&regular(x))),
         along: [J C], keep: [J C],
         names: "linalg.eig" "numpy.linalg.eig" "linalg.eig";
-    /// The singular values, and the left and right singular vectors
+    /// The left singular vectors, the singular values, and the right singular vectors
     svd [f32 f64] (x: T [J I]) -> [J I],
         call: shown!(x.svd(J, I, O); where { let x = diagonal!(x, J = 4, I = 3); } then |found| {
             let (u, s, v) = found;
@@ -399,7 +399,7 @@ crate::operators! {
         },
         along: [J C], keep: [J C],
         names: "linalg.cond" "numpy.linalg.cond" "linalg.cond";
-    /// The power with a whole exponent
+    /// The power with an exponent of 0 or more
     matrix_power [f32 f64] (x: T [J C]) -> [J C],
         call: shown!(x.matrix_power(J, C, 3); where { let x = diagonal!(x, J = 4, C = 4); }),
         loops: {

@@ -22,8 +22,8 @@ fn two_by_four() -> Array2<f32> {
     Array2::zeros((2, 4))
 }
 
-/// Interpolates element `at` of `len` from a line of `n` elements. The arguments are a function
-/// that returns an element of the line and clamps its index, `at`, `n` and `len`.
+/// Interpolates element `at` of `len` from a line of `n` elements. The first argument is a function
+/// that clamps an index and returns that element of the line; `at`, `n` and `len` follow.
 type CurveThrough = dyn Fn(&dyn Fn(isize) -> f64, usize, usize, usize) -> f64;
 
 /// Resizes an axis to `len` elements.
@@ -188,7 +188,7 @@ crate::operators! {
             two_by_four().at((P, H)).try_fold(H, P, 12, 2, 1)
                 => "windows along dim `H`: there are 4, but 6 slide over 12 elements",
             two_by_four().at((P, H)).try_fold(H, P, 1, 2, 1)
-                => "windows along dim `H`: they span 2 elements, but there are 1",
+                => "windows along dim `H`: they span 2 elements, but there is 1",
         ],
         names: "nn.functional.fold" "" "";
     /// Splits a dim into at most a number of pieces of equal sizes; the last one may be smaller

@@ -69,7 +69,8 @@ fn ragged<T: Copy>(
     })
 }
 
-/// Splits the two axes after the first into nearly equal parts, and applies `f` to each part.
+/// Covers each of the two axes after the first with nearly equal ranges, which may overlap, and
+/// applies `f` to each block.
 fn adaptive<T: Copy>(x: &ArrayD<T>, sizes: [usize; 2], f: impl Fn(Vec<T>) -> T) -> ArrayD<T> {
     let part = |at: usize, n: usize, size: usize| at * n / size..((at + 1) * n).div_ceil(size);
     build(&[x.shape()[0], sizes[0], sizes[1]], |at| {
@@ -164,7 +165,7 @@ crate::operators! {
         along: [C H W P Q], keep: [H W P Q],
         errors: [
             try_conv(image().at((C, H)), Array2::<f32>::zeros((4, 2)).at((C, P)), C, H, P, &Window::new().stride((1, 2)))
-                => "2 numbers for the stride of 1 dims",
+                => "2 numbers for the stride of 1 dim",
         ],
         names: "nn.functional.conv2d" "lax.conv_general_dilated" "scipy.signal.correlate2d";
     /// A convolution along three dims

@@ -12,7 +12,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Selecting by value",
-        about: "`take`, `one_hot` and `masked_fill` are lazy and fused; an index that is out of range is an error when its element is read. \
+        about: "`take`, `one_hot`, `masked_fill` and `from_end` are lazy and fused; an index that is out of range is an error when its element is read. \
                 The others run immediately. When the size of the result depends on the data, pass a new local dim, `dims!(n)`: `nonzero`, `masked_select`, `unique`.",
         operators: entries(),
     }

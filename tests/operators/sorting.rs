@@ -37,7 +37,7 @@ fn quantile<T: Copy + PartialOrd + Into<f64>>(line: &[T], q: f64) -> f64 {
     line[below] + (line[above] - line[below]) * (place - below as f64)
 }
 
-/// Combines values and positions into one number each.
+/// Combines each value and its position into one number.
 macro_rules! both {
     ($found:expr) => {{
         let (values, at) = $found;

@@ -36,26 +36,27 @@ pub type Run = fn(&[Argument]) -> Elements;
 pub struct Case {
     /// The name of the element type.
     pub dtype: &'static str,
-    /// Functions that draw random arguments, from the shape, a layout, the domain, and the upper
-    /// bound of positions.
+    /// Functions that draw random arguments, from the shape, a layout, a random generator, the
+    /// domain, and the number that positions are below.
     pub draw: Vec<Draw>,
-    /// The operator on its arguments. For the first element type, also with `Outer` and `Inner` in
-    /// the first argument and `Inner` in the others. Without arguments there is nothing to batch.
-    /// Other element types do not need this: batching does not depend on the type, and each call is
-    /// one more expression to compile.
+    /// The operator on its arguments. For the first element type, there is a second call, with
+    /// `Outer` and `Inner` in the first argument and `Inner` in the others, except those that are
+    /// `alone`. An operator without arguments, or one that is `alone` or `apart`, has only the
+    /// first call. Other element types do not need the second: batching does not depend on the
+    /// type, and each call is one more expression to compile.
     pub runs: Vec<Run>,
-    /// The same with plain loops, on one example.
+    /// The same with plain loops, without extra dims.
     pub loops: fn(&[Elements]) -> Elements,
 }
 
 /// A call of an operator in which some arguments are variables.
 pub type Slope = fn(&[Given<'_>]) -> Outcome;
 
-/// An operator in double precision, for derivatives.
+/// An operator that takes arguments in double precision, for derivatives and recordings.
 pub struct Slopes {
     /// Draws random arguments, as in [`Case`].
     pub draw: Vec<Draw>,
-    /// For each argument, whether it has floats.
+    /// For each argument, whether it is a variable, which is passed as floats.
     pub floats: Vec<bool>,
     /// The operator, with extra dims if it takes them.
     pub run: Slope,
@@ -66,12 +67,13 @@ pub struct Slopes {
     pub cast: bool,
 }
 
-/// A refused input, and the error message.
+/// Calls an operator with input that it refuses. Returns the error message, if there is an error,
+/// and the expected one.
 pub type Refusal = fn() -> (Option<String>, &'static str);
 
 /// An entry.
 pub struct Operator {
-    /// The name of the test.
+    /// The name of the module with its tests.
     pub name: &'static str,
     /// The doc comment of the entry, which describes the result.
     pub doc: &'static str,
@@ -89,9 +91,10 @@ pub struct Operator {
     pub dtypes: Vec<&'static str>,
     /// The cases for the element types; those that need a feature only exist with it.
     pub cases: Vec<Case>,
-    /// How to test its derivative, if its first element type is a float.
+    /// How to test its derivative, if it has arguments and its first element type is `f32` or
+    /// `f64`.
     pub slopes: Option<Slopes>,
-    /// How to record an operator without `slopes`.
+    /// How to record an operator without `slopes`, unless its first element type is complex.
     pub whole: Option<Slopes>,
     /// Whether extra dims are refused, because the number of selected or distinct elements depends
     /// on the data.
@@ -102,7 +105,8 @@ pub struct Operator {
     pub names: [&'static str; 3],
 }
 
-/// Defines a module for each entry, with the entry and its test, and the list `entries`.
+/// Defines a module for each entry, with its tests and the function `entry`, and a function
+/// `entries` that returns them all.
 ///
 /// ```text
 /// /// What it computes.
@@ -115,10 +119,10 @@ pub struct Operator {
 /// ```
 ///
 /// The element types `f16` and `half`, which stands for `f16` and `bf16`, need the feature `half`.
-/// With them the loops run on `f32`, and the operator must return their result, rounded once.
-/// `(alone x: ..)` is an operator that takes no extra dims, `(apart x: ..)` one whose result
-/// depends on the positions of elements, and `mask: bool [I J] @alone` a parameter that takes no
-/// extra dims.
+/// With them, the loops run on `f32`, and the operator must return the result of the loops, rounded
+/// once. `(alone x: ..)` is an operator that takes no extra dims. `(apart x: ..)` is one that is
+/// not tested with extra dims, because its result depends on the positions of elements.
+/// `mask: bool [I J] @alone` is a parameter that takes no extra dims.
 #[macro_export]
 macro_rules! operators {
     ($(
@@ -324,7 +328,7 @@ macro_rules! operator {
             },
         }
     };
-    // Without float arguments there is nothing to differentiate with respect to.
+    // Without arguments there is nothing to differentiate with respect to.
     (@slopes $t:ident, (), $out:tt, $call:expr) => { None };
     (@slopes f32, $params:tt, $out:tt, $call:expr) => { Some($crate::operator!(@slope $params, $out, $call)) };
     (@slopes f64, $params:tt, $out:tt, $call:expr) => { Some($crate::operator!(@slope $params, $out, $call)) };
@@ -404,8 +408,8 @@ macro_rules! operator {
     (@next $arguments:ident, $e:ty) => { $arguments.next().expect("an argument").view::<$e>() };
 }
 
-/// Entries for elementwise operations:
-/// `exp [f32] (x in Any), exp(x) "torch" "jax" "numpy" |x| the same;`
+/// Entries for elementwise operations, with the call on a tensor and the same on an element:
+/// `exp [f32] (x in Any), x.exp(), x.exp(), "PyTorch" "JAX" "NumPy";`
 #[macro_export]
 macro_rules! pointwise {
     ($($(#[doc = $doc:literal])* $name:ident [$($t:ident)*] ($x:ident $(in $domain:expr)?), $call:expr, $value:expr, $torch:literal $jax:literal $numpy:literal;)*) => {
@@ -420,7 +424,7 @@ macro_rules! pointwise {
     };
 }
 
-/// Entries for elementwise operations on two tensors.
+/// Like `pointwise`, for operations on two tensors.
 #[macro_export]
 macro_rules! pointwise2 {
     ($($(#[doc = $doc:literal])* $name:ident [$($t:ident)*] ($x:ident $(in $domain:expr)?, $y:ident $(in $ydomain:expr)?), $call:expr, $value:expr, $torch:literal $jax:literal $numpy:literal;)*) => {

@@ -1,4 +1,4 @@
-//! Arrays with a dynamic element type, and memory layouts.
+//! Arrays with a dynamic element type, random elements, and memory layouts.
 
 #[path = "../support/splitmix.rs"]
 mod splitmix;
@@ -8,7 +8,8 @@ use num_complex::Complex;
 pub use splitmix::Random;
 use typed_dims::types::scalar::CastTo;
 
-/// The elements that an argument may have.
+/// The elements that an argument may have. The ranges are those of floats; integers come from
+/// similar ranges.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Domain {
     /// From -3 to 3.
@@ -45,7 +46,7 @@ pub trait Dtype: Copy + Default + std::fmt::Debug + 'static {
     fn draw(random: &mut Random, domain: Domain, limit: usize) -> Self;
     /// Whether two results agree up to rounding.
     fn close(self, other: Self) -> bool;
-    /// Casts an array of `f64` to this type, if that is `f64`.
+    /// Returns an array of `f64` as an array of this type, which must be `f64`.
     fn of_f64(array: ArrayViewD<'_, f64>) -> ArrayViewD<'_, Self> {
         unreachable!("{array} has elements of the type {}", Self::NAME)
     }
@@ -109,8 +110,7 @@ macro_rules! dtypes {
     )*};
 }
 
-/// Whether two floats agree up to `tolerance`, which is relative for floats greater than 1. NaN
-/// equals itself.
+/// Whether two floats differ by at most `tolerance * (1 + |b|)`. NaN agrees with NaN.
 fn near(a: f64, b: f64, tolerance: f64) -> bool {
     a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance * (1.0 + b.abs())
 }
@@ -166,8 +166,8 @@ dtypes! {
         |a, b| near_half(a.into(), b.into(), 1.0 / 128.0);
 }
 
-/// Whether a half-precision number agrees with a single-precision one, up to `epsilon` and rounding
-/// in single precision.
+/// Whether the half-precision number `a` agrees with `b`, up to a relative difference of `epsilon`
+/// and rounding in single precision.
 #[cfg(feature = "half")]
 fn near_half(a: f64, b: f64, epsilon: f64) -> bool {
     a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1.01 * epsilon * b.abs() + 1e-5 * (1.0 + b.abs())
@@ -183,7 +183,7 @@ where
 
 /// The result of an operator or a loop.
 pub trait IntoElements {
-    /// Converts the result to a value.
+    /// Converts the result to an array.
     fn into_elements(self) -> Elements;
 }
 
@@ -221,7 +221,7 @@ impl Elements {
         each!(self, array => index(array, axis, at))
     }
 
-    /// Booleans and integers as floats.
+    /// The elements as floats. They must be booleans or integers.
     pub fn as_floats(&self) -> Vec<f64> {
         match self {
             Elements::I32(array) => array.iter().map(|&x| x.into()).collect(),
@@ -245,7 +245,8 @@ impl Elements {
         }
     }
 
-    /// Whether rounding the other, single-precision value once gives this one.
+    /// Whether rounding the elements of `other` once gives these. `None` unless these are in half
+    /// precision and those of `other` are `f32`.
     #[cfg(feature = "half")]
     fn rounds(&self, other: &Elements) -> Option<bool> {
         fn all<T: Dtype + Into<f64>>(halves: &ArrayD<T>, other: &Elements, epsilon: f64) -> Option<bool> {
@@ -281,7 +282,7 @@ pub enum Layout {
     Contiguous,
     /// The first axis fastest.
     Transposed,
-    /// Every other element of a larger array, from the second on.
+    /// Every other element along each axis of a larger array, from the second on.
     Sliced,
     /// All axes backwards.
     Reversed,
@@ -361,7 +362,7 @@ impl Argument {
         Argument { shape: elements.shape(), memory: elements }
     }
 
-    /// A view of the elements in memory.
+    /// A view of the elements, with each repeated axis at its full size.
     pub fn view<T: Dtype>(&self) -> ArrayViewD<'_, T> {
         T::unwrap(&self.memory).broadcast(IxDyn(&self.shape)).expect("the memory has these sizes or 1")
     }

@@ -1,5 +1,6 @@
-//! Runs every operator and its derivative on XLA, with inputs other than the recorded ones. The
-//! results must equal those of the operator itself.
+//! Lowers every operator that can be recorded, or checks that lowering refuses it. With a plugin,
+//! runs the operator and its gradient on XLA, with inputs other than the recorded ones. The results
+//! must agree with those of the operator itself.
 
 use crate::Flat;
 use crate::check::{Sizes, can_be_empty, free_dims};
@@ -16,7 +17,8 @@ use xla_tests::{assert_near, plugin};
 
 static PLUGIN: LazyLock<Option<Pjrt>> = LazyLock::new(|| plugin(1));
 
-/// Allowed difference, relative to the greatest number: both sides compute in `f64`.
+/// The allowed difference, relative to the greatest number of a tensor, or to 1 if that is greater.
+/// Both sides compute in `f64`.
 const TOLERANCE: f64 = 1e-9;
 
 fn compare<Out: Parameters + RecordInputs<Value = Out>>(

@@ -22,7 +22,8 @@ fn numbers<T: Real>(tensor: &Row1<T>) -> Vec<f32> {
     wide(tensor).order(Row).to_vec()
 }
 
-/// 1,000 steps in half precision, and the same steps with the same gradients in single precision.
+/// Compares 1,000 steps in half precision with the same steps, with the same gradients, in single
+/// precision.
 fn compare<T: Real, H: Optimizer<Row1<T>>, O: Optimizer<Row1<f32>>>(mut half: H, mut single: O)
 where
     f32: CastTo<T>,
@@ -70,7 +71,7 @@ fn steps_are_those_of_single_precision_rounded() {
     all::<bf16>();
 }
 
-/// The formulas of Adam, for each number.
+/// Compares each step with Adam's formulas in double precision.
 #[test]
 fn adam_in_f16_follows_the_formula() {
     let mut p = full(Row.of(1), f16::ONE);
@@ -102,7 +103,7 @@ fn steps_begin_with_what_the_user_has_changed() {
     };
     optimizer.step(&mut p, &gradient);
     assert_eq!(master(&optimizer), [1.0 - 5e-4; 3]);
-    // One element is changed; another is set to its own value.
+    // The first element is changed; the others are set to the values that they have.
     p = from_vec(Row.of(3), vec![bf16::from_f32(5.0), bf16::ONE, p.view().order(Row)[2]]);
     optimizer.step(&mut p, &gradient);
     assert_eq!(master(&optimizer), [5.0 - 5e-4, 1.0 - 5e-4 - 5e-4, 1.0 - 5e-4 - 5e-4]);
@@ -130,7 +131,7 @@ fn without_master_weights_each_step_is_rounded() {
     let kept = adam.state().parameter("").unwrap();
     let square = kept.moments()[1].tensor::<f32, (Row,)>().unwrap().order(Row)[0];
     assert!((square - 1e-11).abs() < 1e-13, "{square}");
-    // The copy can be dropped, and is then created again.
+    // The master weights can be dropped and created again.
     let mut adam = Adam::new(1e-5);
     adam.step(&mut p, &gradient);
     let mut adam = adam.master_weights(false);
@@ -202,7 +203,7 @@ fn gradients_of_half_precision_are_accumulated() {
         (0..4096).for_each(|_| gradients.add(full(Row.of(2), T::one())));
         assert_eq!(gradients.count(), 4096);
         assert_eq!(numbers(&gradients.take().unwrap()), [1.0, 1.0]);
-        // Their sum may exceed the largest number.
+        // The sum of the gradients may exceed the largest number.
         let largest = T::max_value();
         (0..3).for_each(|_| gradients.add(full(Row.of(2), largest)));
         assert_eq!(gradients.take().unwrap().order(Row)[0], largest);

@@ -128,7 +128,7 @@ fn torch_adafactor<P: Parameters>(rate: f64) -> Adafactor<P> {
     Adafactor::new(rate).min_dim_size_to_factor(1).relative_step()
 }
 
-/// Settings that differ from those of PyTorch.
+/// Settings that differ from the defaults of PyTorch.
 fn adafactor_with_decay<P: Parameters>() -> Adafactor<P> {
     let adafactor = torch_adafactor(0.02).decay_exponent(0.6).least_scale(0.8).clipping_threshold(1.3);
     adafactor.weight_decay(0.1).maximize()
@@ -234,8 +234,8 @@ fn integers_take_no_step() {
     assert_eq!((value.order(Row)[0], optimizer.steps()), (3, 1));
 }
 
-/// A checkpoint has the parameters of the last step. If parameters were added or removed since
-/// then, loading names them; `prepare` brings the state up to date.
+/// A checkpoint of an optimizer has the state of the parameters of the last step. If parameters
+/// were added or removed since then, loading is an error; `prepare` brings the state up to date.
 #[test]
 fn a_checkpoint_after_parameters_were_added_or_removed() {
     use typed_dims::optim::checkpoint::{Checkpoint, Saved};
@@ -489,8 +489,8 @@ fn adafactor_agrees_with_optax() {
 
 type Cube = Tensor<f64, (Row, Column, Token)>;
 
-/// Runs 100 steps of a parameter with three dims of these sizes, in the order of the reference, in
-/// two orders of memory.
+/// Runs 100 steps of a parameter with three dims, and compares it with the reference. The sizes are
+/// in the order of the reference. If `transposed`, the parameter has another order in memory.
 fn compare_cube(
     name: &str,
     sizes: [usize; 3],
@@ -543,7 +543,8 @@ fn adafactor_factors_the_two_largest_dims() {
     }
 }
 
-/// The moments of a factored parameter lack its largest or its second largest dim.
+/// The moments `square` and `columns` of a factored parameter lack its largest and its second
+/// largest dim.
 #[test]
 fn adafactor_keeps_factors() {
     let mut value = (zeros((Row.of(2), Column.of(200), Token.of(130))), zeros((Row.of(3), Column.of(4))));
@@ -798,7 +799,7 @@ fn a_clone_keeps_its_elements() {
 #[test]
 fn the_order_in_memory_does_not_matter() {
     let number = |i: usize, j: usize| (0.3 * i as f64 + j as f64).sin();
-    // Elements of a part of an array, some backwards.
+    // A part of an array, with every other row, backwards.
     let array = Array2::from_shape_fn((9, 5), |(i, j)| number(i, j));
     let part = array.slice_move(ndarray::s![..;-2, 1..]);
     let dense = part.as_standard_layout().into_owned();

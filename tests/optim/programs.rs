@@ -249,7 +249,7 @@ fn programs_of_half_precision_compute_what_loops_do() {
     all_of::<half::bf16>();
 }
 
-/// All results of an update are rounded to the asked type, not only the first.
+/// All results of an update are rounded to the requested type, not only the first.
 #[cfg(feature = "half")]
 #[test]
 fn each_result_is_rounded() {

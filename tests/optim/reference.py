@@ -1,9 +1,9 @@
-"""Writes `reference.json`: the results of PyTorch's and optax's optimizers and schedules, with which `main.rs` compares.
+"""Writes `reference.json`: the results of PyTorch's and optax's optimizers and schedules, with which the tests compare.
 
     pip install torch optax
     python tests/optim/reference.py
 
-There are 12 parameters. The gradient is a formula of the parameters and the step, the same as in `main.rs`.
+Most entries train one tensor of 12 elements. The gradient is a formula of the elements and the step, the same as in `main.rs`.
 """
 
 import json
@@ -40,7 +40,7 @@ def by_torch(make, dtype):
 
 
 def frozen_by_torch(make, dtype):
-    """Two parameters. The second has no gradient at first, and again for a while later."""
+    """Two parameters. The second has no gradient in the steps for which `is_frozen` is true."""
     first = torch.tensor(FIRST, dtype=torch.float64).to(dtype).reshape(SHAPE)
     both = [torch.nn.Parameter(first.clone()), torch.nn.Parameter(first.clone())]
     optimizer = make(both)
@@ -245,7 +245,7 @@ reference = {
                 0.03, least=2, exponent=0.6, scale=False, clipping=None, momentum=0.9, weight_decay=0.1, epsilon=1e-3
             )
         ),
-        # Factored over the axes of the sizes 5 and 4, then over the last two.
+        # The first is factored over the axes of sizes 5 and 4, the second over the last two.
         "adafactor_cube": by_optax(adafactor(0.03, least=3), (5, 2, 4)),
         "adafactor_equal": by_optax(adafactor(0.03, least=3), (3, 3, 3)),
         "lamb_decay": by_optax(optax.lamb(0.01, b1=0.8, b2=0.95, eps=1e-4, weight_decay=0.1)),

@@ -29,7 +29,8 @@ fn schedules_agree_with_pytorch_and_optax() {
     }
 }
 
-/// Each period starts at its own step, however the logarithm is rounded.
+/// Each period starts exactly where the last one ends, however the logarithm that finds the period
+/// is rounded.
 #[test]
 fn periods_begin_with_the_first_rate() {
     for (first, longer) in [(1, 2), (7, 3), (10, 4), (3, 10), (1000, 5)] {

@@ -8,7 +8,7 @@ mod suite;
 use typed_dims::ndarray::Axis;
 use typed_dims::pipeline::plan::explain::{Plan, PlanStep, explain};
 
-/// Examples along each of the two extra dims.
+/// The number of examples along each of the two extra dims.
 const EXAMPLES: (usize, usize) = (3, 2);
 
 /// Checks that the program equals a loop of single calls. Returns the plans for all examples in one
@@ -87,7 +87,7 @@ fn conv_block() {
 }
 
 /// Two products for each time step, with the examples as rows. The states of a batch are stacked in
-/// their layout.
+/// the layout that they have, without another copy.
 #[test]
 fn rnn() {
     let (plan, one) = equals_a_loop("rnn");
@@ -105,8 +105,8 @@ fn k_means() {
     assert_eq!(plan.steps.len(), one.steps.len(), "{plan}");
 }
 
-/// As many contractions for all examples as for one. A step may add copies if the examples have
-/// another layout.
+/// There are as many contractions for all examples as for one. Only copies may be added, if the
+/// examples have another layout.
 #[test]
 fn kalman() {
     let (plan, one) = equals_a_loop("kalman");

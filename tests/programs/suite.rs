@@ -46,7 +46,7 @@ pub fn mm(a: Tensor<f32, (), U2>, b: Tensor<f32, (), U2>) -> Tensor<f32, (), U2>
     (a.at((i, k)) * b.at((k, j))).sum(k).order((i, j))
 }
 
-/// Scaled dot-product attention, as in the formula.
+/// Scaled dot-product attention, written as its formula.
 #[batched]
 pub fn scaled_attention(
     q: &Tensor<f32, (Seq, Feat)>,

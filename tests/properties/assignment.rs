@@ -6,7 +6,7 @@ use crate::{A, B, C, bound, inputs, properties};
 use ndarray::{Array2, Axis, Ix1, Ix2, Slice};
 use typed_dims::prelude::*;
 
-/// `out[index(at)] = f(out[..], value(at))` for each position in order.
+/// `out[index(at)] = f(out[index(at)], value(at))` for each position in order.
 fn scatter(
     out: &mut Array2<i32>,
     dims: &[(&'static str, usize)],
@@ -20,7 +20,8 @@ fn scatter(
     }
 }
 
-/// Every kind of assignment, through computed indices that occur several times.
+/// Every kind of assignment but `div_assign`, through computed indices that can occur several
+/// times.
 fn scatters(case: &Case, which: usize) {
     let mut random = case.random();
     inputs!(case, random, i32; v[B C], w[C] => refs);
@@ -87,7 +88,7 @@ fn places(case: &Case) {
     let mut square = Array2::from_elem((rows, rows), 1);
     square.at_mut((i, i)).mul_assign(3);
     assert_eq!(square, Array2::from_shape_fn((rows, rows), |(i, j)| if i == j { 3 } else { 1 }));
-    // Overlapping windows: each element is assigned once for each window.
+    // Overlapping windows: each element is assigned once for each window that contains it.
     let mut counts = ndarray::Array1::<i32>::zeros(rows + 2);
     dims!(k = 3);
     counts.at_mut(i + k).add_assign(1);

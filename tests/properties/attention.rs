@@ -29,7 +29,7 @@ macro_rules! weights {
 }
 
 /// Small tensors of any layout, with dims of every role: `A` for batches, `B` for queries, `C` for
-/// keys, `D` for features, `E` and `F` for columns of the values, and others in unusual cases.
+/// keys, `D` for features, `E` and `F` for columns of the values. Some cases give them other roles.
 fn small(case: &Case, which: usize) {
     let mut random = case.random();
     macro_rules! check {
@@ -53,7 +53,7 @@ fn small(case: &Case, which: usize) {
         1 => check!(q[B A D] k[C A D] v[C A D], D, C, m[A B C] => [A B D]),
         // No common dims except the required ones; a mask over the keys alone.
         2 => check!(q[B D] k[D C] v[C], D, C, m[C] => [B]),
-        // Several columns, several query dims, and a batch that the values lack.
+        // Several query dims, one of which the mask has.
         3 => check!(q[A B E D] k[C D] v[F C], D, C, m[A C] => [F A B E]),
         // Values that vary with the queries.
         4 => check!(q[A B D] k[C D] v[B C E], D, C, m[B C] => [A B E]),
@@ -63,8 +63,8 @@ fn small(case: &Case, which: usize) {
     }
 }
 
-/// A bias alone, and a bias with a mask; over keys of two dims; lazy, with dims that only some
-/// operands have.
+/// A bias alone, with a mask, and as an expression with a mask, over keys of two dims. Some
+/// operands lack dims of the others.
 fn biased(case: &Case, which: usize) {
     let mut random = case.random();
     let q = case.buffer(&mut random, &["A", "B", "D"], fraction);
@@ -123,7 +123,7 @@ fn across_tiles(case: &Case, which: usize) {
     let mut matrix =
         |rows, columns| Array2::from_shape_simple_fn((rows, columns), || fraction(&mut random) as f32);
     let (mut q, k, v) = (matrix(queries, features), matrix(keys, features), matrix(keys, columns));
-    // NaN and infinity have the same effect on their lines with tiles as in the reference.
+    // NaN and infinity have the same effect on their rows as in the reference.
     q[[queries / 2, 0]] = f32::NAN;
     q[[queries / 3, 0]] = f32::INFINITY;
     dims!(i, j, d, e);
@@ -162,7 +162,7 @@ fn across_tiles(case: &Case, which: usize) {
     // A bias of minus infinity acts as a mask, and whole tiles of it are skipped.
     let causal = select(i.ge(j), distance, f32::NEG_INFINITY);
     biased!(i.ge(0), causal, &causal);
-    // Masked positions are not looked up: the table has no such entry.
+    // Masked positions are not looked up: the table has no entries for them.
     let table = Array1::from_shape_fn(queries.max(keys), |at| (at as f32).sin());
     let entry = table.at(i - j);
     biased!(i.ge(j), select(i.ge(j), table.at(i - j), 0.0), (i.ge(j), entry));
@@ -233,7 +233,7 @@ fn threads_do_not_change_attention() {
     };
     let on = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
-        // Dims stay on their thread, so each pool runs its own function.
+        // Local dims cannot leave their thread, so the function in the pool declares its own.
         pool.install(|| {
             dims!(b, i, j, d, e);
             attention(x.at((b, i, d)), x.at((b, j, d)), x.at((b, j, e)), d, j, 0.125, i.ge(j))

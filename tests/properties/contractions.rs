@@ -41,7 +41,7 @@ contractions! { pairs:
     (x [A]) (y [B]) sum [] to [B A];
 }
 
-// Every role of a dim, in every position.
+// Dims of every role, in different positions.
 contractions! { two:
     (x [A B C D]) (y [D C E F]) sum [C D] to [A F E B];
     (x [A B C D]) (y [D C E F]) sum [D] to [C A B F E];
@@ -83,7 +83,7 @@ contractions! { five:
     (x [A B]) (y [C D]) (z [A D]) (w [B C]) (v [E]) sum [A B C D E] to [];
 }
 
-/// Runs `write` into a part of an array whose axes have any order, may go backwards, and may skip
+/// Runs `write` on a part of an array whose axes have any order, may go backwards, and may skip
 /// elements. The other elements must not change.
 fn into_part<T: Sample>(
     random: &mut Random,
@@ -111,7 +111,7 @@ fn into_part<T: Sample>(
     assert_eq!(found, all);
 }
 
-/// Sums into existing memory: all kinds of products, and other expressions.
+/// Sums into existing memory: of products of two and of three operands, and of a single operand.
 fn into_places<T: Sample + Num>(case: &Case, which: usize) {
     macro_rules! checks {
         ($($(($first:ident [$($d:ident)*]))+ sum [$($s:ident)*] to [$($group:tt),*], [$($o:tt),*];)*) => {{
@@ -226,8 +226,8 @@ fn constant_factors_of_half_precisions_come_before_rounding() {
     assert_eq!(scores.order((i, j)), ndarray::Array2::from_elem((2, 2), f16::from_f32(40_000.0)));
 }
 
-/// A product whose operands exceed the blocks of the kernel, compared with three loops. Elements
-/// are integers, so sums are exact in any order.
+/// A product whose sizes are close to those of the kernel's blocks, compared with plain loops.
+/// Elements are integers, so sums are exact in any order.
 fn across_blocks(case: &Case, which: usize) {
     let near = |edge: usize, shift: usize| edge - 2 + shift % 5;
     let [p, q, r, ..] = case.sizes;

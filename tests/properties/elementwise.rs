@@ -54,7 +54,7 @@ arithmetic! {
     arithmetic_f16 half::f16, |a, b| a / b;
 }
 
-/// All operators in one expression: for types that differ from those above only in their
+/// All operators in two expressions, for types that differ from those above only in their
 /// arithmetic.
 macro_rules! arithmetic_at_once {
     ($($name:ident $t:ty, $divide:expr;)*) => {$(
@@ -195,7 +195,8 @@ fn closures(case: &Case) {
     assert_same!(bound!(x[A B]).zip_map(2.5f64, |x, y| f64::from(x) * y), [B A], rx[0].map(|x| f64::from(x) * 2.5));
 }
 
-/// `as` from every number to every other; for tensors, to one other type, and to booleans and back.
+/// Casts between 12 types of numbers equal `as`. Tensors of each type are cast to one other type,
+/// and to booleans and back.
 macro_rules! casts {
     ($($from:ident as $to:ident,)*) => { $(casts!(@from $from as $to: i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64);)* };
     (@from $from:ident as $other:ident: $($to:ident)*) => {
@@ -263,8 +264,9 @@ fn gelu(x: f64) -> f64 {
     x / 2.0 * if x < 0.0 { gauss(-z, 8.0 - z, 16_000) } else { 1.0 + erf(z) }
 }
 
-/// Functions of floats compared with `f64`. The allowed error is a few units in the last place of
-/// the result, plus `slack` units in the last place of 1 where the function cancels.
+/// Functions of floats, compared with formulas in `f64`. In `f32`, the allowed error is a few units
+/// in the last place of the result, plus `slack` units in the last place of 1 where the function
+/// cancels.
 macro_rules! functions {
     ($($method:ident in $low:literal .. $high:literal, slack $slack:literal: |$x:ident| $expected:expr;)*) => {
         #[test]

@@ -7,7 +7,7 @@ use crate::{A, B, C, D, inputs, properties};
 use ndarray::{Ix1, Ix2, Ix3};
 use typed_dims::prelude::*;
 
-/// The elements `x[f(at)]`, or an error if an index is out of range.
+/// The elements `x[index(at)]`, or an error if an index is out of range.
 fn read(
     x: &Reference<i32>,
     dims: &[(&'static str, usize)],
@@ -45,7 +45,7 @@ fn affine(case: &Case) {
     let reach = |c: isize, size: usize| c * (size as isize - 1).max(0);
     let (least, most) =
         (reach(p, ni).min(0) + reach(q, nj).min(0), reach(p, ni).max(0) + reach(q, nj).max(0));
-    // Often the offset just fits; sometimes it is one too far.
+    // The offset moves one end of the range to an end of the axis, or one beyond it.
     let offset = [-least, n - 1 - most, -least - 1, n - most][random.below(4)];
     dims!(i = ni, j = nj, k = case.size("D"));
     let dims = [("i", ni), ("j", nj), ("k", case.size("D"))];
@@ -119,7 +119,8 @@ gathers! {
     gather_u8 u8; gather_u16 u16; gather_u32 u32; gather_u64 u64; gather_usize usize;
 }
 
-/// In the order of the dims, summed over an index's dim, and with one index twice.
+/// Gathers in the order of the dims, summed over a dim of the index, and with the same index for
+/// both axes.
 fn gathered(case: &Case) {
     let mut random = case.random();
     let n = case.size("A");
@@ -144,7 +145,7 @@ fn gathered(case: &Case) {
     assert_read!(square.at((&ids, &ids)).try_order((B, C)), [B C], expected);
 }
 
-/// Index expressions that are not affine, nested gathers, and gathers of gathers.
+/// Index expressions that are not affine: remainders, bounds, nested gathers and sums.
 fn expressions(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, i32; x[A B] => refs);
@@ -162,7 +163,7 @@ fn expressions(case: &Case) {
     let row = (i + shift).maximum(0).minimum(rows - 1);
     let column = (j - i).maximum(0).minimum(columns - 1);
     assert_read!(xv.at((row, column)).try_order((i, j)), [i j], expected);
-    // An index that is gathered twice from another array.
+    // An index that is gathered from another array at a gathered index.
     let ids = case.buffer::<u16>(&mut random, &["A"], |r| r.below(n) as u16);
     let r = Reference::bind(&ids.dynamic(), &["i"]);
     let id = |k: isize| r.get(&vec![("i", k as usize)]) as isize;
@@ -202,7 +203,7 @@ fn selected(case: &Case) {
     assert_eq!(select(inside(low), xv.at(i + low), &second).order(i).into_dyn(), expected.order(order));
     let total = select(inside(low), xv.at(i + low), second).sum(i).order(());
     assert_eq!(total, expected.data.iter().fold(0i32, |a, &b| a.wrapping_add(b)));
-    // A condition that is itself a `select`, and a product with another tensor.
+    // A condition that is itself a `select`, and a branch that is a product.
     let both = select(inside(low), inside(-low), false);
     let expected = Reference::build(&dims, |p| {
         at(p[0].1, low).zip(at(p[0].1, -low)).map_or(0, |(a, b)| a.wrapping_mul(b))
@@ -274,7 +275,7 @@ properties! {
     axes_bound_to_one_dim 40: |case in cases(4), _which| diagonals(&case);
 }
 
-/// An array that is longer than a tile of the kernels. Out-of-range indices are not selected.
+/// An array that is longer than a tile of the kernels. The `select` excludes indices out of range.
 #[test]
 fn long_gathers() {
     let n = 5000;

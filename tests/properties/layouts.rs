@@ -1,5 +1,5 @@
 //! Results whose layout is not the order of their dims: products with the batch first, and results
-//! that overwrite them.
+//! that reuse the memory of such products.
 
 use crate::reference::contract;
 use crate::reference::input::{Case, Random, Sample, cases};
@@ -27,7 +27,7 @@ fn products<T: Sample + Num>(case: &Case) {
     kept += bound!(z[A B C]);
     assert_same!(&kept, [A C B], added);
     assert_same!(product(), [A B C], expected);
-    // As a factor, with a constant that comes later.
+    // The product as a factor: alone, times a constant, and in a sum.
     inputs!(case, random, T; v[B C E] => values);
     let weighed = contract(&[expected, values[0].clone()], &["B"]);
     assert_same!((product() * bound!(v[B C E])).sum(B), [A C E], weighed);
@@ -85,7 +85,7 @@ fn assert_close(found: &ArrayD<f64>, expected: &ArrayD<f64>) {
     }
 }
 
-/// Interleaved lines, a few or many: vectors hold several elements of each line.
+/// Lines whose elements are interleaved, a few lines and many.
 #[test]
 fn softmax_of_lines_side_by_side() {
     let mut random = Random(3);

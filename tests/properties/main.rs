@@ -1,5 +1,5 @@
-//! Operations equal the reference evaluator, for random sizes (including 0 and 1), layouts, dims
-//! and element types.
+//! Operations return what the reference evaluator returns, for random sizes (including 0 and 1) and
+//! layouts, and for many element types.
 //!
 //! This file is also the root of the fuzz target.
 

@@ -95,7 +95,7 @@ fn lines(case: &Case) {
 fn broadcasting(case: &Case) {
     let mut random = case.random();
     let mut wide = case.clone();
-    // The second operand has the same positional axes, or one element along them.
+    // The other operands have the same positional axes, or one element along some of them.
     for at in [2, 3] {
         if random.below(2) == 0 {
             wide.sizes[at] = 1;
@@ -123,7 +123,7 @@ fn broadcasting(case: &Case) {
     assert_eq!(out, expected.order(&[&["A"], &["B"], &["C"], &["D"]]));
 }
 
-/// Owned tensors: in the order of the set, in the order of an array, and bound again.
+/// Owned tensors: in the sorted order of the dims, in the order of an array, and bound again.
 fn owned(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, f32; x[C A D B] => refs);

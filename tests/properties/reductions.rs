@@ -37,7 +37,8 @@ fn sums<T: Sample + Num>(case: &Case) {
     assert_same!(bound!(y[A B]).cumsum(A), [B A], running);
 }
 
-/// The same with fewer reductions, for types that differ only in their addition and multiplication.
+/// Like `sums`, with fewer reductions, for types that differ only in their addition and
+/// multiplication.
 fn sums_at_once<T: Sample + Num>(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, T; x[A B C], y[A B] => refs);
@@ -176,7 +177,7 @@ fn softmaxes(case: &Case) {
     let x = case.buffer(&mut random, &["A", "B", "C"], |r| (r.below(8001) as f64 - 4000.0) / 40.0);
     let rx = Reference::bind(&x.dynamic(), &["A", "B", "C"]);
     let exact = |line: Vec<f64>| -> Vec<f64> {
-        // By the definition, after subtracting the maximum: shares of the sum.
+        // By the definition, after subtracting the maximum: logarithms of shares of the sum.
         let greatest = line.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let sum: f64 = line.iter().map(|x| (x - greatest).exp()).sum();
         line.iter().map(|x| x - greatest - sum.ln()).collect()
@@ -189,8 +190,8 @@ fn softmaxes(case: &Case) {
             let expected = logs(stringify!($dim)).order(&order);
             let found = ordered!(bound!(x[A B C]).log_softmax($dim), [C A B]);
             assert_close(found, expected.clone(), |e| relative(e.abs().max(1.0)));
-            // An absolute error of the exponent, which is at most 200 here, is a relative error of
-            // the share.
+            // An absolute error of an exponent is a relative error of its share. Here exponents
+            // have magnitudes up to about 200.
             let found = ordered!(bound!(x[A B C]).softmax($dim), [C A B]);
             assert_close(found, expected.mapv(f64::exp), |e| 200.0 * relative(e));
         };
@@ -288,8 +289,9 @@ fn of_special_numbers(line: &[f32]) {
     let close = |found: f32, exact: f64| {
         let found = f64::from(found);
         let alike = found == exact || found.is_nan() && exact.is_nan();
-        // An accumulator adds up to 128 numbers before it is combined with others. Equal numbers can
-        // all be rounded in the same direction, by half a unit in the last place each.
+        // An accumulator adds up to 128 numbers before it is combined with others. If the numbers
+        // are equal, each sum can be rounded in the same direction, by half a unit in the last
+        // place.
         let bound = 128.0 * f64::from(f32::EPSILON) / 2.0;
         assert!(alike || (found - exact).abs() <= bound * exact.abs().max(1.0), "{found}, not {exact}");
     };
@@ -348,7 +350,8 @@ fn long_lines() {
     }
 }
 
-/// Deviations from a large mean, or from one for which the sum of the elements overflows.
+/// Deviations from a large mean are exact. Equal numbers have the variance 0, even if their sum
+/// overflows.
 #[test]
 fn variances_of_large_numbers() {
     for (value, n) in [(0.1f32, 1000), (3e38, 1000), (-3e38, 33), (1e-40, 600)] {
@@ -408,7 +411,7 @@ fn shares_of_almost_nothing() {
     dims!(i, j);
     let found = [lines.at((i, j)).softmax(j).order((i, j)), columns.at((j, i)).softmax(j).order((i, j))];
     for ((i, j), x) in lines.indexed_iter() {
-        // The other elements are too small to change a float.
+        // The shares of the other elements are too small to change the sum.
         let exact = f64::from(x - lines[[i, 0]]).exp();
         for found in &found {
             let found = f64::from(found[[i, j]]);

@@ -4,7 +4,8 @@ use crate::reference::input::{Case, cases};
 use crate::{A, B, C, bound, inputs, properties};
 use typed_dims::prelude::*;
 
-/// Elements are shown as in ndarray, in the order of the set, with the dims and their sizes below.
+/// Elements are shown as in ndarray, in the sorted order of the dims, with the dims and their sizes
+/// below.
 fn shown(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, i32; x[C A B] => refs);

@@ -1,4 +1,4 @@
-//! Programs return the same bits as the function, for all orders of axes in memory.
+//! Programs return the same bits as their functions, for different orders of axes in memory.
 
 #[path = "../support/bits.rs"]
 pub mod support;
@@ -43,7 +43,7 @@ fn check<A: Parameters, Y: Parameters>(f: impl Fn(&A) -> Y, [first, other]: [A; 
 }
 
 /// Checks functions of a matrix, and their gradients. The dims of each result are in brackets. The
-/// gradients are those of sums over these dims.
+/// gradients are those of the sum of the result's `tanh` over these dims.
 macro_rules! same_bits {
     ($([$($dim:ident),*] $f:expr;)*) => {$(
         let f = |x: &Matrix| ($f)(x);

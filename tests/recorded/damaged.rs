@@ -1,5 +1,5 @@
-//! Saved programs with modified numbers: each is refused, or runs. Debug assertions and
-//! AddressSanitizer detect invalid accesses.
+//! Saved programs with modified numbers, lists and texts: each is refused, or runs. Debug
+//! assertions and AddressSanitizer detect invalid accesses.
 
 use crate::splitmix::Random;
 use serde_json::Value;
@@ -42,8 +42,8 @@ fn places(value: &Value, path: &mut String, is: &dyn Fn(&Value) -> bool, found: 
     }
 }
 
-/// An upper bound on the number of loop iterations. Programs that would run for hours are not
-/// called.
+/// An estimate of the number of loop iterations. Programs for which it is large are not called,
+/// because they could run for hours.
 fn longest(value: &Value) -> f64 {
     match value {
         Value::Array(values) => values.iter().map(longest).fold(0.0, f64::max),
@@ -60,7 +60,8 @@ fn longest(value: &Value) -> f64 {
     }
 }
 
-/// Changes a program in many ways. Each changed program is refused, or called.
+/// Changes a program in many ways. Each changed program must be refused, or loaded and, unless it
+/// could run for hours, called, without a panic.
 fn damage<P, I, Out>(name: &str, program: &Program<P, Out>, like: &Out, inputs: I, times: usize)
 where
     P: RecordInputs,
@@ -164,7 +165,7 @@ fn differences(a: &Value, b: &Value, path: &mut String) -> String {
     }
 }
 
-/// The number of times that each program is changed, unless `DAMAGED_TIMES` is set.
+/// The number of changed versions of each program: `DAMAGED_TIMES`, or 400 if it is not a number.
 fn times() -> usize {
     std::env::var("DAMAGED_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(400)
 }
@@ -175,7 +176,7 @@ fn floats(seed: u64) -> Floats {
     randn((Batch.of(4), Width.of(6)), seed)
 }
 
-/// Changing such a result in place would change several of its elements at once.
+/// If two positions of a result shared an element, changing one in place would change the other.
 #[test]
 fn results_whose_positions_share_elements_are_refused() {
     let x = floats(1);

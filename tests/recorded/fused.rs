@@ -1,5 +1,6 @@
-//! Sums and pull-backs of lines that are fused with the maps that they read. Compares them bit for
-//! bit with the recorded steps run one by one, on one thread and on several.
+//! Sums, and gradients of normalisations and softmax, that are fused with the maps whose results
+//! they read. Compares programs bit for bit with their recorded steps run one by one, on one thread
+//! and on several.
 
 use crate::splitmix::Random;
 use typed_dims::grad::loss_and_grad;

@@ -103,7 +103,7 @@ fn sizes_add_up() {
     }
 }
 
-/// If a program cannot track a size, the error names the step.
+/// If a program cannot track the size of a dim, the error names the dim.
 #[test]
 fn untracked_sizes_are_refused() {
     let scaled = |x: &Matrix| (x.view().sum(Row) * (x.size(Row) as f32).sqrt()).eval();
@@ -118,7 +118,7 @@ fn untracked_sizes_are_refused() {
     };
     let error = record(loops, spec((dynamic(Row), Col.of(2)))).err().expect("it is refused").to_string();
     assert!(error.contains("the size of `Row`") || error.contains("other sizes of `Row`"), "{error}");
-    // A factor that depends on the size can be tracked.
+    // A division by the size itself can be tracked.
     let mean = |x: &Matrix| (x.view().sum(Row) / x.size(Row) as f32).eval();
     let program = record(mean, spec((dynamic(Row), Col.of(2)))).expect("it is recorded");
     let x: Matrix = randn((Row.of(11), Col.of(2)), 1);

@@ -1,5 +1,5 @@
 //! Compares prepared programs with their steps run one by one, bit for bit: planned products and
-//! sums, lines, attention, and memory that calls reuse.
+//! sums, normalisations and softmax, attention, and memory that calls reuse.
 
 use typed_dims::grad::loss_and_grad;
 use typed_dims::prelude::*;
@@ -85,8 +85,8 @@ fn zero_times_infinity_is_zero_in_prepared_gradients() {
         (&x, &w),
     )
     .unwrap();
-    // The results of row 2 are all negative, so the row has no gradient, although its elements are
-    // infinite.
+    // With `positive`, the products of row 2 are all negative, so `relu` passes no gradient to the
+    // row, whose elements are infinite.
     let infinite: Data = from_fn((row, inn), |(r, i)| match (r, i) {
         (2, _) => f32::NEG_INFINITY,
         _ => (r + i) as f32 - 3.0,

@@ -108,7 +108,7 @@ fn equal_functions_have_equal_programs() {
     assert!(own != record(sum, &matrix(1)).expect("it is recorded"));
     let longer: Matrix = randn((Row.of(5), Col.of(3)), 1);
     assert!(own != record(|x: &Matrix| (x * &weight).sum(Col), &longer).expect("it is recorded"));
-    // The inputs of the call do not matter, nor do elements that the program overwrites.
+    // The inputs of the recorded call do not matter, nor do elements that the program overwrites.
     let joined = |x: &Matrix| concat(Row, [x.view(), ones((Row.of(1), Col.of(3))).view()]);
     let of = |seed| record(joined, &matrix(seed)).expect("it is recorded");
     assert!(of(1) == of(2));

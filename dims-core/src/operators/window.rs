@@ -56,7 +56,8 @@ impl PerDim {
         if self.0.len() == 1 || self.0.len() == dims {
             return Ok(());
         }
-        Err(DimError::Shape { what: format!("{} numbers for the {what} of {dims} dims", self.0.len()) })
+        let noun = if dims == 1 { "dim" } else { "dims" };
+        Err(DimError::Shape { what: format!("{} numbers for the {what} of {dims} {noun}", self.0.len()) })
     }
 }
 
@@ -263,7 +264,8 @@ pub(crate) fn slid(
         return fail("their span is too large".into());
     };
     if span > size {
-        return fail(format!("they span {span} elements, but there are {size}"));
+        let are = if size == 1 { "is" } else { "are" };
+        return fail(format!("they span {span} elements, but there {are} {size}"));
     }
     let positions = (size - span) / stride + 1;
     dim.resized().unify(positions, None)?;

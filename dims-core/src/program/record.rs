@@ -234,7 +234,8 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     ///
     /// Returns an error if the number of tensors, their sizes or the settings of an input differ
     /// from the recorded ones, if an input belongs to a gradient or to a function that is being
-    /// recorded, if an index is out of range, or if memory runs out.
+    /// recorded, if an index is out of range (even if its element is not used, as in a `select`), or
+    /// if memory runs out.
     #[panicking_twin(but = "returns errors instead of panicking")]
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         self.call_checked(inputs)
