@@ -50,9 +50,11 @@ impl Instruction {
             (Instruction::Constant(Number::Float(a)), Instruction::Constant(Number::Float(b))) => {
                 a.to_bits() == b.to_bits()
             }
-            (Instruction::Unary(a, _), Instruction::Unary(b, _)) => self == other && a.words() == b.words(),
-            (Instruction::Binary(a, ..), Instruction::Binary(b, ..)) => {
-                self == other && a.words() == b.words()
+            (Instruction::Unary(op, a), Instruction::Unary(other, b)) => {
+                a == b && op.words() == other.words()
+            }
+            (Instruction::Binary(op, a, b), Instruction::Binary(other, c, d)) => {
+                (a, b) == (c, d) && op.words() == other.words()
             }
             _ => self == other,
         }
