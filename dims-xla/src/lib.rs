@@ -22,7 +22,7 @@
 //! ```
 //!
 //! XLA is not needed to build this crate. Without the feature `pjrt`, the crate lowers programs and
-//! plans their communication, but cannot run them.
+//! plans the communication between the devices of a mesh, but cannot run programs.
 
 #![deny(missing_docs)]
 #![deny(unsafe_code)]

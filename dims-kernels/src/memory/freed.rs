@@ -13,9 +13,10 @@ impl<T> Freed<T> {
     ///
     /// # Safety
     ///
-    /// The elements have the type `T`, and remain valid for as long as the value is used. Meanwhile
-    /// only the routine that gets the value accesses them: it runs kernels that read each element
-    /// only at the position that they write, or do not read them at all.
+    /// The elements have the type `T`, and remain valid for as long as the returned `Freed` is used.
+    /// Meanwhile, only the routine that receives it accesses them. This routine runs kernels that
+    /// read an element only at the position that they are about to write, or that read none of the
+    /// elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn of<U>(elements: &mut [U]) -> Self {
         assert_eq!(
