@@ -3,8 +3,8 @@
 //! An elementwise operation on tensors builds one of the types in this module. Reductions, `order`,
 //! `eval` and assignments run it: they unify the sizes of the operands ([`Expr::unify`]), collect
 //! their strides ([`Expr::rows`]), plan the loops, and lower the expression to a kernel
-//! ([`Expr::kernel`]). The dims of the loops are a parameter of the first two steps: only the
-//! leaves of an expression know their dims.
+//! ([`Expr::kernel`]). The dims of the loops are a parameter of the first two steps,
+//! because most nodes of an expression do not know them.
 
 use crate::storage::unchecked::InLine;
 use alloc::string::String;
@@ -101,7 +101,8 @@ pub trait Expr {
     #[doc(hidden)]
     type Open: sized::Open;
 
-    /// The kernel that runs in the loops, for the strides known to rustc.
+    /// The kernel that runs in the loops. `W` says what the types determine about the innermost
+    /// stride.
     #[doc(hidden)]
     type Kernel<'k, W: StrideKind>: Kernel<Elem = Self::Elem>
     where
@@ -114,7 +115,7 @@ pub trait Expr {
     /// The elements and their axes, if [`Facts::memory`] is `Some`.
     #[doc(hidden)]
     fn memory(&self) -> ElementsAlong<'_, Self::Elem> {
-        unreachable!("the expression is not memory alone")
+        unreachable!("the expression is not a tensor in memory")
     }
 
     /// Both factors and their axes, if [`Facts::pair`] is `Some`.
@@ -205,7 +206,7 @@ pub trait Expr {
     #[cfg(feature = "std")]
     fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register;
 
-    /// The elements of a loop nest that was planned for this expression.
+    /// The elements at all positions of a loop nest that was planned for this expression.
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]

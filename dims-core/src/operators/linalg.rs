@@ -285,9 +285,9 @@ pub trait LinearAlgebra: Computable {
     }
 
     /// The distance between vectors along dims that both tensors have, in the `p`-norm:
-    /// `norm_p(x - y)`. If the two sets of vectors have different dims, the result is the distance
-    /// of every pair, computed in one pass. As in [`norm_p`](LinearAlgebra::norm_p), an infinite
-    /// `p` for a dim of size 0 is an error.
+    /// `norm_p(x - y)`. If the two sets of vectors have different dims, the result contains the
+    /// distance between the vectors of each pair, computed in one pass. As in
+    /// [`norm_p`](LinearAlgebra::norm_p), an infinite `p` for a dim of size 0 is an error.
     #[panicking_twin]
     fn try_cdist<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
         &self,

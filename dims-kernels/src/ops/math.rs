@@ -40,12 +40,11 @@ pub fn exp_down32<I: Isa>(x: f32) -> f32 {
     p * (f32::from_bits(shifted.to_bits() << 23) * f32::from_bits((127 - 64) << 23))
 }
 
-/// `2^64 e^x` for `x <= 0`, for shares of a sum of such values: the factor avoids subnormal values,
-/// and cancels in the quotient.
+/// `2^64 e^x` for `x <= 0`, for values that are divided by their sum, as in a softmax: the factor
+/// avoids subnormal values, and cancels out in the division.
 ///
 /// For `x >= -105`, the result is within 2 units in the last place, times a factor of up to
-/// `1 + 2^-28 |x|`. If `x` is a rounded difference, its rounding error has up to sixteen times this
-/// effect. For smaller `x`, the result is that for -105.
+/// `1 + 2^-28 |x|`. For smaller `x`, the result is that for -105.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn exp_share32<I: Isa>(x: f32) -> f32 {
     const ROUND: f32 = 12582912.0 + (127.0 + 64.0);
@@ -220,7 +219,7 @@ fn rest_of_square<I: Isa, T: Math + Float>(x: T, square: T) -> T {
     }
     // T. J. Dekker's exact product.
     let factor =
-        T::from(if size_of::<T>() == 4 { 4097.0 } else { 134_217_729.0 }).expect("a power of two, and 1");
+        T::from(if size_of::<T>() == 4 { 4097.0 } else { 134_217_729.0 }).expect("the number is a float");
     let high = factor * x - (factor * x - x);
     let low = x - high;
     ((high * high - square) + high * low + high * low) + low * low
@@ -552,7 +551,7 @@ mod tests {
     fn shares_of_f32() {
         for share in [exp_share32::<Fused>, exp_share32::<Baseline>] {
             for x in (0..u32::MAX).step_by(EACH).map(f32::from_bits).filter(|x| *x <= 0.0) {
-                // Values of smaller `x` are negligible after the division.
+                // For `x` below -105, the result is that for -105.
                 let (value, x) = (f64::from(share(x)) * 2f64.powi(-64), f64::from(x).max(-105.0));
                 let error = (value / x.exp() - 1.0).abs();
                 assert!(error <= 1.2e-7 - x * 2f64.powi(-28), "{value:e} of {x:e}");
