@@ -146,7 +146,7 @@ fn everything_that_is_wrong_is_told() {
   `layers.0.query.weight` has an axis of size 7, which cannot be split into (Head = 2, HeadDim)
   `layers.1.query.weight` has the axes (24), but its field the axes (Head x HeadDim, Width)
   `layers.1.query.bias` is missing: expected f32 (Head x HeadDim)
-  `table.weight` has size 3 for dim `Width`, which has size 4 in `layers.0.query.weight`
+  `table.weight` has size 3 for dim `Width`, but the dim has size 4 in `layers.0.query.weight`
   `layers.1.query.offset` of sizes [6] is not used by any field"
     );
     assert_eq!(
@@ -192,7 +192,7 @@ fn elements_and_static_sizes_are_compared() {
         error.to_string(),
         "the weights do not fit:
   `a` has elements of type f32, not f64
-  `b` has size 4 for dim `In`, which has size 3"
+  `b` has size 4 for dim `In`, but the dim has size 3"
     );
 }
 
@@ -228,7 +228,7 @@ fn linear_maps_of_the_library_are_fields() {
         error.to_string(),
         "the weights do not fit:
   `query.bias` is missing: expected f32 (Head x HeadDim)
-  `out.bias` has size 5 for dim `Width`, which has size 4 in `query.weight`"
+  `out.bias` has size 5 for dim `Width`, but the dim has size 4 in `query.weight`"
     );
 }
 

@@ -345,8 +345,8 @@ fn all_that_does_not_fit_is_listed_and_nothing_changes() {
     assert_eq!(
         faults(saved.load("network", &mut other)),
         [
-            "`network.up.weight` has size 3 for dim `In`, which has size 4",
-            "`network.up.weight` has size 5 for dim `Hidden`, which has size 6",
+            "`network.up.weight` has size 3 for dim `In`, but the dim has size 4",
+            "`network.up.weight` has size 5 for dim `Hidden`, but the dim has size 6",
             "`network.down.0` is missing: expected f32 (Hidden = 5, Out = 2)",
             "`network.ids` has elements of type u64, not i32",
             "`network.mask` has the axes (Token = 4), but its field the axes (Hidden = 4)",
@@ -369,7 +369,7 @@ fn moments_of_other_sizes_are_refused() {
     let mut other = Adam::new(0.1);
     let found = faults(saved.load_optimizer("adam", &mut other, &network(6, 1)));
     assert_eq!(found.len(), 6, "{found:?}");
-    assert_eq!(found[0], "`adam.mean.up.weight` has size 5 for dim `Hidden`, which has size 6");
+    assert_eq!(found[0], "`adam.mean.up.weight` has size 5 for dim `Hidden`, but the dim has size 6");
     assert_eq!(other.steps(), 0);
 }
 

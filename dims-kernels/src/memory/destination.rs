@@ -95,20 +95,17 @@ impl<T: Copy + 'static> Destination<'_, T> {
     ///
     /// # Safety
     ///
-    /// `fill` gives each slot a value, or returns an error.
+    /// `fill` gives each slot a value, or returns an error. It never makes a slot uninitialised.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn fill(
         self,
         fill: impl FnOnce(&mut [MaybeUninit<T>]) -> Result<(), Error>,
     ) -> Result<Vec<T>, Error> {
-        assert!(
-            !matches!(self, Destination::Reused(_)),
-            "only elementwise passes may overwrite their operands"
-        );
+        assert!(!matches!(self, Destination::Reused(_)), "this routine must not overwrite its operands");
         let len = self.len();
         // SAFETY: there are `len` slots, in new memory or in a slice that is borrowed exclusively.
-        // As the caller promises, `fill` writes all of them unless it fails. It writes only values,
-        // so the elements of a given slice are initialised even then.
+        // As the caller promises, `fill` writes all of them unless it fails. Even then, it leaves no
+        // slot uninitialised, so the elements of a given slice stay valid.
         unsafe { self.write(|start| fill(from_raw_parts_mut(start.cast(), len))) }
     }
 

@@ -508,7 +508,7 @@ impl ParameterStep<'_> {
         let [square, columns, ..] = self.moments else { unreachable!("there are two moments") };
         square.reorder(&blocks.moments[0])?;
         columns.reorder(&blocks.moments[1])?;
-        let epsilon = W::from(self.settings.epsilon).expect("a float");
+        let epsilon = W::from(self.settings.epsilon).expect("any float type has this number, rounded");
         let g: Named<W, (OuterAxes, LargestAxis, AxesBetween, SecondAxis, InnerAxes)> =
             tensor(gradient, &blocks.order, &blocks.sizes);
         let kept = square.buffer().ok_or_else(StateTensor::of_other_elements)?;
@@ -535,7 +535,7 @@ impl ParameterStep<'_> {
         [old, new]: [&Named<W, ()>; 2],
     ) -> Result<Buffer<W>, DimError> {
         let [square, ..] = self.moments else { unreachable!("there are two moments") };
-        let epsilon = W::from(self.settings.epsilon).expect("a float");
+        let epsilon = W::from(self.settings.epsilon).expect("any float type has this number, rounded");
         let g = line(gradient);
         let mut own = changed(square, self.records)?;
         change!(own, *try_mul_assign, old);

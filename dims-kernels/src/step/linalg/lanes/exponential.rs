@@ -7,7 +7,8 @@ use super::tile::{MatrixTile, combine};
 use crate::step::linalg::pade::{PADE, PADE_NORM};
 
 /// Each squaring can double the rounding errors. If the norm of a matrix asks for more halvings
-/// than this, the matrix is computed alone, with other bounds that may ask for fewer.
+/// than this, the matrices of the tile are computed one by one, with other bounds that may ask for
+/// fewer.
 const MOST_HALVINGS: f64 = 5.0;
 
 #[cfg_attr(not(unoptimized), inline(always))]
@@ -27,7 +28,9 @@ fn sum<V: Lane>(
     constant: Option<usize>,
     to: &mut MatrixTile<'_, V>,
 ) {
-    let coefficient = |at: usize| -> V { V::all(num_traits::NumCast::from(PADE[at]).expect("a float")) };
+    let coefficient = |at: usize| -> V {
+        V::all(num_traits::NumCast::from(PADE[at]).expect("any float type has this number, rounded"))
+    };
     let [a, b, c] = coefficients.map(coefficient);
     for (at, to) in to.data.iter_mut().enumerate() {
         let own = terms[0].data[at].times(a);
@@ -68,13 +71,16 @@ pub(super) fn expm<V: Lane>(
                 return false;
             }
             most = most.max(count as usize);
-            let as_number = |value: f64| num_traits::NumCast::from(value).expect("a float");
+            let as_number = |value: f64| {
+                num_traits::NumCast::from(value).expect("any float type has this number, rounded")
+            };
             set_number(&mut halvings, matrix, as_number(count));
             set_number(&mut scale, matrix, as_number(libm::exp2(-count)));
         }
     }
     if most > 0 {
-        // A triangular matrix that needs halvings is computed alone, which is more precise.
+        // If a triangular matrix needs halvings, the matrices of the tile are computed one by one,
+        // which is more precise for this matrix.
         let (mut below, mut above) = (zero::<V>(), zero::<V>());
         for (row, column) in (0..size).flat_map(|row| (0..row).map(move |column| (row, column))) {
             below = greatest(below, a.at(row, column).abs());
