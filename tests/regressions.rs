@@ -35,7 +35,8 @@ fn closures_in_an_index_stay_on_the_callers_thread() {
 
 #[test]
 fn select_takes_what_its_condition_says_however_it_rounds() {
-    // For some of these, `exp` with fused multiply-add differs in the last bit from `exp` without.
+    // For some of these elements, `exp` with fused multiply-add differs in the last bit from `exp`
+    // without.
     let x = Array1::from_iter((0..20_000).map(|value| value as f32 * 0.0005 - 5.0));
     let table = Array1::from_iter(0..20_000);
     dims!(i);
@@ -85,7 +86,8 @@ fn a_literal_less_a_dim_is_an_index() {
     assert_eq!(a.at(a.len() - 1 - j).order(j), array![3, 2, 1, 0]);
 }
 
-/// `out[i, j] = sum over k of 1`. Half precision cannot count past 2048, and ends at 65504.
+/// Sums over 4096 products, with and without a scale. `f16` cannot count past 2048, and its
+/// greatest number is 65504.
 #[cfg(feature = "half")]
 #[test]
 fn products_of_half_precision_are_summed_in_single_precision() {
@@ -101,8 +103,8 @@ fn products_of_half_precision_are_summed_in_single_precision() {
     assert!(scaled.iter().all(|&sum| sum == f16::from_f32(51200.0)), "{scaled}");
 }
 
-/// Sums of products of separate lines: a sum that `bf16` cannot count, and one with partial sums
-/// outside of the range of `f16`.
+/// Matrices times vectors: sums that `bf16` cannot accumulate, and sums with partial sums outside
+/// the range of `f16`.
 #[cfg(feature = "half")]
 #[test]
 fn long_lines_of_half_precision_are_summed_in_single_precision() {
@@ -167,7 +169,7 @@ fn owned_operands_are_read_before_they_are_overwritten() {
     assert_eq!((own() * 2.0 + line.at(j)).order((j, i)), expected.t());
     // Two owned operands: one is overwritten, the other read.
     assert_eq!((own() - own() + line.at(j)).order((i, j)).row(3), line);
-    // Fewer dims than the result, and another type.
+    // Operands with fewer dims than the result, or with elements of another type.
     let sums = || line.at(j).map(|x| x + 1.0).eval();
     assert_eq!((sums() + a.at((i, j))).order((i, j)), &a + &line.mapv(|x| x + 1.0));
     assert_eq!((own().cast::<f32>() + 1.0f32).order((i, j))[[69, 599]], 42_000.0);

@@ -1,5 +1,6 @@
-//! Threads have small stacks: many runtimes use 512 KiB. Typical programs must run in that, even
-//! unoptimized, where each local takes up stack space.
+//! A thread can have a small stack: on macOS, the system's default for all but the main thread is
+//! 512 KiB. Typical programs must run on such a stack, even unoptimized, where each local takes up
+//! stack space.
 
 use ndarray::{Array1, Array2, Array3, Array4};
 use typed_dims::prelude::*;
@@ -17,8 +18,7 @@ fn filled(rows: usize, columns: usize) -> Array2<f32> {
 #[test]
 fn products() {
     on_a_small_stack(|| {
-        // Each size takes another path: few elements, operands in place or packed into panels, and
-        // the library.
+        // Products of different sizes, which different kernels can compute.
         for n in [3, 40, 200] {
             let (a, b) = (filled(n, n), filled(n, n));
             dims!(i, j, k);

@@ -38,8 +38,8 @@ fn a_sum_to_one_element_has_the_same_bits_on_any_number_of_threads() {
     assert_eq!(sum(1), sum(2));
     assert_eq!(sum(1), sum(5));
     let exact: f64 = x.iter().map(|&x| f64::from(x)).sum();
-    // Rounding errors grow with the logarithm of the count: about 30 roundings of partial sums,
-    // each at most a thousand.
+    // Rounding errors grow with the logarithm of the count: there are about 30 roundings, of
+    // partial sums whose magnitude is at most a thousand.
     assert!((f64::from(f32::from_bits(sum(2).0)) - exact).abs() < 1e-2);
 }
 
@@ -152,8 +152,8 @@ fn scans_on_several_threads_are_those_on_one() {
     assert!((cumsum[[599, 7]] - x.column(7).sum()).abs() < 1e-3);
 }
 
-/// Thread-locals may compute while their thread ends, when other thread-locals may already be
-/// dropped.
+/// A thread-local may compute in its `drop` while its thread ends, when other thread-locals may
+/// already be dropped.
 #[test]
 fn a_local_that_is_dropped_with_its_thread_may_compute() {
     struct Last(Array2<f32>, Sender<f32>);

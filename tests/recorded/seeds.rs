@@ -14,15 +14,15 @@ use typed_dims::program::record;
 
 type SeedTensor = Tensor<u64, ()>;
 
-/// Programs are recorded with the first seed. `isize` cannot represent `2^63` and more.
+/// Programs are recorded with the first of these seeds. Three of them exceed `isize::MAX`.
 const SEEDS: [u64; 6] = [3, 0, u64::MAX, (1 << 63) + 5, 4, 1 << 63];
 
 fn seed(number: u64) -> SeedTensor {
     full((), number)
 }
 
-/// Records a function with one seed. The program must return the function's bits for other seeds,
-/// and so must the function when the seed is a number.
+/// Records a function with one seed. For every seed, the program must return what the function
+/// returns, whether the function takes the seed as a tensor or as a number.
 macro_rules! same {
     ($(|$seed:ident| $f:expr;)*) => {$({
         let of_tensor = |$seed: &SeedTensor| $f;
@@ -214,7 +214,7 @@ fn probabilities_and_scores_are_inputs_as_well() {
         let x = floats(number ^ 77);
         assert_eq!(program.call((&x, &seed(number))), draw(&x, &seed(number)));
     }
-    // Many scores have the same value, so the rounding of the type decides which one is the
+    // Many scores are equal, so the rounding of score plus noise to `bf16` decides which sum is the
     // greatest.
     type Scores = Tensor<bf16, (Batch, Width)>;
     let scores = |seed: u64| -> Scores {

@@ -125,13 +125,13 @@ fn no_memory_is_touched() {
     assert!(program.steps() > 50);
     let bytes: usize = program.listing().inputs.iter().map(|input| input.bytes).sum();
     assert!(bytes > 28_000_000_000, "{bytes}");
-    // (Other tests can free memory in the meantime.)
+    // (Other tests in this process can raise the peak, too.)
     let touched = touched().saturating_sub(before);
     assert!(touched < 1024, "{touched} MiB are touched");
 }
 
-/// A recording from sizes draws no random numbers: using a constant that consists of them is an
-/// error, and the steps that initialise parameters are not part of the program.
+/// A recording from sizes draws no random numbers: a function that uses a constant of random
+/// numbers is refused, and the steps that initialise parameters are not part of the program.
 #[test]
 fn numbers_that_were_not_drawn_are_not_read() {
     #[derive(Clone, Parameters)]

@@ -1,5 +1,5 @@
-//! Recorded training steps: clipping, schedules, optimizers, averages and sums of gradients. The
-//! state is both an input and a result.
+//! Recorded training steps: clipping, schedules, optimizers, averages and sums of gradients, and
+//! running statistics. State is both an input and a result.
 
 use typed_dims::grad::loss_and_grad;
 use typed_dims::nn::linear::Linear;
@@ -78,8 +78,8 @@ fn bits<P: Parameters>(of: &P) -> Vec<(String, Vec<u64>)> {
     bits.0
 }
 
-/// Records the first step, which has no moments, and the second step. Both programs must return the
-/// bits of the step itself.
+/// Records the first step, which starts without moments, and the second step. Both programs must
+/// return the bits of `step`, the second program for several steps in sequence.
 fn goes_on<T: Real, O: Optimizer<Weights<T>> + Parameters + Clone>(name: &str, optimizer: O) {
     type State<T, O> = (Weights<T>, O);
     fn step<T: Real, O: Optimizer<Weights<T>> + Clone>(
@@ -125,7 +125,7 @@ fn goes_on_on_xla<T: Real, O: Optimizer<Weights<T>> + Parameters + Clone>(
     step: &dyn Fn(&(Weights<T>, O), &Weights<T>) -> (Weights<T>, O),
 ) {
     let Some(pjrt) = xla_tests::plugin(1) else { return };
-    // In a list, any state can be read from a device.
+    // In a list, the state is a single result, whatever its type.
     type States<T, O> = Vec<(Weights<T>, O)>;
     let mut states: States<T, O> = vec![state];
     let many = |(states, g): (&States<T, O>, &Weights<T>)| vec![step(&states[0], g)];
@@ -397,7 +397,7 @@ fn settings_that_change_between_calls_are_recorded_again() {
     }
     assert_eq!(own.1.state().steps_of("b"), expected.1.state().steps_of("b"));
     // One program for each of: no moments; moments of `a`; `b` thawed, without moments; `b` with
-    // moments; another rate; `a` frozen; fewer steps of `a` than in total.
+    // moments; another rate; `a` frozen; fewer steps of `a` than of the optimizer.
     assert_eq!(train.programs(), 7);
 }
 

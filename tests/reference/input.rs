@@ -1,5 +1,5 @@
-//! Random inputs: elements whose sums and products are exact, and arrays in every memory layout of
-//! a view.
+//! Random inputs: elements whose sums and products are exact, and views of arrays with random
+//! memory layouts.
 
 #[path = "../support/splitmix.rs"]
 mod splitmix;
@@ -17,8 +17,8 @@ impl Random {
 }
 
 /// Elements whose arithmetic is exact on the samples in tests: integers of the full range, which
-/// wrap around, and floats that are small integers, whose sums and products need no rounding in any
-/// order.
+/// wrap around, and floats and complex numbers made of small integers, whose sums and products need
+/// no rounding in any order.
 pub trait Sample: Copy + Default + std::fmt::Debug + PartialEq + 'static {
     /// 0
     const ZERO_VALUE: Self;
@@ -65,7 +65,8 @@ floats! {
     Complex<f64>, Complex::new(0.0, 0.0), |random: &mut Random| Complex::new(random.small() as f64, random.small() as f64);
 }
 
-// bf16 represents integers exactly up to 256. With elements -1, 0 and 1, short sums stay below.
+// `bf16` represents all integers up to 256. Short sums of products of -1, 0 and 1 do not exceed
+// that.
 #[cfg(feature = "half")]
 floats! {
     half::f16, half::f16::ZERO, |random: &mut Random| half::f16::from_f32(random.below(3) as f32 - 1.0);
@@ -81,7 +82,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// A random layout; seed 0 is the standard one.
+    /// A random layout. Seed 0 gives the standard layout.
     pub fn new(rank: usize, seed: u64) -> Self {
         let mut layout = Layout { order: (0..rank).collect(), steps: vec![1; rank] };
         if seed == 0 {
@@ -108,7 +109,7 @@ pub struct Buffer<T> {
 
 impl<T: Clone> Buffer<T> {
     /// An array of these sizes with elements from `f`, in a random layout, or in the standard one
-    /// if it is `plain`.
+    /// if `plain` is true.
     pub fn new(
         sizes: &[usize],
         random: &mut Random,

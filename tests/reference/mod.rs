@@ -2,7 +2,7 @@
 //! operation.
 //!
 //! It shares no code with the library. Its dims are strings, its loops visit all indices, and it
-//! has no strides, fusion, broadcasting tricks or accumulators.
+//! has no strides, fusion, broadcasting tricks or wider accumulators.
 
 #![allow(dead_code)] // each test file uses a part of it
 
@@ -19,7 +19,7 @@ pub fn index_of(at: &Place, name: &str) -> usize {
     at.iter().find(|(own, _)| *own == name).unwrap_or_else(|| panic!("no dim {name}")).1
 }
 
-/// A named array: the last dim is the fastest.
+/// A named array, whose last dim varies fastest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference<T> {
     /// The dims with their sizes.
@@ -45,7 +45,7 @@ pub fn positions(dims: &[(&'static str, usize)]) -> Vec<Place> {
     all
 }
 
-/// The dims of both, without duplicates.
+/// The dims of `a` and `b`, without duplicates.
 pub fn union(a: &[(&'static str, usize)], b: &[(&'static str, usize)]) -> Vec<(&'static str, usize)> {
     let mut dims = a.to_vec();
     for &(name, size) in b {
@@ -72,7 +72,7 @@ impl<T: Clone> Reference<T> {
         Ok(Reference { dims: dims.to_vec(), data })
     }
 
-    /// One value.
+    /// An array of one value, without dims.
     pub fn scalar(value: T) -> Self {
         Reference { dims: Vec::new(), data: vec![value] }
     }
@@ -121,7 +121,7 @@ impl<T: Clone> Reference<T> {
         Reference::build(&union(&self.dims, &other.dims), |at| f(self.get(at), other.get(at)))
     }
 
-    /// The elements along some dims (the last one fastest), for each position of the others.
+    /// `f` of the elements along some dims (the last one fastest), for each position of the others.
     pub fn reduce<U: Clone>(&self, names: &[&str], mut f: impl FnMut(Vec<T>) -> U) -> Reference<U> {
         let kept: Vec<_> = self.dims.iter().filter(|(name, _)| !names.contains(name)).copied().collect();
         let reduced: Vec<_> =
@@ -136,7 +136,7 @@ impl<T: Clone> Reference<T> {
         })
     }
 
-    /// `f` of each line along a dim. It returns a line of the same length.
+    /// `f` of each line along a dim. `f` returns a line of the same length.
     pub fn along<U: Clone>(&self, name: &'static str, mut f: impl FnMut(Vec<T>) -> Vec<U>) -> Reference<U> {
         let lines = self.reduce(&[name], &mut f);
         Reference::build(&self.dims, |at| lines.get(at)[index_of(at, name)].clone())
@@ -158,7 +158,7 @@ impl<T: Clone> Reference<T> {
         Reference { dims: dims.collect(), data: self.data.clone() }
     }
 
-    /// The elements from `start` to `end` along a dim.
+    /// The elements at `start..end` along a dim.
     pub fn slice(&self, name: &'static str, start: usize, end: usize) -> Self {
         let dims: Vec<_> = self
             .dims

@@ -1,4 +1,4 @@
-//! The oracle of pattern macros: parses a pattern at run time, and computes each element
+//! The oracle for the pattern macros: it parses a pattern at run time, and computes each element
 //! separately.
 //!
 //! It shares nothing with the macros: it splits strings, finds sizes by repeated passes, and visits
@@ -124,7 +124,7 @@ pub fn einsum<T: Sample>(pattern: &str, operands: &[ArrayD<T>]) -> ArrayD<T> {
     })
 }
 
-/// The axes of one side of an einops pattern: names, grouped.
+/// The axes of one side of an einops pattern, each as a list of names. `...` is for `rest` axes.
 fn side(text: &str, rest: usize, numbers: &mut usize) -> Vec<Vec<String>> {
     let spaced = text.replace('(', " ( ").replace(')', " ) ").replace("...", " ... ");
     let mut axes: Vec<Vec<String>> = Vec::new();
@@ -162,7 +162,7 @@ fn side(text: &str, rest: usize, numbers: &mut usize) -> Vec<Vec<String>> {
 }
 
 /// A rearrangement, repetition or reduction as einops defines it. `combine` gets the elements that
-/// map to one position of the result, in the order of the array.
+/// map to one position of the result, in the order of the operand.
 pub fn einops<T: Copy, U: Clone>(
     pattern: &str,
     operand: &ArrayD<T>,

@@ -1,4 +1,4 @@
-//! Compares values bit by bit.
+//! Compares values bit by bit, except that all NaNs are equal.
 
 use typed_dims::grad::Parameters;
 use typed_dims::grad::parameters::{Path, Walk};
@@ -6,7 +6,7 @@ use typed_dims::prelude::*;
 use typed_dims::types::rank::Rank;
 use typed_dims::types::scalar::Element;
 
-/// Panics with the names of the tensors that differ, unless two values have the same bits.
+/// Panics unless two values have the same bits. The message names the tensors that differ.
 #[track_caller]
 pub fn assert_same<P: Parameters>(found: &P, expected: &P) {
     let (found, expected) = (bits(found), bits(expected));
@@ -16,8 +16,8 @@ pub fn assert_same<P: Parameters>(found: &P, expected: &P) {
     assert!(others.is_empty(), "{} of {} tensors differ: {others:#?}", others.len(), found.len());
 }
 
-/// The names, dims and elements of all tensors of a value, including state that is not learned.
-/// Rust prints enough digits to distinguish all floats.
+/// The names, dims and elements of all tensors of a value as text, including state that is not
+/// learned. Rust prints enough digits to distinguish all floats other than NaNs.
 fn bits(of: &impl Parameters) -> Vec<String> {
     struct Bits(Vec<String>);
     impl Walk<1> for Bits {

@@ -11,12 +11,13 @@ use typed_dims::program::record;
 /// Half the distance between the two points of a difference.
 const STEP: f64 = 1e-5;
 
-/// Allowed error of a derivative, relative to 1 or to the greater of the two numbers.
+/// Allowed error of a derivative, relative to the greatest of 1 and the magnitudes of both numbers.
 const TOLERANCE: f64 = 1e-6;
 
 /// Compares the derivatives of a function of `f64` tensors with central differences: forward
 /// (`jvp`), reverse (`vjp`), and Hessian-vector products, both forward over reverse and reverse
-/// over reverse.
+/// over reverse. Also checks the programs of the function and its gradient, if these can be
+/// recorded.
 ///
 /// The function must be smooth around `at`: no maxima with ties, no `abs` near 0. Pass several
 /// tensors as a tuple or as a struct of parameters.
@@ -84,8 +85,8 @@ fn agrees<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P, others: &[P
     false
 }
 
-/// Compares a function on XLA with the function itself. In a list, any result can be read from a
-/// device.
+/// Compares a function on XLA with the function itself. The program returns a list, which is a
+/// single result, whatever its elements are.
 #[cfg(feature = "pjrt")]
 #[track_caller]
 fn agrees_on_xla<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P, others: &[P]) {
@@ -99,15 +100,15 @@ fn agrees_on_xla<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P, othe
     }
 }
 
-/// Like [`check`], for `f`, and for `f` after a nonlinear function, so that the second derivatives
-/// of a linear `f` are not all zero.
+/// Like [`check`], for `f`, and for `f` after a nonlinear function: if `f` is linear, only the
+/// latter has second derivatives other than zero.
 #[track_caller]
 pub fn check_curved<S: Dims, Y: Parameters>(f: impl Fn(&Named<f64, S>) -> Y, at: &Named<f64, S>) {
     check(|x| f(x), at);
     check(|x: &Named<f64, S>| f(&x.sin().eval()), at);
 }
 
-/// Checks that applying the function to a traced input is an error that names the operation.
+/// Checks that applying the function to a traced input panics with the name of the operation.
 #[track_caller]
 pub fn assert_lost<P: Parameters, Y: Parameters>(operation: &str, f: impl Fn(&P) -> Y, at: &P) {
     lost(operation, &f, at);

@@ -1,4 +1,4 @@
-//! An allocator whose memory for recordings from sizes cannot be read: a read aborts the test.
+//! An allocator whose memory for recordings from sizes cannot be read: a read aborts the process.
 
 use libc::{MAP_ANONYMOUS, MAP_FAILED, MAP_NORESERVE, MAP_PRIVATE, PROT_NONE, SIGSEGV, c_int};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -6,12 +6,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use typed_dims_kernels::memory::hollow::is_reserving;
 
-/// The system's allocator, except for hollow memory: that of results in recordings from sizes,
-/// which have no elements.
+/// The system's allocator, except for hollow memory: the memory of results in recordings from
+/// sizes. Such results have no elements.
 pub struct Guarded;
 
-/// The size of the address range for hollow memory, in bytes. It uses no physical memory and is
-/// never freed.
+/// The size of the address range for hollow memory, in bytes. The range uses no physical memory
+/// and is never freed.
 const ROOM: usize = 1 << 40;
 const PAGE: usize = 4096;
 
@@ -57,7 +57,7 @@ fn is_guarded(at: *mut u8) -> bool {
     START.get().is_some_and(|&start| (start..start + ROOM).contains(&(at as usize)))
 }
 
-// SAFETY: memory of the system's allocator, or memory without another owner.
+// SAFETY: the memory is the system allocator's, or a part of the range that has no other owner.
 unsafe impl GlobalAlloc for Guarded {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.

@@ -1,4 +1,4 @@
-//! Random programs of a matrix and a vector, shared by the tests of gradients and of engines.
+//! Random programs of a matrix and a vector, shared by the tests of gradients and of XLA.
 //!
 //! `GRAD_CASES=n` sets the number of programs, `GRAD_FIRST=n` the first seed. A failing program is
 //! shortened and printed.
@@ -44,7 +44,7 @@ struct Machine<'m> {
     matrices: Vec<Matrix>,
     vectors: Vec<Vector>,
     /// The distance of the values to the nearest kink, at which a derivative does not exist. `None`
-    /// if the values are variables, which must not be read.
+    /// if it is not needed, or if the values are traced and must not be read.
     margin: Option<&'m Cell<f64>>,
 }
 
@@ -218,7 +218,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Records how close the two greatest elements of each column are.
+    /// Records how close to each other the two greatest elements of each column are.
     fn ties(&self, x: View<'_>) {
         let Some(margin) = self.margin else { return };
         for column in x.order((A, B)).columns() {
@@ -256,8 +256,8 @@ impl Machine<'_> {
     fn other(&self, operation: Other, step: Step, x: View<'_>, y: View<'_>) -> Made {
         let (a, b, k) = (x.size(A), x.size(B), step.number);
         match operation {
-            // Reductions. Those with a kink at equal elements get distinct elements, or record how
-            // close the elements are.
+            // Reductions. Those with kinks get elements away from the kinks, or record how close
+            // the elements are.
             Other::SumOfProduct => Made::Vector((x * y).sum(B).tanh().eval()),
             Other::Variance => Made::Vector(x.var(B)),
             Other::LogSumExp => Made::Vector((x + y * 0.3).logsumexp(B)),
@@ -371,7 +371,8 @@ impl Case {
             number: random.below(1 << 16),
         };
         let mut steps: Vec<Step> = (0..count).map(|_| step(&mut random)).collect();
-        // Many steps use the latest matrix, so that programs are deep, not wide.
+        // Many steps use the latest matrix if each step before made a matrix, so that programs are
+        // deep, not wide.
         for (at, step) in steps.iter_mut().enumerate() {
             if random.below(3) > 0 {
                 step.first = at;

@@ -3,8 +3,8 @@
 use typed_dims::grad::Parameters;
 use typed_dims::program::{Program, RecordInputs, SavedProgram};
 
-/// Saves and restores a program. Checks that the result equals the program, and prints the same
-/// lines.
+/// Saves and restores a program. Checks that the restored program equals the original and has the
+/// same text.
 ///
 /// Uses JSON, which names the fields, and Postcard, which does not.
 #[track_caller]

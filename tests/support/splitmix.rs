@@ -2,7 +2,7 @@
 
 #![allow(dead_code)] // each test calls a part of it
 
-/// Splitmix64. A seed reproduces a case.
+/// SplitMix64. The same seed gives the same numbers.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 

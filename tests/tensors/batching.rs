@@ -500,7 +500,7 @@ mod in_place {
             copy += x;
             copy
         }
-        // In any memory order, including that of the mapped axes.
+        // In several memory orders, also of the mapped axes.
         for axes in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
             dims!(n, m);
             let x = numbers((N, M, 4, 5), 1).permuted_axes(axes);
@@ -569,8 +569,8 @@ mod in_place {
         close(rows.order(n), &x.t() + &g);
     }
 
-    /// `fn(&Tensor<..>)`: one call with a rest, and a loop without; by value and by reference in
-    /// one function.
+    /// A function of references is called once if it has a rest, and in a loop otherwise. A
+    /// function can also take some tensors by value and others by reference.
     #[test]
     fn vmap_of_functions_of_references() {
         fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, g: &Tensor<f32, (Seq,)>) -> Tensor<f32, (Rest<B>,)> {
@@ -596,8 +596,8 @@ mod in_place {
         close(vmap(twice, n)((&owned, g.at(Seq))).order(n), expected * 2.0);
     }
 
-    /// Functions generic over all dims of an argument, including the rest: by reference and by
-    /// value, with several sets, and also with a rest.
+    /// Functions that are generic over the whole set of dims of an argument: by reference and by
+    /// value, with several sets, and with another argument that has a `Rest`.
     #[test]
     fn functions_of_any_set_are_batched_in_closures() {
         fn logistic<S: Dims>(x: &Named<f32, S>) -> Named<f32, S> {
@@ -671,7 +671,7 @@ mod in_place {
     fn axes_are_chosen_by_dims() {
         let (x, y) = (numbers((4, N), 1), numbers(4, 2));
         dims!(n);
-        // `vmap(outer, in_axes=(1, None), out_axes=2)`
+        // In JAX: `vmap(outer, in_axes=(1, None), out_axes=2)`.
         let outer = batched(n, (x.at((.., n)), y.at(..)), |(x, y)| {
             dims!(i, j);
             (x.at(i) * y.at(j)).order((i, j))
@@ -713,7 +713,7 @@ mod arrays {
     use ndarray::{Array0, Array1, ArrayView0, ArrayView1, ArrayView2, Axis, arr0};
     use typed_dims::operators::custom::Examples;
 
-    /// `a b`, one product at a time, or with a batching rule.
+    /// The matrix-vector product `a b`, one product at a time, or with a batching rule.
     struct MatVec {
         rule: bool,
     }
@@ -752,7 +752,7 @@ mod arrays {
         }
     }
 
-    /// `a b` by a loop.
+    /// `a b`, computed by ndarray.
     fn product(a: ArrayView2<'_, f32>, b: ArrayView1<'_, f32>) -> ArrayD<f32> {
         let out: Array1<f32> = a.dot(&b);
         out.into_dyn()
@@ -795,7 +795,7 @@ mod arrays {
         assert_eq!((calls(&run(false)), calls(&run(true))), (Some(N * M), None));
     }
 
-    /// `values[first..first + count]`: three tensors with different element types and ranks.
+    /// `values[first..first + count]`: a vector and two numbers, with three element types.
     struct Pick;
 
     impl ArrayOp<(f32, usize, u8)> for Pick {
@@ -921,7 +921,7 @@ mod drawing {
     use typed_dims::creation::random::{bernoulli, categorical, rand_like, randn_like};
     use typed_dims::grad::grad;
 
-    /// All ways to batch a call, with two dims of the caller before `Feat`.
+    /// All ways to batch a call, with two dims of the caller before `Seq` and `Feat`.
     macro_rules! every_way {
         ($call:ident -> ($($out:ty)?) [$($order:ident)?], $t:ty, |$x:ident| $body:expr) => {{
             #[batched]
@@ -938,7 +938,7 @@ mod drawing {
                 let $x = &$x;
                 $body
             }
-            // Two local dims, which sort anywhere among the others.
+            // Two local dims, which may sort before, between or after the others.
             dims!(m, n);
             let x = numbers((N, M, 4, 5), 3).mapv(f32::abs);
             let x = x.at((n, m, Seq, Feat)).eval();
@@ -953,7 +953,7 @@ mod drawing {
             same("`vmap` of an owned example", vmap(owned, (m, n))(&x).order((n, m, Seq, $($order)?)));
             same("a loop in one call", batched(n, &x, |x| vmap(one, m)(x)).order((n, m, Seq, $($order)?)));
             same("`map_each`", map_each(&x.view().seal((Seq, Feat)).eval(), |x| one(&x.eval())).unseal().order((n, m, Seq, $($order)?)));
-            // Bound to other dims that the function does not use, and in another memory order.
+            // In another memory order, and with other dims in place of `m` and `n`.
             let turned = x.view().order((Feat, m, Seq, n)).into_tensor((Feat, m, Seq, n));
             same("another order in memory", written(turned).order((n, m, Seq, $($order)?)));
             let declared = x.view().order((n, m, Seq, Feat)).into_tensor((Batch, Group, Seq, Feat));
@@ -1010,7 +1010,7 @@ mod drawing {
         assert_eq!(vmap(|x: Tensor<f32, (Feat,)>| x.dropout(0.5, 7), n)(&x), drawn);
     }
 
-    /// The gradient uses the same mask, even on several threads.
+    /// The mask of a loop is that of one call, even on several threads.
     #[test]
     fn gradients_of_a_loop_are_those_of_one_call() {
         dims!(n);
@@ -1042,8 +1042,8 @@ mod drawing {
         assert_ne!(found, found.t());
     }
 
-    /// A parameter that lacks a dim of another argument is repeated along it, and can be modified
-    /// in each example.
+    /// An argument that lacks a dim of another argument is repeated along that dim, and can be
+    /// modified in each example.
     #[test]
     fn a_repeated_argument_is_expanded_when_modified() {
         #[batched]
@@ -1055,7 +1055,7 @@ mod drawing {
         let total = numbers(4, 2);
         let expected = &x + &total;
         assert_eq!(summed(x.at((Batch, Feat)), total.at(Feat)).order((Batch, Feat)), expected);
-        // Also if it stores one element for all examples along `n`.
+        // Also if the argument stores one element for all examples along `n`.
         dims!(m, n);
         let (x, total) = (numbers((3, 2, 4), 1), numbers((2, 4), 2));
         let both = (x.at((n, m, Feat)).eval(), total.at((m, Feat)).eval());

@@ -1,4 +1,4 @@
-//! Tensors in programs: assignment, batching, functions of numbers, pictures, and primes.
+//! Tests of tensors: assignment, batching, functions of numbers, pictures, and primes.
 
 mod assignment;
 mod batching;

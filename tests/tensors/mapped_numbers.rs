@@ -44,7 +44,7 @@ fn results_and_parameters_of_other_types() {
     assert_eq!(vmap(clipped, Row)((x.at(Row), &one)).order(Row), array![1.0, 1.5]);
 }
 
-/// Many elements, whose positions along several dims do not follow each other in memory.
+/// Many elements, in operands with different dims and memory orders.
 #[test]
 fn more_numbers_than_one_loop_passes() {
     let all = (Row, Column, Feat);
@@ -60,7 +60,7 @@ fn more_numbers_than_one_loop_passes() {
     }
 }
 
-/// A number next to a tensor: a loop of calls.
+/// A function that has both numbers and tensors in its signature is called in a loop.
 #[test]
 fn numbers_and_tensors() {
     let x = Array2::from_shape_fn((3, 4), |(i, j)| (i * 4 + j) as f64);
@@ -108,7 +108,8 @@ fn traced_numbers_are_refused() {
     assert!(text.contains(&place), "{text}");
 }
 
-/// The returned function cannot know the line of its call, so errors have that of `vmap`.
+/// The function that `vmap` returns cannot know the line of its call, so errors have the line of
+/// `vmap`.
 #[test]
 fn errors_about_sizes_name_lines_of_the_program() {
     let bound = line!() + 1;

@@ -1,4 +1,4 @@
-//! Tensors and plans as pictures: the content, not the style.
+//! Tensors, plans and paths as pictures: the content, not the style.
 
 use roxmltree::{Document, Node};
 use typed_dims::einsum_path;
@@ -18,7 +18,7 @@ fn a_heat_map_in_the_terminal_is_darker_where_elements_are_greater() {
     dims!(i = 4, j = 4);
     let text = i.maximum(j).heat_map(i, j);
     assert_eq!(text, "4 i down, 4 j right, 0 to 3\n  ░░▓▓██\n░░░░▓▓██\n▓▓▓▓▓▓██\n████████");
-    // Transposed, and with elements that cannot be compared.
+    // Transposed, and with elements that are not finite.
     let odd = ndarray::array![[f64::NAN, 1.0, f64::INFINITY], [f64::NEG_INFINITY, 0.0, 0.5]];
     dims!(a, b);
     let text = odd.at((a, b)).heat_map(b, a);

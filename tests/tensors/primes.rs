@@ -182,7 +182,7 @@ fn a_dim_and_its_prime_have_one_size() {
         "dim `Item` has size 3, but was also given size 4"
     );
 
-    // In every operation on two tensors, including small products in memory.
+    // In operations on two tensors, including small products in memory, and in `at_mut`.
     let (x, y) = (ones::<f64, _>((Item.of(3), Feat.of(2))), ones::<f64, _>((prime(Item.of(4)), Feat.of(2))));
     assert_eq!(error((&x * &y).try_sum(Feat)), both);
     assert_eq!(error((&x + &y).try_eval()), both);
@@ -227,7 +227,7 @@ fn primes_of_local_dims() {
     let identity = eye::<f64, _, _>(i, ip);
     close(identity.order((i, ip)), Array2::eye(2));
 
-    // Either of them determines the size.
+    // Either the dim or its prime determines the size.
     dims!(j, k = 5);
     let wide = Array2::<f64>::zeros((3, 4));
     let both = "dim `j` has size 3, but `j'`, which has the same size, was given size 4";
@@ -248,7 +248,7 @@ fn macros_take_primes_of_dims_around_them() {
     let ip = prime(i);
     let x = a.at((i, ip));
     close(tensor!([$ip, $i] => if $i < $ip { a[$i, $ip] } else { 0.0 }), array![[0.0, 0.0], [2.0, 0.0]]);
-    // The dims of a tensor pass through.
+    // Macros with indices of their own, compared with primes.
     let rows = ndarray::array![10.0, 20.0];
     close(tensor!([n] => rows[n]).at(i).prime(i).order(ip), rows);
     close(einsum!(a[n, k] * a[m, k] => [n, m]), (x * x.rename(i, prime(ip))).sum(ip).order((i, prime(ip))));
@@ -301,8 +301,8 @@ fn jacobians_and_hessians() {
     let h: Tensor<f64, (Item, Feat)> = hessian(|x| x.logsumexp(Item), &x, (Item,), (Feat,));
     close(h.order((Item, Feat)), expected);
 
-    // Which axis is which: the output has the dim itself, even if the input has other dims before
-    // it.
+    // Which axis is which: that of the output has the dim itself, and that of the input its prime,
+    // even if the input has other dims before that dim.
     let x: Tensor<f64, (Feat, Item)> = randn((Item.of(3), Feat.of(2)), 1);
     let weights: Tensor<f64, (Item, Feat)> = randn((Item.of(3), Feat.of(2)), 2);
     let f = |x: &Tensor<f64, (Item, Feat)>| (x * &weights).sum(Feat).cumsum(Item);

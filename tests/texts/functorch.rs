@@ -1,5 +1,5 @@
-//! Cases that users of `vmap` in PyTorch or JAX would try: those of PyTorch's `test_vmap.py`, and
-//! of the guide to functorch's batching rules, as functions with `#[batched]`, methods, and
+//! Cases that users of `vmap` in PyTorch or JAX would try: cases from PyTorch's `test_vmap.py` and
+//! from the guide to functorch's batching rules, as functions with `#[batched]`, methods, and
 //! closures. Most are compared with loops or with ndarray.
 
 use ndarray::{Array1, Array2, Array3, Axis};
@@ -51,7 +51,7 @@ fn nested_closures() {
     let captured = batched(n, x.at((n, Feat)), |x| batched(m, y.at((m, Feat)), |y| y * 2.0).mul(x).sum(Feat));
     let products = Array2::from_shape_fn((N, M), |(n, m)| (0..4).map(|i| 2.0 * x[[n, i]] * y[[m, i]]).sum());
     close(captured.order((n, m)), products);
-    // Nesting is equivalent to one call over both.
+    // Nesting is equivalent to one call over both dims.
     let both = vmap(
         |x: Tensor<f32, (Feat, Rest<_>)>, y: Tensor<f32, (Feat, Rest<_>)>| (x - y).square().sum(Feat),
         (n, m),
@@ -373,8 +373,8 @@ fn data_decides() {
     close(roots(x.at((Batch, Feat))).order((Batch, Feat)), x.mapv(f32::sqrt));
 }
 
-/// The effects of the guide's batching rules: a new axis, pointwise, a reduction, and broadcasting.
-/// Here one rule covers all.
+/// The effects of the guide's batching rules: a new axis, pointwise operations, broadcasting, a
+/// reduction, a decomposition and random numbers. Here, none of these needs a rule of its own.
 #[test]
 fn batching_rules() {
     let (x, y) = (numbers((N, 4), 1), numbers((4, N), 2));
@@ -388,7 +388,7 @@ fn batching_rules() {
     let g = y.column(0).to_owned();
     let one = batched(n, (x.at((n, Feat)), g.at(Feat)), |(x, g)| x * g).order((n, Feat));
     close(one, &x * &g);
-    // Reductions over all dims of the example, and over none.
+    // A reduction over all dims of the example.
     let all = batched(n, x.at((n, Feat)), |x| x.sum(Feat)).order(n);
     close(all, x.sum_axis(Axis(1)));
     // A decomposition: the trace as a sum over the diagonal.

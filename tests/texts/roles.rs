@@ -80,7 +80,7 @@ mod motivation {
 mod definition {
     use super::*;
 
-    /// Principles 2 and 3: width, height and the features of a recurrent network are all features.
+    /// Principles 2 and 3: the width and the features of a recurrent network are both features.
     #[test]
     fn features_of_all_kinds() {
         dims! { pub struct Hidden: DataFeature; }
@@ -118,7 +118,7 @@ mod definition {
         assert!(name::<Plain>().is_empty());
     }
 
-    /// Principle 1, "fine grain enough": no role is accepted for another.
+    /// Principle 1, "fine grain enough": no standard role is accepted for another.
     #[test]
     fn no_standard_denotation_passes_for_another() {
         /// A dim of each role, with the role's name.
@@ -214,7 +214,7 @@ mod propagation {
         features(&image().rename(H, Y).sum((N, C)));
         channels(&image().rename(C, C2).sum((N, H, W)));
         assert_eq!(image().rename(C, Cin).rename(Cin, C2).size(C2), 3);
-        // A role that refines another also has its meaning.
+        // A dim can also be renamed to a dim whose role its own role refines.
         let fine = from_fn(Fine.of(2), |x| x as f32);
         features(&(&fine).rename(Fine, Coarse).rename(Coarse, Y).eval());
         // Either dim of a rename may lack a role.

@@ -210,8 +210,8 @@ mod einsum_style_products {
 
     #[test]
     fn style_transfer() {
-        // Channels hold 0 .. 11 and 12 .. 23: sums of squares 506 and 3818, of products 12 * 66 +
-        // 506 = 1298.
+        // The channels hold 0 .. 11 and 12 .. 23. The sums of their squares are 506 and 3818, and
+        // the sum of their products is 12 * 66 + 506 = 1298.
         let expected = array![[[506. / 12., 1298. / 12.], [1298. / 12., 3818. / 12.]]];
         assert_eq!(gram_matrix(&counting((1, 2, 3, 4))), expected);
     }
@@ -232,7 +232,7 @@ mod einsum_style_products {
     fn attention_with_equal_scores_averages() {
         let q = counting((2, 3, 4));
         let out = attention(&Array3::zeros((2, 3, 4)), &q, &counting((2, 3, 4)));
-        // The four keys of each line count up from 4 * line, so their mean is 4 * line + 1.5.
+        // The four values of each line count up from 4 * line, so their mean is 4 * line + 1.5.
         let expected = Array3::from_shape_fn((2, 6, 4), |(b, c, at)| match c {
             0..3 => (12 * b + 4 * c) as f32 + 1.5,
             _ => q[[b, c - 3, at]],
@@ -242,8 +242,8 @@ mod einsum_style_products {
 
     #[test]
     fn attention_weighs_by_the_score() {
-        // One channel of four: scores are ln 3 for the second key, 0 for the first, after scaling
-        // by 1/2.
+        // Only one of the four channels contributes: after scaling by 1/2, the score is 0 for the
+        // first key, and ln 3 for the second.
         let score = 2.0 * 3f32.ln();
         let mut k = Array3::zeros((1, 4, 2));
         k[[0, 0, 1]] = score;
@@ -288,7 +288,7 @@ mod automatically_batching_code {
         assert_eq!(r.order(batch), array![5., 0.]);
     }
 
-    // The function does not mention the batch: it is generic over the dims that both operands have.
+    // The product does not mention `n`, the dim of the batch, which both operands have.
     fn bmm(a: &Array3<f32>, b: &Array3<f32>) -> Array3<f32> {
         dims!(n, i, j, k);
         let (a, b) = (a.at((n, .., ..)), b.at((n, .., ..)));
@@ -324,7 +324,8 @@ mod composing_matrix_products_reshaping_and_batching {
 
     #[test]
     fn heads_attend_on_their_own() {
-        // Two heads with one feature, two keys. Head 0 weighs them 1 : 3, head 1 sees equal scores.
+        // Two heads with one feature each, and two keys. Head 0 weighs the keys 1 : 3, and head 1
+        // weighs them equally.
         let k = array![[[0., 5.], [3f32.ln(), 5.]]];
         let q = array![[[1., 1.]]];
         let v = array![[[8., 1.], [16., 3.]]];
@@ -338,8 +339,7 @@ mod composing_matrix_products_reshaping_and_batching {
     fn equal_keys_give_the_mean_of_the_values() {
         let q = counting((2, 3, 8));
         let out = multi_head_attention(&q, &Array3::zeros((2, 4, 8)), &counting((2, 4, 8)), 4);
-        // The mean over four keys, 8 apart, is that of the second and the third: 12 more than the
-        // first.
+        // The values of the four keys are 8 apart, so their mean is 12 more than the first.
         assert_eq!(out, Array3::from_shape_fn((2, 3, 8), |(b, _, f)| (32 * b + f + 12) as f32));
     }
 }
@@ -367,7 +367,7 @@ mod indexing {
 
     #[test]
     fn a_bag_of_embeddings() {
-        // Rows 1, 0, 4 and 3 of (2r, 2r + 1).
+        // Rows 1, 0, 4 and 3, where row r is (2r, 2r + 1).
         assert_eq!(embedding_bag(&array![[1, 0, 4, 3]], &counting((5, 2))), array![[16., 20.]]);
     }
 
@@ -509,7 +509,7 @@ mod tensor_puzzlers {
 mod avoiding_naming_conflicts {
     use super::*;
 
-    // `mm` declares its own `i`; the `i` here is another dim.
+    // `scaled` declares its own `i`. The `i` of its caller is another dim.
     #[test]
     fn the_same_name_in_a_callee_is_another_dim() {
         fn scaled(a: &Array2<f32>, factor: f32) -> Array2<f32> {
@@ -601,7 +601,7 @@ fn parts_of_different_types_and_lengths() {
     assert_eq!(concat_to(all, (o, p), (none.at((.., o)), long.at((.., p)))).order(all), long.t());
 }
 
-/// `A[l]` with a list of dims, with others and alone.
+/// `A[l]` with a list of dims `l`, alone and next to other dims.
 #[test]
 fn lists_of_dims() {
     let a = Array4::from_shape_fn((2, 3, 4, 5), |(b, c, h, w)| 1000 * b + 100 * c + 10 * h + w);
@@ -622,7 +622,7 @@ fn lists_of_dims() {
     assert_eq!(sums, a.sum_axis(Axis(0)).sum_axis(Axis(0)));
     assert_eq!(x.try_sum(space).map(|sums| sums.order((c, b)).dim()), Ok((3, 2)));
 
-    // One list for all axes, each with that size.
+    // One list for all axes. Its dims keep the sizes that they were bound to.
     let square = counting((3, 3));
     dims!(all: [2], rows: [1]);
     assert_eq!(square.at(all).order(all), square);
@@ -719,7 +719,7 @@ fn indices_from_the_end() {
     dims!(m);
     assert_eq!(array![u64::MAX, 3].at(m).from_end(4).order(m), array![isize::MAX, 3]);
 
-    // `i - 1` reads the last element at 0 only with `from_end`; otherwise the error suggests it.
+    // At 0, `p - 1` reads the last element only with `from_end`, which the error suggests.
     let v = array![1, 2, 4];
     dims!(p = 3);
     assert_eq!((v.at(p) - v.at((p - 1).from_end(p))).order(p), array![-3, 1, 2]);
@@ -739,7 +739,7 @@ fn indices_from_the_end() {
     assert!(error.contains("`open`"), "{error}");
 }
 
-/// Dims with tensors, and lazy expressions, in `stack` and `concat`; pieces of an expression.
+/// Dims, tensors and lazy expressions as parts of `stack` and `concat`; pieces of an expression.
 #[test]
 fn dims_with_tensors_in_tuples() {
     let x = array![3, 4];
@@ -752,7 +752,7 @@ fn dims_with_tensors_in_tuples() {
     dims!(p, q = 3, whole);
     let all = concat_to(whole, (p, q), (x.at(p), q));
     assert_eq!(all.order(whole), array![3, 4, 0, 1, 2]);
-    // A mask, and the pieces of an expression of two dims.
+    // Masks, and the pieces of an expression of two dims.
     let masks = stack(l, (i.eq(0), x.at(i).gt(3)));
     assert_eq!(masks.order((l, i)), array![[true, false], [false, true]]);
     let (a, b) = (counting((2, 3)), counting((2, 3)));
@@ -766,7 +766,7 @@ fn dims_with_tensors_in_tuples() {
     assert_eq!((low_indices.order(low), high_indices.order(high)), (array![0, 1], array![2, 3, 4]));
 }
 
-/// Integers with dims: literals on either side, sizes as `isize`, selected axes.
+/// Numbers with dims: literals on either side, sizes as `isize`, one position of an axis.
 #[test]
 fn numbers_beside_dims() {
     let (x, n): (Array2<f64>, usize) = (array![[1.0, 5.0], [2.0, 6.0], [4.0, 7.0]], 3);

@@ -46,7 +46,7 @@ fn network(hidden: usize, seed: u64) -> Network {
     }
 }
 
-/// All elements, as bits.
+/// The bits of all floats.
 fn bits(network: &Network) -> Vec<u32> {
     let mut all: Vec<f32> = network.up.weight.view().order((In, Hidden)).into_iter().collect();
     all.extend(network.up.bias.as_ref().unwrap().view().order(Hidden));
@@ -139,8 +139,8 @@ fn an_optimizer_without_steps_is_saved_as_such() {
     );
 }
 
-/// A parameter that was frozen has taken fewer steps, and its bias correction depends on their
-/// number.
+/// A parameter that was frozen has taken fewer steps than the optimizer, and its bias correction
+/// depends on the number of its own steps.
 #[test]
 fn a_training_with_frozen_parameters_goes_on_bit_for_bit() {
     let start = |network: &mut Network, optimizer: &mut Adam<Network>| {
@@ -172,8 +172,8 @@ fn a_training_with_frozen_parameters_goes_on_bit_for_bit() {
     assert_eq!(bits(&second), bits(&whole));
 }
 
-/// A whole tensor has the name `""`, and another optimizer may have the name of a part: each step
-/// count is separate.
+/// A value that is a tensor has the name `""`, and another optimizer may have the name of a part,
+/// such as `both.1`: all step counts are separate.
 #[test]
 fn step_counts_are_separate() {
     let of = |size| ones::<f32, _>(In.of(size));
@@ -254,7 +254,7 @@ fn the_state_of_an_optimizer_without_its_kind_is_read() {
     let error = faults(saved("2").load_optimizer("adam", &mut Lion::new(0.1), &network(5, 1)));
     let expected = "`adam` cannot be read: it is the state of an optimizer with the moment `square`, not of `Lion: mean`";
     assert_eq!(error, [expected]);
-    // The greatest number of steps, and a text that is not a number.
+    // The greatest number of steps, and texts that are not a `u64`.
     saved("18446744073709551615").load_optimizer("adam", &mut other, &network(5, 1)).unwrap();
     train(&mut network(5, 1), &mut other, 2);
     assert_eq!(other.steps(), u64::MAX);
@@ -317,7 +317,7 @@ fn axes_without_names_are_in_the_order_of_the_dims() {
     assert_eq!(layer.weight.order((In, Hidden)), ndarray::array![[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]);
 }
 
-/// A file as Python writes it.
+/// A file as the Python library `safetensors` writes it.
 fn safetensors_without_names() -> Vec<u8> {
     use ::safetensors::tensor::{Dtype, TensorView, serialize};
     let elements: Vec<u8> = (0..6u8).flat_map(|at| f32::from(at).to_le_bytes()).collect();
@@ -415,7 +415,7 @@ fn half_precision_is_written_and_read() {
     assert_eq!(up.weight, first.up.weight.cast::<f16>().eval());
 }
 
-/// Floats are not converted to integers, not even if there are none of them.
+/// Floats are not converted to integers, not even in a tensor without elements.
 #[test]
 fn floats_are_converted_only_to_floats() {
     for len in [0, 2] {
@@ -595,7 +595,7 @@ mod state_of_halves {
         resumed(|| Adam::new(1e-3).master_weights(false));
     }
 
-    /// With and without master weights, in both directions.
+    /// A file with master weights fits an optimizer without them, and vice versa.
     #[test]
     fn master_weights_come_and_go_with_a_file() {
         let (mut value, mut with, mut without) =
@@ -606,7 +606,7 @@ mod state_of_halves {
         let mut other = Adam::new(1e-3).master_weights(false);
         saved(&value, &with).load_optimizer("optimizer", &mut other, &value).unwrap();
         assert!(other.state().parameter("0").unwrap().master().is_none());
-        // A file without master weights, for an optimizer with them: they start with the
+        // A file without master weights, for an optimizer with them: they start as copies of the
         // parameters.
         let mut other = Adam::new(1e-3);
         saved(&value, &without).load_optimizer("optimizer", &mut other, &value).unwrap();

@@ -24,8 +24,8 @@ fn statistics(x: &Kernel) -> (f64, f64, f64) {
     (x.mean(all).order(()), x.square().mean(all).order(()).sqrt(), x.abs().max(all).order(()))
 }
 
-/// Checks 36,000 numbers with mean 0 and this standard deviation. Their largest magnitude, divided
-/// by the deviation, must be in the range `most`.
+/// Checks that 36,000 numbers have about the mean 0 and this standard deviation, and that their
+/// largest magnitude, divided by the deviation, is in the range `most`.
 fn check(name: &str, x: &Kernel, deviation: f64, most: std::ops::Range<f64>) {
     let (mean, found, largest) = statistics(x);
     assert!(mean.abs() < 4.0 * deviation / 36_000_f64.sqrt(), "{name}: mean {mean}");

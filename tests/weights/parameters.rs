@@ -47,7 +47,8 @@ struct Network {
     marker: PhantomData<fn(Token)>,
 }
 
-/// A network with distinct elements: `from`, `from + 1`, ..
+/// A network with `layers` scales. The elements of `up` are `from`, `from + 1`, .., and those of
+/// other tensors are `from` or `-from`.
 fn network(from: f32, layers: usize) -> Network {
     let count = |start: f32, n: usize| (0..n).map(|at| start + at as f32).collect::<Vec<_>>();
     Network {
@@ -146,7 +147,7 @@ fn zeros_and_results_lie_as_the_tensor_does() {
     let y = lying_otherwise.as_standard_layout().into_owned().into_tensor((In, Hidden, Out));
     assert_eq!(moves(x.zip_elements(&y, |a: f32, b| a + b)), (false, true));
 
-    // A part of an array, backwards: tensors made from it have no other elements.
+    // A part of an array, backwards: tensors made from the part have only its elements.
     let part = array.slice_move(ndarray::s![..;-1, .., 1..]);
     let x = part.clone().into_tensor((Out, In, Hidden));
     assert_eq!(moves(x.zero()), (false, true));
@@ -312,7 +313,7 @@ fn an_error_in_an_array_ends_the_walk() {
     assert_eq!(walker.paths.len(), 2);
 }
 
-/// A struct that contains itself, and a parameter that only occurs in tensor types.
+/// A struct that contains itself, generic over a dim and over the type of a constant.
 #[derive(Parameters)]
 struct Tree<D: AnyDim, X = ()> {
     weight: Tensor<f32, (D,)>,
@@ -331,7 +332,7 @@ fn a_struct_can_have_itself_in_it() {
     assert_eq!((next.extra, &next.children[0].extra), (Label("root"), &Label("leaf")));
 }
 
-/// Generic over a nested struct, an element type, a lifetime and a length.
+/// Generic over the type of its parts, an element type, a lifetime and a length.
 #[derive(Parameters)]
 struct Several<'a, P, T: Element, const LAYERS: usize>
 where

@@ -20,7 +20,7 @@ pub const LONGER: &[(&str, usize)] = &[
     ("fail/operators/tensor_used_after_a_method", 19),
 ];
 
-/// Internal names that no message may contain.
+/// Traces of internal types that no message may contain, except in the topic `hostile`.
 pub const INTERNALS: &[&str] = &[
     "Merge",
     "RemoveAll",

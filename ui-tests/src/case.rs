@@ -12,7 +12,7 @@ pub fn home() -> &'static Path {
 pub struct Case {
     /// The path of the file.
     pub path: PathBuf,
-    /// `fail/sums/sum_over_unbound_dim`: folder, topic and behaviour.
+    /// `fail/reductions/sum_over_unbound_dim`: folder, topic and behaviour.
     pub name: String,
 }
 

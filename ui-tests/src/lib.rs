@@ -1,5 +1,5 @@
-//! Shared code of the tests in `tests/`: finding the cases, reading golden messages, and running
-//! rustc.
+//! Shared code of the tests in `tests/`: finding the cases, reading golden messages, limiting their
+//! length, and checking programs with cargo.
 //!
 //! A *case* is a program in `fail/<topic>/` that must not compile. A line `//~ words: a | b` lists
 //! the words that its message must contain with any rustc. The golden message is in a file next to

@@ -1,4 +1,4 @@
-//! Calls each macro, without the `try_` forms, in a package that imports the library as `td`.
+//! Calls each macro except the `try_` forms, in a package that imports the library as `td`.
 
 #![deny(warnings)]
 #![cfg(all(test, feature = "all"))]
@@ -7,7 +7,7 @@ use td::einsum_path;
 use td::ndarray::array;
 use td::prelude::*;
 
-/// The usual name, used for something else.
+/// The library's usual name, used for something else.
 mod typed_dims {
     pub fn two() -> usize {
         2

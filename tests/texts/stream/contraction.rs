@@ -25,7 +25,7 @@ fn with_a_constant_on_the_left() {
     let x = input().stream((B, J, K), J);
     let (y, class) = cost(|| -> Stream<i64, (B, I, K), I> { x.contract(&weight(), J) });
     assert_eq!((y.to_array(), class), (product(), CostClass::Compute));
-    // A layout makes no difference.
+    // The layout of the constant makes no difference.
     assert_eq!(x.contract(&weight().laid((J, B, I)), J), y);
     assert_eq!(x.contract(weight().laid((B, I, J)).view(), J), y);
 }
@@ -79,7 +79,7 @@ fn of_two_streams() {
     });
     assert_eq!(z.to_array(), a.dot(&b));
     assert_eq!((ledger.count(CostClass::Slower), ledger.dynamic_weights()), (1, 1));
-    // [i j!] @ [j k!] -> [i k!]: the same with the sides exchanged.
+    // [i j!] @ [j k!] -> [i k!]: here, the left operand flows along the contracted dimension.
     let x = a.at((I, J)).stream((I, J), J);
     let y = b.at((J, K)).stream((J, K), K);
     let z: Stream<i32, (I, K), K> = x.allow_dynamic_weights().contract(&y, J);

@@ -53,7 +53,7 @@ use typed_dims::ndarray::Array3;
 use typed_dims::prelude::*;
 use typed_dims::tensors::stream::CostClass;
 
-// The extents a, b and c of the text, and those derived from them in its examples.
+// The extents in the examples of the text, and others for the tests.
 dims! {
     /// Extent a.
     pub struct A;

@@ -76,7 +76,7 @@ fn softmax(scores: &Stream<f64, (Query, Key), Key>) -> Stream<f64, (Query, Key),
     &exp / exp.sum_keepdim(Key, One).broadcast(One, keys)
 }
 
-/// Attention between two streams: the keys flow along their positions, and so do the scores.
+/// Attention over streams: the keys flow along their positions, and so do the scores.
 fn attention(
     queries: &Stream<f64, (Query, Feat), Feat>,
     keys: &Stream<f64, (Key, Feat), Key>,

@@ -1,12 +1,13 @@
-//! Runs programs on a plugin, and compares the results with the library's own.
+//! Helpers for the tests on XLA: find a PJRT plugin, read results from its devices, and compare
+//! them with the library's own results.
 
 use typed_dims::grad::Parameters;
 use typed_dims::program::engine::tensors_of;
 use typed_dims_kernels::program::code::DType;
 use typed_dims_xla::{OnDevice, Pjrt, PjrtOptions, XlaError};
 
-/// A plugin for the CPU, or for the platform in `TYPED_DIMS_TEST_PLATFORM`, with this number of
-/// devices. If there is none, prints a notice and returns `None`.
+/// A plugin for the CPU with this number of devices, or a plugin for the platform in
+/// `TYPED_DIMS_TEST_PLATFORM`. If there is none, prints a notice and returns `None`.
 pub fn plugin(devices: usize) -> Option<Pjrt> {
     let platform = std::env::var("TYPED_DIMS_TEST_PLATFORM").unwrap_or_else(|_| "cpu".into());
     match Pjrt::find_with(PjrtOptions::new().platform(platform).cpu_devices(devices)) {
@@ -75,7 +76,7 @@ fn half(bytes: &[u8], mantissa: u32) -> Vec<f64> {
 }
 
 /// Panics unless the numbers of two values are close. `tolerance` is relative to the greatest
-/// expected number of a tensor, or to 1 if that is greater.
+/// finite magnitude that is expected in a tensor, or to 1 if that is greater.
 pub fn assert_near<P: Parameters>(found: &P, expected: &P, tolerance: f64, what: &str) {
     let (found, expected) = (numbers(found), numbers(expected));
     assert_eq!(found.len(), expected.len(), "{what}: the values have the same tensors");

@@ -1,4 +1,4 @@
-//! Attention with cuDNN's kernels: the calls must equal those of JAX. They only run on CUDA.
+//! Attention with cuDNN's kernels, which only run on CUDA: the calls must equal those of JAX.
 
 #![allow(missing_docs)]
 
@@ -29,7 +29,7 @@ fn attend<T: Real>(q: &Words<T>, k: &Words<T>, v: &Words<T>, scale: T) -> Words<
     attention(q, &k, &v, Feat, Key, scale, Key.le(Token))
 }
 
-/// The text of a program's module.
+/// The text of a program's StableHLO module.
 fn text<In: RecordInputs, Out: typed_dims::grad::Parameters>(
     program: &Program<In, Out>,
     attention: AttentionKernel,
@@ -38,7 +38,7 @@ fn text<In: RecordInputs, Out: typed_dims::grad::Parameters>(
     lower(&program.to_engine().unwrap(), options, &[]).unwrap().text
 }
 
-/// The cuDNN calls in a module: the name, the settings, and the rest.
+/// The custom calls in a module: the name, the settings, and the rest of each.
 fn calls(text: &str) -> Vec<(String, Value, String)> {
     let between = |line: &str, from: &str, to: &str| {
         let (_, rest) = line.split_once(from).expect(from);

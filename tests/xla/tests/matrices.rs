@@ -63,10 +63,10 @@ fn square_matrices_are_the_same() {
         let run = pjrt.compile(&record(systems, (&first, &b)).unwrap()).unwrap();
         let (found, factor) = run.call((&second, &other)).unwrap();
         let (expected, l) = systems((&second, &other));
-        // The condition of `x x^T + 1` is at most its norm.
+        // The condition number of `x x^T + 1` is at most its norm.
         assert_near(&factor.to_host().unwrap(), &l, 1e-10, "the Cholesky factor");
         assert_near(&found.to_host().unwrap(), &expected, 1e-10, "the solution");
-        // It is the solution.
+        // `expected` is the solution.
         let a = definite(&second);
         let product: Sides = a.contract((&expected).prime(Row), prime(Row));
         assert_near(&product, &other, 1e-10, "a x");

@@ -76,14 +76,14 @@ macro_rules! of_integers {
         fn $name() {
             let Some(pjrt) = plugin(1) else { return };
             type Numbers = Tensor<$t, (Row, In)>;
-            // Includes the least and the greatest integer, and ties.
+            // Includes ties, and the least and the greatest integer.
             let numbers = |step: usize| {
                 let number = move |(row, at): (usize, usize)| match (row + at) % 5 {
                     0 => <$t>::MIN,
                     1 => <$t>::MAX,
                     rest => (rest * step + row) as $t,
                 };
-                from_fn((Row.of(4), In.of(5)), number)
+                from_fn((Row.of(4), In.of(7)), number)
             };
             let f = |x: &Numbers| {
                 let (values, at) = x.sort_with_indices(In);
@@ -146,7 +146,7 @@ fn bad_indices_are_errors_that_keep_the_state() {
         "the next call",
     );
     drop(state);
-    // The first read of the state reports the error. Each read of the other result does.
+    // The first read of the state reports the error, and so does each read of the other result.
     let (state, rows) = run.call((pjrt.put(&table).unwrap(), &ids([-1, 0]))).unwrap();
     assert!(state.to_host().is_err());
     assert!(state.to_host().is_ok() && rows.to_host().is_err());
@@ -190,7 +190,8 @@ fn other_settings_are_errors() {
     assert!(message.contains("0.2") && message.contains("recorded for"), "{message}");
 }
 
-/// Repetitions of operands count in gradients, and a mask computed from variables has none.
+/// The gradient of a repeated operand is summed over its repetitions, and a mask that is computed
+/// from an input has no gradient.
 #[test]
 fn gradients_of_attention_with_repeated_operands_are_the_same() {
     let Some(pjrt) = plugin(1) else { return };

@@ -17,7 +17,7 @@ use xla_tests::{assert_near, plugin};
 
 static PLUGIN: LazyLock<Option<Pjrt>> = LazyLock::new(|| plugin(1));
 
-/// Closer to a kink than this, rounding can decide which side is taken.
+/// If a value is closer to a kink than this, rounding can decide which side is taken.
 const MARGIN: f64 = 1e-6;
 
 /// Allowed difference, relative to the greatest number.
