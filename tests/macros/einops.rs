@@ -280,7 +280,7 @@ fn lists_are_a_leading_axis() {
     let none: Vec<Array2<f32>> = Vec::new();
     assert_eq!(
         try_rearrange!(none, n h w -> h w n).unwrap_err().to_string(),
-        "a list of no arrays has no sizes"
+        "an empty list of arrays has no sizes"
     );
 }
 

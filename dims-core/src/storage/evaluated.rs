@@ -145,7 +145,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     ) -> Self {
         let data: Buffer<T> = data.into();
         let axes = named.as_slice().iter().chain(positional.as_slice()).map(Axis::parts);
-        assert!(is_within(data.len(), start as i128, axes), "the axes only reach elements");
+        assert!(is_within(data.len(), start as i128, axes), "the axes reach only elements");
         let own = Evaluated { data, start, named, positional, origin, marker: PhantomData };
         #[cfg(feature = "std")]
         if B::MAY_BE_MARKED {
@@ -172,7 +172,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     /// The elements, for plans and kernels.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn elements(&self) -> Elements<'_, T> {
-        // SAFETY: each constructor makes sure that the axes only reach elements that `self` owns.
+        // SAFETY: each constructor makes sure that the axes reach only elements that `self` owns.
         unsafe { Elements::new(self.as_ptr(), self.named.as_slice(), self.positional.as_slice()) }
     }
 

@@ -27,7 +27,7 @@ impl<T> SharedElements<T> {
     ///
     /// # Panics
     ///
-    /// If `sizes` is not the shape of `data`.
+    /// If the product of `sizes` is not the length of `data`.
     pub(crate) fn contiguous(data: Vec<T>, sizes: &[usize]) -> Self {
         let axes = contiguous(sizes);
         let volume = sizes.iter().product::<usize>();
@@ -53,7 +53,7 @@ impl<T> SharedElements<T> {
     pub(crate) fn with_axes(&self, offset: usize, axes: Axes) -> Self {
         let start = self.start + offset;
         let within = is_within(self.data.len(), start as i128, axes.iter().map(Axis::parts));
-        assert!(within, "the axes only reach elements");
+        assert!(within, "the axes reach only elements");
         SharedElements { data: Arc::clone(&self.data), start, axes }
     }
 

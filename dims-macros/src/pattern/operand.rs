@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::Expr;
 use syn::spanned::Spanned;
 
-/// A reference to an operand. For a bracketed list, except one of only numbers, a list of
+/// A reference to an operand. For a bracketed list, unless it consists only of numbers, a list of
 /// references to its elements, which may have different types. An empty list is an error.
 pub fn reference(operand: &Expr) -> TokenStream {
     let Expr::Array(list) = operand else { return plain_reference(operand) };
@@ -27,7 +27,7 @@ pub fn reference(operand: &Expr) -> TokenStream {
         Some(chain) => quote_spanned!(span=> &#chain),
         None => {
             let span = list.span();
-            quote_spanned!(span=> ::core::compile_error!("a list of no arrays has no sizes"))
+            quote_spanned!(span=> ::core::compile_error!("an empty list of arrays has no sizes"))
         }
     }
 }

@@ -1,4 +1,4 @@
-//~ words: a list of no arrays
+//~ words: an empty list of arrays
 use typed_dims::prelude::*;
 
 fn main() {

@@ -217,7 +217,7 @@ impl<'a, T> ArrayElements<'a, T> {
         }
         let Some(items) = &self.list else { return Ok(()) };
         let Some((_, first)) = items.first() else {
-            return Err(DimError::Shape { what: "a list of no arrays has no sizes".into() });
+            return Err(DimError::Shape { what: "an empty list of arrays has no sizes".into() });
         };
         let differs = |axes: &Axes| !axes.iter().map(|axis| axis.size).eq(first.iter().map(|axis| axis.size));
         let sizes = |axes: &Axes| axes.iter().map(|axis| axis.size).collect::<Vec<_>>();

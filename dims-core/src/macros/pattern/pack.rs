@@ -247,7 +247,7 @@ where
         parts.push(within.iter().map(|axis| axis.size).collect());
     }
     let Some(first) = arrays.first() else {
-        return Err(DimError::Shape { what: "nothing to pack: a list of no arrays has no sizes".into() });
+        return Err(DimError::Shape { what: "nothing to pack: an empty list of arrays has no sizes".into() });
     };
     for (at, array) in arrays.iter().enumerate().skip(1) {
         compare(pattern, first, array, at)?;

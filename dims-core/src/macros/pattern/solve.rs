@@ -218,7 +218,12 @@ impl Solver<'_> {
                 Err(self.split(slot, size, why))
             }
             Some((_, known)) if !left.is_multiple_of(known) => {
-                Err(self.split(slot, size, "the product of the known sizes does not divide it"))
+                let why = if sum {
+                    "the size that is left for the unknown part is not a multiple of its known sizes"
+                } else {
+                    "the product of the known sizes does not divide it"
+                };
+                Err(self.split(slot, size, why))
             }
             Some((axis, known)) => self.unify(axis, left / known, operand).map(|()| true),
         }

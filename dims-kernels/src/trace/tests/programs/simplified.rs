@@ -129,7 +129,7 @@ fn equal_instructions_are_one() {
         );
         build.binary(BinaryOpcode::Mul, low, negative)
     });
-    assert_eq!(len(&program), 5);
+    assert_eq!(len(&program), 4);
     // The same number, in registers of two kinds.
     let mut build = Builder::new();
     assert_ne!(build.float(0.5, RegisterKind::F32), build.float(0.5, RegisterKind::F64));
