@@ -14,7 +14,6 @@ const OPEN_TRAITS: [&[&str]; 3] = [
         "ArrayOp",
         "AsPackedShape",
         "Brand",
-        "Channels",
         "Declared",
         "DeclaredRole",
         "DerivedLoad",

@@ -141,7 +141,7 @@ fn check_captured(results: &[Arc<dyn Held>], first: u64) -> Result<(), DimError>
     let at = OriginSuffix(node.origin);
     let what = if node.is_hollow() {
         format!(
-            "the recorded function reads numbers that `spec` did not draw{at}: record it with a value instead of `spec`, or make the numbers with `from_fn`"
+            "the recorded function reads random numbers{at}, and `spec` does not draw them: record it with a value instead of `spec`, or make the numbers with `from_fn`"
         )
     } else {
         format!(

@@ -1,4 +1,4 @@
-//! Rewrites steps so that their loops run along single axes, which can be split.
+//! Rewrites steps so that each loop runs along a single axis, which can then be split among devices.
 
 use super::access::{AxisUse, Piece, uses};
 use typed_dims::program::engine::EngineProgram;
@@ -9,7 +9,8 @@ use typed_dims_kernels::trace::saved::{
 };
 use typed_dims_kernels::trace::{NodeAxes, NodeAxis};
 
-/// A move of rows with more runs of evenly spaced rows than this is not rewritten.
+/// The maximum number of parts into which a move of rows is rewritten, one for each run of evenly
+/// spaced sources.
 const RUNS: usize = 32;
 
 /// Rewrites the steps of a program.
@@ -124,7 +125,8 @@ fn split_loops(
     }
 }
 
-/// The axes of a result without a description: the loops along which it is contiguous.
+/// The axes of a result whose axes are not known yet: its loops, if the result is contiguous in
+/// their order.
 fn axes_of(program: &EngineProgram, work: &SavedWork, len: usize) -> Option<NodeAxes> {
     let (field, others, order): (&SavedField, Vec<&SavedField>, Vec<usize>) = match work {
         SavedWork::Parts(parts) => {
@@ -162,7 +164,8 @@ fn axes_of(program: &EngineProgram, work: &SavedWork, len: usize) -> Option<Node
     (axes.iter().map(|own| own.size).product::<usize>() == len).then_some(axes)
 }
 
-/// Moves of rows along an axis as parts: one for each run of rows whose sources are evenly spaced.
+/// A move of rows along an axis, as parts: one part for each run of rows whose sources are evenly
+/// spaced.
 fn moved_rows(work: &SavedWork) -> Option<Vec<SavedPart>> {
     let SavedWork::Rule(rule) = work else { return None };
     let SavedRule::Kind {
