@@ -1,4 +1,5 @@
-//! Rewrites steps so that each loop runs along a single axis, which can then be split among devices.
+//! Rewrites steps so that each loop runs along a single axis, which can then be split among
+//! devices.
 
 use super::access::{AxisUse, Piece, uses};
 use typed_dims::program::engine::EngineProgram;
