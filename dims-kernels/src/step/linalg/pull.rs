@@ -75,7 +75,7 @@ fn of_system<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Vec
             (MatrixWork::SolveTriangular(ReadTriangle { transposed, ..triangle }), triangle.transposed)
         }
         MatrixWork::Solve { transposed } => (MatrixWork::Solve { transposed: !transposed }, transposed),
-        _ => unreachable!("it is a system of equations"),
+        _ => unreachable!("the step is a system of equations"),
     };
     let db = algebra.only(work, &a, &[&g], shape)?;
     let mut parts: Vec<_> = algebra.part_of(own, 1, &db).into_iter().collect();
