@@ -286,7 +286,7 @@ fn errors_name_the_file_and_the_tensor() {
     npy::save(path("w.npy"), counted(2)).unwrap();
     let file = npy::NpyReader::open(path("w.npy")).unwrap();
     let entry = file.get().unwrap();
-    let wrong = "has the axes (Out = 2, In = 3) in the file, but the dims (Out) were asked for: the number of dims is 1, that of axes 2";
+    let wrong = "has the axes (Out = 2, In = 3) in the file, but the dims (Out) were asked for: the number of dims is 1, but the number of axes is 2";
     let doubles = "has elements of type f32 in the file, but `f64` was asked for: load it as `f32`, and convert it by `.cast::<f64>()`";
     assert_eq!(
         entry.load_as::<f32, _>(Out).unwrap_err().to_string(),
@@ -372,7 +372,7 @@ fn messages_name_the_file_and_its_content() {
     assert_eq!(
         write("{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", &[0; 8]),
         format!(
-            "not a valid file: {}: tensor `w` with the axes (3) takes 12 bytes, but 8 are there",
+            "not a valid file: {}: tensor `w` with the axes (3) takes 12 bytes, but the file has 8",
             path.display()
         )
     );

@@ -92,7 +92,10 @@ fn files_without_names_want_the_order_of_their_axes() {
          order: `load_as` or `view_as`"
     );
     assert_eq!(entry.load_as::<f32, _>((Out, In)).unwrap().order((Out, In)), counted(2).order((Out, In)));
-    assert!(message(entry.load_as::<f32, _>(Out)).ends_with("the number of dims is 1, that of axes 2"));
+    assert!(
+        message(entry.load_as::<f32, _>(Out))
+            .ends_with("the number of dims is 1, but the number of axes is 2")
+    );
     dims!(i = 4, j);
     let why = message(entry.load_as::<f32, _>((i, j)));
     assert!(

@@ -176,7 +176,7 @@ impl<'f> Entry<'f> {
     }
 
     /// The elements converted to the nearest floats of type `T`. `None` unless both types are
-    /// floats. (Half precisions need the feature `half`.)
+    /// floats. (Half-precision floats need the feature `half`.)
     #[cfg(feature = "safetensors")]
     pub(crate) fn converted<T: Stored>(&self) -> Result<Option<Vec<T>>, FileError> {
         match self.kind {
@@ -217,7 +217,9 @@ impl<'f> Entry<'f> {
         let what = match elements.and_then(|elements| elements.checked_mul(size_of::<T>())) {
             Some(taken) if taken == bytes => return Ok(()),
             Some(taken) => {
-                format!("tensor `{tensor}` with the axes {axes} takes {taken} bytes, but {bytes} are there")
+                format!(
+                    "tensor `{tensor}` with the axes {axes} takes {taken} bytes, but the file has {bytes}"
+                )
             }
             None => format!("tensor `{tensor}` with the axes {axes} has too many elements to be counted"),
         };
@@ -233,7 +235,7 @@ impl<'f> Entry<'f> {
     pub(crate) fn named_by(&self, all: &Keys) -> Result<Order, FileError> {
         let keys = all.as_slice();
         let Some(names) = &self.names else {
-            let why = "the file does not name its axes, so say their order: `load_as` or `view_as`";
+            let why = "the file does not name its axes, so give the dims in the order of the axes, with `load_as` or `view_as`";
             return Err(self.mismatch(keys, why.into()));
         };
         let mut order = Order::new();
@@ -267,7 +269,11 @@ impl<'f> Entry<'f> {
         if keys.len() != self.sizes.len() {
             return Err(self.mismatch(
                 keys,
-                format!("the number of dims is {}, that of axes {}", keys.len(), self.sizes.len()),
+                format!(
+                    "the number of dims is {}, but the number of axes is {}",
+                    keys.len(),
+                    self.sizes.len()
+                ),
             ));
         }
         for (key, &size) in keys.iter().zip(&self.sizes) {

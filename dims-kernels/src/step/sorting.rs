@@ -390,7 +390,8 @@ fn quantile_of<T: Real>(line: &[T], q: T, memory: &mut LineMemory) -> T {
 /// upper one.
 fn place_of<T: Real>(len: usize, q: T) -> (usize, T::Wide) {
     let last = len.saturating_sub(1);
-    let place = q.widen() * <T::Wide as num_traits::NumCast>::from(last).expect("a float can be any size");
+    let place =
+        q.widen() * <T::Wide as num_traits::NumCast>::from(last).expect("every size converts to a float");
     let below = num_traits::Float::floor(place);
     (num_traits::ToPrimitive::to_usize(&below).unwrap_or(0).min(last), place - below)
 }
@@ -415,8 +416,8 @@ fn neighbours<T: Real>(line: &[T], at: usize, memory: &mut LineMemory) -> (usize
     }
 }
 
-/// Elements as a result, and if `both`, their positions on lines as another one. If `keeps`, the
-/// positions are also kept for the derivative.
+/// A result with the elements and, if `both`, a second one with their positions on their lines. If
+/// `keeps`, the positions are also kept for the derivative.
 fn chosen<T: Element>(found: Vec<(T, usize)>, keeps: bool, both: bool) -> StepResults {
     let (values, at): (Vec<_>, Vec<usize>) = found.into_iter().unzip();
     let results = StepResults::one(values);
@@ -435,8 +436,8 @@ fn pull_chosen(step: &Pulled<'_>, len: usize, count: usize) -> Result<Vec<(Arc<N
     step.sum(&[Part { field, place: StridedPlace::strided(0, [count as isize, 1]) }])
 }
 
-/// The elements of the operand at the positions that the step kept, `count` for each line of `len`,
-/// from index `from` of these positions on.
+/// The elements of the operand at the positions that the step kept, starting with the kept position
+/// at index `from`: `count` for each line of `len` elements.
 #[cfg(feature = "std")]
 fn taken(step: &Pulled<'_>, len: usize, count: usize, from: usize) -> Result<Field, Error> {
     let held = step.operands[0].memory().expect("an operand of a step is in memory");

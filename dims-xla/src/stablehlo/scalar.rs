@@ -1,4 +1,4 @@
-//! Scalar operations of recorded programs on whole tensors.
+//! The scalar operations of recorded programs, written as operations on whole tensors.
 
 #[cfg(test)]
 mod tests;
@@ -51,7 +51,7 @@ impl Body {
         }
     }
 
-    /// A constant in the shape and type of a value.
+    /// A constant with the shape and type of a value.
     pub(super) fn like(&self, a: &Value, value: f64) -> Value {
         let one = match is_float(a.dtype) {
             true => self.float(value, a.dtype),
@@ -75,8 +75,8 @@ impl Body {
         self.compare("NE", a, a)
     }
 
-    /// Floats as integers of a type, in registers: rounded towards 0, within its bounds, and 0 for
-    /// NaN.
+    /// Floats converted to integers of a type, in registers: rounded towards 0 and clamped to the
+    /// type's bounds. NaN becomes 0.
     fn to_integer(&self, a: &Value, to: DType) -> Value {
         let bits = 8 * to.bytes() as i32;
         let (low, end): (f64, f64) = match to {
@@ -133,7 +133,7 @@ impl Body {
         let c = |value: f64| self.like(a, value);
         let is_int = a.dtype == DType::I64;
         let bounded = |x: &Value| self.select(&self.compare("LT", x, &c(-1000.0)), &c(-1000.0), x);
-        // `1 / (1 + e^-x)`, by an exponential that cannot overflow.
+        // `1 / (1 + e^-x)`, computed with an exponential that cannot overflow.
         let sigmoid = |x: &Value| {
             let exp = self.unary("exponential", &self.unary("negate", &self.abs(x)));
             let top = self.select(&self.compare("LT", x, &c(0.0)), &exp, &c(1.0));
@@ -301,7 +301,7 @@ impl Body {
         Some(value)
     }
 
-    /// A power with an integer exponent, by products of squares.
+    /// A power with an integer exponent, by repeated squaring.
     fn powi(&self, a: &Value, exponent: i64) -> Value {
         let (mut left, mut square, mut power) = (exponent.unsigned_abs(), a.clone(), None);
         while left > 0 {
@@ -324,8 +324,8 @@ impl Body {
         self.compare("LT", &bits, &self.zeros(to, &a.shape))
     }
 
-    /// `x - tanh(x)`; near 0, where both are nearly equal, by the series of `x cosh(x) - sinh(x)`
-    /// and `cosh(x)`.
+    /// `x - tanh(x)`. Near 0, where `x` and `tanh(x)` are nearly equal, it is computed from the
+    /// series of `x cosh(x) - sinh(x)` and `cosh(x)`.
     fn tanh_shrink(&self, a: &Value) -> Value {
         let square = self.mul(a, a);
         let (mut difference, mut cosh) = (self.like(a, 0.0), self.like(a, 0.0));
