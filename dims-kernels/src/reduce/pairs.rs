@@ -30,10 +30,11 @@ pub const fn can_pair<K: Kernel, R: Reducer<K::Elem>>() -> bool {
     K::PAIRS && K::PARALLEL && size_of::<R::Acc>() <= LONGEST
 }
 
-/// Whether a nest pairs the rows of some operands with those of others. Operands on one side of
-/// each operation (the left side if `LEFT`) are constant along the columns, and operands on the
-/// other side along the rows. The columns are the innermost loop, and the rows the loop just
-/// outside the reduced loops. There are enough of both for a block.
+/// Whether a nest pairs the rows of some operands with those of others. The columns of the result
+/// are the innermost loop, and its rows the loop just outside the reduced loops. There are enough of
+/// both for a block. Operands on one side of each operation (the left side if `LEFT`) are constant
+/// along the loop of columns. Those on the other side are constant along the loop of rows, and
+/// contiguous along the columns.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn are_pairs<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool>(kernel: &K, nest: &Nest) -> bool {
     let last = nest.depth() - 1;
@@ -172,9 +173,9 @@ fn block<I: Isa, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool, const N: usiz
     accs
 }
 
-/// Adds one element to each accumulator of a row of the block. The elements are `row` positions
-/// along the loop of rows, and `step` positions along the innermost reduced loop, after the
-/// position for which `pairs` was made.
+/// Adds one element to each accumulator of a row of the block. Compared with the position for which
+/// `pairs` was made, the elements start `row` positions further along the loop of rows, and `step`
+/// positions further along the innermost reduced loop.
 ///
 /// # Safety
 ///

@@ -91,7 +91,11 @@ impl Parse for Declared {
             );
         }
         if !input.peek(Token![;]) {
-            return Err(input.error("expected `;`, or `=` and a size: `pub struct Heads = 12;`"));
+            let expected = match size {
+                Some(_) => "expected `;` after the size: `pub struct Heads = 12;`",
+                None => "expected `;`, or `=` and a size: `pub struct Heads = 12;`",
+            };
+            return Err(input.error(expected));
         }
         let end = input.parse()?;
         Ok(Declared { attrs, vis, token, name, role, size, end })
@@ -110,7 +114,11 @@ impl Parse for Entry {
         let role = role(input)?;
         let size = size(input)?;
         if !input.is_empty() && !input.peek(Token![,]) {
-            return Err(input.error("expected `,` between dims, or `=` and a size"));
+            let expected = match size {
+                Some(_) => "expected `,` after the size",
+                None => "expected `,` between dims, or `=` and a size",
+            };
+            return Err(input.error(expected));
         }
         Ok(Entry::One(Local { name, role, size }))
     }
@@ -129,11 +137,14 @@ fn several(name: Ident, input: ParseStream<'_>) -> Result<Several> {
         let message = format!("expected a number of dims from 1 to {MOST_IN_A_LIST}: `dims!(space: [2]);`");
         return Err(Error::new(count.span(), message));
     };
-    if !input.is_empty() && !input.peek(Token![,]) {
+    if input.peek(Token![=]) {
         let message = format!(
             "the dims of a list get their sizes where they are bound, or one by one: `{name}0.set_size(4)`"
         );
         return Err(input.error(message));
+    }
+    if !input.is_empty() && !input.peek(Token![,]) {
+        return Err(input.error("expected `,` after the list"));
     }
     let dims = (0..number).map(|at| format_ident!("{name}{at}")).collect();
     Ok(Several { name, dims })
@@ -161,7 +172,8 @@ fn size(input: ParseStream<'_>) -> Result<Option<Expr>> {
     }
 }
 
-/// Checks that no name is used twice, and that keys can order all dims.
+/// Checks that no name is used twice, and that there are at most [`MOST`] dims, whose positions their
+/// keys can hold.
 fn check<'a>(dims: impl Iterator<Item = &'a Ident>, lists: &'a [Several]) -> Result<()> {
     let mut seen = HashMap::new();
     let (mut errors, mut count): (Option<Error>, usize) = (None, 0);
@@ -170,7 +182,7 @@ fn check<'a>(dims: impl Iterator<Item = &'a Ident>, lists: &'a [Several]) -> Res
         let message = if too_many {
             format!("one `dims!` can make at most {MOST} dims")
         } else if seen.insert(name.to_string(), ()).is_some() {
-            format!("the dim `{name}` is declared twice")
+            format!("the name `{name}` is declared twice")
         } else {
             continue;
         };

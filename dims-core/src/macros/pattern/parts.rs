@@ -19,7 +19,7 @@ pub struct Parts<'a, T, R> {
 /// An array must have the rank of the others in its list.
 #[diagnostic::on_unimplemented(
     message = "the arrays of a list need the same rank: the first has `{R}`, this one `{Self}`",
-    label = "has `{Self}`, the first one `{R}`",
+    label = "has `{Self}`, but the first has `{R}`",
     note = "`pack!` joins arrays of different ranks"
 )]
 pub trait SameRank<R> {

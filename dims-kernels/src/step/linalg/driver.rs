@@ -158,7 +158,7 @@ fn each<T: MatrixElement>(
     let size = sizes.rows;
     let a = operands[0];
     let mut results = results.into_iter();
-    let mut next = || results.next().expect("the table says how many results there are");
+    let mut next = || results.next().expect("`MatrixWork::yields` says how many results there are");
     match step.work {
         MatrixWork::Cholesky => solving::cholesky(a, size, next().values(), workspace),
         MatrixWork::SolveTriangular(triangle) => {

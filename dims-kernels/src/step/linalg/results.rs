@@ -15,7 +15,7 @@ pub enum ResultElements<V, P, N> {
     Values(V),
     /// Real numbers.
     Parts(P),
-    /// Positions.
+    /// Positions or counts.
     Positions(N),
 }
 
@@ -121,21 +121,21 @@ impl<'r, T: Num, P: Num> ResultSlice<'r, T, P> {
 
     pub(super) fn values(self) -> &'r mut [T] {
         let ResultElements::Values(data) = self else {
-            unreachable!("the table says of which type a result is")
+            unreachable!("`MatrixWork::yields` says which type each result has")
         };
         data
     }
 
     pub(super) fn parts(self) -> &'r mut [P] {
         let ResultElements::Parts(data) = self else {
-            unreachable!("the table says of which type a result is")
+            unreachable!("`MatrixWork::yields` says which type each result has")
         };
         data
     }
 
     pub(super) fn positions(self) -> &'r mut [usize] {
         let ResultElements::Positions(data) = self else {
-            unreachable!("the table says of which type a result is")
+            unreachable!("`MatrixWork::yields` says which type each result has")
         };
         data
     }

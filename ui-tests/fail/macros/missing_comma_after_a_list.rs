@@ -1,0 +1,6 @@
+//~ words: expected `,` after the list
+use typed_dims::prelude::*;
+
+fn main() {
+    dims!(space: [2] j);
+}
