@@ -76,8 +76,8 @@
 //!
 //! # When expressions run, and what they allocate
 //!
-//! Operators, elementwise methods, views and comparisons build an expression. Reductions, `order`,
-//! `eval` and assignment compute it: `((a - b).abs()).sum(k)` is one pass without a temporary.
+//! Operators, elementwise methods, views and comparisons build an expression. Reductions,
+//! contractions, scans, sorting, `order`, `eval` and assignment compute it: `((a - b).abs()).sum(k)` is one pass without a temporary.
 //! `(a * b * c).sum((j, k))` is one contraction, which runs as matrix products in the cheapest
 //! order.
 //!

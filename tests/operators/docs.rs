@@ -155,7 +155,7 @@ fn page() -> String {
          | element types | the tested element types. With the feature `half`, elementwise operations on `f16` and `bf16` compute in `f32` and round once |\n\
          | derivative | *yes*, *zero* for piecewise constant functions and integers, or *none*: an error that names the operation |\n\
          | XLA | whether a recorded program with the operator runs on XLA: *yes*, or *no* with the reason |\n\n\
-         This page is generated from `tests/operators/` (`UPDATE=1 cargo test --test operators docs`). The tests compare each operator with plain loops, and its derivatives with difference \
+         This page is generated from `tests/operators/` (`UPDATE=1 cargo test --all-features --test operators docs`). The tests compare each operator with plain loops, and its derivatives with difference \
          quotients in `f64`: first derivatives in reverse and forward mode, and second derivatives.\n"
     );
     page.push_str(TYPES);
@@ -178,7 +178,10 @@ fn docs_are_up_to_date() {
         std::fs::write(&path, &page).unwrap();
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(found == page, "docs/operators.md is out of date: UPDATE=1 cargo test --test operators docs");
+    assert!(
+        found == page,
+        "docs/operators.md is out of date: UPDATE=1 cargo test --all-features --test operators docs"
+    );
 }
 
 /// The README in this folder shows the number of operators.
@@ -196,7 +199,7 @@ fn docs_count_in_the_readme() {
     } else {
         assert!(
             text.contains(&line),
-            "the README does not say {line}: UPDATE=1 cargo test --test operators docs"
+            "the README does not say {line}: UPDATE=1 cargo test --all-features --test operators docs"
         );
     }
 }

@@ -6,7 +6,7 @@
 //! optimized kernels, but the user's crate is not optimized. There an expression
 //! [writes](Expr::write) a program for the interpreter, which runs over the same nest with the same
 //! results. Expressions whose programs would not compute the same bits still run as kernels, for
-//! example closures, computed indices, half precisions, and divisions of integers.
+//! example closures, computed indices, half precision, complex numbers, and quotients of integers.
 
 use crate::expr::Expr;
 use kernels::memory::elements::ElementsMut;

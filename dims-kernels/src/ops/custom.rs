@@ -31,8 +31,8 @@ pub trait ScalarOp<Args>: Copy + Send + Sync + 'static {
     /// Computes the result.
     fn apply<I: Isa>(self, args: Args) -> Self::Out;
     /// The derivatives with respect to the operands, each an operation on the same arguments.
-    /// Without them, taking a gradient through the operation is an error, and so is recording it if
-    /// the result and an operand are floats.
+    /// Without them, if the result and an operand are floats, taking a gradient through the
+    /// operation is an error, and so is recording it.
     ///
     /// A recorded program calls the operation for each element, and its gradient calls the
     /// derivatives, even for elements that a `select` does not take.

@@ -3,10 +3,10 @@
 //! A [`Recording`] is prepared once, at its first call:
 //!
 //! ```text
-//! steps  ->  draft  ->  fuse  ->  prepared
-//!            copies     maps over     slots for values, and
-//!            and equal  the same      the last use of each;
-//!            steps      loops         plans of sums
+//! steps  ->  draft  ->  factors  ->  fuse  ->  prepared
+//!            copies     factors      maps over  slots for values, and
+//!            and equal  that sums    the same   the last use of each;
+//!            steps      share        loops      plans of sums
 //! ```
 //!
 //! A call binds the memory of its inputs and runs a flat list of steps. The loops of maps
