@@ -77,9 +77,9 @@
 //! # When expressions run, and what they allocate
 //!
 //! Operators, elementwise methods, views and comparisons build an expression. Reductions,
-//! contractions, scans, sorting, `order`, `eval` and assignment compute it: `((a - b).abs()).sum(k)` is one pass without a temporary.
-//! `(a * b * c).sum((j, k))` is one contraction, which runs as matrix products in the cheapest
-//! order.
+//! contractions, scans, sorting, `order`, `eval` and assignment compute it: `((a - b).abs()).sum(k)`
+//! is one pass without a temporary. `(a * b * c).sum((j, k))` is one contraction, which runs as
+//! matrix products in the cheapest order.
 //!
 //! [`contract`](operators::linalg::LinearAlgebra::contract) requires the dim in both operands.
 //! `(x * w).sum(In)` also compiles if only one operand has `In`, and then sums only that operand.
