@@ -79,7 +79,7 @@
 //! Operators, elementwise methods, views and comparisons build an expression. Reductions,
 //! contractions, scans, sorting, `order`, `eval` and assignment compute it: `((a - b).abs()).sum(k)`
 //! is one pass without a temporary. `(a * b * c).sum((j, k))` is one contraction, which runs as
-//! matrix products in the cheapest order.
+//! matrix products in a cheap order.
 //!
 //! [`contract`](operators::linalg::LinearAlgebra::contract) requires the dim in both operands.
 //! `(x * w).sum(In)` also compiles if only one operand has `In`, and then sums only that operand.

@@ -150,7 +150,7 @@ macro_rules! by_value {
     ($([$($generics:tt)*] $t:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<$($generics)*> RecordInputs for $t {
-                    type Value = Self;
+            type Value = Self;
             type Slots = Option<Self>;
 
             fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<Self, W::Error> {
