@@ -1,5 +1,5 @@
 //! Restores recordings from data that may be hostile. Everything that kernels rely on is checked
-//! here, in `rules`, or by a higher layer.
+//! here, in `rules`, in `step/saved`, or by a higher layer.
 
 use super::write::SavedElement;
 use super::{
