@@ -42,8 +42,8 @@ impl Mode for Log<'_> {
     }
 }
 
-/// Runs `f` and writes each step that it runs on this thread on a line. Write errors are ignored.
-/// To write to a string, see [`Log::to_text`].
+/// Runs `f`, and writes one line for each step that `f` runs on this thread. Write errors are
+/// ignored. To write to a string, see [`Log::to_text`].
 ///
 /// ```
 /// use typed_dims::mode;

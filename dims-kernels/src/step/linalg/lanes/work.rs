@@ -15,7 +15,7 @@ pub(super) struct WorkTile<'r, 't, T, V> {
     pub(super) sizes: MatrixSizes,
     /// The elements of each operand.
     pub(super) operands: &'t [&'t [T]],
-    /// The elements of each result, which are zeros.
+    /// The elements of each result, initially zeros.
     pub(super) results: &'t mut [ResultSlice<'r, T, T>],
     /// As many lanes as [`TileWork::lanes`] returns, with any values.
     pub(super) free: &'t mut [V],
@@ -30,7 +30,8 @@ pub(super) trait TileWork<T> {
     /// How many lanes of memory a tile needs.
     fn lanes(&self, sizes: MatrixSizes) -> usize;
 
-    /// Computes the matrices of a tile. Returns whether all have a result.
+    /// Computes the results of a tile. Returns false if a matrix has no result, or might have an
+    /// inaccurate one. The caller then computes all matrices of the tile one by one.
     fn run<V: Lane<Elem = T>>(&self, tile: WorkTile<'_, '_, T, V>) -> bool;
 }
 
@@ -43,10 +44,11 @@ pub(super) fn count_rows<V: Lane>(order: &mut MatrixTile<'_, V>) {
 }
 
 pub(super) fn position<T: Real>(value: T) -> usize {
-    num_traits::ToPrimitive::to_usize(&value).expect("the number of a row")
+    num_traits::ToPrimitive::to_usize(&value).expect("the number of a row is an integer")
 }
 
-/// Stores vectors of one matrix, which are rows of a tile, as columns in this order.
+/// Stores the vectors of one matrix as the columns of `out`, in the given order. Each vector is a
+/// row of the tile `vectors`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn store_columns<V: Lane>(
     vectors: &MatrixTile<'_, V>,
